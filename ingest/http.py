@@ -18,6 +18,7 @@ from urllib.parse import urlencode, urlsplit
 import orjson
 
 from ingest.core.errors import StoreError
+from ingest.core.writing import number
 from ingest.environment import Server, seconds
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ class Client:
             text = f"the host is not known ({cause.strerror}): check its name"
             return TransientError(text) if self._answered else StoreError(f"{self.name}: {text}")
         if isinstance(cause, TimeoutError) or (isinstance(error, TooLateError) and not isinstance(error, NewConnectionError)):
-            return TransientError(f"no answer within {self.request_seconds:g} s")
+            return TransientError(f"no answer within {number(self.request_seconds)} s")
         reason = str(getattr(cause, "strerror", None) or cause)[:LONGEST_REASON]
         if "WRONG_VERSION_NUMBER" in reason:
             return StoreError(f"{self.name}: the server does not speak TLS: is it http://, not https://?")

@@ -19,6 +19,7 @@ gc.set_threshold(100_000, 50, 50)
 import click
 
 from ingest import __version__
+from ingest.cli.shared.help import Choice, Group
 from ingest.cli.shared.output import unwritable
 from ingest.cli.shared.say import say
 from ingest.cli.shared.streams import ReaderGoneError, UnwritableError, drop_output, hold_streams
@@ -33,6 +34,7 @@ COMMANDS = (
     "heatmap",
     "offsets",
     "distribution",
+    "explain",
     "compare",
     "trend",
     "capacity",
@@ -51,9 +53,10 @@ COMMANDS = (
     "demo",
 )  # in the order of the data flow; each is a module of this package
 INTERNAL, INTERRUPTED = 70, 130
+COMPLETION = "_TAILBOARD_COMPLETE"  # the variable by which shells ask for words
 
 
-class Commands(click.Group):
+class Commands(Group):
     """The commands, each imported from its file when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -69,8 +72,27 @@ class Commands(click.Group):
         return command
 
 
+def _print_completion(ctx: click.Context, _option: click.Parameter, shell: str | None) -> None:
+    """Print what a shell reads in to complete the words of a call."""
+    if shell is None or ctx.resilient_parsing:
+        return
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    click.echo(kind(tailboard, {}, "tailboard", COMPLETION).source() if kind else "")
+    ctx.exit()
+
+
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="tailboard")
+@click.option(
+    "--completion",
+    type=Choice(["bash", "zsh", "fish"]),
+    is_eager=True,
+    expose_value=False,
+    callback=_print_completion,
+    help="Print the script that makes a shell complete commands, options and files, and exit.",
+)
 def tailboard() -> None:
     """Exact latency percentiles over time, from the histograms that benchmarks leave behind.
 
@@ -85,6 +107,10 @@ def tailboard() -> None:
     tailboard reads the store in $TAILBOARD_STORE, or sqlite:tailboard.db. Latencies are in ns (--unit changes that),
     times in UTC. Data goes to stdout, everything else to stderr. Exit status: 0 done, 1 objective violated, 2 wrong usage,
     3 input refused, 4 store unavailable, 5 cannot be determined, 70 internal error, 130 interrupted.
+
+    \b
+    Completion in bash (zsh, fish alike), for ~/.bashrc:
+      eval "$(tailboard --completion bash)"
     """
 
 
@@ -104,7 +130,7 @@ def run(arguments: list[str] | None = None) -> int:
     """Return the exit status of a command."""
     keep_freed_memory()
     try:
-        status: Any = tailboard.main(arguments, prog_name="tailboard", standalone_mode=False)
+        status: Any = tailboard.main(arguments, prog_name="tailboard", complete_var=COMPLETION, standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
         error.show(buffer := io.StringIO())

@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from ingest.cli.shared.help import Command
 from ingest.cli.shared.say import say
 from ingest.core.errors import TailboardError, listed
 
@@ -22,7 +23,7 @@ class RuleError(TailboardError):
     exit_status = 1
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option("--check", is_flag=True, help="Write nothing; exit with status 1 if a file is not up to date.")
 def build(*, check: bool) -> None:
     """Build the generated files: SQL schema, templates, Kibana objects, field and command reference.

@@ -10,9 +10,11 @@ import click
 
 from ingest.cli.shared import options as shared
 from ingest.cli.shared.by_run import EachRun, answered, bounded_options, opened_runs, question_of, undated_beside, write_rows
+from ingest.cli.shared.help import Choice, Command, file_names
 from ingest.cli.shared.say import say
 from ingest.cli.shared.streams import verdict_stands
-from ingest.core.errors import InputError, listed
+from ingest.core.errors import InputError
+from ingest.core.nearest import choices
 
 if TYPE_CHECKING:
     from ingest.core.series import Group
@@ -33,8 +35,8 @@ class Options(EachRun):
     output: str | None = None
 
 
-@click.command()
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@click.command(cls=Command)
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...", shell_complete=file_names)
 @click.option(
     "--sla",
     "slas",
@@ -57,7 +59,7 @@ class Options(EachRun):
 @click.option(
     "--format",
     "printed",
-    type=click.Choice(["table", "csv", "ndjson"]),
+    type=Choice(["table", "csv", "ndjson"]),
     show_default="table",
     help="How it is printed.",
 )
@@ -86,7 +88,7 @@ def capacity(sources: tuple[str, ...], options: Options) -> int:
     with opened_runs(sources, options) as (asks, labels):
         names = [name for name in asks if run_matches(name, options.runs)]
         if not names:
-            raise InputError(f"no run matches {' '.join(options.runs)}; there are {listed(sorted(asks))}")
+            raise InputError(f"no run matches {' '.join(options.runs)}: {choices(options.runs[0], sorted(asks))}")
         axis, places = axis_of({name: labels.get(name, {}) for name in names}, options.load)
         tested: dict[tuple[str, Group], list[Load]] = {}
         warnings = list(undated_beside(list(asks), names))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ingest.cli.shared import options as shared
+from ingest.cli.shared.help import Choice, Command, file_names
 from ingest.cli.shared.marks import read_all
 from ingest.cli.shared.say import say
 from ingest.cli.shared.sources import opened, split_sources
@@ -56,9 +57,9 @@ class Options(shared.Reading, shared.Showing):
     marks: tuple[Path, ...]
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("sla", metavar="SLA.yml", type=click.Path(path_type=Path))
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...", shell_complete=file_names)
 @click.option("--run", "runs", metavar="GLOB", multiple=True, help="Only runs whose name matches GLOB.")
 @click.option("--where", metavar="K=GLOB", multiple=True, help="Only data whose label K matches GLOB.")
 @click.option(
@@ -77,7 +78,7 @@ class Options(shared.Reading, shared.Showing):
 @shared.reading_options
 @shared.time_option
 @shared.unit_option
-@click.option("--format", type=click.Choice(["table", "csv", "ndjson", "junit"]), default="table", show_default=True)
+@click.option("--format", type=Choice(["table", "csv", "ndjson", "junit"]), default="table", show_default=True)
 @shared.typed(Options)
 def check(sla: Path, sources: tuple[str, ...], options: Options) -> int:
     """Check runs against objectives: when a promised latency was exceeded, for how long, and which host contributed most.

@@ -26,11 +26,14 @@ from ingest.cli.shared.by_run import (
     undated_beside,
     write_rows,
 )
+from ingest.cli.shared.help import Command, file_names
 from ingest.cli.shared.pages import beside_page, compared, over_time, page_option, written
 from ingest.cli.shared.say import say
 from ingest.cli.shared.sources import split_sources
 from ingest.cli.shared.streams import verdict_stands
 from ingest.core.errors import InputError, UsageError, listed
+from ingest.core.nearest import choices
+from ingest.core.writing import figure, number
 from ingest.read.undated import undated_part_of
 
 if TYPE_CHECKING:
@@ -58,8 +61,8 @@ class Options(EachRun):
     same_within: str
 
 
-@click.command()
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@click.command(cls=Command)
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...", shell_complete=file_names)
 @click.option(
     "--baseline",
     metavar="GLOB",
@@ -152,7 +155,7 @@ def compare(sources: tuple[str, ...], options: Options) -> int:
         paths = named(split_sources(sources)[1])
         more = breath_panels(sources, paths, options, sides, question) if is_lag(baseline, run) and not options.at else []
         content = compared(pair, (baseline, run), windows, percentiles, unlike=options.unlike_kinds)
-        calm = [f"No ratio is certain to be above {limit:g} times the baseline."] if limit < math.inf else []
+        calm = [f"No ratio is certain to be above {number(limit)} times the baseline."] if limit < math.inf else []
         written(compare_page(content, pair, sentences or calm, bad=bool(status), more=more), output)
     if form:
         with verdict_stands():
@@ -170,7 +173,7 @@ def chosen(labels: RunLabels, glob: str, option: str, *, merge: bool) -> list[st
 
     matching = [name for name in labels if name == glob] or [name for name in labels if run_matches(name, (glob,))]
     if not matching:
-        raise InputError(f"{option} {glob} matches no run; there are {listed(sorted(labels))}")
+        raise InputError(f"{option} {glob} matches no run: {choices(glob, sorted(labels))}")
     dated = [name for name in matching if undated_part_of(name) not in matching]  # what is undated of a run is not added to it
     if len(matching) > 1 and not merge:
         many = f"{option} {glob} matches {len(matching)} runs ({listed(sorted(matching))})"
@@ -234,7 +237,7 @@ def _judged(table: Table, limit: float) -> tuple[int, list[str]]:
     if not above and not (low == low).any():  # noqa: PLR0124  # NaN is unlike itself
         return 0, ["cannot tell: no ratio here has a lower bound, so nothing was judged"]
     sentences = [
-        f"{row_name(table, row)} is {table.columns['ratio'][row]:.3g} times the baseline, at least {low[row]:.3g}"
+        f"{row_name(table, row)} is {figure(table.columns['ratio'][row])} times the baseline, at least {figure(low[row])}"
         for row in above
     ]
-    return (REGRESSED, [f"above {limit:g}: {listed(sentences)}"]) if sentences else (0, [])
+    return (REGRESSED, [f"above {number(limit)}: {listed(sentences)}"]) if sentences else (0, [])

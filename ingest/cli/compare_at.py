@@ -12,6 +12,7 @@ from ingest.cli.shared.by_run import opened_origins, opened_runs
 from ingest.cli.shared.marks import read_all
 from ingest.cli.shared.options import marks_for
 from ingest.core.errors import InputError, UsageError, listed
+from ingest.core.nearest import choices
 
 if TYPE_CHECKING:
     from ingest.cli.compare import Options
@@ -52,7 +53,7 @@ def opened_sides(sources: tuple[str, ...], options: Options, question: Question)
         glob = options.run or "*"
         names = [run for run in origins if run == glob] or [run for run in origins if run_matches(run, (glob,))]
         if not names:
-            raise InputError(f"--run {glob} matches no run; there are {listed(sorted(origins))}")
+            raise InputError(f"--run {glob} matches no run: {choices(glob, sorted(origins))}")
         if len(names) > 1:
             raise UsageError(f"--at takes one run, here are {len(names)} ({listed(sorted(names))}): name it with --run")
         origin = origins[names[0]]

@@ -7,6 +7,7 @@ import tempfile
 
 import click
 
+from ingest.cli.shared.help import Command, file_names
 from ingest.cli.shared.options import PERCENTILES
 from ingest.core.errors import InputError
 from ingest.core.fields import assets
@@ -14,8 +15,16 @@ from ingest.core.fields import assets
 EXAMPLES, ARCHIVE = "examples", "cbt-archive"
 
 
-@click.command()
-@click.option("-o", "--output", default="report.html", show_default=True, metavar="FILE", help="File to write the report to.")
+@click.command(cls=Command)
+@click.option(
+    "-o",
+    "--output",
+    default="report.html",
+    show_default=True,
+    metavar="FILE",
+    shell_complete=file_names,
+    help="File to write the report to.",
+)
 def demo(output: str) -> None:
     """Load the example archive, print the cluster's percentiles and write its report.
 

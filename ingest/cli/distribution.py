@@ -9,7 +9,10 @@ import click
 
 from ingest.cli.shared import options as shared
 from ingest.cli.shared.answers import PICTURES, answered, asked, warn, write, write_picture
+from ingest.cli.shared.help import Choice, Command, file_names
 from ingest.cli.shared.values import curve_files
+
+TABLE_ROWS = 30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,19 +25,20 @@ class Options(shared.Asking, shared.Showing):
     sla: tuple[str, ...]
 
 
-@click.command()
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@click.command(cls=Command)
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...", shell_complete=file_names)
 @shared.selecting_options
 @shared.reading_options
 @shared.hgrm_options
 @shared.curve_options
 @click.option(
     "--format",
-    type=click.Choice(["table", "csv", "ndjson", "hgrm", "png", "svg"]),
+    type=Choice(["table", "csv", "ndjson", "hgrm", "png", "svg"]),
     default="table",
     show_default=True,
     help="hgrm: the text that HdrHistogram prints; png, svg: picture.",
 )
+@shared.all_option
 @shared.typed(Options)
 def distribution(sources: tuple[str, ...], options: Options) -> None:
     """Show how latencies are distributed over the whole time range.
@@ -45,6 +49,7 @@ def distribution(sources: tuple[str, ...], options: Options) -> None:
       tailboard distribution --run nightly-42 --where op=write --unit us
       tailboard distribution stress.hdr --by op,kind --curves --sla sla.txt:ms --format csv
 
+    A table has 20 to 30 ranges of latency, near 1, 2, 5, 10, ..., of whole bins, so that counts are exact (--all: every bin).
     csv and ndjson have one row per group and occupied bin: the --by labels, lower,upper (in --unit), count, cumulative. With
     --curves they have one row per percentile level: curve, percentile, x = 1/(1-q), value (in --unit), count.
     """
@@ -69,5 +74,10 @@ def distribution(sources: tuple[str, ...], options: Options) -> None:
         from ingest.query.curves import curves
 
         write(curves(answer, others, options.ticks), answer, options, "percentile curves")
+        return
+    if options.format == "table" and not options.every:
+        from ingest.query.heatmap import ranges
+
+        write(ranges(answer, TABLE_ROWS), answer, options, "distribution")
         return
     write(rows_of(answer), answer, options, "distribution")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ingest.cli.shared import options as shared
+from ingest.cli.shared.help import Choice, Command
 from ingest.cli.shared.say import say
 from ingest.cli.shared.values import frequency
 from ingest.core.errors import UsageError
@@ -47,7 +48,7 @@ class Options(shared.Showing):
     callbacks: bool
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
 @click.option("--level", metavar="N|A-B", help="Only events of this level or range of levels, such as 0-3; 0 is the outermost.")
 @click.option("--name", "names", metavar="GLOB", multiple=True, help="Only events whose name, with or without its app, matches.")
@@ -63,7 +64,7 @@ class Options(shared.Showing):
 @click.option("--breaths", is_flag=True, help="One row per breath: cycles, packets, bytes, bits.")
 @click.option("--callbacks", is_flag=True, help="One row per callback of an app, where its events say what it moved.")
 @shared.time_option
-@click.option("--format", type=click.Choice(["table", "csv", "ndjson"]), default="table", show_default=True)
+@click.option("--format", type=Choice(["table", "csv", "ndjson"]), default="table", show_default=True)
 @shared.typed(Options)
 def events(file: Path, options: Options) -> None:
     """Show the events of a Snabb timeline, oldest first, each with its lag.

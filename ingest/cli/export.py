@@ -13,6 +13,7 @@ import click
 
 from ingest.cli.shared import options as shared
 from ingest.cli.shared.answers import asked
+from ingest.cli.shared.help import Choice, Command, file_names
 from ingest.cli.shared.say import say
 from ingest.cli.shared.sources import opened, split_sources
 from ingest.cli.shared.stores import chosen
@@ -34,13 +35,13 @@ class Options(shared.Asking, shared.Showing):
     ticks: int
 
 
-@click.command()
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@click.command(cls=Command)
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...", shell_complete=file_names)
 @shared.selecting_options
 @click.option("--step", metavar="S|all", help="Width of an interval (hlog) [default: the stored step].")
 @shared.reading_options
 @shared.hgrm_options
-@click.option("--format", type=click.Choice(["csv", "hlog", "hgrm", "documents"]), default="csv", show_default=True)
+@click.option("--format", type=Choice(["csv", "hlog", "hgrm", "documents"]), default="csv", show_default=True)
 @shared.typed(Options)
 def export(sources: tuple[str, ...], options: Options) -> None:
     """Export all data at the stored step: as csv, or as a log that HdrHistogram's own tools read.

@@ -11,6 +11,7 @@ import click
 
 from ingest.cli.shared import options as shared
 from ingest.cli.shared.answers import PICTURES, answered, asked, clock_of, one_axis, stamp_of, write, write_picture
+from ingest.cli.shared.help import Choice, Command, file_names
 from ingest.cli.shared.say import say
 from ingest.cli.shared.values import pairs, parse_step
 from ingest.core.errors import UsageError
@@ -37,7 +38,7 @@ rows_options = shared.stacked(
     ),
     click.option(
         "--axis",
-        type=click.Choice(["log", "linear"]),
+        type=Choice(["log", "linear"]),
         default="log",
         show_default=True,
         help="log: rows made of whole bins; linear: rows of equal height, counts spread by overlap.",
@@ -70,8 +71,8 @@ class Options(shared.Asking, shared.Showing):
     shading: str
 
 
-@click.command()
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@click.command(cls=Command)
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...", shell_complete=file_names)
 @shared.step_options
 @shared.selecting_options
 @rows_options

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ingest.cli.shared import options as shared
+from ingest.cli.shared.help import Choice, Command, file_names
 from ingest.cli.shared.sources import split_sources
 from ingest.cli.shared.values import read_options
 from ingest.core.errors import InputError, counted
@@ -34,8 +35,8 @@ class Options(shared.Reading):
     format: str
 
 
-@click.command()
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.command(cls=Command)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=file_names)
 @click.option(
     "--why",
     "asked",
@@ -44,7 +45,7 @@ class Options(shared.Reading):
     help="Show what each fact about this file, or the files of this folder, is based on.",
 )
 @shared.reading_options
-@click.option("--format", type=click.Choice(["table", "ndjson"]), default="table", show_default=True)
+@click.option("--format", type=Choice(["table", "ndjson"]), default="table", show_default=True)
 @shared.typed(Options)
 def inspect(paths: tuple[str, ...], options: Options) -> None:
     """Show what tailboard makes of each file: format, run, labels, start of the run, rows, and why files are skipped.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ingest.cli.shared import options as shared
+from ingest.cli.shared.help import Command, file_names
 from ingest.cli.shared.marks import keep, read_all
 from ingest.cli.shared.progress import Progress
 from ingest.cli.shared.say import say
@@ -37,8 +38,8 @@ class Options(shared.Loading):
     as_json: bool
 
 
-@click.command()
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.command(cls=Command)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=file_names)
 @shared.loading_options
 @click.option("--each", is_flag=True, help="Load each PATH as a run of its own, named RUN/FOLDER: for several archives at once.")
 @shared.marks_option
@@ -196,7 +197,8 @@ def print_account(account: LoadAccount, url: str) -> None:
     rows = account.rows
     known = account.duplicate.total()
     if known and not account.loaded and not account.refused:
-        line(f"nothing new: 0 documents, all {known} sources of {', '.join(account.runs)} are in {url} already")
+        sources = "the source" if known == 1 else f"all {known:,} sources"
+        line(f"nothing new: 0 documents, {sources} of {', '.join(account.runs)} {plural(known, 'is', 'are')} in {url} already")
         return
     passed = f", {rows.rows_skipped} skipped" if rows.rows_skipped else ""
     done = {"source": account.loaded, "row": rows.rows, "sample": rows.samples, "document": account.documents}

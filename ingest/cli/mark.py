@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ingest.cli.shared.help import Command
 from ingest.cli.shared.marks import keep, read_all
 from ingest.cli.shared.options import marks_for
 from ingest.cli.shared.say import say
@@ -13,7 +14,7 @@ from ingest.cli.shared.stores import chosen, opened_store, store_option
 from ingest.core.errors import UsageError
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("text", required=False)
 @click.option("--run", "run", required=True, metavar="GLOB", help="Runs in which to note it.")
 @click.option("--at", "at", metavar="T", help="Time: ISO 8601, epoch s or ms, +90s (after the start of the run), now-15m.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from ingest.cli.shared import options as shared
+from ingest.cli.shared.help import Command, file_names
 from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ class Options(shared.Asking, shared.Showing):
     scale: str
 
 
-@click.command()
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@click.command(cls=Command)
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...", shell_complete=file_names)
 @click.option("--period", default="1s", show_default=True, metavar="P", help="Time that a column spans: 100ms, 1s, 1m, 1h, 1d.")
 @click.option(
     "--rows",

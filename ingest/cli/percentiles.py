@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ import click
 
 from ingest.cli.shared import options as shared
 from ingest.cli.shared.answers import PICTURES, answered, asked, clock_of, in_range, one_axis, stamp_of, write, write_picture
+from ingest.cli.shared.help import Choice, Command, file_names
 from ingest.cli.shared.values import parse_step
 from ingest.core.errors import UsageError
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ingest.query.table import Table
 
 MOST_BELOW = 50
+TABLE_WINDOWS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,8 +41,8 @@ class Options(shared.Asking, shared.Showing):
     marks: tuple[Path, ...]
 
 
-@click.command()
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@click.command(cls=Command)
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...", shell_complete=file_names)
 @shared.percentiles_option
 @shared.step_options
 @shared.selecting_options
@@ -72,11 +74,12 @@ class Options(shared.Asking, shared.Showing):
 @shared.unit_option
 @click.option(
     "--format",
-    type=click.Choice(["table", "csv", "ndjson", "fiologparser", "png", "svg"]),
+    type=Choice(["table", "csv", "ndjson", "fiologparser", "png", "svg"]),
     default="table",
     show_default=True,
     help="fiologparser: the format of fio's fiologparser_hist.py; png, svg: picture.",
 )
+@shared.all_option
 @shared.typed(Options)
 def percentiles(sources: tuple[str, ...], options: Options) -> None:
     """Show latency percentiles over time, from exactly merged histograms.
@@ -87,8 +90,9 @@ def percentiles(sources: tuple[str, ...], options: Options) -> None:
       tailboard percentiles ./cbt-archive --by host --where op=read --from +30s --to +60s
       tailboard percentiles --run 'nightly-*' --step all --format csv > nightly.csv
 
-    csv and ndjson have start,end, the --by labels, count,rate,min,mean,max,exact,complete, then p50, p99.9, ... in --unit (ns).
-    Means without a histogram also have mib_s (MiB per second) behind rate.
+    A table has about 20 windows (--all: as many as csv), and on a terminal at most 60 rows: those with the highest latencies.
+    csv and ndjson are never shortened. They have start,end, the --by labels, count,rate,min,mean,max,exact,complete, then
+    p50, p99.9, ... in --unit (ns). Means without a histogram also have mib_s (MiB per second) behind rate.
     A percentile is empty where there are too few samples for it: above p50 at least one sample must lie beyond it.
     --estimate adds what averaging would have reported (p99_cbt) and its error as a share (p99_cbt_error).
     """
@@ -108,7 +112,7 @@ def percentiles(sources: tuple[str, ...], options: Options) -> None:
     if len(below) > MOST_BELOW:
         raise UsageError(f"--below takes at most {MOST_BELOW} latencies")
     accuracy = _accuracy(options.accuracy)
-    question = asked(options, parse_step(options.step), force=options.force)
+    question = _question(options)
     if accuracy and options.bounds:
         raise UsageError("--accuracy and --bounds both give columns such as p99_lo,p99_hi: leave one out")
     columns = Wanted(chosen, below, options.interpolate, bounds=bool(accuracy), possible=options.bounds)
@@ -133,6 +137,12 @@ def percentiles(sources: tuple[str, ...], options: Options) -> None:
     with opened(sources, options) as origin:
         table, answer = table_of(origin, question, columns)
     write(table, in_range(answer, question), options, "percentiles")
+
+
+def _question(options: Options) -> Question:
+    """Return what is asked: a table has windows that fit on a screen, unless all are asked for."""
+    question = asked(options, parse_step(options.step), force=options.force)
+    return replace(question, windows=TABLE_WINDOWS) if options.format == "table" and not options.every else question
 
 
 def _percentiles_picture(
@@ -165,7 +175,7 @@ def _approximate(sources: tuple[str, ...], options: Options, chosen: Sequence[Pe
     if options.format in PICTURES:
         raise UsageError(f"{options.format} is drawn from whole histograms: leave out --approx")
     with opened(sources, options) as origin:
-        return needed(origin, APPROXIMATE)(asked(options, parse_step(options.step), force=options.force), chosen)
+        return needed(origin, APPROXIMATE)(_question(options), chosen)
 
 
 def _accuracy(text: str | None) -> float:

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import click
 
+from ingest.cli.shared.help import Command, file_names
 from ingest.cli.shared.say import say
 from ingest.cli.shared.stores import store_option
 from ingest.core.errors import InputError, StoreError, counted
 
 
-@click.command()
-@click.argument("dead_letters", metavar="DEADLETTERS")
+@click.command(cls=Command)
+@click.argument("dead_letters", metavar="DEADLETTERS", shell_complete=file_names)
 @store_option
 def replay(dead_letters: str, store: str | None) -> int:
     """Send the documents of a dead-letter file again, after the cause of their refusal was removed.
@@ -35,9 +36,12 @@ def replay(dead_letters: str, store: str | None) -> int:
         account = needed(opened, DEAD_LETTERS)(path)
     say(f"{counted(account.sent, 'document')} sent again: {account.taken} are in now, {account.refused} are refused again")
     if account.obsolete:
-        say(f"{account.obsolete} documents were dropped: their sources or runs have been read again or deleted since")
+        dropped = counted(account.obsolete, "document was", "documents were")
+        say(f"{dropped} dropped: their sources or runs have been read again or deleted since")
     for line in account.runs:
         say(line)
     if account.refused:
-        raise StoreError(f"{account.refused} documents are still refused (the first: {account.reason})")
+        raise StoreError(
+            f"{counted(account.refused, 'document is', 'documents are')} still refused (the first: {account.reason})"
+        )
     return 0

@@ -10,6 +10,7 @@ import click
 from ingest.cli.check import violations
 from ingest.cli.shared import options as shared
 from ingest.cli.shared.answers import asked
+from ingest.cli.shared.help import Command, file_names
 from ingest.cli.shared.pages import written as write_page
 from ingest.cli.shared.values import parse_step
 
@@ -27,9 +28,17 @@ class Options(shared.Asking):
     force: bool
 
 
-@click.command()
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
-@click.option("-o", "--output", default="report.html", show_default=True, metavar="FILE", help="File to write; - for stdout.")
+@click.command(cls=Command)
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...", shell_complete=file_names)
+@click.option(
+    "-o",
+    "--output",
+    default="report.html",
+    show_default=True,
+    metavar="FILE",
+    shell_complete=file_names,
+    help="File to write; - for stdout.",
+)
 @click.option(
     "--sla",
     metavar="[P<]LATENCY",
@@ -66,7 +75,7 @@ def report(sources: tuple[str, ...], options: Options) -> None:
 def page_of(sources: tuple[str, ...], options: Options) -> str:
     """Return the report of a selection as HTML."""
     from ingest.cli.shared.marks import read_all
-    from ingest.cli.shared.sources import opened
+    from ingest.cli.shared.sources import as_typed, opened
     from ingest.core.timing import parse_duration
     from ingest.query.capacity import parse_sla
     from ingest.query.means import MeansAloneError
@@ -92,6 +101,7 @@ def page_of(sources: tuple[str, ...], options: Options) -> str:
                 offsets=True,
                 episodes=episodes,
                 given=marks,
+                named=as_typed(sources, options, options.where),
             )
             return page(parts)
         except MeansAloneError:

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ingest.cli.shared.help import Choice, Group
 from ingest.cli.shared.say import say
 from ingest.cli.shared.stores import chosen, letters_named, opened_store, store_option
-from ingest.core.errors import TailboardError, UsageError
+from ingest.core.errors import TailboardError, UsageError, counted
 
 if TYPE_CHECKING:
     from ingest.store import RunRecord, Store
 
 
-@click.group()
+@click.group(cls=Group)
 def runs() -> None:
     """List, show, verify, delete and coarsen the runs of a store.
 
@@ -33,7 +34,7 @@ def runs() -> None:
 
 @runs.command("list")
 @store_option
-@click.option("--format", "form", type=click.Choice(["table", "ndjson"]), default="table", show_default=True)
+@click.option("--format", "form", type=Choice(["table", "ndjson"]), default="table", show_default=True)
 def list_(store: str | None, form: str) -> None:
     """List all runs: state, step, sources, samples, start time, time of loading."""
     from ingest.core.timing import format_duration
@@ -177,7 +178,7 @@ def delete(run: str | None, *, age: str | None, dry_run: bool, yes: bool, force:
         for record in records:
             try:
                 with letters_named(store_):
-                    _say(f"deleted {record.run}: {store_.delete_run(record.run, force=force)} documents")
+                    _say(f"deleted {record.run}: {counted(store_.delete_run(record.run, force=force), 'document')}")
             except TailboardError as error:  # one run that is being loaded does not hold up the others
                 _say(str(error))
                 failed.append(error)
@@ -234,7 +235,11 @@ def _coarsen(store: Store, record: RunRecord, step_ns: int) -> None:
         _say(f"{record.run} is stored at {format_duration(step_ns)} already")
         return
     steps = f"from {format_duration(done.from_ns)} to {format_duration(done.to_ns)}"
-    counts = f"{done.before} documents before, {done.after} after" if done.after else f"{done.before} old documents removed"
+    counts = (
+        f"{counted(done.before, 'document')} before, {done.after:,} after"
+        if done.after
+        else f"{counted(done.before, 'old document')} removed"
+    )
     _say(f"coarsened {record.run} {steps}: {counts}")
 
 

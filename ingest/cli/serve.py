@@ -14,6 +14,7 @@ import click
 
 from ingest.cli.shared import options as shared
 from ingest.cli.shared.answers import asked
+from ingest.cli.shared.help import Command, file_names
 from ingest.cli.shared.marks import read_all
 from ingest.cli.shared.say import say
 from ingest.cli.shared.sources import split_sources
@@ -39,8 +40,8 @@ class Options(shared.Asking):
     step: str
 
 
-@click.command()
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@click.command(cls=Command)
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...", shell_complete=file_names)
 @click.option("--port", type=click.IntRange(0, 65535), default=8350, show_default=True, help="Port; 0 for any free one.")
 @click.option(
     "--host",

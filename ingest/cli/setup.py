@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ingest.cli.shared import options as shared
+from ingest.cli.shared.help import Command
 from ingest.cli.shared.say import say
 from ingest.core.errors import StoreError, UsageError, counted
 
@@ -33,7 +34,7 @@ class Options:
     overwrite: bool
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option("--elasticsearch", "url", metavar="URL", help="Elasticsearch server [default: $TAILBOARD_STORE if it is one].")
 @click.option("--kibana", metavar="URL", help="Kibana server: imports the dashboards and overwrites earlier ones.")
 @click.option("--space", metavar="S", help="Kibana space [default: the default space].")

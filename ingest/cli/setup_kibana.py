@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.cli.shared.say import say
-from ingest.core.errors import StoreError, UsageError
+from ingest.core.errors import StoreError, UsageError, counted
 
 if TYPE_CHECKING:
     from ingest.cli.setup import Options
@@ -73,7 +73,7 @@ def _show_import(connection: Connection, objects: Sequence[SavedObject]) -> None
         _line(f"{saved.type} {saved.id} ({saved.title}) would be imported")
     query = urlencode({name: str(value).lower() for name, value in import_words(connection.space).items()})
     size = len(import_body(objects)[0])
-    _line(f"POST {connection.place}{PATH}?{query} would send {len(objects)} objects as {FILE_NAME}, {size:,} bytes")
+    _line(f"POST {connection.place}{PATH}?{query} would send {counted(len(objects), 'object')} as {FILE_NAME}, {size:,} bytes")
 
 
 def _show_imported(connection: Connection, account: Account) -> None:
@@ -91,7 +91,7 @@ def _show_imported(connection: Connection, account: Account) -> None:
         raise StoreError(f"{connection.place} refuses {first.type} {first.id}{more}: {first.reason}; {done}")
     overwritten = sum(saved.overwritten for saved in account.imported)
     _line(
-        f"{connection.place} (Kibana {connection.version}): {len(account.imported)} objects imported, "
+        f"{connection.place} (Kibana {connection.version}): {counted(len(account.imported), 'object')} imported, "
         f"{overwritten} of them overwritten; look at {connection.place}/app/dashboards"
     )
 

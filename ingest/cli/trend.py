@@ -25,10 +25,13 @@ from ingest.cli.shared.by_run import (
     undated_beside,
     write_rows,
 )
+from ingest.cli.shared.help import Command, file_names
 from ingest.cli.shared.pages import beside_page, page_option, written
 from ingest.cli.shared.say import say
 from ingest.cli.shared.streams import verdict_stands
 from ingest.core.errors import InputError, UsageError, listed
+from ingest.core.nearest import choices
+from ingest.core.writing import number
 from ingest.query.origin import is_store
 from ingest.read.undated import undated_part_of
 
@@ -58,8 +61,8 @@ class Options(EachRun):
     accept: tuple[str, ...]
 
 
-@click.command()
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@click.command(cls=Command)
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...", shell_complete=file_names)
 @click.option("--run", "runs", metavar="GLOB", multiple=True, help="Only runs whose name matches GLOB [default: all].")
 @click.option("-p", "wanted", default="99", show_default=True, metavar="LIST", help="Percentiles, 0 to 100.")
 @click.option("--throughput", is_flag=True, help="Also completions a second of each run; here a fall is a regression.")
@@ -133,7 +136,7 @@ def trend(sources: tuple[str, ...], options: Options) -> int:
         asks, of_runs = {name: origin.answer for name, origin in origins.items()}, labels_of(origins)
         names = [name for name in asks if run_matches(name, options.runs)]
         if not names:
-            raise InputError(f"no run matches {' '.join(options.runs)}; there are {listed(sorted(asks))}")
+            raise InputError(f"no run matches {' '.join(options.runs)}: {choices(options.runs[0], sorted(asks))}")
         nights, notes, found_in = _nights(asks, names, of_runs, question, by)
         asked_of = replace(nights[0].answer, runs=tuple(names))
         marked = _accepted_in([mark for origin in dict.fromkeys(origins.values()) for mark in origin.marks(asked_of)])
@@ -148,7 +151,11 @@ def trend(sources: tuple[str, ...], options: Options) -> int:
     if output:
         from ingest.view.page.finished.trend import trend_page
 
-        calm = [f"{order[-1]}: nothing is certain to be {limit:g} times worse than the level before."] if limit < math.inf else []
+        calm = (
+            [f"{order[-1]}: nothing is certain to be {number(limit)} times worse than the level before."]
+            if limit < math.inf
+            else []
+        )
         written(trend_page(nights, table, judgements, sentences or calm, notes, bad=bool(status), labels=labels), output)
     if form:
         with verdict_stands():
@@ -196,7 +203,7 @@ def _known(accept: Sequence[str], order: Sequence[str], found_in: Places) -> set
     runs = {found_in[run][0] if run in found_in else run for run in accept}
     strange = sorted(runs - set(order))
     if strange:
-        raise UsageError(f"--accept {strange[0]}: no run of that name is in this trend; there are {listed(order)}")
+        raise UsageError(f"--accept {strange[0]}: no run of that name is in this trend: {choices(strange[0], order)}")
     return runs
 
 
@@ -263,8 +270,8 @@ def _verdict(judgements: Sequence[Judgement], run: str, limit: float, *, stored:
     if any(judgement.accepted == run for judgement in judgements):
         sentences.append(f"{run} is accepted: later runs are held against it")
     if above:
-        sentences += [f"above {limit:g}: {judgement_text(judgement)}" for judgement in above[:MOST_ABOVE]]
-        sentences += [f"above {limit:g}: {len(above) - MOST_ABOVE} more"] if len(above) > MOST_ABOVE else []
+        sentences += [f"above {number(limit)}: {judgement_text(judgement)}" for judgement in above[:MOST_ABOVE]]
+        sentences += [f"above {number(limit)}: {len(above) - MOST_ABOVE} more"] if len(above) > MOST_ABOVE else []
         begun = [judgement.since.run for judgement in above if judgement.since]
         how = f"tailboard mark --accept --run {begun[0]}" if begun and stored else f"--accept {begun[0]}" if begun else ""
         sentences += [f"if that is the new normal: {how}"] if how else []

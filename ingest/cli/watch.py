@@ -15,6 +15,7 @@ import click
 
 from ingest.cli.load import load_options, print_account
 from ingest.cli.shared import options as shared
+from ingest.cli.shared.help import Command, file_names
 from ingest.cli.shared.marks import keep, read_all
 from ingest.cli.shared.say import say
 from ingest.cli.shared.sources import store_url
@@ -45,8 +46,8 @@ class Options(shared.Loading):
     as_json: bool
 
 
-@click.command()
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.command(cls=Command)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=file_names)
 @shared.loading_options
 @shared.marks_option
 @click.option("--interval", default="1s", show_default=True, metavar="D", help="How often to check the files.")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from ingest.cli.shared.help import Command
 from ingest.cli.shared.say import say
 from ingest.core.errors import UsageError
 
@@ -16,7 +17,7 @@ SCRIPT = Path(__file__).parents[1] / "wrap" / "fio.sh"
 DEFAULT = "/usr/bin/fio"
 
 
-@click.command("wrap-fio")
+@click.command("wrap-fio", cls=Command)
 @click.option("--fio", default=DEFAULT, show_default=True, metavar="PATH", help="Path of the real fio on the clients.")
 @click.option(
     "--log-hist-msec",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from ingest.core.errors import counted
 from ingest.core.plain import as_text
 
 
@@ -34,3 +35,8 @@ class Caveat:
 def sentences(caveats: Iterable[Caveat]) -> tuple[str, ...]:
     """Return the caveats as people read them, each once."""
     return tuple(dict.fromkeys(str(caveat) for caveat in caveats))
+
+
+def in_last_bin(samples: int) -> str:
+    """Return the sentence on samples of which only the least possible value is known."""
+    return f"{counted(samples, 'sample lies', 'samples lie')} in the last bin: at least its lower edge, true values unknown"

@@ -12,11 +12,11 @@ from pathlib import Path
 MOST_LISTED = 5
 
 
-def listed(names: Iterable[str]) -> str:
-    """Return names for a sentence: the first five, and how many more there are."""
+def listed(names: Iterable[str], most: int = MOST_LISTED) -> str:
+    """Return names for a sentence: the first `most`, and how many more there are."""
     all_names = list(names)
-    more = f" and {len(all_names) - MOST_LISTED} more" if len(all_names) > MOST_LISTED else ""
-    return ", ".join(all_names[:MOST_LISTED]) + more
+    more = f" and {len(all_names) - most} more" if len(all_names) > most else ""
+    return ", ".join(all_names[:most]) + more
 
 
 def counted(number: int, noun: str, many: str = "") -> str:

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from ingest.core.errors import InputError, UsageError, listed
+from ingest.core.errors import InputError, UsageError
+from ingest.core.nearest import marks_for
 from ingest.core.timing import format_duration
 
 DURING, OUTSIDE, BEFORE, AFTER = WORDS = ("during", "outside", "before", "after")
@@ -78,8 +79,8 @@ def stretches(phases: Sequence[Phase], marks: Sequence[NotedMark], run: str) -> 
     for phase in phases:
         chosen = [mark for mark in marks if phase.matches(mark)]
         if not chosen and phase.word != OUTSIDE:
-            texts = list(dict.fromkeys(repr(str(mark["text"])) for mark in marks))
-            raise InputError(f"no mark of the run matches {phase.word}: {phase.glob} (its marks: {listed(texts) or 'none'})")
+            texts = [str(mark["text"]) for mark in marks]
+            raise InputError(f"no mark of the run matches {phase.word}: {phase.glob} ({marks_for(phase.glob, texts)})")
         if phase.word == DURING and all(mark.get("end_ns") is None for mark in chosen):
             text = str(chosen[0]["text"])
             raise InstantError(

@@ -13,11 +13,11 @@ from ingest.core.csr import MOST_SAMPLES
 from ingest.core.intervals import Exact
 from ingest.core.ranks import COMMON
 from ingest.core.series import Series
+from ingest.core.writing import fine_latency
 
 LABELS = ("host", "volume", "job", "process", "op", "kind")
 NUMBERS = ("count", "min_ns", "max_ns", "mean_ns", "window_ns", "has_bins")
 ROW_NUMBERS = ("count", "min_ns", "max_ns", "sum_ns")
-MS = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class WholeRun:
         printed = {f"{float(text):g}": value for text, value in self.percentiles}
         named = [(f"p{text}", printed[text]) for text in (percentile.text for percentile in COMMON) if text in printed]
         values = (("mean", self.mean_ns), *named, ("max", self.max_ns))
-        return f"{self.name}: N {self.count:,}, " + ", ".join(f"{name} {value / MS:.4g} ms" for name, value in values)
+        return f"{self.name}: N {self.count:,}, " + ", ".join(f"{name} {fine_latency(value)}" for name, value in values)
 
 
 @dataclass(frozen=True, slots=True)

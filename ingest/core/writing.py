@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from datetime import datetime, tzinfo
 
@@ -11,9 +12,16 @@ SECOND = 1e9
 MS = 1_000_000
 INFINITE = float("inf")
 
-STEPS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns"))
+STEPS = (  # unit, and the number from which on the next is taken
+    (1, "ns", 1e3),
+    (1e3, "us", 1e3),
+    (1e6, "ms", 1e3),
+    (1e9, "s", 1e4),
+    (3600e9, "h", 1e3),
+    (86_400e9, "d", 1e3),
+)
 LARGE = 100
-MIDDLE = 10
+NEARLY_ALL = 0.9
 
 Stamp = Callable[[int], str]
 
@@ -42,10 +50,49 @@ def number(value: float) -> str:
 
 
 def latency(value_ns: float) -> str:
-    """Return a latency for people: 4.23ms; empty if not a number."""
+    """Return a latency for people, three digits in the unit that fits: 4.23ms; four from 1,000 s on; empty if not a number."""
     if value_ns != value_ns:  # noqa: PLR0124  # NaN
         return ""
-    scale, unit = next(((scale, unit) for scale, unit in STEPS if abs(value_ns) >= scale), STEPS[-1])
-    shown = value_ns / scale
-    digits = 0 if shown >= LARGE or scale == 1 else 1 if shown >= MIDDLE else 2
-    return f"{shown:.{digits}f}{unit}"
+    for scale, unit, below in STEPS:
+        shown = three_digits(value_ns / scale, whole=scale == 1)
+        if abs(float(shown)) < below:
+            return shown + unit
+    return f"{round(value_ns / scale, -1 if value_ns >= 10_000 * scale else 0):,.0f}{unit}"
+
+
+def fine_latency(value_ns: float) -> str:
+    """Return a latency for a comparison, four digits in ms, or in s from a second on: 0.2847 ms, 4.027 s."""
+    return f"{figure(value_ns / SECOND, 4)} s" if value_ns >= SECOND else f"{figure(value_ns / MS, 4)} ms"
+
+
+def three_digits(value: float, *, whole: bool = False) -> str:
+    """Return a number with three digits, more only in front of the point: 4.00, 40.0, 400; without decimals where `whole`."""
+    for decimals in () if whole else (2, 1):
+        text = f"{value:.{decimals}f}"
+        if abs(float(text)) < 10 ** (3 - decimals):
+            return text
+    return f"{value:.0f}"
+
+
+def figure(value: float, digits: int = 3) -> str:
+    """Return a number for people in that many digits, never in powers of ten: 0.0123, 1.5, 12,346; empty if not a number.
+
+    Digits in front of the point are all there, zeros at the end of decimals are left out.
+    """
+    if not math.isfinite(value):
+        return ""
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value)))) if value else 0
+    text = f"{value:,.{decimals}f}"
+    if decimals and len(text.lstrip("-0.,").replace(".", "")) > digits:  # 9.996 has become 10.00
+        text = f"{value:,.{decimals - 1}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def up_to(share: float) -> str:
+    """Return a cumulative share in percent, so that the rest is told from nothing: 12.5 %, 99.98 %; 100 % for all alone."""
+    if share < NEARLY_ALL or share >= 1:
+        return f"{figure(100 * share)} %"
+    decimals = 1 - math.floor(math.log10(100 * (1 - share)))
+    grain = 10**decimals
+    text = f"{math.floor(100 * share * grain) / grain:.{decimals}f}"
+    return f"{text.rstrip('0').rstrip('.')} %"

@@ -17,7 +17,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from ingest.core.errors import InputError, UsageError
+from ingest.core.nearest import choices
 from ingest.core.objective import HOLD, OK, VIOLATE, Objective
 from ingest.core.phases import WORDS as PHASES
 from ingest.core.phases import Phase
@@ -97,7 +97,7 @@ class _Reader:
         words = self.mapping(node, "an objective")
         for name, (key, _) in words.items():
             if name not in WORDS:
-                raise self.wrong(key, f"there is no key {name!r} in an objective: {_meant(name, WORDS)}")
+                raise self.wrong(key, f"there is no key {name!r} in an objective: {choices(name, WORDS, most=len(WORDS))}")
         for name, example in COMPULSORY.items():
             if name not in words:
                 raise self.wrong(node, f"the objective has no {name}: add it, as in {name}: {example}")
@@ -183,7 +183,8 @@ class _Reader:
     def label(self, node: Node, name: str) -> str:
         if self.run_labels is None or name in LABELS or name in self.run_labels:
             return name
-        raise self.wrong(node, f"there is no label {name!r}: {_meant(name, (*LABELS, *sorted(self.run_labels)))}")
+        known = (*LABELS, *sorted(self.run_labels))
+        raise self.wrong(node, f"there is no label {name!r}: {choices(name, known, most=len(known))}")
 
     def mapping(self, node: Node, what: str) -> dict[str, tuple[Node, Node]]:
         """Return keys and values of a mapping by the text of the key."""
@@ -212,8 +213,3 @@ class _Reader:
 
     def wrong(self, node: Node, reason: str) -> InputError:
         return InputError(reason, self.path, node.start_mark.line + 1)
-
-
-def _meant(name: str, known: Collection[str]) -> str:
-    near = get_close_matches(name, known, n=1)
-    return f"do you mean {near[0]}?" if near else f"there are {', '.join(known)}"

@@ -8,7 +8,7 @@ from fractions import Fraction
 from ingest.core.errors import counted, listed
 from ingest.core.objective import Objective
 from ingest.core.timing import format_duration
-from ingest.core.writing import Stamp, elapsed, latency, local, utc
+from ingest.core.writing import Stamp, elapsed, figure, latency, local, utc
 from ingest.query.clocks import named, since
 from ingest.query.verdicts import UNKNOWN, VIOLATED, Labels, Verdict
 
@@ -82,4 +82,4 @@ def budgets(verdicts: Sequence[Verdict]) -> str:
 
 def percent(share: Fraction) -> str:
     """Return a share as a percentage with three digits: 1.25 %."""
-    return f"{float(100 * share):.3g} %"
+    return f"{figure(float(100 * share))} %"

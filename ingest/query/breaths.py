@@ -18,6 +18,7 @@ import numpy as np
 from ingest.core.breaths import BREATH, CYCLES, PACKETS, SUMS, BreathWindows, only, taken, weight_of
 from ingest.core.intervals import Int
 from ingest.core.series import Series
+from ingest.core.writing import figure, number
 
 LEAST_FITTED = 30
 LEAST_ALIKE = 3  # of unlike weights: how many of equal ones are as certain
@@ -175,7 +176,7 @@ def fitted(breaths: Moments) -> Fit:
     variance = max(Fraction(0), sums["cycles_squared"] / total - cycles**2)
     about = math.sqrt(float(variance) * float(breaths.alike / (breaths.alike - 1)))
     if spread <= 0:
-        return Fit(breaths.n, residual=about, why=f"no line: every breath moved {float(packets):g} packets")
+        return Fit(breaths.n, residual=about, why=f"no line: every breath moved {number(float(packets))} packets")
     both = sums["packets_cycles"] / total - packets * cycles
     slope = both / spread
     left = max(Fraction(0), variance - slope * both)
@@ -190,7 +191,7 @@ def fitted(breaths: Moments) -> Fit:
         residual=math.sqrt(residual),
     )
     if abs(line.slope) < CERTAIN * error:
-        why = f"no line: {line.slope:.3g} ± {error:.2g} cycles a packet are not certain"
+        why = f"no line: {figure(line.slope)} ± {figure(error, 2)} cycles a packet are not certain"
         return Fit(breaths.n, residual=about, why=why)
     return line
 

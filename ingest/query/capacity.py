@@ -25,6 +25,7 @@ from ingest.core.intervals import Intervals, merged
 from ingest.core.ranks import Percentile, parse_percentiles, percentile_values
 from ingest.core.series import Group, RunLabels
 from ingest.core.timing import parse_duration
+from ingest.core.writing import figure
 from ingest.query.crossings import crossings
 from ingest.query.means import check_bins
 from ingest.query.percentiles import spans_of
@@ -379,4 +380,4 @@ def _knee(tested: Sequence[Load], place: int) -> float:
 
 def load_text(load: float) -> str:
     """Return a load for people: whole numbers as they are, others in four digits."""
-    return f"{load:,.0f}" if load == round(load) or load >= 10_000 else f"{load:,.4g}"  # five digits and more
+    return f"{load:,.0f}" if load == round(load) or load >= 10_000 else figure(load, 4)  # five digits and more

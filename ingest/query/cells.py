@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.csr import surely_addable
-from ingest.core.errors import UsageError
+from ingest.core.errors import UsageError, counted
 from ingest.core.grid import WEIGHT_BITS
 from ingest.core.intervals import Int
 from ingest.core.layout import LogLinear, common_layout
 from ingest.core.series import Group
 from ingest.core.timing import format_duration
+from ingest.core.writing import latency
 from ingest.query.latency_rows import Ladder, Rows, ladder
 from ingest.query.means import check_bins
 from ingest.query.overlap import overlaps
@@ -151,7 +152,7 @@ def _columns(entries: _Entries, span: tuple[int, int], columns: int) -> Int:
     low, high = span
     wide = int((entries.end - entries.start).max())
     if (high - low) < wide * columns:
-        most = f"there are {(high - low) // wide} windows of {format_duration(wide)}"
+        most = f"{counted((high - low) // wide, 'window')} of {format_duration(wide)}"
         raise UsageError(f"{columns} columns would be narrower than the windows, and invent detail: {most}")
     return np.array([low + (high - low) * place // columns for place in range(columns + 1)], np.int64)
 
@@ -232,4 +233,4 @@ def _notes(rows: Rows, layout: LogLinear, used: Int, ladder: Ladder) -> tuple[st
     widest, high = int(np.diff(layout.edges)[shown].max(initial=0)), float(edges[1] - edges[0])
     if rows.axis == "log" or high >= widest:
         return ()
-    return (f"rows of {high:.6g} ns are finer than bins of {widest} ns: counts are spread evenly within a bin",)
+    return (f"rows of {latency(high)} are finer than bins of {latency(widest)}: counts are spread evenly within a bin",)

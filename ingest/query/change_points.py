@@ -120,7 +120,7 @@ def fits(logs: Float) -> tuple[Float, dict[int, Float]]:
     level = np.empty((rows, len(PHIS)))
     changed = {1: np.empty((rows, len(PHIS), len(single))), 2: np.empty((rows, len(PHIS), len(first)))}
     for number, phi in enumerate(PHIS.tolist()):
-        white, ones = _whitened(centred, phi), _whitened(np.ones((1, count)), phi)[0]
+        white, ones = whitened(centred, phi), whitened(np.ones((1, count)), phi)[0]
         start = -math.log(1 - phi * phi)
         squares, across = float(ones @ ones), white @ ones
         rest = np.einsum("rt,rt->r", white, white) - across**2 / squares
@@ -130,14 +130,14 @@ def fits(logs: Float) -> tuple[Float, dict[int, Float]]:
         common = share + share**2 * (count - 1 - single)
         own = 1 + share**2 * (count - 1 - single) - common**2 / squares
         gain = white[:, single] + share * after[:, single] - np.outer(across, common / squares)
-        level[:, number] = _likelihood(rest, count) + start
-        changed[1][:, number] = _likelihood(rest[:, None] - gain * gain / own, count) + start
+        level[:, number] = likelihood(rest, count) + start
+        changed[1][:, number] = likelihood(rest[:, None] - gain * gain / own, count) + start
         if len(first):
             at, to = first - LEAST_RUNS, last - LEAST_RUNS
             both = share + share**2 * (count - 1 - last) - common[at] * common[to] / squares
             one, other = gain[:, at], gain[:, to]
             taken = (one * one * own[to] - 2 * one * other * both + other * other * own[at]) / (own[at] * own[to] - both * both)
-            changed[2][:, number] = _likelihood(rest[:, None] - taken, count) + start
+            changed[2][:, number] = likelihood(rest[:, None] - taken, count) + start
     return level, changed
 
 
@@ -192,19 +192,19 @@ def _changes(logs: Float, raised: float) -> list[int]:
             continue
         best = fit[0].min(axis=1)
         gain = float(level.min() - best.min())
-        phi = _phi(PHIS[int(level.argmin())], count)
+        phi = kept_share(PHIS[int(level.argmin())], count)
         phi = min(phi, float(PHIS[int(best.argmin())]) + WIDER)
         if gain > limit_of(count, changes, phi) + raised:
             return list(places_of(count, changes)[int(fit[0].min(axis=0).argmin())])
     return []
 
 
-def _phi(fitted: float, count: int) -> float:
+def kept_share(fitted: float, count: int) -> float:
     """Return the share that a run keeps of the deviation before it, corrected for its bias in short series (Kendall 1954)."""
     return min(fitted + (1 + 3 * fitted) / count, float(PHIS[-1]))
 
 
-def _whitened(series: Float, phi: float) -> Float:
+def whitened(series: Float, phi: float) -> Float:
     """Return what is new in each run of series (rows): independent if they are autoregressive with that phi."""
     white = series.copy()
     white[:, 1:] -= phi * series[:, :-1]
@@ -212,7 +212,8 @@ def _whitened(series: Float, phi: float) -> Float:
     return white
 
 
-def _likelihood(squares: Float, count: int) -> Float:
+def likelihood(squares: Float, count: int) -> Float:
+    """Return -2 log-likelihoods of sums of squares of what is new, but for what all series of that length have in common."""
     return count * np.log(np.maximum(squares, 0.0) / count + FLOOR**2)
 
 

@@ -128,7 +128,7 @@ def batch_length(windows: Windows, percentile: Percentile) -> int:
         series = [run[:, place] - windows.shares[place] * run[:, 0] for run in windows.above]
         blocks = 1
         while blocks == 1 or sum(len(run) // blocks for run in series) >= LEAST_BLOCKS:
-            correlation = _correlation([_blocks(run, blocks) for run in series])
+            correlation = neighbours([_blocks(run, blocks) for run in series])
             if correlation > 0:
                 length = max(length, math.ceil(MARGIN * blocks * (1 + correlation) / (1 - correlation) - PRECISE))
             blocks *= 2
@@ -364,7 +364,7 @@ def _blocks(series: Float, length: int) -> Float:
     return blocks
 
 
-def _correlation(series: Sequence[Float]) -> float:
+def neighbours(series: Sequence[Float]) -> float:
     """Return the correlation of neighbours in all runs, corrected for the bias of short series; 0 for too short ones."""
     centred = [run - run.mean() for run in series if len(run) > 1]
     length = sum(map(len, centred))

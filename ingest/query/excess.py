@@ -18,7 +18,7 @@ from ingest.core.intervals import Intervals
 from ingest.core.layout import common_layout
 from ingest.core.ranks import parse_percentiles, percentile_values
 from ingest.core.series import Group
-from ingest.core.writing import latency
+from ingest.core.writing import figure, latency
 from ingest.query.question import Answer
 from ingest.query.spans import spanned
 
@@ -60,8 +60,8 @@ def excess_sentence(baseline: Answer, run: Answer) -> str:
     rest = [f"{name} {latency(excess.excess_ns)}" for name, excess in zip(names, found, strict=True)][1 : 1 + MOST_NEXT]
     return (
         f"The largest excess is that of {names[0]}: its {worst.events:,} stored events took {latency(worst.excess_ns)} longer "
-        f"than as many of the baseline ({share:.2g} % of their time); the longest took {latency(worst.longest_ns)}, in the "
-        f"baseline {latency(worst.before_ns)}." + (f" Next: {', '.join(rest)}." if rest else "")
+        f"than as many of the baseline ({figure(share, 2)} % of their time); the longest took {latency(worst.longest_ns)}, in "
+        f"the baseline {latency(worst.before_ns)}." + (f" Next: {', '.join(rest)}." if rest else "")
     )
 
 

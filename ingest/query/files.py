@@ -8,18 +8,30 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ingest.core.caveats import in_last_bin
 from ingest.core.errors import InputError, counted, listed, plural
 from ingest.core.grid import UNTIMED, stored_step
 from ingest.core.intervals import Intervals, Sum
 from ingest.core.parallel import fork_map
-from ingest.core.series import LABELS, Group, runs_asked
+from ingest.core.series import LABELS, Group, label_of, runs_asked
 from ingest.core.whole_runs import WholeRun
 from ingest.query.clocks import beside, left_out, logs_left_out, shown_beside, undated_runs
 from ingest.query.file_offers import offers_of
 from ingest.query.means import described, holds_means_alone, own_facts, whole_runs_of, with_left_out, with_whole_runs
 from ingest.query.missing import Lack, lacks
 from ingest.query.origin import Offers
-from ingest.query.question import ALL, AUTO, Answer, Question, check_labels, finish, keys_of, moved_edges, range_in
+from ingest.query.question import (
+    ALL,
+    AUTO,
+    Answer,
+    NothingMatchesError,
+    Question,
+    check_labels,
+    finish,
+    keys_of,
+    moved_edges,
+    range_in,
+)
 from ingest.query.spans import Bounds, of_runs, over_reach, reach_inside
 from ingest.query.steps import auto_span, auto_step, check_step, widened
 from ingest.query.summed import Adding, Summed, all_of, by_run, in_order, is_grained, kept_apart, of_kinds
@@ -316,7 +328,11 @@ class Files:
         sources = [source for source, by_rows in asked if keys[by_rows](source.context.series) is not None]
         if not sources:
             runs = sorted({source.context.series.run for source in self.found.sources})
-            raise InputError(f"no log matches --run/--where; there are the runs {listed(runs)}")
+            sure = [name for name in question.where if not any(name in by_rows for by_rows in keys)]
+            known = {
+                name: {label_of(source.context.series, name, self.found.labels) for source in self.found.sources} for name in sure
+            }
+            raise NothingMatchesError(f"no log matches --run/--where; there are the runs {listed(runs)}", question, known)
         return sources
 
     def _summed(self, sources: Sequence[Source], question: Question, step: int, starts: dict[str, int]) -> Summed:
@@ -365,7 +381,7 @@ def warnings_of(accounts: Iterable[Account], discovered: Found | None = None) ->
     texts = [f"{count} {plural(count, 'row')} repaired: {reason}" for reason, count in sorted(total.repaired.items())]
     texts += [f"{count} {plural(count, 'row')} rejected: {reason}" for reason, count in sorted(total.rejected.items())]
     if total.saturated:
-        texts.append(f"{total.saturated} samples lie in the last bin: at least its lower edge, true values unknown")
+        texts.append(in_last_bin(total.saturated))
     schedules = sentences((account.path, digest) for account in taken for digest in account.schedule)
     if discovered is None:
         return [*texts, *total.notes, *schedules]

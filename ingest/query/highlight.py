@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from ingest.core.errors import InputError, UsageError, listed
+from ingest.core.errors import InputError, UsageError
+from ingest.core.nearest import choices
 from ingest.query.question import Answer, Question, regrouped
 
 
@@ -30,5 +31,5 @@ def split(answer: Answer, question: Question, highlighted: Mapping[str, str]) ->
     if not any(len(part) for part in parts):
         asked = " ".join(f"--highlight {name}={glob}" for name, glob in highlighted.items())
         names = {", ".join(key[at] or "-" for at in places) for part in answer.parts for key in part.table}
-        raise InputError(f"nothing matches {asked}; there are {listed(sorted(names))}")
+        raise InputError(f"nothing matches {asked}: {choices(', '.join(highlighted.values()), sorted(names))}")
     return regrouped(answer, by), regrouped(replace(answer, parts=tuple(parts)), by)

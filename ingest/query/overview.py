@@ -10,19 +10,23 @@ one host after the other; of threads that are too many for bins only the three b
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.errors import InputError, listed
 from ingest.core.intervals import Intervals
+from ingest.core.nearest import choices
 from ingest.core.ranks import Ranked, parse_percentiles, percentile_values
 from ingest.core.series import THREAD, Group, run_matches
 from ingest.core.timing import Instant, format_duration
+from ingest.query.box_cells import MOST_WINDOWS as BOX_WINDOWS
+from ingest.query.box_cells import BoxCells, Gathering
 from ingest.query.clocks import ABSOLUTE, is_absolute
 from ingest.query.lags import LAG, asked_weighed
 from ingest.query.means import MeansAloneError, with_bins
@@ -58,7 +62,8 @@ class Overview:
     `hosts` has bins of the hosts that a page can hold, made from `fine`; `tails` of all hosts where they are more, `threads`
     of every thread: with all bins where they are at most MOST_THREADS, else thinned (see `thinned`) and as `Tails` beside it.
     `notes` says what was left out or widened. `reach` is the exact range of the rows in ns, where runs are
-    compared.
+    compared. `boxes` are the samples of every label, for boxes of time and latency; `story` is what happened in it, as JSON.
+    `every_host` is `fine` with all hosts.
     """
 
     run: str
@@ -71,6 +76,9 @@ class Overview:
     notes: tuple[str, ...] = ()
     reach: tuple[int, int] | None = None
     thread_tails: Tails | None = None
+    boxes: BoxCells | None = None
+    story: Mapping[str, Any] | None = None
+    every_host: Answer | None = None
 
     @property
     def span(self) -> tuple[int, int]:
@@ -88,7 +96,7 @@ def chosen_runs(runs: Sequence[str], question: Question) -> list[str]:
     wanted = question.where.get("run", "*")
     chosen = [run for run in runs if run_matches(run, question.runs) and fnmatchcase(run, wanted)]
     if not chosen:
-        raise InputError(f"no run matches {' '.join(question.runs) or wanted}; there are {listed(runs)}")
+        raise InputError(f"no run matches {' '.join(question.runs) or wanted}: {choices((*question.runs, wanted)[0], runs)}")
     return chosen
 
 
@@ -144,7 +152,7 @@ def _overview(origin: Origin, run: str, question: Question, *, full: bool, runs:
     fine, notes = fitted(with_bins(_in_slices(origin, replace(merged_runs, by=("host", "op", "kind", *extra)))), most)
     cluster = regrouped(fine, ("op", "kind", *extra))
     hosts, _ = fitted(fine, most if full else most * HOST_WINDOWS // CLUSTER_WINDOWS)
-    every, tails = hosts, None
+    every, tails, every_host = hosts, None, fine
     names = {key[0] for part in hosts.parts for key in part.table}
     if len(names) > MOST_HOSTS and not full:
         tails = _in_windows(hosts, THREAD_WINDOWS)
@@ -153,9 +161,10 @@ def _overview(origin: Origin, run: str, question: Question, *, full: bool, runs:
         notes += (f"{len(names)} hosts: bins of the {MOST_HOSTS} with the highest p99; of the others p50, p99 and max",)
     few = full or fine.series <= FEW_SERIES
     step = every.step_ns if few else _in_windows(every, max(LEAST_WINDOWS, most * THREAD_WINDOWS // CLUSTER_WINDOWS)).step_ns
-    threads, thread_tails = _threads(origin, replace(merged_runs, by=(*THREAD, "op", "kind"), step=step or "all"), fine)
+    boxes = Gathering()
+    threads, thread_tails = _threads(origin, replace(merged_runs, by=(*THREAD, "op", "kind"), step=step or "all"), fine, boxes)
     reach = span_of(origin.answer(replace(merged_runs, by=("op", "kind"), step="all")).parts) if shared_by > 1 else None
-    return Overview(run, cluster, fine, hosts, threads, tails, extra, notes, reach, thread_tails)
+    return Overview(run, cluster, fine, hosts, threads, tails, extra, notes, reach, thread_tails, boxes.cells(), None, every_host)
 
 
 def _in_slices(origin: Origin, question: Question) -> Answer:
@@ -222,8 +231,11 @@ def _weights(answers: Sequence[Answer]) -> dict[Group, int]:
     return weights
 
 
-def _threads(origin: Origin, question: Question, hosts: Answer) -> tuple[Answer, Tails | None]:
-    """Return the answer by thread; where they are too many for bins, thinned, and the tails that the page shows."""
+def _threads(origin: Origin, question: Question, hosts: Answer, boxes: Gathering) -> tuple[Answer, Tails | None]:
+    """Return the answer by thread; where they are too many for bins, thinned, and the tails that the page shows.
+
+    All of it is added to `boxes`.
+    """
     low, high = span_of(hosts.parts)
     shares: list[tuple[Answer, ...]] = []
     whole: list[Answer] = []
@@ -231,6 +243,7 @@ def _threads(origin: Origin, question: Question, hosts: Answer) -> tuple[Answer,
     for answer in map(with_bins, _by_host(origin, question, hosts)):
         names |= {key[: len(THREAD)] for part in answer.parts for key in part.table}
         whole.append(answer)
+        boxes.add(answer, _wider_step(low, high, answer.step_ns, BOX_WINDOWS))
         if len(names) > MOST_THREADS:
             shares += [_tails(kept, low, high) for kept in whole]
             whole = []

@@ -14,8 +14,9 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ingest.core.errors import InputError, UsageError, listed
+from ingest.core.errors import InputError, UsageError
 from ingest.core.marks import AFTER_END_NS, Mark, in_time_order, of_run
+from ingest.core.nearest import marks_for
 from ingest.core.phases import AFTER, BEFORE, DURING, OUTSIDE, NotedMark, Phase, Span, stretches
 from ingest.core.timing import Instant, format_duration
 from ingest.query.missing import union
@@ -140,11 +141,9 @@ def _cut(
     chosen = [mark for mark in marks if Phase(AFTER, glob).matches(mark)]
     lasting = [mark for mark in chosen if mark.get("end_ns") is not None]
     if not chosen:
-        texts = list(dict.fromkeys(repr(str(mark["text"])) for mark in marks))
-        raise InputError(
-            f"--at {glob} matches no mark of {run} (its marks: {listed(texts) or 'none'}): note it with tailboard mark, or give "
-            "--marks FILE"
-        )
+        texts = [str(mark["text"]) for mark in marks]
+        note = "note it with tailboard mark, or give --marks FILE"
+        raise InputError(f"--at {glob} matches no mark of {run} ({marks_for(glob, texts)}): {note}")
     if lasting and len(lasting) < len(chosen):
         raise UsageError(f"--at {glob} matches marks with an end and marks without one: name one sort of them")
     words = (OUTSIDE, DURING) if lasting else (BEFORE, AFTER)

@@ -15,6 +15,7 @@ from ingest.core.errors import InputError, UsageError, listed
 from ingest.core.grid import WEIGHT_BITS, whole_windows
 from ingest.core.intervals import Intervals, merged
 from ingest.core.layout import LogLinear, common_layout
+from ingest.core.nearest import choices
 from ingest.core.series import (
     IN_FLIGHT,
     LABELS,
@@ -83,6 +84,15 @@ class Question:
             return True
         of = label.removesuffix(f".{IN_FLIGHT}")
         return name == "kind" and self.attribution == IN_FLIGHT and of != label and fnmatchcase(of, glob)
+
+
+class NothingMatchesError(InputError):
+    """A question selects nothing. `known` are the values of the labels that are known without a further look, by label."""
+
+    def __init__(self, reason: str, question: Question, known: Mapping[str, Collection[str]] | None = None) -> None:
+        super().__init__(reason)
+        self.question = question
+        self.known = known or {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +166,7 @@ def check_labels(question: Question, run_labels: RunLabels) -> None:
     known = {*LABELS, *(name for labels in run_labels.values() for name in labels)}
     for name in (*question.by, *question.where):
         if name not in known:
-            raise UsageError(f"no label {name!r} here: there are {', '.join(sorted(known))}")
+            raise UsageError(f"no label {name!r} here: {choices(name, sorted(known), most=len(known))}")
 
 
 def finish(
@@ -172,7 +182,7 @@ def finish(
     rows = [part for part in parts if len(part)]
     keys = {key for part in rows for key in keys_of(part)}
     if not keys:
-        raise InputError(_nothing(question, facts))
+        raise NothingMatchesError(_nothing(question, facts), question)
     kinds: dict[str, set[str]] = {}
     for run, kind, *_ in keys:
         kinds.setdefault(run, set()).add(kind)

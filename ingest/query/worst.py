@@ -1,56 +1,60 @@
-"""When was it worst, and which series contributed most: the windows with the highest percentile, the samples of their tails."""
+"""When was it worst, and which series contributed most: the windows whose samples lie furthest above what is usual in the range."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ingest.core.csr import total
 from ingest.core.intervals import Intervals
-from ingest.core.ranks import Percentile, Ranked, censored, parse_percentiles, percentile_values
+from ingest.core.ranks import Percentile, censored, extremes, parse_percentiles, percentile_values
 from ingest.core.series import Group
 from ingest.query.lags import in_events, mixed_rows
 from ingest.query.question import Answer, regrouped
+from ingest.query.steps import widened
 
-MAX = parse_percentiles("100")[0]
+MEDIAN, MAX = parse_percentiles("50,100")
+WHOLE_RANGE = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """A window: its bounds and percentile in ns, its samples, and of those in the percentile's bin or above each group's count.
+    """A window: its bounds, its samples, and by how many ns these lie above the percentile of the whole range, added up.
 
-    `open` says that the percentile is a lower bound, `max_ns` its p100. `makers` names each group with its samples, most first.
+    `value_ns` is the window's own percentile, None where its samples cannot carry it, `open` says that it is a lower bound;
+    `max_ns` is its p100. `makers` names each group with its part of the excess, largest first.
     """
 
     start_ns: int
     end_ns: int
     samples: int
-    value_ns: int
+    value_ns: int | None
     max_ns: int
     open: bool
-    makers: tuple[tuple[str, int], ...]
+    excess_ns: float
+    makers: tuple[tuple[str, float], ...]
 
 
 def worst_windows(answer: Answer, label: str, percentile: Percentile, most: int = 8) -> list[Worst]:
-    """Return the windows of all groups together with the highest percentile, highest first, then earliest.
+    """Return the windows of all groups together with the largest excess, largest first, then earliest; none without any.
 
-    `label` is one of the answer's labels: by it the samples at or above the percentile are counted. Windows whose samples
-    cannot carry the percentile are left out. Exact where the groups share a layout, else in their common one.
+    The excess of a window is the sum, over its samples, of what each lies above the percentile of the whole range (its median,
+    where that cannot carry the percentile): 3 samples of 4 s weigh more than 10 of 80 ms. Samples count as what their bin
+    reports, so it has the error bound of bins. `label` is one of the answer's labels: makers are told by it.
     """
     together = regrouped(answer, ())
     if not together.parts:
         return []
     (rows,) = together.parts
-    values = percentile_values(rows, percentile)
+    (whole,) = widened(together.parts, WHOLE_RANGE)
+    usual = next(value for wanted in (percentile, MEDIAN) if not np.isnan(value := float(percentile_values(whole, wanted)[0])))
+    values, highest = percentile_values(rows, percentile), percentile_values(rows, MAX)
     count = rows.samples if rows.completions is None else rows.completions
     values[mixed_rows(together, rows) & ~percentile.carried(count)] = np.nan
     (opens,) = censored(rows, [percentile])
-    known = np.flatnonzero(~np.isnan(values))
-    order = known[np.lexsort((rows.start_ns[known], -values[known]))][:most]
-    bins = Ranked(rows).bins(order, percentile.ranks(rows.samples[order]))
-    lower = rows.layout.edges[bins]
-    highest = percentile_values(rows, MAX)
+    above = excess_of(rows, usual)
+    order = np.lexsort((rows.start_ns, -above))[:most]
     makers = regrouped(answer, (label,))
     unlike = mixed_rows(together, rows).any()
     parts = [part.in_layout(rows.layout) for part in (in_events(makers) if unlike else makers.parts)]
@@ -59,22 +63,29 @@ def worst_windows(answer: Answer, label: str, percentile: Percentile, most: int 
             int(rows.start_ns[row]),
             int(rows.end_ns[row]),
             int(count[row]),
-            int(values[row]),
+            None if np.isnan(values[row]) else int(values[row]),
             int(highest[row]),
             bool(opens[row]),
-            _makers(parts, int(rows.start_ns[row]), int(edge)),
+            float(above[row]),
+            _makers(parts, int(rows.start_ns[row]), usual),
         )
-        for row, edge in zip(order.tolist(), lower.tolist(), strict=True)
+        for row in order.tolist()
+        if above[row] > 0
     ]
 
 
-def _makers(parts: list[Intervals[Group]], start_ns: int, lower_ns: int) -> tuple[tuple[str, int], ...]:
-    makers: dict[str, int] = {}
+def excess_of(rows: Intervals[Group], usual_ns: float) -> NDArray[np.float64]:
+    """Return of each row by how many ns its samples lie above a latency, added up; in their weights, where samples have any."""
+    low, high, *_ = extremes(rows)
+    reported = np.clip(rows.layout.values[rows.bins], low[rows.row], high[rows.row])
+    return np.bincount(rows.row, np.maximum(reported - usual_ns, 0) * rows.counts, len(rows))
+
+
+def _makers(parts: list[Intervals[Group]], start_ns: int, usual_ns: float) -> tuple[tuple[str, float], ...]:
+    makers: dict[str, float] = {}
     for part in parts:
-        for row in np.flatnonzero(part.start_ns == start_ns).tolist():
-            entries = slice(int(part.indptr[row]), int(part.indptr[row + 1]))
-            above = part.layout.edges[part.bins[entries]] >= lower_ns
-            key = part.table[part.series[row]]
-            name = key[0]
-            makers[name] = makers.get(name, 0) + total(part.counts[entries][above])
-    return tuple(sorted(((name, samples) for name, samples in makers.items() if samples), key=lambda pair: (-pair[1], pair[0])))
+        mine = np.flatnonzero(part.start_ns == start_ns)
+        for row, above in zip(mine.tolist(), excess_of(part.take(mine), usual_ns).tolist(), strict=True):
+            name = part.table[part.series[row]][0]
+            makers[name] = makers.get(name, 0.0) + above
+    return tuple(sorted(((name, above) for name, above in makers.items() if above), key=lambda pair: (-pair[1], pair[0])))

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from ingest.core.errors import counted
 from ingest.core.events import Events
 from ingest.core.intervals import Int
 from ingest.core.layout import LogLinear, hdr_half
@@ -36,7 +37,7 @@ def latencies(chunks: Iterable[Events], account: Account) -> Iterator[Events]:
         if len(kept):
             yield kept
     if moments:
-        account.note(f"{moments:,} samples are {MOMENTS}")
+        account.note(f"{counted(moments, 'sample is', 'samples are')} {MOMENTS}")
 
 
 def events_layout(digits: int = 0) -> LogLinear:

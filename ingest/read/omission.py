@@ -19,11 +19,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from ingest.core.errors import counted
 from ingest.core.intervals import Int, Intervals
 from ingest.core.layout import LogLinear
 from ingest.core.series import CORRECTED, Series, is_mean
 from ingest.read.account import Account
-from ingest.read.schedule import Seen
+from ingest.read.schedule_seen import Seen
 
 MEASURED_FROM_SCHEDULE = ("response", "wait", "lag", "offset", "submission")
 MOST_SAMPLES = 1 << 53
@@ -55,7 +56,7 @@ def with_corrected(chunks: Iterator[Intervals[Series]], interval_ns: int, accoun
             continue
         put_back, dropped = corrected(rows, interval_ns)
         if dropped:
-            account.note(f"{dropped} intervals are not corrected: {TOO_MANY}")
+            account.note(f"{counted(dropped, 'interval is', 'intervals are')} not corrected: {TOO_MANY}")
         seen.add(chunk)
         seen.add(put_back)
         series = series or next(iter(chunk.table), None)

@@ -10,6 +10,7 @@ import numpy as np
 from ingest.core.intervals import Histogram, Intervals
 from ingest.core.ranks import parse_percentiles, percentile_values
 from ingest.core.series import MIXED
+from ingest.core.writing import fine_latency
 from ingest.read.context import Summary
 from ingest.read.fio.starts import STAGED
 from ingest.read.formats import HIST, RAW
@@ -72,7 +73,7 @@ def _printed_p99(summaries: Sequence[Summary]) -> str:
     """Return fio's own p99: as printed for one job, from its bins for several."""
     if len(summaries) == 1:
         printed = {float(text): value for text, value in summaries[0].percentiles}
-        return f", p99 = {printed[99.0] / MS:.4g} ms" if 99.0 in printed else ""  # the percentile's name
+        return f", p99 = {fine_latency(printed[99.0])}" if 99.0 in printed else ""  # the percentile's name
     bins = [summary.bins for summary in summaries if summary.bins is not None]
     return f", p99 = {_p99(bins)} (of its bins)" if len(bins) == len(summaries) else ""
 
@@ -94,7 +95,7 @@ def _p99(histograms: Sequence[Histogram]) -> str:
     zero = np.zeros(1, np.int64)
     rows = Intervals(layout, ((),), zero, zero, zero, np.array([0, len(bins)]), bins, dense[bins])
     value = float(percentile_values(rows, parse_percentiles("99")[0])[0])
-    return f"{value / MS:.4g} ms" if value == value else ""  # noqa: PLR0124  # NaN
+    return fine_latency(value) if value == value else ""  # noqa: PLR0124  # NaN
 
 
 def skew(sources: Iterable[Source]) -> Iterator[str]:

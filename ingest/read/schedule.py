@@ -4,8 +4,8 @@
     service  ended - started                              response  ended - due = wait + service
 
 A generator that falls behind its schedule hides waiting time: its service times are those of fewer requests than were due.
-Each source leaves a digest in its account (`Seen`); `sentences` puts those of one generator together and judges by the best
-evidence that they hold, and says which:
+Each source leaves a digest in its account (`ingest.read.schedule_seen`); `sentences` puts those of one generator together and
+judges by the best evidence that they hold, and says which:
 
 1. response against service time of an op (or wait against either): behind where at one of LEVELS the response takes at least
    TIMES what the service takes, and at least TIMER_NS more, which is what timers alone can be late by;
@@ -26,173 +26,26 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.core.intervals import Int, Intervals
-from ingest.core.layout import LogLinear
-from ingest.core.series import CORRECTED, Series
+from ingest.core.series import CORRECTED
 from ingest.core.timing import format_duration
+from ingest.core.writing import figure, number
+from ingest.read.schedule_seen import LEVELS, P99, RATED, RESPONSE, SECOND, SERVICE, WAIT
 
-SECOND = 1_000_000_000
 ENOUGH = 0.99
-P99 = 99.0
-LEVELS = (50.0, 90.0, P99, 99.9)
-BEYOND = 10  # samples that must lie beyond a percentile before it is judged
 TIMES = 2.0
 TIMER_NS = 1_000_000
 SLACK = 1.5  # windows that stamps and counts of intervals may be off by
 LOW = 0.8  # of the target: windows below it are a stall
 RAMP = 0.25  # of the windows: so long may a run take to reach its rate
-PART = 64  # bins an octave: percentiles of a digest are off by at most 1.1 %
-CELLS = 64 * PART
-MOST_SERIES, MOST_WINDOWS = 256, 512
-SERVICE, RESPONSE, WAIT = "service", "response", "wait"
-RATED = (SERVICE, RESPONSE, WAIT, "")
 OMISSION = "coordinated omission: "
 UNSCHEDULED = (
     "service time only: it is unknown when requests were due (--rate, --intended-start-column), so omitted waiting cannot be seen"
 )
-
-Label = tuple[str, str, str]  # op, tag, kind
-
-
-class Seen:
-    """What the rows of one source show of its schedule: latencies by op and kind, when; with a `rate` over time, too."""
-
-    def __init__(self, rate: str = "") -> None:
-        self._rate = rate
-        self._bins: dict[Label, NDArray[np.float64]] = {}
-        self._samples: Counter[str] = Counter()
-        self._windows: dict[str, Counter[int]] = {}
-        self._width = SECOND
-        self._longest = 0
-        self._span: tuple[int, int, int] | None = None  # first start, last end, start of the row that ends last
-        self._lag_ns: int | None = None
-
-    def add(self, rows: Intervals[Series]) -> None:
-        """Take rows with samples; those of means are left out."""
-        filled = np.diff(rows.indptr) > 0
-        rows = rows if filled.all() else rows.take(np.flatnonzero(filled))
-        if not len(rows) or not rows.layout.has_bins:
-            return
-        samples = rows.samples
-        newest = int(rows.end_ns.argmax())
-        self._add_edges(int(rows.start_ns.min()), int(rows.end_ns[newest]), int(rows.start_ns[newest]))
-        self._longest = max(self._longest, int((rows.end_ns - rows.start_ns).max()))
-        cells = _cells(rows.layout)[rows.bins]
-        codes = np.flatnonzero(np.bincount(rows.series, minlength=len(rows.table))).tolist()
-        entry_codes = rows.series[rows.row] if len(codes) > 1 else None
-        for code in codes:
-            series = rows.table[code]
-            label = (series.op, series.tag, series.kind)
-            mine = slice(None) if entry_codes is None else entry_codes == code
-            ours = slice(None) if entry_codes is None else rows.series == code
-            self._samples[label[2]] += int(samples[ours].sum())
-            if self._rate:
-                self._add_windows(label[2], rows.start_ns[ours], rows.end_ns[ours], samples[ours])
-            if label in self._bins or len(self._bins) < MOST_SERIES:
-                counted: NDArray[np.float64] = np.bincount(cells[mine], rows.counts[mine], CELLS).astype(np.float64)
-                self._bins[label] = self._bins[label] + counted if label in self._bins else counted
-            if label[2] == WAIT:
-                self._lag_ns = max(self._lag_ns or 0, int(rows.layout.values[rows.bins[mine].max()]))
-
-    def _add_edges(self, first: int, last: int, since: int) -> None:
-        known = self._span or (first, last, since)
-        self._span = (min(first, known[0]), *max((last, since), known[1:]))
-
-    def _add_windows(self, kind: str, start_ns: Int, end_ns: Int, samples: Int) -> None:
-        """Spread the samples of rows evenly over the windows that they lie in."""
-        first, last = self._span[:2] if self._span else (0, 0)
-        while self._longest > 8 * self._width or last - first > MOST_WINDOWS * self._width:
-            self._widen()
-        lengths = np.maximum(end_ns - start_ns, 1)
-        windows = self._windows.setdefault(kind, Counter())
-        index = start_ns // self._width
-        for further in range(int((end_ns // self._width - index).max()) + 1):
-            low = np.maximum(start_ns, (index + further) * self._width)
-            high = np.minimum(start_ns + lengths, (index + further + 1) * self._width)
-            share = np.maximum(high - low, 0) / lengths * samples
-            places, inverse = np.unique(index + further, return_inverse=True)
-            for place, count in zip(places.tolist(), np.bincount(inverse, share).tolist(), strict=True):
-                if count:
-                    windows[place] += count
-
-    def _widen(self) -> None:
-        self._width *= 2
-        for kind, windows in self._windows.items():
-            self._windows[kind] = _halved(windows)
-
-    def absorb(self, other: Seen) -> None:
-        """Add what was seen of another part of the same source."""
-        while other._width < self._width:
-            other._widen()
-        while self._width < other._width:
-            self._widen()
-        for label, counted in other._bins.items():
-            if label in self._bins or len(self._bins) < MOST_SERIES:
-                self._bins[label] = self._bins[label] + counted if label in self._bins else counted
-        self._samples.update(other._samples)
-        for kind, windows in other._windows.items():
-            self._windows.setdefault(kind, Counter()).update(windows)
-        self._longest = max(self._longest, other._longest)
-        if other._span is not None:
-            self._add_edges(*other._span)
-        self._lag_ns = max((lag for lag in (self._lag_ns, other._lag_ns) if lag is not None), default=None)
-
-    def digest(self, series: Series, *, span_ns: int = 0, lag_ns: int | None = None, expected_ns: int = 0) -> str:
-        """Return all that was seen as a line of JSON, as accounts and stores keep it.
-
-        `span_ns` is how long the run took where that is known to the ns, `lag_ns` the longest wait, `expected_ns` the interval
-        that data was corrected by.
-        """
-        rated = next((kind for kind in RATED if self._samples[kind]), "")
-        windows = self._windows.get(rated, Counter[int]())
-        first = min(windows, default=0)
-        counts = [round(windows[place], 3) for place in range(first, max(windows, default=-1) + 1)]
-        return json.dumps(
-            {
-                "labels": [series.run, series.host, series.volume, series.job, series.process],
-                "rate": self._rate,
-                "span_ns": span_ns,
-                "lag_ns": self._lag_ns if lag_ns is None else lag_ns,
-                "expected_ns": expected_ns,
-                "edges": self._span,
-                "longest_ns": self._longest,
-                "windows": [self._width, first, counts],
-                "samples": dict(self._samples),
-                "series": [[*label, *_levels(counted)] for label, counted in sorted(self._bins.items())],
-            }
-        )
-
-
-@lru_cache(maxsize=8)
-def _cells(layout: LogLinear) -> Int:
-    """Return the cell of a digest that each bin of a layout lies in."""
-    cells: Int = np.floor(PART * np.log2(np.maximum(layout.values, 1))).astype(np.int64)
-    return np.minimum(cells, CELLS - 1)
-
-
-def _halved(windows: Mapping[int, float]) -> Counter[int]:
-    halved: Counter[int] = Counter()
-    for place, count in windows.items():
-        halved[place // 2] += count  # type: ignore[assignment]  # shares of samples: a row is spread over its windows
-    return halved
-
-
-def _levels(counted: NDArray[np.float64]) -> list[int | None]:
-    """Return the number of samples, then the value of each level in ns, None where too few samples lie beyond."""
-    below = np.cumsum(counted)
-    total = int(below[-1])
-    values: list[int | None] = [total]
-    for level in LEVELS:
-        enough = total * (100 - level) / 100 >= BEYOND
-        cell = int(np.searchsorted(below, total * level / 100))
-        values.append(round(2 ** ((min(cell, CELLS - 1) + 0.5) / PART)) if enough else None)
-    return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,7 +200,7 @@ def _by_correction(by_op: Mapping[tuple[str, str], Mapping[str, Sequence[int | N
             for level, low, high in zip(LEVELS, values[1:], fixed[1:] if fixed else (), strict=False):
                 if low is None or high is None or high < TIMES * low or high - low < TIMER_NS or high / max(low, 1) <= worst[0]:
                     continue
-                named = f"{kind or 'measured'} p{level:g}" + (f" of {op}" if op else "")
+                named = f"{kind or 'measured'} p{number(level)}" + (f" of {op}" if op else "")
                 worst = high / max(low, 1), f"{named} is {_short(low)} as measured and {_short(high)} corrected"
     if not worst[1]:
         return ""
@@ -378,7 +231,7 @@ def _by_rate(digests: Sequence[dict[str, Any]], target: Fraction) -> str:
     if behind <= slack:
         return ""
     return (
-        f"judged by the rate: requests were up to {behind:.2g} s behind --rate, of which {100 * share:.1f} % was reached; "
+        f"judged by the rate: requests were up to {figure(behind, 2)} s behind --rate, of which {100 * share:.1f} % was reached; "
         "percentiles of service time leave out what waited: read response time"
     )
 
@@ -419,12 +272,12 @@ def _short(ns: float) -> str:
     rounded = float(f"{ns:.1e}")
     for unit, size in (("s", SECOND), ("ms", 1_000_000), ("us", 1000)):
         if rounded >= size:
-            return f"{rounded / size:g} {unit}"
-    return f"{rounded:g} ns"
+            return f"{number(rounded / size)} {unit}"
+    return f"{number(rounded)} ns"
 
 
 def _rate(rate: float | Fraction) -> str:
-    return f"{float(rate):,.6g}/s" if rate < SECOND else f"{float(rate):.4g}/s"
+    return f"{float(rate):,.6g}/s" if rate < SECOND else f"{figure(float(rate), 4)}/s"
 
 
 def _lag(lag_ns: int | None) -> str:

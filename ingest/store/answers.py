@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ingest.core.caveats import in_last_bin
 from ingest.core.errors import InputError, UsageError, counted, listed, plural
 from ingest.core.grid import coarsened
 from ingest.core.intervals import Intervals, Sum, merged
@@ -420,4 +421,4 @@ def _warnings(catalogue: Catalogue) -> Iterator[str]:
     for (action, reason), count in sorted(counted.items()):
         yield f"{count} {plural(count, 'row')} {action}: {reason}"
     if saturated:
-        yield f"{saturated} samples lie in the last bin: at least its lower edge, true values unknown"
+        yield in_last_bin(saturated)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ingest.core.errors import InputError, StoreError, listed
+from ingest.core.errors import InputError, StoreError
+from ingest.core.nearest import choices
 from ingest.core.series import runs_asked
 from ingest.query.clocks import left_out
 from ingest.query.question import Question
@@ -23,7 +24,8 @@ def chosen_records(records: Sequence[RunRecord], globs: Sequence[str], where: Ma
     )
     chosen = [record for record in records if record.run in named]
     if not chosen:
-        raise InputError(f"no run matches {' '.join(globs)}; there are {listed(record.run for record in records)}")
+        asked = [*globs, *(f"--where {name}={glob}" for name, glob in (where or {}).items())]
+        raise InputError(f"no run matches {' '.join(asked)}: {choices(asked[0], (record.run for record in records))}")
     return chosen
 
 

@@ -56,7 +56,7 @@ def from_store(store: Store, wanted: Wanted) -> OffsetMap:
     if not parts:
         if wanted.question.begin or wanted.question.end:
             raise InputError(f"no event matches {selection_in_words(wanted)}")
-        raise InputError(f"{listed(empty)}: no offsets were stored; only single events have them")
+        raise InputError(f"{listed(empty) or 'these runs'}: no offsets were stored; only single events have them")
     return map_of(
         parts,
         wanted,

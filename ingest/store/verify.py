@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequenc
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ingest.core.errors import listed
+from ingest.core.errors import listed, plural
 from ingest.store.coarsening import unfinished
 from ingest.store.records import COMPLETE, WATCHED, RunRecord, SourceRecord
 
@@ -29,26 +29,57 @@ Chosen = Callable[[str], bool]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of fault: the sentence about its places, and what mends it."""
+    """A kind of fault: what is wrong with one place, with several, and what mends it."""
 
-    says: str
+    one: str
+    many: str
     remedy: str
 
 
 MEND = "--mend deletes them"
 AGAIN = "--mend marks the sources incomplete, so that the next load reads them again"
 KINDS = {
-    FILE: Kind("{} places of the file are damaged", "load the logs into a new store"),
-    NO_RUN: Kind("{} documents or records belong to runs that do not exist", MEND),
-    NO_SOURCE: Kind("{} documents or records belong to sources that do not exist", f"{MEND} and makes the rollups again"),
-    NO_SERIES: Kind("{} documents belong to no series", MEND),
-    BINS: Kind("{} documents have bins that cannot be read or do not add up to their count", AGAIN),
-    LAYOUTS: Kind("{} series or documents have several layouts, or values outside the bins of their layout", AGAIN),
-    GENERATIONS: Kind("{} documents do not come from the last reading of their source", f"{MEND} and makes the rollups again"),
-    STEPS: Kind("{} documents have a different step than their run", MEND),
-    SAMPLES: Kind("{} sources hold a different number of samples than their load counted", AGAIN),
-    ROLLUPS: Kind("{} rollups differ from the documents that they are made of", "--mend makes the rollups again"),
-    STATES: Kind("{} runs are marked complete although some of their sources are not", AGAIN),
+    FILE: Kind("place of the file is damaged", "places of the file are damaged", "load the logs into a new store"),
+    NO_RUN: Kind(
+        "document or record belongs to a run that does not exist", "documents or records belong to runs that do not exist", MEND
+    ),
+    NO_SOURCE: Kind(
+        "document or record belongs to a source that does not exist",
+        "documents or records belong to sources that do not exist",
+        f"{MEND} and makes the rollups again",
+    ),
+    NO_SERIES: Kind("document belongs to no series", "documents belong to no series", MEND),
+    BINS: Kind(
+        "document has bins that cannot be read or do not add up to its count",
+        "documents have bins that cannot be read or do not add up to their count",
+        AGAIN,
+    ),
+    LAYOUTS: Kind(
+        "series or document has several layouts, or values outside the bins of its layout",
+        "series or documents have several layouts, or values outside the bins of their layout",
+        AGAIN,
+    ),
+    GENERATIONS: Kind(
+        "document does not come from the last reading of its source",
+        "documents do not come from the last reading of their source",
+        f"{MEND} and makes the rollups again",
+    ),
+    STEPS: Kind("document has a different step than its run", "documents have a different step than their run", MEND),
+    SAMPLES: Kind(
+        "source holds a different number of samples than its load counted",
+        "sources hold a different number of samples than their load counted",
+        AGAIN,
+    ),
+    ROLLUPS: Kind(
+        "rollup differs from the documents that it is made of",
+        "rollups differ from the documents that they are made of",
+        "--mend makes the rollups again",
+    ),
+    STATES: Kind(
+        "run is marked complete although some of its sources are not",
+        "runs are marked complete although some of their sources are not",
+        AGAIN,
+    ),
 }
 
 
@@ -75,7 +106,7 @@ class Fault:
 
     def __str__(self) -> str:
         """Return it as a line for people."""
-        says = KINDS[self.kind].says.format(f"{self.count:,}")
+        says = f"{self.count:,} {plural(self.count, KINDS[self.kind].one, KINDS[self.kind].many)}"
         where = f" in {listed(run for run in self.runs if run)}" if any(self.runs) else ""
         return f"{self.kind}: {says}{where}; the first: {self.example}; {'mended' if self.mended else self.remedy}"
 

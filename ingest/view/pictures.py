@@ -7,15 +7,17 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from ingest.core.errors import UsageError
+from ingest.core.errors import UsageError, counted
 from ingest.core.ranks import Percentile, parse_percentiles
 from ingest.core.timing import format_duration
+from ingest.core.writing import local, utc
 from ingest.query.cells import cells, in_windows, of_step
 from ingest.query.means import check_bins
 from ingest.query.missing import bands
 from ingest.query.question import Answer
 from ingest.query.steps import widened
 from ingest.view import vega
+from ingest.view.grouped_lines import curves_of, lines_of
 from ingest.view.specs import derived
 from ingest.view.terminal.heatmap import Asked, notes_of
 
@@ -30,12 +32,18 @@ Notes = Sequence[Mapping[str, Any]]
 
 
 def percentiles_picture(answer: Answer, wanted: Sequence[Percentile], clock: str = "utc", marks: Notes = ()) -> dict[str, Any]:
-    """Return the filled spec of percentiles over time: a line for each group and percentile, dashed for all windows together.
+    """Return the filled spec of percentiles over time: a line for each percentile, dashed for all windows together.
 
-    `marks` (at_ns, text, end_ns) are drawn as lines and bands. InputError of means without a histogram.
+    Several groups have a colour each, and each percentile a dash; beyond MOST_COLOURS groups each has a picture of its own, all
+    on the same axes. `marks` (at_ns, text, end_ns) are drawn as lines and bands. InputError of means without a histogram.
     """
     check_bins(answer, "pictures of percentiles")
     whole = replace(answer, parts=tuple(widened(answer.parts, WHOLE_RANGE)))
+    if len(vega.group_names(answer)) > 1:
+        drawn_lines = lines_of(answer, whole, wanted)
+        tables = {**drawn_lines.tables, "gaps": vega.gaps(answer), "marks": vega.noted(marks)}
+        notes = (*([_days(answer, clock)] if drawn_lines.faceted else ()), *drawn_lines.notes)  # else the axis has them
+        return _filled("percentiles", tables, answer, clock, of=drawn_lines.spec, notes=notes)
     tables = {
         "points": vega.points(answer, wanted),
         "thin": vega.thin(answer, wanted),
@@ -83,6 +91,9 @@ def heatmap_picture(answer: Answer, clock: str = "utc", asked: Asked | None = No
 def distribution_picture(answer: Answer) -> dict[str, Any]:
     """Return the filled spec of the distribution of each group, on 1 / (1 - q); InputError of means without a histogram."""
     check_bins(answer, "distributions")
+    if len(vega.group_names(answer)) > 1:
+        curves = curves_of(answer)
+        return _filled("distribution", curves.tables, answer, "utc", of=curves.spec, notes=curves.notes)
     return _filled("distribution", {"points": vega.curve(answer)}, answer, "utc")
 
 
@@ -99,13 +110,33 @@ def drawn(spec: dict[str, Any], form: str) -> bytes:
     return picture
 
 
-def _filled(name: str, tables: Mapping[str, vega.Columns], answer: Answer, clock: str) -> dict[str, Any]:
+def _filled(
+    name: str,
+    tables: Mapping[str, vega.Columns],
+    answer: Answer,
+    clock: str,
+    *,
+    of: Mapping[str, Any] | None = None,
+    notes: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Return a spec (`of`, else the one of that name) with its tables, its clock and a title; `notes` follow in the subtitle."""
     more = len(answer.runs) - RUNS_NAMED
     runs = ", ".join(answer.runs[:RUNS_NAMED]) + (f" and {more} more" if more > 0 else "")
     step = f", windows of {format_duration(answer.step_ns)}" if answer.step_ns else ""
-    head = derived("picture", text=vega.printable(runs), subtitle=f"{answer.kind} latency, {answer.samples:,} samples{step}")
-    spec = vega.with_values(vega.spec(name), tables, **_clock(answer, clock))
+    subtitle = "; ".join((f"{answer.kind} latency, {counted(answer.samples, 'sample')}{step}", *map(vega.printable, notes)))
+    head = derived("picture", text=vega.printable(runs), subtitle=subtitle)
+    spec = vega.with_values(vega.spec(name) if of is None else of, tables, **_clock(answer, clock))
     return {**spec, **head}
+
+
+def _days(answer: Answer, clock: str) -> str:
+    """Return what an axis of time says below it: the zone and the days, or that times are elapsed."""
+    if clock == "elapsed":
+        return "elapsed since the start of the run"
+    stamp = utc if clock == "utc" else local
+    ends = (min(int(part.start_ns.min()) for part in answer.parts), max(int(part.end_ns.max()) for part in answer.parts))
+    days = dict.fromkeys(stamp(end)[:10] for end in ends)
+    return f"{'UTC' if clock == 'utc' else 'local time'}, {' to '.join(days)}"
 
 
 def _clock(answer: Answer, clock: str) -> dict[str, Any]:

@@ -125,7 +125,7 @@ def test_curves_stand_beside_hgrm_and_sla_files(tmp_path: Path) -> None:
         (("--rate", "fast"), 2, "--rate takes requests a second"),
         (("--rate", "0"), 2, "--rate takes requests a second"),
         (("--expected-interval", "10"), 2, "'10' is not a duration"),
-        (("--input-format", "hlog"), 2, "no input format 'hlog': there are fio-hist, fio-raw, fio-json"),
+        (("--input-format", "hlog"), 2, "no input format 'hlog': do you mean hdr-log? There are hdr-log, "),
     ],
 )
 def test_wrong_words_give_a_sentence(words: tuple[str, ...], status: int, sentence: str) -> None:

@@ -60,7 +60,11 @@ def test_a5_percentiles_are_ranges_in_tables_and_columns_with_bounds(masked: Pat
     (masked / "out.json").unlink()
     assert ">= " in tailboard(*words).stdout
     assert mean_of(tailboard(*words).stdout, "read") == "180us"  # what is missing may lie on either side, as of percentiles
-    first = [line for line in tailboard("percentiles", masked, "--step", "1s", "--below", "5ms").stdout.splitlines() if "5ms" not in line]
+    first = [
+        line
+        for line in tailboard("percentiles", masked, "--step", "1s", "--below", "5ms").stdout.splitlines()
+        if "5ms" not in line
+    ]
     assert any("<= 100.000 %" in line for line in first)
     rows = list(csv.DictReader(io.StringIO(tailboard(*words, "--format", "csv", "--bounds").stdout)))
     assert all((row["complete"], row["p99_hi"]) == ("false", "") for row in rows)

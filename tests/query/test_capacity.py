@@ -225,7 +225,9 @@ def test_the_autocorrelation_time_is_that_of_the_process(phi: float) -> None:
     assert 0.7 * truth < np.mean(times) < 1.3 * truth
 
 
-@pytest.mark.parametrize("text", ["p99", "p99<", "99<5ms", "p99>5ms", "p99<5", "p100<5ms", "p0<5ms", "p101<5ms", "p99<5parsec", ""])
+@pytest.mark.parametrize(
+    "text", ["p99", "p99<", "99<5ms", "p99>5ms", "p99<5", "p100<5ms", "p0<5ms", "p101<5ms", "p99<5parsec", ""]
+)
 def test_what_is_no_objective_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         parse_sla(text)

@@ -179,7 +179,7 @@ def test_highlights_that_cannot_be():
     question = Question(step=SECOND)
     with pytest.raises(UsageError, match="kinds are never added up"):
         with_labels(question, {"kind": "total"})
-    with pytest.raises(InputError, match="nothing matches --highlight host=nobody; there are h0, h1, h2"):
+    with pytest.raises(InputError, match="nothing matches --highlight host=nobody: there are h0, h1, h2"):
         split(ORIGIN.answer(with_labels(question, {"host": "nobody"})), question, {"host": "nobody"})
     two = Made([(series(run=run), 0, {900: 5}) for run in ("a", "b")])
     with pytest.raises(UsageError, match="these are 2 runs; --merge-runs adds them up"):

@@ -150,7 +150,9 @@ def test_values_bounds_and_counts_are_those_of_the_samples() -> None:
         assert cell["lo"] in bounds or math.isnan(cell["lo"]) or cell["lo"] < cell["value"]
         assert not cell["lo"] > cell["value"] and not cell["hi"] < cell["value"]
         if cell["percentile"] == 50:  # independent draws: the bounds of windows are near those of samples
-            assert cell["lo"] == pytest.approx(samples[low - 1], rel=0.06) and cell["hi"] == pytest.approx(samples[high - 1], rel=0.06)
+            assert cell["lo"] == pytest.approx(samples[low - 1], rel=0.06) and cell["hi"] == pytest.approx(
+                samples[high - 1], rel=0.06
+            )
         assert cell["start_ns"] == ZERO + number * 86_400 * SECOND
 
 
@@ -222,7 +224,10 @@ def test_the_newest_run_is_held_against_the_median_of_those_before() -> None:
             before = [table.columns["value"][row] for row in mine[:-1]][-last:]
             assert one.run == "nightly-7" and one.last and one.earlier == min(last, 6)
             assert one.ratio == table.columns["value"][mine[-1]] / median(before)
-            assert one.least == pytest.approx(table.columns["lo"][mine[-1]] / median(before), nan_ok=True) and not one.least >= one.ratio
+            assert (
+                one.least == pytest.approx(table.columns["lo"][mine[-1]] / median(before), nan_ok=True)
+                and not one.least >= one.ratio
+            )
             assert one.ratio == pytest.approx(ratio, rel=0.2 if one.measure == "p50" else 0.5)
 
 

@@ -16,16 +16,25 @@ window.draw = async (spec, { width, height, config = {}, restored = null, render
   const runtime = vega.parse(spec, config, { ast: true });
   window.view = new vega.View(runtime, { expr: vega.expressionInterpreter, renderer, container: place, logger: log, hover: true });
   view.width(width).height(height);
-  if (restored) view.setState({ signals: restored });
-  await view.runAsync();
+  await (restored ? view.setState({ signals: restored }) : view.runAsync());
   return window.problems;
 };
-window.table = (name) => view.data(name).map((row) => {
+// Tables and signals of the top level and of the groups within.
+const scopes = (context) => [context, ...(context.subcontext ?? []).flatMap(scopes)];
+const scopeOf = (kind, name) => {
+  const scope = scopes(view._runtime).find((scope) => scope[kind] && Object.hasOwn(scope[kind], name));
+  if (!scope) throw new Error(`no ${kind} ${name}`);
+  return scope[kind][name];
+};
+window.table = (name) => scopeOf("data", name).values.value.map((row) => {
   const plain = {};
   for (const [key, value] of Object.entries(row)) if (value === null || typeof value !== "object") plain[key] = value;
   return plain;
 });
-window.signalsOf = () => view.getState({ signals: (name) => !/^(width|height|padding|autosize|background|parent|datum|item|event|cursor)$/.test(name), data: () => false }).signals;
+window.signalNow = (name) => scopeOf("signals", name).value;
+// What Kibana keeps over a refresh: signals of the top level, these apart; no data, nothing of groups.
+const IGNORED = ["width", "height", "padding", "autosize", "background"];
+window.signalsOf = () => view.getState({ signals: (name) => !IGNORED.includes(name), data: () => false }).signals;
 // The boxes of all items of a named mark: what a reader sees, in pixels of the picture.
 window.marksOf = (name) => {
   const found = [], walk = (item, x, y) => {
@@ -37,4 +46,21 @@ window.marksOf = (name) => {
   const { left, top } = view.padding(), [x, y] = view.origin();
   walk({ items: [view.scenegraph().root] }, left + x, top + y);
   return found;
+};
+// All that a reader sees, to the tenth of a pixel: the size of the plot, the heading, every item of axes, legends and marks.
+window.picture = () => {
+  const seen = [], near = (value) => Math.round(value * 10) / 10;
+  const walk = (item, x, y) => {
+    for (const mark of item.items ?? []) {
+      for (const child of mark.items) {
+        const { bounds: { x1, x2, y1, y2 }, fill, stroke, opacity, text } = child;
+        if (mark.marktype !== "group") seen.push([mark.role, mark.marktype, ...[x1 + x, x2 + x, y1 + y, y2 + y].map(near), String(fill ?? ""), String(stroke ?? ""), opacity ?? 1, String(text ?? "")]);
+        else walk(child, x + (child.x ?? 0), y + (child.y ?? 0));
+      }
+    }
+  };
+  const [x, y] = view.origin();
+  walk({ items: [view.scenegraph().root] }, x, y);
+  const size = { width: view.width(), height: view.height() };
+  return { ...size, heading: signalNow("heading"), seen: seen.map((item) => JSON.stringify(item)).sort() };
 };

@@ -82,7 +82,7 @@ class Drawn:
 
     def signal(self, name: str) -> Any:
         """Return the value of a signal."""
-        return self.page.evaluate("(name) => view.signal(name)", name)
+        return self.page.evaluate("(name) => signalNow(name)", name)
 
     def choose(self, **values: Any) -> None:
         """Set signals, as their inputs do."""
@@ -91,17 +91,27 @@ class Drawn:
             values,
         )
 
+    def resize(self, width: int, height: int) -> None:
+        """Give the picture another size, as Kibana does when its panel is resized."""
+        self.page.evaluate("async ([width, height]) => { await view.width(width).height(height).runAsync(); }", [width, height])
+
+    def picture(self) -> dict[str, Any]:
+        """Return all that a reader sees: width and height of the plot, heading, and every item with its place and colours."""
+        return self.page.evaluate("() => picture()")
+
     def called(self) -> list[list[Any]]:
         """Return the calls of Kibana's functions: name, then numbers."""
         return self.page.evaluate("() => called")
 
 
 @contextmanager
-def drawing(browser: Any, major: int, colors: Mapping[str, str] = LIGHT, size: tuple[int, int] = (1040, 620)) -> Iterator[Drawn]:
+def drawing(
+    browser: Any, major: int, colors: Mapping[str, str] = LIGHT, size: tuple[int, int] = (1040, 620), zone: str = "UTC"
+) -> Iterator[Drawn]:
     """Yield a page with the Vega of a major version."""
     policy = f'<meta http-equiv="Content-Security-Policy" content="{NO_EVAL}">'
     body = f'<body style="margin:8px;font:13px sans-serif;background:{colors["background"]};color:{colors["ink"]}"><div id="place"></div>'
-    with blank_page(browser, zone="UTC", size={"width": size[0], "height": size[1]}) as page, heard(page) as (said, asked):
+    with blank_page(browser, zone=zone, size={"width": size[0], "height": size[1]}) as page, heard(page) as (said, asked):
         page.set_content(f"<!doctype html>{policy}{body}")
         for script in scripts(major):
             page.add_script_tag(content=script)

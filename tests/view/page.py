@@ -27,6 +27,9 @@ def settle(page) -> None:
 def choose(page, name: str, value: str) -> None:
     """Use a control by what it sets."""
     control = page.locator(f"[name={name}]").first
+    control.evaluate(
+        "control => { for (let fold = control.closest('details'); fold; fold = fold.parentElement.closest('details')) fold.open = true; }"
+    )
     if control.evaluate("control => control.tagName") == "SELECT":
         control.select_option(value)
     elif control.get_attribute("type") in ("radio", "checkbox"):

@@ -64,7 +64,7 @@ def write(table: Any, answer: Answer, showing: Showing, what: str) -> None:
         from ingest.view.terminal.tables import heading, print_table
 
         bound = precision_from(answer.parts) if table.precision is None else table.precision
-        print_table(table, heading(answer, what, bound), stamp)
+        print_table(table, heading(answer, what, bound), stamp, every=showing.every)
         return
     warn(answer)
     lines = {"csv": text.csv_lines, "ndjson": text.ndjson_lines}

@@ -15,7 +15,8 @@ import click
 
 from ingest.cli.shared import options as shared
 from ingest.cli.shared.answers import PICTURES, asked
-from ingest.cli.shared.sources import split_sources
+from ingest.cli.shared.help import Choice
+from ingest.cli.shared.sources import saying_why, split_sources
 from ingest.cli.shared.values import read_options
 from ingest.core.errors import StoreError, UsageError, listed
 from ingest.read.undated import undated_part_of
@@ -47,7 +48,7 @@ bounded_options = shared.stacked(
     click.option("--to", "end", metavar="T", help="End of the range, in the same forms."),
 )
 format_option = click.option(
-    "--format", "printed", type=click.Choice(["table", "csv", "ndjson", *PICTURES]), show_default="table; with -o nothing"
+    "--format", "printed", type=Choice(["table", "csv", "ndjson", *PICTURES]), show_default="table; with -o nothing"
 )
 
 
@@ -88,7 +89,7 @@ def opened_origins(sources: tuple[str, ...], options: EachRun) -> Iterator[Mappi
     if stores:
         from ingest.store import open_store
 
-        with open_store(stores[0]) as store:
+        with open_store(stores[0]) as store, saying_why([store]):
             records = store.runs()
             if not records:
                 raise StoreError("the store holds no run yet: tailboard load PATH --run NAME")
@@ -106,7 +107,8 @@ def opened_origins(sources: tuple[str, ...], options: EachRun) -> Iterator[Mappi
                 if run in known:
                     raise UsageError(f"two sources hold a run {run}: load them with --run into a store to tell them apart")
                 known[run] = files
-        yield known
+        with saying_why(dict.fromkeys(known.values())):
+            yield known
 
 
 def named(paths: Sequence[Path]) -> list[tuple[Path, str]]:

@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 
 import click
 
+from ingest.cli.shared.help import Choice
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 Result = TypeVar("Result")
 
@@ -77,7 +79,7 @@ reading_rest = stacked(
     ),
     click.option(
         "--recorded-unit",
-        type=click.Choice(["ns", "us", "ms"]),
+        type=Choice(["ns", "us", "ms"]),
         help="Unit of the recorded values, for logs that do not state it.",
     ),
     click.option(
@@ -92,7 +94,7 @@ reading_rest = stacked(
     ),
     click.option(
         "--prefer",
-        type=click.Choice(["hist", "raw"]),
+        type=Choice(["hist", "raw"]),
         default="hist",
         show_default=True,
         help="Which log to read where a histogram log and a raw log hold the same I/Os.",
@@ -112,7 +114,7 @@ reading_rest = stacked(
     ),
     click.option(
         "--attribution",
-        type=click.Choice(["completion", "in-flight"]),
+        type=Choice(["completion", "in-flight"]),
         default="completion",
         show_default=True,
         help="Count an I/O in the window where it completed, or by its share in each window it was in flight.",
@@ -233,7 +235,7 @@ step_options = stacked(
         default="auto",
         show_default=True,
         metavar="S|auto|all",
-        help="Width of windows, such as 10s; auto: about 150 windows; all: one window.",
+        help="Width of windows, such as 10s; auto: about 150 windows (table of percentiles: 20); all: one.",
     ),
     click.option(
         "--force",
@@ -255,7 +257,7 @@ marks_option = marks_for(
 time_option = click.option(
     "--time",
     "time_base",
-    type=click.Choice(["utc", "local", "elapsed"]),
+    type=Choice(["utc", "local", "elapsed"]),
     default=None,
     help="Show times as UTC, local time, or seconds since the start of the run [default: utc].",
 )
@@ -268,14 +270,22 @@ class Showing:
     format: str
     unit: str = "ns"
     time_base: str | None = None
+    every: bool = False
 
+
+all_option = click.option(
+    "--all",
+    "every",
+    is_flag=True,
+    help="table: every row, in windows as fine as those of csv; without it about 20 windows, or 20 to 30 ranges of latency.",
+)
 
 PERCENTILES = "50,95,99,99.9"
 percentiles_option = click.option(
     "-p", "wanted", default=PERCENTILES, show_default=True, metavar="LIST", help="Percentiles, 0 to 100."
 )
 unit_option = click.option(
-    "--unit", type=click.Choice(["ns", "us", "ms", "s"]), default="ns", show_default=True, help="Unit of latencies (csv, ndjson)."
+    "--unit", type=Choice(["ns", "us", "ms", "s"]), default="ns", show_default=True, help="Unit of latencies (csv, ndjson)."
 )
 
 
@@ -286,11 +296,11 @@ def map_options(shading: str, highlight: str, *, shades: Sequence[str], hues: st
     """
     return stacked(
         click.option("--highlight", metavar="K=GLOB", multiple=True, help=highlight),
-        click.option(shading, type=click.Choice(shades), default="rank", show_default=True, help=hues),
+        click.option(shading, type=Choice(shades), default="rank", show_default=True, help=hues),
         time_option,
         click.option(
             "--format",
-            type=click.Choice(["table", "csv", "ndjson", "png", "svg"]),
+            type=Choice(["table", "csv", "ndjson", "png", "svg"]),
             default="table",
             show_default=True,
             help="table: drawn on the terminal; png, svg: picture.",

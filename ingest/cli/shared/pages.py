@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ingest.cli.shared.help import file_names
 from ingest.cli.shared.output import write_whole
 from ingest.cli.shared.say import say
 from ingest.core.errors import UsageError
@@ -21,7 +22,11 @@ if TYPE_CHECKING:
     from ingest.view.page.finished.compare import Compared
 
 page_option = click.option(
-    "-o", "--output", metavar="FILE", help="Write an HTML page that opens offline, in place of the table; - for stdout."
+    "-o",
+    "--output",
+    metavar="FILE",
+    shell_complete=file_names,
+    help="Write an HTML page that opens offline, in place of the table; - for stdout.",
 )
 
 

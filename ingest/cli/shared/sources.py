@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -80,11 +80,40 @@ def opened(sources: tuple[str, ...], reading: Reading) -> Iterator[Origin]:
     if stores:
         from ingest.store import open_store
 
-        with open_store(stores[0]) as store:
+        with open_store(stores[0]) as store, saying_why([store]):
             yield store
         return
     from ingest.cli.shared.progress import Progress
     from ingest.query.files import Files
 
     with Progress("reading") as bar:
-        yield Files(paths, read_options(reading), reading.jobs, bar)
+        files = Files(paths, read_options(reading), reading.jobs, bar)
+        with saying_why([files]):
+            yield files
+
+
+@contextmanager
+def saying_why(origins: Iterable[Origin]) -> Iterator[None]:
+    """Where a question inside matches nothing, say which of its words has no data, and what there is instead."""
+    from ingest.query.question import NothingMatchesError
+
+    try:
+        yield
+    except NothingMatchesError as error:
+        from ingest.query.unmatched import explained
+
+        raise explained(error, origins) from None
+
+
+def as_typed(sources: tuple[str, ...], reading: Reading, where: Sequence[str] = ()) -> str:
+    """Return the sources of a call as they are typed in a shell, with the options that say how they are read and what of them."""
+    import shlex
+
+    options = ("input_format", "host", "t0", "recorded_unit", "fio_version", "rate", "intended_start_column", "expected_interval")
+    words = list(sources)
+    for name in options:
+        if value := getattr(reading, name):
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    for name, values in (("host-alias", reading.host_alias), ("host-offset", reading.host_offset), ("where", where)):
+        words += [word for value in values for word in (f"--{name}", value)]
+    return shlex.join(words)

@@ -10,7 +10,8 @@ import click
 
 from ingest.cli.shared.say import say
 from ingest.cli.shared.sources import store_url
-from ingest.core.errors import InputError, listed
+from ingest.core.errors import InputError
+from ingest.core.nearest import choices
 
 if TYPE_CHECKING:
     from ingest.store import RunRecord, Store
@@ -44,6 +45,5 @@ def chosen(store: Store, globs: tuple[str, ...]) -> list[RunRecord]:
     records = store.runs()
     matching = [record for record in records if run_matches(record.run, globs)]
     if globs and not matching:
-        have = listed(record.run for record in records) or "none"
-        raise InputError(f"no run matches {' '.join(globs)}; the store holds {have}")
+        raise InputError(f"no run matches {' '.join(globs)}: {choices(globs[0], (record.run for record in records))}")
     return matching

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ingest.core.errors import UsageError
+from ingest.core.nearest import choices
 from ingest.core.plain import as_text
 
 if TYPE_CHECKING:
@@ -61,8 +62,8 @@ def read_options(reading: Reading, run: str = "") -> ReadOptions:
 
     described = bool(reading.input_format) and is_description(str(reading.input_format))
     if reading.input_format and not described and reading.input_format not in format_names():
-        known = ", ".join(format_names())
-        choice = f"there are {known}, or a file that describes one (events.yml)"
+        known = list(format_names())
+        choice = f"{choices(reading.input_format, known, most=len(known))}, or a file that describes one (events.yml)"
         raise UsageError(f"no input format {reading.input_format!r}: {choice}")
     if reading.fio_version and not VERSION.match(reading.fio_version):
         raise UsageError(f"--fio-version takes what fio --version says, such as 3.33, not {reading.fio_version!r}")

@@ -100,7 +100,7 @@ def _parts(subject: Subject, store: Store, selection: Selection) -> Parts:
         try:
             asked, marks = narrowed_to(question, runs), _provisional(offered, runs)
             settings: dict[str, Any] = {"sla_ns": subject.sla_ns, "offsets": True, "more": [section], "marks": marks}
-            return parts_from(store, runs, asked, given=subject.given, **settings)
+            return parts_from(store, runs, asked, given=subject.given, named=subject.url, **settings)
         except InputError:
             if number + 1 == len(tries):
                 raise

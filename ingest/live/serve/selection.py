@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl
 
-from ingest.core.errors import InputError, UsageError, listed
+from ingest.core.errors import InputError, UsageError
+from ingest.core.nearest import choices
 from ingest.core.timing import parse_duration, parse_instant
 from ingest.query.overview import literal
 from ingest.query.question import ALL, AUTO, Question
@@ -84,7 +85,7 @@ def choices_of(selection: Selection, question: Question, offered: Sequence[RunRe
     known = {printable(record.run): record.run for record in offered}
     missing = [name for name in selection.runs if name not in known]
     if missing:
-        raise InputError(f"no run {missing[0]!r} here; there are {listed(known) or 'none'}")
+        raise InputError(f"no run {missing[0]!r} here: {choices(missing[0], known)}")
     if not offered:
         raise InputError("no run here yet: this page shows the first that is loaded")
     if selection.runs:

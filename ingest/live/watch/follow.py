@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from ingest.core.errors import counted
 from ingest.live.watch.files import Fate, Place, Seen
 from ingest.live.watch.tail import Tail
 from ingest.live.watch.watching import Key, Watching
@@ -53,7 +54,8 @@ def _rewritten(watching: Watching, key: Key, tail: Tail, files: Mapping[Path, Se
         watching.judged.pop(copy, None)
         watching.forget([key])
     else:
-        watching.say(f"{tail.path} was truncated or overwritten: the {tail.rows} rows that were read are kept")
+        read = counted(tail.rows, "row that was read is", "rows that were read are")
+        watching.say(f"{tail.path} was truncated or overwritten: the {read} kept")
         set_aside(watching, key)
 
 
@@ -66,7 +68,8 @@ def _gone(watching: Watching, key: Key, tail: Tail, files: Mapping[Path, Seen]) 
         watching.look = True
         watching.forget([key])
     elif tail.path in files:
-        watching.say(f"{tail.path} is a new file now: the {tail.rows} rows of the old one are kept")
+        read = counted(tail.rows, "row of the old one is", "rows of the old one are")
+        watching.say(f"{tail.path} is a new file now: the {read} kept")
         watching.look = True
         set_aside(watching, key)
 

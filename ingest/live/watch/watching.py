@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ingest.core.errors import InputError
+from ingest.core.errors import InputError, counted
 from ingest.core.plain import as_text
 from ingest.core.series import IN_FLIGHT
 from ingest.live.watch.again import ReadAgain, can_be_read_again
@@ -86,7 +86,7 @@ class Watching:
                 self.runs[record.run] = record
                 taken += 1
         if taken:
-            self.say(f"continues where the last watch of {record.run} ended: {taken} files")
+            self.say(f"continues where the last watch of {record.run} ended: {counted(taken, 'file')}")
         elif not lone and any(watch.watch == self.name for watch in self.live.watches(record.run)):
             self.live.leave(record.run, self.name)  # all was settled, and it was killed before it could say so
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ingest.core.errors import InputError, plural
+from ingest.core.errors import InputError, counted, plural
 from ingest.core.intervals import Int, Intervals, Sum, merged
 from ingest.core.offsets import Periods, shared
 from ingest.core.parallel import fork_map
@@ -93,7 +93,10 @@ def _left_out(logs: Sequence[Source], taken: Sequence[Source]) -> Iterator[str]:
     again = len(logs) - histograms - len(taken)
     if again:
         kinds = ", ".join(sorted({source.context.series.kind for source in taken}))
-        yield f"{again} logs hold the same I/Os as another log of their job and are left out: each counts once (kind {kinds})"
+        hold, are = ("holds", "is") if again == 1 else ("hold", "are")
+        their = "its" if again == 1 else "their"
+        said = f"{counted(again, 'log')} {hold} the same I/Os as another log of {their} job and {are} left out"
+        yield f"{said}: each counts once (kind {kinds})"
 
 
 def troubles(accounts: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -177,5 +180,5 @@ def _marked(periods: Periods, gaps: Int, late: Int) -> Iterator[str]:
     if missing:
         yield f"{missing} whole periods of {period} without any event of these runs: marked as missing, not as zero"
     if len(late):
-        sentence = f"{int(late.sum())} events were reported more than a second late"
-        yield f"{sentence}, in {len(late)} periods: marked, placed by their own time"
+        sentence = f"{counted(int(late.sum()), 'event was', 'events were')} reported more than a second late"
+        yield f"{sentence}, in {counted(len(late), 'period')}: marked, placed by their own time"

@@ -12,14 +12,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from ingest.core.errors import CapacityError, InputError
+from ingest.core.errors import CapacityError
 from ingest.core.intervals import Intervals
 from ingest.core.series import IN_FLIGHT, Group, run_and_kind
 from ingest.query.files import Files, median_width, warnings_of
 from ingest.query.missing import of_kinds, with_complete
 from ingest.query.percentiles import Wanted, seconds_covered, spans_of
 from ingest.query.precision import together
-from ingest.query.question import Answer, Question, check_labels, moved_edges, shape_of, with_caveats
+from ingest.query.question import Answer, NothingMatchesError, Question, check_labels, moved_edges, shape_of, with_caveats
 from ingest.query.spans import Span, covered_by, reach_inside, spanned
 from ingest.query.steps import check_step
 from ingest.query.streaming.in_ranges import Gathered, in_ranges
@@ -127,7 +127,7 @@ def _finished(
     keep = np.array([kind in shape.taken[run] for run, kind in pairs])[of_rows]
     table = table if keep.all() else table.take(np.flatnonzero(keep))
     if not len(table):
-        raise InputError("nothing matches the question")
+        raise NothingMatchesError("nothing matches the question", question)
     if len(shape.by):
         table = concatenated([table])
     parts = tuple(_of_kinds(part, shape.taken) for part in facts.parts)

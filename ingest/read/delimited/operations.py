@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ingest.core.errors import InputError
+from ingest.core.errors import InputError, counted
 from ingest.core.grid import SECOND, window_start
 from ingest.core.intervals import Exact, Int, Intervals
 from ingest.core.layout import LogLinear, hdr_layout
@@ -31,7 +31,7 @@ from ingest.read.context import RATE, YEAR_NS, Context, TimeZero
 from ingest.read.delimited.operation_lines import Taken, columns_of, read_lines, take
 from ingest.read.formats import AGAIN, OPERATIONS, Reader
 from ingest.read.hdr.names import looks_like_operations
-from ingest.read.schedule import Seen
+from ingest.read.schedule_seen import Seen
 from ingest.read.sources import Around, Source
 from ingest.read.text import head, name_without
 
@@ -80,7 +80,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     if due is not None:
         early = int(np.count_nonzero(start < due))
         if early:
-            context.account.note(f"{early} operations began before they were due: their response time counts from their start")
+            context.account.note(f"{counted(early, 'operation')} began earlier than planned: response time counts from the start")
         due = np.minimum(due, start)
         kinds |= {"response": end - due, "wait": start - due}
     lag = None if due is None else int((start - due).max())

@@ -30,6 +30,7 @@ from ingest.core.intervals import NO_MAX, NO_MIN, NO_SUM, Exact, Int, Intervals,
 from ingest.core.layout import NO_BINS
 from ingest.core.series import MEAN, OPS, Series
 from ingest.core.whole_runs import WholeRun, bytes_of, sum_of
+from ingest.core.writing import figure
 from ingest.read.account import Account
 from ingest.read.context import Context
 from ingest.read.events import DAY_NS
@@ -242,7 +243,7 @@ class _Log:
                 account.note("means: bytes come only from fio's log of bandwidth, which rounds: no fio JSON of the job has them")
             return np.rint(estimates).astype(np.int64)
         if abs(estimates.sum() - total) > UNLIKE * total:
-            logged, summary = (f"{value / MIB:,.4g} MiB" for value in (estimates.sum(), total))
+            logged, summary = (f"{figure(value / MIB, 4)} MiB" for value in (estimates.sum(), total))
             account.note(f"means: {op}: fio's log of bandwidth holds {logged}, its summary {summary}: windows were scaled")
         return rounded(estimates, total)
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 
+from ingest.core.writing import number
 from ingest.read.context import Context
 
 MS = 1_000_000
@@ -89,13 +90,13 @@ def base_of(first_ms: int, context: Context, last_ms: Callable[[], int]) -> Base
     """
     runtime_ms = context.runtime_ns // MS
     placed = "they are counted from the first, which is taken for the beginning of the job"
-    begin = f"stamps begin at {first_ms / 1000:g} s"
+    begin = f"stamps begin at {number(first_ms / 1000)} s"
     if another_clock(context.options):
-        number = context.options["log_alternate_epoch_clock_id"]
-        return Base(first_ms, f"stamps are of another clock (log_alternate_epoch_clock_id={number}): {placed}")
+        clock_id = context.options["log_alternate_epoch_clock_id"]
+        return Base(first_ms, f"stamps are of another clock (log_alternate_epoch_clock_id={clock_id}): {placed}")
     if runtime_ms:
         beyond = first_ms > runtime_ms + BEYOND_RUN_MS
-        note = f"{begin} in a run of {runtime_ms / 1000:g} s, so they are of another clock: {placed}"
+        note = f"{begin} in a run of {number(runtime_ms / 1000)} s, so they are of another clock: {placed}"
         return Base(first_ms, note) if beyond else OWN
     if first_ms <= LATE_MS or context.zero.epoch_ns is not None or first_ms <= SPANS * (last_ms() - first_ms):
         return OWN

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from ingest.core.errors import InputError
 from ingest.core.series import OPS
+from ingest.core.writing import figure
 from ingest.read.context import Context
 from ingest.read.fio import clock
 from ingest.read.text import head
@@ -215,7 +216,7 @@ def _unit(
     if priority or "issued" in columns:
         return 1, f"{width} columns, as fio 3.18 and later write"
     largest = max(int(row[1]) for row in rows)
-    sizes = ", ".join(f"{largest * scale / 1e6:.4g} ms in {unit}" for unit, scale in SIZES.items())
+    sizes = ", ".join(f"{figure(largest * scale / 1e6, 4)} ms in {unit}" for unit, scale in SIZES.items())
     raise InputError(
         f"{width} columns: fio up to 2.21 wrote us, 2.99 to 3.17 ns; which of them cannot be determined (the largest value at "
         f"the beginning would be {sizes}); give --fio-version or --recorded-unit",

@@ -12,6 +12,7 @@ from ingest.core.csr import gather, joined_rows
 from ingest.core.intervals import Int
 from ingest.core.layout import LogLinear
 from ingest.core.series import OPS
+from ingest.core.writing import figure
 from ingest.read.context import Context
 from ingest.read.fio.compounded import DOUBTFUL_BITS, evidence, falls
 from ingest.read.fio.names import parse_log_name
@@ -61,7 +62,7 @@ def lost_samples(op: str, lost: int, count: int, from_ns: int) -> str:
     share, least = 100 * (count - lost) / count, f"{from_ns / 1000:.0f} us or more"
     return (
         f"{op}: {lost} of {count} samples, all of {least}, are not in the log (fio 3.6 to 3.16 damages their bins): every "
-        f"percentile is a lower bound, and those above {share:.4g} are {least}"
+        f"percentile is a lower bound, and those above {figure(share, 4)} are {least}"
     )
 
 

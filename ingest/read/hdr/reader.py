@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ingest.core.errors import InputError
+from ingest.core.writing import figure
 from ingest.read.context import TimeZero
 from ingest.read.formats import HDR, PIECES, Reader
 from ingest.read.hdr import log
@@ -38,7 +39,7 @@ def _said(around: Around) -> bool:
 
 def _sizes(largest: float) -> str:
     """Return what the largest value at the beginning of a log would be in each unit: what people know it by."""
-    sizes = [f"{largest * scale / 1e9:.3g} s in {unit}" for unit, scale in LARGE.items()]
+    sizes = [f"{figure(largest * scale / 1e9)} s in {unit}" for unit, scale in LARGE.items()]
     return f"its largest value at the beginning would be {', '.join(sizes)}"
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.csr import MOST_SAMPLES, gather, sum_rows
-from ingest.core.errors import CapacityError
+from ingest.core.errors import CapacityError, counted
 from ingest.core.intervals import Intervals, concatenate
 from ingest.core.layout import LogLinear
 from ingest.core.series import Series
@@ -25,7 +25,7 @@ from ingest.read.hdr.origin import LATTE, Origin, named
 from ingest.read.hdr.stamps import SAID, interval_of
 from ingest.read.hdr.tails import Tail
 from ingest.read.hdr.tallies import Tallies, key_of
-from ingest.read.schedule import Seen
+from ingest.read.schedule_seen import Seen
 from ingest.read.text import LONGEST_LINE
 
 Int = NDArray[np.int64]
@@ -295,8 +295,9 @@ class Rows:
         """Note in the account the changes to the rows as a whole, and the schedule that they show."""
         self._context.account.schedule.append(self._seen.digest(self._context.series))
         if self._trimmed:
-            lines = f"{self._trimmed} lines begin before the previous line ends, because stamps are rounded: moved to that end"
-            self._context.account.note(lines)
+            lines = counted(self._trimmed, "line begins", "lines begin")
+            why = "because stamps are rounded: moved to that end"
+            self._context.account.note(f"{lines} before the previous line ends, {why}")
         self.tell_doubts()
 
 

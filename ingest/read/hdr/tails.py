@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ingest.core.layout import LogLinear
 from ingest.read.hdr.tallies import Key, Tally
-from ingest.read.schedule import Seen
+from ingest.read.schedule_seen import Seen
 
 
 @dataclass(frozen=True, slots=True)

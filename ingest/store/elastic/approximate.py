@@ -16,7 +16,7 @@ from ingest.core.layout import MIDPOINT
 from ingest.core.ranks import Percentile
 from ingest.core.series import IN_FLIGHT, LABELS, Series, is_mean
 from ingest.query.missing import of_kinds, with_complete
-from ingest.query.question import Answer, Question, check_labels, shape_of, with_caveats
+from ingest.query.question import Answer, NothingMatchesError, Question, check_labels, shape_of, with_caveats
 from ingest.query.spans import narrowed
 from ingest.query.table import Table, concatenated
 from ingest.store.answers import Catalogue, check_latencies, range_of, step_of
@@ -57,7 +57,7 @@ def approximated(
     key = question.key(labels)
     members = [stored for record in catalogue.records for stored in catalogue.of(record.run, key) if not stored.weighted]
     if not members:
-        raise InputError("nothing matches the question")
+        raise NothingMatchesError("nothing matches the question", question)
     kinds: dict[str, set[str]] = {}
     for member in members:
         kinds.setdefault(member.series.run, set()).add(member.series.kind)

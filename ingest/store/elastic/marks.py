@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from ingest.core.errors import StoreError
+from ingest.core.errors import StoreError, counted
 from ingest.core.fields import elasticsearch_mappings
 from ingest.core.marks import in_time_order, noted
 from ingest.store.elastic.connection import Connection, Refusal
@@ -32,7 +32,7 @@ def keep_marks(connection: Connection, names: Names, run: str, marks: Sequence[M
         url = connection.address.url
         if refused[0].get("type") == UNKNOWN_FIELD:
             raise StoreError(f"{url} was set up before marks had an end: tailboard setup --elasticsearch {url} --overwrite")
-        raise StoreError(f"{url}: {len(refused)} marks are refused, the first: {refused[0].get('reason')}")
+        raise StoreError(f"{url}: {counted(len(refused), 'mark')} refused, the first: {refused[0].get('reason')}")
 
 
 def marks_of(connection: Connection, names: Names, runs: Iterable[str]) -> list[Mapping[str, Any]]:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from ingest.core.errors import InputError
+from ingest.core.errors import InputError, counted
 from ingest.core.series import OFFSET
 from ingest.store.elastic.bulk import Delivery, Sender, owner_of
 from ingest.store.elastic.encoding import MS, chunked
@@ -136,7 +136,9 @@ def _completed(store: ElasticStore, sender: Sender, run: str, letters: Mapping[S
     refused = Counter({source: sender.delivery.refused[owner_of(*source)] for source in letters})
     for source, some in letters.items():
         left += store.records.settle(*source, taken=len(some) - refused[source])
-    return f"{run}: {left} documents are still missing" if left else f"{run}: nothing is missing any more"
+    return (
+        f"{run}: {counted(left, 'document is', 'documents are')} still missing" if left else f"{run}: nothing is missing any more"
+    )
 
 
 def _letters(path: Path) -> Iterator[Letter]:

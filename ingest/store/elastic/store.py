@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ingest.core.breaths import Kept
-from ingest.core.errors import InputError, StoreError
+from ingest.core.errors import InputError, StoreError, counted
 from ingest.core.intervals import Int, Intervals
 from ingest.core.layout import parse_layout
 from ingest.core.marks import noted
@@ -293,8 +293,10 @@ class ElasticStore:
         number, reason = self.delivery.counts["rejected"], self.delivery.first_reason
         if not number:
             return 0, ""
+        refused = counted(number, "document was", "documents were")
+        lie = "lies" if number == 1 else "lie"
         return number, (
-            f"{number} documents were refused by the server and lie in {self.dead_letters} (the first: {reason}); "
+            f"{refused} refused by the server and {lie} in {self.dead_letters} (the first: {reason}); "
             f"correct what it names, then run tailboard replay {self.dead_letters} --store {self.url}"
         )
 

@@ -20,6 +20,7 @@ from ingest.core.errors import InputError, StoreError
 from ingest.core.grid import SECOND
 from ingest.core.layout import NO_BINS, NO_BINS_TEXT, LogLinear, parse_layout
 from ingest.core.series import IN_FLIGHT, OFFSET
+from ingest.core.writing import number
 from ingest.store.elastic.breaths import INDEX as BREATHS
 from ingest.store.elastic.connection import Connection
 from ingest.store.elastic.encoding import MS, PATHS, bins_of
@@ -365,7 +366,7 @@ class ElasticVerifier:
     ) -> None:
         documents, rolled = (counted[0] if counted else 0 for counted in counts)
         scope, step_ms = place
-        step = f"{step_ms / 1000:g}s" if step_ms else "all"
+        step = f"{number(step_ms / 1000)}s" if step_ms else "all"
         where = in_words({"scope": scope, "step": step, **dict(zip(LABELS_OF_CELL, cell, strict=False))})
         self.found.found(ROLLUPS, run, count, f"{run}, {where}: {rolled:,} samples, documents hold {documents:,}")
         self.wrong.rolled.add(run)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ingest.core.errors import StoreError, TailboardError, listed
 from ingest.core.fields import assets
+from ingest.core.writing import number
 from ingest.environment import seconds
 from ingest.store.sqlite.damage import DamagedError, damage
 
@@ -54,7 +55,7 @@ def store_errors(url: str, db: sqlite3.Connection | None = None) -> Iterator[Non
         text = str(error)
         hint = next((advice for word, advice in ADVICE.items() if word in text), "")
         if "locked" in text:
-            hint = f"another program has been writing for {patience():g} s: try again"
+            hint = f"another program has been writing for {number(patience())} s: try again"
         raise StoreError(f"{url}: {text}{f'; {hint}' if hint else ''}") from None
     except DamagedError as error:
         raise StoreError(f"{url}: {error}; {DAMAGED}") from None

@@ -28,6 +28,7 @@ from ingest.core.errors import StoreError, UsageError
 from ingest.core.intervals import Int, Intervals
 from ingest.core.marks import noted
 from ingest.core.series import LABELS, Group, Series
+from ingest.core.writing import number
 from ingest.query.origin import SNAPSHOT, Offers
 from ingest.query.question import Answer, Key, Question
 from ingest.store.answers import answer_from, facts_from, windows_from
@@ -168,7 +169,7 @@ class SqliteStore:
                 yield
         except StoreError:
             if time.monotonic() > end:
-                text = f"{self.url}: the answer takes more than {longest_seconds:g} s: choose a shorter range"
+                text = f"{self.url}: the answer takes more than {number(longest_seconds)} s: choose a shorter range"
                 raise StoreError(text) from None
             raise
         finally:

@@ -22,6 +22,7 @@ from ingest.core.grid import SECOND
 from ingest.core.intervals import Int
 from ingest.core.layout import LogLinear, parse_layout
 from ingest.core.series import IN_FLIGHT, LABELS, OFFSET
+from ingest.core.writing import number, utc
 from ingest.store.live import final_by_all
 from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord
 from ingest.store.sqlite.breaths import CODING as CELLS_CODING
@@ -158,9 +159,9 @@ class SqliteVerifier:
         """Repair the faults, inside the write transaction of the caller."""
         for table, condition, words in self.wrong.rows:
             self.db.execute(f"DELETE FROM {table} AS t WHERE {condition}", words)
-        for number in self.wrong.numbers:
-            self.db.execute("DELETE FROM intervals WHERE id BETWEEN ? AND ?", id_range(number, None, None, 1))
-            self.db.execute("DELETE FROM series WHERE id = ?", (number,))
+        for series in self.wrong.numbers:
+            self.db.execute("DELETE FROM intervals WHERE id BETWEEN ? AND ?", id_range(series, None, None, 1))
+            self.db.execute("DELETE FROM series WHERE id = ?", (series,))
         self.db.executemany("DELETE FROM intervals WHERE id = ?", ((document,) for document in self.wrong.documents))
         for (run, source), record in self.wrong.sources.items():
             self.db.execute(
@@ -205,11 +206,11 @@ class SqliteVerifier:
                 self.found.found(kind, run, count, f"{table} of {run}")
                 self.wrong.rows.append((table, f"run = ? AND {condition}", (run,)))
 
-    def _orphans(self, kind: str, run: str, number: int, example: str) -> None:
+    def _orphans(self, kind: str, run: str, series: int, example: str) -> None:
         """Note all documents of a series that belongs to nobody, and the series itself."""
-        count = self.db.execute("SELECT count(*) FROM intervals WHERE id BETWEEN ? AND ?", id_range(number, None, None, 1))
+        count = self.db.execute("SELECT count(*) FROM intervals WHERE id BETWEEN ? AND ?", id_range(series, None, None, 1))
         self.found.found(kind, run, max(1, count.fetchone()[0]), example)
-        self.wrong.numbers.append(number)
+        self.wrong.numbers.append(series)
         self.wrong.rolled.add(run)
 
     def _numbers(self) -> Iterator[int]:
@@ -291,7 +292,7 @@ class SqliteVerifier:
         if bad:
             step = SECOND if stored.labels["kind"] == OFFSET else record.step_ns
             start = int(window_of(np.array([rows[bad[0]][0]]), step)[0])
-            self.found.found(BINS, record.run, len(bad), f"{stored.words}, window {start / SECOND:g} s")
+            self.found.found(BINS, record.run, len(bad), f"{stored.words}, window {utc(start)}")
             self.wrong.documents += [rows[place][0] for place in bad]
             self._read_again(source)
         return good
@@ -331,7 +332,7 @@ class SqliteVerifier:
                     differ += 1
                     start = row[ROLLUPS_COLUMNS.index("start_ns")]
                     what = "other" if there else "none"
-                    first = first or f"{what} at {_cell(CELL_OF_ROLLUP(row))}, window {start / SECOND:g} s"
+                    first = first or f"{what} at {_cell(CELL_OF_ROLLUP(row))}, window {utc(start)}"
         query = f"SELECT {', '.join(CELL)}, count(*) FROM rollups WHERE run = ? GROUP BY {', '.join(CELL)}"
         for *cell, count in self.db.execute(query, (record.run,)):
             surplus = count - wanted[tuple(cell)]
@@ -353,7 +354,8 @@ class SqliteVerifier:
 
 def _cell(cell: tuple[Any, ...]) -> str:
     scope, kind, step, op, host = cell
-    return in_words({"scope": scope, "kind": kind, "op": op, "host": host, "step": f"{step / SECOND:g}s" if step else "all"})
+    width = f"{number(step / SECOND)}s" if step else "all"
+    return in_words({"scope": scope, "kind": kind, "op": op, "host": host, "step": width})
 
 
 def readable(codings: Sequence[Any], blobs: Sequence[Any]) -> NDArray[np.bool_]:

@@ -1,8 +1,8 @@
 """What Kibana would ask the server for a Vega panel: the requests of its `url` entries, completed as Kibana completes them.
 
 Kibana puts the dashboard's filters and time range into `query`, and turns `interval: {"%autointerval%": N}` of a date_histogram
-into a fixed interval: the range in N parts, rounded to one of its steps. Source: Kibana's es_query_parser, as the facts sheet and
-its documentation tell it; no Kibana ran here.
+into the range in N parts, rounded to one of its intervals: fixed ones, or calendar ones where there is one of that length.
+Source: es_query_parser.ts and dateHistogramInterval of Kibana; docs/reference/compatibility.md says what was run.
 """
 
 from __future__ import annotations
@@ -14,21 +14,24 @@ from typing import Any
 
 SECOND, MINUTE, HOUR, DAY = 1000, 60_000, 3_600_000, 86_400_000
 ROUNDED = (
-    (SECOND // 2, SECOND // 10),
-    (5 * SECOND, SECOND),
-    (15 * SECOND // 2, 5 * SECOND),
-    (15 * SECOND, 10 * SECOND),
-    (45 * SECOND, 30 * SECOND),
-    (3 * MINUTE, MINUTE),
-    (15 * MINUTE // 2, 5 * MINUTE),
-    (20 * MINUTE, 10 * MINUTE),
-    (45 * MINUTE, 30 * MINUTE),
-    (2 * HOUR, HOUR),
-    (6 * HOUR, 3 * HOUR),
-    (DAY, 12 * HOUR),
-    (7 * DAY, DAY),
+    (SECOND // 2, "100ms"),
+    (5 * SECOND, "1s"),
+    (15 * SECOND // 2, "5s"),
+    (15 * SECOND, "10s"),
+    (45 * SECOND, "30s"),
+    (3 * MINUTE, "1m"),
+    (15 * MINUTE // 2, "5m"),
+    (20 * MINUTE, "10m"),
+    (45 * MINUTE, "30m"),
+    (2 * HOUR, "1h"),
+    (6 * HOUR, "3h"),
+    (DAY, "12h"),
+    (7 * DAY, "24h"),
+    (21 * DAY, "1w"),
+    (42 * DAY - 1, "30d"),
 )
-LONGEST = 7 * DAY
+LONGEST = "1y"
+CALENDAR = frozenset({"1m", "1h", "1d", "1w", "1M", "1y"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +58,11 @@ def chosen(field: str, values: Sequence[str], *, excluded: bool = False) -> dict
     return {"bool": {"must_not": [clause]}} if excluded else clause
 
 
-def autointerval(range_ms: int, windows: int) -> int:
-    """Return the width in ms of the windows into which Kibana divides a range when asked for a number of them."""
+def autointerval(range_ms: int, windows: int) -> dict[str, str]:
+    """Return the interval of windows, as a request has it, when Kibana is asked to divide a range into a number of them."""
     wide = range_ms / windows
-    return next((step for most, step in ROUNDED if wide <= most), LONGEST)
+    every = next((step for most, step in ROUNDED if wide <= most), LONGEST)
+    return {"calendar_interval" if every in CALENDAR else "fixed_interval": every}
 
 
 def vega_requests(spec: Mapping[str, Any], shown: Shown) -> list[Request]:
@@ -77,12 +81,12 @@ def _completed(url: Mapping[str, Any], shown: Shown) -> dict[str, Any]:
         word: datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         for word, ms in (("gte", shown.begin_ms), ("lte", shown.end_ms))
     }
-    filters: list[Any] = list(shown.filters) if url.get("%context%") else []
-    if url.get("%timefield%"):
-        filters.append({"range": {url["%timefield%"]: {**stamps, "format": "strict_date_optional_time"}}})
-    query = {"bool": {"must": [], "filter": filters, "should": [], "must_not": []}}
     body = _with_intervals(url["body"], shown.end_ms - shown.begin_ms)
-    return {**body, "query": query} if filters else body
+    time = {"range": {url["%timefield%"]: {**stamps, "format": "strict_date_optional_time"}}} if url.get("%timefield%") else None
+    if not url.get("%context%"):
+        return {**body, "query": time} if time else body
+    query = {"bool": {"must": [time] if time else [], "filter": list(shown.filters), "should": [], "must_not": []}}
+    return {**body, "query": query}
 
 
 def _with_intervals(value: Any, range_ms: int) -> Any:
@@ -91,6 +95,6 @@ def _with_intervals(value: Any, range_ms: int) -> Any:
         interval = value.get("interval")
         if isinstance(interval, Mapping) and "%autointerval%" in interval:
             del body["interval"]
-            body["fixed_interval"] = f"{autointerval(range_ms, interval['%autointerval%'])}ms"
+            body |= autointerval(range_ms, interval["%autointerval%"])
         return body
     return [_with_intervals(inner, range_ms) for inner in value] if isinstance(value, list) else value

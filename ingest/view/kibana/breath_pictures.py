@@ -50,7 +50,7 @@ def density(prefix: str, _: Mapping[str, Any]) -> Spec:
         ),
         *lines("cells", "x2", "datum.base / datum.x + datum.slope"),
     ]
-    return filled("breath-density", data, [*shades(), *shape()], _note("exact counts"), of="chosen", width=False)
+    return filled("breath-density", data, [*shades(), *shape()], _note("exact counts"), width=False)
 
 
 def scatter(prefix: str, _: Mapping[str, Any]) -> Spec:
@@ -80,7 +80,7 @@ def scatter(prefix: str, _: Mapping[str, Any]) -> Spec:
         *lines("points", "x", "datum.base + datum.slope * datum.x"),
     ]
     note = _note(f"the {LONGEST} longest and a random sample of {POINTS} breaths a process, lines through all")
-    return filled("breaths", data, shape(), note, of="chosen", width=False)
+    return filled("breaths", data, shape(), note, width=False)
 
 
 def answer(prefix: str, asked: Mapping[str, Any]) -> Entry:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ingest.view.kibana import requests, tables
 from ingest.view.kibana.bins import formula
-from ingest.view.kibana.filling import Signal, Spec, filled, named, shades, slider, threshold
+from ingest.view.kibana.filling import Signal, Spec, filled, named, percentile, shades, threshold
 from ingest.view.kibana.pictures import HDR, answer
 from ingest.view.kibana.tables import Entry, entry
 
@@ -26,7 +26,7 @@ def runs(prefix: str, fields: Mapping[str, Any]) -> Spec:
         tables.percentile_rows("ranked", "elapsed", "window.p.values", "datum.p == percentile", ("run", "name")),
         tables.carried("ranked", kept=("run", "name")),
     ]
-    return filled("runs", data, [*slider(), *threshold(), named(), tall("cell")], f"'p' + percentile + ' {HDR}'", of="elapsed")
+    return filled("runs", data, [percentile(), *threshold(), named(), tall("cell")], f"'p' + percentile + ' {HDR}'")
 
 
 def maps(prefix: str, fields: Mapping[str, Any]) -> Spec:
@@ -40,7 +40,7 @@ def maps(prefix: str, fields: Mapping[str, Any]) -> Spec:
         *tables.cells("elapsed", ("run", "name")),
     ]
     none = {"name": "drop", "value": 0}
-    return filled("maps", data, [*shades(), none, tall("tall")], "'shades compare the cells of all runs'", of="elapsed")
+    return filled("maps", data, [*shades(), none, tall("tall")], "'shades compare the cells of all runs'")
 
 
 def curves(prefix: str, fields: Mapping[str, Any]) -> Spec:
@@ -50,7 +50,7 @@ def curves(prefix: str, fields: Mapping[str, Any]) -> Spec:
         *tables.chosen_runs(""),
         *tables.curve([formula("part", "datum.of"), formula("label", "datum.name")]),
     ]
-    return filled("distribution", data, [*threshold()], "'counts added up in rows of 1/64 octave'", of="curve", width=False)
+    return filled("distribution", data, [*threshold()], "'counts added up in rows of 1/64 octave'", width=False)
 
 
 def tall(name: str) -> Signal:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ingest.view.kibana.config import Dashboard, Panel, dashboards
-from ingest.view.kibana.dashboards import dashboard_object
+from ingest.view.kibana.dashboards import dashboard_object, links_object
 from ingest.view.kibana.data_views import data_views
 from ingest.view.kibana.lens_panels import lens_object
 from ingest.view.kibana.saved_objects import SavedObject, file_text, ndjson
@@ -15,13 +15,13 @@ PREFIX = "tailboard"
 
 
 def compiled(prefix: str = PREFIX, written: Iterable[Dashboard] | None = None) -> tuple[SavedObject, ...]:
-    """Return all saved objects for the indices of a prefix: data views, then each dashboard's panels and itself."""
+    """Return all saved objects for the indices of a prefix: data views, each dashboard's panels and itself, links."""
     everyone = tuple(dashboards() if written is None else written)
     objects = list(data_views(prefix))
     for dashboard in everyone:
         own = {panel.id: panel_object(panel, dashboard, prefix) for panel in dashboard.panels}
-        objects += [*own.values(), dashboard_object(dashboard, everyone, prefix, own)]
-    return tuple(objects)
+        objects += [*own.values(), dashboard_object(dashboard, prefix, own)]
+    return (*objects, links_object(everyone, prefix))
 
 
 def panel_object(panel: Panel, dashboard: Dashboard, prefix: str) -> SavedObject:

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from ingest.core.errors import StoreError
+from ingest.core.writing import number
 from ingest.http import JSON, PASSING, Answer, Client, TransientError, with_query
 from ingest.view.kibana.address import DEFAULT_SPACE, KIBANA
 
@@ -59,11 +60,11 @@ class Connection(Client):
             self.again(self._space_there)
         except NotReadyError as error:
             if error.level != DEGRADED:
-                raise StoreError(f"{self.url} was not ready within {self.patience:g} s: {error}") from None
-            self.tell(f"{self.url}: {error}, and has been for {self.patience:g} s; going on")
+                raise StoreError(f"{self.url} was not ready within {number(self.patience)} s: {error}") from None
+            self.tell(f"{self.url}: {error}, and has been for {number(self.patience)} s; going on")
             self.again(self._space_there)
         except TransientError as error:
-            raise StoreError(f"{self.url} was not ready within {self.patience:g} s: {error}") from None
+            raise StoreError(f"{self.url} was not ready within {number(self.patience)} s: {error}") from None
         except Refusal as error:
             if error.status == 404:
                 advice = "give Kibana's address with its base path (server.basePath)"

@@ -10,18 +10,17 @@ from ingest.view.kibana.saved_objects import Reference, SavedObject
 
 REFRESH_MS = 10_000
 TIME_FROM, TIME_TO = "now-15m", "now"
-LINKS_HEIGHT = 3
+LINKS, LINKS_HEIGHT = "links", 3
 NO_SEARCH = {"query": {"query": "", "language": "kuery"}, "filter": []}
 
 
-def dashboard_object(
-    dashboard: Dashboard, everyone: Sequence[Dashboard], prefix: str, objects: Mapping[str, SavedObject]
-) -> SavedObject:
+def dashboard_object(dashboard: Dashboard, prefix: str, objects: Mapping[str, SavedObject]) -> SavedObject:
     """Return a dashboard's saved object; `objects` are its panels' own, by panel id."""
-    panels = [_links(dashboard, everyone, prefix), *(_panel(panel, objects[panel.id]) for panel in dashboard.panels)]
+    panels = [_links_panel(), *(_panel(panel, objects[panel.id]) for panel in dashboard.panels)]
     references = [
         Reference(objects[panel.id].type, objects[panel.id].id, f"{panel.id}:panel_{panel.id}") for panel in dashboard.panels
     ]
+    references.append(Reference(LINKS, f"{prefix}-{LINKS}", f"{LINKS}:panel_{LINKS}"))
     references += [
         Reference("index-pattern", f"{prefix}-{dashboard.view}", f"controlGroup_{name}:optionsListDataView")
         for name in dashboard.controls
@@ -60,22 +59,34 @@ def _panel(panel: Panel, saved: SavedObject) -> dict[str, Any]:
     }
 
 
-def _links(dashboard: Dashboard, everyone: Sequence[Dashboard], prefix: str) -> dict[str, Any]:
-    """Return the panel of links, the same on every dashboard; they are relative, so they stay in the space."""
-    texts = [
-        f"**{other.title}**" if other.id == dashboard.id else f"[{other.title}](#/view/{prefix}-{other.id})" for other in everyone
+def links_object(everyone: Sequence[Dashboard], prefix: str) -> SavedObject:
+    """Return the panel of links to all dashboards, the same on each; they take along the time range and what is chosen."""
+    links = [
+        {
+            "id": dashboard.id,
+            "order": order,
+            "type": "dashboardLink",
+            "label": dashboard.title,
+            "destinationRefName": f"link_{dashboard.id}_dashboard",
+            "options": {"openInNewTab": False, "useCurrentFilters": True, "useCurrentDateRange": True},
+        }
+        for order, dashboard in enumerate(everyone)
     ]
-    saved = {
-        "type": "markdown",
-        "title": "",
-        "params": {"markdown": " · ".join(texts), "fontSize": 14, "openLinksInNewTab": False},
-        "data": {"aggs": [], "searchSource": NO_SEARCH},
-    }
+    references = [
+        Reference("dashboard", f"{prefix}-{dashboard.id}", str(link["destinationRefName"]))
+        for dashboard, link in zip(everyone, links, strict=True)
+    ]
+    title = {"title": f"[{prefix}] Dashboards", "description": "All dashboards of tailboard."}
+    return SavedObject(LINKS, f"{prefix}-{LINKS}", {**title, "layout": "horizontal", "links": links}, tuple(references))
+
+
+def _links_panel() -> dict[str, Any]:
     return {
-        "type": "visualization",
-        "gridData": {"x": 0, "y": 0, "w": COLUMNS, "h": LINKS_HEIGHT, "i": "links"},
-        "panelIndex": "links",
-        "embeddableConfig": {"enhancements": {}, "hidePanelTitles": True, "savedVis": saved},
+        "type": LINKS,
+        "gridData": {"x": 0, "y": 0, "w": COLUMNS, "h": LINKS_HEIGHT, "i": LINKS},
+        "panelIndex": LINKS,
+        "panelRefName": f"panel_{LINKS}",
+        "embeddableConfig": {"enhancements": {}, "hidePanelTitles": True},
     }
 
 

@@ -1,14 +1,19 @@
 """A picture of kibana/vega/ with its holes filled, inputs for what a reader may choose, and a heading from the answer.
 
-Kibana asks again at every refresh and then puts back *all* signals of the panel before (`restoreSignalValuesOnRefresh`), also
-those that follow the data: axes would stand still. `seen` notices new data half a second later, and every signal that follows
-something is computed again when it changes.
+    top level     inputs, data, and one group as large as the panel
+      group       all that follows from the data: signals, scales, axes, legends, heading, marks
+
+Kibana asks again at every refresh, and then puts back the signals of the top level alone, where a spec asks for it
+(`restoreSignalValuesOnRefresh`). So nothing but inputs stands there: a range of the data before would be put back, too.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+import orjson
 
 from ingest.core.errors import UsageError
 from ingest.view.kibana import requests
@@ -18,26 +23,38 @@ from ingest.view.vega import spec
 Spec = dict[str, Any]
 Signal = dict[str, Any]
 
-KIBANA = {
-    "controlsLocation": "top",
-    "controlsDirection": "horizontal",
-    "restoreSignalValuesOnRefresh": True,
-    "hideWarnings": True,
-}
+KIBANA = {"controlsLocation": "top", "controlsDirection": "horizontal", "hideWarnings": True}
+RESTORED = {"restoreSignalValuesOnRefresh": True}
 CATEGORY = ("#3b82d6", "#e8175d", "#b7791f", "#2a9d62", "#8e5bd0", "#0e9aa7", "#d9622b", "#7a869a")
 FONT = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": 400}
-CONFIG = {"background": "transparent", "axis": FONT, "range": {"category": list(CATEGORY)}, "kibana": KIBANA}
+CONFIG = {"background": "transparent", "axis": FONT, "range": {"category": list(CATEGORY)}}
+# Kibana does not tell a spec whether it is light or dark: shades are the more opaque the more there is, on either ground.
+OPACITIES = (0.12, 0.3, 0.48, 0.66, 0.83, 1)
+THEMED: dict[str, Any] = {
+    "ramp": [f"rgba(43,112,196,{opacity})" for opacity in OPACITIES],
+    "hot": [f"rgba(214,51,24,{opacity})" for opacity in OPACITIES],
+    "ink": "#808080",
+}
+# The clock of Lens panels, where Kibana's setting dateFormat:tz is as it is at first: the browser's.
+CLOCK = (
+    {"name": "clock", "value": "local"},
+    {"name": "zone", "update": "timeFormat(begin, '%Z') == '+0000' ? 'UTC' : 'UTC' + timeFormat(begin, '%Z')"},
+    {"name": "origin", "update": "timezoneoffset(begin) * 6e4"},
+)
 ZOOM = "drag ? (kibanaSetTimeFilter(drag[0], drag[1]) ? null : null) : null"
+GROUND = re.compile(r"(?<![:@\w])pointerdown")
+FAILED = (
+    "(data('answer')[0] && data('answer')[0]._shards && data('answer')[0]._shards.failed > 0 ? 'INCOMPLETE: '"
+    " + data('answer')[0]._shards.failed + ' of ' + data('answer')[0]._shards.total + ' shards failed; ' : '')"
+)
 NOTHING = "no completions here: try another time range, run or filter"
 
 
-def filled(
-    name: str, data: Sequence[Entry], inputs: Sequence[Signal], note: str, *, of: str = "windows", width: bool = True
-) -> Spec:
+def filled(name: str, data: Sequence[Entry], inputs: Sequence[Signal], note: str, *, width: bool = True) -> Spec:
     """Return the picture `name` as Kibana takes it: holes replaced by `data`, signals by `inputs`, headed, sized by its panel.
 
-    `note` is a Vega expression that says what the values are. `of` is the table that shows new data; with `width` the
-    heading shows the width of windows. UsageError where a hole is not filled.
+    `note` is a Vega expression that says what the values are; with `width` the heading shows the width of windows. UsageError
+    where a hole is not filled.
     """
     picture = spec(name)
     holes = {table["name"] for table in picture["data"] if table.keys() == {"name"}}
@@ -45,30 +62,64 @@ def filled(
     if missing:
         raise UsageError(f"picture {name} needs {', '.join(sorted(missing))}")
     drawn = [table for table in picture["data"] if table.keys() != {"name"}]
-    given = {signal["name"] for signal in inputs}
-    followed = [
-        _followed(signal)
-        for signal in (
-            *inputs,
-            *(preset for preset in picture["signals"] if preset["name"] not in given),
-            heading(note, width=width),
-        )
-    ]
-    kept = {key: value for key, value in picture.items() if key not in ("width", "height")}
-    return {
-        **kept,
-        "autosize": {"type": "fit", "contains": "padding"},
+    asked = {signal["name"] for signal in picture["signals"]}
+    given = [*inputs, *(signal for signal in CLOCK if asked >= {"begin", str(signal["name"])})]
+    names = {signal["name"] for signal in given}
+    presets = [_themed(signal) for signal in picture["signals"] if signal["name"] not in names]
+    signals = [_heard(signal) for signal in (*given, *presets, heading(note, width=width))]
+    tables = [*data, *(distinct(label) for label in ("run", "kind")), *drawn]
+    return _enclosed({**picture, "data": tables, "signals": signals})
+
+
+def _enclosed(picture: Mapping[str, Any]) -> Spec:
+    """Return a picture with its inputs and data at the top level, all else in one group."""
+    inputs = [signal for signal in picture["signals"] if "bind" in signal]
+    derived = [signal for signal in picture["signals"] if "bind" not in signal]
+    inner = _inner(picture["data"], {signal["name"] for signal in derived})
+    marks = [_clipped(mark) for mark in picture["marks"]]
+    if "layout" in picture:  # its signals are looked up outside of the group that it lays out
+        marks = [{"type": "group", "layout": picture["layout"], "marks": marks}]
+    group = {
+        "type": "group",
+        "name": "panel",
+        "encode": {"update": {side: {"signal": side} for side in ("width", "height")}},
         "title": _title(),
-        "data": [*data, fingerprint(of), *(distinct(name) for name in ("run", "kind")), *drawn],
-        "signals": [seen(), *followed],
-        "config": {**picture.get("config", {}), **CONFIG},
+        "signals": derived,
+        "data": [table for table in picture["data"] if table["name"] in inner],
+        **{key: picture[key] for key in ("scales", "axes", "legends") if key in picture},
+        "marks": marks,
+    }
+    return {
+        "$schema": picture["$schema"],
+        "description": picture["description"],
+        "padding": picture["padding"],
+        "autosize": {"type": "fit", "contains": "padding"},
+        "signals": inputs,
+        "data": [table for table in picture["data"] if table["name"] not in inner],
+        "marks": [group],
+        "config": {**picture.get("config", {}), **CONFIG, "kibana": {**KIBANA, **(RESTORED if inputs else {})}},
     }
 
 
-def fingerprint(source: str) -> Entry:
-    """Return the entry of one row that is another one when the data are."""
-    sums = {"ops": ["count", "sum", "sum", "max"], "fields": [None, "n", "t", "t2"], "as": ["rows", "n", "t", "t2"]}
-    return entry("fingerprint", source, {"type": "aggregate", **sums})
+def _clipped(mark: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a mark that never reaches beyond its plot, which `fit` would shrink to make room for it; texts may."""
+    if mark["type"] == "group":
+        return {**mark, "marks": [_clipped(inside) for inside in mark.get("marks", [])]}
+    return dict(mark) if mark["type"] == "text" else {**mark, "clip": True}
+
+
+def _inner(tables: Sequence[Entry], signals: set[str]) -> set[str]:
+    """Return the names of the tables that use a signal of the group, a scale, or one of these tables."""
+    inner: set[str] = set()
+    for table in tables:
+        text = orjson.dumps(table.get("transform", [])).decode()
+        words = set(re.findall(r"(?<![\w.'])[A-Za-z_]\w*", text))
+        sources = table.get("source", ())
+        asked = {*re.findall(r"data\('(\w+)'\)", text), *([sources] if isinstance(sources, str) else sources)}
+        froms = {step["from"] for step in table.get("transform", []) if "from" in step}
+        if words & signals or "scale" in words or (asked | froms) & inner:
+            inner.add(table["name"])
+    return inner
 
 
 def distinct(name: str) -> Entry:
@@ -76,20 +127,14 @@ def distinct(name: str) -> Entry:
     return entry(f"{name}s_named", "chosen", {"type": "aggregate", "groupby": [name]})
 
 
-def seen() -> Signal:
-    """Return the signal that notices new data."""
-    row = "data('fingerprint')[0]"
-    change = f"length(data('fingerprint')) ? {row}.rows + ' ' + {row}.n + ' ' + {row}.t + ' ' + {row}.t2 : ''"
-    return {"name": "seen", "value": "", "on": [{"events": {"type": "timer", "throttle": 500}, "update": change}]}
-
-
 def heading(note: str, *, width: bool) -> Signal:
-    """Return the signal with the panel's heading: run, kind, width of windows, and what the values are."""
+    """Return the signal with the panel's heading: what could not be answered, run, kind, width of windows, what values are."""
     first, runs, kinds = "data('chosen')[0]", "data('runs_named')", "data('kinds_named')"
     other = f"({first}.several > length({runs}) ? ' (began last of ' + {first}.several + ': choose above)' : '')"
     names = f"join(pluck({runs}, 'run'), ' | ') + {other} + ', ' + join(pluck({kinds}, 'kind'), ', ')"
     wide = f" + ', windows of ' + format({first}.width / 1000, ',') + ' s'" if width else ""
-    return {"name": "heading", "update": f"length(data('chosen')) ? 'run ' + {names}{wide} + '; ' + ({note}) : '{NOTHING}'"}
+    shown = f"length(data('chosen')) ? 'run ' + {names}{wide} + '; ' + ({note}) : '{NOTHING}'"
+    return {"name": "heading", "update": f"{FAILED} + ({shown})"}
 
 
 def _title() -> dict[str, Any]:
@@ -97,21 +142,25 @@ def _title() -> dict[str, Any]:
     return {"text": {"signal": "heading"}, **size}
 
 
-def _followed(signal: Mapping[str, Any]) -> Signal:
-    """Return a signal that is computed again when new data was seen; a brush that sets Kibana's time range."""
-    if signal["name"] == "drag":
-        return {**signal, "on": [*signal["on"], {"events": "window:pointerup", "update": ZOOM}]}
-    if "update" in signal and "on" not in signal:
-        return {**signal, "update": f"[{signal['update']}, seen][0]"}
-    return dict(signal)
+def _themed(signal: Mapping[str, Any]) -> Signal:
+    return {**signal, "value": THEMED[signal["name"]]} if signal["name"] in THEMED else dict(signal)
 
 
-def slider() -> list[Signal]:
-    """Return the signals of the percentile slider: 25 places; `percentile` is the one that stands there."""
-    last = len(requests.PERCENTS) - 1
-    bind = {"input": "range", "min": 0, "max": last, "step": 1, "name": "percentile, 25 places "}
-    place = {"name": "place", "value": requests.PERCENTS.index(99), "bind": bind}
-    return [place, {"name": "percentile", "update": f"{list(requests.PERCENTS)}[place]"}]
+def _heard(signal: Mapping[str, Any]) -> Signal:
+    """Return a signal as it hears in a group; that of a brush sets Kibana's time range when the pointer is released.
+
+    Where nothing is said of the source, a group hears only of its own items: not of the empty ground between them.
+    """
+    heard = [{**when, "events": GROUND.sub("view:pointerdown", when["events"])} for when in signal.get("on", ())]
+    zoomed = [{"events": "window:pointerup", "update": ZOOM}] if signal["name"] == "drag" else []
+    return {**signal, **({"on": heard + zoomed} if heard else {})}
+
+
+def percentile() -> Signal:
+    """Return the signal of the percentile that is chosen, one of those that requests ask for."""
+    percents = list(requests.PERCENTS)
+    bind = {"input": "select", "options": percents, "labels": [f"p{percent:g}" for percent in percents], "name": "percentile "}
+    return {"name": "percentile", "value": 99, "bind": bind}
 
 
 def threshold() -> list[Signal]:
@@ -126,7 +175,7 @@ def choice(name: str, value: Any, options: Sequence[Any], label: str) -> Signal:
 
 
 def named() -> Signal:
-    """Return the signal with the name of the slider's percentile."""
+    """Return the signal with the name of the percentile that is chosen."""
     return {"name": "what", "update": "'p' + percentile"}
 
 
@@ -138,6 +187,6 @@ def clicked() -> Signal:
 def shades() -> list[Signal]:
     """Return the signals of a heat map's shading."""
     return [
-        choice("shading", "rank", ["rank", "exponent", "linear"], "shade by"),
+        choice("shading", "rank", ["rank", "exponent", "linear"], "shading"),
         choice("palette", "single", ["single", "false colour"], "colours"),
     ]

@@ -7,7 +7,7 @@ from typing import Any
 
 from ingest.view.kibana import requests, tables
 from ingest.view.kibana.bins import formula, snapped
-from ingest.view.kibana.filling import Spec, filled, named, slider, threshold
+from ingest.view.kibana.filling import Spec, filled, named, percentile, threshold
 from ingest.view.kibana.pictures import HDR, TOPMOST, answer
 from ingest.view.kibana.tables import entry, keep
 from ingest.view.page.panels.omission import KINDS
@@ -15,11 +15,11 @@ from ingest.view.page.panels.omission import KINDS
 KIND_WINDOWS, GAP_WINDOWS = 17, 35
 COMPARED = ("response", "service")
 MEDIAN = f"datum.window.p.values[{requests.PERCENTS.index(50)}].value"
-CHOSEN = "datum.window.p.values[place].value"
+CHOSEN = f"datum.window.p.values[indexof({list(requests.PERCENTS)}, percentile)].value"
 
 
 def kinds(prefix: str, fields: Mapping[str, Any]) -> Spec:
-    """Return each kind over time: from its median to its maximum, the slider's percentile as a line."""
+    """Return each kind over time: from its median to its maximum, the chosen percentile as a line."""
     asked = {"over_time": requests.windows(KIND_WINDOWS, {"n": requests.samples(), **requests.tops(), "p": requests.ranks()})}
     data = [
         answer(prefix, requests.body(fields, asked, kinds=len(KINDS), only=KINDS)),
@@ -40,7 +40,7 @@ def kinds(prefix: str, fields: Mapping[str, Any]) -> Spec:
         tables.gaps(by="kind", name="gaps"),
         *tables.noted(prefix),
     ]
-    return filled("omission", data, [*slider(), *threshold(), named()], f"'median, p' + percentile + ' and maximum {HDR}'")
+    return filled("omission", data, [percentile(), *threshold(), named()], f"'median, p' + percentile + ' and maximum {HDR}'")
 
 
 def gap(prefix: str, fields: Mapping[str, Any]) -> Spec:
@@ -75,7 +75,7 @@ def gap(prefix: str, fields: Mapping[str, Any]) -> Spec:
         tables.gaps(),
         *tables.noted(prefix),
     ]
-    return filled("gap", data, [*slider(), named()], f"'p' + percentile + ' of response minus that of service, {HDR}'")
+    return filled("gap", data, [percentile(), named()], f"'p' + percentile + ' of response minus that of service, {HDR}'")
 
 
 def kind_curves(prefix: str, fields: Mapping[str, Any]) -> Spec:
@@ -86,4 +86,4 @@ def kind_curves(prefix: str, fields: Mapping[str, Any]) -> Spec:
         *tables.chosen_runs(""),
         *tables.curve([formula("part", "datum.of"), formula("label", "datum.kind")]),
     ]
-    return filled("distribution", data, [*threshold()], "'counts added up in rows of 1/64 octave'", of="curve", width=False)
+    return filled("distribution", data, [*threshold()], "'counts added up in rows of 1/64 octave'", width=False)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ingest.view.kibana import requests, tables
 from ingest.view.kibana.bins import formula
-from ingest.view.kibana.filling import Spec, choice, clicked, filled, shades, slider, threshold
+from ingest.view.kibana.filling import Spec, choice, clicked, filled, percentile, shades, threshold
 from ingest.view.kibana.tables import Entry, entry, keep
 
 SURFACE = (50, 75, 90, 95, 98, 99, 99.5, 99.9, 99.95, 99.99)
@@ -19,12 +19,14 @@ Fields = Mapping[str, Any]
 
 
 def answer(prefix: str, asked: Mapping[str, Any], index: str = "rollups") -> Entry:
-    """Return the data entry that holds the server's answer."""
-    return {"name": "answer", "url": requests.url(f"{prefix}-{index}-*", asked), "format": {"property": "aggregations.picked"}}
+    """Return the data entry with the answer of the server: which shards failed, names and runs of what was picked."""
+    picked = "datum.aggregations && datum.aggregations.picked"
+    parts = [formula("names", f"{picked} ? {picked}.names : {{}}"), formula("runs", f"{picked} ? {picked}.runs : {{buckets: []}}")]
+    return {"name": "answer", "url": requests.url(f"{prefix}-{index}-*", asked), "transform": parts}
 
 
 def percentiles(prefix: str, fields: Fields) -> Spec:
-    """Return percentiles over time: the median, the percentile of the slider, the maximum."""
+    """Return percentiles over time: the median, the chosen percentile, the maximum."""
     picked = "datum.p == 50 || datum.p == percentile"
     data = [
         answer(prefix, requests.body(fields, requests.over_time())),
@@ -39,7 +41,7 @@ def percentiles(prefix: str, fields: Fields) -> Spec:
         *_all_windows(picked),
         *tables.noted(prefix),
     ]
-    return filled("percentiles", data, [*slider(), *threshold()], f"'{HDR}'")
+    return filled("percentiles", data, [percentile(), *threshold()], f"'{HDR}'")
 
 
 def _all_windows(picked: str) -> list[Entry]:
@@ -71,7 +73,7 @@ def surface(prefix: str, fields: Fields) -> Spec:
 
 
 def heatmap(prefix: str, fields: Fields) -> Spec:
-    """Return the latency heat map with the slider's percentile as a line; a click sets the time range to its window."""
+    """Return the latency heat map with the chosen percentile as a line; a click sets the time range to its window."""
     data = [
         answer(prefix, requests.body(fields, requests.heat())),
         *tables.chosen_runs(),
@@ -82,9 +84,9 @@ def heatmap(prefix: str, fields: Fields) -> Spec:
         tables.gaps(),
         *tables.noted(prefix),
     ]
-    drop = {"input": "select", "options": [0, 0.01, 0.1, 1, 5], "name": "leave out the highest, % "}
+    drop = {"input": "select", "options": [0, 0.01, 0.1, 1, 5], "name": "drop top % "}
     inputs = [
-        *slider(),
+        percentile(),
         *threshold(),
         *shades(),
         {"name": "drop", "value": 0, "bind": drop},
@@ -143,4 +145,4 @@ def distribution(prefix: str, fields: Fields) -> Spec:
         *tables.chosen_runs(""),
         *tables.curve(operations),
     ]
-    return filled("distribution", data, [*threshold()], "'counts added up in rows of 1/64 octave'", of="curve", width=False)
+    return filled("distribution", data, [*threshold()], "'counts added up in rows of 1/64 octave'", width=False)

@@ -26,6 +26,7 @@ from ingest.core.fields import fields
 from ingest.core.objective import VIOLATE, Objective
 from ingest.core.ranks import Percentile, parse_percentiles
 from ingest.core.timing import format_duration
+from ingest.core.writing import number
 from ingest.view.kibana.connection import Connection, Refusal
 
 MS = 1_000_000
@@ -93,7 +94,7 @@ def reasons_against(objective: Objective) -> tuple[str, ...]:
     if objective.for_ns > objective.window_ns:
         reasons.append(f"a rule sees single windows, not whether they last for {format_duration(objective.for_ns)}")
     if objective.budget is not None:
-        share = f"{float(100 * objective.budget):.9g}%"
+        share = f"{number(float(100 * objective.budget))}%"
         reasons.append(f"a rule sees single windows, not the share of windows that a budget of {share} allows")
     if objective.phases:
         named = " and ".join(map(str, objective.phases))

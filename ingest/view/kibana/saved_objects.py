@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 CORE_VERSION = "8.8.0"
-TYPE_VERSIONS = {"dashboard": "10.2.0", "lens": "8.9.0", "visualization": "8.5.0", "index-pattern": "8.0.0"}
+SPEC = "spec"
+TYPE_VERSIONS = {"dashboard": "10.2.0", "lens": "8.9.0", "visualization": "8.5.0", "index-pattern": "8.0.0", "links": "10.1.0"}
 TEXTS_OF_JSON = frozenset(
     {
         "panelsJSON",
@@ -72,8 +73,7 @@ def line(saved: SavedObject) -> dict[str, Any]:
 
 def ndjson(objects: Iterable[SavedObject]) -> bytes:
     """Return the file that Kibana imports, a line an object; none holds a line break."""
-    lines = (json.dumps(line(saved), sort_keys=True, ensure_ascii=False, separators=(",", ":")) for saved in objects)
-    return "".join(text + "\n" for text in lines).encode()
+    return "".join(_text(line(saved)) + "\n" for saved in objects).encode()
 
 
 def _line(saved: SavedObject, attributes: Any) -> dict[str, Any]:
@@ -91,9 +91,25 @@ def _encoded(value: Any) -> Any:
     """Return attributes with every text of JSON as text, the inner ones first."""
     if isinstance(value, Mapping):
         return {
-            key: json.dumps(_encoded(inner), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-            if key in TEXTS_OF_JSON
-            else _encoded(inner)
+            key: readable(inner) if key == SPEC else _text(_encoded(inner)) if key in TEXTS_OF_JSON else _encoded(inner)
             for key, inner in value.items()
         }
     return [_encoded(inner) for inner in value] if isinstance(value, (list, tuple)) else value
+
+
+def readable(value: Any, before: str = "", most: int = 110) -> str:
+    """Return JSON as people read it in Kibana's editor: lines of at most `most` characters where that can be, indented."""
+    line = json.dumps(value, ensure_ascii=False)
+    if len(before) + len(line) <= most or not isinstance(value, (Mapping, list, tuple)) or not value:
+        return line
+    deeper = f"{before} "
+    if isinstance(value, Mapping):
+        rows = [f"{json.dumps(key, ensure_ascii=False)}: {readable(inner, deeper, most)}" for key, inner in value.items()]
+    else:
+        rows = [readable(inner, deeper, most) for inner in value]
+    first, last = "{}" if isinstance(value, Mapping) else "[]"
+    return f"{first}\n" + ",\n".join(deeper + row for row in rows) + f"\n{before}{last}"
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))

@@ -9,7 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from ingest.core.writing import latency
+from ingest.core.writing import figure, latency
 from ingest.query.capacity import ACHIEVED, BRACKETED, Capacity, binding, load_text
 from ingest.view.marked import escape
 from ingest.view.terminal.tables import count, people
@@ -106,4 +106,4 @@ def _points(capacity: Sequence[Capacity], by: Sequence[str]) -> RichTable:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %" if share >= 1e-6 else "0 %"
+    return f"{figure(100 * share)} %" if share >= 1e-6 else "0 %"

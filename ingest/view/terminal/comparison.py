@@ -14,7 +14,7 @@ from ingest.core.errors import UsageError, listed
 from ingest.core.intervals import Intervals
 from ingest.core.ranks import Percentile, parse_percentiles
 from ingest.core.series import Group
-from ingest.core.writing import latency
+from ingest.core.writing import figure, latency
 from ingest.query.compare import METHOD, SAME, UNKNOWN, Pair, alone, method
 from ingest.query.dependent import LEAST_RUNS
 from ingest.query.excess import OP, excess_sentence
@@ -67,7 +67,7 @@ def verdict(table: Table, row: int) -> str:
     if np.isnan(row_values["baseline"]) or np.isnan(row_values["run"]):
         return f"too few samples: {needed(float(table.columns['percentile'][row])):,} at least"
     word = str(table.columns["verdict"][row])
-    return f"the same within {100 * (max(row_values['hi'], 1 / row_values['lo']) - 1):.2g} %" if word == SAME else word
+    return f"the same within {figure(100 * (max(row_values['hi'], 1 / row_values['lo']) - 1), 2)} %" if word == SAME else word
 
 
 def bounds_text(low: float, high: float) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.text import Text
 
-from ingest.core.errors import UsageError
+from ingest.core.errors import UsageError, counted
 from ingest.core.timing import format_duration
 from ingest.core.writing import Stamp, latency
 from ingest.query.cells import Cells, cells, in_windows, of_step
@@ -83,7 +83,9 @@ def print_heatmap(
             out.print(escape("".join(letter if letter.isprintable() else "?" for letter in name)), style="bold", highlight=False)
         _print(grid_of(heat_map), stamp, asked, heat_map, out)
     if len(names) > MOST_GROUPS:
-        out.print(f"{len(names) - MOST_GROUPS} more groups: csv has them all, --where chooses", style="dim", highlight=False)
+        out.print(
+            f"{counted(len(names) - MOST_GROUPS, 'more group')}: csv has them all, --where chooses", style="dim", highlight=False
+        )
 
 
 def _only(answer: Answer, key: tuple[str, ...]) -> Answer:
@@ -149,7 +151,7 @@ def _shades(counts: NDArray[np.float64], shading: str) -> NDArray[np.float64]:
 
 def _width(heat_map: Cells) -> str:
     wide = int((heat_map.end_ns - heat_map.start_ns).max())
-    return format_duration(wide) if wide % vega.MS == 0 else f"{wide / vega.MS:.6g}ms"
+    return format_duration(wide) if wide % vega.MS == 0 else latency(wide)
 
 
 def _legend(grid: Grid, shading: str) -> str:

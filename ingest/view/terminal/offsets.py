@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.text import Text
 
+from ingest.core.errors import counted
 from ingest.core.intervals import Intervals
 from ingest.core.series import Group
 from ingest.core.timing import format_duration
@@ -53,7 +54,9 @@ def print_offsets(
             out.print(escape(text), style="bold", highlight=False)
         _print(shown, group, width, stamp, shading, out)
     if len(groups) > MOST_GROUPS:
-        out.print(f"{len(groups) - MOST_GROUPS} more groups: csv has them all, --where chooses", style="dim", highlight=False)
+        out.print(
+            f"{counted(len(groups) - MOST_GROUPS, 'more group')}: csv has them all, --where chooses", style="dim", highlight=False
+        )
 
 
 def dense(answer: OffsetMap, cells: Intervals[Group], group: Group, width_ns: int) -> NDArray[np.int64]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table as RichTable
 
+from ingest.core.errors import counted
 from ingest.core.timing import format_duration
-from ingest.core.writing import INFINITE, LARGE, Stamp, latency
+from ingest.core.writing import INFINITE, LARGE, Stamp, figure, latency, up_to
 from ingest.query.means import lacks_bins
 from ingest.query.missing import LEAST, MOST
 from ingest.query.percentiles import BANDWIDTH
@@ -21,8 +23,9 @@ from ingest.view.marked import escape
 from ingest.view.text import shown_columns
 
 WIDE = 160
+MOST_ROWS = 60
 DISPENSABLE = ("rate", "mean")
-TITLES = {"start_ns": "start", BANDWIDTH: "MiB/s"}
+TITLES = {"start_ns": "start", BANDWIDTH: "MiB/s", "share": "up to here"}
 
 
 def count(value: float) -> str:
@@ -32,7 +35,7 @@ def count(value: float) -> str:
 
 def bandwidth(value: float) -> str:
     """Return MiB a second with three digits, thousands separated."""
-    return f"{value:,.0f}" if value >= LARGE else f"{value:.3g}"
+    return f"{value:,.0f}" if value >= LARGE else figure(value)
 
 
 def clock(stamps_ns: Sequence[int], stamp: Stamp) -> tuple[Stamp, str]:
@@ -63,8 +66,12 @@ def _cell(name: str, value: Any, table: Table, row: int, stamp: Stamp) -> str:
         return count(float(value))
     if name == BANDWIDTH:
         return bandwidth(float(value))
-    if name in ("percentile", "x"):
-        return f"{float(value):.6g}"
+    if name == "share":
+        return up_to(float(value))
+    if name == "percentile":
+        return up_to(float(value) / 100).removesuffix(" %")
+    if name == "x":
+        return figure(float(value), 4)
     if name.startswith("below_"):
         most = table.columns.get(f"{name}{MOST}", table.columns[name])[row]
         low, high = (f"{100 * float(share):.3f} %" for share in (value, most))
@@ -104,7 +111,7 @@ def heading(answer: Answer, what: str, bound: Precision | None) -> list[str]:
         error = f"{error}; means without percentiles, approximate" if bound else "means without percentiles, approximate"
     return [
         (
-            f"{what} of {runs}: {answer.kind} latency, {step}, {answer.samples:,} samples from {answer.series} series "
+            f"{what} of {runs}: {answer.kind} latency, {step}, {counted(answer.samples, 'sample')} from {answer.series} series "
             f"({answer.answered_from}), {error}"
         ),
         *(f"note: {text}" for text in answer.warnings),
@@ -117,9 +124,31 @@ def people() -> Console:
     return console if console.is_terminal else Console(width=WIDE)
 
 
-def print_table(table: Table, lines: Sequence[str], stamp: Stamp, *, console: Console | None = None) -> None:
-    """Print a table under its heading, as wide as the terminal."""
+def worst_rows(table: Table, most: int) -> tuple[Table, str]:
+    """Return the rows with the highest latencies, in their order, and what they are the highest of; empty where all rows fit.
+
+    The highest percentile of a row decides, where too few samples carry it the maximum.
+    """
+    named = [name for name in shown_columns(table) if name[0] == "p" and name[1:2].isdigit() and "_" not in name]
+    measures = [name for name in (*named[-1:], "max", "mean") if name in table.columns]
+    if len(table) <= most or not measures:
+        return table, ""
+    values = np.asarray(table.columns[measures[0]], np.float64)
+    for name in measures[1:]:
+        values = np.where(np.isnan(values), np.asarray(table.columns[name], np.float64), values)
+    ranked = np.argsort(-np.nan_to_num(values, nan=-1.0), kind="stable")
+    return table.take(np.sort(ranked[:most])), measures[0]
+
+
+def print_table(table: Table, lines: Sequence[str], stamp: Stamp, *, every: bool = False, console: Console | None = None) -> None:
+    """Print a table under its heading, as wide as the terminal.
+
+    On a terminal at most MOST_ROWS rows unless `every` is asked for, and a line that says which they are. What is written to a
+    pipe or a file has all rows.
+    """
     out = console or people()
+    rows = len(table)
+    table, measure = worst_rows(table, MOST_ROWS) if out.is_terminal and not every else (table, "")
     for line in lines:
         out.print(escape(line), style="dim" if line.startswith("note:") else None, highlight=False, soft_wrap=True)
     names = [name for name in shown_columns(table) if name not in ("exact", "complete", "end_ns", "min", "max")]
@@ -140,3 +169,6 @@ def print_table(table: Table, lines: Sequence[str], stamp: Stamp, *, console: Co
     for row in zip(*(cells[name] for name in widths), strict=True):
         shown.add_row(*row)
     out.print(shown)
+    if measure:
+        text = f"{len(table)} of {rows:,} rows, those with the highest {measure}; --all shows all, --step and --where choose"
+        out.print(text, style="dim", highlight=False, soft_wrap=True)

@@ -13,8 +13,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from ingest.core.errors import listed
-from ingest.core.writing import LARGE, latency, utc
+from ingest.core.errors import counted, listed
+from ingest.core.writing import LARGE, figure, latency, utc
 from ingest.query.change_points import FEW_RUNS, METHOD
 from ingest.query.compare import METHOD as OF_WINDOWS
 from ingest.query.precision import Precision, precision_of
@@ -87,7 +87,7 @@ def judgement_text(judgement: Judgement) -> str:
 
 def _shown(judgement: Judgement, ratio: float) -> str:
     """Return a ratio as value / level: below 1 where a fall is worse."""
-    return f"{1 / ratio if lower_is_worse(judgement.measure) else ratio:.3g}"
+    return figure(1 / ratio if lower_is_worse(judgement.measure) else ratio)
 
 
 def _certain(judgement: Judgement, ratio: float) -> str:
@@ -117,8 +117,8 @@ def amount(measure: str, value: float) -> str:
     if math.isnan(value):
         return ""
     if measure == THROUGHPUT:
-        return f"{value:,.4g}{PER_SECOND}" if value < LARGE else f"{value:,.0f}{PER_SECOND}"
-    return f"{100 * value:.3g}{PERCENT}" if measure.startswith(ABOVE) else latency(value)
+        return f"{figure(value, 4)}{PER_SECOND}" if value < LARGE else f"{value:,.0f}{PER_SECOND}"
+    return f"{figure(100 * value)}{PERCENT}" if measure.startswith(ABOVE) else latency(value)
 
 
 def of_latencies(table: Table) -> NDArray[np.bool_]:
@@ -169,7 +169,7 @@ def notes(nights: Sequence[Night], table: Table) -> list[str]:
     if gone:
         sentences.append(f"{newest} has nothing of {listed(row_name(table, row) for row in gone)}")
     if len(nights) < FEW_RUNS:
-        sentences.append(f"{len(nights)} runs are too few to detect a change of level: it takes {FEW_RUNS}")
+        sentences.append(f"{counted(len(nights), 'run is', 'runs are')} too few to detect a change of level: it takes {FEW_RUNS}")
     if len({part.layout for night in nights for part in night.answer.parts}) > 1:
         sentences.append("the runs have different bins: each value is accurate within the bins of its own run")
     return sentences

@@ -147,13 +147,18 @@ class Histogram(Aggregation):
         return {"key": key, "doc_count": count, **sub}
 
 
+DAY_MS = 86_400_000
+CALENDAR = {"1m": (60_000, 0), "1h": (3_600_000, 0), "1d": (DAY_MS, 0), "1w": (7 * DAY_MS, 4 * DAY_MS)}  # the epoch is a Thursday
+
+
 class DateHistogram(Histogram):
-    """`date_histogram` with a fixed interval, in UTC."""
+    """`date_histogram` with a fixed interval or a calendar one of equal steps in UTC: up to a week, which begins on Monday."""
 
     kind = "date_histogram"
     known = (
         "field",
         "fixed_interval",
+        "calendar_interval",
         "offset",
         "min_doc_count",
         "keyed",
@@ -164,16 +169,24 @@ class DateHistogram(Histogram):
     )
 
     def check(self) -> None:
-        if "fixed_interval" not in self.body:
+        if "fixed_interval" not in self.body and "calendar_interval" not in self.body:
             raise refuse(
                 400, "illegal_argument_exception", f"Invalid interval specified, must be non-null and non-empty. [{self.name}]"
             )
         if str(self.body.get("time_zone", "UTC")) not in ("UTC", "Z", "+00:00"):
             raise CannotDo(f"time zone [{self.body['time_zone']}]")
         self.pattern = check_format(self.body["format"]) if "format" in self.body else None
-        self.step = interval_millis(self.body["fixed_interval"])
-        self.offset = interval_millis(self.body.get("offset", 0)) % self.step
+        self.step, monday = self._widths()
+        self.offset = (interval_millis(self.body.get("offset", 0)) + monday) % self.step
         self._check_common()
+
+    def _widths(self) -> tuple[int, int]:
+        """Return the step in ms, and how long after the epoch the first one begins."""
+        if "fixed_interval" in self.body:
+            return interval_millis(self.body["fixed_interval"]), 0
+        if self.body["calendar_interval"] not in CALENDAR:
+            raise CannotDo(f"calendar interval [{self.body['calendar_interval']}]")
+        return CALENDAR[self.body["calendar_interval"]]
 
     def _limit(self, value: Any) -> Any:
         try:

@@ -36,6 +36,7 @@ NEEDED = {
     "dashboard": ("title", "panelsJSON", "optionsJSON", "kibanaSavedObjectMeta"),
     "visualization": ("title", "visState", "uiStateJSON", "kibanaSavedObjectMeta"),
     "lens": ("title", "visualizationType", "state"),
+    "links": ("title", "links"),
     "index-pattern": ("title",),
 }
 
@@ -238,9 +239,26 @@ def _data_view(line: Json) -> Found:
     yield from bad
 
 
+def _links(line: Json) -> Found:
+    """Kibana's schema of links to dashboards."""
+    names = {one["name"]: one["type"] for one in line["references"]}
+    if line["attributes"].get("layout") not in ("horizontal", "vertical", None):
+        yield "the layout of links is horizontal or vertical"
+    for link in line["attributes"]["links"]:
+        if set(link) - {"label"} != {"id", "order", "type", "destinationRefName", "options"} or link["type"] != "dashboardLink":
+            yield f"a link to a dashboard has an id, an order, a destinationRefName and options: {link}"
+        elif names.pop(link["destinationRefName"], None) != "dashboard":
+            yield f"link {link['id']} has no reference to a dashboard"
+        elif set(link["options"]) != {"openInNewTab", "useCurrentFilters", "useCurrentDateRange"}:
+            yield f"link {link['id']}: options are openInNewTab, useCurrentFilters, useCurrentDateRange"
+    for name in names:
+        yield f"nothing uses the reference {name}"
+
+
 DEEP: Mapping[str, Callable[[Json], Found]] = {
     "dashboard": _dashboard,
     "visualization": _visualization,
     "lens": _lens,
+    "links": _links,
     "index-pattern": _data_view,
 }

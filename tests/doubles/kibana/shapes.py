@@ -1,6 +1,6 @@
 """Which attributes a saved object may have, and of which kind: what Kibana itself checks when it stores one.
 
-Its schemas for dashboard version 2 and visualization 8.8.0, and for data views and Lens what their types may hold.
+Its schemas for dashboard version 2, visualization 8.8.0 and links, and for data views and Lens what their types may hold.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ SHAPES: Mapping[str, Mapping[str, Any]] = {
         "visState": TEXT,
         "savedSearchRefName": TEXT,
     },
+    "links": {"title": TEXT, "description": TEXT, "links": (list,), "layout": TEXT},
     "lens": {"title": TEXT, "description": TEXT, "visualizationType": TEXT, "state": WORDS, "uiStateJSON": TEXT, "version": NUMBER},
     "index-pattern": {
         "title": TEXT,

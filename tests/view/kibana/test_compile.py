@@ -12,7 +12,7 @@ from ingest.view.kibana.asked import Shown, autointerval, vega_requests
 from ingest.view.kibana.compile import compiled, kibana_files
 from ingest.view.kibana.config import CONTROLS, dashboard, dashboards
 from ingest.view.kibana.requests import PERCENTS, edges
-from ingest.view.kibana.saved_objects import line, ndjson
+from ingest.view.kibana.saved_objects import Reference, line, ndjson
 from tests.doubles.kibana.schemas import problems
 
 KIBANA = Path(__file__).parents[3] / "kibana"
@@ -83,8 +83,31 @@ def test_dashboards_refresh_restore_their_time_and_link_to_one_another() -> None
         wanted = ["run", "host", "op", *last]
         assert [one["explicitInput"]["fieldName"] for one in controls.values()] == [CONTROLS[name] for name in wanted]
         [links] = [panel for panel in told["panelsJSON"] if panel["panelIndex"] == "links"]
-        text = links["embeddableConfig"]["savedVis"]["params"]["markdown"]
-        assert all(f"(#/view/{other.id})" in text for other in DASHBOARDS if other.id != saved.id)
+        assert links["type"] == "links" and Reference("links", "tailboard-links", "links:panel_links") in saved.references
+
+
+def test_e4_links_take_along_the_time_range_and_what_is_chosen() -> None:
+    [saved] = [saved for saved in OBJECTS if saved.type == "links"]
+    targets = {reference.name: reference.id for reference in saved.references}
+    assert [targets[link["destinationRefName"]] for link in saved.attributes["links"]] == [one.id for one in DASHBOARDS]
+    assert all(link["options"]["useCurrentDateRange"] and link["options"]["useCurrentFilters"] for link in saved.attributes["links"])
+
+
+def test_e9_specs_are_read_in_kibanas_editor() -> None:
+    for saved in VEGA:
+        text = json.loads(line(saved)["attributes"]["visState"])["params"]["spec"]
+        assert json.loads(text) == json.loads(json.dumps(saved.attributes["visState"]["params"]["spec"]))
+        assert len(text.splitlines()) > 100
+        assert sum(len(row) > 400 for row in text.splitlines()) <= 6, saved.id
+
+
+def test_e6_inputs_have_names_that_fit_their_place() -> None:
+    """Kibana gives a name 104 px: 16 letters of its font. A percentile is chosen by its name."""
+    for saved in VEGA:
+        for signal in saved.attributes["visState"]["params"]["spec"]["signals"]:
+            assert len(signal["bind"]["name"].strip()) <= 12, (saved.id, signal["bind"]["name"])
+            if signal["name"] == "percentile":
+                assert "p99" in signal["bind"]["labels"] and "p99.9" in signal["bind"]["labels"]
 
 
 def test_exact_is_never_said_of_an_hdr_panel() -> None:
@@ -99,15 +122,34 @@ def test_panels_ask_with_the_filters_of_the_dashboard_and_no_other_server() -> N
     shown = Shown(0, 3_600_000, [{"term": {"operation": "read"}}])
     for saved in VEGA:
         for one in vega_requests(saved.attributes["visState"]["params"]["spec"], shown):
-            filters = one.body["query"]["bool"]["filter"]
-            assert filters[-1]["range"]["@timestamp"]["gte"] == "1970-01-01T00:00:00.000Z"
-            assert (shown.filters[0] in filters) == ("marks" not in one.index)
+            query = one.body["query"]
+            assert ("bool" in query) == ("marks" not in one.index)
+            time = query["bool"]["must"][0] if "bool" in query else query
+            assert time["range"]["@timestamp"]["gte"] == "1970-01-01T00:00:00.000Z"
+            assert "bool" not in query or shown.filters[0] in query["bool"]["filter"]
+
+
+DAYS = 86_400_000
+WIDTHS = {"100ms": 100, "1s": 1000, "5s": 5000, "10s": 10_000, "30s": 30_000, "1m": 60_000, "5m": 300_000, "10m": 600_000}
+WIDTHS |= {"30m": 1_800_000, "1h": 3_600_000, "3h": 10_800_000, "12h": DAYS // 2, "24h": DAYS, "1w": 7 * DAYS, "30d": 30 * DAYS}
 
 
 def test_kibana_makes_at_most_seven_times_the_windows_asked_for() -> None:
     for target in (17, 24, 42, 71):
         for seconds in (5, 70, 140, 900, 3600, 40_000, 86_400, 700_000, 3_000_000, 60_000_000):
-            assert seconds * 1000 / autointerval(seconds * 1000, target) <= 7 * target + 1 or seconds > 40 * 86_400
+            [every] = autointerval(seconds * 1000, target).values()
+            assert seconds * 1000 / WIDTHS[every] <= 7 * target + 1
+
+
+def test_e10_intervals_of_a_calendar_are_asked_for_as_kibana_does() -> None:
+    assert autointerval(35 * 60_000, 35) == {"calendar_interval": "1m"}
+    assert autointerval(35 * 3_600_000, 35) == {"calendar_interval": "1h"}
+    assert autointerval(35 * 86_400_000, 35) == {"fixed_interval": "12h"}
+    assert [autointerval(days * 86_400_000, 1) for days in (8, 22, 42)] == [
+        {"calendar_interval": "1w"},
+        {"fixed_interval": "30d"},
+        {"calendar_interval": "1y"},
+    ]
 
 
 def test_edges_are_edges_of_fios_bins_and_of_heat_map_rows() -> None:

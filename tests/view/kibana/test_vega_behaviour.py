@@ -15,7 +15,6 @@ from ingest.cli import run as command
 from ingest.core.ranks import parse_percentiles
 from ingest.view import vega
 from ingest.view.kibana.asked import Shown, chosen
-from ingest.view.kibana.requests import PERCENTS
 from tests.view.kibana.conftest import EXAMPLE, ROOT, Served, loaded
 from tests.view.kibana.test_vega_panels import allowed, columns, picked
 
@@ -48,50 +47,6 @@ def stalled(server, tmp_path_factory) -> Served:
 def answer(served, **words):
     with open_store(served.sqlite) as store:
         return store.answer(Question(**{"step": 10 * SECOND, **words}))
-
-
-def moved(value, by: int):
-    """Return an answer some time later."""
-    if isinstance(value, dict):
-        return {
-            key: one + by if key == "key" and isinstance(one, int) and one > 10**12 else moved(one, by)
-            for key, one in value.items()
-        }
-    return [moved(one, by) for one in value] if isinstance(value, list) else value
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "picture", ["percentiles", "heatmap", *(pytest.param(one, marks=pytest.mark.slow) for one in ("surface", "hosts"))]
-)
-def test_after_a_refresh_selections_stay_and_axes_follow_the_data(page, served, picture) -> None:
-    spec = served.answered(served.spec(picture))
-    page.draw(spec)
-    inputs = {one["name"]: one["value"] for one in spec["signals"] if "bind" in one}
-    told = {"place": PERCENTS.index(99.9), "sla_ms": 20, "shading": "linear", "number": "p50"}
-    page.choose(**{name: value for name, value in told.items() if name in inputs})
-    before = page.signals()
-    later = {**spec, "data": [{**one, "values": moved(one["values"], HOUR)} if "values" in one else one for one in spec["data"]]}
-    page.draw(later, restored=before)
-    page.page.wait_for_function(f"() => view.signal('begin') === {before['begin'] + HOUR}", timeout=300_000)
-    after = page.signals()
-    assert after["end"] == before["end"] + HOUR
-    assert {name: after[name] for name in inputs} == {name: before[name] for name in inputs}
-    assert {name: after[name] for name in told if name in inputs} == {
-        name: value for name, value in told.items() if name in inputs
-    }
-
-
-def test_without_the_watch_for_new_data_axes_would_stand_still(page, served) -> None:
-    """What `seen` is for: Kibana puts back signals that follow the data, too."""
-    spec = served.answered(served.spec("percentiles"))
-    page.draw(spec)
-    before = page.signals()
-    still = [{**one, "on": []} if one["name"] == "seen" else one for one in spec["signals"]]
-    later = [{**one, "values": moved(one["values"], HOUR)} if "values" in one else one for one in spec["data"]]
-    page.draw({**spec, "signals": still, "data": later}, restored=before)
-    page.page.wait_for_timeout(1200)
-    assert page.signal("begin") == before["begin"]
 
 
 def test_a_click_on_a_cell_sets_the_time_range_to_its_window(page, served) -> None:
@@ -135,7 +90,7 @@ def test_one_run_is_shown_the_one_that_began_last(page, two_runs) -> None:
 
 def test_two_runs_side_by_side(page, two_runs) -> None:
     page.draw(two_runs.answered(two_runs.spec("runs")))
-    page.choose(place=PERCENTS.index(50))
+    page.choose(percentile=50)
     rows = page.table("points")
     assert len({row["run"] for row in rows}) == 2
     for run in {row["run"] for row in rows}:

@@ -85,8 +85,8 @@ def test_percentiles_over_time(page, served) -> None:
     counts = {
         start // 1_000_000: n for start, n in zip(found.parts[0].start_ns.tolist(), Ranked(found.parts[0]).samples.tolist())
     }
-    for place, percent in enumerate(PERCENTS):
-        page.choose(place=place)
+    for percent in PERCENTS:
+        page.choose(percentile=percent)
         rows, hollow = page.table("points"), page.table("thin")
         [percentile] = parse_percentiles(f"{percent:g}")
         able = {t for t, n in counts.items() if percentile.carried(np.array([n]))[0]}
@@ -217,7 +217,7 @@ def test_what_is_chosen_and_what_is_excluded(page, served) -> None:
 
 def test_a_percentile_that_cannot_be_carried_is_never_drawn(page, served) -> None:
     page.draw(served.answered(served.spec("percentiles")))
-    page.choose(place=PERCENTS.index(99.999))
+    page.choose(percentile=99.999)
     assert {row["label"] for row in page.table("points")} == {"p50", "max"}
     assert page.marks("few")
     assert all(math.isfinite(mark["x1"]) for mark in page.marks("few"))

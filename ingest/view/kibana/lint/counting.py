@@ -8,7 +8,7 @@ from typing import Any
 
 from ingest.view.kibana.asked_lens import lens_columns, unknown_operations
 from ingest.view.kibana.data_views import index_of, view_fields
-from ingest.view.kibana.lint.objects import Objects, Problem, entries, spec_of
+from ingest.view.kibana.lint.objects import Objects, Problem, entries, spec_of, tables_of
 from ingest.view.kibana.lint.trees import Node, nodes
 from ingest.view.kibana.saved_objects import SavedObject
 
@@ -85,7 +85,7 @@ def _bucketed(path: list[str], aliases: Mapping[str, str]) -> str:
 
 def _flattened(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield names with the path of the array that they are an element of; the empty name is a row of an answer."""
-    for entry in spec.get("data", ()):
+    for entry in tables_of(spec):
         form = (entry.get("format") or {}).get("property")
         if form:
             yield "", form

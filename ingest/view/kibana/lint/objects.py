@@ -76,9 +76,16 @@ def spec_of(saved: SavedObject) -> Json:
     return spec
 
 
+def tables_of(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the data entries of a spec and of the groups in it."""
+    yield from spec.get("data", ())
+    for mark in spec.get("marks", ()):
+        yield from tables_of(mark)
+
+
 def entries(saved: SavedObject) -> Iterator[Json]:
     """Yield the data entries of a Vega panel that ask for something."""
-    return (entry for entry in spec_of(saved).get("data", ()) if isinstance(entry.get("url"), Mapping))
+    return (entry for entry in tables_of(spec_of(saved)) if isinstance(entry.get("url"), Mapping))
 
 
 def _plain(pattern: str) -> str:

@@ -55,6 +55,8 @@ def _needed(saved: SavedObject) -> Iterator[str]:
                 yield f"{panel['panelIndex']}:{panel['panelRefName']}"
         for name in saved.attributes.get("controlGroupInput", {}).get("panelsJSON", {}):
             yield f"controlGroup_{name}:optionsListDataView"
+    if saved.type == "links":
+        yield from (link["destinationRefName"] for link in saved.attributes["links"])
     if saved.type == "lens":
         for layer in lens_layers(saved):
             yield f"indexpattern-datasource-layer-{layer}"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ingest.view.kibana.lint.objects import Objects, Problem, spec_of
+from ingest.view.kibana.lint.objects import Objects, Problem, spec_of, tables_of
 
 SCHEMA = "https://vega.github.io/schema/vega/v5.json"
 SEARCH = "elasticsearch"
@@ -22,7 +22,7 @@ def vega(objects: Objects) -> Iterator[Problem]:
             yield saved.id, "it holds no Vega spec"
         elif spec.get("$schema") != SCHEMA:
             yield saved.id, f"its $schema is {spec.get('$schema')}, not {SCHEMA}"
-        for entry in spec.get("data", ()):
+        for entry in tables_of(spec):
             if not all(isinstance(step, Mapping) and "type" in step for step in entry.get("transform", ())):
                 yield saved.id, f"{entry['name']} has a transform without a type"
         for key, value in _pairs(spec):

@@ -14,6 +14,7 @@ import numpy as np
 
 from ingest.core.breaths import Kept
 from ingest.core.series import Series
+from ingest.core.writing import figure
 from ingest.query.breaths import Cost, Fit, Name, breath_rows, costs, fits
 from ingest.view.page.finished.page import Chart, Control, Panel, View, table_of
 from ingest.view.page.panels.breaths import thinned
@@ -148,10 +149,10 @@ def _says(sides: tuple[Side, Side], order: list[str]) -> str:
     process = order[0]
     before, after = (side.costs[process].cycles_a_packet for side in sides)
     ratio = _ratio(sides, process)
-    cost = f"{process}: {before:,.3g} cycles a packet in the baseline, {after:,.3g} in the run ({ratio:.3g} times)."
+    cost = f"{process}: {figure(before)} cycles a packet in the baseline, {figure(after)} in the run ({figure(ratio)} times)."
     grown = max(order, key=lambda process: _grown(sides, process))
     longest = [f"{side.costs[grown].longest:,}" for side in sides]
-    times = f"{longest[0]} cycles in the baseline, {longest[1]} in the run ({_grown(sides, grown):.3g} times)"
+    times = f"{longest[0]} cycles in the baseline, {longest[1]} in the run ({figure(_grown(sides, grown))} times)"
     return f"{cost} Longest breath of {grown}: {times}."
 
 
@@ -162,9 +163,9 @@ def _table(sides: tuple[Side, Side], order: list[str]) -> str:
         before, after = (side.costs[process].cycles_a_packet for side in sides)
         ratio = _ratio(sides, process)
         cells = (
-            f"{before:,.3g}",
-            f"{after:,.3g}",
-            f"{ratio:.3g}" if ratio else "",
+            figure(before),
+            figure(after),
+            figure(ratio) if ratio else "",
             *(f"{side.costs[process].longest:,}" for side in sides),
             *(_residual_text(side.fits[process]) for side in sides),
             *(_fit_text(side.fits[process]) for side in sides),
@@ -174,8 +175,8 @@ def _table(sides: tuple[Side, Side], order: list[str]) -> str:
 
 
 def _residual_text(fit: Fit) -> str:
-    return "" if math.isnan(fit.residual) else f"{fit.residual:,.4g}"
+    return "" if math.isnan(fit.residual) else figure(fit.residual, 4)
 
 
 def _fit_text(fit: Fit) -> str:
-    return fit.why or f"{fit.base:,.4g} + {fit.slope:,.3g}"
+    return fit.why or f"{figure(fit.base, 4)} + {figure(fit.slope)}"

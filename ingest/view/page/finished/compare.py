@@ -13,6 +13,7 @@ import numpy as np
 from ingest import __version__
 from ingest.core.grid import SECOND
 from ingest.core.ranks import Percentile
+from ingest.core.writing import number
 from ingest.query.compare import Pair, compare, halvings, method
 from ingest.query.groupings import alone_in, groups_of
 from ingest.query.lags import MIXED
@@ -249,7 +250,7 @@ def _over_time(windows: Pair, compared: Compared) -> list[Panel]:
             "thin": vega.thin(answer, [percentile]),
             "whole": vega.points(whole, [percentile]),
         }
-        says = f"{_highest(percentile, tables)} Windows of {answer.step_ns / SECOND:g} s."
+        says = f"{_highest(percentile, tables)} Windows of {number(answer.step_ns / SECOND)} s."
         views[percentile.name] = View({**tables, **shared}, says, {"clock": "elapsed", "range": reach})
     squares = {name: column for name, column in cells(windows).items() if name not in ("cum", "over")}
     everything = " and ".join(f"{side.samples:,}" for side in (windows.baseline, windows.run))

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from ingest import __version__
+from ingest.core.errors import counted
 from ingest.core.series import RunLabels
 from ingest.core.writing import number, utc
 from ingest.query.change_points import METHOD
@@ -119,7 +120,7 @@ def _panel(
     )
     lines = [_line(table, row) for row in range(len(table))]
     folded = len(lines) > MOST_FOLDED
-    rows = table_of(f"{len(lines)} rows" if folded else "Values, bounds and levels", TITLES, lines, 2, folded=folded)
+    rows = table_of(counted(len(lines), "row") if folded else "Values, bounds and levels", TITLES, lines, 2, folded=folded)
     return Panel(f"trend-{place}", title, hint, [Chart(f"trend-{place}", title, "trend", {"": view})], rows)
 
 

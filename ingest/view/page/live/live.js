@@ -125,13 +125,7 @@
     option(find("reach"), [...find("reach").options].map(({ value, text }) => [value, text]), from);
     option(find("width"), [["", "auto"], ...section.steps.map((step) => [step, step])], query.get("step") ?? "");
   }
-  // What one looks at stands first, facts that hardly change last.
-  function arrange() {
-    const panel = document.createElement("section");
-    panel.className = "panel";
-    panel.setAttribute("aria-label", find("facts").closest("section").getAttribute("aria-label"));
-    panel.append(find("facts"));
-    find("failed").before(panel);
+  function reopen() {
     find("choose").open = sessionStorage.getItem(CHOOSING) === "true";
     sessionStorage.removeItem(CHOOSING);
   }
@@ -162,7 +156,7 @@
         const begun = Boolean(section);
         show();
         if (begun) return;
-        arrange();
+        reopen();
         listen();
         say();
         timer = setTimeout(ask, section.refresh);

@@ -12,6 +12,7 @@ from ingest.core.marks import Mark
 from ingest.core.series import RunLabels
 from ingest.query.breath_sources import kept_from
 from ingest.query.capacity import Sla
+from ingest.query.findings.story import story_of_overview
 from ingest.query.means import OWN
 from ingest.query.missing import bands
 from ingest.query.offsets.overview import offset_overviews, shown_names
@@ -51,13 +52,14 @@ def parts_from(
     marks: Sequence[Mapping[str, Any]] = (),
     estimates: bool = False,
     given: Sequence[Mark] = (),
+    named: str = "",
 ) -> Parts:
     """Return the parts of the report of a selection among the runs `names`; `more` are shown beside the sections of the data.
 
     `marks` are drawn beside those of the source, and of those `given` what overlaps a run; `episodes` too, by default those
     that a store has kept. With `offsets` those of runs that have any are shown; where none has latencies, they alone. With
-    `estimates` a panel shows what averaging would have said, with an `objective` the load curve the capacity by it. InputError
-    where nothing is selected.
+    `estimates` a panel shows what averaging would have said, with an `objective` the load curve the capacity by it. `named` is the
+    source in the commands of the story. InputError where nothing is selected.
     """
     held = offset_overviews(source, shown_names(names, question), question, full=full) if offsets else []
     try:
@@ -73,6 +75,7 @@ def parts_from(
         ]
         noted = mark_section.chosen(spans, source.marks(answer), given)
         return offset_page.parts_of(held, source.facts(answer), [*noted.marks, *marks], more, noted.notes)
+    runs = [replace(run, story=story_of_overview(source, run, question, named).as_dict()) for run in runs]
     chosen = replace(runs[0].cluster, runs=tuple(name for run in runs for name in run.cluster.runs))
     shown = [run.run for run in runs]
     of_breaths = breath_section.sections_of(kept_from(source, question), shown)

@@ -147,6 +147,7 @@ def _run(run: Overview, streams: Streams) -> dict[str, Any]:
         "seconds": (reach[1] - reach[0]) / 1e9,
         **({"covered": [edge / MS for edge in _covered(answer)]} if answer.covered else {}),
         "extra": ", ".join(run.extra),
+        **({} if run.story is None else {"story": run.story}),
         "levels": {scope: _level(getattr(run, scope), run.extra, streams) for scope in ("cluster", "hosts")},
         "tails": {},
     }
@@ -194,9 +195,9 @@ def _level(answer: Answer, extra: Sequence[str], streams: Streams) -> dict[str, 
             for code, size in zip(codes.tolist(), sizes.tolist(), strict=True)
         ]
         firsts = np.cumsum(sizes) - sizes
-        columns["windows"].append(_steps((part.start_ns - clock[0]) // clock[1], firsts))
+        columns["windows"].append(steps((part.start_ns - clock[0]) // clock[1], firsts))
         columns["widths"].append(np.diff(part.indptr))
-        columns["bins"].append(_steps(part.bins, part.indptr[:-1]))
+        columns["bins"].append(steps(part.bins, part.indptr[:-1]))
         columns["counts"].append(part.counts >> WEIGHT_BITS if mixed else part.counts)
         for name, values in zip(("maxima", "minima"), _exact(part), strict=True):
             columns[name].append(values)
@@ -242,7 +243,7 @@ def _times(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _steps(values: Int, firsts: Int) -> Int:
+def steps(values: Int, firsts: Int) -> Int:
     """Return the distance of each value from the one before it, of those at `firsts` from zero."""
     steps = np.diff(values, prepend=0)
     steps[firsts] = values[firsts]
@@ -285,7 +286,7 @@ def _tail_rows(answers: Iterable[Answer], streams: Streams) -> dict[str, Any]:
             shift = (low - content["origin"] * MS) // step
             windows = (ordered.start_ns - low) // step + int(shift)
             summary = _summary(ordered, mixed=bool(mixed_rows(answer, ordered).any()))
-            columns.append([_steps(windows, np.cumsum(counts) - counts), *summary])
+            columns.append([steps(windows, np.cumsum(counts) - counts), *summary])
     for column in zip(*columns, strict=True):
         streams.add(np.concatenate(column))
     return {**content, "keys": keys, "rows": sizes, "layouts": layouts}

@@ -23,13 +23,13 @@ from ingest.query.precision import precision_from
 from ingest.query.question import Answer
 from ingest.query.sweeps import Sweep
 from ingest.view import vega
-from ingest.view.page.panels import omission
+from ingest.view.page.panels import box, omission, story
 from ingest.view.page.report.packing import packed
 from ingest.view.page.report.section import PLACES, Section
 from ingest.view.page.report.tables import few, summary, worst
 from ingest.view.page.template import fact_list, filled, note_list, page_file, policy, runtime
 from ingest.view.page.wording import between, duration, spaced, text
-from ingest.view.specs import derived, unversioned
+from ingest.view.specs import changed, derived, unversioned
 from ingest.view.terminal.tables import bound_text, count
 
 RUNS_NAMED = 4
@@ -38,14 +38,15 @@ SECOND = 1_000_000_000
 PERCENTILE = "99"
 (MEDIAN,) = parse_percentiles("50")
 SPECS = ("percentiles", "tails", "heatmap", "rate", "surface", "distribution")
+LINES = ("percentiles", "rate", "distribution")  # whose legend is the page's own: see script/legends.js
 RUN_SPECS = ("runs", "maps", "load")
 OFFLINE = "This file holds all its data and makes no network requests."
 LIVE = "This page requests data only from the server that it came from."
 GROUPINGS = ("op", "host", "thread")
 ACROSS = {"total_iodepth": "queue depth of all jobs", "numjobs": "jobs"}
 # The page's own script, joined in this order; what sections add stands between.
-FIRST = ("theme", "words", "numbers", "heat", "shades", "raster", "state", "tables", "heat_panel", "heat_hand")
-LAST = ("panels", "draw", "controls")
+FIRST = ("theme", "words", "numbers", "excess", "heat", "shades", "raster", "state", "tables", "heat_panel", "heat_hand")
+LAST = ("panels", "overlay", "legends", "draw", "menus", "controls")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,9 @@ def parts_of(
     `capacities` are marked in it (see `panels/capacity.py`).
     """
     schedules = [omission.content_of(_kinds(run.cluster), run.cluster.warnings) for run in runs]
-    shown = [*([omission.section(schedules)] if any(schedule["kinds"] for schedule in schedules) else []), *sections]
+    told = story.sections([run.story for run in runs])
+    schedules_shown = [omission.section(schedules)] if any(schedule["kinds"] for schedule in schedules) else []
+    shown = [*told, *schedules_shown, *box.sections(runs), *sections]
     content = {
         "specs": _specs(shown, several=len(runs) > 1),
         "sections": {section.name: section.content for section in shown},
@@ -177,6 +180,7 @@ def first_state(runs: Sequence[Overview], by: Sequence[str], sla_ns: int) -> dic
         "most": "",
         "highlight": "",
         "box": "",
+        "off": "",
         "sla": f"{sla_ns / vega.MS:g}" if sla_ns else "",
     }
 
@@ -199,7 +203,8 @@ def _specs(sections: Sequence[Section], *, several: bool) -> dict[str, dict[str,
     specs: dict[str, Mapping[str, Any]] = {name: vega.spec(name) for name in (*SPECS, *(RUN_SPECS if several else ()))}
     specs["heatmap"] = derived("heatmap-raster")
     specs |= {name: spec for section in sections for name, spec in section.specs.items()}
-    return {name: unversioned(spec) for name, spec in specs.items()}
+    lines = derived("lines")
+    return {name: changed(unversioned(spec), lines) if name in LINES else unversioned(spec) for name, spec in specs.items()}
 
 
 def facts_of(runs: Sequence[Overview]) -> list[tuple[str, str]]:

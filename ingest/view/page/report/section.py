@@ -1,6 +1,6 @@
 """A part of the report that only some runs have, such as service beside response time: what it adds to the page.
 
-    {{in_controls}}, {{after_percentiles}}, {{after_heatmap}}, {{after_distribution}}
+    {{at_top}}, {{in_controls}}, {{after_percentiles}}, {{after_heatmap}}, {{after_distribution}}
 
 is where report.html takes sections, by their `place`.
 
@@ -14,9 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+AT_TOP = "at_top"
 IN_CONTROLS = "in_controls"
 AFTER_PERCENTILES, AFTER_HEATMAP, AFTER_DISTRIBUTION = AFTER = ("after_percentiles", "after_heatmap", "after_distribution")
-PLACES = (IN_CONTROLS, *AFTER)
+PLACES = (AT_TOP, IN_CONTROLS, *AFTER)
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,11 +81,19 @@ def worst(runs: Sequence[Overview], percentile: str) -> str:
     (wanted,) = parse_percentiles(percentile)
     lines = []
     for window in worst_windows(answer, "host", wanted, WORST_SHOWN):
-        total = sum(samples for _, samples in window.makers)
-        makers = ", ".join(f"{name or '-'} {100 * samples / total:.0f} %" for name, samples in window.makers[:MAKERS_SHOWN])
+        total = sum(above for _, above in window.makers)
+        makers = ", ".join(f"{name or '-'} {100 * above / total:.0f} %" for name, above in window.makers[:MAKERS_SHOWN])
         begin, end = ((stamp - answer.start_of) / 1e9 for stamp in (window.start_ns, window.end_ns))
-        value = ("≥ " if window.open else "") + shown_latency(window.value_ns)
-        cells = [f"{begin:.1f} to {end:.1f} s elapsed", value, shown_latency(window.max_ns), f"{window.samples:,}", makers, ""]
+        value = "–" if window.value_ns is None else ("≥ " if window.open else "") + shown_latency(window.value_ns)
+        cells = [
+            f"{begin:.1f} to {end:.1f} s elapsed",
+            shown_latency(window.max_ns),
+            value,
+            f"{window.samples:,}",
+            shown_latency(window.excess_ns),
+            makers,
+            "",
+        ]
         lines.append("<tr>" + "".join(f"<td>{text(cell)}</td>" for cell in cells) + "</tr>")
     return "".join(lines)
 

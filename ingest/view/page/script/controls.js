@@ -1,22 +1,23 @@
 // The controls of the report's page: every one bears the name of what it sets. They set what is chosen, and have drawn anew what that
 // feeds. Follows draw.js in the same script, and begins all of it.
 const controls = (() => {
-  const { page, now, WHOLE, find, every, change, correct, fromAddress, toAddress, chooseRun, unpacked, replaced } = chosen;
+  const { page, now, WHOLE, find, every, change, correct, fromAddress, toAddress, settled, chooseRun, unpacked, replaced } = chosen;
   const { byName, map, hand, sections } = panels, { pulled, isDrawn, refresh, redraw } = drawing;
   const FEEDS = {
     p: ["percentiles", "heatmap", "runs", "load", "worst"], also: ["percentiles"], by: ["percentiles", "rate", "distribution"],
     tail: ["hosts", "threads", "percentiles", "worst"],
     sla: ["percentiles", "heatmap", "distribution", "runs", "maps", "load"], shading: ["heatmap", "maps"], palette: ["heatmap", "maps"],
     axis: ["heatmap"], drop: ["heatmap"], least: ["heatmap"], most: ["heatmap"], highlight: ["heatmap"], box: ["heatmap"],
+    off: ["percentiles", "rate", "distribution"],
   };
   for (const { feeds } of sections) {
     for (const [key, names] of Object.entries(feeds ?? {})) FEEDS[key] = [...(FEEDS[key] ?? []), ...names];
   }
 
-  function set(wanted) {
+  function set(wanted, moving = null) {
     change(wanted);
     show();
-    toAddress();
+    toAddress(moving);
     return refresh(...new Set(Object.keys(wanted).flatMap((key) => FEEDS[key] ?? Object.keys(byName))));
   }
 
@@ -51,6 +52,8 @@ const controls = (() => {
       else if (control.name in state && control !== typing) control.value = state[control.name];
     });
     every("[data-p]", (button) => button.setAttribute("aria-pressed", String(button.dataset.p === state.p)));
+    find("whole").hidden = Object.keys(WHOLE).every((name) => !state[name]);
+    menus.view();
   }
   // Data of the same page in place of those that it has: what was chosen stays, pictures are kept and filled anew.
   async function renewed(text) {
@@ -63,15 +66,16 @@ const controls = (() => {
   }
 
   // ---- Listening.
-  function changed({ target }) {
+  function changed({ target, type: event }) {
     const { name, type } = target, { state } = now;
     let { value } = target;
     if (!(name in state)) return;
     if (name === "p") value = String(Math.min(100, Math.max(50, Math.round(100 * Number(value)) / 100)) || state.p);
     if (type === "checkbox") value = [...document.querySelectorAll(`[name=${name}]:checked`)].map((box) => box.value).join(",");
     if (type === "number" && name !== "p" && !Number.isFinite(Number(value))) value = "";
-    if (value !== state[name]) set({ [name]: value });
+    if (value !== state[name]) set({ [name]: value }, event === "input" ? name : null);
     else show();
+    if (event === "change") settled();
   }
   // What was dragged over an axis becomes the range of it.
   function released() {
@@ -86,6 +90,12 @@ const controls = (() => {
     pulled.time = null;
     view.signal("drag", null);
     set({ from: seconds(range[0], Math.floor), to: seconds(range[1], Math.ceil) });
+  }
+  function returned() {
+    const before = JSON.stringify(now.state);
+    fromAddress();
+    show();
+    if (JSON.stringify(now.state) !== before) refresh();
   }
   function watchSizes() {
     const sizes = new Map(), resized = new ResizeObserver((entries) => {
@@ -106,7 +116,9 @@ const controls = (() => {
     hand.listen();
     addEventListener("pointerup", released);
     addEventListener("keydown", (event) => event.key === "Escape" && set({ ...WHOLE }));
-    addEventListener("hashchange", () => { fromAddress(); show(); refresh(); });
+    addEventListener("popstate", returned); // Back, Forward, a link of the page, another address typed
+    overlay.listen();
+    menus.listen();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
     addEventListener("beforeprint", () => { classList.add("print"); redraw(); });
     addEventListener("afterprint", () => { classList.remove("print"); redraw(); });

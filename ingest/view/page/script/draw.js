@@ -2,12 +2,14 @@
 const drawing = (() => {
   const { page, now, find, memo, theme, forgetTheme, clockOf, zone, zero } = chosen, { byName, sections } = panels;
   const { what, atLeast } = words;
+  const NARROW = 640; // px
   // Large pictures are drawn anew in pieces: so many rows a frame, of the table that has the most.
   // The first piece is small, as the old rows go with it.
   const FIRST = 250, PIECE = 500, PIECEMEAL = { hosts: "points", threads: "points", surface: "points", maps: "cells" };
   const TOP = { heatmap: 64, load: 40 }; // room above a chart, for its legend
   const MISSING = "samples are missing"; // the text of its bands: query/missing.py
   const BOUNDS = " of the samples that are there; others are missing: see the bounds in the table of the whole range";
+  const LOWEST_MAP = 170, BELOW_MAP = 196, HOST = 28, HOSTS = 6; // px: how low the map may be; what the first screen needs below its axis, a host, how many
   const FRAMES = 4000; // of which is kept how long they took
   const CLEAN = 256; // after how many rows that went Vega forgets them, instead of 10,000: a page may be open for days
   // Vega keeps the number of each row that was ever in a derived table (the lookup of its Relay): after so many a chart is made anew.
@@ -31,11 +33,18 @@ const drawing = (() => {
       common: { clock: clockOf(), zone: zone(), origin: zero(), range: span, sla, ...theme().colors, ...signals },
     };
   }
+  // The map takes what the first screen has left, so that the hosts are on it, too.
+  function heightOf(name, { height }) {
+    if (name !== "heatmap" || document.documentElement.classList.contains("print")) return height;
+    const top = find(name).getBoundingClientRect().top + scrollY + TOP.heatmap, hosts = new Set(now.run.levels.hosts.keys.map(({ host }) => host)).size;
+    const below = hosts > 1 ? BELOW_MAP + HOST * Math.min(HOSTS, Math.max(2, hosts)) : 80;
+    return Math.min(height, Math.max(LOWEST_MAP, Math.round(innerHeight - top - below)));
+  }
   // Fixed room for axes: a layout that fits itself would draw all twice, and time axes would not be in line.
   function roomOf(name, element, spec, height) {
-    const wide = element.clientWidth || 600, left = wide < 640 ? 70 : 132, top = TOP[name] ?? 10;
+    const wide = element.clientWidth || 600, left = wide < NARROW ? 70 : 132, top = TOP[name] ?? 10;
     if (name === "runs" || name === "maps") return { fixed: {}, size: [wide, spec.height] };
-    const size = [wide - left - 8, height ?? spec.height];
+    const size = [wide - left - 8, height ?? heightOf(name, spec)];
     element.style.height = `${size[1] + top + 46}px`;
     return { fixed: { autosize: "none", padding: { left, right: 8, top, bottom: 46 } }, size };
   }
@@ -60,7 +69,7 @@ const drawing = (() => {
     filled.data = spec.data.map((entry) => (hole(entry) ? { ...entry, values: tables[entry.name] } : entry));
     filled.signals = spec.signals.map((signal) => (signal.name in common ? { ...signal, value: common[signal.name] } : signal));
     const how = { mode: "vega", ast: true, actions: false, renderer: "canvas", defaultStyle: false, config: theme().config };
-    how.tooltip = { disableDefaultStyle: true };
+    how.tooltip = (_, event, __, value) => overlay.hint(name, event, value);
     const { view, finalize } = await vegaEmbed(find(name), filled, how); // ast: the page's policy has no unsafe-eval
     view.cleanThreshold = CLEAN;
     charts[name] = { view, finalize, held: 0 };
@@ -73,7 +82,7 @@ const drawing = (() => {
   // Draws a panel and returns the rows that are still to come, in frames of their own.
   async function draw(name, panel) {
     const element = find(name), spec = now.content.specs[name] ?? now.content.specs.tails, given = filling(panel);
-    find(`${name}-says`).textContent = panel.says;
+    say(name, panel.says);
     const room = roomOf(name, element, spec, panel.height);
     if (charts[name]?.held > HELD) discard(name);
     const rest = charts[name] ? await refill(name, spec, given, room) : [];
@@ -82,8 +91,16 @@ const drawing = (() => {
     element.setAttribute("role", "img"); // Vega has set its own
     element.setAttribute("aria-label", `${element.dataset.title}. ${panel.says}`);
     element.removeAttribute("aria-roledescription");
+    overlay.drawn(name);
+    legends.drawn(name, panel.series);
     if (name === "percentiles") readOut(panel.data.whole, given.common.range ?? [-Infinity, Infinity]);
     return rest;
+  }
+  // What is said of a panel; one that has nothing to draw (`idle`) is that sentence alone.
+  function say(name, says, idle = false) {
+    const element = find(name);
+    find(`${name}-says`).textContent = says;
+    if (element.closest(".panel").classList.toggle("idle", idle) && charts[name]) discard(name);
   }
   // Of samples that are missing the page knows when, not how many: the table of the whole range has what a percentile can be.
   function readOut(whole, [from, to]) {
@@ -101,6 +118,7 @@ const drawing = (() => {
   function discard(name) {
     charts[name].finalize();
     delete charts[name];
+    delete page.views[name];
   }
 
   // ---- Frames.
@@ -137,7 +155,8 @@ const drawing = (() => {
         const name = [...dirty].find(inSight) ?? [...dirty][0];
         dirty.delete(name);
         const panel = await numbers(name);
-        if (panel.says) await picture(name, panel);
+        if (panel.idle) say(name, panel.idle, true);
+        else if (panel.says) await picture(name, panel);
       }
     }).catch(failed));
   }
@@ -149,5 +168,6 @@ const drawing = (() => {
     return refresh();
   }
   const isDrawn = (name) => Boolean(charts[name]);
-  return { pulled, isDrawn, refresh, redraw };
+  const tablesOf = (name) => charts[name]?.last ?? {};
+  return { pulled, isDrawn, tablesOf, heightOf, refresh, redraw };
 })();

@@ -169,7 +169,7 @@ const heatHand = (() => {
   function tip(value, event) {
     if (!value && !tipped) return;
     tipped = value ? JSON.stringify(value) : "";
-    view().tooltip()(null, event ?? new MouseEvent("pointermove"), null, value);
+    overlay.hint("heatmap", value && event, value);
   }
   // A wheel over the plot zooms both axes, with shift time alone, over an axis that one. A page that is being scrolled goes on.
   function wheeled(event) {

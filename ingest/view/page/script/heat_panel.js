@@ -2,8 +2,8 @@
 // The panel of the latency heat map: which rows and columns, what is highlighted, and what a cell holds. Follows raster.js in the same
 // script; panels.js hands over what is chosen, heat_hand.js has what the pointer and the keys do. Times are ms, latencies ns.
 const heatPanel = (() => {
-  const { MOST, carriedShare, percentileOf, merged, pointsOf } = tailboard, { heatMap, cellAt, sumsOf, splitOf } = heat, { MOST_HUES } = shades;
-  const LABELS = ["host", "thread", "op", "extra"], PARTS = 6, CARRIED = 0.8, AUTO = { log: 0, linear: 0.1 }, NARROW = 560, ROOM = 1.15; // beyond the ends of the axis, so that what lies there stands free
+  const { MOST, percentileOf, merged, pointsOf } = tailboard, { heatMap, cellAt, sumsOf, splitOf } = heat, { MOST_HUES } = shades;
+  const LABELS = ["host", "thread", "op", "extra"], PARTS = 6, LEAST_ROWS = 40, TALL = 1.5, AUTO = { log: 0, linear: 0.1 }, NARROW = 560, ROOM = 1.15; // beyond the ends of the axis, so that what lies there stands free
   // The range of latency in ns that is set, in ms; null where none is, or none that can be.
   function rangeOf({ least, most }) {
     const [low, high] = [Number(least) * 1e6, most === "" ? Infinity : Number(most) * 1e6];
@@ -17,7 +17,7 @@ const heatPanel = (() => {
   // What is highlighted is a list: names that hold a comma have it as %2C.
   const listed = (text) => text.split(",").filter(Boolean).map((name) => name.replaceAll("%2C", ",").replaceAll("%25", "%"));
   const unlisted = (names) => names.map((name) => name.replaceAll("%", "%25").replaceAll(",", "%2C")).join(",");
-  let now, table, groupsOf, windowsOf, multipleOf, memo, find, theme, set, what, latency, when, number, sayHighestOr, tooFew, mixedIn; // what panels.js offers
+  let now, table, inView, heightOf, groupsOf, windowsOf, multipleOf, memo, find, theme, set, what, latency, when, number, sayHighestOr, tooFew, mixedIn; // what panels.js offers
   const percent = (share) => `${Number((100 * share).toPrecision(4))} %`;
   const whole = (n) => number(Number(n.toFixed(1))); // counts of events by weight have parts
   const shown = { map: null, line: null, cursor: null, image: null, shade: null }; // what is drawn, and the cell that is described
@@ -109,12 +109,6 @@ const heatPanel = (() => {
       return { total: { ...parts.total, id, names: [""], span: parts.span }, lit: parts.lit };
     });
   }
-  // The windows of the line: those of the cells, or wider ones where these have too few samples for the percentile.
-  function lineOf(total, wanted) {
-    const { level, pick, windows } = groupsOf(""), k = Math.round(total.width / level.step), wider = [k, 2 * k, 4 * k, 8 * k].filter((each) => each < windows[1] - windows[0] || each === k);
-    const fit = wider.find((each) => carriedShare(level, pick, ...windows, each, wanted) >= CARRIED) ?? k;
-    return fit === k ? total : table("", MOST.raster.columns, undefined, undefined, fit);
-  }
   function sentence({ outside: [below, above], counts, dropped }, sums, lit) {
     const sum = (values) => values.reduce((all, c) => all + c, 0), over = sum(dropped), all = sum(counts) + over;
     const outside = [[below, "below"], [above, "above"]].filter(([n]) => n).map(([n, where]) => `${whole(n)} ${where}`).join(" and ");
@@ -166,23 +160,23 @@ const heatPanel = (() => {
   }
   function* heatmap() {
     const { state, content } = now(), lit = highlights(), { total, lit: parts } = tables(lit), range = rangeOf(state), { axis, shading, palette } = state;
-    const drop = state.drop === "auto" ? AUTO[axis] : Number(state.drop), id = ["heat", total.id, axis, range ?? drop];
+    const drop = state.drop === "auto" ? AUTO[axis] : Number(state.drop), height = heightOf(), sharp = Math.max(1, devicePixelRatio);
+    const most = Math.min(MOST.raster.rows, Math.max(LEAST_ROWS, Math.floor((height * sharp) / TALL))), id = ["heat", total.id, axis, range ?? drop, most];
     if (!isLast("map", id)) yield;
-    const map = latest("map", id, () => heatMap(total, axis, drop, range, parts, content.layouts)), { low, high, yd, constant } = domainOf(map, axis);
-    const wanted = percentileOf(state.p), line = lineOf(total, wanted), points = pointsOf(line, [""], [wanted]), { colors } = theme();
+    const map = latest("map", id, () => heatMap(total, axis, drop, range, parts, content.layouts, most)), { low, high, yd, constant } = domainOf(map, axis);
+    const wanted = percentileOf(state.p), line = inView(""), points = pointsOf(line, [""], [wanted]), { colors } = theme();
     const base = palette === "single" ? (lit.length ? colors.ramp.slice(0, 5) : colors.ramp) : colors.rainbow;
-    const height = Math.round(content.specs.heatmap.height * Math.max(1, devicePixelRatio)), hues = lit.map((each) => each.colors);
-    const look = [...id, shading, base, hues, height], seconds = (total.span[1] - total.span[0]) / 1000;
+    const hues = lit.map((each) => each.colors), pixels = Math.round(height * sharp), look = [...id, shading, base, hues, pixels], seconds = (total.span[1] - total.span[0]) / 1000;
     if (!isLast("picture", look)) yield;
     const { image, above, shade, legend, pictures } = latest("picture", look, () => {
-      const drawn = raster.drawn(map, { axis, shading, domain: yd, constant, height, base, hues });
+      const drawn = raster.drawn(map, { axis, shading, domain: yd, constant, height: pixels, base, hues });
       return { ...drawn, pictures: [{ image: drawn.image, above: drawn.above, t: map.begin, t2: map.begin + map.columns * map.width }] };
     });
     const { averages, stacked } = latest("averages", [...id, hues, seconds], () => averagesOf(map, seconds, lit)), sum = (values) => values.reduce((all, c) => all + c, 0);
     Object.assign(shown, { map, line, image, shade, above });
     now().page.heat = shown; // for tests
     if (shown.cursor && !(shown.cursor.t >= total.span[0] && shown.cursor.t2 <= total.span[1])) shown.cursor = null;
-    const width = `windows of ${line.width / 1000} s`, cells = line === total ? "" : `; cells of ${total.width / 1000} s`;
+    const width = `windows of ${line.width / 1000} s`, cells = line.width === total.width ? "" : `; its cells have ${total.width / 1000} s`;
     const words = points.length ? `The line is ${what(state.p)}; ${width}${cells}.` : map.columns && `Windows of ${total.width / 1000} s.`;
     const says = sayHighestOr(tooFew(state.p, map.counts), points, words, ...sentence(map, map.lit, lit), mixedIn(total));
     const over = sum(map.dropped), all = sum(map.counts) + over;
@@ -190,7 +184,7 @@ const heatPanel = (() => {
       axis, low, high, yd, zoomable: true, colors: base, stops: legend.stops, texts: legend.texts, meaning: legend.title, box: frameOf({ yd }, total.span),
       dropped: over ? `${whole(over)} above` : "", average: all ? `${number(Number((all / seconds).toPrecision(4)))} a second` : "",
     };
-    return { merged: total, data: { pictures, points, paths: pathsOf(points, total.span, yd, constant), averages, lit_averages: stacked }, signals, says };
+    return { merged: total, data: { pictures, points, paths: pathsOf(points, total.span, yd, constant), averages, lit_averages: stacked }, signals, says, height };
   }
   // Who made the samples of a cell by a label, where the page holds bins by it, and in which windows it holds them.
   function split(label, cell, upper) {
@@ -224,6 +218,11 @@ const heatPanel = (() => {
     const { t, t2, lower } = (shown.cursor = cell);
     page.views.heatmap.signal("pointed", { t, t2, lower, upper: cell.upper }).runAsync();
   }
+  // The filled cells as rows of a table, for csv.
+  function rows() {
+    const lit = highlights(), named = (counts) => Object.fromEntries(lit.map(({ name }, at) => [name, counts[at]]));
+    return heat.cellsOf(shown.map).map(({ t, t2, lower, upper, c, n, cum, open, over, lit: counts }) => ({ t, t2, lower, upper, c, n, cum, open, over, ...named(counts) }));
+  }
   // What a tooltip says of a cell.
   function brief(cell) {
     const above = cell.open || cell.over, lit = highlights();
@@ -253,7 +252,7 @@ const heatPanel = (() => {
     return null;
   }
   return function panel(offered) {
-    ({ now, table, groupsOf, windowsOf, multipleOf, memo, find, theme, set, what, latency, when, number, sayHighestOr, tooFew, mixedIn } = offered);
-    return { heatmap, shown, choices, offerHighlights, listen, tell, brief, beside, boxOf, AUTO };
+    ({ now, table, inView, heightOf, groupsOf, windowsOf, multipleOf, memo, find, theme, set, what, latency, when, number, sayHighestOr, tooFew, mixedIn } = offered);
+    return { heatmap, shown, choices, offerHighlights, listen, tell, rows, brief, beside, boxOf, AUTO };
   };
 })();

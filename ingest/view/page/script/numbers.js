@@ -2,7 +2,7 @@
 // The numbers of the report's page, all pure: what was packed, rows added up, ranks, and the flat tables of the specs. Tested
 // in Node and held against the query layer. panels.js makes tables of them, draw.js draws these. Times are ms, latencies ns.
 const tailboard = (() => {
-  const MOST = { points: 640, columns: 180, cells: 2400, tails: 2000, rows: 40, curve: 900, worst: 8, high: 140, raster: { columns: 720, rows: 200 } };
+  const MOST = { points: 640, columns: 180, least: 40, lines: 4000, cells: 2400, tails: 3000, rows: 40, curve: 900, worst: 8, high: 140, raster: { columns: 720, rows: 200 } };
   const MULTIPLES = [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 40, 60, 90, 120, 180, 240, 300, 600, 1200, 1800, 3600, 7200];
 
   // ---- What was packed: see ingest/view/page/report/packing.py.
@@ -60,6 +60,7 @@ const tailboard = (() => {
 
   // ---- Numbers, as ingest/core/ranks.py has them: nearest rank in exact integers.
   function percentileOf(text) {
+    if (text === "mean") return { text, top: NaN, bottom: 1, mean: true };
     const bottom = 10 ** (String(text).split(".")[1] ?? "").length;
     return { text: String(text), top: Math.round(Number(text) * bottom), bottom };
   }
@@ -69,7 +70,8 @@ const tailboard = (() => {
     const quotient = Math.floor(product / divisor);
     return Math.max(1, quotient * divisor < product ? quotient + 1 : quotient);
   }
-  function isCarried(samples, { top, bottom }) {
+  function isCarried(samples, { top, bottom, mean }) {
+    if (mean) return samples > 0;
     if (2 * top <= 100 * bottom || top === 100 * bottom) return samples > 0;
     return samples >= Math.ceil((100 * bottom) / (100 * bottom - top));
   }
@@ -216,9 +218,19 @@ const tailboard = (() => {
   // What a bin reports in a row: never below the row's exact minimum or above its exact maximum (NaN: not known).
   const within = (v, low, high) => (v > high ? high : v < low ? low : v);
   const reportedIn = (table, row, bin) => within(layoutOf(table, row).values[bin], table.min[row], table.max[row]);
+  // The mean of what the bins of a row report: as far from that of its samples as a bin is wide.
+  function meanOf(table, row) {
+    let sum = 0, open = 0;
+    for (let at = table.ptr[row], before = 0; at < table.ptr[row + 1]; before = table.cum[at++]) {
+      sum += (table.cum[at] - before) * reportedIn(table, row, table.bin[at]);
+      open = Number(table.bin[at] === layoutOf(table, row).last);
+    }
+    return { v: sum / table.n[row], open, beyond: table.n[row] };
+  }
   // A row's percentile, null where its samples cannot carry it.
   function valueOf(table, row, wanted) {
     if (!isCarried(samplesOf(table, row), wanted)) return null;
+    if (wanted.mean) return meanOf(table, row);
     const rank = rankOf(table.n[row], wanted), bin = table.bin[entryOf(table, row, rank)];
     const highest = wanted.top === 100 * wanted.bottom;
     const layout = layoutOf(table, row), v = highest && !Number.isNaN(table.max[row]) ? table.max[row] : reportedIn(table, row, bin);
@@ -228,7 +240,7 @@ const tailboard = (() => {
   }
   const timesOf = (table, row) => ({ t: table.t[row], t2: table.t[row] + table.width });
   const HIGHEST = percentileOf("100");
-  const labelOf = (name, p, several) => (several || !name ? `${name} p${p.text}`.trim() : name);
+  const labelOf = (name, p, several) => (several || !name ? `${name} ${p.mean ? "" : "p"}${p.text}`.trim() : name);
   function pointsOf(table, names, wanted) {
     const out = [];
     for (const p of wanted) {
@@ -305,33 +317,10 @@ const tailboard = (() => {
     }
     return [...first, ...rows.filter((row) => !first.has(row))];
   }
-  // How many samples of [t, t2) each group has in bins from `lower` up to below `upper`, most first.
-  function sharesOf(table, names, t, t2, lower, upper) {
-    const sums = new Map();
-    for (let row = 0; row < table.rows; row++) {
-      if (table.t[row] >= t2 || table.t[row] + table.width <= t) continue;
-      for (let at = table.ptr[row], before = 0; at < table.ptr[row + 1]; before = table.cum[at++]) {
-        const edge = layoutOf(table, row).edges[table.bin[at]], name = names[table.group[row]];
-        if (edge >= lower && edge < upper) sums.set(name, (sums.get(name) ?? 0) + (table.scale[table.group[row]] * (table.cum[at] - before)) / table.unit);
-      }
-    }
-    const total = [...sums.values()].reduce((sum, count) => sum + count, 0);
-    const shares = [...sums].map(([name, count]) => ({ name, count, share: count / total }));
-    return shares.sort((a, b) => b.count - a.count);
-  }
-  // The windows with the highest percentile, each with its row and the lower edge of the bin from which its tail counts.
-  function worstOf(table, wanted, most) {
-    const windows = Array.from(table.done, (n, row) => ({ ...timesOf(table, row), row, n, ...valueOf(table, row, wanted) }));
-    const edge = (row) => layoutOf(table, row).edges[table.bin[entryOf(table, row, rankOf(table.n[row], wanted))]];
-    const sorted = windows.filter(({ v }) => v !== undefined).sort((a, b) => b.v - a.v || a.t - b.t);
-    const highest = (row) => valueOf(table, row, HIGHEST);
-    return sorted.slice(0, most).map((window) => ({ ...window, lower: edge(window.row), highest: highest(window.row) }));
-  }
-
   const sections = []; // what their scripts add to the page: see section.py
   return {
     MOST, MULTIPLES, sections, inflated, reader, unpack, percentileOf, rankOf, isCarried, carriedShare, merged, layoutOf, within, valueOf, pointsOf, thinOf, ratesOf, gapsOf,
-    curveOf, sharesOf, worstOf, widestFirst,
+    curveOf, widestFirst, reportedIn, timesOf,
   };
 })();
 if (typeof module !== "undefined") module.exports = tailboard;

@@ -2,18 +2,38 @@
 // Follows tables.js in the same script, and the scripts of sections. Times are ms, latencies ns.
 const panels = (() => {
   const { MOST, percentileOf, pointsOf, thinOf } = tailboard;
-  const { now, memo, held, find, when, sayHighest, sayHighestOr } = chosen, { table, sharesIn, tailOf } = tables;
-  const { what, latency, atLeast, number, WEIGHED, mixedIn, tooFew } = words;
+  const { now, memo, held, find, when, sayHighest, sayHighestOr, addressOf } = chosen, { table, inView, viewStep, linesOf, excessIn, tailOf } = tables;
+  const { what, alike, decade, latency, atLeast, number, WEIGHED, mixedIn, tooFew } = words;
   const LEGEND = 64; // as high as a legend of colors is at least: of one row it reached into the axis
   const SURFACE = ["99.99", "99.95", "99.9", "99.5", "99", "98", "95", "90", "75", "50"];
 
   function tailPanel(scope, height) {
-    const { points, thin, gaps, rows, span, names } = tailOf(scope);
-    const fewer = rows.length < names.length && `The ${rows.length} worst of ${names.length}.`;
-    const data = { points, thin, gaps, rows }, wide = points.length ? (points[0].t2 - points[0].t) / 1000 : 0;
+    if (isAlone(scope)) return { idle: `One ${scope}: it is what the panels of all show.` };
+    const { points, thin, gaps, rows, span, names, tail, width } = tailOf(scope);
+    const fewer = rows.length < names.length && `The ${rows.length} worst of ${names.length}.`, data = { points, thin, gaps, rows };
     const shown = [...points, ...thin].map((point) => ({ ...point, label: point.row }));
-    const says = sayHighest(shown, wide && `Windows of ${wide} s.`, fewer);
-    return { data, signals: { what: what(now.state.tail) }, span, height: Math.max(LEGEND, 12 + height * rows.length), says };
+    const instead = tail !== now.state.tail && `Most windows have too few samples for ${what(now.state.tail)}: the maximum of each is shown.`;
+    const says = sayHighest(shown, alike(shown), instead, ownWidth(width), fewer);
+    return { data, signals: { what: what(tail), shared: scale() }, span, height: Math.max(LEGEND, 12 + height * rows.length), says };
+  }
+  // A panel by a label that has one value says nothing that others do not.
+  function isAlone(scope) {
+    const { levels, tails: held } = now.run, level = held[`${scope}s`]?.steps[1] ?? levels[scope === "host" ? "hosts" : "threads"];
+    return Boolean(level) && new Set(level.keys.map((key) => key[scope])).size < 2;
+  }
+  // Said by panels of which the page holds wider windows than those of the view.
+  const ownWidth = (width) => width !== viewStep(linesOf()) && `Windows of ${width / 1000} s, the narrowest here that the page holds.`;
+  // The colour scale of all panels that colour by latency: from the median of what is in view to its maximum.
+  function scale() {
+    const whole = table("", 0), [low] = pointsOf(whole, [""], [percentileOf("50")]), [high] = pointsOf(whole, [""], [percentileOf("100")]);
+    return high ? decade([low.v, high.v]) : null;
+  }
+  // The series that the legend has not switched off; a line of the whole range without a value keeps its colour.
+  function switched({ points, thin, whole }) {
+    const off = new Set(now.state.off ? JSON.parse(now.state.off) : []), on = ({ label }) => !off.has(label);
+    const series = [...new Set([...(whole ?? []), ...points, ...(thin ?? [])].map(({ label }) => label))];
+    const kept = { points: points.filter(on), ...(thin && { thin: thin.filter(on) }), ...(whole && { whole: whole.map((point) => (on(point) ? point : { ...point, v: 0 })) }) };
+    return { data: kept, series };
   }
   // The label that is shown where bins are needed for it: threads only where the page has bins of them.
   const byBins = () => (now.state.by === "run" || (now.state.by === "thread" && !now.run.levels.threads) ? "" : now.state.by);
@@ -23,8 +43,41 @@ const panels = (() => {
     const { points, thin, rows, span, names } = tailOf("thread"), worst = rows.slice(0, MOST.worst).map(({ row }) => row);
     const [shown, few] = [points, thin].map((cells) => cells.filter(({ row }) => worst.includes(row)));
     const why = `Of ${names.length} threads the page holds p50, p99 and max: ${what(state.tail)} of the ${worst.length} worst.`;
-    const whole = worst.map((label) => ({ label, v: 0 }));
-    return { data: { points: shown, thin: few, gaps: [], whole }, span, says: sayHighestOr(tooFew(state.p, few), shown, why) };
+    const { data, series } = switched({ points: shown, thin: few, whole: worst.map((label) => ({ label, v: 0 })) });
+    return { data: { ...data, gaps: [] }, series, signals: { series }, span, says: sayHighestOr(tooFew(state.p, few), shown, why) };
+  }
+
+  // ---- The worst: findings and episodes first, then the windows whose samples lie furthest above the percentile of the range.
+  function worstWindows() {
+    const { state } = now, merged = inView(""), wanted = percentileOf(state.p), whole = table("", 0);
+    const [least] = [wanted, percentileOf("50")].flatMap((p) => pointsOf(whole, [""], [p]));
+    return least ? memo(["worst", merged.id, state.p], () => excess.worstOf(merged, wanted, MOST.worst, least.v).map((window) => ({ ...window, least: least.v }))) : [];
+  }
+  // A row of the table: its time is a link to it.
+  function row({ t, t2 }, cells, wide = false) {
+    const line = document.createElement("tr"), link = document.createElement("a"), room = Math.max(3 * (t2 - t), 2 * viewStep());
+    const seconds = (ms) => String(Number(((Math.min(now.run.end, Math.max(now.run.start, ms)) - now.run.start) / 1000).toFixed(2)));
+    Object.assign(link, { textContent: when({ t, t2 }), href: addressOf({ from: seconds(t - room), to: seconds(t2 + room) }) });
+    line.insertCell().append(link);
+    for (const text of cells) line.insertCell().textContent = text;
+    if (wide) line.lastChild.colSpan = 6;
+    if (wide) line.lastChild.className = "sentence";
+    return line;
+  }
+  function findingRows() {
+    const { run } = now, place = (seconds) => run.start + 1000 * seconds;
+    return (run.story?.findings ?? []).map(({ text, from_s: from, to_s: to }) => row({ t: place(from), t2: place(to) }, [text], true));
+  }
+  function episodeRows() {
+    const { content, run } = now, ours = ({ run: name }) => content.runs.length === 1 || name === run.name;
+    const sentence = ({ objective, group, peak, state }) => `${objective}, ${group}: peak ${peak}, ${state}`;
+    return (content.sections.episodes ?? []).filter(ours).slice(0, MOST.worst).map((episode) => row(episode, [sentence(episode)], true));
+  }
+  function sharesBy(by, window) {
+    const held = by === "host" || now.run.levels.threads, said = ({ name, share }) => `${name || "-"} ${(100 * share).toFixed(0)} %`;
+    if (held) return excessIn(by, window, window.least).slice(0, 3).map(said).join(", ");
+    const { points, tail } = tailOf("thread"), inside = points.filter((point) => point.t < window.t2 && point.t2 > window.t);
+    return inside.sort((a, b) => b.v - a.v).slice(0, 3).map((point) => `${point.row} ${what(tail)} ${atLeast(point)}`).join(", ");
   }
 
   const byName = {
@@ -32,36 +85,39 @@ const panels = (() => {
       const { run, state } = now;
       const wanted = [...new Set([state.p, ...state.also.split(",").filter(Boolean)])].map(percentileOf);
       if (state.by === "thread" && !run.levels.threads) return worstThreads();
-      const merged = table(byBins(), MOST.points / wanted.length), whole = table(byBins(), 0);
+      const merged = inView(byBins()), whole = table(byBins(), 0);
       const points = pointsOf(merged, merged.names, wanted), all = merged.rows * wanted.length;
       const thin = wanted.flatMap((p) => thinOf(merged, merged.names, p, wanted.length > 1));
       const frail = points.filter(({ beyond }) => beyond < 10).length;
       const few = thin.length && `${thin.length} of ${all} have too few samples: circles at their maximum.`;
       const rest = frail && `${frail} rest on fewer than 10 samples beyond them.`;
-      const data = { points, thin, whole: pointsOf(whole, whole.names, wanted) };
-      return { merged, data, says: sayHighest([...points, ...thin], `Windows of ${merged.width / 1000} s.`, few, rest, mixedIn(merged)) };
+      const { data, series } = switched({ points, thin, whole: pointsOf(whole, whole.names, wanted) });
+      const says = sayHighest([...data.points, ...data.thin], ownWidth(merged.width), few, rest, mixedIn(merged));
+      return { merged, data, series, signals: { series }, says };
     },
     hosts: () => tailPanel("host", 28),
     threads: () => tailPanel("thread", 15),
     rate() {
       const { run } = now;
-      const merged = table(byBins(), MOST.points), points = tailboard.ratesOf(merged, merged.names, run.covered);
+      const merged = inView(byBins()), every = tailboard.ratesOf(merged, merged.names, run.covered), { data, series } = switched({ points: every });
+      const { points } = data;
       const whole = points.filter(({ part }) => !part), least = (whole.length ? whole : points).reduce((low, point) => (point.v < low.v ? point : low), { v: Infinity, t: run.begin, t2: run.end });
       const all = number(points.reduce((sum, { n }) => sum + n, 0)), lowest = number(Math.round(least.v));
       const sampled = merged.events.some((n, row) => n !== merged.done[row]);
       const says = `${all} ${sampled ? "events" : "I/Os"} in view; lowest ${lowest} a second, ${least.label}, ${when(least)}.${sampled ? ` All events, stored or not: ${WEIGHED}` : ""}`;
-      return { merged, data: { points }, says };
+      return { merged, data, series, signals: { series }, says };
     },
     surface() {
-      const merged = table("", 120), points = SURFACE.flatMap((p) => pointsOf(merged, [`p${p}`], [percentileOf(p)]));
+      const merged = inView(""), points = SURFACE.flatMap((p) => pointsOf(merged, [`p${p}`], [percentileOf(p)]));
       const rows = SURFACE.map((p) => ({ row: `p${p}` })).filter(({ row }) => points.some((point) => point.row === row));
-      return { merged, data: { points, rows }, says: sayHighest(points, mixedIn(merged)) };
+      return { merged, data: { points, rows }, signals: { shared: scale() }, says: sayHighest(points, mixedIn(merged)) };
     },
     distribution() {
       const { state, content } = now;
       const of = (run) => tailboard.curveOf(table("", 0, run), [run.label]), merged = table(byBins(), 0), [t, t2] = merged.span;
       const points = state.by === "run" ? content.runs.flatMap(of) : tailboard.curveOf(merged, merged.names);
-      return { data: { points }, says: sayHighest(points.map((point) => ({ ...point, t, t2 })), mixedIn(merged)) };
+      const { data, series } = switched({ points });
+      return { data, series, signals: { series }, says: sayHighest(data.points.map((point) => ({ ...point, t, t2 })), mixedIn(merged)) };
     },
     runs() {
       const { state, content } = now;
@@ -96,20 +152,14 @@ const panels = (() => {
       return { data: { points, capacities: known }, signals, says: [...told, ...says].join("; ") };
     },
     worst() {
-      const { run, state } = now;
-      const thread = tailOf("thread"), wanted = percentileOf(state.p);
-      const shares = (by, window) => sharesIn(by, window, window.lower, Infinity).map(({ name, share }) => `${name || "-"} ${(100 * share).toFixed(0)} %`);
-      const highest = ({ t, t2 }) => thread.points.filter((point) => point.t < t2 && point.t2 > t)
-        .sort((a, b) => b.v - a.v)
-        .map((point) => `${point.row} ${what(state.tail)} ${atLeast(point)}`);
-      const lines = tailboard.worstOf(table("", MOST.columns), wanted, MOST.worst).map((window) => {
-        const threads = run.levels.threads ? shares("thread", window) : highest(window), line = document.createElement("tr");
-        const makers = [shares("host", window), threads].map((names) => names.slice(0, 3).join(", "));
-        for (const text of [when(window), atLeast(window), atLeast(window.highest), number(window.n), ...makers]) line.insertCell().textContent = text;
-        return line;
+      const { state } = now, told = [...findingRows(), ...episodeRows()];
+      const windows = worstWindows().map((window) => {
+        const makers = ["host", "thread"].map((by) => sharesBy(by, window)), value = window.value ? atLeast(window.value) : "–";
+        return row(window, [atLeast(window.highest), value, number(window.n), latency(window.excess), ...makers]);
       });
-      find("worst-rows").replaceChildren(...lines);
+      find("worst-rows").replaceChildren(...told, ...windows);
       find("worst-title").textContent = what(state.p);
+      find("worst-excess").textContent = `above ${what(state.p)} of the range`;
       return {};
     },
   };
@@ -118,7 +168,7 @@ const panels = (() => {
   const offered = {
     ...chosen, ...tables, what, latency, atLeast, number, tooFew, mixedIn,
     now: () => ({ ...now, page: chosen.page }), set: (wanted) => controls.set(wanted), offer: (select, options) => controls.offer(select, options),
-    renewed: (text) => controls.renewed(text), redraw: (...names) => drawing.refresh(...names),
+    renewed: (text) => controls.renewed(text), redraw: (...names) => drawing.refresh(...names), heightOf: () => drawing.heightOf("heatmap", now.content.specs.heatmap), highlights: () => map.choices().map(([value]) => value),
   };
   const map = heatPanel(offered);
   const hand = heatHand(offered, map);
@@ -127,5 +177,5 @@ const panels = (() => {
   // piecemeal and top as draw.js has them, opened(name, view) once a chart is there, shown() when controls are set anew.
   const sections = tailboard.sections.map((section) => section(offered));
   for (const section of sections) Object.assign(byName, section.panels);
-  return { byName, map, hand, sections };
+  return { byName, map, hand, sections, worstWindows };
 })();

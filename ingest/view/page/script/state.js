@@ -5,6 +5,7 @@ const chosen = (() => {
   const now = { content: null, state: null, defaults: null, run: null }; // the data, what is chosen, what it was at first, the run shown
   const WHOLE = { from: "", to: "", least: "", most: "" }, MOST_KEPT = 60, THEME = JSON.stringify("theme");
   const cache = new Map();
+  const DAY = 864e5;
   const { latency, atLeast } = words;
   const find = (id) => document.getElementById(id);
   const every = (selector, act) => document.querySelectorAll(selector).forEach(act);
@@ -26,11 +27,15 @@ const chosen = (() => {
   const clockOf = () => (now.run.relative ? "elapsed" : now.state.clock); // a run without a clock has its own seconds alone
   const zero = () => ({ elapsed: now.run.start, local: new Date(now.run.begin).getTimezoneOffset() * 6e4 })[clockOf()] ?? 0;
   const zone = () => (now.state.clock === "local" ? Intl.DateTimeFormat().resolvedOptions().timeZone : "UTC");
+  // Dates are said of a run that is longer than a day: times alone would say several of its moments alike.
+  const dated = () => now.run.end - now.run.begin > DAY;
   function when({ t, t2 }) {
     const seconds = (ms) => ((ms - now.run.start) / 1000).toFixed(1), both = (shown) => [t, t2 ?? t].map(shown);
     const range = ([begin, end]) => (t2 === undefined ? begin : `${begin} – ${end}`);
     if (clockOf() === "elapsed") return `${range(both(seconds))} s elapsed`;
-    return `${range(both((ms) => new Date(ms - zero()).toISOString().slice(11, 23).replace(".000", "")))} ${zone()}`;
+    const [first, last] = both((ms) => new Date(ms - zero()).toISOString().replace("T", " ").replace(/(\.000)?Z$/, ""));
+    const day = dated() ? 0 : 11, end = first.slice(0, 10) === last.slice(0, 10) ? last.slice(11) : last;
+    return `${range([first.slice(day), dated() ? end : last.slice(day)])} ${zone()}`;
   }
   // `none` is what is said without any points.
   function sayHighestOr(none, points, ...more) {
@@ -57,14 +62,28 @@ const chosen = (() => {
     const inside = name !== "p" || (Number(state.p) >= 50 && Number(state.p) <= 100);
     const able = offered?.includes(state[name]) ?? (type === "checkbox" || (Number.isFinite(Number(state[name])) && inside));
     if (!able) state[name] = defaults[name];
-    if (type === "checkbox") state[name] = state[name].split(",").filter((p) => Number(p) >= 50 && Number(p) <= 100).join(",");
+    if (type === "checkbox") state[name] = state[name].split(",").filter((p) => p === "mean" || (Number(p) >= 50 && Number(p) <= 100)).join(",");
   }
   function fromAddress() {
     const { state, defaults } = now;
     const address = Object.fromEntries([...new URLSearchParams(location.hash.slice(1))].filter(([key]) => key in defaults));
     return Object.assign(state, defaults, address);
   }
-  const toAddress = () => history.replaceState(null, "", `#${new URLSearchParams(changes())}`);
+  // The address of what is chosen, with some of it otherwise.
+  function addressOf(wanted = {}) {
+    const { state, defaults } = now, next = Object.entries({ ...state, ...wanted });
+    return `#${new URLSearchParams(next.filter(([key, value]) => key in defaults && value !== defaults[key]))}`;
+  }
+  // Every choice is a step that Back goes back by; while a slider is `moving`, all of its way is one.
+  let slid = null;
+  function toAddress(moving = null) {
+    const address = addressOf(), again = moving !== null && moving === slid;
+    slid = moving;
+    if (address === (location.hash || "#")) return;
+    if (again) history.replaceState(null, "", address);
+    else history.pushState(null, "", address);
+  }
+  const settled = () => (slid = null);
   const chooseRun = () => (now.run = now.content.runs.find(({ name }) => name === now.state.run) ?? now.content.runs[0]);
 
   // ---- Data.
@@ -83,7 +102,7 @@ const chosen = (() => {
     Object.assign(now.state, now.defaults, Object.fromEntries(kept.filter(([key]) => key in now.defaults)));
   }
   return {
-    page, now, WHOLE, find, every, memo, held, theme, forgetTheme, clockOf, zero, zone, when, sayHighestOr, sayHighest, change, correct, fromAddress, toAddress,
+    page, now, WHOLE, find, every, memo, held, theme, forgetTheme, clockOf, zero, zone, when, sayHighestOr, sayHighest, change, correct, fromAddress, toAddress, addressOf, settled, dated,
     chooseRun, unpacked, replaced,
   };
 })();

@@ -1,7 +1,7 @@
 // The rows of the report's page under what is chosen: added up by a label, and the percentiles of hosts or threads. Follows
 // state.js in the same script. Times are ms, latencies ns.
 const tables = (() => {
-  const { MOST, MULTIPLES, carriedShare, percentileOf, pointsOf, thinOf, gapsOf, sharesOf, within } = tailboard;
+  const { MOST, MULTIPLES, percentileOf, pointsOf, thinOf, gapsOf, within } = tailboard;
   const { now, memo } = chosen;
 
   const passes = (key, op = now.state.op, kind = now.state.kind) =>
@@ -36,48 +36,64 @@ const tables = (() => {
     const span = spanOf(level, [from, to]), { layouts } = now.content;
     return memo(id, () => ({ id, names, span, ...tailboard.merged(level, layouts, pick, from, to, k) }));
   }
-  // Whose samples a window has from a latency up to below another: its own rows alone are added up.
-  function sharesIn(by, { t, t2 }, lower, upper) {
+  // ---- One width of windows for all panels over time.
+  // It is as narrow as MOST.columns windows, and MOST.lines cells of the chosen lines, allow: of hosts and threads the page may hold
+  // wider ones, and all take these while MOST.least of them are in view. What a page holds in wider windows only keeps its own.
+  function viewStep(lines = 1) {
+    const { cluster, hosts, threads } = now.run.levels, [from, to] = windowsOf(cluster), span = (to - from) * cluster.step;
+    const others = [hosts, threads ?? now.run.tails.threads?.steps[1]].filter(Boolean).map(({ step }) => step).filter((step) => span / step >= MOST.least);
+    const most = Math.min(MOST.columns, Math.max(MOST.least, Math.floor(MOST.lines / lines)));
+    const fits = (k) => (to - from) / k <= most && others.every((step) => Math.abs(((k * cluster.step) / step) % 1) < 1e-9);
+    for (const k of MULTIPLES) if (fits(k)) return k * cluster.step;
+    return cluster.step * Math.ceil((to - from) / most);
+  }
+  // How many lines the panel of percentiles draws.
+  const linesOf = () => memo(["lines", now.run.name, now.state.by, now.state.op, now.state.host, now.state.kind, now.state.also], () =>
+    Math.max(1, groupsOf(now.state.by === "run" || (now.state.by === "thread" && !now.run.levels.threads) ? "" : now.state.by).names.length) * (1 + now.state.also.split(",").filter(Boolean).length));
+  // A run's rows in the windows of the view.
+  function inView(by) {
+    const { level: { step } } = groupsOf(by), wide = viewStep(linesOf());
+    return table(by, 1, now.run, now.state.kind, Math.max(1, Math.ceil(wide / step - 1e-9)));
+  }
+  // How far the samples of each group of a label lie above a latency in a window: its own rows alone are added up.
+  function excessIn(by, { t, t2 }, least) {
     const { level, names, pick, windows } = groupsOf(by), place = (ms) => (ms - level.origin) / level.step;
     const from = Math.max(windows[0], Math.floor(place(t) + 1e-6)), to = Math.min(windows[1], Math.ceil(place(t2) - 1e-6));
     if (from >= to) return [];
-    return sharesOf(tailboard.merged(level, now.content.layouts, pick, from, to, 0), names, -Infinity, Infinity, lower, upper);
+    return excess.excessBy(tailboard.merged(level, now.content.layouts, pick, from, to, 0), names, least);
   }
-  // One percentile of every host or thread, the row with the highest cell first.
+  // One percentile of every host or thread, the row with the highest cell first. Where most windows have too few samples for it
+  // their maximum is shown, which each has.
   function tailOf(scope) {
-    const { run } = now;
-    const out = run.tails[`${scope}s`] ? tailOfTails(scope, run.tails[`${scope}s`].steps) : tailOfBins(scope);
+    const { run, state } = now, steps = run.tails[`${scope}s`]?.steps, of = (tail) => (steps ? tailOfTails(scope, steps, tail) : tailOfBins(scope, tail));
+    let out = of(state.tail), { tail } = state;
+    if (out.thin.length > out.points.length) [out, tail] = [of("100"), "100"];
     const highest = new Map(out.names.map((name) => [name, 0]));
     for (const { row, v } of [...out.points, ...out.thin]) highest.set(row, Math.max(highest.get(row), v));
-    const rows = [...highest].sort((a, b) => b[1] - a[1]).slice(0, MOST.rows).map(([row]) => ({ row }));
+    const most = Math.max(MOST.least / 5, Math.min(MOST.rows, Math.floor(MOST.tails / out.columns)));
+    const rows = [...highest].sort((a, b) => b[1] - a[1]).slice(0, most).map(([row]) => ({ row }));
     const kept = new Set(rows.map(({ row }) => row));
     for (const name of ["points", "thin", "gaps"]) out[name] = out[name].filter(({ row }) => kept.has(row));
-    return { ...out, rows };
+    return { ...out, rows, tail };
   }
-  // From bins: windows as fine as may be drawn of which at least four in five carry the percentile.
-  function tailOfBins(scope) {
-    const wanted = percentileOf(now.state.tail);
-    const groups = groupsOf(scope), { level, pick, windows } = groups;
-    const tries = [180, 90, 45, 22].map((columns) => Math.min(columns * (groups.names.length || 1), MOST.tails));
-    const carried = (most) => carriedShare(level, pick, ...windows, multipleOf(groups, most), wanted) >= 0.8;
-    const merged = table(scope, tries.find(carried) ?? tries.at(-1)), { names, span } = merged;
+  function tailOfBins(scope, tail) {
+    const merged = inView(scope), { names, span, columns, width } = merged, wanted = percentileOf(tail);
     const points = pointsOf(merged, names, [wanted]), thin = thinOf(merged, names, wanted);
-    return { points, thin, gaps: gapsOf(merged, names, true), span, names };
+    return { points, thin, gaps: gapsOf(merged, names, true), span, names, columns, width };
   }
-  // From what the page holds of threads that are too many for bins, at the one of its steps that fits.
-  function tailOfTails(scope, steps) {
-    const { state, content } = now;
-    const wide = (step) => windowsOf(step)[1] - windowsOf(step)[0];
-    const level = wide(steps[1]) * MOST.rows <= MOST.tails ? steps[1] : steps[0], [from, to] = windowsOf(level);
-    const op = state.op || (level.keys.some((key) => key.op === "*") ? "*" : ""), column = level[`p${state.tail}`];
-    const out = { points: [], thin: [], gaps: [], span: spanOf(level, [from, to]), names: [] };
+  // From what the page holds of threads that are too many for bins, at the one of its steps that is nearer to that of the view.
+  function tailOfTails(scope, steps, tail) {
+    const { state, content } = now, wide = viewStep(linesOf()), far = ({ step }) => Math.abs(Math.log(step / wide));
+    const level = far(steps[1]) <= far(steps[0]) ? steps[1] : steps[0], [from, to] = windowsOf(level);
+    const op = state.op || (level.keys.some((key) => key.op === "*") ? "*" : ""), column = level[`p${tail}`];
+    const out = { points: [], thin: [], gaps: [], span: spanOf(level, [from, to]), names: [], columns: to - from, width: level.step };
     level.keys.forEach((key, series) => {
       if (!passes(key, op)) return;
       const layout = content.layouts[level.layouts[series]], label = key[scope];
       out.names.push(label);
       for (let row = level.first[series]; row < level.first[series + 1]; row++) {
         if (level.window[row] < from || level.window[row] >= to) continue;
-        const t = level.origin + level.window[row] * level.step, highest = state.tail === "100", n = level.count[row];
+        const t = level.origin + level.window[row] * level.step, highest = tail === "100", n = level.count[row];
         const v = highest ? column[row] : within(layout.values[column[row] - 1], level.p0[row], level.p100[row]), open = Number(!highest && column[row] - 1 === layout.last);
         const cell = { t, t2: t + level.step, row: label, label, n, open };
         if (v === undefined) out.thin.push({ ...cell, v: level.p100[row] });
@@ -86,5 +102,5 @@ const tables = (() => {
     });
     return out;
   }
-  return { windowsOf, groupsOf, multipleOf, table, sharesIn, tailOf };
+  return { windowsOf, groupsOf, multipleOf, table, inView, viewStep, linesOf, excessIn, tailOf };
 })();

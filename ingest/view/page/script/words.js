@@ -1,9 +1,22 @@
 "use strict";
 // How numbers are said on the report's page. Follows theme.js in the same script; all pure.
 const words = (() => {
+  const NOTABLE = 2;
   const what = (p) => (p === "100" ? "max" : `p${p}`);
+  // Of cells that are all about as high, the highest less than NOTABLE times their median, that; else nothing.
+  function alike(points) {
+    const values = points.map(({ v }) => v).sort((a, b) => a - b), [least, most] = [values[0], values.at(-1)];
+    return values.length > 1 && most < NOTABLE * values[values.length >> 1] ? `Nothing stands out: all lie between ${latency(least)} and ${latency(most)}.` : "";
+  }
+  // A colour scale that noise cannot fill: a decade wide at least, with what is shown in its middle.
+  function decade([low, high]) {
+    const least = Math.max(1, low), most = Math.max(least, high), middle = Math.sqrt(least * most);
+    const half = Math.max(Math.sqrt(most / least), Math.sqrt(10));
+    return [middle / half, middle * half];
+  }
   function latency(ns) {
-    const [scale, unit] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]].find(([least]) => ns >= least) ?? [1, "ns"];
+    const rounded = Number(ns.toPrecision(4)); // 999,960 ns is 1 ms, not 1000 µs
+    const [scale, unit] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]].find(([least]) => rounded >= least) ?? [1, "ns"];
     return `${Number((ns / scale).toPrecision(4))} ${unit}`;
   }
   const atLeast = ({ v, open }) => (open ? "≥ " : "") + latency(v);
@@ -12,6 +25,6 @@ const words = (() => {
   const WEIGHED = "one of rate r counts 5^(9-r) times.";
   const mixedIn = ({ mixed }) => mixed.some(Boolean) && `Events of unlike rates: ${WEIGHED}`;
   const tooFew = (p, cells) => (cells.length ? `No window has enough samples for ${what(p)}.` : "Nothing to show.");
-  return { what, latency, atLeast, number, WEIGHED, mixedIn, tooFew };
+  return { what, alike, decade, latency, atLeast, number, WEIGHED, mixedIn, tooFew };
 })();
 if (typeof module !== "undefined") module.exports = words;

@@ -1,0 +1,116 @@
+"""Commands as they are shown and refused: options of --help in groups, and words that nobody knows with those that are meant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ingest.core.nearest import choices, meant
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+REST = "Help"  # and what no group names
+GROUPS = {
+    "What is asked": (
+        "wanted runs run baseline at by where merge_runs load slas throughput above names level breaths callbacks limit asked sla"
+        " objectives accuracy bounds below interpolate approx estimate shifts unlike_kinds mark.accept box"
+    ),
+    "Time": "begin end step force until age period time_base interval until_idle refresh",
+    "Picture": "latency most_rows rows axis drop columns highlight shading scale curves hgrm distribution.sla marks full",
+    "Verdict": "fail_above same_within least_change accept last allow_unknown record webhook",
+    "Output": "every form printed format unit ticks points output as_json check",
+    "Store": (
+        "store url index_prefix setup.period shards compact labels offsets each replace strict mend yes delete.force dry_run"
+        " overwrite"
+    ),
+    "Server": "address port kibana space rules",
+    "Reading logs": (
+        "fio log_hist_msec input_format host host_alias t0 host_offset recorded_unit fio_version digits prefer keep_idle tsc_hz"
+        " rate intended_start_column expected_interval attribution jobs"
+    ),
+}
+PLACES = {name: title for title, names in GROUPS.items() for name in names.split()}
+
+
+def group_of(command: str, option: str) -> str:
+    """Return the group under which --help shows an option of a command; `Help` for one that no group names."""
+    return PLACES.get(f"{command}.{option}") or PLACES.get(option, REST)
+
+
+def file_names(_context: click.Context, _option: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Complete the names of files and folders, as a shell does by itself."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(typed, type="file")]
+
+
+class Choice(click.Choice[str]):
+    """A choice among words; a word that is none of them is answered with the one that is meant."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        """Return what an error says of a word that is no choice."""
+        return f"there is no {str(value)!r}: {choices(str(value), self.choices, most=len(self.choices))}"
+
+
+class Command(click.Command):
+    """A command whose --help has its options in groups, the same groups in the same order for every command."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options by what they are for."""
+        _grouped(self, ctx, formatter)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the words of a call; UsageError names the option that is meant where there is none of a name."""
+        return _parsed(super(), ctx, args)
+
+
+class Group(click.Group):
+    """A command with commands of its own, which are commands of this module."""
+
+    command_class = Command
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options by what they are for, then the commands."""
+        _grouped(self, ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the words of a call, as Command does."""
+        return _parsed(super(), ctx, args)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that is named first; UsageError names the one that is meant where there is none of this name."""
+        known = self.list_commands(ctx)
+        if args[0] not in known and not args[0].startswith("-") and not ctx.resilient_parsing:
+            raise click.UsageError(f"there is no command {args[0]!r}: {choices(args[0], known, most=len(known))}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+def _parsed(above: Any, ctx: click.Context, args: list[str]) -> list[str]:
+    try:
+        parsed: list[str] = above.parse_args(ctx, args)
+    except click.NoSuchOption as error:
+        known = [name for option in _options(ctx.command, ctx) for name in option.opts]
+        said = meant(error.option_name, known) or "--help shows all"
+        raise click.UsageError(f"there is no option {error.option_name}: {said}", error.ctx or ctx) from None
+    return parsed
+
+
+def _options(command: click.Command, ctx: click.Context) -> Sequence[click.Option]:
+    return [option for option in command.get_params(ctx) if isinstance(option, click.Option)]
+
+
+def _grouped(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    rows: dict[str, list[tuple[str, str]]] = {title: [] for title in (*GROUPS, REST)}
+    for option in _options(command, ctx):
+        record = option.get_help_record(ctx)
+        if record is not None:
+            rows[group_of(command.name or "", option.name or "")].append(record)
+    width = max(len(names) for records in rows.values() for names, _ in records)
+    for title, records in rows.items():
+        if records:
+            with formatter.section(title):
+                formatter.write_dl([(names.ljust(min(width, 30)), text) for names, text in records])

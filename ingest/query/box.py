@@ -1,0 +1,347 @@
+"""Who is over-represented in a box of time and latency: every label's values, counted inside and outside, ranked by lift.
+
+    explained(origin, Question(), parse_box("+26s..+36s,1s.."))
+
+The data are read twice: once for kinds, layouts and what is missing, once window by window, of which only sums are kept. So a box
+is exact: its edges are moved outwards to those of stored windows and of bins, and then every sample is inside or outside.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.core.csr import row_sums
+from ingest.core.errors import UsageError
+from ingest.core.grid import whole_windows
+from ingest.core.intervals import Intervals
+from ingest.core.layout import LogLinear, common_layout
+from ingest.core.missing import ANY_TIME
+from ingest.core.ranks import parse_percentiles, percentile_values
+from ingest.core.series import IN_FLIGHT, LABELS, Group
+from ingest.core.timing import Instant, parse_duration, parse_instant
+from ingest.query.groupings import UNLIKE_EVENTS
+from ingest.query.lags import LAG
+from ingest.query.lifts import Lift, Side, lifts, windows_with
+from ingest.query.means import check_bins
+from ingest.query.missing import cut_at
+from ingest.query.origin import OFFSETS, Origin
+from ingest.query.question import ALL, Answer, Question
+from ingest.query.spans import Bounds, Span, widen
+from ingest.query.table import Table
+
+Int = NDArray[np.int64]
+Float = NDArray[np.float64]
+
+NAMES = tuple(name for name in LABELS if name != "kind")
+MOST_WINDOWS = 240  # of a side, that bounds are made of: neighbours are added up to so many
+PERCENTILES = parse_percentiles("50,90,99,100")
+NO_PHASES = "offsets within the second (they are kept without latencies)"
+FORM = "--box takes a range of time and one of latency, such as +26s..+36s,1s.. (either may be open, as in ..,1s..)"
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A rectangle of time and latency, ends that are open None: from `begin` to `end`, latencies from `low_ns` to `high_ns`."""
+
+    begin: Instant | None = None
+    end: Instant | None = None
+    low_ns: int = 0
+    high_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A box as it was used, what is in it, and the values of all labels by lift.
+
+    `spans` are the used times of each run in ns since 1970, an end that is open None; `low_ns` and `high_ns` the used latencies:
+    edges of bins. `table` has the columns label, value, inside, outside, share_inside, share_outside, lift, lo, hi, score,
+    verdict, exact, complete, highest score first. `stands_out` says of each of its rows whether the share inside is
+    higher by more than chance could do if samples did not depend on one another. `windows` is in how many windows of
+    `window_ns` the samples of the box lie. `percentiles` has, of `PERCENTILES`, the latency inside and that of the rest in ns,
+    NaN where there are too few samples.
+    `left_out` names labels that were not looked at. `answer` is that of the whole range by run.
+    """
+
+    asked: Box
+    spans: Mapping[str, Bounds]
+    low_ns: int
+    high_ns: int | None
+    inside: int
+    outside: int
+    windows: int
+    window_ns: int
+    table: Table
+    stands_out: tuple[bool, ...]
+    percentiles: tuple[tuple[float, float], ...]
+    left_out: tuple[str, ...]
+    notes: tuple[str, ...]
+    answer: Answer
+
+
+def parse_box(text: str) -> Box:
+    """Return the box of `FROM..TO,LOW..HIGH`; UsageError unless it is one."""
+    times, comma, latencies = text.partition(",")
+    begin, end = _ends(times)
+    low, high = _ends(latencies) if comma else ("", "")
+    box = Box(
+        parse_instant(begin) if begin else None,
+        parse_instant(end) if end else None,
+        parse_duration(low) if low.strip("0") else 0,
+        parse_duration(high) if high else None,
+    )
+    both = box.begin is not None and box.end is not None and box.begin.relative == box.end.relative
+    if (both and box.begin.ns >= box.end.ns) or (box.high_ns is not None and box.low_ns >= box.high_ns):  # type: ignore[union-attr]
+        raise UsageError(f"--box {text}: it ends before it begins")
+    return box
+
+
+def _ends(text: str) -> tuple[str, str]:
+    first, dots, last = text.partition("..")
+    if not dots or ".." in last or "," in last:
+        raise UsageError(f"{FORM}, not {text!r}")
+    return first.strip(), last.strip()
+
+
+def explained(origin: Origin, question: Question, box: Box) -> Explained:
+    """Return who is over-represented in a box against all else that the question selects.
+
+    `by` and `step` of the question are not looked at. InputError where nothing is selected or it holds means alone, UsageError
+    where it selects several kinds of latency of a run, or asks for shares of I/Os in flight.
+    """
+    if question.attribution == IN_FLIGHT:
+        raise UsageError("a box counts whole I/Os: leave out --attribution in-flight")
+    whole = origin.answer(replace(question, by=("run",), step=ALL, merge_runs=False))
+    check_bins(whole, "boxes of latency")
+    kinds = _kinds_of(whole)
+    layout = common_layout(layout for layouts in whole.layouts.values() for layout in layouts)
+    counting = _Counting(box, layout, whole, max(run.step_ns for run in origin.runs() if run.run in whole.runs))
+    for rows in origin.windows(replace(question, by=NAMES, step=ALL)):
+        counting.add(rows.where(lambda key: key[:2] in kinds))
+    phases = (NO_PHASES,) if origin.offers.get(OFFSETS) is not None else ()
+    notes = (UNLIKE_EVENTS,) if any(kind == LAG for _, kind in kinds) else ()
+    return counting.explained(phases, notes)
+
+
+def _kinds_of(answer: Answer) -> frozenset[tuple[str, str]]:
+    """Return the run and kind of all that is counted; UsageError where a run has several kinds."""
+    runs = [run for run, _ in answer.layouts]
+    if len(set(runs)) < len(runs):
+        raise UsageError(f"a box counts one kind of latency: choose it with --where kind=..., one of {answer.kind}")
+    return frozenset(answer.layouts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Clock:
+    """Where the windows of a run stand among those of a side: from `first` on `number` of them, the first begins at `base_ns`."""
+
+    first: int
+    number: int
+    base_ns: int
+    width_ns: int
+
+    def places(self, starts_ns: Int) -> Int:
+        """Return the places of windows by their starts."""
+        places: Int = self.first + np.clip((starts_ns - self.base_ns) // self.width_ns, 0, self.number - 1)
+        return places
+
+
+class _Values:
+    """The samples of the values of a label inside and outside: exact sums, and by window."""
+
+    def __init__(self, wide: Sequence[int]) -> None:
+        self.codes: dict[str, int] = {}
+        self.sums = np.zeros((2, 0), np.int64)
+        self._windows = [np.zeros((0, number)) for number in wide]
+
+    def add(self, values: Sequence[str], rows: Int, places: Sequence[Int], counts: Sequence[Int]) -> None:
+        """Add rows, of `values[rows]`: their counts of each side at places of windows."""
+        codes = np.array([self.codes.setdefault(value, len(self.codes)) for value in values], np.int64)[rows]
+        if len(self.codes) > self.sums.shape[1]:
+            more = max(len(self.codes), 2 * self.sums.shape[1]) - self.sums.shape[1]
+            self.sums = np.pad(self.sums, ((0, 0), (0, more)))
+            self._windows = [np.pad(side, ((0, more), (0, 0))) for side in self._windows]
+        for side, (place, count) in enumerate(zip(places, counts, strict=True)):
+            np.add.at(self.sums[side], codes, count)
+            np.add.at(self._windows[side], (codes, place), count)
+
+    def sides(self) -> tuple[Side, Side]:
+        """Return the windows of both sides, values in the order of their codes."""
+        inside, outside = (side[: len(self.codes)] for side in self._windows)
+        return Side(inside, inside.sum(axis=0)), Side(outside, outside.sum(axis=0))
+
+
+class _Counting:
+    """Adds up windows, inside and outside of a box."""
+
+    def __init__(self, box: Box, layout: LogLinear, whole: Answer, step_ns: int) -> None:
+        self._box, self._layout, self._whole, self._step_ns = box, layout, whole, step_ns
+        self._first, self._stop = _bins_of(box, layout)
+        self._bounds: dict[str, Bounds] = {}
+        spans = _spans_of(whole)
+        self._clocks = (
+            _clocks({run: _clipped(span, _asked(box, whole.run_start_ns[run])) for run, span in spans.items()}, step_ns),
+            _clocks(spans, step_ns),
+        )
+        wide = [sum(clock.number for clock in clocks.values()) for clocks in self._clocks]
+        self._labels = {name: _Values(wide) for name in NAMES}
+        self._bins = np.zeros((2, layout.bins), np.int64)
+
+    def add(self, rows: Intervals[Group]) -> None:
+        """Add rows whose keys are run, kind, then NAMES."""
+        for run, own in rows.split(lambda key: key[0]):
+            if len(own):
+                self._add(run, own.in_layout(self._layout))
+
+    def _add(self, run: str, rows: Intervals[Group]) -> None:
+        begin, end = self._bounds.setdefault(run, self._used(run, int(rows.end_ns[0] - rows.start_ns[0])))
+        during = (rows.start_ns >= (ANY_TIME[0] if begin is None else begin)) & (
+            rows.start_ns < (ANY_TIME[1] if end is None else end)
+        )
+        banded = (rows.bins >= self._first) & (rows.bins < self._stop) & during[rows.row]
+        counts = [row_sums(rows.indptr, np.where(chosen, rows.counts, 0)) for chosen in (banded, ~banded)]
+        for side, chosen in enumerate((banded, ~banded)):
+            np.add.at(self._bins[side], rows.bins[chosen], rows.counts[chosen])
+        places = [clocks[run].places(rows.start_ns) for clocks in self._clocks]
+        for place, name in enumerate(NAMES):
+            self._labels[name].add([key[2 + place] for key in rows.table], rows.series, places, counts)
+
+    def _used(self, run: str, step_ns: int) -> Bounds:
+        """Return from when to when the box holds windows of a run."""
+        return whole_windows(*_asked(self._box, self._whole.run_start_ns[run]), step_ns)
+
+    def explained(self, left_out: tuple[str, ...], notes: tuple[str, ...]) -> Explained:
+        """Return what was counted."""
+        several = {name: values for name, values in self._labels.items() if len(values.codes) > 1}
+        rows = sum(len(values.codes) for values in several.values())
+        lines = [line for name, values in several.items() for line in self._lines(name, values, rows)]
+        lines.sort(key=lambda line: (-(line.shares[0] - line.shares[1]), NAMES.index(line.label), line.value))
+        inside, outside = (int(counts.sum()) for counts in self._bins)
+        edges = self._layout.edges
+        is_open = self._stop == self._layout.bins and (self._layout.open_ended or self._box.high_ns is None)
+        runs = self._labels["run"].sides()[0]
+        return Explained(
+            asked=self._box,
+            spans={run: self._bounds.get(run, self._used(run, self._step_ns)) for run in self._whole.runs},
+            low_ns=int(edges[self._first]),
+            high_ns=None if is_open else int(edges[self._stop]),
+            inside=inside,
+            outside=outside,
+            windows=windows_with(runs.every),
+            window_ns=max(clock.width_ns for clock in self._clocks[0].values()),
+            table=_table(lines),
+            stands_out=tuple(line.lift.stands_out for line in lines),
+            percentiles=_percentiles(self._layout, self._bins),
+            left_out=left_out,
+            notes=notes,
+            answer=self._whole,
+        )
+
+    def _lines(self, name: str, values: _Values, rows: int) -> list[_Line]:
+        """Return a line of each value of a label; `rows` is how many there are of all labels."""
+        names = list(values.codes)
+        codes, anytime = np.arange(len(names)), np.full(len(names), ANY_TIME[1])
+        lacking = cut_at(codes, [(value,) for value in names], -anytime, anytime, (name,), self._whole.missing)
+        complete = lacking.complete(len(names)).tolist()
+        sums = values.sums[:, : len(names)].tolist()
+        totals = [max(sum(side), 1) for side in sums]
+        return [
+            _Line(name, names[code], counts, (counts[0] / totals[0], counts[1] / totals[1]), lift, complete[code])
+            for code, (counts, lift) in enumerate(zip(zip(*sums, strict=True), lifts(*values.sides(), rows), strict=True))
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A value of a label: its counts and shares on both sides."""
+
+    label: str
+    value: str
+    counts: tuple[int, int]
+    shares: tuple[float, float]
+    lift: Lift
+    complete: bool
+
+
+def _asked(box: Box, start_ns: int) -> Bounds:
+    """Return the asked times in ns since 1970 for a run that began at `start_ns`."""
+    begin, end = (None if edge is None else edge.epoch_ns(start_ns) for edge in (box.begin, box.end))
+    return begin, end
+
+
+def _bins_of(box: Box, layout: LogLinear) -> tuple[int, int]:
+    """Return the first bin that a box touches, and that after the last."""
+    edges, last = layout.edges, layout.bins
+    beyond = not layout.open_ended and box.low_ns >= int(edges[-1])
+    first = last if beyond else int(layout.index(np.array([box.low_ns]))[0])
+    stop = last if box.high_ns is None else int(layout.index(np.array([box.high_ns - 1]))[0]) + 1
+    return first, max(first, stop)
+
+
+def _spans_of(whole: Answer) -> dict[str, Span]:
+    """Return from when to when the rows of each run are."""
+    spans: dict[str, Span] = {}
+    place = whole.by.index("run")
+    for part in whole.parts:
+        for code, low, high in zip(part.series.tolist(), part.start_ns.tolist(), part.end_ns.tolist(), strict=True):
+            widen(spans, part.table[code][place], (low, high))
+    return spans
+
+
+def _clipped(span: Span, bounds: Bounds) -> Span:
+    """Return what of a span lies within bounds; where nothing does, nothing at its end."""
+    low = span[0] if bounds[0] is None else min(max(span[0], bounds[0]), span[1])
+    return low, max(low, span[1] if bounds[1] is None else min(span[1], bounds[1]))
+
+
+def _clocks(spans: Mapping[str, Span], step_ns: int) -> dict[str, _Clock]:
+    """Return where the windows of each run stand: neighbours are added up to about MOST_WINDOWS of all runs."""
+    total = sum(high - low for low, high in spans.values())
+    width = step_ns * max(1, -(-total // (MOST_WINDOWS * step_ns)))
+    clocks, first = {}, 0
+    for run, (low, high) in spans.items():
+        base = low // width * width
+        clocks[run] = _Clock(first, -(-high // width) - low // width + 1, base, width)
+        first += clocks[run].number
+    return clocks
+
+
+def _percentiles(layout: LogLinear, bins: Int) -> tuple[tuple[float, float], ...]:
+    """Return percentiles of both sides in ns, NaN where one has too few samples."""
+    zeros = np.zeros(2, np.int64)
+    rows, places = np.nonzero(bins)
+    indptr = np.searchsorted(rows, np.arange(3)).astype(np.int64)
+    both = Intervals(layout, ((), ()), np.arange(2), zeros, zeros, indptr, places, bins[rows, places])
+    filled = np.flatnonzero(np.diff(indptr) > 0)
+    columns = np.full((2, len(PERCENTILES)), math.nan)
+    for place, percentile in enumerate(PERCENTILES):
+        columns[filled, place] = percentile_values(both.take(filled), percentile)
+    return tuple((inside, rest) for inside, rest in columns.T.tolist())
+
+
+def _table(lines: Sequence[_Line]) -> Table:
+    """Return the columns of lines in their order."""
+    inside, outside = (np.array([line.counts[side] for line in lines], np.int64) for side in (0, 1))
+    shares = [np.array([line.shares[side] for line in lines], np.float64) for side in (0, 1)]
+    return Table(
+        {
+            "label": np.array([line.label for line in lines], object),
+            "value": np.array([line.value for line in lines], object),
+            "inside": inside,
+            "outside": outside,
+            "share_inside": shares[0],
+            "share_outside": shares[1],
+            "lift": np.array([line.lift.lift for line in lines], np.float64),
+            "lo": np.array([line.lift.low for line in lines], np.float64),
+            "hi": np.array([line.lift.high for line in lines], np.float64),
+            "score": shares[0] - shares[1],
+            "verdict": np.array([line.lift.verdict for line in lines], object),
+            "exact": np.ones(len(lines), np.bool_),
+            "complete": np.array([line.complete for line in lines], np.bool_),
+        },
+        ("label", "value"),
+    )

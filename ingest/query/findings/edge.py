@@ -1,0 +1,69 @@
+"""Edge: the first or last windows of a run are not like the others, as while a load ramps up or its threads end one by one."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ingest.query.findings.ground import member
+from ingest.query.findings.model import EDGE, SECOND, Claim, Float, Ground
+
+SHARE, LONGEST_NS = 0.05, 10 * SECOND  # of the run, and at most this long
+SLOWER = 2.0  # times the excess of any such stretch within the run
+FEWER = 0.7  # of the usual rate
+LEAST_RUN = 20
+
+
+def edges(ground: Ground) -> list[Claim]:
+    """Return a claim for each end of the run at which a member has more excess, or fewer completions, than anywhere within."""
+    windows = len(ground.start_ns)
+    most = min(math.floor(SHARE * windows), LONGEST_NS // ground.step_ns)
+    if windows < LEAST_RUN or most < 1:
+        return []
+    claims = []
+    for who in sorted({member(labels) for labels in ground.groups}):
+        codes = [code for code, labels in enumerate(ground.groups) if member(labels) == who]
+        excess = ground.excess_ns[codes].sum(axis=0)
+        completions = ground.samples[codes].sum(axis=0).astype(np.float64)
+        for first, last in ((0, most), (windows - most, windows)):
+            times, fewer = _slower(excess, first, last), _fewer(completions, ground, first, last)
+            if times < SLOWER and not fewer:
+                continue
+            cells = np.zeros(ground.shape, np.bool_)
+            cells[codes, first:last] = True
+            claims.append(
+                Claim(
+                    kind=EDGE,
+                    who=who,
+                    start_ns=int(ground.start_ns[first]),
+                    end_ns=int(ground.start_ns[last - 1]) + ground.step_ns,
+                    cells=cells,
+                    samples=int(completions[first:last].sum()),
+                    missing=fewer,
+                    certainty=times if math.isfinite(times) else 0.0,
+                    details={"first": first == 0, "slower": times >= SLOWER, "fewer": fewer > 0},
+                )
+            )
+    return claims
+
+
+def _slower(excess: Float, first: int, last: int) -> float:
+    """Return how many times the excess of a stretch is the largest of any stretch of its length outside of both ends."""
+    length = last - first
+    inner = excess[length : len(excess) - length]
+    sums = np.convolve(inner, np.ones(length), "valid")
+    largest = float(sums.max()) if len(sums) else 0.0
+    return float(excess[first:last].sum()) / largest if largest else 0.0
+
+
+def _fewer(completions: Float, ground: Ground, first: int, last: int) -> float:
+    """Return the completions that lack in whole windows of a stretch, 0 unless all are below those within the run and FEWER."""
+    whole = np.flatnonzero(ground.whole)
+    inner = completions[whole[(whole >= last - first) & (whole < len(completions) - (last - first))]]
+    mine = completions[whole[(whole >= first) & (whole < last)]]
+    if not len(inner) or not len(mine):
+        return 0.0
+    usual = float(np.median(inner))
+    low = mine < min(FEWER * usual, float(np.quantile(inner, 0.05)))
+    return float((usual - mine[low]).sum()) if low.any() else 0.0

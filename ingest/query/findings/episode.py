@@ -1,0 +1,164 @@
+"""Episode: a stretch of windows far beyond what is typical, with typical ones before and after it.
+
+    log p99     - - - - - - = = = = = - - - -      = beyond the median by FAR deviations of the windows and by LEAST times
+                           |stretch|
+
+A stretch counts where chance would not string so many such windows together, given how often the other windows are beyond and how
+often one follows another: so a tail that is heavy everywhere, or comes back all the time, is no episode. One window alone counts
+where it is ALONE times beyond all others.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ingest.core.intervals import Bool
+from ingest.query.findings.blocks import THIN, Blocks, carrying, in_blocks
+from ingest.query.findings.model import EPISODE, Claim, Float, Ground
+
+LEAST = 1.5  # times typical
+FAR = 3.0  # deviations of the windows
+CHANCE = 0.01  # of any in the run
+FEW_FOLLOW = 0.25  # how surely one window beyond is followed by another where hardly any is
+LEAST_WINDOWS = 3
+ALONE, ALONE_SAMPLES = 4.0, 5  # one or two windows: times beyond all others, and so many samples in them that are
+AROUND = 10  # windows on either side in which the ends of a stretch are looked for
+BRIDGED = 2  # windows within a stretch that need not be beyond
+MOST = 0.4  # of the run
+LEAST_RUN = 20
+DEVIATION = 0.1587  # the share of samples below one deviation under the median
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Windows `first` up to `last` (exclusive) of a series of logarithms, and how far their median lies above the typical one."""
+
+    first: int
+    last: int
+    above: float
+    certainty: float
+
+
+def episodes(ground: Ground) -> list[Claim]:
+    """Return a claim for each episode of each group."""
+    widths: dict[int, Blocks] = {}
+    claims = []
+    for code in range(len(ground.groups)):
+        width = carrying(ground, code)
+        if len(ground.start_ns) // width < LEAST_RUN:
+            continue
+        blocks = widths.setdefault(width, in_blocks(ground, width))
+        found: list[tuple[str, Stretch]] = []
+        for name, values in (("p50", blocks.p50_ns[code]), ("p99", blocks.p99_ns[code])):
+            series = _logs(values, blocks.samples[code])
+            for stretch in stretches(series, len(ground.groups)):
+                if all(stretch.first >= other.last or other.first >= stretch.last for _, other in found):
+                    found.append((name, stretch))
+        claims += [
+            _claim(ground, code, name, stretch, width) for name, stretch in found if _carried(ground, code, name, stretch, width)
+        ]
+    return claims
+
+
+def _logs(values: Float, samples: Float) -> Float:
+    """Return logarithms of percentiles, NaN for windows of so few samples that a percentile says nothing."""
+    with np.errstate(invalid="ignore"):
+        logs: Float = np.log(np.where((samples >= THIN / 2) & (values > 0), values, np.nan))
+    return logs
+
+
+def stretches(logs: Float, groups: int) -> list[Stretch]:
+    """Return the stretches of a series that are beyond what its own windows do by chance, `groups` of which are looked at."""
+    known = logs[~np.isnan(logs)]
+    if len(known) < LEAST_RUN:
+        return []
+    low, middle, high = np.quantile(known, [DEVIATION, 0.5, 1 - DEVIATION])
+    spread = max(float(middle - low), float(high - middle))
+    limit = float(middle) + max(math.log(LEAST), FAR * spread)
+    with np.errstate(invalid="ignore"):
+        beyond: Bool = logs > limit
+    if not beyond.any():
+        return []
+    raised = np.where(np.isnan(logs), middle, logs)
+    out: list[Stretch] = []
+    for begin, end in _joined(beyond):
+        first, last = _ends(raised, float(middle), begin, end)
+        if first <= 0 or last >= len(logs) or last - first > MOST * len(logs):
+            continue
+        above = float(np.median(raised[first:last]) - middle)
+        certainty = _certainty(logs, beyond, first, last, groups)
+        if certainty > 0 and above >= math.log(LEAST) and all(first >= other.last for other in out):
+            out.append(Stretch(first, last, above, certainty))
+    return out
+
+
+def _joined(beyond: Bool) -> list[tuple[int, int]]:
+    """Return the stretches of windows that are beyond, those at most BRIDGED apart joined."""
+    places = np.flatnonzero(beyond)
+    cuts = np.flatnonzero(np.diff(places) > BRIDGED + 1) + 1
+    return [(int(part[0]), int(part[-1]) + 1) for part in np.split(places, cuts)]
+
+
+def _ends(logs: Float, middle: float, begin: int, end: int) -> tuple[int, int]:
+    """Return where a stretch begins and ends: the part of its surroundings whose sum above half its height is largest."""
+    height = float(np.median(logs[begin:end])) - middle
+    low, high = max(0, begin - AROUND), min(len(logs), end + AROUND)
+    sums = np.concatenate([[0.0], np.cumsum(np.clip(logs[low:high] - middle - height / 2, -height, height))])
+    inner = (begin + end) // 2 - low
+    first = int(np.argmin(sums[: inner + 1]))
+    last = inner + int(np.argmax(sums[inner:]))
+    return low + first, low + max(last, first + 1)
+
+
+def _certainty(logs: Float, beyond: Bool, first: int, last: int, groups: int) -> float:
+    """Return how far a stretch is from chance, in powers of e; at most 0 where it is not."""
+    outside = np.ones(len(logs), np.bool_)
+    outside[first:last] = False
+    others = beyond & outside
+    count, windows = int(others.sum()), int(outside.sum())
+    inside = logs[first:last]
+    if last - first < LEAST_WINDOWS:
+        rest = logs[outside & ~np.isnan(logs)]
+        return float(np.nanmin(inside) - rest.max() - math.log(ALONE)) if len(rest) and not np.isnan(inside).all() else 0.0
+    often = (count + 1) / windows
+    followed = int((others[1:] & others[:-1]).sum())
+    follows = (followed + FEW_FOLLOW) / (count + 1)
+    length = int(beyond[first:last].sum())
+    expected = math.log(groups * windows * often) + (length - 1) * math.log(max(follows, often))
+    return math.log(CHANCE) - expected
+
+
+def _carried(ground: Ground, code: int, name: str, stretch: Stretch, width: int) -> bool:
+    """Return whether enough samples of a stretch are far out: a few windows are not judged by a single sample."""
+    if stretch.last - stretch.first >= LEAST_WINDOWS or name == "p50":
+        return True
+    windows = np.arange(stretch.first * width, min(stretch.last * width, len(ground.start_ns)))
+    counts = ground.counts(np.array([code]), windows)
+    limit = float(np.nanmedian(ground.p99_ns[code])) * math.exp(stretch.above) / 2
+    return int(counts[ground.rows.layout.values >= limit].sum()) >= ALONE_SAMPLES
+
+
+def _claim(ground: Ground, code: int, name: str, stretch: Stretch, width: int) -> Claim:
+    first, last = stretch.first * width, min(stretch.last * width, len(ground.start_ns))
+    cells = np.zeros(ground.shape, np.bool_)
+    cells[code, first:last] = True
+    values = ground.p50_ns if name == "p50" else ground.p99_ns
+    typical = float(np.nanmedian(values[code]))
+    inside = np.sort(values[code, first:last][~np.isnan(values[code, first:last])])
+    reached = float(inside[(len(inside) - 1) // 2])  # that of a window, which the command of the finding shows
+    return Claim(
+        kind=EPISODE,
+        who=ground.groups[code],
+        start_ns=int(ground.start_ns[first]),
+        end_ns=int(ground.start_ns[last - 1]) + ground.step_ns,
+        cells=cells,
+        value_ns=reached,
+        times=reached / typical if typical else None,
+        samples=int(ground.samples[code, first:last].sum()),
+        certainty=stretch.certainty,
+        latency_ns=(int(typical), math.ceil(float(np.nanmax(ground.top_ns[code, first:last]))) + 1),
+        details={"typical_ns": typical, "percentile": name, "top_ns": float(np.nanmax(ground.top_ns[code, first:last]))},
+    )

@@ -1,0 +1,214 @@
+"""One run laid out for detectors: members by windows, with the excess latency of each window against what is typical.
+
+Members are hosts with their operations; where the run has one host its volumes, and where it has one volume its jobs. Windows are
+those that files and every store make of the same question, so that the same run gives the same findings wherever it is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ingest.core.grid import MS, coarsened
+from ingest.core.intervals import Bool, Int, Intervals, concatenate, merged
+from ingest.core.layout import common_layout
+from ingest.core.ranks import Ranked, extremes, parse_percentiles, percentile_values
+from ingest.core.series import OFFSET, Group
+from ingest.query.findings.model import Float, Ground, Labels
+from ingest.query.lags import LAG
+from ingest.query.means import with_bins
+from ingest.query.origin import Origin
+from ingest.query.question import Answer, Question, regrouped
+from ingest.query.spans import together
+
+MOST_WINDOWS = 720
+LEAST_STEP_NS = 100 * MS
+HOST, OP = "host", "op"
+MEMBERS = (HOST, "volume", "job")
+P50, P99, P100 = parse_percentiles("50,99,100")
+
+
+class NoGroundError(ValueError):
+    """A run of which nothing can be said: the sentence says why."""
+
+
+def grounds(origin: Origin, question: Question) -> tuple[Ground, Answer]:
+    """Return the ground of the one run (or several added up) that a question selects, and the answer that it was made of.
+
+    Raises what `origin.answer` raises; NoGroundError where windows hold no latencies that findings speak of.
+    """
+    asked = replace(question, windows=MOST_WINDOWS)
+    extra = tuple(name for name in question.by if name not in ("run", "kind", OP, HOST))
+    answer = with_bins(origin.answer(replace(asked, by=(HOST, OP, *extra))))
+    for label in MEMBERS[1:]:
+        if label in extra or len(members_of(answer)) > 1:
+            break
+        answer = with_bins(origin.answer(replace(asked, by=(HOST, label, OP, *extra))))
+    return ground_of(answer), answer
+
+
+def members_of(answer: Answer) -> set[Group]:
+    """Return the labels without the operation of all that an answer holds."""
+    places = [place for place, name in enumerate(answer.by) if name not in (OP, "kind")]
+    return {
+        tuple(part.table[code][place] for place in places) for part in answer.parts for code in np.unique(part.series).tolist()
+    }
+
+
+def ground_of(answer: Answer) -> Ground:
+    """Return the ground of an answer about one run, by its labels without the kind; latencies are exact for its bins.
+
+    NoGroundError for sampled events and offsets, for an answer without bins, and for one window over the whole range.
+    """
+    kinds = {kind for kind in answer.kind.split(", ") if kind}
+    if kinds & {LAG, OFFSET}:
+        raise NoGroundError("lags of sampled events and offsets are not judged: findings are about latencies of I/O")
+    parts = [part for part in answer.parts if len(part) and part.layout.has_bins]
+    if not parts or not answer.step_ns:
+        raise NoGroundError("no windows of latencies with a histogram")
+    answer = regrouped(replace(answer, parts=tuple(parts)), [name for name in answer.by if name != "kind"])
+    layout = common_layout(part.layout for part in answer.parts)
+    rows = concatenate([part.in_layout(layout) for part in answer.parts])
+    step = answer.step_ns
+    if step < LEAST_STEP_NS:
+        step *= -(-LEAST_STEP_NS // step)
+        rows = coarsened(rows, step)
+    rows = merged([rows])
+    low, high = int(rows.start_ns.min()), int(rows.end_ns.max())
+    start = np.arange(low, high, step)
+    keys = sorted({rows.table[code] for code in np.unique(rows.series).tolist()})
+    code_of = {key: code for code, key in enumerate(keys)}
+    group = np.array([code_of.get(key, -1) for key in rows.table], np.int64)[rows.series]
+    window = (rows.start_ns - low) // step
+    samples = rows.samples if rows.completions is None else rows.completions
+    ranked = Ranked(rows)
+    p50, p99 = (ranked.values(np.arange(len(rows)), percentile.ranks(ranked.samples)) for percentile in (P50, P99))
+    first, last = _covered(answer, low, high)
+    whole = (start >= first) & (start + step <= last)
+    if not whole.any():
+        whole = np.ones(len(start), np.bool_)
+    shape = len(keys), len(start)
+    reference = reference_of(rows, group, p99.astype(np.float64), whole[window], len(keys))
+    return Ground(
+        run=", ".join(answer.runs),
+        groups=tuple(tuple(zip(answer.by, key, strict=True)) for key in keys),
+        start_ns=start,
+        step_ns=step,
+        zero_ns=answer.start_of,
+        relative=answer.relative,
+        samples=_spread(shape, group, window, samples.astype(np.float64), 0.0).astype(np.int64),
+        p50_ns=_spread(shape, group, window, p50.astype(np.float64)),
+        p99_ns=_spread(shape, group, window, p99.astype(np.float64)),
+        top_ns=_spread(shape, group, window, percentile_values(rows, P100).astype(np.float64)),
+        mean_ns=_spread(shape, group, window, extremes(rows)[2].astype(np.float64)),
+        excess_ns=_spread(shape, group, window, excess_of(rows, group, reference), 0.0),
+        whole=whole,
+        rows=rows,
+        group_of=group,
+        window_of=window,
+        reference=reference,
+        warnings=answer.warnings,
+        covered_ns=(first, last),
+    )
+
+
+def reference_of(rows: Intervals[Group], group: Int, p99_ns: Float, usable: Bool, groups: int) -> Intervals[Group]:
+    """Return a row for each group, in their order: its windows whose p99 is at or below the median of its p99s, merged."""
+    taken = np.zeros(len(rows), np.bool_)
+    for code in range(groups):
+        mine = np.flatnonzero((group == code) & usable)
+        if not len(mine):
+            mine = np.flatnonzero(group == code)
+        taken[mine[p99_ns[mine] <= np.median(p99_ns[mine])]] = True
+    return merged([together(rows.take(np.flatnonzero(taken)))])
+
+
+def excess_of(rows: Intervals[Group], group: Int, reference: Intervals[Group]) -> Float:
+    """Return N times the one-sided area between the quantile function of each row and its reference's, in ns; `group` is its row.
+
+    The area by which one quantile function lies above another is that by which its distribution function lies below: the
+    integral of max(F_reference - F, 0) over latencies. F is a step function, so that it is a difference of two integrals of
+    F_reference on each of its steps. Exact for the bins.
+    """
+    values = rows.layout.values.astype(np.float64)
+    samples = rows.samples
+    out = np.zeros(len(rows))
+    order = np.argsort(group, kind="stable")
+    edges = np.searchsorted(group[order], np.arange(len(reference) + 1))
+    for code in range(len(reference)):
+        mine = np.sort(order[edges[code] : edges[code + 1]])
+        if not len(mine):
+            continue
+        own = rows.take(mine)
+        kept = slice(int(reference.indptr[code]), int(reference.indptr[code + 1]))
+        knots = values[reference.bins[kept]]
+        below = np.cumsum(reference.counts[kept]) / reference.counts[kept].sum()
+        area = np.concatenate([[0.0], np.cumsum(np.diff(knots) * below[:-1])])
+        out[mine] = samples[mine] * _areas(own, values, knots, below, area)
+    return out
+
+
+def _areas(own: Intervals[Group], values: Float, knots: Float, below: Float, area: Float) -> Float:
+    """Return the integral of max(F_reference - F, 0) of each row; `area` is that of F_reference up to each of its knots."""
+
+    def integral(at: Float) -> Float:
+        place = np.searchsorted(knots, at, side="right") - 1
+        inside = np.maximum(place, 0)
+        result: Float = np.where(place < 0, 0.0, area[inside] + below[inside] * (at - knots[inside]))
+        return result
+
+    at = values[own.bins]
+    total = np.concatenate([[0], np.cumsum(own.counts)])
+    first, last = own.indptr[:-1], own.indptr[1:] - 1
+    share = (total[1:] - total[own.indptr[:-1]][own.row]) / own.samples[own.row]
+    until = np.append(at[1:], 0.0)
+    until[last] = at[last]
+    # Where F_reference first exceeds the level of this step: from there on it lies above.
+    place = np.searchsorted(below, share, side="right")
+    crossing = np.where(place < len(knots), knots[np.minimum(place, len(knots) - 1)], np.inf)
+    since = np.minimum(np.maximum(at, crossing), until)
+    gained = integral(until) - integral(since) - share * (until - since)
+    gained[last] = 0.0
+    sums: Float = np.add.reduceat(gained, first) + integral(at[first])
+    return np.maximum(sums, 0.0)
+
+
+def excess_against(ground: Ground, group: int, others: Sequence[int]) -> Float:
+    """Return the excess in ns (T) of the windows of a group against the merged references of other groups: its peers."""
+    chosen = np.flatnonzero(ground.group_of == group)
+    peers = ground.reference.take(np.array(list(others), np.int64))
+    alike = merged([peers.keyed((("",),), np.zeros(len(peers), np.int64))])
+    out = np.zeros(len(ground.start_ns))
+    rows = ground.rows.take(chosen)
+    out[ground.window_of[chosen]] = excess_of(rows, np.zeros(len(rows), np.int64), alike)
+    return out
+
+
+def peers_of(ground: Ground, group: int) -> list[int]:
+    """Return the groups that do the same as a group on another host (or volume, or job): its peers."""
+    mine = dict(ground.groups[group])
+    alike = {name: value for name, value in mine.items() if name not in MEMBERS}
+    return [
+        code
+        for code, labels in enumerate(ground.groups)
+        if code != group and {name: value for name, value in labels if name not in MEMBERS} == alike
+    ]
+
+
+def member(labels: Labels) -> Labels:
+    """Return the labels of a group without its operation: the host, volume or job that does it."""
+    return tuple((name, value) for name, value in labels if name != OP)
+
+
+def _covered(answer: Answer, low: int, high: int) -> tuple[int, int]:
+    """Return from when to when there is data; the whole windows where that is not known."""
+    spans = [span for run, span in answer.covered.items() if run in answer.runs]
+    return (min(first for first, _ in spans), max(last for _, last in spans)) if spans else (low, high)
+
+
+def _spread(shape: tuple[int, int], group: Int, window: Int, values: Float, empty: float = np.nan) -> Float:
+    out = np.full(shape, empty)
+    out[group, window] = values
+    return out

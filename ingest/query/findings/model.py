@@ -1,0 +1,180 @@
+"""The nouns of findings: `Ground` is what detectors look at, `Claim` what one of them says, `Finding` and `Story` what is shown.
+
+    answer by host, op --> Ground --> detectors: Ground -> list[Claim] --> each window's excess to one claim --> Story
+
+Definitions, thresholds and measured error rates: docs/explanation/findings.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.core.intervals import Bool, Int, Intervals
+from ingest.core.series import Group
+
+Float = NDArray[np.float64]
+Labels = tuple[tuple[str, str], ...]
+
+STALL, SLOW_MEMBER, THROTTLED, EPISODE, STEP, DRIFT = "stall", "slow member", "throttled", "episode", "step", "drift"
+RHYTHM, MODES, IMBALANCE, OMISSION, EDGE = "rhythm", "modes", "imbalance", "omission", "edge"
+KINDS = (STALL, SLOW_MEMBER, THROTTLED, EPISODE, STEP, DRIFT, RHYTHM, MODES, IMBALANCE, OMISSION, EDGE)
+SECOND = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """One run in windows of equal width: G groups (members: host, op and what else was asked) by T windows, dense.
+
+    `groups` are labels of each group; `start_ns` (T) the starts of windows, `step_ns` their width. Of each group and window:
+    `samples`, `p50_ns`, `p99_ns`, `top_ns` (the largest value) and `mean_ns`, NaN where nothing completed; `excess_ns`, the
+    one-sided area between its quantile function and the reference's times its samples, in ns summed over samples. `whole` are
+    windows that lie wholly within the data of the run (the first and the last are parts). `reference` has a row for each group:
+    its windows at or below their median p99, merged. `rows` are the windows themselves, `group_of` and `window_of` say where
+    each row of it belongs. `warnings` are those of the answer that it was made of,
+    `covered_ns` from when to when it has data.
+    """
+
+    run: str
+    groups: tuple[Labels, ...]
+    start_ns: Int
+    step_ns: int
+    zero_ns: int
+    relative: bool
+    samples: Int
+    p50_ns: Float
+    p99_ns: Float
+    top_ns: Float
+    mean_ns: Float
+    excess_ns: Float
+    whole: Bool
+    rows: Intervals[Group]
+    group_of: Int
+    window_of: Int
+    reference: Intervals[Group]
+    warnings: tuple[str, ...] = ()
+    covered_ns: tuple[int, int] = (-(1 << 62), 1 << 62)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Return how many groups and windows there are."""
+        return len(self.groups), len(self.start_ns)
+
+    def counts(self, groups: Int, windows: Int) -> Int:
+        """Return the counts by bin (all bins of the layout) of some groups in some windows together."""
+        mine = np.isin(self.group_of, groups) & np.isin(self.window_of, windows)
+        entries = mine[self.rows.row]
+        held: Int = np.zeros(self.rows.layout.bins, np.int64)
+        np.add.at(held, self.rows.bins[entries], self.rows.counts[entries])
+        return held
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a detector says: a kind, who, when, how bad; `cells` (G, T) are the windows whose excess it explains.
+
+    `value_ns` is what was reached, `times` that against what is typical. `certainty` orders claims of one kind: excess of a
+    window goes to the first claim in the order of `PRECEDENCE`, then of certainty. `latency_ns` is where in the heat map it
+    lies. `details` holds what the sentence of its kind names further (see words.py).
+    """
+
+    kind: str
+    who: Labels
+    start_ns: int
+    end_ns: int
+    cells: Bool
+    value_ns: float | None = None
+    times: float | None = None
+    samples: int = 0
+    missing: float = 0.0
+    certainty: float = 0.0
+    latency_ns: tuple[int, int] | None = None
+    against: str = ""
+    details: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What happened: a claim with its share of all excess latency, and its words.
+
+    `missing` are completions that did not happen, an estimate (rate of the reference times the gap), `missing_share` that against
+    those of the whole run. `consistent` says what it is consistent with, `against` what speaks against it, `command` shows its
+    numbers.
+    """
+
+    kind: str
+    run: str
+    who: Labels
+    start_ns: int
+    end_ns: int
+    text: str
+    value: str
+    times: float | None
+    samples: int
+    excess_ns: float
+    share: float
+    missing: float
+    missing_share: float
+    latency_ns: tuple[int, int] | None
+    consistent: str
+    against: str
+    command: str
+
+    def as_dict(self, zero_ns: int) -> dict[str, Any]:
+        """Return it as JSON has it; times are seconds from `zero_ns`, the start of the run."""
+        return {
+            "kind": self.kind,
+            "run": self.run,
+            "text": self.text,
+            "who": dict(self.who),
+            "from_s": round((self.start_ns - zero_ns) / SECOND, 6),
+            "to_s": round((self.end_ns - zero_ns) / SECOND, 6),
+            "latency_ns": None if self.latency_ns is None else list(self.latency_ns),
+            "value": self.value,
+            "times": self.times,
+            "samples": self.samples,
+            "excess_ns": round(self.excess_ns),
+            "share": round(self.share, 6),
+            "missing": round(self.missing),
+            "missing_share": round(self.missing_share, 6),
+            "consistent": self.consistent,
+            "against": self.against,
+            "command": self.command,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What happened in a run: findings, those that account for most first; `unexplained` is the share of excess of none of them.
+
+    Shares of findings and `unexplained` add up to 1 where there is any excess. `nothing` is the sentence where nothing was
+    found, `reference` says what is taken for typical.
+    """
+
+    run: str
+    findings: Sequence[Finding]
+    excess_ns: float
+    unexplained: float
+    nothing: str
+    reference: str
+    zero_ns: int
+    step_ns: int
+    relative: bool
+    caveats: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {
+            "run": self.run,
+            "findings": [finding.as_dict(self.zero_ns) for finding in self.findings],
+            "excess_ns": round(self.excess_ns),
+            "unexplained": round(self.unexplained, 6),
+            "nothing": self.nothing,
+            "reference": self.reference,
+            "window_s": self.step_ns / SECOND,
+            "caveats": list(self.caveats),
+        }

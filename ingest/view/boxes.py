@@ -1,0 +1,143 @@
+"""Who is over-represented in a box, in sentences and as plain values: what text, JSON and csv have in common."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from ingest.core.errors import counted, listed
+from ingest.core.timing import format_duration
+from ingest.core.writing import Stamp, latency, number
+from ingest.query.box import PERCENTILES, Explained
+from ingest.query.lifts import MORE
+from ingest.view.text import shown_columns
+
+SAID = 3
+DIGITS = ((10, 0), (2, 1), (0.1, 2))  # of lifts from there on
+LEAST_TIMES, LEAST_SCORE = 1.5, 0.1  # of what is named where there are no bounds
+SECOND = 1e9
+NOTHING = "Nothing is over-represented in this box"
+EMPTY = "No sample lies in this box."
+
+
+def sentences(explained: Explained) -> list[str]:
+    """Return the verdict of a box, at most three sentences: who is over-represented, who may be, or that nothing is."""
+    if not explained.inside:
+        return [EMPTY]
+    if not explained.outside:
+        return ["All samples lie in this box: there is no rest to compare it with."]
+    if not len(explained.table):
+        return ["Every label has one value here: there is nothing to tell apart."]
+    columns = explained.table.columns
+    over = [row for row in range(len(explained.table)) if columns["verdict"][row] == MORE and columns["score"][row] > 0]
+    if over:
+        return [_line(explained, row) for row in over[:SAID]]
+    unbounded = math.isnan(columns["lo"][0])
+    if unbounded and columns["lift"][0] >= LEAST_TIMES and columns["score"][0] >= LEAST_SCORE:
+        return [_line(explained, 0), _too_few(explained)]
+    if columns["score"][0] <= 0:
+        return [f"{NOTHING}: all values have the share that they have elsewhere."]
+    return [f"{NOTHING}. Closest: {_line(explained, 0)}", *([_too_few(explained)] if unbounded else [])]
+
+
+def _line(explained: Explained, row: int) -> str:
+    columns = explained.table.columns
+    name = f"{columns['label'][row]} {columns['value'][row] or '-'}"
+    low, high = float(columns["lo"][row]), float(columns["hi"][row])
+    bounds = "" if math.isnan(low) else f" ({times(low)} to {times(high)})" if high < math.inf else f" (at least {times(low)})"
+    here = f"{columns['inside'][row]:,} of the {counted(explained.inside, 'sample')} in the box"
+    shares = f"{percent(columns['share_inside'][row])}, of all others {percent(columns['share_outside'][row])}"
+    return f"{name} made {here} ({shares}): {times(float(columns['lift'][row]))} times its share elsewhere{bounds}."
+
+
+def _too_few(explained: Explained) -> str:
+    where = f"They lie in {counted(explained.windows, 'window')} of {format_duration(explained.window_ns)}"
+    if explained.stands_out[0]:
+        return f"{where}: all this may be a single event, so whether it tends to happen there cannot be told."
+    return f"{where}: too few to tell whether chance alone does this."
+
+
+def times(value: float) -> str:
+    """Return a lift for people: 12, 2.6, 1.04, 0.071."""
+    if math.isinf(value):
+        return "many"
+    digits = next((digits for least, digits in DIGITS if value >= least), None)
+    return f"{value:.2g}" if digits is None else f"{value:.{digits}f}"
+
+
+def percent(share: float) -> str:
+    """Return a share for people: 39 %, 0.0068 %."""
+    shown = 100 * float(share)
+    return f"{shown:.0f} %" if shown >= 10 or not shown else f"{shown:.2g} %"
+
+
+def latencies(explained: Explained) -> str:
+    """Return the used range of latency for people."""
+    low = latency(explained.low_ns) if explained.low_ns else ""
+    high = "" if explained.high_ns is None else latency(explained.high_ns)
+    if low and high:
+        return f"{low} to {high}"
+    return f"{low} and above" if low else f"below {high}" if high else "all latencies"
+
+
+def seconds(explained: Explained, run: str) -> tuple[float | None, float | None]:
+    """Return from when to when the box is in a run, in seconds from its start; None where it is open."""
+    zero = explained.answer.run_start_ns[run]
+    begin, end = (None if edge is None else (edge - zero) / SECOND for edge in explained.spans[run])
+    return begin, end
+
+
+def times_of(explained: Explained, stamp: Stamp) -> str:
+    """Return the used time of the first run for people, and that others differ."""
+    run = next(iter(explained.spans))
+    begin, end = (None if edge is None else stamp(edge) for edge in explained.spans[run])
+    since = [None if edge is None else f"{edge:+.9g} s" for edge in seconds(explained, run)]
+    if begin is None and end is None:
+        return "all the time"
+    parts = [f"from {since[0]} ({begin})" if begin else "", f"to {since[1]} ({end})" if end else ""]
+    others = f" of {run}; others from their own start" if len(explained.spans) > 1 else ""
+    return " ".join(filter(None, parts)) + others
+
+
+def left_out(explained: Explained) -> str:
+    """Return a sentence on what was not looked at, empty where there is nothing."""
+    return f"not looked at: {listed(explained.left_out)}" if explained.left_out else ""
+
+
+def plain(explained: Explained) -> Mapping[str, Any]:
+    """Return all of an answer as JSON: box, samples, windows, said, values, percentiles, left_out, notes."""
+    table = explained.table
+    names = shown_columns(table)
+    values = [{name: _plain(table.columns[name][row]) for name in names} for row in range(len(table))]
+    box = {
+        "low_ns": explained.low_ns,
+        "high_ns": explained.high_ns,
+        "runs": {run: dict(zip(("from_s", "to_s"), seconds(explained, run), strict=True)) for run in explained.spans},
+    }
+    percentiles = {
+        percentile.name: {"inside_ns": _plain(inside), "outside_ns": _plain(rest)}
+        for percentile, (inside, rest) in zip(PERCENTILES, explained.percentiles, strict=True)
+    }
+    return {
+        "box": box,
+        "kind": explained.answer.kind,
+        "inside": explained.inside,
+        "outside": explained.outside,
+        "windows": explained.windows,
+        "window_ns": explained.window_ns,
+        "complete": not explained.answer.missing,
+        "said": sentences(explained),
+        "values": values,
+        "percentiles": percentiles,
+        "left_out": list(explained.left_out),
+        "notes": [*explained.answer.warnings, *explained.notes],
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return a cell as JSON has it: None for what is not a number."""
+    plain_value = value.item() if hasattr(value, "item") else value
+    if isinstance(plain_value, float):
+        return float(number(plain_value)) if math.isfinite(plain_value) else None
+    return plain_value

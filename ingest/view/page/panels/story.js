@@ -1,0 +1,56 @@
+"use strict";
+// The story at the head of the report: sentences that lead to their place, and the events that the pictures mark; see story.py.
+const story = (() => {
+  const SENTENCES = 3, ROOM = 0.75, MOST = 0.8; // of an event's length, shown before and after it; from this share of a run on all of it
+
+  // What a click on a finding chooses: from and to in seconds, with some room, and what is highlighted.
+  function placeOf({ who, from_s: from, to_s: to }, seconds, choices) {
+    const room = Math.max(ROOM * (to - from), 0.02 * seconds), whole = to - from >= MOST * seconds;
+    const place = (value) => String(Number(value.toFixed(2)));
+    const label = ["host", "thread", "op"].map((name) => `${name}=${who[name]}`).find((name) => choices.includes(name));
+    return {
+      from: whole || from - room <= 0 ? "" : place(from - room), to: whole || to + room >= seconds ? "" : place(to + room),
+      ...(label && { highlight: label }),
+    };
+  }
+  // The share that no finding accounts for, in words.
+  const unexplained = (share) => (share > 0 ? `${Math.round(100 * share)} % of the excess latency is left unexplained.` : "");
+
+  tailboard.sections.push(({ now, find, addressOf, highlights }) => {
+    const part = (tag, ...content) => {
+      const element = document.createElement(tag);
+      element.append(...content);
+      return element;
+    };
+    function sentence(finding) {
+      const { run, state } = now(), wanted = placeOf(finding, (run.end - run.start) / 1000, highlights());
+      const link = Object.assign(part("a", finding.text), { href: addressOf(wanted) });
+      const here = Object.entries(wanted).every(([name, value]) => state[name] === value) && Object.values(wanted).some(Boolean);
+      if (here) link.setAttribute("aria-current", "true");
+      return part("li", link);
+    }
+    function reasons({ text, consistent, against, command }) {
+      const lines = [consistent, against].filter(Boolean).map((line) => part("dd", line));
+      return part("div", part("dt", text), ...lines, ...(command ? [part("dd", part("code", command))] : []));
+    }
+    // A list is left alone where it says the same: one of its links may have the focus.
+    function fill(element, nodes) {
+      const next = part("div", ...nodes).innerHTML;
+      if (element.innerHTML !== next) element.replaceChildren(...nodes);
+    }
+    function shown() {
+      const told = now().run.story, findings = told?.findings ?? [];
+      find("story").hidden = !told;
+      if (!told) return;
+      const sentences = findings.slice(0, SENTENCES).map(sentence), more = findings.length - sentences.length;
+      fill(find("story-sentences"), sentences.length ? sentences : [part("li", told.nothing)]);
+      const also = more > 0 && `${more} more ${more === 1 ? "finding stands" : "findings stand"} below.`;
+      find("story-rest").textContent = [also, unexplained(told.unexplained ?? 0), told.reference].filter(Boolean).join(" ");
+      find("story-more").hidden = !findings.length;
+      fill(find("story-reasons"), findings.map(reasons));
+    }
+    return { panels: {}, shown };
+  });
+  return { placeOf, unexplained };
+})();
+if (typeof module !== "undefined") module.exports = story;

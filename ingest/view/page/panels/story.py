@@ -1,0 +1,48 @@
+"""The story of a run at the head of the report: what happened, each sentence a link to its place; story.js makes the links.
+
+A story is `Story` of the query layer as JSON: `findings`, ranked, each with `text`, `who`, `from_s` and `to_s` in seconds since the
+start of the run; `unexplained`, the share of the excess latency that no finding accounts for; `nothing`, the sentence where
+nothing stands out; `reference`, what is typical.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ingest.view.page.report.section import AT_TOP, Section
+from ingest.view.page.wording import text
+
+SENTENCES = 3
+
+
+def sections(stories: Sequence[Mapping[str, Any] | None]) -> list[Section]:
+    """Return the section where a run has a story; the file itself tells that of the first run, for those without a script."""
+    if not any(stories):
+        return []
+    first = stories[0] or {}
+    findings = first.get("findings", [])
+    told = [finding["text"] for finding in findings[:SENTENCES]] or [first.get("nothing", "")]
+    return [
+        Section(
+            name="story",
+            html="panels/story.html",
+            scripts=("panels/story.js",),
+            specs={},
+            content=None,
+            place=AT_TOP,
+            html_filling={
+                "sentences": "".join(f"<li>{text(sentence)}</li>" for sentence in told if sentence),
+                "rest": text(first.get("reference", "")),
+                "reasons": "".join(_reasons(finding) for finding in findings),
+            },
+        )
+    ]
+
+
+def _reasons(finding: Mapping[str, Any]) -> str:
+    """Return what stands behind a finding, as entries of a list."""
+    lines = [finding.get("consistent", ""), finding.get("against", "")]
+    said = "".join(f"<dd>{text(line)}</dd>" for line in lines if line)
+    command = f"<dd><code>{text(finding['command'])}</code></dd>" if finding.get("command") else ""
+    return f"<div><dt>{text(finding['text'])}</dt>{said}{command}</div>"

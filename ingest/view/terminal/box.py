@@ -1,0 +1,81 @@
+"""Who is over-represented in a box, for people: the verdict, then the table of values, then latencies inside and outside."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from ingest.core.errors import counted
+from ingest.core.timing import format_duration
+from ingest.core.writing import Stamp, latency
+from ingest.query.box import PERCENTILES, Explained
+from ingest.view.boxes import latencies, left_out, percent, sentences, times, times_of
+from ingest.view.marked import escape
+from ingest.view.terminal.tables import people
+
+MOST_ROWS = 20
+SNAPPED = "edges are those of stored windows and bins, counts are exact"
+
+
+def print_box(explained: Explained, stamp: Stamp, notes: Sequence[str] = (), *, console: Console | None = None) -> None:
+    """Print what is in a box and who made it, as wide as the terminal."""
+    out = console or people()
+    for line in heading(explained, stamp):
+        out.print(escape(line), highlight=False, soft_wrap=True)
+    for line in (*explained.answer.warnings, *explained.notes, *notes):
+        out.print(escape(f"note: {line}"), style="dim", highlight=False, soft_wrap=True)
+    out.print()
+    for line in sentences(explained):
+        out.print(escape(line), style="bold", highlight=False, soft_wrap=True)
+    if not explained.inside or not explained.outside:
+        return
+    if len(explained.table):
+        out.print(_values(explained))
+    more = len(explained.table) - MOST_ROWS
+    if more > 0:
+        out.print(f"{counted(more, 'more value')}: csv has them all", style="dim", highlight=False)
+    out.print(_latencies(explained))
+    if explained.left_out:
+        out.print(escape(left_out(explained)), style="dim", highlight=False, soft_wrap=True)
+
+
+def heading(explained: Explained, stamp: Stamp) -> list[str]:
+    """Return which box was used and how many samples are in it."""
+    every = explained.inside + explained.outside
+    share = percent(explained.inside / every) if every else "0 %"
+    what = f"box of {', '.join(explained.answer.runs[:3])}: {explained.answer.kind} latency"
+    where = f"in {counted(explained.windows, 'window')} of {format_duration(explained.window_ns)}"
+    return [
+        f"{what} {latencies(explained)}, {times_of(explained, stamp)}",
+        f"{explained.inside:,} of {counted(every, 'sample')} ({share}), {where}; {SNAPPED}",
+    ]
+
+
+def _values(explained: Explained) -> RichTable:
+    shown = RichTable(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in ("label", "value", "in the box", "share", "outside", "share", "times", "bounds", "verdict"):
+        left = name in ("label", "value", "verdict")
+        shown.add_column(name, justify="left" if left else "right", no_wrap=name != "value", overflow="fold")
+    columns = explained.table.columns
+    for row in range(min(len(explained.table), MOST_ROWS)):
+        low, high = float(columns["lo"][row]), float(columns["hi"][row])
+        bounds = "-" if math.isnan(low) else f"{times(low)} - {times(high)}"
+        flags = "" if columns["complete"][row] else ", samples missing"
+        counts = (f"{columns['inside'][row]:,}", percent(columns["share_inside"][row]))
+        rest = (f"{columns['outside'][row]:,}", percent(columns["share_outside"][row]))
+        cells = (*counts, *rest, times(float(columns["lift"][row])), bounds, columns["verdict"][row] + flags)
+        shown.add_row(*(escape(str(cell)) for cell in (columns["label"][row], columns["value"][row] or "-", *cells)))
+    return shown
+
+
+def _latencies(explained: Explained) -> RichTable:
+    shown = RichTable(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in ("latency", *("max" if percentile.name == "p100" else percentile.name for percentile in PERCENTILES)):
+        shown.add_column(name, justify="left" if name == "latency" else "right", no_wrap=True)
+    for place, name in enumerate(("in the box", "outside")):
+        shown.add_row(name, *(latency(pair[place]) or "-" for pair in explained.percentiles))
+    return shown

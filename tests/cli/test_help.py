@@ -1,0 +1,110 @@
+"""D15: --help in groups, the same groups in the same order for every command; shells complete commands, options and files."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from ingest.cli import COMMANDS, tailboard
+from ingest.cli.shared.help import GROUPS, REST, Choice, Command, Group, group_of
+from tests.commands import tailboard as called
+
+ORDER = [*GROUPS, REST]
+MOST_TOGETHER = 18  # options of one group: more are a list again that nobody reads
+
+
+def commands() -> Iterator[tuple[str, click.Command]]:
+    """Yield every command and every command of a command by its name."""
+    waiting: list[tuple[str, click.Command]] = [("", tailboard)]
+    for name, command in waiting:
+        yield name, command
+        if isinstance(command, click.Group):
+            for inner in command.list_commands(click.Context(command)):
+                known = command.get_command(click.Context(command), inner)
+                assert known is not None
+                waiting.append((f"{name} {inner}".strip(), known))
+
+
+ALL = dict(commands())
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_d15_options_are_grouped_in_one_order(name: str) -> None:
+    command = ALL[name]
+    assert isinstance(command, Command | Group), "use cls=Command of cli/shared/help.py"
+    text = command.get_help(click.Context(command, info_name=name, help_option_names=["-h", "--help"]))
+    titles = [title for title in re.findall(r"^(\S[^:\n]*):$", text, re.MULTILINE) if title != "Commands"]
+    assert "Options" not in titles
+    assert titles == [title for title in ORDER if title in titles]
+    for option in command.params:
+        if isinstance(option, click.Option):
+            assert option.opts[0] in text
+            assert name == "" or group_of(command.name or "", option.name or "") != REST, f"{option.name} is in no group"
+            assert type(option.type) is not click.Choice, f"{option.name}: Choice of cli/shared/help.py says what is meant"
+
+
+def test_d15_every_name_of_a_group_is_an_option_and_no_group_is_long() -> None:
+    names = {option.name for command in ALL.values() for option in command.params if isinstance(option, click.Option)}
+    listed = [name for words in GROUPS.values() for name in words.split()]
+    assert len(listed) == len(set(listed))
+    assert {name.rsplit(".", 1)[-1] for name in listed} - names <= {"box"}
+    for command in ALL.values():
+        titles = [group_of(command.name or "", one.name or "") for one in command.params if isinstance(one, click.Option)]
+        assert all(titles.count(title) <= MOST_TOGETHER for title in titles)
+
+
+def test_a_choice_is_as_it_was_for_what_it_knows() -> None:
+    assert Choice(["ns", "us"]).convert("us", None, None) == "us"
+
+
+def completed(words: str, place: int, folder: Path) -> list[str]:
+    """Return what bash offers for the word at `place` of a line."""
+    bash = shutil.which("bash")
+    assert bash
+    program = Path(sys.executable).with_name("tailboard")
+    lines = (
+        f'eval "$({program} --completion bash)"; COMP_WORDS=({words}); COMP_CWORD={place}; '
+        f'_tailboard_completion {program} 2>&1; printf "%s\\n" "${{COMPREPLY[@]}}"; complete -p tailboard'
+    )
+    done = subprocess.run([bash, "-c", lines], capture_output=True, text=True, cwd=folder, timeout=60)
+    assert done.returncode == 0, done.stderr
+    *offered, registered = done.stdout.split("\n")[:-1]
+    assert registered.endswith("-F _tailboard_completion tailboard")
+    return offered
+
+
+@pytest.mark.parametrize(
+    ("words", "place", "offered"),
+    [
+        ("tailboard perc", 1, ["percentiles"]),
+        ("tailboard percentiles --for", 2, ["--force", "--format"]),
+        ("tailboard percentiles --format c", 3, ["csv"]),
+        ("tailboard runs l", 2, ["list"]),
+    ],
+)
+def test_d15_bash_completes(words: str, place: int, offered: list[str], tmp_path: Path) -> None:
+    assert completed(words, place, tmp_path) == offered
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_d15_the_script_of_a_shell_is_printed(shell: str) -> None:
+    done = called("--completion", shell)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"_TAILBOARD_COMPLETE={shell}_complete" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in COMMANDS if name not in ("runs", "mark", "setup", "build", "demo", "wrap-fio")]
+)
+def test_d15_what_reads_files_completes_their_names(name: str, tmp_path: Path) -> None:
+    command = ALL[name]
+    (first, *_) = [one for one in command.params if isinstance(one, click.Argument)]
+    (offered,) = first.shell_complete(click.Context(command), "./cbt")
+    assert (offered.value, offered.type) == ("./cbt", "file")

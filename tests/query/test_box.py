@@ -1,0 +1,296 @@
+"""Boxes of time and latency: against brute force over the documents of a store, alike from files and stores, and what they say."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from effort import figure
+from ingest import Files, Question, open_store
+from ingest.cli import run as command
+from ingest.core.errors import InputError, UsageError
+from ingest.core.timing import Instant
+from ingest.query.box import Box, Explained, explained, parse_box
+from ingest.query.lifts import LESS, MORE, UNSURE, Side, lifts
+from ingest.read import ReadOptions
+from ingest.view.boxes import NOTHING, plain, sentences
+from ingest.view.text import csv_lines
+from oracles import brute
+from tests.store.grounds import FIO, grounds, loaded
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "cbt-archive"
+HOSTS = FIO / "host-folders" / "clients"
+ZERO = 1_789_999_200 * 1_000_000_000
+SECOND, MS = 1_000_000_000, 1_000_000
+LABELS = ("run", "host", "volume", "job", "op", "tag", "process")
+FIO_EDGES = brute.edges(1856)
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory) -> Iterator[tuple[Files, Any]]:
+    """The example as files and in a store."""
+    with grounds("sqlite", tmp_path_factory.mktemp("example")) as ground:
+        loaded(ground.url, [EXAMPLE], run=EXAMPLE.name)
+        yield Files([EXAMPLE], jobs=1), ground
+
+
+def drawn(noise: random.Random) -> Box:
+    """Return a random box of the example: often small, often open, sometimes empty."""
+    begin, end = sorted(noise.uniform(-5, 85) for _ in range(2))
+    low, high = sorted(10 ** noise.uniform(4.5, 9.8) for _ in range(2))
+    return Box(
+        Instant(int(begin * SECOND), relative=True) if noise.random() < 0.8 else None,
+        Instant(int(end * SECOND) + 1, relative=True) if noise.random() < 0.8 else None,
+        int(low) if noise.random() < 0.8 else 0,
+        int(high) + 1 if noise.random() < 0.6 else None,
+    )
+
+
+def counted(documents: list[dict[str, Any]], box: Box, zero: int) -> tuple[dict[tuple[str, str], list[int]], list[int]]:
+    """Return samples inside and outside by label and value, and in all: document by document, bin by bin, from edges by fio's formula."""
+    low = max(edge for edge in FIO_EDGES if edge <= box.low_ns)
+    high = math.inf if box.high_ns is None else min((edge for edge in FIO_EDGES if edge >= box.high_ns), default=math.inf)
+    begin, end = (edge and zero + edge.ns for edge in (box.begin, box.end))
+    found: dict[tuple[str, str], list[int]] = {}
+    total = [0, 0]
+    for document in documents:
+        start, stop = document["start"], document["start"] + document["step"]
+        during = (begin is None or stop > begin) and (end is None or start < end)
+        for value, count in document["bins"].items():
+            side = 0 if during and low <= value < high else 1
+            total[side] += count
+            for label in LABELS:
+                found.setdefault((label, document[label]), [0, 0])[side] += count
+    names = Counter(label for label, _ in found)
+    return {key: sums for key, sums in found.items() if names[key[0]] > 1}, total
+
+
+def held(answer: Explained) -> dict[tuple[str, str], list[int]]:
+    columns = answer.table.columns
+    rows = zip(*(columns[name].tolist() for name in ("label", "value", "inside", "outside")), strict=True)
+    return {(label, value): [inside, outside] for label, value, inside, outside in rows}
+
+
+def test_300_random_boxes_equal_brute_force_over_the_documents(example) -> None:
+    files, ground = example
+    documents, noise = ground.documents(), random.Random(21)
+    filled = 0
+    with open_store(ground.url) as store:
+        zero = store.runs()[0].start_ns
+        for number in range(figure(24, 300)):
+            box = drawn(noise)
+            expected, total = counted(documents, box, zero)
+            answer = explained(store, Question(), box)
+            assert (held(answer), [answer.inside, answer.outside]) == (expected, total)
+            filled += answer.inside > 0
+            if number % figure(12, 1) == 0:
+                assert plain(explained(files, Question(), box)) == {**plain(answer), "notes": files_notes(files, box)}
+            for row, (inside, outside) in enumerate(held(answer).values()):
+                assert answer.table.columns["share_inside"][row] == pytest.approx(inside / max(total[0], 1))
+                if inside and outside:
+                    lift = Fraction(inside, total[0]) / Fraction(outside, total[1])
+                    assert answer.table.columns["lift"][row] == pytest.approx(float(lift))
+    assert filled > number / 3
+
+
+def files_notes(files: Files, box: Box) -> list[str]:
+    """What files say of their rows beside the answer, such as of clocks."""
+    return list(explained(files, Question(), box).answer.warnings)
+
+
+@given(
+    low=st.integers(0, 10**10),
+    wide=st.integers(1, 10**10),
+    begin=st.integers(-5 * SECOND, 90 * SECOND),
+    lasts=st.integers(1, 90 * SECOND),
+)
+def test_edges_move_outwards_to_bins_and_windows_and_no_further(example, low: int, wide: int, begin: int, lasts: int) -> None:
+    box = Box(Instant(begin, relative=True), Instant(begin + lasts, relative=True), low, low + wide)
+    with open_store(example[1].url) as store:
+        answer, zero = explained(store, Question(where={"host": "ceph-b", "op": "read"}), box), store.runs()[0].start_ns
+    assert answer.low_ns == max(edge for edge in FIO_EDGES if edge <= low) or low >= FIO_EDGES[-2]
+    assert answer.high_ns in (min((edge for edge in FIO_EDGES if edge >= low + wide), default=None), None)
+    (span,) = answer.spans.values()
+    assert span == ((zero + begin) // SECOND * SECOND, -(-(zero + begin + lasts) // SECOND) * SECOND)
+    used = Box(Instant(span[0]), Instant(span[1]), answer.low_ns, answer.high_ns)
+    with open_store(example[1].url) as store:  # what was used is asked for: the same box
+        again = explained(store, Question(where={"host": "ceph-b", "op": "read"}), used)
+    assert plain(again) == plain(answer)
+
+
+def test_files_and_both_stores_say_the_same_byte_for_byte(tmp_path: Path) -> None:
+    boxes = [parse_box(text) for text in ("..,1ms..", "+2s..+5s,..", "+1s..,100us..3ms", "..", "+50s..,1s..")]
+    files = Files([HOSTS], ReadOptions(run="one", t0=ZERO), jobs=1)
+    expected = [texts(explained(files, Question(), box)) for box in boxes]
+    assert len(set(expected)) == len(boxes)
+    for kind in ("sqlite", "double"):
+        with grounds(kind, tmp_path) as ground:
+            loaded(ground.url, [HOSTS], run="one", jobs=1, reading={"t0": ZERO})
+            with open_store(ground.url) as store:
+                assert [texts(explained(store, Question(), box)) for box in boxes] == expected
+
+
+def texts(answer: Explained) -> str:
+    return "\n".join([json.dumps(plain(answer)), *csv_lines(answer.table)])
+
+
+def test_several_runs_are_a_label_and_each_has_its_own_clock(tmp_path: Path) -> None:
+    with grounds("sqlite", tmp_path) as ground:
+        loaded(ground.url, [HOSTS], run="one", jobs=1, reading={"t0": ZERO})
+        loaded(ground.url, [FIO / "randrw"], run="two", jobs=1, reading={"t0": ZERO + 3600 * SECOND})
+        with open_store(ground.url) as store:
+            answer = explained(store, Question(), parse_box("+1s..+3s,.."))
+            starts = {run.run: run.start_ns for run in store.runs()}
+        assert {run: low - starts[run] for run, (low, _) in answer.spans.items()} == {"one": SECOND, "two": SECOND}
+        expected = Counter()
+        for document in ground.documents():
+            if document["kind"] == "completion" and 1 <= (document["start"] - starts[document["run"]]) / SECOND < 3:
+                expected[document["run"]] += document["count"]
+        assert {value: sums[0] for (label, value), sums in held(answer).items() if label == "run"} == expected
+
+
+# ---- Sentences, and what cannot be.
+
+
+def test_the_stall_of_the_example_names_ceph_b(capsys) -> None:
+    assert command(["explain", str(EXAMPLE), "--box", "+26s..+36s,1s.."]) == 0
+    out = capsys.readouterr().out
+    assert "host ceph-b made 4 of the 4 samples in the box (100 %, of all others 39 %): 2.6 times its share elsewhere." in out
+    assert "998ms and above, from +25.542 s" in out
+
+
+def test_a_throttled_host_is_over_represented_for_certain(example) -> None:
+    answer = explained(example[0], Question(), parse_box("..,10ms..20ms"))
+    first, *_ = sentences(answer)
+    assert first.startswith("host ceph-c made 243 of the 257 samples in the box (95 %, of all others 20 %): 4.6 times")
+    assert answer.table.columns["verdict"][0] == MORE
+    assert answer.table.columns["lo"][0] > 3
+
+
+def test_nothing_is_over_represented_in_a_box_of_usual_latencies(example) -> None:
+    answer = explained(example[0], Question(where={"host": "ceph-a", "op": "read"}), parse_box("+10s..+40s,.."))
+    assert sentences(answer)[0].startswith(f"{NOTHING}. Closest: ")
+    assert MORE not in answer.table.columns["verdict"].tolist()
+
+
+def test_an_empty_box_says_so(example, capsys) -> None:
+    answer = explained(example[0], Question(), parse_box("..,100s.."))
+    assert (answer.inside, sentences(answer)) == (0, ["No sample lies in this box."])
+    assert command(["explain", str(EXAMPLE), "--box", "..,100s.."]) == 0
+    assert "No sample lies in this box." in capsys.readouterr().out
+    assert sentences(explained(example[0], Question(), parse_box("..")))[0].startswith("All samples lie in this box")
+
+
+def test_formats_hold_the_same_values(example, capsys) -> None:
+    call = ["explain", str(EXAMPLE), "--box", "..,10ms..20ms", "--where", "op=write"]
+    assert command([*call, "--format", "json"]) == 0
+    whole = json.loads(capsys.readouterr().out)
+    assert command([*call, "--format", "ndjson"]) == 0
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [
+        {**row, "exact": True, "complete": True} for row in whole["values"]
+    ]
+    assert command([*call, "--format", "csv"]) == 0
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert head == "label,value,inside,outside,share_inside,share_outside,lift,lo,hi,score,verdict,exact,complete"
+    assert len(rows) == len(whole["values"]) == 7
+    assert whole["box"]["runs"]["cbt-archive/00000000/id-9b5d006f"] == {"from_s": None, "to_s": None}
+    assert (whole["box"]["low_ns"], whole["inside"], whole["complete"]) == (9_961_472, 145, True)
+
+
+def test_marks_in_the_box_are_named(tmp_path: Path, capsys) -> None:
+    marks = tmp_path / "marks.csv"
+    marks.write_text("+30s,,osd.3 down\n+70s,,later\n")
+    assert command(["explain", str(EXAMPLE), "--box", "+26s..+36s,1s..", "--marks", str(marks)]) == 0
+    out = capsys.readouterr().out
+    assert "note: mark in the box at +30 s: osd.3 down" in out
+    assert "later" not in out
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--box", "26s"], "--box takes a range of time and one of latency"),
+        (["--box", "+5s..+2s,.."], "--box +5s..+2s,..: it ends before it begins"),
+        (["--box", "..,5ms..1ms"], "--box ..,5ms..1ms: it ends before it begins"),
+        (["--box", "..,1s..,2s.."], "--box takes a range of time and one of latency"),
+        (["--box", "..,1s..", "--by", "host"], "--box looks at every label: leave out --by"),
+        (["--box", "..,1s..", "--attribution", "in-flight"], "a box counts whole I/Os: leave out --attribution in-flight"),
+    ],
+)
+def test_what_cannot_be_asked_is_a_sentence(words: list[str], sentence: str, capsys) -> None:
+    assert command(["explain", str(EXAMPLE), *words]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_means_alone_are_refused_in_a_sentence() -> None:
+    with pytest.raises(InputError, match="latency was recorded as means alone, and boxes of latency cannot be made of means"):
+        explained(Files([FIO / "means-500" / "a_clat.1.log"], jobs=1), Question(), parse_box("..,1ms.."))
+
+
+def test_several_kinds_are_never_counted_together(example) -> None:
+    log = FIO / "host-folders"
+    answer = explained(
+        Files([HOSTS], ReadOptions(t0=ZERO), jobs=1), Question(where={"kind": "completion"}), parse_box("..,1ms..")
+    )
+    assert answer.answer.kind == "completion", log
+    with pytest.raises(UsageError, match="a box counts one kind of latency"):
+        explained(
+            Files([HOSTS], ReadOptions(t0=ZERO, expected_interval_ns=MS), jobs=1), Question(where={"kind": "*"}), parse_box("..")
+        )
+
+
+# ---- Bounds.
+
+
+def sides(inside: np.ndarray, outside: np.ndarray) -> tuple[Side, Side]:
+    return tuple(Side(counts.astype(float), counts.sum(axis=0).astype(float)) for counts in (inside, outside))  # type: ignore[return-value]
+
+
+def test_fewer_than_five_windows_bound_nothing() -> None:
+    outside = np.full((2, 100), 50)
+    lift, other = lifts(*sides(np.array([[200, 300, 100, 50], [0, 0, 0, 0]]), outside), 2)
+    assert (lift.lift, lift.verdict, lift.stands_out) == (2.0, UNSURE, True)
+    assert math.isnan(lift.low) and math.isnan(other.high)
+    lift, other = lifts(*sides(np.array([[200, 300, 100, 50] * 6, [0] * 24]), outside), 2)
+    assert (lift.verdict, other.verdict) == (MORE, LESS)
+    assert 1 < lift.low < 2 <= lift.high
+
+
+def test_bounds_hold_what_is_equal_as_often_as_they_promise() -> None:
+    """Shares that depend on those of the window before, equal inside and outside: how often a value is called over or under."""
+    noise, wrong, tries, known = np.random.default_rng(5), 0, figure(150, 4000), 0
+    for _ in range(tries):
+        correlation, length, own = noise.choice([0.0, 0.5, 0.8]), 200, int(noise.choice([12, 30, 60]))
+        level = np.zeros(length)
+        for at in range(1, length):
+            level[at] = correlation * level[at - 1] + math.sqrt(1 - correlation**2) * noise.normal()
+        shares = 1 / (1 + np.exp(0.7 - 0.4 * level))
+        every = noise.poisson(60, length)
+        first = noise.binomial(every, shares)
+        values = np.stack([first, every - first])
+        begin = int(noise.integers(0, length - own))
+        banded = noise.binomial(values, 0.3)
+        during = (np.arange(length) >= begin) & (np.arange(length) < begin + own)
+        lift = lifts(*sides(banded[:, during], np.where(during, values - banded, values)), 1)[0]
+        known += not math.isnan(lift.low)
+        wrong += lift.verdict in (MORE, LESS)
+    assert known > tries / 2
+    assert wrong / known < 0.09, (wrong, known)
+
+
+def test_a_time_by_the_clock_is_the_same_box(example) -> None:
+    at = datetime(2026, 11, 20, 21, 0, 30, tzinfo=UTC)
+    box = parse_box(f"{at.isoformat()}..2026-11-20T21:00:41Z,1s..")
+    assert plain(explained(example[0], Question(), box)) == plain(explained(example[0], Question(), parse_box("+26s..+36s,1s..")))

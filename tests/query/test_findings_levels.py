@@ -1,0 +1,209 @@
+"""Steps, drifts, rhythms and modes: each is found where it was put in, and nothing near it is taken for it."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from effort import figure
+from ingest.query.findings.levels import gatherings, step_of
+from ingest.query.findings.model import DRIFT, MODES, RHYTHM, SECOND, STEP, Claim
+from ingest.query.findings.modes import modes
+from ingest.query.findings.rhythm import beat_of, rhythms
+from ingest.query.findings.steps import steps
+from ingest.query.findings.story import story_of
+from query.findings_runs import START, Run, ground_from, wander
+
+ALL, B = slice(None), slice(1, 2)
+WINDOWS = 300
+
+
+def run_of(seed: int, **labels: float) -> Run:
+    """Return a run that is short, so that tests are."""
+    return Run(seed, hosts=3, windows=WINDOWS, rate=80, **labels)
+
+
+def at_s(claim: Claim) -> float:
+    """Return when a claim begins in s of the run."""
+    return (claim.start_ns - START) / SECOND
+
+
+def host_of(claim: Claim) -> str:
+    """Return the host that a claim names, empty for all."""
+    return dict(claim.who).get("host", "")
+
+
+@pytest.mark.parametrize(("which", "host"), [(ALL, ""), (B, "b")])
+@pytest.mark.parametrize("factor", [1.3, 1 / 1.3])
+def test_a_step_is_said_once_with_who_when_and_how_far(which: slice, host: str, factor: float) -> None:
+    run = run_of(1)
+    run.level[which, 130:] += np.log(factor)
+    (claim,) = steps(run.ground())
+    assert (claim.kind, host_of(claim)) == (STEP, host)
+    assert abs(at_s(claim) - 130) <= 2
+    assert claim.times == pytest.approx(factor, rel=0.08)
+    assert claim.cells[1, 250 if factor > 1 else 50] and not claim.cells[1, 50 if factor > 1 else 250]
+
+
+@pytest.mark.parametrize(("which", "host"), [(ALL, ""), (B, "b")])
+def test_a_drift_is_no_step(which: slice, host: str) -> None:
+    run = run_of(2)
+    run.level[which] += np.log(np.linspace(1, 1.5, WINDOWS))
+    (claim,) = steps(run.ground())
+    assert (claim.kind, host_of(claim)) == (DRIFT, host)
+    assert claim.times == pytest.approx(1.45, rel=0.12)
+
+
+def test_what_passes_or_stops_or_is_slow_throughout_is_no_step() -> None:
+    passing = run_of(3)
+    passing.level[:, 100:130] += np.log(3)
+    passing.rate[1, 200:204] = 0
+    passing.level[1, 204] += np.log(4000)
+    passing.level[2] += np.log(1.5)
+    assert steps(passing.ground()) == []
+    beginning = run_of(4)
+    beginning.level[:, :15] += np.log(3)
+    assert steps(beginning.ground()) == []
+
+
+def test_two_hosts_that_step_at_other_times_are_two_findings() -> None:
+    run = run_of(5)
+    run.level[0, 100:] += np.log(1.4)
+    run.level[2, 200:] += np.log(1.4)
+    found = sorted((host_of(claim), round(at_s(claim) / 10)) for claim in steps(run.ground()))
+    assert found == [("a", 10), ("c", 20)]
+
+
+def test_a_host_with_two_operations_is_named_once() -> None:
+    run = run_of(6)
+    run.groups = [("a", "read"), ("a", "write"), ("b", "read")]
+    run.level[:2, 150:] += np.log(1.4)
+    assert [claim.who for claim in steps(run.ground())] == [(("host", "a"),)]
+
+
+def test_gatherings_are_named_by_what_they_have_in_common() -> None:
+    groups = [(("host", host), ("op", op)) for host in "ab" for op in ("read", "write")]
+    named = {together.who: together.members.tolist() for together in gatherings(groups)}
+    assert named[()] == [0, 1, 2, 3]
+    assert named[("host", "b"),] == [2, 3]
+    assert named[("op", "read"),] == [0, 2]
+    assert len(named) == 9
+
+
+@pytest.mark.parametrize(("which", "host"), [(ALL, ""), (B, "b")])
+@pytest.mark.parametrize("period", [8.0, 13.7, 30.0])
+def test_a_rhythm_is_named_with_its_period_and_phase(which: slice, host: str, period: float) -> None:
+    run = run_of(7)
+    fine = np.arange(0, WINDOWS, 0.05)
+    run.level[which] += np.log(3) * ((fine - 3.2) % period < max(period / 10, 1)).reshape(WINDOWS, -1).mean(axis=1)
+    (claim,) = rhythms(run.ground())
+    assert claim.details is not None
+    assert (claim.kind, host_of(claim)) == (RHYTHM, host)
+    assert claim.details["period_ns"] / SECOND == pytest.approx(period, rel=0.02)
+    late = ((claim.details["first_ns"] - START) / SECOND - 3.2 + period / 2) % period - period / 2
+    assert abs(late) <= 1.5
+    assert steps(run.ground()) == [] and modes(run.ground()) == []
+
+
+def test_windows_without_completions_that_come_back_are_a_rhythm() -> None:
+    run = run_of(8)
+    run.rate[:, 4::20] = 2
+    (claim,) = rhythms(run.ground())
+    assert claim.details is not None
+    assert claim.details["period_ns"] / SECOND == pytest.approx(20, rel=0.02)
+    assert claim.missing > 3 * 80 * 14 * 0.8
+
+
+@given(st.integers(8, 36), st.integers(1, 3), st.integers(0, 30), st.integers(0, 2**32 - 1))
+@settings(max_examples=figure(15, 100, 400), deadline=None)
+def test_a_harmonic_is_never_named_as_the_period(period: int, width: int, first: int, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    series = wander(random, 300, 0.7)
+    series[(np.arange(300) - first) % period < min(width, period // 5)] += 12
+    beat = beat_of(series, 3)
+    assert beat is not None
+    assert beat.period == pytest.approx(period, rel=0.02)
+
+
+@pytest.mark.parametrize("multiple", [2, 3])
+def test_every_second_event_that_is_strong_makes_the_longer_period(multiple: int) -> None:
+    random = np.random.default_rng(9)
+    series = wander(random, 480, 0.7)
+    series[3::10] += 2
+    series[3 :: 10 * multiple] += 14
+    beat = beat_of(series, 1)
+    assert beat is not None
+    assert beat.period == pytest.approx(10 * multiple, rel=0.02)
+
+
+def test_a_few_slow_stretches_are_no_rhythm() -> None:
+    run = run_of(10)
+    for first in (40, 41, 90, 170, 222):
+        run.level[:, first : first + 3] += np.log(4)
+    assert rhythms(run.ground()) == []
+
+
+@pytest.mark.parametrize("sigma", [0.3, 1.0])
+@pytest.mark.parametrize("after", [0.1, 0.5])
+def test_shares_of_modes_that_change_are_said_with_their_time(sigma: float, after: float) -> None:
+    run = run_of(11, sigma=sigma)
+    run.slow[:] = 0.3
+    run.slow[:, 140:] = after
+    (claim,) = modes(run.ground())
+    assert claim.details is not None
+    assert (claim.kind, host_of(claim), claim.details["changes"]) == (MODES, "", True)
+    assert abs(at_s(claim) - 140) <= 3
+    assert claim.details["after"] - claim.details["before"] == pytest.approx(after - 0.3, abs=0.07)
+    assert claim.details["peaks_ns"][-1] == pytest.approx(8e6, rel=0.15)
+
+
+def test_modes_whose_shares_stay_are_a_fact_and_one_of_their_host() -> None:
+    run = run_of(12)
+    run.slow[1] = 0.3
+    (claim,) = modes(run.ground())
+    assert claim.details is not None
+    assert (host_of(claim), claim.details["changes"], bool(claim.cells.any())) == ("b", False, False)
+    assert claim.details["shares"][1] == pytest.approx(0.3, abs=0.05)
+
+
+def test_what_an_episode_or_another_host_makes_slow_is_no_mode() -> None:
+    run = run_of(13, sigma=0.3)
+    run.level[:, 50:80] += np.log(8)
+    run.level[2] += np.log(8)
+    assert modes(run.ground()) == []
+
+
+def test_a_log_in_coarse_units_has_gaps_and_no_modes() -> None:
+    random = np.random.default_rng(14)
+    cell = np.repeat(np.arange(300), 100)
+    values = np.round(np.exp(1.2 + 0.5 * random.standard_normal(len(cell)))) * 1e6
+    assert modes(ground_from(cell, np.maximum(values, 1e6), 300, [("a", "read")], ("host", "op"))) == []
+
+
+@pytest.mark.parametrize("phi", [0.5, 0.9])
+def test_quiet_runs_have_nothing(phi: float) -> None:
+    said = []
+    for seed in range(figure(6, 30, 300)):
+        ground = Run(100 + seed, hosts=1 + seed % 4, windows=WINDOWS, rate=60, phi=phi, sigma=0.3 + 0.1 * (seed % 8)).ground()
+        said += [claim.kind for detect in (steps, rhythms, modes) for claim in detect(ground)]
+    assert said == []
+
+
+def test_a_series_that_wanders_has_a_step_once_in_a_hundred_at_most() -> None:
+    random = np.random.default_rng(15)
+    count = figure(150, 600, 3000)
+    alarms = sum(step_of(wander(random, 60, phi), 1) is not None for _ in range(count) for phi in (0.0, 0.6))
+    assert alarms <= 0.02 * 2 * count
+
+
+def test_the_story_of_a_rhythm_is_one_finding_in_words() -> None:
+    run = run_of(16)
+    run.level[:, 5::15] += np.log(3)
+    told = story_of(run.ground())
+    (finding,) = [finding for finding in told.findings if finding.kind != "edge"]
+    assert finding.kind == RHYTHM
+    assert re.search(r"every 15 s, for about .* each time, first at 5.0 s, p50 3\.\d+ ms", finding.text)

@@ -1,0 +1,198 @@
+"""A box explained in the report, in a real Chromium: the page counts as the query layer does, says which box, and by keyboard."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from effort import figure
+from ingest import Files, Question
+from ingest.cli import run as command
+from ingest.core.timing import Instant
+from ingest.query.box import Box, explained
+from ingest.query.box_cells import MOST_WINDOWS, coarser, eighths
+from ingest.query.lifts import MORE
+from ingest.view.boxes import sentences
+from ingest.view.page.panels import box as box_section
+from ingest.view.page.report.page import report
+from tests.browsing import shown
+from tests.doubles.origin import SECOND, ZERO, Made, random_rows, series
+from tests.strategies import FIO_LAYOUTS, HDR_LAYOUTS
+from tests.view.page import HOSTILE, choose, settle
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "cbt-archive"
+COUNTED = """async ([text, op]) => {
+  const { run, content } = { run: tailboard.content.runs[0], content: tailboard.content };
+  const data = await boxes.unpack(content.sections.box[run.name]), box = boxes.snapped(data, boxes.parsed(text), run.start);
+  const what = boxes.explained(data, box, (key) => key.kind === tailboard.state.kind && (!op || key.op === op));
+  const rows = what.rows.map(({ label, value, counts, low, high, verdict }) => ({ label, value, counts, low: Number.isNaN(low) ? null : low, high: Number.isNaN(high) ? null : high, verdict }));
+  return { used: box.used, inside: what.inside, outside: what.outside, filled: what.filled, rows }; }"""
+
+
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory) -> Path:
+    """The report of the example."""
+    path = tmp_path_factory.mktemp("box") / "report.html"
+    assert command(["report", str(EXAMPLE), "-o", str(path)]) == 0
+    return path
+
+
+def drawn(noise: random.Random) -> str:
+    """Return a random state `box`: from, to, low, high in s and ms, some of them open."""
+    begin, end = sorted(noise.uniform(-5, 85) for _ in range(2))
+    low, high = sorted(10 ** noise.uniform(-1.5, 3.8) for _ in range(2))
+    kept = [noise.random() < 0.8 for _ in range(4)]
+    texts = [f"{begin:.3f}", f"{end + 0.01:.3f}", f"{low:.4f}", f"{high + 0.01:.4f}"]
+    return ",".join(text if keep else "" for text, keep in zip(texts, kept, strict=True))
+
+
+def asked(files: Files, used: dict, where: dict[str, str]):
+    """Return what the query layer says of the box that the page used."""
+    start = files.runs()[0].start_ns
+    begin, end = (None if used[name] is None else Instant(round(used[name] * 1e6) * 1000 + start) for name in ("from", "to"))
+    return explained(files, Question(where=where), Box(begin, end, int(used["low"] or 0), used["high"] and int(used["high"])))
+
+
+def test_random_boxes_on_the_page_equal_the_query_layer(browser, reported: Path) -> None:
+    files, noise, filled = Files([EXAMPLE], jobs=1), random.Random(21), 0
+    with shown(browser, reported) as page:
+        for _ in range(figure(6, 40)):
+            text, op = drawn(noise), noise.choice(("", "read"))
+            if text == ",,,":
+                continue
+            found = page.evaluate(COUNTED, [text, op])
+            answer = asked(files, found["used"], {"op": op} if op else {})
+            columns = answer.table.columns
+            assert (found["inside"], found["outside"], found["filled"]) == (answer.inside, answer.outside, answer.windows)
+            counts = zip(columns["inside"].tolist(), columns["outside"].tolist(), strict=True)
+            rows = {(row["label"], row["value"]): row for row in found["rows"]}
+            assert set(rows) == set(zip(columns["label"], columns["value"], strict=True))
+            bounds = zip(columns["lo"].tolist(), columns["hi"].tolist(), columns["verdict"], strict=True)
+            for key, sums, (low, high, verdict) in zip(
+                zip(columns["label"], columns["value"], strict=True), counts, bounds, strict=True
+            ):
+                assert rows[key]["counts"] == list(sums)
+                assert rows[key]["verdict"] == verdict or not answer.inside
+                for own, other in ((rows[key]["low"], low), (rows[key]["high"], high)):
+                    assert (own is None) == (other != other)
+                    assert own is None or own == pytest.approx(other, rel=1e-4, abs=1e-9)
+            filled += answer.inside > 0
+    assert filled > 2
+
+
+def test_the_box_holds_what_was_asked_and_no_window_or_bin_more(browser, reported: Path) -> None:
+    noise = random.Random(5)
+    with shown(browser, reported) as page:
+        edges = page.evaluate("tailboard.content.sections.box[tailboard.content.runs[0].name].edges.map(Number)")
+        for _ in range(figure(30, 300)):
+            text = drawn(noise)
+            if text == ",,,":
+                continue
+            used = page.evaluate(COUNTED, [text, ""])["used"]
+            begin, end, low, high = (float(part) if part else None for part in text.split(","))
+            if begin is not None and 0 < begin < 70:
+                assert begin - 1.001 < used["from"] <= begin + 0.001
+            if end is not None and 1 < end < 70:
+                assert end - 0.001 <= used["to"] < end + 1.001
+            if low is not None and low * 1e6 < edges[-1]:
+                assert used["low"] == max(edge for edge in edges if edge <= low * 1e6)
+            if high is not None and used["high"] is not None:
+                assert used["high"] == min(edge for edge in edges if edge >= high * 1e6)
+
+
+def test_the_stall_names_ceph_b_and_the_fields_and_the_address_hold_the_box(browser, reported: Path) -> None:
+    with shown(browser, reported) as page:
+        assert page.inner_text("#box") == ""
+        for name, value in (("from", "26"), ("to", "36"), ("low", "1000")):
+            page.locator(f"#box-{name}").fill(value)
+            page.keyboard.press("Tab")  # by keyboard alone
+        settle(page)
+        first = page.locator("#box .verdict").first.inner_text()
+        assert first.startswith("host ceph-b made 4 of the 4 samples in the box (100 %, of all others 38.5 %): 2.6 times")
+        assert "box=26%2C36%2C1000%2C" in page.evaluate("location.hash")
+        assert page.inner_text("#box code").endswith("--run cbt-archive/00000000/id-9b5d006f --box +26s..+36s,1000ms..")
+        assert page.locator("#box tbody tr").first.inner_text().split("\t")[:3] == ["host", "ceph-b", "4"]
+        choose(page, "op", "write")
+        assert "2 of the 2 samples" in page.locator("#box .verdict").first.inner_text()
+        assert "--where op=write" in page.inner_text("#box code")
+        page.locator("#box-clear").click()
+        settle(page)
+        assert page.inner_text("#box") == ""
+        assert (
+            page.evaluate("['from', 'to', 'low', 'high'].map(name => document.getElementById(`box-${name}`).value)") == [""] * 4
+        )
+
+
+def test_a_box_from_the_address_says_what_text_says(browser, reported: Path) -> None:
+    with shown(browser, reported, "#box=,,10,20") as page:
+        words = page.locator("#box .verdict").all_inner_texts()
+    answer = asked(Files([EXAMPLE], jobs=1), {"from": None, "to": None, "low": 9_437_184, "high": 20_971_520}, {})
+    assert answer.table.columns["verdict"][0] == MORE
+    expected = sentences(answer)
+    assert [text.split(" (")[0] for text in words] == [text.split(" (")[0].replace("op ", "operation ") for text in expected]
+    assert [text.split(": ")[1] for text in words] == [text.split(": ")[1] for text in expected]
+
+
+def test_what_is_no_box_shows_none(browser, reported: Path) -> None:
+    with shown(browser, reported) as page:
+        for text in (",,,", "5,2,,", ",,7,7", "a,b,c,d", "1,2,3", "1e999,,,"):
+            page.evaluate("text => { location.hash = `box=${text}`; }", ",,10,20")
+            page.wait_for_selector("#box .verdict")
+            page.evaluate("text => { location.hash = `box=${text}`; }", text)
+            page.wait_for_selector("#box .verdict", state="detached")
+            settle(page)
+            assert page.inner_text("#box") == "", text
+
+
+def test_names_do_nothing_and_what_does_not_fit_is_named(browser, tmp_path, monkeypatch) -> None:
+    noise = random.Random(1)
+    rows = [
+        (series("read", f"h{number % 15}", HOSTILE[number % 5] + str(number)), at, {900 + number: noise.randrange(1, 4000)})
+        for number in range(40)
+        for at in range(30)
+    ]
+    path = tmp_path / "report.html"
+    overviews = Made(rows).overviews("op")
+    smallest = box_section._content(coarser(coarser(overviews[0].boxes)))
+    monkeypatch.setattr(box_section, "MOST_CHARACTERS", box_section._size(smallest) - 1)
+    path.write_text(report(overviews), encoding="utf-8")
+    with shown(browser, path, "#box=0,5,,") as page:
+        assert page.evaluate("window.hacked") is None
+        assert "Not counted on this page: host (15 values)." in page.inner_text("#box")
+        assert "windows of 4 s" in page.inner_text("#box")
+        assert page.locator("#box tbody tr").count() > 1
+
+
+@pytest.mark.parametrize("layout", FIO_LAYOUTS + HDR_LAYOUTS, ids=str)
+def test_edges_of_the_page_are_edges_of_the_stored_bins(layout) -> None:
+    coarse = eighths(layout)
+    assert layout.nests_in(coarse)
+    assert coarse.half >> coarse.coarseness <= 8
+    assert coarse == eighths(coarse)
+    pairs = zip(coarse.edges[:-2].tolist(), coarse.edges[1:-1].tolist(), strict=True)
+    widths = [(high - low) / low for low, high in pairs if low >= 16 * coarse.first_ns]
+    assert max(widths) == 1 / min(8, layout.half >> layout.coarseness)
+
+
+def test_cells_hold_every_sample_of_every_label_once() -> None:
+    made = Made(random_rows(3, windows=300, hosts=3, threads=2))
+    overview, *_ = made.overviews()
+    assert overview.boxes is not None
+    step = overview.boxes.step_ns
+    assert -(-300 * SECOND // step) <= MOST_WINDOWS
+    expected: dict[tuple[str, str, str], int] = {}
+    for one, at, counts in made.rows:
+        window = (ZERO + at * SECOND) // step * step
+        for name in ("op", "host", "job"):
+            key = (name, getattr(one, name), window)
+            expected[key] = expected.get(key, 0) + sum(counts.values())
+    found: dict[tuple[str, str, str], int] = {}
+    assert set(overview.boxes.labels) == {"op", "host", "job"}
+    for name, rows in overview.boxes.labels.items():
+        for code, start, samples in zip(rows.series.tolist(), rows.start_ns.tolist(), rows.samples.tolist(), strict=True):
+            key = (name, rows.table[code][0], start)
+            found[key] = found.get(key, 0) + samples
+    assert found == expected

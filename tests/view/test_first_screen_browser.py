@@ -1,0 +1,357 @@
+"""The first screen of the report in a real Chromium, and what its panels have in common: story, crosshair, history, menus, legends."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from ingest.query.files import Files
+from ingest.query.overview import overviews
+from ingest.query.question import Question
+from tests.doubles.origin import ZERO, Made, random_rows, series
+from tests.view.page import choose, drawn, items_of, place, rows_of, settle
+
+SCREEN = {"width": 1280, "height": 800}
+TIMED = ("percentiles", "hosts", "heatmap", "threads", "rate", "surface")
+STALL = {
+    "kind": "stall",
+    "text": "ceph-b stalled from 30.0 s to 34.0 s: what waited took up to 4.01 s.",
+    "who": {"host": "ceph-b"},
+    "from_s": 30.0,
+    "to_s": 34.0,
+    "latency_ns": [1e9, 4.01e9],
+    "value": "4.01 s",
+    "times": 1600.0,
+    "samples": 12,
+    "share": 0.61,
+    "missing_share": 0.4,
+    "consistent": "A device that stopped.",
+    "against": "",
+    "command": "tailboard percentiles x --host ceph-b",
+}
+SLOW = {
+    **STALL,
+    "kind": "throttled",
+    "text": "ceph-c is throttled throughout.",
+    "who": {"host": "ceph-c"},
+    "from_s": 0.0,
+    "to_s": 76.0,
+    "value": "",
+}
+STORY = {"findings": [STALL, SLOW], "unexplained": 0.07, "nothing": "", "reference": "Typical is a p99 of 1.3 ms."}
+
+
+@pytest.fixture(scope="module")
+def example(archive) -> list:
+    files = Files([archive])
+    return overviews(files, files.run_names, Question())
+
+
+@pytest.fixture(scope="module")
+def told(example) -> list:
+    return [replace(run, story=STORY) for run in example]
+
+
+def box(page, selector: str) -> dict:
+    return page.locator(selector).first.bounding_box()
+
+
+def inked(page, name: str) -> float:
+    """Return the share of the pixels of a chart's canvas that are drawn upon."""
+    return page.evaluate(
+        """(name) => { const canvas = document.querySelector(`#${name} canvas`), { width, height } = canvas;
+        const data = canvas.getContext("2d").getImageData(0, 0, width, height).data;
+        let drawn = 0; for (let at = 3; at < data.length; at += 4) drawn += data[at] > 0; return drawn / (width * height); }""",
+        name,
+    )
+
+
+def test_d9_the_story_and_the_drawn_map_and_the_hosts_are_on_the_first_screen(opened, told):
+    with opened(told, by=("host",), size=SCREEN) as page:
+        assert page.evaluate("[scrollY, document.documentElement.scrollWidth]") == [0, 1280]
+        links = page.locator("#story-sentences a")
+        assert [link.inner_text() for link in links.all()] == [STALL["text"], SLOW["text"]]
+        bottoms = [box(page, name)["y"] + box(page, name)["height"] for name in ("#story", "#heatmap canvas", "#hosts canvas")]
+        assert bottoms == sorted(bottoms) and bottoms[-1] <= 800
+        assert inked(page, "heatmap") > 0.2 and inked(page, "hosts") > 0.2
+        assert [len(items_of(page, name, "heat")) > 0 for name in ("heatmap", "hosts")] == [True, True]
+        assert box(page, "#worst-rows")["y"] > bottoms[-1]
+
+
+def test_d9_without_a_story_the_page_is_whole_and_marks_the_worst_window(opened, example):
+    with opened(example, by=("host",), size=SCREEN) as page:
+        assert page.locator("#story").count() == 0
+        assert box(page, "#hosts canvas")["y"] + box(page, "#hosts canvas")["height"] <= 800
+        mark = page.locator(".over .event.rank1").first
+        assert mark.inner_text() == "4.01 s"
+        x, _ = place(page, "heatmap", ZERO / 1e6 + 30_500)
+        left, width = mark.bounding_box()["x"], mark.bounding_box()["width"]
+        assert left - 1 <= x <= left + width + 1
+
+
+def test_d9_the_largest_event_is_the_strongest_mark_of_the_first_screen(opened, told):
+    with opened(told, by=("host",), size=SCREEN) as page:
+        marks = page.locator(".plot:has(#heatmap) .event")
+        assert [mark.inner_text() for mark in marks.all()] == ["4.01 s"]
+        assert page.evaluate("getComputedStyle(document.querySelector('.event.rank1')).borderTopWidth") == "3px"
+        low, high = page.evaluate("[1e9, 4.01e9].map((v) => tailboard.views.heatmap.scale('y')(v))")
+        drawn_box, plot = marks.first.bounding_box(), box(page, ".plot:has(#heatmap) .over")
+        assert drawn_box["y"] - plot["y"] <= high and drawn_box["y"] + drawn_box["height"] - plot["y"] >= low
+        rows = page.locator(".plot:has(#hosts) .event")
+        assert rows.count() == 2
+
+
+def test_d9_each_sentence_leads_to_its_place_and_back(opened, told):
+    with opened(told, by=("host",), size=SCREEN) as page:
+        links = page.locator("#story-sentences a")
+        links.first.focus()
+        page.keyboard.press("Enter")
+        settle(page)
+        state = page.evaluate("({ ...tailboard.state })")
+        assert float(state["from"]) <= 30 and float(state["to"]) >= 34 and float(state["to"]) - float(state["from"]) < 20
+        assert state["highlight"] == "host=ceph-b"
+        low, high = page.evaluate("tailboard.views.heatmap.signal('range')")
+        assert low <= ZERO / 1e6 + 30_000 and high >= ZERO / 1e6 + 34_000
+        assert links.first.get_attribute("aria-current") == "true"
+        links.nth(1).click()
+        settle(page)
+        assert page.evaluate("[tailboard.state.from, tailboard.state.highlight]") == ["", "host=ceph-c"]
+        page.evaluate("history.back()")
+        page.wait_for_function("tailboard.state.highlight === 'host=ceph-b'")
+        settle(page)
+        assert page.evaluate("tailboard.views.heatmap.signal('range')") == [low, high]
+
+
+def test_d9_the_worst_list_begins_with_what_was_found_and_its_rows_are_links(opened, told, example):
+    with opened(told, by=("host",)) as page:
+        first, second, third = (page.locator("#worst-rows tr").nth(number).inner_text() for number in range(3))
+        assert STALL["text"] in first and SLOW["text"] in second and "4.01 s" in third
+    with opened(example, by=("host",)) as page:
+        first = page.locator("#worst-rows tr").first
+        assert "4.01 s" in first.inner_text() and "ceph-b 9" in first.inner_text()
+        first.locator("a").click()
+        settle(page)
+        low, high = page.evaluate("tailboard.views.rate.signal('range')")
+        assert low <= ZERO / 1e6 + 30_000 <= high and high - low < 20_000
+
+
+def test_d9_a_quiet_run_says_that_nothing_stands_out(opened):
+    rows = [(series("read", host), at, {900: 200, 910: 20}) for host in ("h1", "h2") for at in range(30)]
+    quiet = {"findings": [], "unexplained": 0.0, "nothing": "Nothing stands out.", "reference": ""}
+    with opened([replace(run, story=quiet) for run in Made(rows).overviews()]) as page:
+        assert page.locator("#story-sentences").inner_text() == "Nothing stands out."
+        assert page.locator(".event").count() == 0
+
+
+def test_d10_one_line_through_all_panels_and_all_series_read_at_the_nearest_window(opened, example):
+    with opened(example, by=("host",)) as page:
+        expected = {label: v for (t, label), v in drawn(page).items() if t == ZERO / 1e6 + 12_000}
+        assert len(expected) == 3
+        hits = 0
+        for name in ("rate", "percentiles", "surface"):
+            for share in (0.1, 0.5, 0.9):
+                page.mouse.move(*place(page, name, ZERO / 1e6 + 12_600, share))
+                page.wait_for_function("document.querySelector('#vg-tooltip-element.visible')")
+                text = page.locator("#vg-tooltip-element").inner_text()
+                hits += all(label in text for label in expected)
+                assert "21:00:16 – 21:00:17 UTC" in text, text
+                lines = page.evaluate(
+                    """() => [...document.querySelectorAll('.over')].map((layer) => { const line = layer.querySelector('.line');
+                    const view = tailboard.views[layer.parentElement.querySelector('.chart').id];
+                    return [line.style.display, view.scale('x').invert(parseFloat(line.style.left)).valueOf()]; })"""
+                )
+                assert len(lines) == len(TIMED)
+                assert all(shown == "block" and abs(t - ZERO / 1e6 - 12_500) < 2 for shown, t in lines), (name, share, lines)
+        assert hits == 9
+        page.mouse.move(2, 2)
+        page.wait_for_function("!document.querySelector('#vg-tooltip-element.visible')")
+
+
+def test_d10_arrows_move_the_line_of_the_focused_chart(opened, example):
+    with opened(example, by=("host",)) as page:
+        page.locator("#rate").focus()
+        for _ in range(3):
+            page.keyboard.press("ArrowRight")
+        said = page.locator("#line-says").inner_text()
+        assert "21:00:06 – 21:00:07 UTC" in said and "a second" in said
+        page.keyboard.press("ArrowLeft")
+        assert "21:00:05 – 21:00:06 UTC" in page.locator("#line-says").inner_text()
+
+
+def test_d11_back_and_forward_step_through_choices_and_a_slide_is_one(opened, example):
+    with opened(example) as page:
+        before = page.evaluate("history.length")
+        choose(page, "op", "write")
+        choose(page, "host", "ceph-b")
+        slider = page.get_by_role("slider", name="Percentile")
+        slider.evaluate(
+            """(slider) => { for (const p of [95, 90, 85]) { slider.value = p; slider.dispatchEvent(new Event('input', { bubbles: true })); }
+            slider.dispatchEvent(new Event('change', { bubbles: true })); }"""
+        )
+        settle(page)
+        assert page.evaluate("history.length") == before + 3
+        states = [page.evaluate("({ ...tailboard.state })")]
+        for wanted in ("p === '99'", "host === ''", "op === ''"):
+            page.evaluate("history.back()")
+            page.wait_for_function(f"tailboard.state.{wanted}")
+            settle(page)
+            states.append(page.evaluate("({ ...tailboard.state })"))
+        assert [(state["op"], state["host"], state["p"]) for state in states] == [
+            ("write", "ceph-b", "85"),
+            ("write", "ceph-b", "99"),
+            ("write", "", "99"),
+            ("", "", "99"),
+        ]
+        page.evaluate("history.forward()")
+        page.wait_for_function("tailboard.state.op === 'write'")
+        settle(page)
+        assert page.locator("select[name=op]").input_value() == "write"
+
+
+def test_d11_each_panel_gives_its_numbers_and_its_picture(opened, example):
+    with opened(example, by=("host",)) as page:
+        assert page.locator(".tools").count() == len(TIMED) + 1
+        shown = drawn(page)
+        menu = page.locator(".panel:has(#percentiles) .tools")
+        menu.locator("summary").click()
+        with page.expect_download() as given:
+            menu.get_by_role("button", name="csv").click()
+        with open(given.value.path(), encoding="utf-8", newline="") as text:
+            rows = list(csv.DictReader(io.StringIO(text.read())))
+        held = {
+            (int(row["start_ns"]) // 1_000_000, row["series"]): int(row["latency_ns"]) for row in rows if row["too_few"] == "0"
+        }
+        assert held == shown
+        assert given.value.suggested_filename.endswith("-percentiles.csv")
+        with page.expect_download() as given:
+            menu.get_by_role("button", name="png").click()
+        with open(given.value.path(), "rb") as picture:
+            data = picture.read()
+        assert data[:8] == b"\x89PNG\r\n\x1a\n" and len(data) > 5000
+
+
+def test_d11_a_legend_switches_series_off_and_colours_stay(opened, example):
+    with opened(example, by=("host",)) as page:
+        colors = page.evaluate("tailboard.views.percentiles.scale('color')('ceph-c')")
+        page.locator(".plot:has(#percentiles) .legend button", has_text="ceph-a").click()
+        settle(page)
+        assert {label for _, label in drawn(page)} == {"ceph-b", "ceph-c"}
+        assert {row["label"] for row in rows_of(page, "rate")} == {"ceph-b", "ceph-c"}
+        assert page.evaluate("tailboard.views.percentiles.scale('color')('ceph-c')") == colors
+        assert page.locator(".legend button[aria-pressed=false]").count() == 3
+        address = page.evaluate("location.hash")
+    with opened(example, by=("host",), fragment=address) as page:
+        assert {label for _, label in drawn(page)} == {"ceph-b", "ceph-c"}
+
+
+@pytest.mark.parametrize("fragment", ["", "#from=100&to=400"])
+def test_d12_panels_over_time_have_the_same_windows_and_the_page_says_which(opened, fragment):
+    origin = Made(random_rows(5, windows=700, hosts=2, threads=2, ops=("read",)))
+    with opened(origin.overviews(), by=("host",), fragment=fragment) as page:
+        widths = {
+            name: {row["t2"] - row["t"] for row in rows_of(page, name, "shown" if name == "heatmap" else "points")}
+            for name in ("percentiles", "hosts", "surface", "threads")
+        }
+        (wide,) = set.union(*widths.values())
+        rates = [row["t2"] - row["t"] for row in rows_of(page, "rate") if not row["part"]]
+        assert set(rates) == {wide}
+        assert page.locator("#view-says").inner_text().endswith(f"windows of {wide / 1000:g} s")
+
+
+def test_d5_hosts_threads_and_surface_share_a_scale_that_noise_cannot_fill(opened, example):
+    with opened(example) as page:
+        scales = page.evaluate("['hosts', 'threads', 'surface'].map((name) => tailboard.views[name].signal('cd'))")
+        assert scales[0] == scales[1] == scales[2]
+        assert scales[0][1] == pytest.approx(4.01e9, rel=0.01)
+        assert "4.01 s, ceph-b" in page.locator("#threads-says").inner_text()
+        assert max(row["v"] for row in rows_of(page, "threads")) > 4e9
+    rows = [
+        (series("read", host, job), at, {900 + (at + len(host)) % 3: 400})
+        for host in ("a", "bb")
+        for job in "12"
+        for at in range(9)
+    ]
+    with opened(Made(rows).overviews()) as page:
+        low, high = page.evaluate("tailboard.views.hosts.signal('cd')")
+        assert high / low >= 9.99
+        assert "Nothing stands out" in page.locator("#hosts-says").inner_text()
+        fills = {item["fill"] for item in items_of(page, "hosts", "heat")}
+        assert len(fills) <= 3
+
+
+def test_d4_a_run_of_two_days_says_dates(opened):
+    rows = [(series("read", host), at * 1800, {900: 400, 1500 + at % 5: 8}) for host in ("a", "b") for at in range(2 * 48)]
+    with opened(Made(rows).overviews()) as page:
+        assert page.locator("#worst-rows tr").first.inner_text().startswith("20")
+        times = [row.split("\t")[0] for row in page.locator("#worst-rows").inner_text().splitlines()]
+        assert len(set(times)) == len(times)
+        assert all(time.count("-") >= 2 for time in times), times
+        assert "20" in page.locator("#hosts-says").inner_text().split(", ")[-1]
+        ticks = page.evaluate(
+            """() => tailboard.views.rate.scenegraph().root.items[0].items.find((one) => one.role === 'axis').items[0].items
+            .find((one) => one.role === 'axis-label').items.map((one) => one.text)"""
+        )
+        assert any(not text[0].isspace() and any(letter.isalpha() for letter in text) for text in ticks), ticks
+
+
+def test_d8_partial_windows_are_marked_and_stay_within_the_axis(opened, example):
+    with opened(example) as page:
+        for name in ("rate", "hosts"):
+            plot = box(page, f".plot:has(#{name}) .over")
+            marks = page.locator(f".plot:has(#{name}) .partial").all()
+            assert len(marks) == 2
+            for mark in marks:
+                x, width = mark.bounding_box()["x"], mark.bounding_box()["width"]
+                assert plot["x"] - 0.5 <= x and x + width <= plot["x"] + plot["width"] + 0.5
+
+
+def test_d13_wide_screens_have_two_columns_and_narrow_ones_a_legend(opened, example):
+    with opened(example, by=("host",), size={"width": 1920, "height": 1080}) as page:
+        left, right = box(page, ".panel:has(#percentiles)"), box(page, ".panel:has(#threads)")
+        assert left["y"] == right["y"] and left["x"] + left["width"] < right["x"]
+        assert box(page, ".panel:has(#heatmap)")["width"] > 1800
+    with opened(example, by=("host",), size={"width": 400, "height": 800}) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400
+        buttons = page.locator(".plot:has(#percentiles) .legend button")
+        assert [button.inner_text() for button in buttons.all()] == ["ceph-a", "ceph-b", "ceph-c"]
+        assert all(button.bounding_box()["x"] + button.bounding_box()["width"] <= 400 for button in buttons.all())
+
+
+def test_d13_a_panel_with_nothing_to_say_is_a_line(opened):
+    rows = [(series("read", "h1", "1"), at, {900 + at: 150, 1200: 1}) for at in range(8)]
+    with opened(Made(rows).overviews()) as page:
+        for name in ("hosts", "threads"):
+            panel = page.locator(f".panel:has(#{name})")
+            assert panel.bounding_box()["height"] < 60
+            assert "One " in panel.inner_text()
+
+
+def test_d13_print_cuts_no_column(opened, told):
+    with opened(told, by=("host",), size={"width": 720, "height": 1000}) as page:
+        page.emulate_media(media="print")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        settle(page)
+        page.locator("#about").evaluate("(about) => { about.open = true; }")
+        over = page.evaluate(
+            "[...document.querySelectorAll('.table')].filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.closest('section').id)"
+        )
+        assert over == []
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+        settle(page)
+
+
+def test_the_mean_is_a_line_beside_percentiles(opened):
+    rows = [(series("read", "a"), at, {900: 100, 1500: 1 + at}) for at in range(4)]
+    origin = Made(rows)
+    with opened(origin.overviews(), by=()) as page:
+        choose(page, "also", "mean")
+        means = [row["v"] for row in rows_of(page, "percentiles") if row["label"] == "read mean"]
+        values = rows_of(page, "heatmap", "points") and page.evaluate(
+            "[900, 1500].map((bin) => tailboard.content.layouts[0].values[bin])"
+        )
+        assert means == [pytest.approx((100 * values[0] + (1 + at) * values[1]) / (101 + at)) for at in range(4)]
+        assert all(low < high for low, high in pairwise(means))
