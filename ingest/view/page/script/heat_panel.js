@@ -3,7 +3,7 @@
 // script; panels.js hands over what is chosen, heat_hand.js has what the pointer and the keys do. Times are ms, latencies ns.
 const heatPanel = (() => {
   const { MOST, percentileOf, merged, pointsOf } = tailboard, { heatMap, cellAt, sumsOf, splitOf } = heat, { MOST_HUES } = shades;
-  const LABELS = ["host", "thread", "op", "extra"], PARTS = 6, LEAST_ROWS = 40, TALL = 1.5, AUTO = { log: 0, linear: 0.1 }, NARROW = 560, ROOM = 1.15; // beyond the ends of the axis, so that what lies there stands free
+  const LABELS = ["host", "thread", "op", "extra"], PARTS = 6, TALL = 1000, AUTO = { log: 0, linear: 0.1 }, NARROW = 560, ROOM = 1.15; // beyond the ends of the axis, so that what lies there stands free
   // The range of latency in ns that is set, in ms; null where none is, or none that can be.
   function rangeOf({ least, most }) {
     const [low, high] = [Number(least) * 1e6, most === "" ? Infinity : Number(most) * 1e6];
@@ -161,7 +161,7 @@ const heatPanel = (() => {
   function* heatmap() {
     const { state, content } = now(), lit = highlights(), { total, lit: parts } = tables(lit), range = rangeOf(state), { axis, shading, palette } = state;
     const drop = state.drop === "auto" ? AUTO[axis] : Number(state.drop), height = heightOf(), sharp = Math.max(1, devicePixelRatio);
-    const most = Math.min(MOST.raster.rows, Math.max(LEAST_ROWS, Math.floor((height * sharp) / TALL))), id = ["heat", total.id, axis, range ?? drop, most];
+    const most = innerHeight * sharp < TALL ? MOST.raster.few : MOST.raster.rows, id = ["heat", total.id, axis, range ?? drop, most];
     if (!isLast("map", id)) yield;
     const map = latest("map", id, () => heatMap(total, axis, drop, range, parts, content.layouts, most)), { low, high, yd, constant } = domainOf(map, axis);
     const wanted = percentileOf(state.p), line = inView(""), points = pointsOf(line, [""], [wanted]), { colors } = theme();

@@ -9,15 +9,20 @@ const raster = (() => {
     const symlog = (v) => Math.sign(v) * Math.log1p(Math.abs(v) / constant), [bottom, top] = [low, high].map(symlog);
     return (v) => height * (1 - (symlog(v) - bottom) / (top - bottom));
   }
-  // Draws rows of cells (the first is the lowest) between pixels: tops[row] to below tops[row - 1].
+  // Draws rows of cells (the first is the lowest) between pixels: tops[row + 1] to below tops[row]. A row that is less than a pixel high has what
+  // its neighbours leave free.
   function fill(context, { columns, stride, first, rows }, tops, colorOf) {
     const { width, height } = context.canvas, picture = context.createImageData(width, height), pixels = new Uint32Array(picture.data.buffer);
-    const line = new Uint32Array(columns);
+    const line = new Uint32Array(columns), thin = [];
     for (let row = 0; row < rows; row++) {
       const [top, bottom] = [Math.max(0, tops[row + 1]), Math.min(height, tops[row])];
-      if (top >= bottom) continue;
+      if (bottom < 0 || top > height) continue;
+      if (top >= bottom) thin.push([row, Math.min(top, height - 1)]);
       for (let column = 0; column < columns; column++) line[column] = colorOf(column * stride + first + row, column, first + row);
       for (let y = top; y < bottom; y++) pixels.set(line, y * width);
+    }
+    for (const [row, y] of thin) {
+      for (let column = 0; column < columns; column++) pixels[y * width + column] ||= colorOf(column * stride + first + row, column, first + row);
     }
     context.putImageData(picture, 0, 0);
   }
@@ -25,7 +30,7 @@ const raster = (() => {
     const canvas = Object.assign(document.createElement("canvas"), { width: Math.max(1, width), height: Math.max(1, height) });
     return canvas.getContext("2d", { willReadFrequently: true });
   }
-  // The color of each cell, as a canvas holds it: that of its shade, mixed with those of what is highlighted in it.
+  // The color of each cell, as a canvas holds it: that of its shade, mixed with that of the highlight that has most of it.
   function colorsOf(map, shade, base, hues) {
     const { rows, counts, dropped, lit } = map, table = tableOf(base), warm = hues.map(tableOf);
     const opaque = (red, green, blue) => (0xff000000 | (blue << 16) | (green << 8) | red) >>> 0;
@@ -34,10 +39,10 @@ const raster = (() => {
     const of = (part, column, row) => (row === rows ? part.dropped[column] : part.counts[column * rows + row]);
     return (at, column, row) => {
       if (!shade[at]) return 0;
-      const parts = lit.map((part) => of(part, column, row)), sum = parts.reduce((all, c) => all + c, 0);
-      if (!sum) return plain[shade[at]];
-      const share = blend(sum, row === rows ? dropped[column] : counts[column * rows + row]), place = 3 * shade[at];
-      const mixed = [0, 1, 2].map((channel) => parts.reduce((all, c, hue) => all + (c / sum) * share * warm[hue][place + channel], (1 - share) * table[place + channel]));
+      const parts = lit.map((part) => of(part, column, row));
+      if (!parts.some(Boolean)) return plain[shade[at]];
+      const hue = parts.indexOf(Math.max(...parts)), share = blend(parts[hue], row === rows ? dropped[column] : counts[column * rows + row]), place = 3 * shade[at];
+      const mixed = [0, 1, 2].map((channel) => share * warm[hue][place + channel] + (1 - share) * table[place + channel]);
       return opaque(...mixed.map(Math.round));
     };
   }
