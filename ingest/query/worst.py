@@ -1,4 +1,4 @@
-"""When was it worst, and which series contributed most: the windows whose samples lie furthest above what is usual in the range."""
+"""When was it worst, and which series contributed most: the windows whose samples lie furthest above the usual of the range."""
 
 from __future__ import annotations
 
@@ -40,19 +40,21 @@ def worst_windows(answer: Answer, label: str, percentile: Percentile, most: int 
     """Return the windows of all groups together with the largest excess, largest first, then earliest; none without any.
 
     The excess of a window is the sum, over its samples, of what each lies above the percentile of the whole range (its median,
-    where that cannot carry the percentile): 3 samples of 4 s weigh more than 10 of 80 ms. Samples count as what their bin
-    reports, so it has the error bound of bins. `label` is one of the answer's labels: makers are told by it.
+    where it cannot carry the percentile or nothing lies above that): 3 samples of 4 s weigh more than 10 of 80 ms. Samples
+    count as what their bin reports, so it has the error bound of bins. `label` is one of the answer's labels: makers are told
+    by it.
     """
     together = regrouped(answer, ())
     if not together.parts:
         return []
     (rows,) = together.parts
     (whole,) = widened(together.parts, WHOLE_RANGE)
-    usual = next(value for wanted in (percentile, MEDIAN) if not np.isnan(value := float(percentile_values(whole, wanted)[0])))
     values, highest = percentile_values(rows, percentile), percentile_values(rows, MAX)
     count = rows.samples if rows.completions is None else rows.completions
     values[mixed_rows(together, rows) & ~percentile.carried(count)] = np.nan
     (opens,) = censored(rows, [percentile])
+    tries = [float(percentile_values(whole, wanted)[0]) for wanted in (percentile, MEDIAN)]
+    usual = next((value for value in tries if not np.isnan(value) and excess_of(rows, value).any()), tries[-1])
     above = excess_of(rows, usual)
     order = np.lexsort((rows.start_ns, -above))[:most]
     makers = regrouped(answer, (label,))
@@ -78,7 +80,8 @@ def excess_of(rows: Intervals[Group], usual_ns: float) -> NDArray[np.float64]:
     """Return of each row by how many ns its samples lie above a latency, added up; in their weights, where samples have any."""
     low, high, *_ = extremes(rows)
     reported = np.clip(rows.layout.values[rows.bins], low[rows.row], high[rows.row])
-    return np.bincount(rows.row, np.maximum(reported - usual_ns, 0) * rows.counts, len(rows))
+    above = np.maximum(reported - usual_ns, 0) * rows.counts
+    return np.bincount(rows.row, above, len(rows)).astype(np.float64)
 
 
 def _makers(parts: list[Intervals[Group]], start_ns: int, usual_ns: float) -> tuple[tuple[str, float], ...]:

@@ -9,9 +9,11 @@ from itertools import pairwise
 
 import pytest
 
+from ingest.cli import run as command
 from ingest.query.files import Files
 from ingest.query.overview import overviews
 from ingest.query.question import Question
+from tests.browsing import shown
 from tests.doubles.origin import ZERO, Made, random_rows, series
 from tests.view.page import choose, drawn, items_of, place, rows_of, settle
 
@@ -311,8 +313,8 @@ def test_d8_partial_windows_are_marked_and_stay_within_the_axis(opened, example)
 
 def test_d13_wide_screens_have_two_columns_and_narrow_ones_a_legend(opened, example):
     with opened(example, by=("host",), size={"width": 1920, "height": 1080}) as page:
-        left, right = box(page, ".panel:has(#percentiles)"), box(page, ".panel:has(#threads)")
-        assert left["y"] == right["y"] and left["x"] + left["width"] < right["x"]
+        panels = [box(page, f".panel:has(#{name})") for name in ("percentiles", "threads", "rate", "surface", "distribution")]
+        assert len({panel["x"] for panel in panels}) == 2 and all(panel["width"] < 960 for panel in panels)
         assert box(page, ".panel:has(#heatmap)")["width"] > 1800
     with opened(example, by=("host",), size={"width": 400, "height": 800}) as page:
         assert page.evaluate("document.documentElement.scrollWidth") <= 400
@@ -355,3 +357,18 @@ def test_the_mean_is_a_line_beside_percentiles(opened):
         )
         assert means == [pytest.approx((100 * values[0] + (1 + at) * values[1]) / (101 + at)) for at in range(4)]
         assert all(low < high for low, high in pairwise(means))
+
+
+def test_the_example_opens_with_its_own_story(browser, archive, tmp_path):
+    assert command(["report", str(archive), "-o", str(tmp_path / "example.html")]) == 0
+    with shown(browser, tmp_path / "example.html", size=SCREEN) as page:
+        sentences = [link.inner_text() for link in page.locator("#story-sentences a").all()]
+        assert len(sentences) == 2
+        assert "ceph-b" in sentences[0] and "stall" in sentences[0] and "ceph-c" in sentences[1] and "throttled" in sentences[1]
+        assert box(page, "#hosts canvas")["y"] + box(page, "#hosts canvas")["height"] <= 800
+        assert page.locator(".plot:has(#heatmap) .event.rank1").inner_text() == "4.01 s"
+        page.locator("#story-sentences a").first.click()
+        settle(page)
+        assert page.evaluate("tailboard.state.highlight") == "host=ceph-b"
+        low, high = page.evaluate("tailboard.views.hosts.signal('range')")
+        assert low <= ZERO / 1e6 + 30_000 and high >= ZERO / 1e6 + 33_000

@@ -113,7 +113,7 @@ def modes(rows: int = 24, samples: int = 40_000) -> list:
 @pytest.mark.parametrize("shading", ["rank", pytest.param("exponent", marks=pytest.mark.slow)])
 def test_d3_four_smooth_modes_are_four_ridges(opened, shading):
     """On the pixels: from below, the map darkens and fades four times, without a step at each power of two."""
-    with opened(Made(modes()).overviews(), fragment=f"#shading={shading}") as page:
+    with opened(Made(modes()).overviews(), fragment=f"#shading={shading}", size={"width": 1200, "height": 1300}) as page:
         image = page.evaluate(
             """() => { const { image } = tailboard.heat, { data, width, height } = image.getContext('2d').getImageData(0, 0, image.width, image.height);
             return Array.from({ length: height }, (_, y) => { let sum = 0; for (let x = 0; x < width; x++) { const at = 4 * (y * width + x); sum += data[at + 3] ? 255 - (data[at] + data[at + 1] + data[at + 2]) / 3 : 0; }

@@ -79,12 +79,15 @@ def test_threads_of_a_recorded_timeline_are_what_percentiles_says(opened, timeli
     with opened(runs, by=("op",)) as page:
         for tail, percentile in (("50", "50"), ("99", "99"), ("100", "100")):
             choose(page, "tail", tail)
+            shown = page.evaluate("tailboard.views.threads.signal('what')")
+            assert shown == {"50": "p50", "99": "max", "100": "max"}[tail], "most windows are too small for p99"
+            percentile = "100" if shown == "max" else percentile
             cells = rows_of(page, "threads")
             (wide,) = {cell["t2"] - cell["t"] for cell in cells}
             answer = asked_weighed(timeline.answer, Question(by=THREAD, step=int(wide * 1_000_000)))
             wanted = {(t, thread_name(tuple(label.split("|")))): v for (t, label), v in answered(answer, percentile).items()}
             assert keyed(cells, "t", "row") == wanted
-            assert len(wanted) > (20 if tail != "99" else 2)
+            assert len(wanted) > 20
 
 
 def made() -> Made:
@@ -124,7 +127,8 @@ def test_each_event_counts_by_its_weight_and_what_was_stored_decides_what_is_car
         )
         shown = [[cell.inner_text() for cell in line.locator("td").all()] for line in page.locator("#worst-rows tr").all()]
         assert [cells[3] for cells in shown] == [str(one.samples) for one in wanted]
-        assert [cells[4] for cells in shown] == ["h 100 %"] * 3
+        assert all(cells[5].startswith("h 9") for cells in shown)
+        assert len(wanted) > 0
         choose(page, "op", "often")
         assert sorted({cell["c"] for cell in cells_of(page)}) == [40, 300, 302, 304]
 
@@ -158,8 +162,9 @@ def test_makers_of_unlike_rates_are_told_in_events():
     answer = asked_weighed(Made(rows).answer, Question(by=("host", "op"), step=SECOND))
     (window,) = worst_windows(answer, "host", parse_percentiles("50")[0])
     assert window.samples == 402
-    assert dict(window.makers) == {"a": 100 * RARE, "b": 301 * OFTEN}
-    assert worst_windows(answer, "host", parse_percentiles("99.9")[0]) == []
+    assert dict(window.makers) == {"b": OFTEN * int(NS.values[1400] - NS.values[1300])}, "the median is of bin 1300"
+    (window,) = worst_windows(answer, "host", parse_percentiles("99.9")[0])
+    assert window.value_ns is None, "402 were stored, whatever they stand for"
 
 
 @pytest.mark.slow
@@ -195,7 +200,7 @@ def test_threads_that_are_too_many_for_bins_say_so_too(opened):
     with opened(Made(rows).overviews(), by=("op",)) as page:
         choose(page, "by", "thread")
         says = page.locator("#percentiles-says").inner_text()
-        assert says.startswith("No window has enough samples for p99. Of 20 threads the page holds p50, p99 and max")
+        assert "Of 20 threads the page holds p50, p99 and max: max of the 8 worst." in says
         choose(page, "tail", "50")
         assert np.isfinite([row["v"] for row in rows_of(page, "percentiles")]).all()
         assert page.locator("#percentiles-says").inner_text().startswith("Highest: ")

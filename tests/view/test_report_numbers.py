@@ -44,6 +44,7 @@ def js(code: str, given=None):
         const t = (globalThis.tailboard = require({json.dumps(str(SCRIPT))}));
         const h = (globalThis.heat = require({json.dumps(str(SCRIPT.with_name("heat.js")))}));
         const s = (globalThis.shades = require({json.dumps(str(SCRIPT.with_name("shades.js")))}));
+        const x = require({json.dumps(str(SCRIPT.with_name("excess.js")))});
         let text = ""; process.stdin.on("data", (part) => text += part).on("end", async () => {{
           const given = JSON.parse(text);
           const told = await (async () => {{ {code} }})();
@@ -396,12 +397,17 @@ def test_worst_windows_are_those_of_the_query_layer():
     rows = random_rows(12)
     origin = Made(rows)
     code = """
-        const content = await t.unpack(given), level = content.runs[0].levels.hosts, names = ["h0", "h1", "h2"];
-        const merged = (pick) => t.merged(level, content.layouts, pick, 0, level.windows, 2);
-        const all = merged(level.keys.map(() => 0)), split = merged(level.keys.map((key) => names.indexOf(key.host)));
-        return t.worstOf(all, t.percentileOf("99"), 8).map((one) => [one.t, one.v, one.n, one.highest.v,
-          t.sharesOf(split, names, one.t, one.t2, one.lower, Infinity).map(({ name, count }) => [name, count]).sort()]);"""
+        const content = await t.unpack(given), level = content.runs[0].levels.hosts, names = ["h0", "h1", "h2"], p99 = t.percentileOf("99");
+        const merged = (pick, from, to, k) => t.merged(level, content.layouts, pick, from, to, k), every = level.keys.map(() => 0);
+        const least = t.pointsOf(merged(every, 0, level.windows, 0), [""], [p99])[0].v, hosts = level.keys.map((key) => names.indexOf(key.host));
+        const place = (ms) => Math.min(level.windows, Math.max(0, (ms - level.origin) / level.step));
+        const makers = ({ t, t2 }) => x.excessBy(merged(hosts, place(t), place(t2), 0), names, least).map(({ name, excess }) => [name, excess]);
+        return x.worstOf(merged(every, 0, level.windows, 2), p99, 8, least)
+          .map((one) => [one.t, one.value?.v ?? null, one.n, one.highest.v, one.excess, makers(one)]);"""
     told = js(code, packing.packed({}, origin.overviews())[0])
     answer = origin.answer(Question(by=("host", "op"), step=2 * SECOND))
     wanted = worst_windows(answer, "host", parse_percentiles("99")[0], 8)
-    assert told == [[one.start_ns / 1e6, one.value_ns, one.samples, one.max_ns, sorted(map(list, one.makers))] for one in wanted]
+    assert len(told) == 8
+    assert told == [
+        [one.start_ns / 1e6, one.value_ns, one.samples, one.max_ns, one.excess_ns, list(map(list, one.makers))] for one in wanted
+    ]

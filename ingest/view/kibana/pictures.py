@@ -21,7 +21,8 @@ Fields = Mapping[str, Any]
 def answer(prefix: str, asked: Mapping[str, Any], index: str = "rollups") -> Entry:
     """Return the data entry with the answer of the server: which shards failed, names and runs of what was picked."""
     picked = "datum.aggregations && datum.aggregations.picked"
-    parts = [formula("names", f"{picked} ? {picked}.names : {{}}"), formula("runs", f"{picked} ? {picked}.runs : {{buckets: []}}")]
+    runs = formula("runs", f"{picked} ? {picked}.runs : {{buckets: []}}")
+    parts = [formula("names", f"{picked} ? {picked}.names : {{}}"), runs]
     return {"name": "answer", "url": requests.url(f"{prefix}-{index}-*", asked), "transform": parts}
 
 

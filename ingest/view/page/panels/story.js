@@ -44,10 +44,10 @@ const story = (() => {
       if (!told) return;
       const sentences = findings.slice(0, SENTENCES).map(sentence), more = findings.length - sentences.length;
       fill(find("story-sentences"), sentences.length ? sentences : [part("li", told.nothing)]);
-      const also = more > 0 && `${more} more ${more === 1 ? "finding stands" : "findings stand"} below.`;
-      find("story-rest").textContent = [also, unexplained(told.unexplained ?? 0), told.reference].filter(Boolean).join(" ");
-      find("story-more").hidden = !findings.length;
-      fill(find("story-reasons"), findings.map(reasons));
+      const also = more > 0 && `${more} more ${more === 1 ? "finding stands" : "findings stand"} in the list of the worst.`;
+      find("story-rest").textContent = [also, findings.length && unexplained(told.unexplained ?? 0)].filter(Boolean).join(" ");
+      find("story-more").hidden = !findings.length && !told.reference;
+      fill(find("story-reasons"), [...findings.map(reasons), part("div", part("dd", told.reference))]);
     }
     return { panels: {}, shown };
   });

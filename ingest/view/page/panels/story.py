@@ -1,7 +1,7 @@
 """The story of a run at the head of the report: what happened, each sentence a link to its place; story.js makes the links.
 
-A story is `Story` of the query layer as JSON: `findings`, ranked, each with `text`, `who`, `from_s` and `to_s` in seconds since the
-start of the run; `unexplained`, the share of the excess latency that no finding accounts for; `nothing`, the sentence where
+A story is `Story` of the query layer as JSON: `findings`, ranked, each with `text`, `who`, `from_s` and `to_s` in seconds since
+the start of the run; `unexplained`, the share of the excess latency that no finding accounts for; `nothing`, the sentence where
 nothing stands out; `reference`, what is typical.
 """
 
@@ -33,8 +33,8 @@ def sections(stories: Sequence[Mapping[str, Any] | None]) -> list[Section]:
             place=AT_TOP,
             html_filling={
                 "sentences": "".join(f"<li>{text(sentence)}</li>" for sentence in told if sentence),
-                "rest": text(first.get("reference", "")),
-                "reasons": "".join(_reasons(finding) for finding in findings),
+                "rest": "",
+                "reasons": "".join(map(_reasons, findings)) + f"<div><dd>{text(first.get('reference', ''))}</dd></div>",
             },
         )
     ]

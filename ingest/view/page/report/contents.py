@@ -58,8 +58,8 @@ def parts_from(
 
     `marks` are drawn beside those of the source, and of those `given` what overlaps a run; `episodes` too, by default those
     that a store has kept. With `offsets` those of runs that have any are shown; where none has latencies, they alone. With
-    `estimates` a panel shows what averaging would have said, with an `objective` the load curve the capacity by it. `named` is the
-    source in the commands of the story. InputError where nothing is selected.
+    `estimates` a panel shows what averaging would have said, with an `objective` the load curve the capacity by it. `named`
+    is the source in the commands of the story. InputError where nothing is selected.
     """
     held = offset_overviews(source, shown_names(names, question), question, full=full) if offsets else []
     try:

@@ -120,8 +120,10 @@ const controls = (() => {
     overlay.listen();
     menus.listen();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-    addEventListener("beforeprint", () => { classList.add("print"); redraw(); });
-    addEventListener("afterprint", () => { classList.remove("print"); redraw(); });
+    // Paper cannot be unfolded.
+    const folded = (open) => every("#noted, #about, #story-more", (fold) => (fold.open = open));
+    addEventListener("beforeprint", () => { classList.add("print"); folded(true); redraw(); });
+    addEventListener("afterprint", () => { classList.remove("print"); folded(false); redraw(); });
     watchSizes();
   }
   async function begin() {

@@ -100,7 +100,9 @@ const drawing = (() => {
   function say(name, says, idle = false) {
     const element = find(name);
     find(`${name}-says`).textContent = says;
-    if (element.closest(".panel").classList.toggle("idle", idle) && charts[name]) discard(name);
+    if (!element.closest(".panel").classList.toggle("idle", idle)) return;
+    if (charts[name]) discard(name);
+    delete page.views[name];
   }
   // Of samples that are missing the page knows when, not how many: the table of the whole range has what a percentile can be.
   function readOut(whole, [from, to]) {
@@ -118,7 +120,6 @@ const drawing = (() => {
   function discard(name) {
     charts[name].finalize();
     delete charts[name];
-    delete page.views[name];
   }
 
   // ---- Frames.

@@ -60,6 +60,8 @@ const heatHand = (() => {
   const inSeconds = (ms) => String(Number(((ms - offered.now().run.start) / 1000).toFixed(6)));
   const inMilliseconds = (ns) => String(Number((ns / 1e6).toPrecision(5)));
 
+  const exactly = (ns) => String(Number((ns / 1e6).toPrecision(12))); // the edge of a bin, and not a part of the next one
+
   // ---- Zoom.
   // The windows that are shown from which to which at a place and a factor, of all that there are.
   function windowsAt(t, factor) {
@@ -116,7 +118,7 @@ const heatHand = (() => {
     const [t, t2] = [map.begin + first * map.width, map.begin + (last + 1) * map.width];
     const open = { lower: Math.min(one.v, other.v) <= bottom * (1 + 1e-9), upper: Math.max(one.v, other.v) >= top * (1 - 1e-9) };
     const [lower, upper] = [open.lower ? bottom : map.edges[low], open.upper ? top : map.edges[high + 1]];
-    const text = [inSeconds(t), inSeconds(t2), open.lower ? "" : inMilliseconds(lower), open.upper ? "" : inMilliseconds(upper)].join(",");
+    const text = [inSeconds(t), inSeconds(t2), open.lower ? "" : exactly(lower), open.upper ? "" : exactly(upper)].join(",");
     return { text, frame: { t, t2, lower: Math.max(lower, bottom), upper: Math.min(upper, top) } };
   }
   const sketch = (frame) => view().signal("box", frame).runAsync();

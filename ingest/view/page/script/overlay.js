@@ -65,8 +65,9 @@ const overlay = (() => {
   }
   function events(name, view) {
     const x = view.scale("x"), main = view.signal("main"), [begin, end] = ["begin", "end"].map((edge) => view.signal(edge)), height = view.height();
+    if (!["heatmap", "hosts"].includes(name)) return [];
     return eventsOf().flatMap((event, rank) => {
-      if (event.t >= end || event.t2 <= begin || !["heatmap", "hosts"].includes(name)) return [];
+      if (event.t >= end || event.t2 <= begin) return [];
       const whole = event.t2 - event.t > 0.9 * (end - begin);
       let [left, right] = [Math.max(0, x(event.t)), Math.min(main, x(event.t2))];
       if (right - left < LEAST) [left, right] = [(left + right - LEAST) / 2, (left + right + LEAST) / 2];
@@ -86,8 +87,8 @@ const overlay = (() => {
   function heightsOf(view, range) {
     if (!range) return null;
     const y = view.scale("y"), inside = (ns) => Math.min(view.height(), Math.max(0, y(Math.max(1, ns))));
-    const [top, bottom] = [inside(range[1]) - 5, inside(range[0]) + 2];
-    return bottom - top < LEAST ? [top - LEAST / 2, top + LEAST / 2] : [top, bottom];
+    const [top, bottom] = [inside(range[1]) - 5, inside(range[0]) + 4];
+    return [top, Math.max(bottom, top + 2 * LEAST)];
   }
 
   // ---- The line through all panels.

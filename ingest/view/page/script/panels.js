@@ -40,9 +40,9 @@ const panels = (() => {
   // The highest threads where the page has no bins of them: the percentile that it holds.
   function worstThreads() {
     const { state } = now;
-    const { points, thin, rows, span, names } = tailOf("thread"), worst = rows.slice(0, MOST.worst).map(({ row }) => row);
+    const { points, thin, rows, span, names, tail } = tailOf("thread"), worst = rows.slice(0, MOST.worst).map(({ row }) => row);
     const [shown, few] = [points, thin].map((cells) => cells.filter(({ row }) => worst.includes(row)));
-    const why = `Of ${names.length} threads the page holds p50, p99 and max: ${what(state.tail)} of the ${worst.length} worst.`;
+    const why = `Of ${names.length} threads the page holds p50, p99 and max: ${what(tail)} of the ${worst.length} worst.`;
     const { data, series } = switched({ points: shown, thin: few, whole: worst.map((label) => ({ label, v: 0 })) });
     return { data: { ...data, gaps: [] }, series, signals: { series }, span, says: sayHighestOr(tooFew(state.p, few), shown, why) };
   }
@@ -50,8 +50,11 @@ const panels = (() => {
   // ---- The worst: findings and episodes first, then the windows whose samples lie furthest above the percentile of the range.
   function worstWindows() {
     const { state } = now, merged = inView(""), wanted = percentileOf(state.p), whole = table("", 0);
-    const [least] = [wanted, percentileOf("50")].flatMap((p) => pointsOf(whole, [""], [p]));
-    return least ? memo(["worst", merged.id, state.p], () => excess.worstOf(merged, wanted, MOST.worst, least.v).map((window) => ({ ...window, least: least.v }))) : [];
+    const of = ({ v: least }) => excess.worstOf(merged, wanted, MOST.worst, least).map((window) => ({ ...window, least }));
+    return memo(["worst", merged.id, state.p], () => {
+      const [above = [], aboveMedian = []] = [wanted, percentileOf("50")].flatMap((p) => pointsOf(whole, [""], [p])).map(of);
+      return above.length ? above : aboveMedian;
+    });
   }
   // A row of the table: its time is a link to it.
   function row({ t, t2 }, cells, wide = false) {
