@@ -40,6 +40,13 @@ def choose(page, name: str, value: str) -> None:
     settle(page)
 
 
+def highlight(page, value: str) -> None:
+    """Add a highlight to the latency heat map."""
+    page.locator("#heatmap-choices").evaluate("fold => { fold.open = true; }")
+    page.locator("#lit-add").select_option(value)
+    settle(page)
+
+
 def rows_of(page, view: str, data: str = "points") -> list[dict]:
     """Return the rows of a data set of a view."""
     return page.evaluate("([view, data]) => tailboard.views[view].data(data).map(row => ({...row}))", [view, data])

@@ -14,7 +14,7 @@ from ingest.query.overview import overviews
 from ingest.query.question import Question
 from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series
 from tests.oracles.heat import spread
-from tests.view.page import cells_of, choose, drawn_cells, place, settle
+from tests.view.page import cells_of, choose, drawn_cells, highlight, place, settle
 
 VIEWS = {
     "log": {},
@@ -118,12 +118,6 @@ def test_what_is_highlighted_is_what_a_filter_counts(opened, example, files, vie
             (lit,), count = item["datum"]["lit"], item["datum"]["c"]
             red, _, blue = channels(item["fill"])
             assert 0 < lit < count or (red > blue) == (lit == count)
-
-
-def highlight(page, value: str) -> None:
-    """Add a highlight."""
-    page.locator("#lit-add").select_option(value)
-    settle(page)
 
 
 def channels(fill: str) -> list[float]:
