@@ -170,6 +170,7 @@ def test_what_was_chosen_stays(looking, url):
         before = page.evaluate("scrollY")
         page.mouse.wheel(0, 137)
         until(page, f"scrollY === {before + 137}")  # it scrolls when it is drawn next
+        page.locator("#more").evaluate("fold => (fold.open = true)")
         page.locator("input[name=sla]").focus()
         page.keyboard.type("3")  # and not entered yet
         page.locator("#choose").evaluate("menu => (menu.open = true)")
