@@ -1,5 +1,5 @@
 -- Generated from fields.yml by `tailboard build`; do not edit.
-PRAGMA user_version = 5;
+PRAGMA user_version = 6;
 CREATE TABLE intervals (
   id INTEGER PRIMARY KEY NOT NULL,
   count INTEGER NOT NULL,
@@ -162,4 +162,18 @@ CREATE TABLE episodes (
   worst_host TEXT NOT NULL,
   state TEXT NOT NULL,
   PRIMARY KEY (run, objective, labels, start_ns)
+);
+CREATE TABLE findings (
+  run TEXT NOT NULL,
+  rank INTEGER NOT NULL,
+  stamp TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  labels TEXT NOT NULL,
+  start_ns INTEGER NOT NULL,
+  end_ns INTEGER NOT NULL,
+  text TEXT NOT NULL,
+  share REAL NOT NULL,
+  missing_share REAL NOT NULL,
+  content TEXT NOT NULL,
+  PRIMARY KEY (run, rank)
 );

@@ -16,6 +16,7 @@ from ingest.store.rollups import VALUES, column_of
 from ingest.store.sqlite import breaths as sqlite_breaths
 from ingest.store.sqlite import documents as sqlite_documents
 from ingest.store.sqlite import episodes as sqlite_episodes
+from ingest.store.sqlite import findings as sqlite_findings
 from ingest.store.sqlite import live as sqlite_live
 from ingest.store.sqlite import rollups as sqlite_rollups
 from ingest.store.sqlite import store as sqlite
@@ -35,6 +36,7 @@ WRITTEN = {
     "points": sqlite_breaths.POINTS,
     "marks": sqlite.MARKS,
     "episodes": sqlite_episodes.EPISODES,
+    "findings": sqlite_findings.FINDINGS,
 }
 
 

@@ -33,6 +33,7 @@ from ingest.read.formats import SNABB
 from ingest.read.lacks import dead
 from ingest.read.processes import processes
 from ingest.store import Store
+from ingest.store.findings import write_findings
 from ingest.store.records import COMPLETE, UNKNOWN_ZERO, SourceRecord, Spans
 
 DOCUMENTS_A_CHUNK = 20_000
@@ -144,6 +145,7 @@ def _loaded(discovered: Found, store: Store, options: LoadOptions, progress: Pro
         if not plan.work:
             if states.get(plan.record.run, COMPLETE) != COMPLETE:
                 store.finish_run(plan.record)
+                write_findings(store, plan.record.run)
             continue
         for finished in _load_run(plan, store, options, account, offsets):
             done += finished
@@ -217,6 +219,7 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
             yield 1
     account.windows = account.documents
     store.finish_run(plan.record)
+    write_findings(store, plan.record.run)
 
 
 _Piece = tuple[Any, int | None, Account | None, Spans]

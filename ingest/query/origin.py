@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ingest.core.series import Group
     from ingest.core.whole_runs import WholeRun
     from ingest.query.files import Files
+    from ingest.query.findings.model import Story
     from ingest.query.interval_log import IntervalLog
     from ingest.query.offsets.counts import Wanted as WantedOffsets
     from ingest.query.offsets.map import OffsetMap
@@ -170,6 +171,7 @@ INTERVAL_LOG: Capability[Callable[[Question], IntervalLog]] = Capability("logs o
 OFFSETS: Capability[Callable[[WantedOffsets], OffsetMap]] = Capability("offsets", NO_MOMENTS)
 OFFSET_TICKS: Capability[OffsetTicks] = Capability("maps of offsets", NO_MOMENTS)
 BREATHS: Capability[Callable[[Question], Kept]] = Capability("breaths", "are not kept here: name the timelines themselves")
+FINDINGS: Capability[Callable[[str, str], Story | None]] = Capability("findings", "are not kept here: they are computed")
 WHOLE_RUNS: Capability[Callable[[Collection[str]], list[WholeRun]]] = Capability(
     "whole runs", "as the tools reported them are not kept in this store: name the logs themselves"
 )

@@ -19,6 +19,7 @@ from ingest.store.live import LiveStore
 from ingest.store.records import RunRecord, SourceRecord, Spans
 
 if TYPE_CHECKING:
+    from ingest.query.findings.kept import KeptFinding
     from ingest.query.verdicts import Episode
     from ingest.store.verify import Chosen, Verification
 
@@ -144,6 +145,14 @@ class Store(Origin, Protocol):
 
     def keep_episodes(self, run: str, objective: str, episodes: Sequence[Episode]) -> None:
         """Write all episodes of an objective in a run, in place of those that an earlier check has left."""
+        ...
+
+    def keep_findings(self, run: str, documents: Sequence[KeptFinding]) -> None:
+        """Write all findings of a run, in place of those that an earlier load has left."""
+        ...
+
+    def findings_of(self, runs: Iterable[str]) -> list[KeptFinding]:
+        """Return the findings that are kept of runs, by run and rank, of whatever state of the run."""
         ...
 
 

@@ -6,10 +6,11 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from ingest.core.whole_runs import WholeRun, whole_runs
-from ingest.query.origin import BREATHS, OFFSET_TICKS, OFFSETS, WHOLE_RUNS, Offers
+from ingest.query.origin import BREATHS, FINDINGS, OFFSET_TICKS, OFFSETS, WHOLE_RUNS, Offers
 
 if TYPE_CHECKING:
     from ingest.core.breaths import Kept
+    from ingest.query.findings.model import Story
     from ingest.query.offsets.counts import Wanted
     from ingest.query.offsets.map import OffsetMap
     from ingest.query.offsets.overview import OffsetOverview
@@ -21,7 +22,7 @@ def offers_of(store: Store) -> Offers:
     """Return the capabilities of a store that keeps offsets, breaths and the accounts of its sources."""
     kept = _Keeping(store)
     offers = Offers().add(OFFSETS, kept.offsets).add(OFFSET_TICKS, kept.offset_ticks)
-    return offers.add(BREATHS, kept.breaths).add(WHOLE_RUNS, kept.whole_runs)
+    return offers.add(BREATHS, kept.breaths).add(FINDINGS, kept.findings).add(WHOLE_RUNS, kept.whole_runs)
 
 
 class _Keeping:
@@ -42,6 +43,11 @@ class _Keeping:
         from ingest.store.breaths import from_store
 
         return from_store(self._store, question)
+
+    def findings(self, run: str, source: str) -> Story | None:
+        from ingest.store.findings import kept_story
+
+        return kept_story(self._store, run, source)
 
     def whole_runs(self, runs: Collection[str]) -> list[WholeRun]:
         return [

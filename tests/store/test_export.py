@@ -18,7 +18,7 @@ from tests.store.test_offsets import made, store_of
 pytestmark = pytest.mark.contract
 TIMELINE = Path(__file__).parents[1] / "data" / "snabb" / "cut" / "real.timeline.xz"
 SLA = "objectives:\n  - {name: reads, percentile: 99, threshold: 1ms, window: 1s, where: {op: read}, by: [host]}\n"
-VARYING = ("loaded", "path", "generation")
+VARYING = ("loaded", "path", "generation", "stamp")
 
 
 @pytest.fixture
@@ -49,7 +49,8 @@ def without(document: dict) -> dict:
 
 def there(ground: ElasticGround) -> dict[tuple[str, str], dict]:
     """What the double holds; cells of rollups without any sample are no part of a run."""
-    hits = [hit for index in ("intervals-*", "rollups-*", "points-*", "marks", "episodes", "runs") for hit in ground.hits(index)]
+    indices = ("intervals-*", "rollups-*", "points-*", "marks", "episodes", "findings", "runs")
+    hits = [hit for index in indices for hit in ground.hits(index)]
     return {(hit["_index"], hit["_id"]): without(hit["_source"]) for hit in hits}
 
 
@@ -72,7 +73,7 @@ def test_both_stores_export_what_a_load_sends(double, tmp_path: Path, capsys, mo
     filled(double, tmp_path)
     expected = there(double)
     assert len(expected) > 3000
-    assert {index.split("-")[2] for index, _ in expected} >= {"intervals", "rollups", "points", "marks", "episodes", "runs"}
+    assert {index.split("-")[2] for index, _ in expected} >= {"intervals", "rollups", "points", "marks", "episodes", "findings", "runs"}
     assert by_id(exported(sqlite.url, double.prefix, capsys, monkeypatch)) == expected
     assert by_id(exported(double.url, double.prefix, capsys, monkeypatch)) == expected
 

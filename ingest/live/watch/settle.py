@@ -13,6 +13,7 @@ from ingest.live.watch.watching import Key, Watching
 from ingest.load.load import LoadAccount, load_found
 from ingest.load.plan import digest_of
 from ingest.read import Found, Source
+from ingest.store.findings import write_findings
 from ingest.store.live import NOTHING_LEFT
 
 GONE = "the file is gone: the rows read from it are kept"
@@ -39,6 +40,7 @@ def settle(watching: Watching) -> LoadAccount:
     account = load_found(discovered, watching.store, watching.options) if discovered.sources else LoadAccount()
     for run in sorted(runs - set(account.runs)):
         watching.store.finish_run(watching.runs[run])
+        write_findings(watching.store, run)
         account.runs.append(run)
     for text in _differences(watching, set(lost)):
         watching.say(text)

@@ -112,9 +112,13 @@ def _measures(ground: Ground, span: slice) -> dict[str, Float]:
 
 def _levelled(rows: Float) -> Float:
     """Return rows less their median, in units of their usual deviation."""
-    centred = rows - np.nanmedian(rows, axis=1, keepdims=True)
-    spread = 1.4826 * np.nanmedian(np.abs(centred), axis=1, keepdims=True)
-    out: Float = centred / np.where(spread > 0, spread, np.nanmax(np.abs(centred), axis=1, keepdims=True))
+    out: Float = np.full(rows.shape, np.nan)
+    known = np.flatnonzero((~np.isnan(rows)).any(axis=1))
+    if len(known):
+        centred = rows[known] - np.nanmedian(rows[known], axis=1, keepdims=True)
+        spread = 1.4826 * np.nanmedian(np.abs(centred), axis=1, keepdims=True)
+        largest = np.nanmax(np.abs(centred), axis=1, keepdims=True)
+        out[known] = centred / np.where(spread > 0, spread, np.where(largest > 0, largest, 1.0))
     return out
 
 

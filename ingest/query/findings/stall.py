@@ -20,6 +20,7 @@ LEAST_NS = SECOND
 CHANCE = 8.0  # times the longest gap that chance would make
 LATE = 0.5  # of the gap
 AFTER = 2  # windows after the gap in which late samples arrive
+LEAST_LIVE = 2  # windows that the usual rate is taken of
 FEW, LONGER = 4, 3.0  # where there are more gaps than that, one counts only if it is that much longer than the median gap
 NO_LATE_ONE = "no late completion came afterwards: nothing was under way, as when the load itself pauses"
 
@@ -58,7 +59,7 @@ def gaps(completions: Float, ground: Ground) -> list[Gap]:
     A stretch that is dark in part of its first or last window begins or ends within it, by how much is missing there.
     """
     live = completions[ground.whole & (completions > 0)]
-    if len(live) < FEW:
+    if len(live) < LEAST_LIVE:
         return []
     usual, step = float(np.median(live)), ground.step_ns
     dark: Bool = completions < DARK * usual
@@ -103,7 +104,7 @@ def _claim(gap: Gap, codes: list[int], who: Labels, ground: Ground) -> Claim:
         began, length = gap.end_ns - round(top), round(top)
     typical = _typical_p99(codes, ground)
     cells = np.zeros(ground.shape, np.bool_)
-    cells[codes, first:last] = True
+    cells[codes, first:last] = len(late) > 0  # without late ones the gap explains no latency
     return Claim(
         kind=STALL,
         who=who,

@@ -28,6 +28,7 @@ from ingest.query.findings.ground import (
     members_of,
     peers_of,
 )
+from ingest.query.findings.kept import is_whole
 from ingest.query.findings.model import (
     DRIFT,
     EDGE,
@@ -54,7 +55,7 @@ from ingest.query.findings.rhythm import rhythms
 from ingest.query.findings.stall import stalls
 from ingest.query.findings.steps import steps
 from ingest.query.findings.words import NOTHING, reference_sentence, words_of
-from ingest.query.origin import Origin
+from ingest.query.origin import FINDINGS, Origin
 from ingest.query.overview import Overview, chosen_runs, literal
 from ingest.query.question import Answer, Question, regrouped
 
@@ -77,6 +78,7 @@ EXPLAINED = {
 }
 KEPT = 0.5
 KIND = "kind"
+NEAR_MODES = 5  # windows: so near to a change of shares a step is that change
 NEAR = 2  # windows that beginnings and ends of one event may be apart on several members
 
 Detector = Callable[[Ground], list[Claim]]
@@ -105,8 +107,20 @@ class Allotted:
 def story(origin: Origin, question: Question, source: str = "") -> Story:
     """Return what happened in the one run (or several added up) that a question selects.
 
-    `source` is what the commands of findings name as their source. Raises what `origin.answer` raises.
+    `source` is what the commands of findings name as their source. Of a whole run that a store has findings of, as new as its
+    data, these are returned. Raises what `origin.answer` raises.
     """
+    kept = origin.offers.get(FINDINGS)
+    if kept is not None and is_whole(question):
+        chosen = chosen_runs([run.run for run in origin.runs()], question)
+        told = kept(chosen[0], source) if len(chosen) == 1 else None
+        if told is not None:
+            return told
+    return computed(origin, question, source)
+
+
+def computed(origin: Origin, question: Question, source: str = "") -> Story:
+    """Return what happened in the one run (or several added up) that a question selects, from its data."""
     try:
         ground, _ = grounds(origin, question)
     except NoGroundError as reason:
@@ -170,8 +184,10 @@ def story_of(ground: Ground, source: str = "", detectors: Sequence[Detector] | N
     claims = [claim for detect in DETECTORS if detectors is None for claim in detect(ground)]
     claims += [claim for detect in detectors or () for claim in detect(ground)]
     kept = unexplained_claims(ground, joined(ground, claims))
+    facts = [claim for claim in kept if claim.kind == MODES and not (claim.details or {})["changes"]]
+    kept = [claim for claim in kept if not any(claim is fact for fact in facts)]
     excess = excess_with_peers(ground, kept)
-    shares = allotted(kept, excess)
+    shares = allotted(kept, excess, ground.excess_ns)
     total = float(excess.sum())
     missing = sum(each.claim.missing for each in shares)
     findings = [_finding(each, ground, total, missing, source) for each in shares]
@@ -187,6 +203,7 @@ def story_of(ground: Ground, source: str = "", detectors: Sequence[Detector] | N
         zero_ns=ground.zero_ns,
         step_ns=ground.step_ns,
         relative=ground.relative,
+        caveats=tuple(words_of(fact, ground, 0.0, source).text for fact in facts),
     )
 
 
@@ -270,15 +287,16 @@ def _merged(claims: Sequence[Claim], who: Labels) -> Claim:
 
 
 def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
-    """Return the claims without those that another about the same member explains (see EXPLAINED)."""
-    return [
-        claim
-        for claim in claims
-        if not any(
-            claim.kind in EXPLAINED.get(other.kind, ()) and covered_groups(ground, claim.who) <= covered_groups(ground, other.who)
-            for other in claims
-        )
-    ]
+    """Return the claims without those that another about the same member explains (see EXPLAINED), and steps of shares."""
+    near = NEAR_MODES * ground.step_ns
+
+    def explains(other: Claim, claim: Claim) -> bool:
+        if not covered_groups(ground, claim.who) <= covered_groups(ground, other.who):
+            return False
+        moved = claim.kind == STEP and other.kind == MODES and bool((other.details or {})["changes"])
+        return claim.kind in EXPLAINED.get(other.kind, ()) or (moved and abs(claim.start_ns - other.start_ns) <= near)
+
+    return [claim for claim in claims if not any(explains(other, claim) for other in claims)]
 
 
 def excess_with_peers(ground: Ground, claims: Sequence[Claim]) -> Float:
@@ -292,18 +310,23 @@ def excess_with_peers(ground: Ground, claims: Sequence[Claim]) -> Float:
     return excess
 
 
-def allotted(claims: Sequence[Claim], excess: Float) -> list[Allotted]:
-    """Return the claims with their excess: each window's goes to the first in the order of PRECEDENCE, then of certainty."""
+def allotted(claims: Sequence[Claim], excess: Float, own_excess: Float) -> list[Allotted]:
+    """Return the claims with their excess: each window's goes to the first in the order of PRECEDENCE, then of certainty.
+
+    Without those of which claims before them explain most. `own_excess` is that of all members against their own reference: a
+    member that is slow against its peers explains nothing of how it changes over time.
+    """
     order = sorted(claims, key=lambda claim: (PRECEDENCE.index(claim.kind), -claim.certainty, claim.start_ns, claim.who))
-    free = np.ones(excess.shape, np.bool_)
+    free, unexplained = np.ones(excess.shape, np.bool_), np.ones(excess.shape, np.bool_)
     out = []
     for claim in order:
-        own = float(excess[claim.cells & free].sum())
-        whole = float(excess[claim.cells].sum())
-        if claim.kind not in WITHOUT_EXCESS and not claim.missing and own < KEPT * whole:
+        whole, rest = float(own_excess[claim.cells].sum()), float(own_excess[claim.cells & unexplained].sum())
+        if claim.kind not in WITHOUT_EXCESS and not claim.missing and rest < KEPT * whole:
             continue
+        out.append(Allotted(claim, float(excess[claim.cells & free].sum())))
         free &= ~claim.cells
-        out.append(Allotted(claim, own))
+        if claim.kind not in BY_PEERS:
+            unexplained &= ~claim.cells
     return out
 
 

@@ -23,6 +23,7 @@ from ingest.store.elastic.breaths import INDEX as BREATHS
 from ingest.store.elastic.breaths import breath_chunks
 from ingest.store.elastic.encoding import interval_chunks
 from ingest.store.elastic.episodes import episode_line
+from ingest.store.elastic.findings import finding_line
 from ingest.store.elastic.marks import mark_line
 from ingest.store.elastic.names import Names, digest
 from ingest.store.elastic.reading import pages
@@ -34,6 +35,7 @@ from ingest.store.rollups import cluster_group, host_group
 from ingest.store.sqlite.breaths import breaths_of
 from ingest.store.sqlite.documents import stored_series, windows_of
 from ingest.store.sqlite.episodes import episodes_of
+from ingest.store.sqlite.findings import findings_of
 from ingest.store.sqlite.holdings import SqliteHoldings
 
 if TYPE_CHECKING:
@@ -41,10 +43,11 @@ if TYPE_CHECKING:
     from ingest.store.sqlite.store import SqliteStore
 
 KINDS = ("intervals", "rollups", BREATHS)
+ONE = ("marks", "episodes", "findings", "runs")
 
 
 def bulk_lines(store: Store, records: Iterable[RunRecord], names: Names) -> Iterator[bytes]:
-    """Yield the lines of bulk requests for runs: intervals, rollups, breaths, marks, episodes, sources, last the record of each.
+    """Yield the lines of bulk requests of runs: intervals, rollups, breaths, marks, episodes, findings, sources, last the record.
 
     Raises StoreError for a run that is not complete, or that has no start time: no server would take it. UsageError for a store
     that cannot export documents.
@@ -61,7 +64,7 @@ def bulk_lines(store: Store, records: Iterable[RunRecord], names: Names) -> Iter
 def read_back(store: ElasticStore, record: RunRecord) -> Iterator[bytes]:
     """Yield the lines for a run of a store in Elasticsearch: its documents as they are."""
     of_run = {"term": {"run.id": record.run}}
-    for index in (*(store.names.all(kind) for kind in KINDS), *(store.names.one(kind) for kind in ("marks", "episodes", "runs"))):
+    for index in (*(store.names.all(kind) for kind in KINDS), *(store.names.one(kind) for kind in ONE)):
         last: list[bytes] = []
         for page in pages(store.connection, index, of_run, source=True):
             for hit in page:
@@ -100,6 +103,8 @@ def made(store: SqliteStore, record: RunRecord, names: Names) -> Iterator[bytes]
         yield mark_line(record.run, mark, names)
     for episode in episodes_of(store.db, [record.run]):
         yield episode_line(episode, names)
+    for finding in findings_of(store.db, [record.run]):
+        yield finding_line(finding, names)
     yield from source_lines
     yield _line(names.one("runs"), digest([RUN, record.run]), run_document(record, 0))
 

@@ -55,9 +55,9 @@ def apply(connection: Connection, site: Site, wanted: list[Change]) -> None:
 
 
 def make_empty(connection: Connection, site: Site) -> list[str]:
-    """Create the empty indices of marks and episodes, without which Kibana's tables are errors; return a sentence if refused."""
+    """Create the empty indices of marks, episodes and findings, as Kibana's tables need them; return a sentence if refused."""
     sentences = []
-    for index in ("marks", "episodes"):
+    for index in ("marks", "episodes", "findings"):
         name = site.names.one(index)
         try:
             connection.call("PUT", f"/{name}")

@@ -33,6 +33,7 @@ from ingest.store.elastic.connection import Connection, parse_address
 from ingest.store.elastic.deleting import delete_run
 from ingest.store.elastic.encoding import MS, Chunk, interval_chunks
 from ingest.store.elastic.episodes import episodes_of, keep_episodes
+from ingest.store.elastic.findings import findings_of, keep_findings, takes_findings
 from ingest.store.elastic.holdings import ElasticHoldings
 from ingest.store.elastic.marks import keep_marks, marks_of
 from ingest.store.elastic.mending import mend as repair
@@ -65,6 +66,7 @@ from ingest.store.rollups import layouts_moved
 from ingest.store.verify import Chosen, Verification
 
 if TYPE_CHECKING:
+    from ingest.query.findings.kept import KeptFinding
     from ingest.store.elastic.replay import ReplayAccount
 
 DEAD_LETTER_FILE = "tailboard-dead-letters.ndjson"
@@ -398,3 +400,13 @@ class ElasticStore:
     def episodes(self, runs: Iterable[str]) -> list[Episode]:
         """Return the episodes of runs in time order."""
         return episodes_of(self.connection, self.names, runs)
+
+    def keep_findings(self, run: str, documents: Sequence[KeptFinding]) -> None:
+        """Write all findings of a run, in place of those that an earlier load has left; none where the server has no place."""
+        if takes_findings(self.connection, self.names):
+            with keeping(self, "findings", run):
+                keep_findings(self.connection, self.names, run, documents)
+
+    def findings_of(self, runs: Iterable[str]) -> list[KeptFinding]:
+        """Return the findings that are kept of runs, by run and rank, of whatever state of the run."""
+        return findings_of(self.connection, self.names, runs)

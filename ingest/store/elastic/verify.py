@@ -73,7 +73,7 @@ COUNTS = {
     "bins": {"value_count": {"field": HISTOGRAMS[0]}},
     "weights": {"value_count": {"field": HISTOGRAMS[1]}},
 }
-TIMELESS = ("marks", "episodes")
+TIMELESS = ("marks", "episodes", "findings")
 
 RECORD_FIELDS = (
     "record",

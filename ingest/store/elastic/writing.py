@@ -41,7 +41,7 @@ def writing(store: ElasticStore, run: str, sources: Sequence[SourceRecord] = ())
 
 @contextmanager
 def keeping(store: ElasticStore, index: str, run: str) -> Iterator[None]:
-    """Hold the writing of marks or episodes of a run: RunGoneError where it was deleted, and they are deleted, too."""
+    """Hold the writing of marks, episodes or findings of a run: RunGoneError where it was deleted, and they are deleted, too."""
     store.records.check_alive(run, EVERY_GENERATION)
     yield
     try:

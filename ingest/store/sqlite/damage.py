@@ -20,7 +20,13 @@ from ingest.core.fields import assets
 from ingest.core.intervals import Int
 from ingest.core.layout import LogLinear, parse_layout
 
-IN_JSON = {"runs": ("parameters", "labels"), "sources": ("account",), "checkpoints": ("state",), "episodes": ("labels",)}
+IN_JSON = {
+    "runs": ("parameters", "labels"),
+    "sources": ("account",),
+    "checkpoints": ("state",),
+    "episodes": ("labels",),
+    "findings": ("labels", "content"),
+}
 WITH_LAYOUTS = ("series", "rollups")
 WITH_BINS = ("intervals", "rollups")
 TYPES = {"INTEGER": ("integer",), "REAL": ("real", "integer"), "TEXT": ("text",), "BLOB": ("blob",)}

@@ -21,7 +21,7 @@ from ingest.core.writing import number
 from ingest.environment import seconds
 from ingest.store.sqlite.damage import DamagedError, damage
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 OLDEST_VERSION = 1  # later versions only added tables and columns
 PATIENCE_SECONDS = 60.0
 WAL_TRIES, WAL_PAUSE_SECONDS = 50, 0.1

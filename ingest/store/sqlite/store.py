@@ -53,12 +53,15 @@ from ingest.store.sqlite.damage import check_cells, object_in
 from ingest.store.sqlite.documents import PUT_DOCUMENT, check_all_there, document_rows, drop_unlike, sweep
 from ingest.store.sqlite.episodes import episodes_of, keep_episodes
 from ingest.store.sqlite.file import opened, removed_if_empty, snapshot, store_errors, tables_of_runs, transaction
+from ingest.store.sqlite.findings import findings_of, keep_findings
 from ingest.store.sqlite.holdings import SqliteHoldings
 from ingest.store.sqlite.owners import check_run, is_current, is_newest
+from ingest.store.sqlite.records import RUNS, SOURCES, run_record, source_record, source_row
 from ingest.store.sqlite.rollups import write_rollups
 from ingest.store.sqlite.statements import insert, put, put_unless_newer
 
 if TYPE_CHECKING:
+    from ingest.query.findings.kept import KeptFinding
     from ingest.query.verdicts import Episode
     from ingest.store.elastic.names import Names
     from ingest.store.verify import Chosen, Verification
@@ -68,26 +71,9 @@ STEPS_BETWEEN = 100_000  # of SQLite's machine, between two looks at the clock
 SERIES_COLUMNS = (*LABELS, "segment")
 WATCHES = ("run", "watch", "final_ns", "largest_ns", "told_ns")
 SELECT_WATCHES = f"SELECT {', '.join(WATCHES)} FROM watches"
-RUNS = ("run", "load", "step_ns", "attribution", "start_ns", "zero", "parameters", "labels", "state", "loaded")
-SOURCES = ("run", "source", "path", "size", "digest", "context", "state", "generation", "account")
 PUT_SOURCE = put_unless_newer("sources", SOURCES, ("run", "source"))
 MARKS = ("run", "at_ns", "text", "end_ns")
 SERIES_KEY = " AND ".join(f"{column} = ?" for column in SERIES_COLUMNS)
-
-
-def _run_record(row: tuple[Any, ...]) -> RunRecord:
-    run, load, step_ns, attribution, start_ns, zero, parameters, labels, state, loaded = row
-    options, own_labels = object_in(parameters), object_in(labels)
-    return RunRecord(run, load, step_ns, attribution, start_ns, zero, options, own_labels, state, loaded)
-
-
-def _source_record(row: tuple[Any, ...]) -> SourceRecord:
-    run, source, path, size, digest, context, state, generation, account = row
-    return SourceRecord(run, source, path, size, digest, context, state, generation, object_in(account))
-
-
-def _source_row(source: SourceRecord) -> tuple[Any, ...]:
-    return tuple(json.dumps(source.account) if name == "account" else getattr(source, name) for name in SOURCES)
 
 
 def open_url(url: str, *, write: bool = False) -> SqliteStore:
@@ -182,7 +168,7 @@ class SqliteStore:
             check_cells("runs", RUNS, rows)
             watches = self.db.execute(SELECT_WATCHES).fetchall()
             check_cells("watches", WATCHES, watches)
-            return watched([_run_record(row) for row in rows], (Watch(*row) for row in watches))
+            return watched([run_record(row) for row in rows], (Watch(*row) for row in watches))
 
     def sources(self, run: str) -> list[SourceRecord]:
         """Return the records of a run's sources, by identity."""
@@ -190,7 +176,7 @@ class SqliteStore:
         with self._store_errors():
             rows = self.db.execute(query, (run,)).fetchall()
             check_cells("sources", SOURCES, rows)
-            return [_source_record(row) for row in rows]
+            return [source_record(row) for row in rows]
 
     def first_generation(self, run: str) -> int:
         """Return 1, the generation of a new source: a run is deleted at once, so nothing of it can come later."""
@@ -227,7 +213,7 @@ class SqliteStore:
                     "SELECT generation, digest, path FROM sources WHERE run = ? AND source = ?", (source.run, source.source)
                 ).fetchone()
                 check_unclaimed(source, there)
-                db.execute(PUT_SOURCE, _source_row(replace(source, state=LOADING)))
+                db.execute(PUT_SOURCE, source_row(replace(source, state=LOADING)))
 
     def packed(self, run: RunRecord, source: SourceRecord, windows: Intervals[Series]) -> Documents:
         """Return whole windows of a source as packed documents."""
@@ -424,3 +410,14 @@ class SqliteStore:
         """Return the episodes of runs in time order."""
         with self._store_errors():
             return episodes_of(self.db, runs)
+
+    def keep_findings(self, run: str, documents: Sequence[KeptFinding]) -> None:
+        """Write all findings of a run, in place of those that an earlier load has left."""
+        with self.transaction() as db:
+            check_run(db, run)
+            keep_findings(db, run, documents)
+
+    def findings_of(self, runs: Iterable[str]) -> list[KeptFinding]:
+        """Return the findings that are kept of runs, by run and rank, of whatever state of the run."""
+        with self._store_errors():
+            return findings_of(self.db, runs)

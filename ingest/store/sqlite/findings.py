@@ -1,0 +1,41 @@
+"""Findings in a SQLite store: a row for the story of a run and one for each finding, always of one load."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ingest.query.findings.kept import KeptFinding
+from ingest.store.sqlite.damage import check_cells, object_in
+from ingest.store.sqlite.statements import insert
+
+FINDINGS = ("run", "rank", "stamp", "kind", "labels", "start_ns", "end_ns", "text", "share", "missing_share", "content")
+IN_JSON = ("labels", "content")
+
+
+def keep_findings(db: sqlite3.Connection, run: str, documents: Sequence[KeptFinding]) -> None:
+    """Write all findings of a run, in place of those that are there; inside the caller's transaction."""
+    db.execute("DELETE FROM findings WHERE run = ?", (run,))
+    db.executemany(insert("findings", FINDINGS), [_row(document) for document in documents])
+
+
+def findings_of(db: sqlite3.Connection, runs: Iterable[str]) -> list[KeptFinding]:
+    """Return the findings of runs, by run and rank."""
+    wanted = sorted(set(runs))
+    marks = ", ".join("?" * len(wanted))
+    query = f"SELECT {', '.join(FINDINGS)} FROM findings WHERE run IN ({marks}) ORDER BY run, rank"
+    rows = db.execute(query, wanted).fetchall()
+    check_cells("findings", FINDINGS, rows)
+    return [_kept(row) for row in rows]
+
+
+def _row(document: KeptFinding) -> tuple[Any, ...]:
+    return tuple(json.dumps(getattr(document, name)) if name in IN_JSON else getattr(document, name) for name in FINDINGS)
+
+
+def _kept(row: tuple[Any, ...]) -> KeptFinding:
+    run, rank, stamp, kind, labels, start, end, text, share, missing_share, content = row
+    whose, told = object_in(labels), object_in(content)
+    return KeptFinding(run, rank, stamp, kind, whose, start, end, text, float(share), float(missing_share), told)
