@@ -193,6 +193,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=20, help="of each kind; five times as many are quiet")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--alone", action="store_true", help="no runs of two causes")
+    parser.add_argument("--pairs", action="store_true", help="runs of two causes alone")
     parser.add_argument("--closed", action="store_true", help="a closed loop: rates fall as latencies rise")
     parser.add_argument("--coarse", type=int, metavar="0-6", help="bins as fio writes them with that log_hist_coarseness")
     parser.add_argument("--files", action="store_true", help="write each run as logs and ask these")
@@ -214,7 +215,9 @@ def main() -> None:
     names = names_of(kinds, wanted.runs)
     results = []
     for group, some in names.items():
-        for name in some if not wanted.alone or "+" not in some[0] else ():
+        if ("+" in some[0] and wanted.alone) or ("+" not in some[0] and wanted.pairs):
+            continue
+        for name in some:
             results.append(judged_run(name))
             if results[-1].fails:
                 print(f"{name}: {failure(results[-1], wanted.seed, words)}", flush=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -109,8 +109,9 @@ def check(sla: Path, sources: tuple[str, ...], options: Options) -> int:
         checked = verdicts_of(partial(answered, judged.origin), judged.runs, objectives, selection, sla, judged.finals, noted)
         if options.record:
             keep(judged.origin, checked)  # type: ignore[arg-type]  # _opened gives a store where it is to be written
+        belonging = _belonging(judged.origin, checked, selection) if options.format == "table" else []
     with verdict_stands():
-        _write(checked, sla, options)
+        _write(checked, sla, options, belonging)
     return _sent(hook, checked) or _status(checked, allow_unknown=options.allow_unknown)
 
 
@@ -195,7 +196,16 @@ def _objectives(path: Path, runs: RunLabels) -> Sequence[Objective]:
     return read_objectives(path, {name for labels in runs.values() for name in labels})
 
 
-def _write(checked: Checked, path: Path, options: Options) -> None:
+def _belonging(origin: Origin, checked: Checked, selection: Question) -> list[str]:
+    """Return which findings of the runs their episodes belong to, in sentences."""
+    from ingest.objectives.findings import belongings
+    from ingest.query.findings.story import story
+    from ingest.query.overview import literal
+
+    return belongings(checked.verdicts, lambda run: story(origin, replace(selection, runs=(literal(run),))))
+
+
+def _write(checked: Checked, path: Path, options: Options, belonging: Sequence[str]) -> None:
     """Print the verdicts in the format that was asked for."""
     from ingest.objectives.junit import junit
     from ingest.objectives.words import stamp_of
@@ -204,7 +214,7 @@ def _write(checked: Checked, path: Path, options: Options) -> None:
 
     form, base = options.format, _clock(checked, options)
     if form == "table":
-        print_checked(checked, base)
+        print_checked(checked, base, belonging)
         return
     for note in (*notes(checked), *unjudged_windows(checked)):
         say(note)

@@ -8,13 +8,14 @@ from typing import Any
 
 from ingest.core.errors import counted, listed
 from ingest.core.timing import format_duration
-from ingest.core.writing import Stamp, latency, number
+from ingest.core.writing import Stamp, figure, latency, number
 from ingest.query.box import PERCENTILES, Explained
+from ingest.query.dependent import LEAST_BATCHES
 from ingest.query.lifts import MORE
 from ingest.view.text import shown_columns
 
 SAID = 3
-DIGITS = ((10, 0), (2, 1), (0.1, 2))  # of lifts from there on
+FINE = (0.1, 2.0)  # shares and lifts that are shown with three digits
 LEAST_TIMES, LEAST_SCORE = 1.5, 0.1  # of what is named where there are no bounds
 SECOND = 1e9
 NOTHING = "Nothing is over-represented in this box"
@@ -52,24 +53,21 @@ def _line(explained: Explained, row: int) -> str:
 
 
 def _too_few(explained: Explained) -> str:
-    where = f"They lie in {counted(explained.windows, 'window')} of {format_duration(explained.window_ns)}"
+    depend = ", which resemble their neighbours" if explained.windows >= LEAST_BATCHES else ""
+    where = f"They lie in {counted(explained.windows, 'window')} of {format_duration(explained.window_ns)}{depend}"
     if explained.stands_out[0]:
         return f"{where}: all this may be a single event, so whether it tends to happen there cannot be told."
     return f"{where}: too few to tell whether chance alone does this."
 
 
-def times(value: float) -> str:
+def times(lift: float) -> str:
     """Return a lift for people: 12, 2.6, 1.04, 0.071."""
-    if math.isinf(value):
-        return "many"
-    digits = next((digits for least, digits in DIGITS if value >= least), None)
-    return f"{value:.2g}" if digits is None else f"{value:.{digits}f}"
+    return "many" if math.isinf(lift) else figure(lift, 3 if FINE[0] <= lift < FINE[1] else 2)
 
 
 def percent(share: float) -> str:
-    """Return a share for people: 39 %, 0.0068 %."""
-    shown = 100 * float(share)
-    return f"{shown:.0f} %" if shown >= 10 or not shown else f"{shown:.2g} %"
+    """Return a share for people: 38.5 %, 0.0068 %."""
+    return f"{figure(100 * float(share), 3 if share >= FINE[0] else 2)} %"
 
 
 def latencies(explained: Explained) -> str:

@@ -167,14 +167,14 @@ def test_several_runs_are_a_label_and_each_has_its_own_clock(tmp_path: Path) -> 
 def test_the_stall_of_the_example_names_ceph_b(capsys) -> None:
     assert command(["explain", str(EXAMPLE), "--box", "+26s..+36s,1s.."]) == 0
     out = capsys.readouterr().out
-    assert "host ceph-b made 4 of the 4 samples in the box (100 %, of all others 39 %): 2.6 times its share elsewhere." in out
+    assert "host ceph-b made 4 of the 4 samples in the box (100 %, of all others 38.5 %): 2.6 times its share elsewhere." in out
     assert "998ms and above, from +25.542 s" in out
 
 
 def test_a_throttled_host_is_over_represented_for_certain(example) -> None:
     answer = explained(example[0], Question(), parse_box("..,10ms..20ms"))
     first, *_ = sentences(answer)
-    assert first.startswith("host ceph-c made 243 of the 257 samples in the box (95 %, of all others 20 %): 4.6 times")
+    assert first.startswith("host ceph-c made 243 of the 257 samples in the box (94.6 %, of all others 20.4 %): 4.6 times")
     assert answer.table.columns["verdict"][0] == MORE
     assert answer.table.columns["lo"][0] > 3
 
@@ -287,7 +287,7 @@ def test_bounds_hold_what_is_equal_as_often_as_they_promise() -> None:
         known += not math.isnan(lift.low)
         wrong += lift.verdict in (MORE, LESS)
     assert known > tries / 2
-    assert wrong / known < 0.09, (wrong, known)
+    assert wrong / known < 0.05, (wrong, known)
 
 
 def test_a_time_by_the_clock_is_the_same_box(example) -> None:

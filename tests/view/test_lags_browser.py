@@ -18,7 +18,7 @@ from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question
 from ingest.query.worst import worst_windows
 from tests.doubles.origin import NS, SECOND, ZERO, Made
-from tests.view.page import answered, choose, drawn, items_of, keyed, rows_of
+from tests.view.page import answered, cells_of, choose, drawn, drawn_cells, keyed, rows_of
 
 TIMELINE = Path(__file__).parents[1] / "data" / "snabb" / "cut" / "real.timeline.xz"
 WEIGHED = "one of rate r counts 5^(9-r) times."
@@ -60,7 +60,7 @@ def test_a_recorded_timeline_says_what_percentiles_says(opened, timeline: Files)
             assert (f"Events of unlike rates: {WEIGHED}" in page.locator("#percentiles-says").inner_text()) == (by == "")
         assert drawn(page, "heatmap") == answered(asked[""], "99.9")
         events = int(heatmap(asked[""]).columns["count"].sum())
-        assert sum(cell["c"] for cell in rows_of(page, "heatmap", "shown")) == events > 8e8
+        assert sum(cell["c"] for cell in cells_of(page)) == events > 8e8
         assert f"Events of unlike rates: {WEIGHED}" in page.locator("#heatmap-says").inner_text()
         whole_told = percentiles(whole, Wanted(parse_percentiles("99.9"))).columns["p99.9"][0]
         assert [row["v"] for row in rows_of(page, "percentiles", "whole")] == [whole_told]
@@ -68,7 +68,7 @@ def test_a_recorded_timeline_says_what_percentiles_says(opened, timeline: Files)
         (stored,) = [
             int(part.counts.sum()) for part in timeline.answer(Question(where={"op": "packet.packet_freed"}, step="all")).parts
         ]
-        assert sum(cell["c"] for cell in rows_of(page, "heatmap", "shown")) == stored
+        assert sum(cell["c"] for cell in cells_of(page)) == stored
         assert WEIGHED not in page.locator("#heatmap-says").inner_text()
 
 
@@ -79,12 +79,15 @@ def test_threads_of_a_recorded_timeline_are_what_percentiles_says(opened, timeli
     with opened(runs, by=("op",)) as page:
         for tail, percentile in (("50", "50"), ("99", "99"), ("100", "100")):
             choose(page, "tail", tail)
+            shown = page.evaluate("tailboard.views.threads.signal('what')")
+            assert shown == {"50": "p50", "99": "max", "100": "max"}[tail], "most windows are too small for p99"
+            percentile = "100" if shown == "max" else percentile
             cells = rows_of(page, "threads")
             (wide,) = {cell["t2"] - cell["t"] for cell in cells}
             answer = asked_weighed(timeline.answer, Question(by=THREAD, step=int(wide * 1_000_000)))
             wanted = {(t, thread_name(tuple(label.split("|")))): v for (t, label), v in answered(answer, percentile).items()}
             assert keyed(cells, "t", "row") == wanted
-            assert len(wanted) > (20 if tail != "99" else 2)
+            assert len(wanted) > 20
 
 
 def made() -> Made:
@@ -112,7 +115,7 @@ def test_each_event_counts_by_its_weight_and_what_was_stored_decides_what_is_car
                 assert drawn(page)[ZERO // 1_000_000 + 1000 * at, f"p{percentile}"] == NS.values[place]
             (row,) = [row for row in rows_of(page, "percentiles") if row["t"] == ZERO / 1e6 + 1000 * at]
             assert row["n"] == stored
-            cells = [cell for cell in rows_of(page, "heatmap", "shown") if cell["t"] == ZERO / 1e6 + 1000 * at]
+            cells = [cell for cell in cells_of(page) if cell["t"] == ZERO / 1e6 + 1000 * at]
             assert sorted(cell["c"] for cell in cells) == sorted(events.values())
             (rate,) = [row["v"] for row in rows_of(page, "rate") if row["t"] == ZERO / 1e6 + 1000 * at]
             assert rate == total
@@ -124,9 +127,10 @@ def test_each_event_counts_by_its_weight_and_what_was_stored_decides_what_is_car
         )
         shown = [[cell.inner_text() for cell in line.locator("td").all()] for line in page.locator("#worst-rows tr").all()]
         assert [cells[3] for cells in shown] == [str(one.samples) for one in wanted]
-        assert [cells[4] for cells in shown] == ["h 100 %"] * 3
+        assert all(cells[5].startswith("h 9") for cells in shown)
+        assert len(wanted) > 0
         choose(page, "op", "often")
-        assert sorted({cell["c"] for cell in rows_of(page, "heatmap", "shown")}) == [40, 300, 302, 304]
+        assert sorted({cell["c"] for cell in cells_of(page)}) == [40, 300, 302, 304]
 
 
 @pytest.mark.slow
@@ -158,8 +162,9 @@ def test_makers_of_unlike_rates_are_told_in_events():
     answer = asked_weighed(Made(rows).answer, Question(by=("host", "op"), step=SECOND))
     (window,) = worst_windows(answer, "host", parse_percentiles("50")[0])
     assert window.samples == 402
-    assert dict(window.makers) == {"a": 100 * RARE, "b": 301 * OFTEN}
-    assert worst_windows(answer, "host", parse_percentiles("99.9")[0]) == []
+    assert dict(window.makers) == {"b": OFTEN * int(NS.values[1400] - NS.values[1300])}, "the median is of bin 1300"
+    (window,) = worst_windows(answer, "host", parse_percentiles("99.9")[0])
+    assert window.value_ns is None, "402 were stored, whatever they stand for"
 
 
 @pytest.mark.slow
@@ -181,7 +186,7 @@ def test_the_heat_map_says_that_no_window_has_samples_enough_not_that_it_shows_n
     with opened(origin.overviews()) as page:
         says = page.locator("#heatmap-says").inner_text()
         assert says == "No window has enough samples for p99. Windows of 1 s."
-        assert len(items_of(page, "heatmap", "heat")) == 8
+        assert len(drawn_cells(page)) == 8
         choose(page, "p", "50")
         assert page.locator("#heatmap-says").inner_text().startswith("Highest: ")
         assert "The line is p50; windows of 1 s." in page.locator("#heatmap-says").inner_text()
@@ -195,7 +200,7 @@ def test_threads_that_are_too_many_for_bins_say_so_too(opened):
     with opened(Made(rows).overviews(), by=("op",)) as page:
         choose(page, "by", "thread")
         says = page.locator("#percentiles-says").inner_text()
-        assert says.startswith("No window has enough samples for p99. Of 20 threads the page holds p50, p99 and max")
+        assert "Of 20 threads the page holds p50, p99 and max: max of the 8 worst." in says
         choose(page, "tail", "50")
         assert np.isfinite([row["v"] for row in rows_of(page, "percentiles")]).all()
         assert page.locator("#percentiles-says").inner_text().startswith("Highest: ")

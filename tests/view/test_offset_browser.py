@@ -352,7 +352,7 @@ def test_a_recording_without_latencies_has_a_page_of_its_own(browser, tmp_path: 
     assert command(["report", store, "-o", str(tmp_path / "mixed.html")]) == 0
     with opened(browser, tmp_path / "mixed.html") as page:
         assert filled(page) == set(counted(made())) and page.locator("#percentiles").is_visible()
-        notes = page.locator("#notes").inner_text()
+        notes = page.locator("#notes").text_content()
         assert all(f"{run} has no latencies: a report of this run only shows its offsets" in notes for run in ("boot", "cpu"))
     assert command(["report", store, "--where", "kind=nothing", "-o", str(tmp_path / "none.html")]) == 3
     seen = []
@@ -362,7 +362,7 @@ def test_a_recording_without_latencies_has_a_page_of_its_own(browser, tmp_path: 
             seen.append(json.dumps(pixels(page)))
             assert (
                 name == "one"
-                or "20 samples of idle CPUs (--keep-idle keeps them), left out" in page.locator("#notes").inner_text()
+                or "20 samples of idle CPUs (--keep-idle keeps them), left out" in page.locator("#notes").text_content()
             )
             assert "27 events in view" in says(page) and page.locator("dd", has_text="only times of events").count() == 1
     assert seen[0] == seen[1]

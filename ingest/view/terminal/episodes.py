@@ -100,8 +100,8 @@ def _open(checked: Checked) -> list[str]:
     ]
 
 
-def print_checked(checked: Checked, base: str, *, console: Console | None = None) -> None:
-    """Print what was looked at, objective by objective, then a table of the episodes."""
+def print_checked(checked: Checked, base: str, belonging: Sequence[str] = (), *, console: Console | None = None) -> None:
+    """Print what was looked at, objective by objective, then a table of the episodes, and what they belong to."""
     out = console or people()
 
     def say(line: str, style: str | None = None) -> None:
@@ -124,6 +124,8 @@ def print_checked(checked: Checked, base: str, *, console: Console | None = None
     table = episode_rows(checked.verdicts, base)
     if len(table):
         _print_episodes(table, stamp_of(base, checked.verdicts), out)
+        for line in belonging:
+            say(line)
     else:
         say("no episode")
 

@@ -3,7 +3,7 @@
 // same script; panels.js hands over what is chosen on the page. The box is state `box`: "from,to,low,high" in s and ms.
 (() => {
   const { unpack, parsed, snapped, explained } = boxes;
-  const FIELDS = ["from", "to", "low", "high"], SAID = 3, SHOWN = 12, LEAST_TIMES = 1.5, LEAST_SCORE = 0.1;
+  const FIELDS = ["from", "to", "low", "high"], SAID = 3, SHOWN = 12, FEW = 5, LEAST_TIMES = 1.5, LEAST_SCORE = 0.1;
   const WIDE = 640, HIGH = 120, TITLES = { op: "operation" };
   const unpacked = new WeakMap();
   let now, set, find, number, latency; // what panels.js offers
@@ -11,11 +11,8 @@
 
   // ---- Words.
   const percent = (share) => `${Number((100 * share).toPrecision(share < 0.1 ? 2 : 3))} %`;
-  const DIGITS = [[10, 0], [2, 1], [0.1, 2]]; // of lifts from there on
-  function times(lift) {
-    const digits = DIGITS.find(([least]) => lift >= least)?.[1];
-    return lift === Infinity ? "many" : digits === undefined ? String(Number(lift.toPrecision(2))) : lift.toFixed(digits);
-  }
+  const rounded = (value, digits) => Number(value >= 10 ** digits ? Math.round(value) : value.toPrecision(digits));
+  const times = (lift) => (lift === Infinity ? "many" : String(rounded(lift, lift >= 0.1 && lift < 2 ? 3 : 2)));
   const counted = (n, noun) => `${number(n)} ${noun}${n === 1 ? "" : "s"}`;
   const seconds = (s) => `${Number(s.toFixed(3))} s`;
   function range(low, high, shown, all) {
@@ -34,7 +31,7 @@
     if (!rows.length) return [`Every label ${left.length ? "that this page holds" : ""} has one value here: there is nothing to tell apart.`.replace("  ", " ")];
     const over = rows.filter(({ verdict, score }) => verdict === "more" && score > 0), [first] = rows, unbounded = Number.isNaN(first.low);
     if (over.length) return over.slice(0, SAID).map((row) => line(row, inside));
-    const few = `They lie in ${counted(filled, "window")} of ${seconds(step / 1000)}: ${first.out ? "all this may be a single event, so whether it tends to happen there cannot be told." : "too few to tell whether chance alone does this."}`;
+    const few = `They lie in ${counted(filled, "window")} of ${seconds(step / 1000)}${filled >= FEW ? ", which resemble their neighbours" : ""}: ${first.out ? "all this may be a single event, so whether it tends to happen there cannot be told." : "too few to tell whether chance alone does this."}`;
     if (unbounded && first.lift >= LEAST_TIMES && first.score >= LEAST_SCORE) return [line(first, inside), few];
     const nothing = "Nothing is over-represented in this box";
     if (first.score <= 0) return [`${nothing}: all values have the share that they have elsewhere.`];

@@ -65,8 +65,9 @@ const overlay = (() => {
   }
   function events(name, view) {
     const x = view.scale("x"), main = view.signal("main"), [begin, end] = ["begin", "end"].map((edge) => view.signal(edge)), height = view.height();
+    if (!["heatmap", "hosts"].includes(name)) return [];
     return eventsOf().flatMap((event, rank) => {
-      if (event.t >= end || event.t2 <= begin || !["heatmap", "hosts"].includes(name)) return [];
+      if (event.t >= end || event.t2 <= begin) return [];
       const whole = event.t2 - event.t > 0.9 * (end - begin);
       let [left, right] = [Math.max(0, x(event.t)), Math.min(main, x(event.t2))];
       if (right - left < LEAST) [left, right] = [(left + right - LEAST) / 2, (left + right + LEAST) / 2];

@@ -40,9 +40,9 @@ const panels = (() => {
   // The highest threads where the page has no bins of them: the percentile that it holds.
   function worstThreads() {
     const { state } = now;
-    const { points, thin, rows, span, names } = tailOf("thread"), worst = rows.slice(0, MOST.worst).map(({ row }) => row);
+    const { points, thin, rows, span, names, tail } = tailOf("thread"), worst = rows.slice(0, MOST.worst).map(({ row }) => row);
     const [shown, few] = [points, thin].map((cells) => cells.filter(({ row }) => worst.includes(row)));
-    const why = `Of ${names.length} threads the page holds p50, p99 and max: ${what(state.tail)} of the ${worst.length} worst.`;
+    const why = `Of ${names.length} threads the page holds p50, p99 and max: ${what(tail)} of the ${worst.length} worst.`;
     const { data, series } = switched({ points: shown, thin: few, whole: worst.map((label) => ({ label, v: 0 })) });
     return { data: { ...data, gaps: [] }, series, signals: { series }, span, says: sayHighestOr(tooFew(state.p, few), shown, why) };
   }
@@ -171,13 +171,14 @@ const panels = (() => {
   const offered = {
     ...chosen, ...tables, what, latency, atLeast, number, tooFew, mixedIn,
     now: () => ({ ...now, page: chosen.page }), set: (wanted) => controls.set(wanted), offer: (select, options) => controls.offer(select, options),
-    renewed: (text) => controls.renewed(text), highlights: () => map.choices().map(([value]) => value),
+    renewed: (text) => controls.renewed(text), redraw: (...names) => drawing.refresh(...names), heightOf: () => drawing.heightOf("heatmap", now.content.specs.heatmap), highlights: () => map.choices().map(([value]) => value),
   };
   const map = heatPanel(offered);
+  const hand = heatHand(offered, map);
   byName.heatmap = map.heatmap;
   // What the scripts of sections add (see section.py): panels, feeds (which of them a control feeds), and where they want it
   // piecemeal and top as draw.js has them, opened(name, view) once a chart is there, shown() when controls are set anew.
   const sections = tailboard.sections.map((section) => section(offered));
   for (const section of sections) Object.assign(byName, section.panels);
-  return { byName, map, sections, worstWindows };
+  return { byName, map, hand, sections, worstWindows };
 })();
