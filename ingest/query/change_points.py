@@ -97,13 +97,13 @@ def change_points(values: Float, least: float = LEAST_CHANGE) -> list[int]:
     return places
 
 
-def tamed(logs: Float) -> Float:
-    """Return log values of which none is further than three deviations from the median of the five around it."""
+def tamed(logs: Float, around: int = AROUND) -> Float:
+    """Return log values of which none is further than three deviations from the median of the `around` ones about it."""
     count = len(logs)
-    if count < AROUND:
+    if count < around:
         return logs
-    first = np.clip(np.arange(count) - AROUND // 2, 0, count - AROUND)
-    middle = np.median(logs[first[:, None] + np.arange(AROUND)], axis=1)
+    first = np.clip(np.arange(count) - around // 2, 0, count - around)
+    middle = np.median(logs[first[:, None] + np.arange(around)], axis=1)
     reach = CLIP * float(np.median(np.abs(logs - middle)))
     return np.clip(logs, middle - reach, middle + reach) if reach else logs
 

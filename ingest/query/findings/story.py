@@ -70,7 +70,7 @@ JOINED = (
     IMBALANCE,
     EDGE,
 )  # detectors of the others look at all sets of members themselves
-WITHOUT_EXCESS = (IMBALANCE, OMISSION, MODES)  # facts of the run, whoever is given its excess
+WITHOUT_EXCESS = (IMBALANCE, OMISSION, MODES, STEP, DRIFT)  # facts of the run, whoever is given its excess: no event makes them
 # What a kind explains wherever it is about the same member, whole runs through.
 EXPLAINED = {
     THROTTLED: (SLOW_MEMBER, MODES),
