@@ -40,6 +40,13 @@ def choose(page, name: str, value: str) -> None:
     settle(page)
 
 
+def highlight(page, value: str) -> None:
+    """Add a highlight to the latency heat map."""
+    page.locator("#heatmap-choices").evaluate("fold => { fold.open = true; }")
+    page.locator("#lit-add").select_option(value)
+    settle(page)
+
+
 def rows_of(page, view: str, data: str = "points") -> list[dict]:
     """Return the rows of a data set of a view."""
     return page.evaluate("([view, data]) => tailboard.views[view].data(data).map(row => ({...row}))", [view, data])
@@ -51,6 +58,27 @@ def items_of(page, view: str, mark: str) -> list[dict]:
         """([view, mark]) => tailboard.views[view].scenegraph().root.items[0].items.find((one) => one.name === mark).items
         .map(({ x, x2, y, y2, width, height, fill, stroke, opacity, datum }) => ({ x, x2, y, y2, width, height, fill, stroke, opacity, datum: {...datum} }))""",
         [view, mark],
+    )
+
+
+def cells_of(page) -> list[dict]:
+    """Return the filled cells of the latency heat map, with their shade from 0 to 1; `lit` is of the first highlight."""
+    return page.evaluate(
+        """() => { const { map, shade } = tailboard.heat;
+        return heat.cellsOf(map).map((cell) => ({ ...cell, lits: cell.lit, lit: cell.lit[0], shade: (shade[cell.column * (map.rows + 1) + cell.row] - 1) / 254 })); }"""
+    )
+
+
+def drawn_cells(page, over: bool = False) -> list[dict]:
+    """Return the cells of the latency heat map as they are drawn: of those on the map (or dropped above it) place and colour."""
+    return page.evaluate(
+        """(over) => { const { map, image, above } = tailboard.heat, view = tailboard.views.heatmap, y = view.scale('y');
+        const [inside, outside] = [image, above].map((canvas) => canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height));
+        const colour = ({ data, width }, column, row) => { const at = 4 * (row * width + column); return data[at + 3] ? `rgb(${data[at]}, ${data[at + 1]}, ${data[at + 2]})` : null; };
+        return heat.cellsOf(map).filter((cell) => Boolean(cell.over) === over).map((cell) => {
+          const [top, bottom] = over ? [-14, -4] : [y(cell.upper), y(cell.lower)], row = Math.floor(((top + bottom) / 2 / view.height()) * image.height);
+          return { y: top, y2: bottom, x: view.scale('x')(cell.t), x2: view.scale('x')(cell.t2), datum: cell, fill: over ? colour(outside, cell.column, 0) : colour(inside, cell.column, row) }; }); }""",
+        over,
     )
 
 

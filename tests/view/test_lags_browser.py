@@ -18,7 +18,7 @@ from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question
 from ingest.query.worst import worst_windows
 from tests.doubles.origin import NS, SECOND, ZERO, Made
-from tests.view.page import answered, choose, drawn, items_of, keyed, rows_of
+from tests.view.page import answered, cells_of, choose, drawn, drawn_cells, keyed, rows_of
 
 TIMELINE = Path(__file__).parents[1] / "data" / "snabb" / "cut" / "real.timeline.xz"
 WEIGHED = "one of rate r counts 5^(9-r) times."
@@ -60,7 +60,7 @@ def test_a_recorded_timeline_says_what_percentiles_says(opened, timeline: Files)
             assert (f"Events of unlike rates: {WEIGHED}" in page.locator("#percentiles-says").inner_text()) == (by == "")
         assert drawn(page, "heatmap") == answered(asked[""], "99.9")
         events = int(heatmap(asked[""]).columns["count"].sum())
-        assert sum(cell["c"] for cell in rows_of(page, "heatmap", "shown")) == events > 8e8
+        assert sum(cell["c"] for cell in cells_of(page)) == events > 8e8
         assert f"Events of unlike rates: {WEIGHED}" in page.locator("#heatmap-says").inner_text()
         whole_told = percentiles(whole, Wanted(parse_percentiles("99.9"))).columns["p99.9"][0]
         assert [row["v"] for row in rows_of(page, "percentiles", "whole")] == [whole_told]
@@ -68,7 +68,7 @@ def test_a_recorded_timeline_says_what_percentiles_says(opened, timeline: Files)
         (stored,) = [
             int(part.counts.sum()) for part in timeline.answer(Question(where={"op": "packet.packet_freed"}, step="all")).parts
         ]
-        assert sum(cell["c"] for cell in rows_of(page, "heatmap", "shown")) == stored
+        assert sum(cell["c"] for cell in cells_of(page)) == stored
         assert WEIGHED not in page.locator("#heatmap-says").inner_text()
 
 
@@ -115,7 +115,7 @@ def test_each_event_counts_by_its_weight_and_what_was_stored_decides_what_is_car
                 assert drawn(page)[ZERO // 1_000_000 + 1000 * at, f"p{percentile}"] == NS.values[place]
             (row,) = [row for row in rows_of(page, "percentiles") if row["t"] == ZERO / 1e6 + 1000 * at]
             assert row["n"] == stored
-            cells = [cell for cell in rows_of(page, "heatmap", "shown") if cell["t"] == ZERO / 1e6 + 1000 * at]
+            cells = [cell for cell in cells_of(page) if cell["t"] == ZERO / 1e6 + 1000 * at]
             assert sorted(cell["c"] for cell in cells) == sorted(events.values())
             (rate,) = [row["v"] for row in rows_of(page, "rate") if row["t"] == ZERO / 1e6 + 1000 * at]
             assert rate == total
@@ -130,7 +130,7 @@ def test_each_event_counts_by_its_weight_and_what_was_stored_decides_what_is_car
         assert all(cells[5].startswith("h 9") for cells in shown)
         assert len(wanted) > 0
         choose(page, "op", "often")
-        assert sorted({cell["c"] for cell in rows_of(page, "heatmap", "shown")}) == [40, 300, 302, 304]
+        assert sorted({cell["c"] for cell in cells_of(page)}) == [40, 300, 302, 304]
 
 
 @pytest.mark.slow
@@ -186,7 +186,7 @@ def test_the_heat_map_says_that_no_window_has_samples_enough_not_that_it_shows_n
     with opened(origin.overviews()) as page:
         says = page.locator("#heatmap-says").inner_text()
         assert says == "No window has enough samples for p99. Windows of 1 s."
-        assert len(items_of(page, "heatmap", "heat")) == 8
+        assert len(drawn_cells(page)) == 8
         choose(page, "p", "50")
         assert page.locator("#heatmap-says").inner_text().startswith("Highest: ")
         assert "The line is p50; windows of 1 s." in page.locator("#heatmap-says").inner_text()

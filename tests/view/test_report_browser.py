@@ -23,7 +23,21 @@ from ingest.query.question import Question
 from ingest.query.worst import worst_windows
 from tests.browsing import shown
 from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series
-from tests.view.page import HOSTILE, answered, choose, drag, drawn, hovered, items_of, keyed, place, rows_of, settle
+from tests.view.page import (
+    HOSTILE,
+    answered,
+    cells_of,
+    choose,
+    drag,
+    drawn,
+    drawn_cells,
+    hovered,
+    items_of,
+    keyed,
+    place,
+    rows_of,
+    settle,
+)
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -93,7 +107,7 @@ def test_every_mark_is_where_its_number_is(opened, example):
         assert span == 1000
         by_value = sorted((item["datum"]["v"], item["fill"]) for item in cells)
         assert len({fill for _, fill in by_value}) > 50
-        heat = items_of(page, "heatmap", "heat")
+        heat = drawn_cells(page)
         assert sum(item["datum"]["c"] for item in heat) == example[0].cluster.samples
         height = page.evaluate("tailboard.views.heatmap.signal('height')")
         low, high = page.evaluate("tailboard.views.heatmap.signal('yd')")
@@ -144,7 +158,7 @@ def test_filters_act_on_all_panels(opened, example, files):
             where = {label: found for label, found in where.items() if found}
             answer = files.answer(Question(by=("host",), where=where, step=SECOND))
             assert drawn(page) == answered(answer, "99")
-            assert sum(row["c"] for row in rows_of(page, "heatmap", "shown")) == answer.samples
+            assert sum(row["c"] for row in cells_of(page)) == answer.samples
             assert sum(row["n"] for row in rows_of(page, "rate")) == answer.samples
             assert {row["row"] for row in rows_of(page, "hosts", "rows")} == {
                 key[0] for part in answer.parts for key in part.table
@@ -173,7 +187,7 @@ def test_a_dragged_range_zooms_all_panels_and_stands_in_the_address(opened, exam
         }
         for view in PANELS[:-1]:
             assert page.evaluate(f"tailboard.views.{view}.signal('range')") == [low, high], view
-        inside = [row for row in rows_of(page, "heatmap", "shown")]
+        inside = [row for row in cells_of(page)]
         assert {row["t"] for row in inside} == set(np.arange(low, high, 1000))
         finer = {round(row["upper"] / row["lower"], 3) for row in inside}
         address = page.evaluate("location.hash")
@@ -186,8 +200,8 @@ def test_a_dragged_range_zooms_all_panels_and_stands_in_the_address(opened, exam
         page.get_by_role("button", name="Whole range").click()
         settle(page)
         assert page.evaluate("location.hash") == ""
-        assert len({row["t"] for row in rows_of(page, "heatmap", "shown")}) == 76
-        coarser = {round(row["upper"] / row["lower"], 3) for row in rows_of(page, "heatmap", "shown")}
+        assert len({row["t"] for row in cells_of(page)}) == 76
+        coarser = {round(row["upper"] / row["lower"], 3) for row in cells_of(page)}
         assert min(finer) <= min(coarser)
         choose(page, "from", "10")
         choose(page, "to", "20")
@@ -207,17 +221,17 @@ def test_a_dragged_range_zooms_all_panels_and_stands_in_the_address(opened, exam
 def test_zoom_makes_bins_anew_from_finer_windows(opened):
     origin = Made(random_rows(21, windows=700, hosts=2, threads=1, ops=("read",)))
     with opened(origin.overviews()) as page:
-        whole = {row["t2"] - row["t"] for row in rows_of(page, "heatmap", "shown")}
+        whole = {row["t2"] - row["t"] for row in cells_of(page)}
         choose(page, "from", "100")
         choose(page, "to", "160")
-        assert whole == {4000}
-        assert {row["t2"] - row["t"] for row in rows_of(page, "heatmap", "shown")} == {1000}
+        assert whole == {1000}  # as many windows as the page holds
+        assert {row["t2"] - row["t"] for row in cells_of(page)} == {1000}
         expected = Counter()
         for _, at, bins in origin.rows:
             if 100 <= at < 160:
                 expected[ZERO / 1e6 + at * 1000] += sum(bins.values())
         found = Counter()
-        for row in rows_of(page, "heatmap", "shown"):
+        for row in cells_of(page):
             found[row["t"]] += row["c"]
         assert found == expected
         assert max(len(rows_of(page, view, "shown" if view == "heatmap" else "points")) for view in PANELS) <= 20_000
@@ -228,41 +242,31 @@ def test_heat_map_holds_every_sample(opened, fio):
     origin = Files([fio / "randrw"])
     runs = overviews(origin, origin.run_names, Question())
     with opened(runs) as page:
-        assert sum(row["c"] for row in rows_of(page, "heatmap", "shown")) == origin.answer(Question()).samples
+        assert sum(row["c"] for row in cells_of(page)) == origin.answer(Question()).samples
         for op in ("read", "write"):
             choose(page, "op", op)
             asked = origin.answer(Question(where={"op": op}, step=runs[0].cluster.step_ns))
-            assert sum(row["c"] for row in rows_of(page, "heatmap", "shown")) == asked.samples
+            assert sum(row["c"] for row in cells_of(page)) == asked.samples
 
 
 @pytest.mark.slow
 def test_shading_is_rank_proportion_or_root(opened):
-    origin = Made([(series(), 0, {700: 1, 800: 1, 900: 2, 1000: 8})])
+    origin = Made([(series(), 0, {720: 1, 784: 2, 848: 4, 912: 8})])
     with opened(origin.overviews()) as page:
         shades, fills = {}, {}
-        for shading in ("rank", "linear", "exponent"):
+        for shading in ("rank", "linear", "exponent", "column"):
             choose(page, "shading", shading)
-            shades[shading] = sorted((row["c"], row["shade"]) for row in rows_of(page, "heatmap", "shown"))
-            fills[shading] = {item["datum"]["c"]: item["fill"] for item in items_of(page, "heatmap", "heat")}
-        assert shades["rank"] == [(1, 0.5), (1, 0.5), (2, 0.75), (8, 1)]
-        assert shades["linear"] == [(1, 0.125), (1, 0.125), (2, 0.25), (8, 1)]
-        assert [shade for _, shade in shades["exponent"]] == pytest.approx([0.125**0.5, 0.125**0.5, 0.5, 1])
+            shades[shading] = sorted((row["c"], row["shade"]) for row in cells_of(page))
+            fills[shading] = {item["datum"]["c"]: item["fill"] for item in drawn_cells(page)}
+        near = {"abs": 0.5 / 254}
+        assert shades["rank"] == [(1, 0), (2, pytest.approx(1 / 3, **near)), (4, pytest.approx(2 / 3, **near)), (8, 1)]
+        assert [shade for _, shade in shades["linear"]] == pytest.approx([0.125, 0.25, 0.5, 1], **near)
+        assert [shade for _, shade in shades["exponent"]] == pytest.approx([0.125**0.5, 0.5, 0.5**0.5, 1], **near)
+        assert [shade for _, shade in shades["column"]] == pytest.approx([0.125, 0.25, 0.5, 1], **near)
         assert len({shown[8] for shown in fills.values()}) == 1
         assert len({shown[1] for shown in fills.values()}) == 3
         choose(page, "palette", "false")
-        assert {item["datum"]["c"]: item["fill"] for item in items_of(page, "heatmap", "heat")}[8] == "rgb(158, 1, 66)"
-
-
-@pytest.mark.slow
-def test_rank_is_the_share_of_cells_at_most_as_full(opened):
-    rows = random_rows(31, windows=20, hosts=1)
-    with opened(Made(rows).overviews()) as page:
-        cells = rows_of(page, "heatmap", "shown")
-        counts = sorted(row["c"] for row in cells)
-        for row in cells:
-            assert row["shade"] == pytest.approx(sum(count <= row["c"] for count in counts) / len(counts))
-        choose(page, "shading", "linear")
-        assert all(row["shade"] == pytest.approx(row["c"] / counts[-1]) for row in rows_of(page, "heatmap", "shown"))
+        assert {item["datum"]["c"]: item["fill"] for item in drawn_cells(page)}[8] == "rgb(61, 10, 82)"
 
 
 @pytest.mark.slow
@@ -271,21 +275,18 @@ def test_outliers_go_to_a_row_of_their_own_and_are_counted(opened):
     with opened(Made(rows).overviews()) as page:
         assert rows_of(page, "heatmap", "outside") == []
         choose(page, "drop", "1")
-        above = items_of(page, "heatmap", "above")
+        above = drawn_cells(page, over=True)
         assert sum(item["datum"]["c"] for item in above) == 10
         assert {(item["y"], item["y2"]) for item in above} == {(-14, -4)}
         assert "10 samples lie above the map" in page.locator("#heatmap-says").inner_text()
         assert page.evaluate("tailboard.views.heatmap.signal('high')") < NS.edges[1500]
-        choose(page, "drop", "0")
+        choose(page, "drop", "auto")
         choose(page, "axis", "linear")
-        assert page.locator("[name=drop]").input_value() == "0.1"
-        cells = rows_of(page, "heatmap", "shown")
-        assert sum(row["c"] for row in cells) == pytest.approx(10_000)
-        wide = {round(row["upper"] - row["lower"], 3) for row in cells if not row["over"]}
-        assert len(wide) == 1
+        cells = cells_of(page)
+        assert sum(row["c"] for row in cells) == 10_000
         low, high = page.evaluate("tailboard.views.heatmap.signal('yd')")
         height = page.evaluate("tailboard.views.heatmap.signal('height')")
-        for item in items_of(page, "heatmap", "heat"):
+        for item in drawn_cells(page):
             assert item["y"] == pytest.approx(height * (1 - item["datum"]["upper"] / high), abs=1)
 
 
@@ -293,7 +294,7 @@ def test_outliers_go_to_a_row_of_their_own_and_are_counted(opened):
 def test_a_cell_tells_what_it_holds_and_its_hosts(opened):
     rows = [(series(host="a"), 0, {954: 3, 956: 1, 700: 6}), (series(host="b"), 0, {954: 12, 1500: 78})]
     with opened(Made(rows).overviews()) as page:
-        cells = items_of(page, "heatmap", "heat")
+        cells = drawn_cells(page)
         (cell,) = [item for item in cells if item["datum"]["lower"] <= NS.edges[954] < item["datum"]["upper"]]
         assert (cell["datum"]["lower"], cell["datum"]["upper"], cell["datum"]["c"]) == (983_040, 1_048_576, 16)
         x, y = place(page, "heatmap", ZERO / 1e6 + 500, 0)
@@ -310,8 +311,9 @@ def test_a_cell_tells_what_it_holds_and_its_hosts(opened):
         page.keyboard.press("ArrowDown")
         assert "By host: a 6 (100 %)" in page.locator("#cell").inner_text()
         settle(page)
-        tip = hovered(page, "heatmap", "heat")
-        assert "UTC" in tip and "samples" in tip
+        page.mouse.move(x, y + (cell["y"] + cell["y2"]) / 2)
+        tip = page.locator("#vg-tooltip-element.visible").inner_text()
+        assert "UTC" in tip and "16" in tip
 
 
 @pytest.mark.slow
@@ -452,7 +454,7 @@ def test_nonsense_in_the_address_is_ignored(opened, example):
         example, fragment="#p=abc&host=nobody&by=nothing&from=x&to=&clock=mars&axis=spiral&__proto__=1&drop=-5&run=none&tail=7"
     ) as page:
         assert len(rows_of(page, "percentiles")) > 0
-        assert len(rows_of(page, "heatmap", "shown")) > 0
+        assert len(cells_of(page)) > 0
 
 
 @pytest.mark.slow
@@ -715,26 +717,26 @@ def test_each_run_has_a_heat_map_on_the_scales_of_all(opened):
 
 
 @pytest.mark.slow
-def test_large_pictures_are_drawn_in_pieces_and_whole(opened):
-    """A filter change draws the map over several frames; in the end it is the same as when the page opens with that filter."""
+def test_the_heat_map_is_drawn_in_one_go_and_whole(opened):
+    """A filter change draws the map in one frame; in the end it is the same as when the page opens with that filter."""
     origin = Made(random_rows(31, windows=170, hosts=1))
     with opened(origin.overviews()) as page:
         page.evaluate("() => { tailboard.frames.length = 0; }")
         choose(page, "op", "write")
-        assert page.evaluate("tailboard.frames.filter((one) => one.name === 'heatmap').length") > 2
-        changed = items_of(page, "heatmap", "heat")
+        assert page.evaluate("tailboard.frames.filter((one) => one.name === 'heatmap').length") == 1
+        changed = drawn_cells(page)
         choose(page, "op", "")
         page.evaluate(
             "(name) => { const control = document.querySelector('select[name=op]'); for (const op of ['read', '', 'write']) { control.value = op; control.dispatchEvent(new Event('change', { bubbles: true })); } }",
             "op",
         )
         settle(page)
-        hurried = items_of(page, "heatmap", "heat")
+        hurried = drawn_cells(page)
     with opened(origin.overviews(), fragment="#op=write") as page:
-        at_once = items_of(page, "heatmap", "heat")
+        at_once = drawn_cells(page)
     assert len(at_once) > 1000
     where = lambda item: (item["datum"]["t"], item["datum"]["lower"])  # noqa: E731
-    kept = ("x", "x2", "y", "y2", "width", "height", "fill")
+    kept = ("x", "x2", "y", "y2", "fill")
     for found in (changed, hurried):
         assert [[one[name] for name in kept] for one in sorted(found, key=where)] == [
             [one[name] for name in kept] for one in sorted(at_once, key=where)
@@ -751,7 +753,7 @@ def test_kinds_are_never_merged(opened):
         for kind in ("completion", "submission"):
             if kind != "completion":
                 choose(page, "kind", kind)
-            assert sum(row["c"] for row in rows_of(page, "heatmap", "shown")) == 1000
+            assert sum(row["c"] for row in cells_of(page)) == 1000
             assert {row["v"] for row in rows_of(page, "percentiles")} == {int(NS.values[900 if kind == "completion" else 500])}
 
 

@@ -35,14 +35,15 @@ NODE = shutil.which("node")
 
 
 def js(code: str, given=None):
-    """Return what the code returns in Node; `t` is numbers.js, `h` is heat.js, `given` the value that is handed over."""
+    """Return what the code returns in Node; `t` is numbers.js, `h` is heat.js, `s` is shades.js, `given` the value that is handed over."""
     if NODE is None:
         if os.environ.get("CI"):
             pytest.fail("node is not here, and CI is to test report.js")
         pytest.skip("node is not here")
     program = f"""
         const t = (globalThis.tailboard = require({json.dumps(str(SCRIPT))}));
-        const h = require({json.dumps(str(SCRIPT.with_name("heat.js")))});
+        const h = (globalThis.heat = require({json.dumps(str(SCRIPT.with_name("heat.js")))}));
+        const s = (globalThis.shades = require({json.dumps(str(SCRIPT.with_name("shades.js")))}));
         const x = require({json.dumps(str(SCRIPT.with_name("excess.js")))});
         let text = ""; process.stdin.on("data", (part) => text += part).on("end", async () => {{
           const given = JSON.parse(text);
@@ -234,24 +235,14 @@ def test_ranks_are_exact():
             assert carried == (share <= Fraction(1, 2) or share == 1 or n * (1 - share) >= 1), (n, text)
 
 
-SPREAD = """
-    const spread = ({ ranges, low, high, rows }) => {
-      const edges = Array.from({ length: rows + 1 }, (_, row) => low + ((high - low) * row) / rows), out = Array(rows).fill(0);
-      for (const [lower, upper, count] of ranges) for (const [row, share] of h.overlaps(lower, upper, edges)) out[row] += count * share;
-      return out;
-    };"""
-
-
 def spread(*cases):
-    """Return each (ranges, low, high, rows) resampled by the page and by the query layer, and the scaled 100 and 99."""
-    given = [{"ranges": ranges, "low": low, "high": high, "rows": rows} for ranges, low, high, rows in cases]
-    page = js(f"{SPREAD} return given.map(spread);", given)
+    """Return each (ranges, low, high, rows) resampled by the query layer."""
     query = []
     for ranges, low, high, rows in cases:
         lower, upper, counts = (np.array(column) for column in zip(*ranges, strict=True))
         which, row, share = overlaps(lower, upper, np.linspace(low, high, rows + 1))
         query.append(np.bincount(row, counts[which] * share, rows).tolist())
-    return page, query
+    return query
 
 
 PUBLISHED = [
@@ -263,9 +254,8 @@ PUBLISHED = [
 
 
 def test_resampling_equals_the_published_vectors():
-    for found in spread(*(case for case, _ in PUBLISHED)):
-        for told, (_, wanted) in zip(found, PUBLISHED, strict=True):
-            assert told == pytest.approx(wanted, abs=1e-6)
+    for told, (_, wanted) in zip(spread(*(case for case, _ in PUBLISHED)), PUBLISHED, strict=True):
+        assert told == pytest.approx(wanted, abs=1e-6)
 
 
 def test_scaling_equals_the_published_vector_and_is_a_round_number():
@@ -292,8 +282,7 @@ def test_resampling_spreads_by_overlap():
                 shared = min(Fraction(upper), low + (row + 1) * wide) - max(Fraction(lower), low + row * wide)
                 if shared > 0:
                     wanted[row] += count * shared / (upper - lower)
-        for told in found:
-            assert told[number] == pytest.approx([float(count) for count in wanted])
+        assert found[number] == pytest.approx([float(count) for count in wanted])
 
 
 HEAT = """
@@ -341,18 +330,17 @@ def test_marks_are_limited_and_no_sample_is_lost():
     code = """
         const content = await t.unpack(given), level = content.runs[0].levels.cluster;
         const table = t.merged(level, content.layouts, level.keys.map(() => 0), 0, level.windows, 1);
-        const maps = [["log", 0], ["log", 1], ["linear", 0], ["linear", 0.1], ["linear", 30]].map(([axis, drop]) => h.heatMap(table, axis, drop).cells);
-        return { most: t.MOST.cells, maps: maps.map((cells) => ({ marks: cells.length, all: cells.reduce((sum, one) => sum + one.c, 0),
+        const maps = [["log", 0], ["log", 1], ["linear", 0], ["linear", 0.1], ["linear", 30]].map(([axis, drop]) => h.cellsOf(h.heatMap(table, axis, drop)));
+        return { most: t.MOST.raster.rows, maps: maps.map((cells) => ({ marks: cells.length, all: cells.reduce((sum, one) => sum + one.c, 0),
           over: cells.reduce((sum, one) => sum + one.over * one.c, 0), rows: new Set(cells.filter((one) => !one.over).map((one) => one.lower)).size })) };"""
     told = js(code, packing.packed({}, Made(rows).overviews())[0])
     samples = sum(sum(bins.values()) for _, _, bins in rows)
-    for number, one in enumerate(told["maps"]):
-        assert one["all"] == pytest.approx(samples)
-        assert one["marks"] <= (told["most"] + 170 if number < 2 else 40 * 170 + 170)
+    for one in told["maps"]:
+        assert one["all"] == samples
+        assert 40 < one["rows"] <= told["most"]
     assert [told["maps"][number]["over"] > 0 for number in (0, 2, 4)] == [False, False, True]
     for number, share in ((1, 0.01), (3, 0.001), (4, 0.3)):
         assert told["maps"][number]["over"] <= samples * share
-    assert all(one["rows"] <= 40 for one in told["maps"][2:])
 
 
 def test_dropping_keeps_the_share_that_was_asked():
@@ -360,14 +348,14 @@ def test_dropping_keeps_the_share_that_was_asked():
     code = """
         const content = await t.unpack(given), level = content.runs[0].levels.cluster;
         const table = t.merged(level, content.layouts, level.keys.map(() => 0), 0, level.windows, 1);
-        return [0.05, 0.1, 1, 10].map((drop) => h.heatMap(table, "log", drop).cells.map((one) => [one.c, one.over, one.lower, one.upper, one.cum, one.n]));"""
+        return [0.05, 0.1, 1, 10].map((drop) => h.cellsOf(h.heatMap(table, "log", drop)).map((one) => [one.c, one.over, one.lower, one.upper, one.cum, one.n]));"""
     told = js(code, packing.packed({}, Made(rows).overviews())[0])
     assert [sum(c for c, over, *_ in cells if over) for cells in told] == [0, 2, 20, 200]
     tops = [max(upper for _, over, _, upper, *_ in cells if not over) for cells in told]
     for cells, top in zip(told, tops, strict=True):
         assert sum(c for c, *_ in cells) == 2000
         assert {(lower, cum, n) for _, over, lower, _, cum, n in cells if over} <= {(top, 1000, 1000)}
-        assert {upper for _, over, _, upper, *_ in cells if over} <= {tops[0]}
+        assert {upper for _, over, _, upper, *_ in cells if over} <= {NS.edges[64 * 13 + 1]}
     assert tops == sorted(set(tops), reverse=True)
 
 

@@ -45,7 +45,7 @@ LIVE = "This page requests data only from the server that it came from."
 GROUPINGS = ("op", "host", "thread")
 ACROSS = {"total_iodepth": "queue depth of all jobs", "numjobs": "jobs"}
 # The page's own script, joined in this order; what sections add stands between.
-FIRST = ("theme", "words", "numbers", "excess", "heat", "state", "tables", "heat_panel")
+FIRST = ("theme", "words", "numbers", "excess", "heat", "shades", "raster", "state", "tables", "heat_panel", "heat_hand")
 LAST = ("panels", "overlay", "legends", "draw", "menus", "controls")
 
 
@@ -175,10 +175,11 @@ def first_state(runs: Sequence[Overview], by: Sequence[str], sla_ns: int) -> dic
         "axis": "log",
         "shading": "rank",
         "palette": "single",
-        "drop": "0",
+        "drop": "auto",
         "least": "",
         "most": "",
         "highlight": "",
+        "box": "",
         "off": "",
         "sla": f"{sla_ns / vega.MS:g}" if sla_ns else "",
     }
@@ -200,6 +201,7 @@ def _kinds(answer: Answer) -> set[str]:
 def _specs(sections: Sequence[Section], *, several: bool) -> dict[str, dict[str, Any]]:
     """Return the specs of the panels, without the version that vega-embed would warn of."""
     specs: dict[str, Mapping[str, Any]] = {name: vega.spec(name) for name in (*SPECS, *(RUN_SPECS if several else ()))}
+    specs["heatmap"] = derived("heatmap-raster")
     specs |= {name: spec for section in sections for name, spec in section.specs.items()}
     lines = derived("lines")
     return {name: changed(unversioned(spec), lines) if name in LINES else unversioned(spec) for name, spec in specs.items()}

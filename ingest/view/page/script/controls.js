@@ -2,12 +2,12 @@
 // feeds. Follows draw.js in the same script, and begins all of it.
 const controls = (() => {
   const { page, now, WHOLE, find, every, change, correct, fromAddress, toAddress, settled, chooseRun, unpacked, replaced } = chosen;
-  const { byName, map, sections } = panels, { pulled, isDrawn, refresh, redraw } = drawing;
+  const { byName, map, hand, sections } = panels, { pulled, isDrawn, refresh, redraw } = drawing;
   const FEEDS = {
     p: ["percentiles", "heatmap", "runs", "load", "worst"], also: ["percentiles"], by: ["percentiles", "rate", "distribution"],
     tail: ["hosts", "threads", "percentiles", "worst"],
     sla: ["percentiles", "heatmap", "distribution", "runs", "maps", "load"], shading: ["heatmap", "maps"], palette: ["heatmap", "maps"],
-    axis: ["heatmap"], drop: ["heatmap"], least: ["heatmap"], most: ["heatmap"], highlight: ["heatmap"],
+    axis: ["heatmap"], drop: ["heatmap"], least: ["heatmap"], most: ["heatmap"], highlight: ["heatmap"], box: ["heatmap"],
     off: ["percentiles", "rate", "distribution"],
   };
   for (const { feeds } of sections) {
@@ -38,11 +38,7 @@ const controls = (() => {
         select.closest("label").hidden = values.length < 2;
       });
     }
-    every("select[name=highlight]", (select) => {
-      const choices = map.choices().map(([value, shown]) => new Option(shown, value));
-      offer(select, [new Option("nothing", ""), ...choices]);
-      select.closest("label").hidden = !choices.length;
-    });
+    map.offerHighlights(offer);
   }
   function show(typing = null) {
     const { state } = now;
@@ -116,7 +112,8 @@ const controls = (() => {
     document.addEventListener("change", changed);
     every("[data-p]", (button) => button.addEventListener("click", () => set({ p: button.dataset.p })));
     find("whole").addEventListener("click", () => set({ ...WHOLE }));
-    find("heatmap")?.addEventListener("keydown", map.step);
+    map.listen();
+    hand.listen();
     addEventListener("pointerup", released);
     addEventListener("keydown", (event) => event.key === "Escape" && set({ ...WHOLE }));
     addEventListener("popstate", returned); // Back, Forward, a link of the page, another address typed

@@ -1,11 +1,11 @@
 // The report's pictures: what panels.js works out, drawn by Vega, one panel a frame. Follows panels.js in the same script.
 const drawing = (() => {
-  const { page, now, find, memo, theme, forgetTheme, clockOf, zone, zero } = chosen, { byName, sections, map } = panels;
+  const { page, now, find, memo, theme, forgetTheme, clockOf, zone, zero } = chosen, { byName, sections } = panels;
   const { what, atLeast } = words;
   const NARROW = 640; // px
   // Large pictures are drawn anew in pieces: so many rows a frame, of the table that has the most.
   // The first piece is small, as the old rows go with it.
-  const FIRST = 250, PIECE = 500, PIECEMEAL = { heatmap: "cells", hosts: "points", threads: "points", surface: "points", maps: "cells" };
+  const FIRST = 250, PIECE = 500, PIECEMEAL = { hosts: "points", threads: "points", surface: "points", maps: "cells" };
   const TOP = { heatmap: 64, load: 40 }; // room above a chart, for its legend
   const MISSING = "samples are missing"; // the text of its bands: query/missing.py
   const BOUNDS = " of the samples that are there; others are missing: see the bounds in the table of the whole range";
@@ -76,7 +76,6 @@ const drawing = (() => {
     page.views[name] = view;
     const listen = (signal, act) => spec.signals.some((known) => known.name === signal) && view.addSignalListener(signal, (_, value) => act(value));
     listen("drag", (range) => (pulled.time = range && [view, range]));
-    listen("picked", (cell) => cell && map.tell(cell));
     for (const { opened } of sections) opened?.(name, view);
     listen("rise", (range) => (pulled.latency = range && [view, range]));
   }
@@ -171,5 +170,5 @@ const drawing = (() => {
   }
   const isDrawn = (name) => Boolean(charts[name]);
   const tablesOf = (name) => charts[name]?.last ?? {};
-  return { pulled, isDrawn, tablesOf, refresh, redraw };
+  return { pulled, isDrawn, tablesOf, heightOf, refresh, redraw };
 })();

@@ -3,24 +3,9 @@
 // in the same script. All pure, tested in Node and held against ingest/query/cells.py. Times are ms, latencies ns.
 const heat = (() => {
   const { MOST, layoutOf } = tailboard;
-  const LINEAR = 40, FINEST = 32;
+  const FINEST = 32, BELOW = -1, ABOVE = -2, OVER = -3, DIGITS = 6e-5, LEAST = 1e-9;
 
   // ---- Rows.
-  // The share of [lower, upper) that lies in each of the rows between ascending edges: [row, share] of those that have any.
-  function overlaps(lower, upper, edges) {
-    let low = 0, high = edges.length - 1;
-    while (low < high - 1) {
-      const middle = (low + high) >> 1;
-      if (edges[middle] <= lower) low = middle;
-      else high = middle;
-    }
-    const out = [];
-    for (let row = low; row < edges.length - 1 && edges[row] < upper; row++) {
-      const shared = Math.min(upper, edges[row + 1]) - Math.max(lower, edges[row]);
-      if (shared > 0) out.push([row, shared / (upper - lower)]);
-    }
-    return out;
-  }
   // A limit a little above the maximum that stays while the maximum wanders.
   function autoscaled(most) {
     const above = (unit) => (Math.floor(most / unit) + 1) * unit;
@@ -35,12 +20,10 @@ const heat = (() => {
     return [Math.floor(units / wide) * wide * unit, (Math.floor(units / wide) + 1) * wide * unit];
   }
   // The samples of each bin of a table.
-  function binsOf(table) {
-    const [layout] = table.layouts, sums = new Float64Array(layout.values.length);
-    for (let row = 0; row < table.rows; row++) {
-      for (let at = table.ptr[row], before = 0; at < table.ptr[row + 1]; before = table.cum[at++]) {
-        sums[table.bin[at]] += (table.cum[at] - before) / table.unit;
-      }
+  function binsOf({ layouts: [layout], rows, ptr, bin, cum, unit }) {
+    const sums = new Float64Array(layout.values.length);
+    for (let row = 0; row < rows; row++) {
+      for (let at = ptr[row], before = 0; at < ptr[row + 1]; before = cum[at++]) sums[bin[at]] += (cum[at] - before) / unit;
     }
     return sums;
   }
@@ -50,121 +33,93 @@ const heat = (() => {
     while (at > 0 && (left -= sums[at - 1]) >= 0) at--;
     return at;
   }
-  // The filled cells of a table in [low, high) with `half` rows an octave, and how many rows they span.
-  function extent(table, half, low, high) {
-    const [layout] = table.layouts, rows = layout.values.map((_, bin) => rowOf(layout, bin, half));
-    let cells = 0, least = Infinity, most = 0;
-    for (let row = 0; row < table.rows; row++) {
-      for (let at = table.ptr[row], last = -1; at < table.ptr[row + 1]; at++) {
-        const [lower, upper] = rows[table.bin[at]];
-        if (lower === last || upper <= low || lower >= high) continue;
-        cells++;
-        last = lower;
-        if (lower < least) least = lower;
-        if (lower > most) most = lower;
+  // Of ascending edges the place of the range that holds a latency, as far as there is one.
+  function placeOf(edges, latency) {
+    let low = 0, high = edges.length - 1;
+    while (low < high - 1) {
+      const middle = (low + high) >> 1;
+      if (edges[middle] <= latency) low = middle;
+      else high = middle;
+    }
+    return low;
+  }
+  // Rows of whole bins, so that every count is one of the layout's: edges, of each bin its row (BELOW, ABOVE: not in the range that was asked,
+  // OVER: dropped), which one is open, and what was dropped. `begins` says whether a bin begins a row or goes on with the one that has this
+  // lower edge; the row of the last bin is shown whole.
+  function rowsOf(layout, [first, last], begins, top) {
+    const place = new Int32Array(layout.values.length).fill(ABOVE), edges = [];
+    place.fill(BELOW, 0, first);
+    let bin = first;
+    for (; bin < place.length && (bin <= last || !begins(bin, edges.at(-1))); bin++) {
+      if (bin === first || begins(bin, edges.at(-1))) edges.push(layout.edges[bin]);
+      place[bin] = edges.length - 1;
+    }
+    const over = top >= bin;
+    if (over) place.fill(OVER, bin);
+    edges.push(layout.edges[bin]);
+    return { edges: Float64Array.from(edges), place, open: layout.last in place ? place[layout.last] : ABOVE, over: over ? [layout.edges[bin], layout.edges[top + 1]] : null };
+  }
+  // The first bin with samples and the last one.
+  const filledIn = (sums) => [Math.max(0, sums.findIndex((c) => c)), Math.max(0, kept(sums, 0) - 1)];
+  // The most rows an octave with which some bins make no more rows than can be seen.
+  function fitting(layout, [first, last], most) {
+    const count = (half) => {
+      let rows = 0, before = -1;
+      for (let bin = first; bin <= last; bin++) {
+        const [lower] = rowOf(layout, bin, half);
+        if (lower !== before) rows++;
+        before = lower;
       }
-    }
-    return { cells, rows: (Math.log2(most / Math.max(1, least)) || 1) * half };
+      return rows;
+    };
+    let { half } = layout;
+    while (half > 1 && count(half) > most) half /= 2;
+    return half;
   }
-  // The most rows an octave of which neither the filled cells nor the rows are more than can be drawn and seen.
-  function fitting(table, most = MOST.cells, finest = FINEST, low = 0, high = Infinity) {
-    for (let half = Math.min(table.layouts[0].half, finest); half > 1; half /= 2) {
-      const { cells, rows } = extent(table, half, low, high);
-      if (cells <= most && rows <= MOST.high) return half;
-    }
-    return 1;
+  // Rows that nest, `half` an octave, from that of the first bin to that of the last one.
+  function nested(layout, half, [first, last], top) {
+    const begins = (bin, lower) => rowOf(layout, bin, half)[0] > lower;
+    const rows = rowsOf(layout, [placeOf(layout.edges, rowOf(layout, first, half)[0]), last], begins, top);
+    [, rows.edges[rows.edges.length - 1]] = rowOf(layout, last, half); // a layout may end within a row
+    return rows;
   }
-  // Of each bin the rows that take it, as columns: those of bin b stand from first[b] to below first[b + 1].
-  function columnsOf(taken) {
-    const first = new Uint32Array(taken.length + 1), flat = taken.flat();
-    taken.forEach((rows, bin) => (first[bin + 1] = first[bin] + rows.length));
-    return { first, row: Uint32Array.from(flat, ([row]) => row), share: Float64Array.from(flat, ([, share]) => share) };
+  // Rows of about the same height: as few bins as are at least so tall.
+  function even(layout, tall, bins, top) {
+    return rowsOf(layout, bins, (bin, lower) => layout.edges[bin] - lower >= tall * (1 - 1e-9), top);
   }
-  // Rows that nest in the bins: their edges, and of each bin the row that takes it.
-  function nested(layout, half) {
-    const ranges = layout.values.map((_, bin) => rowOf(layout, bin, half)), edges = [...new Set(ranges.map(([lower]) => lower))];
-    const place = new Map(edges.map((lower, row) => [lower, row]));
-    return { edges: [...edges, ranges.at(-1)[1]], into: columnsOf(ranges.map(([lower]) => [[place.get(lower), 1]])) };
-  }
-  // Equal rows from `low` to `high`, one more for what lies below and above; an open bin counts as a point.
-  function even(layout, low, high) {
-    const inner = Array.from({ length: LINEAR + 1 }, (_, row) => low + ((high - low) * row) / LINEAR), top = layout.edges.at(-1);
-    const edges = [...(low > 0 ? [0] : []), ...inner, ...(top > high ? [top] : [])];
-    const upper = (bin) => (bin === layout.last ? layout.edges[bin] + 1 : layout.edges[bin + 1]);
-    return { edges, into: columnsOf(layout.values.map((_, bin) => overlaps(layout.edges[bin], upper(bin), edges))), first: Number(low > 0) };
-  }
-  // Which rows of those that nest hold a range: as fine as can be drawn, down to the bins themselves.
-  function inRange(table, low, high, half) {
-    const rows = nested(table.layouts[0], half), { edges } = rows, last = edges.length - 1;
-    const first = low >= edges[last] ? last : Math.max(0, edges.findIndex((edge) => edge > low) - 1);
-    const stop = Math.max(first, edges.findIndex((edge, row) => row === last || edge >= high));
-    return { ...rows, first, stop, over: -1, reach: first < stop ? [edges[first], edges[stop]] : [low, Math.min(high, 10 * low)] };
-  }
-  // The rows of a map: edges, the rows of each bin, which are shown (first to below stop), which holds what was dropped
-  // (-1: none), and the range of the axis where one was asked (reach).
-  function ladderOf(table, axis, drop, range) {
-    const [layout] = table.layouts, [low, most] = range ?? [0, Infinity];
-    if (axis === "log") {
-      if (range) return inRange(table, low, most, fitting(table, MOST.cells, layout.half, low, most));
-      const rows = nested(layout, fitting(table)), held = new Float64Array(rows.edges.length - 1), all = held.length;
-      if (!drop) return { ...rows, first: 0, stop: all, over: -1, reach: null };
-      binsOf(table).forEach((c, bin) => (held[rows.into.row[bin]] += c));
-      const stop = kept(held, drop / 100);
-      return { ...rows, first: 0, stop, over: stop < kept(held, 0) ? stop : -1, reach: null };
-    }
-    const sums = binsOf(table), top = layout.edges[kept(sums, 0)];
-    const high = range ? Math.min(most, autoscaled(top)) : autoscaled(layout.edges[kept(sums, drop / 100)]);
-    const seen = layout.values.map((_, bin) => layout.edges[bin + 1] - layout.edges[bin])
-      .filter((_, bin) => layout.edges[bin] < high && layout.edges[bin + 1] > low);
-    if (range && (high - low) / LINEAR < Math.max(...seen)) return inRange(table, low, high, layout.half);
-    const rows = even(layout, low, high), stop = rows.first + LINEAR;
-    return { ...rows, stop, over: range || rows.edges.length - 1 === stop ? -1 : stop, reach: range ? [low, high] : null };
+  // The rows of a map in the range [low, high] that was asked, or as high as all but `drop` percent of the samples. A range comes in five digits:
+  // what is nearer to an edge than these is that edge.
+  function ladderOf(table, axis, drop, range, most = MOST.high) {
+    const [layout] = table.layouts, sums = binsOf(table), [bottom, top] = filledIn(sums), { edges } = layout;
+    const [low, high] = range ?? [0, Infinity];
+    const first = low > 0 ? placeOf(edges, low * (1 + DIGITS)) : axis === "log" ? bottom : 0;
+    const last = Math.max(first, high < Infinity ? placeOf(edges, high * (1 - DIGITS)) : range ? top : Math.max(0, kept(sums, drop / 100) - 1));
+    const bins = [first, last], tall = ((high < Infinity ? edges[last + 1] : autoscaled(edges[last + 1])) - edges[first]) / most, highest = range ? -1 : top;
+    const rows = axis === "log" ? nested(layout, fitting(layout, bins, most), bins, highest) : even(layout, tall, bins, highest);
+    return { ...rows, reach: range && [rows.edges[0], rows.edges.at(-1)], whole: [edges[bottom], edges[top + 1]] };
   }
 
   // ---- Cells.
-  // The cells of a table in some rows, ordered by window and latency, and how many samples lie below and above those shown.
-  function cellsOf(table, { edges, into, first, stop, over }) {
-    const [layout] = table.layouts, sums = new Float64Array(edges.length - 1), cells = [];
-    const { first: starts, row: places, share: shares } = into;
-    const open = layout.last in layout.values ? places[starts[layout.last]] : -1;
-    let [below, above] = [0, 0];
+  // The samples of a table by column and row of a ladder, a column after the other: `counts`; of each column what lies below the rows, what was
+  // dropped above them, and all of it (n); of the whole table what lies outside the range that was asked.
+  function countsOf(table, { edges, place }) {
+    const { columns, begin, width, ptr, bin, cum, unit } = table, rows = edges.length - 1;
+    const [below, dropped, n] = [0, 1, 2].map(() => new Float64Array(columns)), counts = new Float64Array(columns * rows);
+    let above = 0;
     for (let row = 0; row < table.rows; row++) {
-      let least = sums.length, most = -1, cum = 0, dropped = null;
-      const t = table.t[row], t2 = t + table.width, n = table.n[row] / table.unit;
-      for (let at = table.ptr[row], before = 0; at < table.ptr[row + 1]; before = table.cum[at++]) {
-        const c = (table.cum[at] - before) / table.unit, bin = table.bin[at];
-        for (let taken = starts[bin]; taken < starts[bin + 1]; taken++) {
-          const place = places[taken];
-          sums[place] += c * shares[taken];
-          if (place < least) least = place;
-          if (place > most) most = place;
-        }
-      }
-      for (let place = least; place <= most; place++) {
-        const c = sums[place], upper = edges[place + 1], here = Number(place === open);
-        sums[place] = 0;
-        if (c < 1e-9) continue;
-        cum += c;
-        if (place < first) below += c;
-        else if (over >= 0 && place >= over) {
-          if (!dropped) cells.push((dropped = { t, t2, n, lower: edges[over], upper, c, cum, open: here, over: 1 }));
-          else Object.assign(dropped, { c: dropped.c + c, cum, upper, open: Math.max(dropped.open, here) });
-        } else if (place >= stop) above += c;
-        else cells.push({ t, t2, n, lower: edges[place], upper, c, cum, open: here, over: 0 });
+      const column = Math.round((table.t[row] - begin) / width), base = column * rows;
+      n[column] += table.n[row] / unit;
+      for (let at = ptr[row], before = 0; at < ptr[row + 1]; before = cum[at++]) {
+        const c = (cum[at] - before) / unit, to = place[bin[at]];
+        if (to >= 0) counts[base + to] += c;
+        else if (to === BELOW) below[column] += c;
+        else if (to === OVER) dropped[column] += c;
+        else above += c;
       }
     }
-    return { cells, below, above };
+    return { counts, below, dropped, n, outside: [below.reduce((sum, c) => sum + c, 0), above] };
   }
-  function heatOf(table, half) {
-    return table.rows ? cellsOf(table, { ...nested(table.layouts[0], half), first: 0, stop: Infinity, over: -1 }).cells : [];
-  }
-  // Cells with what their shade needs: the share of cells at most as full, and of the fullest one.
-  function compared(cells) {
-    const counts = Float64Array.from(cells, ({ c }) => c).sort(), ranks = new Map(), most = Math.max(1, counts.at(-1) ?? 1);
-    counts.forEach((c, at) => ranks.set(c, (at + 1) / counts.length));
-    for (const cell of cells) Object.assign(cell, { rank: ranks.get(cell.c), part: cell.c / most });
-    return cells;
-  }
+  const none = (range) => ({ columns: 0, rows: 0, begin: 0, width: 1, edges: [], counts: new Float64Array(), below: [], dropped: [], n: [], lit: [], outside: [0, 0], over: null, reach: range, whole: [1, 10] });
   // A table of one group in the layout that all can be moved to.
   function inCommon(table, layouts) {
     const [{ into }] = table.layouts, common = layouts.at(-1);
@@ -180,24 +135,63 @@ const heat = (() => {
     }
     return { ...table, layouts: [common], bin, cum, ptr };
   }
-  // The cells of a map of one group: on which axis, with how many percent dropped or in which range; `lit` is a table of what is
-  // highlighted in it, of the same columns.
-  function heatMap(table, axis, drop, range = null, lit = null, layouts = null) {
-    if (!table.rows) return { cells: [], below: 0, above: 0, reach: range };
-    const alike = !lit?.rows || lit.layouts[0] === table.layouts[0], [all, some] = alike ? [table, lit] : [table, lit].map((side) => inCommon(side, layouts));
-    const ladder = ladderOf(all, axis, drop, range), map = cellsOf(all, ladder);
-    if (lit) {
-      const key = ({ t, lower }) => `${Math.round((t - table.begin) / table.width)} ${lower}`;
-      const counts = new Map(lit.rows ? cellsOf(some, ladder).cells.map((cell) => [key(cell), cell.c]) : []);
-      for (const cell of map.cells) cell.lit = counts.get(key(cell)) ?? 0;
+  // The map of a table of one group: on which axis, with how many percent dropped or in which range, in at most so many rows. `lit` are tables of
+  // what is highlighted in it, of columns of the same times; of each the map has `counts` and `dropped`.
+  function heatMap(table, axis, drop, range = null, lit = [], layouts = null, most = MOST.raster.rows) {
+    if (!table.rows) return none(range);
+    const filled = lit.filter(({ rows }) => rows), alike = filled.every((part) => part.layouts[0] === table.layouts[0]);
+    const all = alike ? table : inCommon(table, layouts), ladder = ladderOf(all, axis, drop, range, most);
+    const { columns, begin, width, unit } = table, rows = ladder.edges.length - 1;
+    const placed = (part) => ({ ...(alike ? part : inCommon(part, layouts)), columns, begin });
+    const nothing = { counts: new Float64Array(columns * rows), dropped: new Float64Array(columns) };
+    return {
+      ...ladder, ...countsOf(all, ladder), columns, rows, begin, width, weighed: unit > 1,
+      lit: lit.map((part) => (part.rows ? countsOf(placed(part), ladder) : nothing)),
+    };
+  }
+  // One cell of a map; row `rows` is that of what was dropped. cum: the samples of its window up to its upper edge.
+  function cellAt(map, column, row) {
+    const { rows, edges, begin, width, counts, dropped, below, n, over, lit } = map, base = column * rows, t = begin + column * width;
+    const above = row === rows, of = (part) => (above ? part.dropped[column] : part.counts[base + row]);
+    let cum = below[column];
+    for (let at = 0; at <= Math.min(row, rows - 1); at++) cum += counts[base + at];
+    const [lower, upper] = above ? over : [edges[row], edges[row + 1]];
+    return { column, row, t, t2: t + width, n: n[column], lower, upper, c: of(map), cum: cum + (above ? dropped[column] : 0), open: Number(!above && row === map.open), over: Number(above), lit: lit.map(of) };
+  }
+  // The filled cells of a map, ordered by window and latency.
+  function cellsOf(map) {
+    const cells = [];
+    for (let column = 0; column < map.columns; column++) {
+      for (let row = 0; row < map.rows; row++) if (map.counts[column * map.rows + row] > LEAST) cells.push(cellAt(map, column, row));
+      if (map.dropped[column] > LEAST) cells.push(cellAt(map, column, map.rows));
     }
-    compared(map.cells);
-    return { ...map, reach: ladder.reach };
+    return cells;
+  }
+  // The samples of each row of a map, of all or of what is highlighted.
+  function sumsOf({ rows, columns }, counts) {
+    const sums = new Float64Array(rows);
+    for (let column = 0, at = 0; column < columns; column++) for (let row = 0; row < rows; row++) sums[row] += counts[at++];
+    return sums;
+  }
+  // The cells of a table in rows that nest, `half` an octave.
+  function heatOf(table, half) {
+    if (!table.rows) return [];
+    const [layout] = table.layouts, ladder = nested(layout, half, filledIn(binsOf(table)), -1);
+    const { columns, begin, width } = table;
+    return cellsOf({ ...ladder, ...countsOf(table, ladder), columns, rows: ladder.edges.length - 1, begin, width, lit: [] });
+  }
+  // Cells with what their shade needs: the share of cells at most as full, and of the fullest one.
+  function compared(cells) {
+    const counts = Float64Array.from(cells, ({ c }) => c).sort(), ranks = new Map(), most = Math.max(1, counts.at(-1) ?? 1);
+    counts.forEach((c, at) => ranks.set(c, (at + 1) / counts.length));
+    for (const cell of cells) Object.assign(cell, { rank: ranks.get(cell.c), part: cell.c / most });
+    return cells;
   }
   // A map of each table with the same rows; shades compare the cells of all of them.
   function heatMaps(tables) {
-    const filled = tables.filter(({ rows }) => rows);
-    const half = Math.min(...filled.map((table) => fitting(table, MOST.cells / filled.length)));
+    const filled = tables.filter(({ rows }) => rows), all = () => filled.flatMap((table) => heatOf(table, half));
+    let half = Math.min(FINEST, ...filled.map((table) => fitting(table.layouts[0], filledIn(binsOf(table)), MOST.high)));
+    while (half > 1 && all().length > MOST.cells) half /= 2;
     const maps = tables.map((table) => heatOf(table, half));
     compared(maps.flat());
     return maps;
@@ -215,6 +209,6 @@ const heat = (() => {
     }
     return [...sums].map(([name, count]) => ({ name, count })).sort((a, b) => b.count - a.count);
   }
-  return { overlaps, autoscaled, heatOf, heatMap, heatMaps, splitOf };
+  return { autoscaled, binsOf, placeOf, heatOf, heatMap, heatMaps, cellAt, cellsOf, sumsOf, splitOf };
 })();
 if (typeof module !== "undefined") module.exports = heat;

@@ -1,18 +1,34 @@
 "use strict";
-// The panel of the latency heat map: which rows and columns, what is highlighted, and what a cell shows. Follows heat.js in the same
-// script; panels.js hands over what is chosen. Times are ms, latencies ns.
+// The panel of the latency heat map: which rows and columns, what is highlighted, and what a cell holds. Follows raster.js in the same
+// script; panels.js hands over what is chosen, heat_hand.js has what the pointer and the keys do. Times are ms, latencies ns.
 const heatPanel = (() => {
-  const { MOST, percentileOf, merged, pointsOf } = tailboard, { heatMap, splitOf } = heat;
-  const LABELS = ["host", "thread", "op", "extra"], PARTS = 6;
+  const { MOST, percentileOf, merged, pointsOf } = tailboard, { heatMap, cellAt, sumsOf, splitOf } = heat, { MOST_HUES } = shades;
+  const LABELS = ["host", "thread", "op", "extra"], PARTS = 6, TALL = 1000, AUTO = { log: 0, linear: 0.1 }, NARROW = 560, ROOM = 1.15; // beyond the ends of the axis, so that what lies there stands free
   // The range of latency in ns that is set, in ms; null where none is, or none that can be.
   function rangeOf({ least, most }) {
     const [low, high] = [Number(least) * 1e6, most === "" ? Infinity : Number(most) * 1e6];
     return low >= 0 && low < high && (low > 0 || high < Infinity) ? [low, high] : null;
   }
-  let now, table, groupsOf, windowsOf, multipleOf, memo, held, find, what, latency, when, number, sayHighestOr, tooFew, mixedIn; // what panels.js offers
+  // A box of time and latency: [from, to] in seconds from the start of the run, [low, high] in ms, each "" where it is open.
+  function boxOf({ box }) {
+    const ends = box.split(",");
+    return ends.length === 4 && ends.some((end) => end !== "") && ends.every((end) => Number.isFinite(Number(end))) ? ends : null;
+  }
+  // What is highlighted is a list: names that hold a comma have it as %2C.
+  const listed = (text) => text.split(",").filter(Boolean).map((name) => name.replaceAll("%2C", ",").replaceAll("%25", "%"));
+  const unlisted = (names) => names.map((name) => name.replaceAll("%", "%25").replaceAll(",", "%2C")).join(",");
+  let now, table, inView, heightOf, groupsOf, windowsOf, multipleOf, memo, find, theme, set, what, latency, when, number, sayHighestOr, tooFew, mixedIn; // what panels.js offers
   const percent = (share) => `${Number((100 * share).toPrecision(4))} %`;
-  const whole = (n) => number(Number(n.toFixed(1))); // counts spread by overlap have parts
-  let cursor = null; // the cell that is described
+  const whole = (n) => number(Number(n.toFixed(1))); // counts of events by weight have parts
+  const shown = { map: null, line: null, cursor: null, image: null, shade: null }; // what is drawn, and the cell that is described
+
+  // What was worked out last of each kind, by what it was made of: a map is too large to keep many.
+  const last = {};
+  const isLast = (kind, key) => last[kind]?.content === now().content && last[kind].name === JSON.stringify(key);
+  function latest(kind, key, make) {
+    if (!isLast(kind, key)) last[kind] = { name: JSON.stringify(key), content: now().content, value: make() };
+    return last[kind].value;
+  }
 
   // What can be highlighted: of each label that has several values, each.
   function choices() {
@@ -23,50 +39,152 @@ const heatPanel = (() => {
       return values.length > 1 ? values.map((value) => [`${label}=${value}`, `${label === "extra" ? "" : label} ${value}`.trim()]) : [];
     });
   }
-  // A table of all, and one of what is highlighted, in columns of the same times: of those that both levels have windows for.
-  function pair(chosen) {
-    const { content } = now(), at = chosen.indexOf("="), [label, value] = [chosen.slice(0, at), chosen.slice(at + 1)];
-    const all = groupsOf(""), some = groupsOf(label), own = label === "op" || label === "extra" ? all.level : some.level;
-    const pick = own.keys.map((key, series) => ((own === all.level ? all.pick : some.pick)[series] >= 0 && key[label] === value ? 0 : -1));
-    let k = multipleOf(all, MOST.columns);
-    while (k % 1 || Math.abs(((k * all.level.step) / own.step) % 1) > 1e-9) k++;
+  // What is highlighted and can be, with its name and its hue.
+  function highlights() {
+    const known = new Map(choices()), { hues } = theme().colors;
+    return listed(now().state.highlight).filter((name) => known.has(name)).slice(0, MOST_HUES)
+      .map((chosen, at) => ({ chosen, name: known.get(chosen), hue: hues[at], colors: shades.rampOf(hues[at], theme().colors) }));
+  }
+  // The list that adds a highlight, and a button for each that takes it away, with its hue: the legend of the hues.
+  function offerHighlights(offer) {
+    const automatic = document.querySelector("select[name=drop] option[value=auto]"), select = find("lit-add"), lit = highlights(), taken = new Set(lit.map(({ chosen }) => chosen)), known = choices();
+    if (!select) return;
+    automatic.textContent = `automatic: ${AUTO[now().state.axis] ? `${AUTO[now().state.axis]} %` : "none"}`; // one outlier would press all else to the ground of a linear axis
+    const free = known.filter(([value]) => !taken.has(value)), full = lit.length === MOST_HUES;
+    offer(select, [new Option(full ? `at most ${MOST_HUES}` : lit.length ? "another one" : "nothing", ""), ...(full ? [] : free.map(([value, name]) => new Option(name, value)))]);
+    select.value = "";
+    select.closest("label").hidden = !known.length;
+    const swatch = (hue, name) => {
+      const dot = document.createElement("i");
+      dot.style.background = hue;
+      return [dot, name];
+    };
+    const chips = lit.map(({ chosen, name, hue }) => {
+      const chip = Object.assign(document.createElement("button"), { type: "button", className: "chip" });
+      chip.append(...swatch(hue, name), " ×");
+      chip.setAttribute("aria-label", `No longer highlight ${name}`);
+      chip.addEventListener("click", () => set({ highlight: unlisted(lit.map((each) => each.chosen).filter((each) => each !== chosen)) }));
+      return chip;
+    });
+    const rest = document.createElement("span");
+    rest.append(...(lit.length ? swatch(theme().colors.ramp[2], "all others") : []));
+    find("lit").replaceChildren(...chips, rest);
+    find("lit").hidden = !lit.length;
+  }
+  function listen() {
+    find("lit-add")?.addEventListener("change", ({ target }) => target.value && set({ highlight: unlisted([...listed(now().state.highlight), target.value]) }));
+  }
+
+  // As many columns as are drawn at least a pixel wide.
+  function roomFor(element) {
+    const wide = element.clientWidth || 600, plot = wide - (wide < 640 ? 78 : 140);
+    return Math.max(60, Math.min(MOST.raster.columns, plot < NARROW ? plot : plot - 130));
+  }
+  // A table of all, and one of each highlight, in columns of the same times: of those that all their levels have windows for.
+  function parted(lit, most) {
+    const { content } = now(), all = groupsOf("");
+    const parts = lit.map(({ chosen }) => {
+      const at = chosen.indexOf("="), [label, value] = [chosen.slice(0, at), chosen.slice(at + 1)], some = groupsOf(label);
+      const level = label === "op" || label === "extra" ? all.level : some.level, kept = level === all.level ? all.pick : some.pick;
+      return { level, pick: level.keys.map((key, series) => (kept[series] >= 0 && key[label] === value ? 0 : -1)) };
+    });
+    let k = multipleOf(all, most);
+    const fits = ({ level }) => Math.abs(((k * all.level.step) / level.step) % 1) < 1e-9;
+    while (!parts.every(fits)) k++;
     const wide = k * all.level.step, [from, to] = all.windows, first = Math.floor((all.level.base + from) / k);
     const last = Math.ceil((all.level.base + to) / k), begin = all.level.origin + (first * k - all.level.base) * all.level.step;
-    const columns = (level, groups) => {
+    const columns = ({ level, pick }) => {
       const each = Math.round(wide / level.step), low = Math.max(0, first * each - level.base), high = Math.min(level.windows, last * each - level.base);
-      return merged(level, content.layouts, groups, low, high, each);
+      return merged(level, content.layouts, pick, low, high, each);
     };
-    return { total: columns(all.level, all.pick), lit: columns(own, pick), span: [begin, begin + (last - first) * wide], name: `${label === "extra" ? "" : label} ${value}`.trim() };
+    return { total: columns(all), lit: parts.map(columns), span: [begin, begin + (last - first) * wide] };
   }
   // The tables of the map under the filters, all and what is highlighted.
-  function tables() {
-    const { state, run } = now(), { level, windows } = groupsOf("");
-    if (!state.highlight) return { total: table("", MOST.columns), lit: null, name: "" };
-    const id = ["pair", run.name, state.kind, state.op, state.host, state.highlight, windows, level.step];
+  function tables(lit) {
+    const { state, run } = now(), { level, windows } = groupsOf(""), most = roomFor(find("heatmap"));
+    if (!lit.length) return { total: table("", most), lit: [] };
+    const id = ["parted", run.name, state.kind, state.op, state.host, lit.map(({ chosen }) => chosen), windows, level.step, most];
     return memo(id, () => {
-      const { total, lit, span, name } = pair(state.highlight);
-      return { total: { ...total, id, names: [""], span }, lit, name };
+      const parts = parted(lit, most);
+      return { total: { ...parts.total, id, names: [""], span: parts.span }, lit: parts.lit };
     });
   }
-  function sentence({ below, above, cells }, lit, name) {
-    const sum = (of) => cells.reduce((all, cell) => all + of(cell), 0), dropped = sum((cell) => cell.over * cell.c);
+  function sentence({ outside: [below, above], counts, dropped }, sums, lit) {
+    const sum = (values) => values.reduce((all, c) => all + c, 0), over = sum(dropped), all = sum(counts) + over;
     const outside = [[below, "below"], [above, "above"]].filter(([n]) => n).map(([n, where]) => `${whole(n)} ${where}`).join(" and ");
     return [
-      dropped && `${whole(dropped)} samples lie above the map.`,
+      over && `${whole(over)} samples lie above the map.`,
       outside && `Samples not shown: ${outside} the range of latency.`,
-      lit && `${name}: ${whole(sum((cell) => cell.lit))} of ${whole(sum((cell) => cell.c))} samples in the map.`,
+      ...lit.map(({ name }, at) => `${name}: ${whole(sum(sums[at].counts) + sum(sums[at].dropped))} of ${whole(all)} samples in the map.`),
     ];
   }
+  // The ends of the axis, its lowest latency above zero, and what makes its scale one of logarithms or of lengths.
+  function domainOf({ rows, edges, reach }, axis) {
+    const [bottom, high] = rows ? [edges[0], edges[rows]] : reach ?? [1, 10], low = bottom || (edges[1] ?? 2) / 2;
+    const yd = axis === "log" ? (reach ? [low, high] : [low / ROOM, high * ROOM]) : [reach ? bottom : 0, high];
+    return { low, high, yd, constant: axis === "log" ? low / 1e4 : high * 1e4 };
+  }
+  // The average rate of each row in a range of time, of all and of what is highlighted: one after the other.
+  function averagesOf(map, seconds, lit) {
+    const all = sumsOf(map, map.counts), parts = map.lit.map(({ counts }) => sumsOf(map, counts)), range = (row) => ({ lower: map.edges[row], upper: map.edges[row + 1] });
+    const averages = [], stacked = [];
+    for (let row = 0; row < map.rows; row++) {
+      if (!all[row]) continue;
+      averages.push({ ...range(row), c: all[row], rate: all[row] / seconds });
+      parts.reduce((from, sums, at) => {
+        const to = from + sums[row] / seconds;
+        if (sums[row]) stacked.push({ ...range(row), from, to, color: lit[at].colors[2] });
+        return to;
+      }, 0);
+    }
+    return { averages, stacked };
+  }
+  // The line over the map as two paths of a plot that is 1 wide and 1 high: the level of each window, and what joins those of neighbours.
+  function pathsOf(points, [begin, end], yd, constant) {
+    const at = raster.heightOf(yd, constant, 1), x = (t) => ((t - begin) / (end - begin)).toFixed(5), y = (v) => at(v).toFixed(5), [levels, joins] = [[], []];
+    points.forEach(({ t, t2, v }, place) => {
+      const before = points[place - 1];
+      levels.push(`M${x(t)},${y(v)}H${x(t2)}`);
+      if (before?.t2 === t && before.v !== v) joins.push(`M${x(t)},${y(before.v)}V${y(v)}`);
+    });
+    return points.length ? [{ levels: levels.join(""), joins: joins.join("") || "M0,0" }] : [];
+  }
+  // The box that is set, as far as it lies in the range; an open end is that of the map.
+  function frameOf({ yd: [bottom, top] }, [begin, end]) {
+    const { state, run } = now(), ends = boxOf(state);
+    if (!ends) return null;
+    const [t, t2] = ends.slice(0, 2).map((at, side) => (at === "" ? [begin, end][side] : run.start + 1000 * Number(at)));
+    const [lower, upper] = ends.slice(2).map((at, side) => (at === "" ? [bottom, top][side] : 1e6 * Number(at)));
+    const inside = t < end && t2 > begin && lower < top && upper > bottom;
+    return inside ? { t, t2, lower: Math.max(lower, bottom), upper: Math.min(upper, top) } : null;
+  }
   function* heatmap() {
-    const { state, content } = now(), { total, lit, name } = tables(), range = rangeOf(state);
-    const points = pointsOf(total, [""], [percentileOf(state.p)]), { shading, palette, axis, drop } = state;
-    const id = ["heat", total.id, axis, range ?? drop];
-    if (!held(id)) yield;
-    const map = memo(id, () => heatMap(total, axis, Number(drop), range, lit, content.layouts));
-    const line = points.length ? `The line is ${what(state.p)}; windows` : map.cells.length && "Windows";
-    const says = sayHighestOr(tooFew(state.p, map.cells), points, line && `${line} of ${total.width / 1000} s.`, ...sentence(map, lit, name), mixedIn(total));
-    const signals = { shading, palette, axis, reach: map.reach, highlight: name, zoomable: true };
-    return { merged: total, data: { cells: map.cells, points }, signals, says };
+    const { state, content } = now(), lit = highlights(), { total, lit: parts } = tables(lit), range = rangeOf(state), { axis, shading, palette } = state;
+    const drop = state.drop === "auto" ? AUTO[axis] : Number(state.drop), height = heightOf(), sharp = Math.max(1, devicePixelRatio);
+    const most = innerHeight * sharp < TALL ? MOST.raster.few : MOST.raster.rows, id = ["heat", total.id, axis, range ?? drop, most];
+    if (!isLast("map", id)) yield;
+    const map = latest("map", id, () => heatMap(total, axis, drop, range, parts, content.layouts, most)), { low, high, yd, constant } = domainOf(map, axis);
+    const wanted = percentileOf(state.p), line = inView(""), points = pointsOf(line, [""], [wanted]), { colors } = theme();
+    const base = palette === "single" ? (lit.length ? colors.ramp.slice(0, 5) : colors.ramp) : colors.rainbow;
+    const hues = lit.map((each) => each.colors), pixels = Math.round(height * sharp), look = [...id, shading, base, hues, pixels], seconds = (total.span[1] - total.span[0]) / 1000;
+    if (!isLast("picture", look)) yield;
+    const { image, above, shade, legend, pictures } = latest("picture", look, () => {
+      const drawn = raster.drawn(map, { axis, shading, domain: yd, constant, height: pixels, base, hues });
+      return { ...drawn, pictures: [{ image: drawn.image, above: drawn.above, t: map.begin, t2: map.begin + map.columns * map.width }] };
+    });
+    const { averages, stacked } = latest("averages", [...id, hues, seconds], () => averagesOf(map, seconds, lit)), sum = (values) => values.reduce((all, c) => all + c, 0);
+    Object.assign(shown, { map, line, image, shade, above });
+    now().page.heat = shown; // for tests
+    if (shown.cursor && !(shown.cursor.t >= total.span[0] && shown.cursor.t2 <= total.span[1])) shown.cursor = null;
+    const width = `windows of ${line.width / 1000} s`, cells = line.width === total.width ? "" : `; its cells have ${total.width / 1000} s`;
+    const words = points.length ? `The line is ${what(state.p)}; ${width}${cells}.` : map.columns && `Windows of ${total.width / 1000} s.`;
+    const says = sayHighestOr(tooFew(state.p, map.counts), points, words, ...sentence(map, map.lit, lit), mixedIn(total));
+    const over = sum(map.dropped), all = sum(map.counts) + over;
+    const signals = {
+      axis, low, high, yd, zoomable: true, colors: base, stops: legend.stops, texts: legend.texts, meaning: legend.title, box: frameOf({ yd }, total.span),
+      dropped: over ? `${whole(over)} above` : "", average: all ? `${number(Number((all / seconds).toPrecision(4)))} a second` : "",
+    };
+    return { merged: total, data: { pictures, points, paths: pathsOf(points, total.span, yd, constant), averages, lit_averages: stacked }, signals, says, height };
   }
   // Who made the samples of a cell by a label, where the page holds bins by it, and in which windows it holds them.
   function split(label, cell, upper) {
@@ -97,24 +215,44 @@ const heatPanel = (() => {
     const first = `${when(cell)}, ${range}: ${number(cell.c)} samples, ${shares}.`;
     const lines = [first, ...labels.map((label) => sharesBy(label, cell, upper)), run.levels.threads ? "" : "The page holds no bins of threads."];
     find("cell").replaceChildren(...lines.filter(Boolean).map((text) => Object.assign(document.createElement("span"), { textContent: `${text} ` })));
-    const { t, t2, lower } = (cursor = cell);
+    const { t, t2, lower } = (shown.cursor = cell);
     page.views.heatmap.signal("pointed", { t, t2, lower, upper: cell.upper }).runAsync();
   }
+  // The filled cells as rows of a table, for csv.
+  function rows() {
+    const lit = highlights(), named = (counts) => Object.fromEntries(lit.map(({ name }, at) => [name, counts[at]]));
+    return heat.cellsOf(shown.map).map(({ t, t2, lower, upper, c, n, cum, open, over, lit: counts }) => ({ t, t2, lower, upper, c, n, cum, open, over, ...named(counts) }));
+  }
+  // What a tooltip says of a cell.
+  function brief(cell) {
+    const above = cell.open || cell.over, lit = highlights();
+    return {
+      window: when(cell), latency: above ? `≥ ${latency(cell.lower)}` : `${latency(cell.lower)} – ${latency(cell.upper)}`, samples: whole(cell.c),
+      "of its window": percent(cell.c / cell.n), "up to here": percent(cell.cum / cell.n), ...Object.fromEntries(lit.map(({ name }, at) => [name, whole(cell.lit[at] ?? 0)])),
+    };
+  }
   // Arrow keys go from cell to cell: up and down in a window, left and right to the nearest latency of the next window.
-  function step(event) {
-    const [across, up] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key] ?? [0, 0];
-    if (!across && !up) return;
-    event.preventDefault();
-    const cells = now().page.views.heatmap.data("shown");
-    const here = cells.find(({ t, lower }) => t === cursor?.t && lower === cursor?.lower);
-    if (!here) return cells.length && tell(cells.reduce((most, cell) => (cell.lower > most.lower ? cell : most)));
-    const next = ({ t, lower }) => (across ? across * (t - here.t) > 0 : t === here.t && up * (lower - here.lower) > 0);
-    const beside = cells.filter(next);
-    const far = (cell) => Math.abs(cell.t - here.t) * 1e15 + Math.abs(cell.lower - here.lower);
-    if (beside.length) tell(beside.reduce((near, cell) => (far(cell) < far(near) ? cell : near)));
+  function beside([across, up]) {
+    const { map, cursor } = shown, { rows, columns, counts, dropped } = map;
+    const filled = (column, row) => (row === rows ? dropped[column] : counts[column * rows + row]) > 0, middle = (row) => (row === rows ? map.over[0] : map.edges[row]);
+    const column = cursor ? Math.round((cursor.t - map.begin) / map.width) : 0, row = !cursor ? -1 : cursor.over ? rows : heat.placeOf(map.edges, cursor.lower);
+    if (!cursor) {
+      for (let at = rows; at >= 0; at--) for (let to = 0; to < columns; to++) if (filled(to, at)) return cellAt(map, to, at);
+      return null;
+    }
+    if (up) {
+      for (let at = row + up; at >= 0 && at <= rows; at += up) if (filled(column, at)) return cellAt(map, column, at);
+      return null;
+    }
+    for (let to = column + across; to >= 0 && to < columns; to += across) {
+      let near = -1;
+      for (let at = 0; at <= rows; at++) if (filled(to, at) && (near < 0 || Math.abs(middle(at) - cursor.lower) < Math.abs(middle(near) - cursor.lower))) near = at;
+      if (near >= 0) return cellAt(map, to, near);
+    }
+    return null;
   }
   return function panel(offered) {
-    ({ now, table, groupsOf, windowsOf, multipleOf, memo, held, find, what, latency, when, number, sayHighestOr, tooFew, mixedIn } = offered);
-    return { heatmap, choices, tell, step };
+    ({ now, table, inView, heightOf, groupsOf, windowsOf, multipleOf, memo, find, theme, set, what, latency, when, number, sayHighestOr, tooFew, mixedIn } = offered);
+    return { heatmap, shown, choices, offerHighlights, listen, tell, rows, brief, beside, boxOf, AUTO };
   };
 })();

@@ -20,6 +20,7 @@ const menus = (() => {
   }
   function rowsOf(name) {
     const { cells, points = [], thin = [] } = drawing.tablesOf(name);
+    if (name === "heatmap") return panels.map.rows();
     return cells ?? [...points.map((row) => ({ ...row, too_few: 0 })), ...thin.map((row) => ({ ...row, too_few: 1 }))];
   }
   const renamedOf = (name) => (name === "rate" ? { ...RENAMED, v: "rate" } : RENAMED);

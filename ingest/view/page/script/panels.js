@@ -171,13 +171,14 @@ const panels = (() => {
   const offered = {
     ...chosen, ...tables, what, latency, atLeast, number, tooFew, mixedIn,
     now: () => ({ ...now, page: chosen.page }), set: (wanted) => controls.set(wanted), offer: (select, options) => controls.offer(select, options),
-    renewed: (text) => controls.renewed(text), highlights: () => map.choices().map(([value]) => value),
+    renewed: (text) => controls.renewed(text), redraw: (...names) => drawing.refresh(...names), heightOf: () => drawing.heightOf("heatmap", now.content.specs.heatmap), highlights: () => map.choices().map(([value]) => value),
   };
   const map = heatPanel(offered);
+  const hand = heatHand(offered, map);
   byName.heatmap = map.heatmap;
   // What the scripts of sections add (see section.py): panels, feeds (which of them a control feeds), and where they want it
   // piecemeal and top as draw.js has them, opened(name, view) once a chart is there, shown() when controls are set anew.
   const sections = tailboard.sections.map((section) => section(offered));
   for (const section of sections) Object.assign(byName, section.panels);
-  return { byName, map, sections, worstWindows };
+  return { byName, map, hand, sections, worstWindows };
 })();

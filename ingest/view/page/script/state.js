@@ -49,8 +49,7 @@ const chosen = (() => {
   const changes = () => Object.entries(now.state).filter(([key, value]) => value !== now.defaults[key]);
   function change(wanted) {
     const { state } = now;
-    if (wanted.axis === "linear" && state.drop === "0") wanted.drop = "0.1"; // one outlier would press all else to the ground
-    if ("run" in wanted) Object.assign(wanted, { from: "", to: "" });
+    if ("run" in wanted) Object.assign(wanted, { from: "", to: "", box: "" });
     Object.assign(state, wanted);
     if (cache.size > MOST_KEPT) cache.clear();
   }

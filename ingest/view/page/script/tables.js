@@ -9,7 +9,7 @@ const tables = (() => {
   // The windows of a level in the chosen range, which is kept in seconds since the run's start.
   function windowsOf(level) {
     const { run, state } = now;
-    const window = (seconds) => (run.start + 1000 * seconds - level.origin) / level.step;
+    const window = (seconds) => Number(((run.start + 1000 * seconds - level.origin) / level.step).toFixed(4)); // an end of a window is that
     const place = (seconds, round, none) => (seconds === "" ? none : round(window(seconds)));
     const from = Math.min(Math.max(0, place(state.from, Math.floor, 0)), level.windows - 1);
     return [from, Math.max(from + 1, Math.min(level.windows, place(state.to, Math.ceil, level.windows)))];

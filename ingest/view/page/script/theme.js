@@ -10,7 +10,7 @@ function themeOf(root) {
   const range = { category: list("series") }, font = "system-ui, sans-serif";
   const config = { background: "transparent", font, axis, legend, title: { color: ink }, range };
   const verdicts = { slower: value("slower"), faster: value("faster"), unsure: value("unsure"), ink };
-  return { config, colors: { ramp: list("ramp"), other: list("other"), hot: list("hot"), line: value("mark"), ...verdicts } };
+  return { config, colors: { ramp: list("ramp"), rainbow: list("rainbow"), hues: list("hues"), panel: value("panel"), other: list("other"), hot: list("hot"), line: value("mark"), ...verdicts } };
 }
 function failed(error) {
   const notice = document.getElementById("failed"), can = "A current Firefox, Chrome, Edge or Safari can.";
