@@ -36,6 +36,7 @@ NAMES = [
     "tailboard-runs",
     "tailboard-marks",
     "tailboard-episodes",
+    "tailboard-findings",
 ]
 
 

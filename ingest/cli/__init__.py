@@ -40,6 +40,7 @@ COMMANDS = (
     "capacity",
     "check",
     "report",
+    "card",
     "serve",
     "load",
     "watch",

@@ -11,6 +11,7 @@ import click
 from ingest.cli import explain_box as boxes
 from ingest.cli.explain_box import box_option, explain_box
 from ingest.cli.shared import options as shared
+from ingest.cli.shared.help import Choice, Command, file_names
 from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ class Options(boxes.Options):
     as_json: bool
 
 
-@click.command()
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@click.command(cls=Command)
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...", shell_complete=file_names)
 @box_option
 @shared.selecting_options
 @shared.step_options
@@ -38,7 +39,7 @@ class Options(boxes.Options):
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option(
     "--format",
-    type=click.Choice(["table", "json", "ndjson", "csv"]),
+    type=Choice(["table", "json", "ndjson", "csv"]),
     default="table",
     show_default=True,
     help="table: for people; json: all of it; ndjson: one line per finding, or per label and value of a box; csv: a box alone.",

@@ -90,7 +90,7 @@ def percentiles(sources: tuple[str, ...], options: Options) -> None:
       tailboard percentiles ./cbt-archive --by host --where op=read --from +30s --to +60s
       tailboard percentiles --run 'nightly-*' --step all --format csv > nightly.csv
 
-    A table has about 20 windows (--all: as many as csv), and on a terminal at most 60 rows: those with the highest latencies.
+    A table has about 20 windows (--all: as many as csv), on a terminal at most 60 rows: those with the highest latencies.
     csv and ndjson are never shortened. They have start,end, the --by labels, count,rate,min,mean,max,exact,complete, then
     p50, p99.9, ... in --unit (ns). Means without a histogram also have mib_s (MiB per second) behind rate.
     A percentile is empty where there are too few samples for it: above p50 at least one sample must lie beyond it.
@@ -140,9 +140,10 @@ def percentiles(sources: tuple[str, ...], options: Options) -> None:
 
 
 def _question(options: Options) -> Question:
-    """Return what is asked: a table has windows that fit on a screen, unless all are asked for."""
+    """Return what is asked: a table has windows that fit on a screen, unless --all is given or --accuracy finds their width."""
     question = asked(options, parse_step(options.step), force=options.force)
-    return replace(question, windows=TABLE_WINDOWS) if options.format == "table" and not options.every else question
+    fits = options.format == "table" and not options.every and not options.accuracy
+    return replace(question, windows=TABLE_WINDOWS) if fits else question
 
 
 def _percentiles_picture(

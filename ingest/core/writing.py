@@ -83,7 +83,7 @@ def figure(value: float, digits: int = 3) -> str:
         return ""
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(value)))) if value else 0
     text = f"{value:,.{decimals}f}"
-    if decimals and len(text.lstrip("-0.,").replace(".", "")) > digits:  # 9.996 has become 10.00
+    if decimals and len(text.replace(",", "").lstrip("-0.").replace(".", "")) > digits:  # 9.996 has become 10.00
         text = f"{value:,.{decimals - 1}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 

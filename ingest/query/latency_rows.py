@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ingest.core.errors import UsageError
 from ingest.core.intervals import Int
 from ingest.core.layout import LogLinear
-from ingest.core.timing import format_duration
+from ingest.core.writing import latency
 from ingest.query.overlap import autoscaled
 
 LINEAR_ROWS = 40
@@ -133,5 +133,5 @@ def kept(sums: NDArray[Any], drop: Fraction) -> int:
 
 
 def _nowhere(layout: LogLinear, used: Int) -> str:
-    low, high = format_duration(int(layout.edges[used[0]])), format_duration(int(layout.edges[used[-1] + 1]))
+    low, high = latency(int(layout.edges[used[0]])), latency(int(layout.edges[used[-1] + 1]))
     return f"no samples in the range of --latency: they lie between {low} and {high}"

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from ingest.core.series import CORRECTED
 from ingest.core.timing import format_duration
-from ingest.core.writing import figure, number
+from ingest.core.writing import figure, latency, number
 from ingest.read.schedule_seen import LEVELS, P99, RATED, RESPONSE, SECOND, SERVICE, WAIT
 
 ENOUGH = 0.99
@@ -277,11 +277,8 @@ def _short(ns: float) -> str:
 
 
 def _rate(rate: float | Fraction) -> str:
-    return f"{float(rate):,.6g}/s" if rate < SECOND else f"{figure(float(rate), 4)}/s"
+    return f"{figure(float(rate), 6 if rate < SECOND else 4)}/s"
 
 
 def _lag(lag_ns: int | None) -> str:
-    if lag_ns is None:
-        return ""
-    rounded = lag_ns // 1_000_000 * 1_000_000 if lag_ns >= SECOND else lag_ns // 1000 * 1000
-    return f", largest lag {format_duration(rounded or lag_ns)}"
+    return "" if lag_ns is None else f", largest lag {latency(lag_ns)}"

@@ -97,7 +97,7 @@ def distribution_picture(answer: Answer) -> dict[str, Any]:
     return _filled("distribution", {"points": vega.curve(answer)}, answer, "utc")
 
 
-def drawn(spec: dict[str, Any], form: str) -> bytes:
+def drawn(spec: dict[str, Any], form: str, scale: float = SCALE) -> bytes:
     """Return the picture as png or svg; UsageError where vl-convert-python is not installed."""
     try:
         import vl_convert
@@ -106,7 +106,7 @@ def drawn(spec: dict[str, Any], form: str) -> bytes:
     if form == "svg":
         text: str = vl_convert.vega_to_svg(spec)
         return text.encode()
-    picture: bytes = vl_convert.vega_to_png(spec, scale=SCALE)
+    picture: bytes = vl_convert.vega_to_png(spec, scale=scale)
     return picture
 
 
@@ -125,7 +125,7 @@ def _filled(
     step = f", windows of {format_duration(answer.step_ns)}" if answer.step_ns else ""
     subtitle = "; ".join((f"{answer.kind} latency, {counted(answer.samples, 'sample')}{step}", *map(vega.printable, notes)))
     head = derived("picture", text=vega.printable(runs), subtitle=subtitle)
-    spec = vega.with_values(vega.spec(name) if of is None else of, tables, **_clock(answer, clock))
+    spec = vega.with_values(vega.spec(name) if of is None else of, tables, **clock_of_answer(answer, clock))
     return {**spec, **head}
 
 
@@ -139,7 +139,8 @@ def _days(answer: Answer, clock: str) -> str:
     return f"{'UTC' if clock == 'utc' else 'local time'}, {' to '.join(days)}"
 
 
-def _clock(answer: Answer, clock: str) -> dict[str, Any]:
+def clock_of_answer(answer: Answer, clock: str) -> dict[str, Any]:
+    """Return the signals that say how times of an answer are shown: utc, local or elapsed."""
     return clock_signals(clock, answer.start_of, min(int(part.start_ns.min()) for part in answer.parts))
 
 

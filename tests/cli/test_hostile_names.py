@@ -155,7 +155,7 @@ def test_g1_pictures_and_junit_are_xml(hostile: Path, tmp_path: Path, capfd, wor
     found = "".join(minidom.parseString(said.out).toxml().splitlines())
     harmless(said.out + said.err)
     whole = r"evil\x1b[31m\x1b]0;owned\x07\u202e\x01\uffff"
-    assert whole in found or (words[0] != "check" and re.search(r"evil\\x1b[^<]*…[^<]*\n", found))  # pictures cut labels
+    assert whole in found or (words[0] != "check" and re.search(r"evil\\[^<]*…", found))  # pictures cut labels
 
 
 def test_g1_logs_for_other_tools_keep_their_lines(hostile: Path, tmp_path: Path, capsys) -> None:

@@ -15,12 +15,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
+from ingest.core.ranks import parse_percentiles
+from ingest.core.writing import elapsed, utc
 from ingest.query.heatmap import LADDERS, distribution, ranges
+from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import ALL, Question
-from ingest.view.terminal.tables import MOST_ROWS
+from ingest.view.terminal.tables import MOST_ROWS, print_table, since
 from tests.commands import tailboard
-from tests.doubles.origin import NS, Made, series
+from tests.doubles.origin import NS, SECOND, ZERO, Made, series
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "cbt-archive"
@@ -125,3 +129,18 @@ def test_d15_ranges_hold_the_counts_of_their_bins(groups: list[dict[int, int]], 
 def test_ladders_rise_and_are_finer_first() -> None:
     assert all(list(ladder) == sorted(set(ladder)) and ladder[0] == 1 and ladder[-1] < 10 for ladder in LADDERS)
     assert [len(ladder) for ladder in LADDERS] == sorted((len(ladder) for ladder in LADDERS), reverse=True)
+
+
+def test_d4_times_of_more_than_a_day_have_their_days() -> None:
+    rows = [(series(), at * 3600, {900: 200}) for at in range(0, 30, 3)]
+    table = percentiles(Made(rows).answer(Question(step=3600 * SECOND)), Wanted(parse_percentiles("50")))
+    for stamp, day, first, last in (
+        (utc, "2026-11-20 to 2026-11-22, UTC", "11-20 21:00:00", "11-22 00:00:00"),
+        (elapsed(ZERO), "times from the start of the run", "-0d 00:00:04", "1d 02:59:56"),
+    ):
+        out = io.StringIO()
+        print_table(table, [], stamp, console=Console(file=out, width=120))
+        lines = [line.strip() for line in out.getvalue().splitlines() if line.strip()]
+        assert lines[0] == day
+        assert lines[3].startswith(first) and lines[-1].startswith(last), lines
+    assert {since(at) for at in (0, 86_399, 86_400, 90_061)} == {"0d 00:00:00", "0d 23:59:59", "1d 00:00:00", "1d 01:01:01"}

@@ -46,7 +46,7 @@ def rows_of(ground: SqliteGround | ElasticGround) -> list[tuple[str, int, str]]:
         found = sqlite3.connect(ground.path).execute("SELECT run, rank, text FROM findings").fetchall()
     else:
         hits = [hit["_source"] for hit in ground.hits("findings")]
-        found = [(hit["run"]["id"], hit["finding"]["rank"], hit["text"]) for hit in hits]
+        found = [(hit["run"]["id"], hit["finding"]["rank"], hit.get("text", "")) for hit in hits]
     return sorted(found)
 
 

@@ -26,7 +26,7 @@ from tests.doubles.origin import NS, SECOND, Made, series
 FOLDER = Path(omission.__file__).parents[1]
 NODE = shutil.which("node")
 SLOW = "gen1.csv: coordinated omission: only 93.0 % of the requests that were due could be sent in time"
-RATES = "gen1.csv: schedule: target 1,000/s, achieved 930/s (93.0 %), largest lag 3s"
+RATES = "gen1.csv: schedule: target 1,000/s, achieved 930/s (93.0 %), largest lag 3.00s"
 HDR = LogLinear(1024, 54272, 1, reports="highest", open_ended=False)
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.core import fields
 from ingest.core.ranks import parse_percentiles
 from ingest.query.question import Question
 from ingest.view import grouped_lines, pictures, vega
@@ -167,3 +168,18 @@ def test_d4_a_heat_map_of_more_than_a_day_has_dates() -> None:
     svg = svg_of(pictures.heatmap_picture(Made(LONG).answer(Question(step=HOUR * SECOND))))
     assert re.search(r">\d\d [A-Z][a-z]{2}</text>", svg)
     assert ZERO and NS
+
+
+@pytest.mark.parametrize("samples", [3, 500, 30_961, 7_000_000])
+def test_d8_a_heat_map_has_no_power_of_ten(samples: int) -> None:
+    rows = [(series(), at, {900: samples + at, 1400: samples // 2 + 1}) for at in range(4)]
+    texts = re.findall(r">([^<>]+)</t(?:ext|span)>", svg_of(pictures.heatmap_picture(Made(rows).answer(Question(step=SECOND)))))
+    assert any(text.endswith(" a second") for text in texts)
+    for text in texts:
+        assert not re.search(r"\de[+-]?\d", text) and not re.fullmatch(r"0[kM]|\d{4,} ?ms", text), text
+
+
+def test_d8_no_spec_may_print_a_power_of_ten_where_it_rounds() -> None:
+    rounded = re.compile(r"'[^']*\.([1-9])~?g'")
+    found = {path.name: rounded.findall(path.read_text()) for path in (fields.assets("kibana") / "vega").glob("*.json")}
+    assert {name: digits for name, digits in found.items() if digits} == {"distribution.json": ["7"]}  # a percentile below 100

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ingest.core.nearest import choices, meant
+from ingest.core.plain import shown
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -95,7 +96,7 @@ def _parsed(above: Any, ctx: click.Context, args: list[str]) -> list[str]:
     except click.NoSuchOption as error:
         known = [name for option in _options(ctx.command, ctx) for name in option.opts]
         said = meant(error.option_name, known) or "--help shows all"
-        raise click.UsageError(f"there is no option {error.option_name}: {said}", error.ctx or ctx) from None
+        raise click.UsageError(f"there is no option {shown(error.option_name)}: {said}", error.ctx or ctx) from None
     return parsed
 
 

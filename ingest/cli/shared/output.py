@@ -12,16 +12,17 @@ from ingest.core.errors import InputError
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-def write_whole(output: str, text: str) -> None:
+def write_whole(output: str, text: str | bytes) -> None:
     """Write a file whole, or leave what was there before. InputError where it cannot be written."""
+    content = text.encode() if isinstance(text, str) else text
     path = Path(os.path.realpath(output))  # a circle of links is an error of writing
     try:
         if (path.exists() and not path.is_file()) or not os.access(path.parent, os.W_OK):
-            path.write_text(text, encoding="utf-8")  # a pipe, or a file in a folder that takes no other
+            path.write_bytes(content)  # a pipe, or a file in a folder that takes no other
             return
         unfinished = path.with_name(f".{path.name}.{os.getpid()}")
         try:
-            unfinished.write_text(text, encoding="utf-8")
+            unfinished.write_bytes(content)
             if path.exists():
                 shutil.copymode(path, unfinished)
             unfinished.replace(path)

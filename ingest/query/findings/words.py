@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ingest.core.timing import format_duration
-from ingest.core.writing import latency
+from ingest.core.writing import figure, latency
 from ingest.query.findings.ground import HOST, OP
 from ingest.query.findings.model import (
     DRIFT,
@@ -92,7 +92,7 @@ def shown(value_ns: float) -> str:
 def factor(times: float) -> str:
     """Return how many times, in as many digits as tell something: 1.34, 12, 1,600."""
     if times < 10:
-        return f"{times:.3g}"
+        return figure(times)
     digits = max(0, int(math.log10(times)) - 1)
     return f"{round(times, -digits):,.0f}"
 
@@ -260,8 +260,8 @@ def _rhythm(claim: Claim, ground: Ground) -> str:
     what = "completed fewer operations" if details["measure"] == "missing" else "was slower"
     reached = f", {details['measure']} {shown(claim.value_ns)}" if claim.value_ns and details["measure"] != "missing" else ""
     return (
-        f"{name_of(claim.who, ground)} {what} every {details['period_ns'] / SECOND:.3g} s, for about "
-        f"{details['width_ns'] / SECOND:.2g} s each time, first at {seconds(round(details['first_ns']), ground)}{reached}."
+        f"{name_of(claim.who, ground)} {what} every {figure(details['period_ns'] / SECOND)} s, for about "
+        f"{figure(details['width_ns'] / SECOND, 2)} s each time, first at {seconds(round(details['first_ns']), ground)}{reached}."
     )
 
 

@@ -74,7 +74,7 @@ def _document(document: KeptFinding) -> dict[str, Any]:
             "missing_share": document.missing_share,
             "content": document.content,
         },
-        "text": document.text,
+        **({"text": document.text} if document.text else {}),  # a table of texts has no row without one
     }
 
 
@@ -88,7 +88,7 @@ def _kept(document: Mapping[str, Any]) -> KeptFinding:
         labels=finding["labels"],
         start_ns=int(finding["start_ns"]),
         end_ns=int(finding["end_ns"]),
-        text=document["text"],
+        text=document.get("text", ""),
         share=float(finding["share"]),
         missing_share=float(finding["missing_share"]),
         content=finding["content"],

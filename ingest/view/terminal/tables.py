@@ -24,6 +24,7 @@ from ingest.view.text import shown_columns
 
 WIDE = 160
 MOST_ROWS = 60
+A_DAY = 86_400
 DISPENSABLE = ("rate", "mean")
 TITLES = {"start_ns": "start", BANDWIDTH: "MiB/s", "share": "up to here"}
 
@@ -39,20 +40,32 @@ def bandwidth(value: float) -> str:
 
 
 def clock(stamps_ns: Sequence[int], stamp: Stamp) -> tuple[Stamp, str]:
-    """Return a shorter form of a stamp for a column, and the day to say once above it (empty if there are several)."""
+    """Return a shorter form of a stamp for a column, and the days to say once above it; rows have theirs if there are several.
+
+    Elapsed times of more than a day have days, too: 1d 01:30:00.
+    """
     shown = [stamp(int(value)) for value in stamps_ns]
     days = sorted({text[:10] for text in shown if "T" in text})
     whole = all(".000" in text for text in shown)
+    long = any("T" not in text and not text.startswith("+") and abs(float(text)) >= A_DAY for text in shown)
 
     def short(stamp_ns: int) -> str:
         text = stamp(stamp_ns)
         if "T" not in text:
-            return text if text.startswith("+") else f"{text} s"
+            return text if text.startswith("+") else since(float(text)) if long else f"{text} s"
         time = text[11:19] if whole else text[11:23]
         return time if len(days) == 1 else f"{text[5:10]} {time}"
 
     zone = "UTC" if any(text.endswith("Z") for text in shown) else "local time"
-    return short, f"{days[0]}, {zone}" if len(days) == 1 else zone if days else "seconds from the start of the run"
+    if not days:
+        return short, f"{'times' if long else 'seconds'} from the start of the run"
+    return short, f"{' to '.join(dict.fromkeys((days[0], days[-1])))}, {zone}"
+
+
+def since(seconds: float) -> str:
+    """Return a time since the start of a run with its days: 1d 01:30:00, -0d 00:00:04."""
+    days, rest = divmod(round(abs(seconds)), A_DAY)
+    return f"{'-' if seconds < 0 else ''}{days}d {rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}"
 
 
 def _cell(name: str, value: Any, table: Table, row: int, stamp: Stamp) -> str:

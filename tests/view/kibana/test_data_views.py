@@ -84,6 +84,7 @@ def test_a_view_has_a_time_field_where_all_documents_have_a_time() -> None:
         "runs": None,
         "marks": "@timestamp",
         "episodes": "@timestamp",
+        "findings": "@timestamp",
         "points": "@timestamp",
     }
 

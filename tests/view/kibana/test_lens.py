@@ -272,6 +272,17 @@ def test_episodes_are_those_that_were_kept_whatever_is_chosen(site, panels) -> N
     assert sorted(tuple(row[name] for name in key) for row in rows) == sorted(expected) != []
 
 
+def test_findings_are_those_that_are_kept_whatever_is_chosen(site, panels) -> None:
+    saved, shown = panels["cluster-latency-findings"], shown_of(site, "nightly", chosen("host.name", ["ceph-a"]))
+    with open_store(site.sqlite) as store:
+        kept = [document for document in store.findings_of([one.run for one in store.runs()]) if document.text]
+    begin = min(document.start_ns for document in kept) // MS
+    rows = asked_rows(site, saved, replace(shown, begin_ms=begin, end_ms=max(shown.end_ms, max(one.end_ns for one in kept) // MS)))
+    expected = sorted((one.run, one.rank, one.text, one.who, one.end_ns // MS) for one in kept)
+    assert sorted((row["run"], row["rank"], row["what"], row["who"], row["to"]) for row in rows) == expected != []
+    assert any("stalled" in row["what"] and row["who"] == "host ceph-b" for row in rows)
+
+
 def test_intervals_are_what_kibana_makes_of_a_range() -> None:
     """Read off Kibana's calc_auto_interval: 50 bars, the next wider step; a written width is widened beyond 1,000 bars."""
     minute, hour, day = 60_000, 3_600_000, 86_400_000
