@@ -230,7 +230,7 @@ def test_the_page_holds_what_the_report_of_the_same_words_holds(store, port):
     ):
         told = update(port, query)
         with open_store(store) as opened:
-            expected = parts_from(opened, chosen, Question(runs=tuple(chosen), **words))
+            expected = parts_from(opened, chosen, Question(runs=tuple(chosen), **words), named=store)
         page, streams = content_of(told["data"])
         report, expected_streams = content_of(expected.filling["data"])
         live = page["sections"].pop("live")
