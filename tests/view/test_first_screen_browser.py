@@ -255,8 +255,7 @@ def test_d12_panels_over_time_have_the_same_windows_and_the_page_says_which(open
     origin = Made(random_rows(5, windows=700, hosts=2, threads=2, ops=("read",)))
     with opened(origin.overviews(), by=("host",), fragment=fragment) as page:
         widths = {
-            name: {row["t2"] - row["t"] for row in rows_of(page, name, "shown" if name == "heatmap" else "points")}
-            for name in ("percentiles", "hosts", "surface", "threads")
+            name: {row["t2"] - row["t"] for row in rows_of(page, name)} for name in ("percentiles", "hosts", "surface", "threads")
         }
         (wide,) = set.union(*widths.values())
         rates = [row["t2"] - row["t"] for row in rows_of(page, "rate") if not row["part"]]
