@@ -229,6 +229,14 @@ def test_d11_each_panel_gives_its_numbers_and_its_picture(opened, example):
         }
         assert held == shown
         assert given.value.suggested_filename.endswith("-percentiles.csv")
+        cells = page.locator(".panel:has(#heatmap) .tools")
+        cells.locator("summary").click()
+        with page.expect_download() as given:
+            cells.get_by_role("button", name="csv").click()
+        with open(given.value.path(), encoding="utf-8", newline="") as text:
+            rows = list(csv.DictReader(io.StringIO(text.read())))
+        assert sum(float(row["count"]) for row in rows) == example[0].cluster.samples
+        menu.locator("summary").click()
         with page.expect_download() as given:
             menu.get_by_role("button", name="png").click()
         with open(given.value.path(), "rb") as picture:
