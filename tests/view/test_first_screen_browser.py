@@ -195,7 +195,7 @@ def test_d11_back_and_forward_step_through_choices_and_a_slide_is_one(opened, ex
             slider.dispatchEvent(new Event('change', { bubbles: true })); }"""
         )
         settle(page)
-        assert page.evaluate("history.length") == before + 3
+        assert page.evaluate("history.length") == min(before + 3, 50)  # a browser keeps 50
         states = [page.evaluate("({ ...tailboard.state })")]
         for wanted in ("p === '99'", "host === ''", "op === ''"):
             page.evaluate("history.back()")

@@ -14,6 +14,7 @@ import numpy as np
 
 from ingest.core.intervals import Int
 from ingest.query.change_points import FEW_RUNS, PHIS, fits, kept_share, likelihood, limit_of, places_of, tamed, whitened
+from ingest.query.findings import of_known
 from ingest.query.findings.model import Float, Ground, Labels
 
 BLOCKS = 60
@@ -85,7 +86,7 @@ def in_blocks(values: Float, edges: Int) -> Float:
     filled = ~np.isnan(cells)
     out = np.full(cells.shape[:2], np.nan)
     some = filled.any(axis=2)
-    out[some] = np.nanmedian(cells[some], axis=1)
+    out[some] = of_known.median(cells[some], axis=1)
     return out
 
 
@@ -95,10 +96,10 @@ def usable(blocks: Float) -> Int:
     return np.flatnonzero((~np.isnan(blocks)).sum(axis=1) >= max(LEAST_FILLED * count, FEW_RUNS))
 
 
-def pooled(values: Float, members: Int, of: Callable[..., Float] = np.nanmean) -> Float:
+def pooled(values: Float, members: Int, of: Callable[..., Float] = of_known.mean) -> Float:
     """Return the mean (or what `of` says) of members less the median of each, by window or block; gaps are bridged."""
     rows = values[members]
-    centred = rows - np.nanmedian(rows, axis=1, keepdims=True)
+    centred = rows - of_known.median(rows, axis=1, keepdims=True)
     held = (~np.isnan(centred)).sum(axis=0)
     known = np.flatnonzero(held)
     mean = np.zeros(rows.shape[1])
@@ -171,7 +172,7 @@ def window_of_change(windows: Float, edges: Int, place: int) -> int:
 def all_do(values: Float, members: Int, place: int, size: float, least: float = LEAST_ALIKE) -> bool:
     """Return whether each of the members moves at that place, in the direction of `size`, by half of it and by `least`."""
     with np.errstate(all="ignore"):
-        moved = np.nanmedian(values[members][:, place:], axis=1) - np.nanmedian(values[members][:, :place], axis=1)
+        moved = of_known.median(values[members][:, place:], axis=1) - of_known.median(values[members][:, :place], axis=1)
     return bool((moved * np.sign(size) >= max(ALIKE * abs(size), least)).all())
 
 

@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from ingest.core.intervals import Int
+from ingest.query.findings import of_known
 from ingest.query.findings.levels import (
     Together,
     all_do,
@@ -210,7 +211,7 @@ def _claim(ground: Ground, together: Together, places: Places, valley: float, sl
         times=places.peaks_ns[-1] / places.peaks_ns[0],
         samples=int(slow[members].sum()),
         certainty=abs(after - before) if changes else 0.0,
-        latency_ns=(int(valley), int(np.nanmax(ground.top_ns[members]))),
+        latency_ns=(int(valley), int(of_known.most(ground.top_ns[members]))),
         details={
             "changes": changes,
             "peaks_ns": places.peaks_ns,

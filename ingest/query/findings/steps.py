@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from ingest.core.intervals import Int
+from ingest.query.findings import of_known
 from ingest.query.findings.levels import (
     Change,
     Together,
@@ -91,14 +92,14 @@ def _take_out(blocks: Float, kind: str, members: Int, place: int) -> None:
         row = blocks[code]
         there = ~np.isnan(row)
         if there[:place].any() and there[place:].any():
-            row[place:] -= np.nanmedian(row[place:]) - np.nanmedian(row[:place])
+            row[place:] -= of_known.median(row[place:]) - of_known.median(row[:place])
 
 
 def _window(logs: Float, edges: Int, kind: str, together: Together, change: Change) -> int:
     """Return the window at which a change begins: a drift at the first."""
     if kind == DRIFT:
         return 0
-    return window_of_change(pooled(logs, together.members, np.nanmedian), edges, change.place)
+    return window_of_change(pooled(logs, together.members, of_known.median), edges, change.place)
 
 
 def _claim(ground: Ground, kind: str, measure: str, together: Together, change: Change, window: int) -> Claim:
