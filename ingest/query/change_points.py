@@ -108,14 +108,15 @@ def tamed(logs: Float, around: int = AROUND) -> Float:
     return np.clip(logs, middle - reach, middle + reach) if reach else logs
 
 
-def fits(logs: Float) -> tuple[Float, dict[int, Float]]:
+def fits(logs: Float, most: int = 2) -> tuple[Float, dict[int, Float]]:
     """Return -2 log-likelihoods of series (rows): of one level, (rows, PHIS), and of one or two changes, (rows, PHIS, places).
 
-    `places_of` has the places. They leave out what all have in common; a deviation below FLOOR is no better than FLOOR.
+    `places_of` has the places, none of two changes where `most` is 1. They leave out what all have in common; a deviation below
+    FLOOR is no better than FLOOR.
     """
     rows, count = logs.shape
     centred = logs - logs.mean(axis=1, keepdims=True)
-    first, last = np.array(places_of(count, 2), np.int64).reshape(-1, 2).T
+    first, last = np.array(places_of(count, 2) if most > 1 else [], np.int64).reshape(-1, 2).T
     single = np.arange(LEAST_RUNS, count - LEAST_RUNS + 1)
     level = np.empty((rows, len(PHIS)))
     changed = {1: np.empty((rows, len(PHIS), len(single))), 2: np.empty((rows, len(PHIS), len(first)))}

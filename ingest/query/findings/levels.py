@@ -116,7 +116,7 @@ def step_of(series: Float, tests: int) -> Change | None:
     count = len(series)
     if count < FEW_RUNS:
         return None
-    level, changed = fits(_drawn_in(series)[None])
+    level, changed = fits(_drawn_in(series)[None], most=1)
     fit = changed[1][0]
     places = np.array(places_of(count, 1), np.int64)[:, 0]
     inner = (places >= max(LEAST_LENGTH * count, 2)) & (places <= count - max(LEAST_LENGTH * count, 2))
@@ -141,7 +141,7 @@ def slope_of(series: Float, tests: int) -> Change | None:
     if count < FEW_RUNS:
         return None
     values = _drawn_in(series)
-    level, changed = fits(values[None])
+    level, changed = fits(values[None], most=1)
     rising = np.arange(count) / (count - 1) - 0.5
     fit = np.array([_straight(values, rising, phi) for phi in PHIS.tolist()])
     certainty = float(level.min() - fit[:, 0].min()) - _limit(level[0], fit[:, 0], count, tests)
@@ -162,7 +162,7 @@ def window_of_change(windows: Float, edges: Int, place: int) -> int:
     if width == 1:
         return middle
     first, last = max(middle - AROUND * width, int(edges[0])), min(middle + AROUND * width, int(edges[-1]))
-    _, changed = fits(_without_events(windows[first:last])[None])
+    _, changed = fits(_without_events(windows[first:last])[None], most=1)
     places = np.array(places_of(last - first, 1), np.int64)[:, 0] + first
     best = changed[1][0].min(axis=0)
     best[np.abs(places - middle) > 2 * width] = np.inf
