@@ -96,6 +96,7 @@ const heat = (() => {
     const last = Math.max(first, high < Infinity ? placeOf(edges, high * (1 - DIGITS)) : range ? top : Math.max(0, kept(sums, drop / 100) - 1));
     const bins = [first, last], tall = ((high < Infinity ? edges[last + 1] : autoscaled(edges[last + 1])) - edges[first]) / most, highest = range ? -1 : top;
     const rows = axis === "log" ? nested(layout, fitting(layout, bins, most), bins, highest) : even(layout, tall, bins, highest);
+    if (low >= edges[edges.length - 1]) rows.place.fill(BELOW); // the range begins beyond all bins
     return { ...rows, reach: range && [rows.edges[0], rows.edges.at(-1)], whole: [edges[bottom], edges[top + 1]] };
   }
 
