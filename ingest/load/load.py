@@ -145,7 +145,7 @@ def _loaded(discovered: Found, store: Store, options: LoadOptions, progress: Pro
         if not plan.work:
             if states.get(plan.record.run, COMPLETE) != COMPLETE:
                 store.finish_run(plan.record)
-                write_findings(store, plan.record.run)
+                account.caveats += write_findings(store, plan.record.run)
             continue
         for finished in _load_run(plan, store, options, account, offsets):
             done += finished
@@ -219,7 +219,7 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
             yield 1
     account.windows = account.documents
     store.finish_run(plan.record)
-    write_findings(store, plan.record.run)
+    account.caveats += write_findings(store, plan.record.run)
 
 
 _Piece = tuple[Any, int | None, Account | None, Spans]

@@ -97,25 +97,26 @@ def change_points(values: Float, least: float = LEAST_CHANGE) -> list[int]:
     return places
 
 
-def tamed(logs: Float) -> Float:
-    """Return log values of which none is further than three deviations from the median of the five around it."""
+def tamed(logs: Float, around: int = AROUND) -> Float:
+    """Return log values of which none is further than three deviations from the median of the `around` ones about it."""
     count = len(logs)
-    if count < AROUND:
+    if count < around:
         return logs
-    first = np.clip(np.arange(count) - AROUND // 2, 0, count - AROUND)
-    middle = np.median(logs[first[:, None] + np.arange(AROUND)], axis=1)
+    first = np.clip(np.arange(count) - around // 2, 0, count - around)
+    middle = np.median(logs[first[:, None] + np.arange(around)], axis=1)
     reach = CLIP * float(np.median(np.abs(logs - middle)))
     return np.clip(logs, middle - reach, middle + reach) if reach else logs
 
 
-def fits(logs: Float) -> tuple[Float, dict[int, Float]]:
+def fits(logs: Float, most: int = 2) -> tuple[Float, dict[int, Float]]:
     """Return -2 log-likelihoods of series (rows): of one level, (rows, PHIS), and of one or two changes, (rows, PHIS, places).
 
-    `places_of` has the places. They leave out what all have in common; a deviation below FLOOR is no better than FLOOR.
+    `places_of` has the places, none of two changes where `most` is 1. They leave out what all have in common; a deviation below
+    FLOOR is no better than FLOOR.
     """
     rows, count = logs.shape
     centred = logs - logs.mean(axis=1, keepdims=True)
-    first, last = np.array(places_of(count, 2), np.int64).reshape(-1, 2).T
+    first, last = np.array(places_of(count, 2) if most > 1 else [], np.int64).reshape(-1, 2).T
     single = np.arange(LEAST_RUNS, count - LEAST_RUNS + 1)
     level = np.empty((rows, len(PHIS)))
     changed = {1: np.empty((rows, len(PHIS), len(single))), 2: np.empty((rows, len(PHIS), len(first)))}

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 
 from ingest import __version__
-from ingest.core.errors import InputError
+from ingest.core.errors import InputError, TailboardError
 from ingest.query.findings.kept import documents_of, story_from
 from ingest.query.findings.model import Story
 from ingest.query.findings.story import computed
@@ -17,19 +17,26 @@ from ingest.store import Store
 from ingest.store.records import COMPLETE, RunRecord, SourceRecord
 
 
-def write_findings(store: Store, run: str) -> None:
+def write_findings(store: Store, run: str) -> list[str]:
     """Compute the findings of a run and keep them in place of what is there; nothing while the run is not complete.
 
-    Nothing is kept of a run without latencies that findings speak of. Raises RunGoneError where the run was deleted meanwhile.
+    Nothing is kept of a run without latencies that findings speak of. Return a sentence where they cannot be worked out, for
+    the account of the load, whose data are complete. Raises RunGoneError where the run was deleted meanwhile.
     """
     stamp = _stamp_now(store, run)
     if stamp is None:
-        return
+        return []
     try:
         story = computed(store, Question(runs=(literal(run),)))
     except InputError:  # it holds offsets or means alone
-        return
+        return []
+    except TailboardError:
+        raise
+    except Exception as error:  # noqa: BLE001  an error of ours in what is said of data does not fail their load
+        reason = f"internal error ({type(error).__name__}: {error})"
+        return [f"{run}: loaded; what happened in it cannot be worked out: {reason}; please report it"]
     store.keep_findings(run, documents_of(run, story, stamp))
+    return []
 
 
 def kept_story(store: Store, run: str, source: str) -> Story | None:

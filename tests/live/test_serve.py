@@ -208,7 +208,7 @@ def test_bad_words_are_answered_by_a_sentence(port, query, said):
 
 def test_what_is_not_there_is_waited_for(port):
     answer = get(port, "/data?run=other")
-    assert (answer.status, answer.text) == (404, "no run 'other' here; there are nightly-1, nightly-2\n")
+    assert (answer.status, answer.text) == (404, "no run 'other' here: there are nightly-1, nightly-2\n")
     page = get(port, "/?run=%3Cscript%3Ealert(1)%3C/script%3E")
     assert page.status == 200 and "Nothing to show yet" in page.text
     assert "<script>alert" not in page.text and "&lt;script&gt;alert" in page.text

@@ -89,13 +89,13 @@ def test_300_random_boxes_equal_brute_force_over_the_documents(example) -> None:
     filled = 0
     with open_store(ground.url) as store:
         zero = store.runs()[0].start_ns
-        for number in range(figure(24, 300)):
+        for number in range(figure(8, 150, 300)):
             box = drawn(noise)
             expected, total = counted(documents, box, zero)
             answer = explained(store, Question(), box)
             assert (held(answer), [answer.inside, answer.outside]) == (expected, total)
             filled += answer.inside > 0
-            if number % figure(12, 1) == 0:
+            if number % figure(4, 1) == 0:
                 assert plain(explained(files, Question(), box)) == {**plain(answer), "notes": files_notes(files, box)}
             for row, (inside, outside) in enumerate(held(answer).values()):
                 assert answer.table.columns["share_inside"][row] == pytest.approx(inside / max(total[0], 1))
@@ -270,7 +270,7 @@ def test_fewer_than_five_windows_bound_nothing() -> None:
 
 def test_bounds_hold_what_is_equal_as_often_as_they_promise() -> None:
     """Shares that depend on those of the window before, equal inside and outside: how often a value is called over or under."""
-    noise, wrong, tries, known = np.random.default_rng(5), 0, figure(150, 4000), 0
+    noise, wrong, tries, known = np.random.default_rng(5), 0, figure(100, 1500, 4000), 0
     for _ in range(tries):
         correlation, length, own = noise.choice([0.0, 0.5, 0.8]), 200, int(noise.choice([12, 30, 60]))
         level = np.zeros(length)

@@ -382,7 +382,7 @@ def test_nothing_selected_is_said(fio: Path, words: dict, reason: str) -> None:
 
 
 def test_unknown_labels_are_a_usage_error(fio: Path) -> None:
-    with pytest.raises(UsageError, match="no label 'hots' here: there are"):
+    with pytest.raises(UsageError, match="no label 'hots' here: do you mean host\\? There are"):
         Files(per_io.histogram_files(fio / "randrw"), jobs=1).answer(Question(by=("hots",)))
 
 

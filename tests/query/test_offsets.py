@@ -208,7 +208,7 @@ def test_late_events_are_marked_and_lie_at_their_own_time(tmp_path: Path) -> Non
     answer = mapped(tmp_path, [*rest[:place], *held_back, *rest[place:]])
     assert cells_of(answer) == cells_of(mapped(tmp_path, steady))
     assert (answer.late_ns.tolist(), answer.late.tolist()) == ([ZERO + 7 * SECOND], [20])
-    assert answer.warnings == ("20 events were reported more than a second late, in 1 periods: marked, placed by their own time",)
+    assert answer.warnings == ("20 events were reported more than a second late, in 1 period: marked, placed by their own time",)
     assert not mapped(tmp_path, steady).late_ns.size
 
 

@@ -118,7 +118,7 @@ def test_merged_bins_hold_what_they_say_whichever_layouts_meet(one: LogLinear) -
             assert holds(common, layout.moved_to(common), *spans(layout)), (layout, common)
 
 
-@settings(max_examples=figure(100, 2000, 20_000))
+@settings(max_examples=figure(100, 1000, 20_000))
 @given(*[st.sampled_from(SAMPLES)] * 3)
 def test_what_was_merged_may_be_merged_again(one: LogLinear, two: LogLinear, three: LogLinear) -> None:
     first = common_layout((one, two))
@@ -157,7 +157,7 @@ def test_nothing_is_known_of_how_samples_are_spread_in_the_open_last_bin() -> No
     assert percentile_values(rows, median, interpolate=True) == [layout.edges[-2]]
 
 
-@settings(max_examples=figure(60, 400, 5000))
+@settings(max_examples=figure(60, 200, 5000))
 @given(recordings(), st.booleans())
 def test_b5_the_true_value_lies_within_the_stated_bound(found: list, exact: bool) -> None:
     """Percentiles, mean, minimum and maximum, with and without exact extremes, through documents of both stores."""

@@ -313,7 +313,7 @@ CONTENTS = {
 
 
 @pytest.mark.slow
-@settings(max_examples=figure(150, 600))
+@settings(max_examples=figure(150, 250, 1000))
 @given(
     st.sampled_from(sorted(CONTENTS)),
     mutations("flip delete insert truncate nul".split(), 3000, 150, st.binary(max_size=6)),

@@ -451,7 +451,7 @@ changes = mutations(["flip", "delete", "insert", "truncate", "nul"], 4000, 60, s
 @pytest.mark.slow
 @example(case="csv", steps=[("insert", 0, 0, b"\r")])
 @example(case="ndjson", steps=[("insert", 147, 0, b"\x80")])
-@settings(max_examples=figure(150, 500))
+@settings(max_examples=figure(150, 250, 1000))
 @given(st.sampled_from(sorted(CASES)), changes)
 def test_mutated_files_never_crash_and_every_line_is_accounted_for(
     tmp_path_factory: pytest.TempPathFactory, case: str, steps: list[tuple[str, int, int, bytes]]

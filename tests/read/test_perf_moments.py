@@ -290,7 +290,7 @@ CONTENT = "\n".join(text_of("cpu").split("\n")[20:140]).encode() + b"\n"
 @pytest.mark.slow
 @example(steps=[("flip", 1474, 2, b"")])
 @example(steps=[("crlf", 0, 21, b""), ("flip", 1079, 0, b"")])
-@settings(max_examples=figure(150, 500))
+@settings(max_examples=figure(150, 250, 1000))
 @given(mutations("flip delete insert truncate nul crlf".split(), len(CONTENT), 150, st.binary(max_size=6)))
 def test_mutated_samples_never_crash_and_every_line_is_accounted_for(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, int, bytes]]

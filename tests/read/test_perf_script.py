@@ -184,7 +184,7 @@ CONTENT = "".join(line + "\n" for line in text_of("us").splitlines()[-60:]).enco
 
 
 @pytest.mark.slow
-@settings(max_examples=figure(150, 500))
+@settings(max_examples=figure(150, 250, 1000))
 @given(mutations("flip delete insert truncate nul".split(), 8000, 150, st.binary(max_size=6)))
 def test_mutated_traces_never_crash_and_every_line_is_accounted_for(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, int, bytes]]

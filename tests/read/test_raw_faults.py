@@ -202,7 +202,7 @@ def plain_rows(content: bytes, columns: int) -> int:
 
 
 @pytest.mark.slow
-@settings(max_examples=figure(150, 500))
+@settings(max_examples=figure(150, 250, 1000))
 @given(st.sampled_from(sorted(CONTENTS)), mutations)
 @example("plain", [("truncate", 0, 0, b"")])
 @example("plain", [("duplicate", 3, 200, b""), ("nul", 500, 20, b"")])

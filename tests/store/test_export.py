@@ -73,7 +73,15 @@ def test_both_stores_export_what_a_load_sends(double, tmp_path: Path, capsys, mo
     filled(double, tmp_path)
     expected = there(double)
     assert len(expected) > 3000
-    assert {index.split("-")[2] for index, _ in expected} >= {"intervals", "rollups", "points", "marks", "episodes", "findings", "runs"}
+    assert {index.split("-")[2] for index, _ in expected} >= {
+        "intervals",
+        "rollups",
+        "points",
+        "marks",
+        "episodes",
+        "findings",
+        "runs",
+    }
     assert by_id(exported(sqlite.url, double.prefix, capsys, monkeypatch)) == expected
     assert by_id(exported(double.url, double.prefix, capsys, monkeypatch)) == expected
 

@@ -181,3 +181,13 @@ def test_findings_without_their_run_are_found_and_mended(ground) -> None:
         store.verify(lambda _run: True, mend=True)
         assert store.verify(lambda _run: True).findings == []
         assert store.findings_of(["ghost"]) == []
+
+
+def test_an_error_of_ours_in_a_detector_does_not_fail_a_load(ground, monkeypatch, capsys) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("float division by zero")
+
+    monkeypatch.setattr("ingest.store.findings.computed", broken)
+    assert command(["load", str(EXAMPLE), "--run", "r", "--store", ground.url]) == 0
+    assert "what happened in it cannot be worked out: internal error (ZeroDivisionError" in capsys.readouterr().err
+    assert rows_of(ground) == []

@@ -394,7 +394,7 @@ def test_what_is_said_to_people(tmp_path: Path, capsys: Any) -> None:
     by_sql(f"DELETE FROM intervals WHERE {A_DOCUMENT}")(ground)
     assert command(check) == 4
     first = capsys.readouterr().out.splitlines()[0]
-    assert first.startswith("samples: 1 sources hold a different number of samples than their load counted in r; the first: ")
+    assert first.startswith("samples: 1 source holds a different number of samples than its load counted in r; the first: ")
     assert first.endswith("; --mend marks the sources incomplete, so that the next load reads them again")
     assert command([*check, "--mend"]) == 4
     told = capsys.readouterr()

@@ -59,7 +59,7 @@ def asked(files: Files, used: dict, where: dict[str, str]):
 def test_random_boxes_on_the_page_equal_the_query_layer(browser, reported: Path) -> None:
     files, noise, filled = Files([EXAMPLE], jobs=1), random.Random(21), 0
     with shown(browser, reported) as page:
-        for _ in range(figure(6, 40)):
+        for _ in range(figure(4, 20, 40)):
             text, op = drawn(noise), noise.choice(("", "read"))
             if text == ",,,":
                 continue
@@ -87,7 +87,7 @@ def test_the_box_holds_what_was_asked_and_no_window_or_bin_more(browser, reporte
     noise = random.Random(5)
     with shown(browser, reported) as page:
         edges = page.evaluate("tailboard.content.sections.box[tailboard.content.runs[0].name].edges.map(Number)")
-        for _ in range(figure(30, 300)):
+        for _ in range(figure(20, 100, 300)):
             text = drawn(noise)
             if text == ",,,":
                 continue
@@ -136,6 +136,7 @@ def test_a_box_from_the_address_says_what_text_says(browser, reported: Path) -> 
     assert [text.split(": ")[1] for text in words] == [text.split(": ")[1] for text in expected]
 
 
+@pytest.mark.slow
 def test_what_is_no_box_shows_none(browser, reported: Path) -> None:
     with shown(browser, reported) as page:
         for text in (",,,", "5,2,,", ",,7,7", "a,b,c,d", "1,2,3", "1e999,,,"):

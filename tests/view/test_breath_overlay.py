@@ -9,6 +9,7 @@ import pytest
 from breath_rings import Work, rings
 from ingest import Files, Question
 from ingest.cli import run as command
+from ingest.core.writing import figure
 from ingest.query.breath_sources import from_files
 from ingest.query.breaths import breath_rows, costs, fits
 from ingest.read import ReadOptions
@@ -97,7 +98,7 @@ def test_c6_the_longest_breaths_are_drawn_listed_and_said(tmp_path) -> None:
     row = next(line for line in panel.table.split("<tr>") if ">router<" in line)
     residuals = [fits(breath_rows(side.windows), lambda one: one.process)["router"].residual for side in sides]
     assert residuals[1] > 20 * residuals[0]
-    for cell in (f"{before:,}", f"{after:,}", *(f"{residual:,.4g}" for residual in residuals)):
+    for cell in (f"{before:,}", f"{after:,}", *(figure(residual, 4) for residual in residuals)):
         assert f"<td>{cell}</td>" in row
 
 

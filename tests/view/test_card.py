@@ -39,6 +39,7 @@ def example() -> Files:
     return Files([EXAMPLE])
 
 
+@pytest.mark.slow
 def test_a_card_has_the_sentences_of_the_story_and_the_hosts(example: Files) -> None:
     spec = spec_of(example)
     told = story(example, Question())
@@ -68,6 +69,7 @@ def test_a_card_is_1200_by_630(tmp_path: Path) -> None:
     assert done.stdout == picture
 
 
+@pytest.mark.slow
 def test_a_card_of_a_store_is_that_of_its_files(tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
     url = f"sqlite:{tmp_path / 'a.db'}"

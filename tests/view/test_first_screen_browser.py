@@ -195,7 +195,7 @@ def test_d11_back_and_forward_step_through_choices_and_a_slide_is_one(opened, ex
             slider.dispatchEvent(new Event('change', { bubbles: true })); }"""
         )
         settle(page)
-        assert page.evaluate("history.length") == before + 3
+        assert page.evaluate("history.length") == min(before + 3, 50)  # a browser keeps 50
         states = [page.evaluate("({ ...tailboard.state })")]
         for wanted in ("p === '99'", "host === ''", "op === ''"):
             page.evaluate("history.back()")
@@ -229,6 +229,14 @@ def test_d11_each_panel_gives_its_numbers_and_its_picture(opened, example):
         }
         assert held == shown
         assert given.value.suggested_filename.endswith("-percentiles.csv")
+        cells = page.locator(".panel:has(#heatmap) .tools")
+        cells.locator("summary").click()
+        with page.expect_download() as given:
+            cells.get_by_role("button", name="csv").click()
+        with open(given.value.path(), encoding="utf-8", newline="") as text:
+            rows = list(csv.DictReader(io.StringIO(text.read())))
+        assert sum(float(row["count"]) for row in rows) == example[0].cluster.samples
+        menu.locator("summary").click()
         with page.expect_download() as given:
             menu.get_by_role("button", name="png").click()
         with open(given.value.path(), "rb") as picture:
@@ -255,8 +263,7 @@ def test_d12_panels_over_time_have_the_same_windows_and_the_page_says_which(open
     origin = Made(random_rows(5, windows=700, hosts=2, threads=2, ops=("read",)))
     with opened(origin.overviews(), by=("host",), fragment=fragment) as page:
         widths = {
-            name: {row["t2"] - row["t"] for row in rows_of(page, name, "shown" if name == "heatmap" else "points")}
-            for name in ("percentiles", "hosts", "surface", "threads")
+            name: {row["t2"] - row["t"] for row in rows_of(page, name)} for name in ("percentiles", "hosts", "surface", "threads")
         }
         (wide,) = set.union(*widths.values())
         rates = [row["t2"] - row["t"] for row in rows_of(page, "rate") if not row["part"]]

@@ -43,6 +43,7 @@ def whole_numbers(texts: list[str]) -> bool:
     return all(text.replace(",", "").isdigit() or text[-1] in "kMG" for text in texts)
 
 
+@pytest.mark.slow
 def test_d1_the_legend_is_that_of_a_fresh_load_after_every_control(opened):
     origin = Made(random_rows(7, windows=30, hosts=3, threads=1, ops=("read", "write")))
     changes = [("op", "read"), ("host", "h1"), ("axis", "linear"), ("shading", "exponent"), ("drop", "1"), ("host", "")]
@@ -205,6 +206,7 @@ def steady(page) -> None:
     settle(page)
 
 
+@pytest.mark.slow
 def test_a_wheel_zooms_to_stored_bins_around_the_pointer_and_escape_shows_all(opened):
     rows = random_rows(11, windows=120, hosts=1)
     origin = Made(rows)
@@ -239,6 +241,7 @@ def test_a_wheel_zooms_to_stored_bins_around_the_pointer_and_escape_shows_all(op
         assert cells_of(page) == cells
 
 
+@pytest.mark.slow
 def test_keys_zoom_pan_and_make_a_box(opened):
     rows = [(series(), at, {place: 3 + at for place in range(800, 1200, 8)}) for at in range(40)]
     with opened(Made(rows).overviews()) as page:

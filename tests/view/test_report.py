@@ -280,7 +280,9 @@ def test_d9_worst_windows_are_those_of_a_slow_count():
             shares = sorted(((host, above) for host, above in makers.items() if above), key=lambda pair: (-pair[1], pair[0]))
             if shares:
                 expected.append((-sum(makers.values()), start, len(found), own, shares))
-        told = [(-w.excess_ns, w.start_ns, w.samples, w.value_ns, list(w.makers)) for w in worst_windows(answer, "host", wanted, 7)]
+        told = [
+            (-w.excess_ns, w.start_ns, w.samples, w.value_ns, list(w.makers)) for w in worst_windows(answer, "host", wanted, 7)
+        ]
         assert told == sorted(expected)[:7]
 
 

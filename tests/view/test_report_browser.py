@@ -234,7 +234,7 @@ def test_zoom_makes_bins_anew_from_finer_windows(opened):
         for row in cells_of(page):
             found[row["t"]] += row["c"]
         assert found == expected
-        assert max(len(rows_of(page, view, "shown" if view == "heatmap" else "points")) for view in PANELS) <= 20_000
+        assert max(len(rows_of(page, view)) for view in PANELS) <= 20_000
 
 
 @pytest.mark.slow
@@ -273,7 +273,7 @@ def test_shading_is_rank_proportion_or_root(opened):
 def test_outliers_go_to_a_row_of_their_own_and_are_counted(opened):
     rows = [(series(), at, {900: 980, 1000: 19, 1500: 1}) for at in range(10)]
     with opened(Made(rows).overviews()) as page:
-        assert rows_of(page, "heatmap", "outside") == []
+        assert drawn_cells(page, over=True) == []
         choose(page, "drop", "1")
         above = drawn_cells(page, over=True)
         assert sum(item["datum"]["c"] for item in above) == 10
@@ -789,5 +789,8 @@ def test_a5_the_readout_says_that_samples_are_missing_where_the_table_has_a_rang
         path = tmp_path / f"{Path(name).name}.html"
         assert command(["report", str(tmp_path / name), "-o", str(path)]) == 0
         with shown(browser, path, "") as page:
-            said[name] = "others are missing" in page.locator("#readout").inner_text(), " to " in page.locator("#summary").text_content()
+            said[name] = (
+                "others are missing" in page.locator("#readout").inner_text(),
+                " to " in page.locator("#summary").text_content(),
+            )
     assert said == {"cases/fio37-masked": (True, True), "randrw": (False, False)}

@@ -40,7 +40,7 @@ def settle(watching: Watching) -> LoadAccount:
     account = load_found(discovered, watching.store, watching.options) if discovered.sources else LoadAccount()
     for run in sorted(runs - set(account.runs)):
         watching.store.finish_run(watching.runs[run])
-        write_findings(watching.store, run)
+        account.caveats += write_findings(watching.store, run)
         account.runs.append(run)
     for text in _differences(watching, set(lost)):
         watching.say(text)

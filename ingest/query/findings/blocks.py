@@ -10,6 +10,7 @@ import numpy as np
 from ingest.core.intervals import Bool, Intervals, merged
 from ingest.core.ranks import Ranked
 from ingest.core.series import Group
+from ingest.query.findings import of_known
 from ingest.query.findings.ground import P50, P99, peers_of
 from ingest.query.findings.model import Float, Ground
 
@@ -68,7 +69,7 @@ def beyond_peers(values: Float, peers: Sequence[int], group: int, times: float) 
     known: Bool = ~np.isnan(mine) & ~np.isnan(theirs).all(axis=0)
     if not known.any():
         return 0.0
-    highest = np.nanmax(theirs[:, known], axis=0)
+    highest = of_known.most(theirs[:, known], axis=0)
     return float(np.mean(mine[known] >= times * highest))
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ingest.core.intervals import Bool
+from ingest.query.findings import of_known
 from ingest.query.findings.blocks import THIN, Blocks, carrying, in_blocks
 from ingest.query.findings.model import EPISODE, Claim, Float, Ground
 
@@ -122,7 +123,7 @@ def _certainty(logs: Float, beyond: Bool, first: int, last: int, groups: int) ->
     inside = logs[first:last]
     if last - first < LEAST_WINDOWS:
         rest = logs[outside & ~np.isnan(logs)]
-        return float(np.nanmin(inside) - rest.max() - math.log(ALONE)) if len(rest) and not np.isnan(inside).all() else 0.0
+        return float(of_known.least(inside) - rest.max() - math.log(ALONE)) if len(rest) and not np.isnan(inside).all() else 0.0
     often = (count + 1) / windows
     followed = int((others[1:] & others[:-1]).sum())
     follows = (followed + FEW_FOLLOW) / (count + 1)
@@ -137,7 +138,7 @@ def _carried(ground: Ground, code: int, name: str, stretch: Stretch, width: int)
         return True
     windows = np.arange(stretch.first * width, min(stretch.last * width, len(ground.start_ns)))
     counts = ground.counts(np.array([code]), windows)
-    limit = float(np.nanmedian(ground.p99_ns[code])) * math.exp(stretch.above) / 2
+    limit = float(of_known.median(ground.p99_ns[code])) * math.exp(stretch.above) / 2
     return int(counts[ground.rows.layout.values >= limit].sum()) >= ALONE_SAMPLES
 
 
@@ -146,7 +147,7 @@ def _claim(ground: Ground, code: int, name: str, stretch: Stretch, width: int) -
     cells = np.zeros(ground.shape, np.bool_)
     cells[code, first:last] = True
     values = ground.p50_ns if name == "p50" else ground.p99_ns
-    typical = float(np.nanmedian(values[code]))
+    typical = float(of_known.median(values[code]))
     inside = np.sort(values[code, first:last][~np.isnan(values[code, first:last])])
     reached = float(inside[(len(inside) - 1) // 2])  # that of a window, which the command of the finding shows
     return Claim(
@@ -159,6 +160,6 @@ def _claim(ground: Ground, code: int, name: str, stretch: Stretch, width: int) -
         times=reached / typical if typical else None,
         samples=int(ground.samples[code, first:last].sum()),
         certainty=stretch.certainty,
-        latency_ns=(int(typical), math.ceil(float(np.nanmax(ground.top_ns[code, first:last]))) + 1),
-        details={"typical_ns": typical, "percentile": name, "top_ns": float(np.nanmax(ground.top_ns[code, first:last]))},
+        latency_ns=(int(typical), math.ceil(float(of_known.most(ground.top_ns[code, first:last]))) + 1),
+        details={"typical_ns": typical, "percentile": name, "top_ns": float(of_known.most(ground.top_ns[code, first:last]))},
     )

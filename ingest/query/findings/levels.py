@@ -7,13 +7,14 @@ moves no block, and what is left of the dependence of windows is weighed as tren
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ingest.core.intervals import Int
 from ingest.query.change_points import FEW_RUNS, PHIS, fits, kept_share, likelihood, limit_of, places_of, tamed, whitened
+from ingest.query.findings import of_known
 from ingest.query.findings.model import Float, Ground, Labels
 
 BLOCKS = 60
@@ -21,6 +22,7 @@ LEAST_SAMPLES = 20
 LEAST_FILLED = 0.8  # of the blocks of a member: with fewer it is not judged
 CHANCE = 2.0  # of the limit of 1 in 100, for each doubling of log(tests): the tail of a gain falls as exp(-gain / 2)
 LEAST_LENGTH = 0.1  # of a run, that a level lasts
+PASSING, LEAST_PASSING = 13, 5  # blocks whose median tells what stays from what passes
 HALVES_APART = 0.5  # of a step, that the halves of both levels keep apart: it stays
 AROUND = 4  # blocks on either side of a change that are looked at window by window
 ALIKE = 0.5  # of what members do together, that each does at least
@@ -84,7 +86,7 @@ def in_blocks(values: Float, edges: Int) -> Float:
     filled = ~np.isnan(cells)
     out = np.full(cells.shape[:2], np.nan)
     some = filled.any(axis=2)
-    out[some] = np.nanmedian(cells[some], axis=1)
+    out[some] = of_known.median(cells[some], axis=1)
     return out
 
 
@@ -94,14 +96,14 @@ def usable(blocks: Float) -> Int:
     return np.flatnonzero((~np.isnan(blocks)).sum(axis=1) >= max(LEAST_FILLED * count, FEW_RUNS))
 
 
-def pooled(values: Float, members: Int) -> Float:
-    """Return the mean of members less the median of each, by window or block; gaps are bridged from their neighbours."""
+def pooled(values: Float, members: Int, of: Callable[..., Float] = of_known.mean) -> Float:
+    """Return the mean (or what `of` says) of members less the median of each, by window or block; gaps are bridged."""
     rows = values[members]
-    centred = rows - np.nanmedian(rows, axis=1, keepdims=True)
-    there = ~np.isnan(centred)
-    held = there.sum(axis=0)
-    mean = np.where(there, centred, 0.0).sum(axis=0) / np.maximum(held, 1)
+    centred = rows - of_known.median(rows, axis=1, keepdims=True)
+    held = (~np.isnan(centred)).sum(axis=0)
     known = np.flatnonzero(held)
+    mean = np.zeros(rows.shape[1])
+    mean[known] = of(centred[:, known], axis=0)
     bridged: Float = np.interp(np.arange(len(mean)), known, mean[known]) if len(known) else mean
     return bridged
 
@@ -114,7 +116,7 @@ def step_of(series: Float, tests: int) -> Change | None:
     count = len(series)
     if count < FEW_RUNS:
         return None
-    level, changed = fits(tamed(series)[None])
+    level, changed = fits(_drawn_in(series)[None], most=1)
     fit = changed[1][0]
     places = np.array(places_of(count, 1), np.int64)[:, 0]
     inner = (places >= max(LEAST_LENGTH * count, 2)) & (places <= count - max(LEAST_LENGTH * count, 2))
@@ -138,8 +140,8 @@ def slope_of(series: Float, tests: int) -> Change | None:
     count = len(series)
     if count < FEW_RUNS:
         return None
-    values = tamed(series)
-    level, changed = fits(values[None])
+    values = _drawn_in(series)
+    level, changed = fits(values[None], most=1)
     rising = np.arange(count) / (count - 1) - 0.5
     fit = np.array([_straight(values, rising, phi) for phi in PHIS.tolist()])
     certainty = float(level.min() - fit[:, 0].min()) - _limit(level[0], fit[:, 0], count, tests)
@@ -160,7 +162,7 @@ def window_of_change(windows: Float, edges: Int, place: int) -> int:
     if width == 1:
         return middle
     first, last = max(middle - AROUND * width, int(edges[0])), min(middle + AROUND * width, int(edges[-1]))
-    _, changed = fits(tamed(windows[first:last])[None])
+    _, changed = fits(_without_events(windows[first:last])[None], most=1)
     places = np.array(places_of(last - first, 1), np.int64)[:, 0] + first
     best = changed[1][0].min(axis=0)
     best[np.abs(places - middle) > 2 * width] = np.inf
@@ -170,7 +172,7 @@ def window_of_change(windows: Float, edges: Int, place: int) -> int:
 def all_do(values: Float, members: Int, place: int, size: float, least: float = LEAST_ALIKE) -> bool:
     """Return whether each of the members moves at that place, in the direction of `size`, by half of it and by `least`."""
     with np.errstate(all="ignore"):
-        moved = np.nanmedian(values[members][:, place:], axis=1) - np.nanmedian(values[members][:, :place], axis=1)
+        moved = of_known.median(values[members][:, place:], axis=1) - of_known.median(values[members][:, :place], axis=1)
     return bool((moved * np.sign(size) >= max(ALIKE * abs(size), least)).all())
 
 
@@ -181,6 +183,18 @@ def quantiles(ground: Ground, members: Int, windows: Int, shares: Sequence[float
     values = ground.rows.layout.values
     ranks = [max(math.ceil(share * float(below[-1])), 1) for share in shares]
     return [float(values[int(np.searchsorted(below, rank))]) for rank in ranks] if below[-1] else [math.nan for _ in shares]
+
+
+def _drawn_in(series: Float) -> Float:
+    """Return a series without what passes: an episode of up to a tenth of the run hardly moves the median of so many blocks."""
+    return tamed(series, PASSING if len(series) >= 2 * PASSING else LEAST_PASSING)
+
+
+def _without_events(windows: Float) -> Float:
+    """Return windows with what is far from those around bridged: drawn in only, events of a rhythm would look like a level."""
+    near = _drawn_in(windows)
+    kept = near == windows
+    return np.interp(np.arange(len(windows)), np.flatnonzero(kept), windows[kept]) if kept.any() else near
 
 
 def _limit(level: Float, changed: Float, count: int, tests: int) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ingest.core.intervals import merged
 from ingest.core.ranks import Ranked, parse_percentiles
+from ingest.query.findings import of_known
 from ingest.query.findings.blocks import THROUGHOUT, Blocks, beyond_peers, throughout, usual_peers
 from ingest.query.findings.ground import OP, member, peers_of
 from ingest.query.findings.model import IMBALANCE, SLOW_MEMBER, THROTTLED, Claim, Float, Ground, Labels
@@ -162,7 +163,7 @@ def _claim(
     times, value, theirs, percentile, op = found
     details = {"typical_ns": theirs, "percentile": percentile, "op": op, "ceiling": ceiling, "rate": _per_second(ground, codes)}
     claim = _whole(kind, codes, who, ground, times, details)
-    low, high = theirs, float(np.nanmax(ground.top_ns[codes]))
+    low, high = theirs, float(of_known.most(ground.top_ns[codes]))
     return Claim(
         kind,
         who,

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ingest.core.intervals import Bool, Int
+from ingest.query.findings import of_known
 from ingest.query.findings.levels import Together, gatherings, judged
 from ingest.query.findings.model import RHYTHM, Claim, Float, Ground
 
@@ -115,9 +116,9 @@ def _levelled(rows: Float) -> Float:
     out: Float = np.full(rows.shape, np.nan)
     known = np.flatnonzero((~np.isnan(rows)).any(axis=1))
     if len(known):
-        centred = rows[known] - np.nanmedian(rows[known], axis=1, keepdims=True)
-        spread = 1.4826 * np.nanmedian(np.abs(centred), axis=1, keepdims=True)
-        largest = np.nanmax(np.abs(centred), axis=1, keepdims=True)
+        centred = rows[known] - of_known.median(rows[known], axis=1, keepdims=True)
+        spread = 1.4826 * of_known.median(np.abs(centred), axis=1, keepdims=True)
+        largest = of_known.most(np.abs(centred), axis=1, keepdims=True)
         out[known] = centred / np.where(spread > 0, spread, np.where(largest > 0, largest, 1.0))
     return out
 
@@ -318,8 +319,8 @@ def _all_have(values: Float, members: Int, beat: Beat) -> bool:
     """Return whether each of the members is slower in the windows of the events, by a good part of what all are."""
     inside = beat.windows(values.shape[1])
     with np.errstate(all="ignore"):
-        contrast = np.nanmean(values[members][:, inside], axis=1) - np.nanmean(values[members][:, ~inside], axis=1)
-    return bool((contrast >= max(APART * float(np.nanmean(contrast)), 0.5)).all())
+        contrast = of_known.mean(values[members][:, inside], axis=1) - of_known.mean(values[members][:, ~inside], axis=1)
+    return bool((contrast >= max(APART * float(of_known.mean(contrast)), 0.5)).all())
 
 
 def _claim(ground: Ground, together: Together, beat: Beat, measure: str, span: slice) -> Claim | None:
@@ -339,8 +340,8 @@ def _claim(ground: Ground, together: Together, beat: Beat, measure: str, span: s
             return None
     else:
         with np.errstate(all="ignore"):
-            slow = float(np.nanmedian(source[together.members][:, during]))
-            usual_ns = float(np.nanmedian(source[together.members][:, else_]))
+            slow = float(of_known.median(source[together.members][:, during]))
+            usual_ns = float(of_known.median(source[together.members][:, else_]))
         times, value = slow / usual_ns if usual_ns > 0 else math.inf, slow
         if not times >= LEAST_TIMES:
             return None
@@ -349,8 +350,8 @@ def _claim(ground: Ground, together: Together, beat: Beat, measure: str, span: s
     step = ground.step_ns
     first_ns = int(ground.start_ns[0] + (span.start + beat.first) * step)
     with np.errstate(all="ignore"):
-        low = float(np.nanmin(ground.p50_ns[cells])) if cells.any() else 0.0
-        high = float(np.nanmax(ground.top_ns[cells])) if cells.any() else 0.0
+        low = float(of_known.least(ground.p50_ns[cells])) if cells.any() else 0.0
+        high = float(of_known.most(ground.top_ns[cells])) if cells.any() else 0.0
     return Claim(
         kind=RHYTHM,
         who=together.who,

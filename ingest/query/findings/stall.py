@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ingest.core.intervals import Bool
+from ingest.query.findings import of_known
 from ingest.query.findings.ground import member
 from ingest.query.findings.model import SECOND, STALL, Claim, Float, Ground, Labels
 
@@ -99,7 +100,7 @@ def _claim(gap: Gap, codes: list[int], who: Labels, ground: Ground) -> Claim:
     counts = ground.counts(groups, windows)
     layout = ground.rows.layout
     late = np.flatnonzero((counts > 0) & (layout.values >= LATE * length))
-    top = float(np.nanmax(ground.top_ns[codes, first:last])) if len(late) else None
+    top = float(of_known.most(ground.top_ns[codes, first:last])) if len(late) else None
     if top is not None and abs(length - top) <= ground.step_ns:  # what ends with the gap was under way since it began
         began, length = gap.end_ns - round(top), round(top)
     typical = _typical_p99(codes, ground)
@@ -124,4 +125,4 @@ def _claim(gap: Gap, codes: list[int], who: Labels, ground: Ground) -> Claim:
 
 def _typical_p99(codes: list[int], ground: Ground) -> float:
     """Return the median of the p99s of groups over all windows, the highest of them, in ns."""
-    return max(float(np.nanmedian(ground.p99_ns[code])) for code in codes)
+    return max(float(of_known.median(ground.p99_ns[code])) for code in codes)

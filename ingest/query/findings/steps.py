@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from ingest.core.intervals import Int
+from ingest.query.findings import of_known
 from ingest.query.findings.levels import (
     Change,
     Together,
@@ -80,23 +81,25 @@ def _changes(
 
 
 def _take_out(blocks: Float, kind: str, members: Int, place: int) -> None:
-    """Take a change out of the levels of members, in place: each its own."""
-    rising = np.linspace(-0.5, 0.5, blocks.shape[1])
+    """Take a change out of the levels of members, in place: of a step each its own, of a drift that of most."""
+    if kind == DRIFT:
+        rising = np.linspace(-0.5, 0.5, blocks.shape[1])
+        filled = [(blocks[code], ~np.isnan(blocks[code])) for code in members.tolist()]
+        slopes = [np.polyfit(rising[there], row[there], 1)[0] for row, there in filled if there.sum() > 2]
+        blocks[members] -= rising * (np.median(slopes) if slopes else 0.0)
+        return
     for code in members.tolist():
         row = blocks[code]
         there = ~np.isnan(row)
-        if kind == DRIFT:
-            if there.sum() > 2:
-                row -= rising * np.polyfit(rising[there], row[there], 1)[0]
-        elif there[:place].any() and there[place:].any():
-            row[place:] -= np.nanmedian(row[place:]) - np.nanmedian(row[:place])
+        if there[:place].any() and there[place:].any():
+            row[place:] -= of_known.median(row[place:]) - of_known.median(row[:place])
 
 
 def _window(logs: Float, edges: Int, kind: str, together: Together, change: Change) -> int:
     """Return the window at which a change begins: a drift at the first."""
     if kind == DRIFT:
         return 0
-    return window_of_change(pooled(logs, together.members), edges, change.place)
+    return window_of_change(pooled(logs, together.members, of_known.median), edges, change.place)
 
 
 def _claim(ground: Ground, kind: str, measure: str, together: Together, change: Change, window: int) -> Claim:

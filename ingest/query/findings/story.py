@@ -2,7 +2,7 @@
 
     Origin, Question --> ground --> claims of DETECTORS --> joined over operations and members --> allotted --> ranked
 
-A claim that keeps less than half of its own excess, because claims that come before it explain it, is no finding.
+A claim that keeps less than half of its own excess and of its windows, because claims that come before it explain them, is none.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ JOINED = (
     IMBALANCE,
     EDGE,
 )  # detectors of the others look at all sets of members themselves
-WITHOUT_EXCESS = (IMBALANCE, OMISSION, MODES)  # facts of the run, whoever is given its excess
+WITHOUT_EXCESS = (IMBALANCE, OMISSION, MODES, STEP, DRIFT)  # facts of the run, whoever is given its excess: no event makes them
 # What a kind explains wherever it is about the same member, whole runs through.
 EXPLAINED = {
     THROTTLED: (SLOW_MEMBER, MODES),
@@ -313,15 +313,16 @@ def excess_with_peers(ground: Ground, claims: Sequence[Claim]) -> Float:
 def allotted(claims: Sequence[Claim], excess: Float, own_excess: Float) -> list[Allotted]:
     """Return the claims with their excess: each window's goes to the first in the order of PRECEDENCE, then of certainty.
 
-    Without those of which claims before them explain most. `own_excess` is that of all members against their own reference: a
-    member that is slow against its peers explains nothing of how it changes over time.
+    Without those of which claims before them explain most excess and most windows. `own_excess` is that of all members against
+    their own reference: a member that is slow against its peers explains nothing of how it changes over time.
     """
     order = sorted(claims, key=lambda claim: (PRECEDENCE.index(claim.kind), -claim.certainty, claim.start_ns, claim.who))
     free, unexplained = np.ones(excess.shape, np.bool_), np.ones(excess.shape, np.bool_)
     out = []
     for claim in order:
         whole, rest = float(own_excess[claim.cells].sum()), float(own_excess[claim.cells & unexplained].sum())
-        if claim.kind not in WITHOUT_EXCESS and not claim.missing and rest < KEPT * whole:
+        left = float((claim.cells & unexplained).sum())
+        if claim.kind not in WITHOUT_EXCESS and not claim.missing and rest < KEPT * whole and left < KEPT * claim.cells.sum():
             continue
         out.append(Allotted(claim, float(excess[claim.cells & free].sum())))
         free &= ~claim.cells

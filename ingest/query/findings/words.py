@@ -204,10 +204,15 @@ def _percentile(claim: Claim) -> str:
     return f"{op} {details['percentile']}".strip()
 
 
+def _was(claim: Claim, ground: Ground) -> str:
+    name = name_of(claim.who, ground)
+    return f"{name} {'were' if name.startswith('all ') else 'was'}"
+
+
 def _episode(claim: Claim, ground: Ground) -> str:
     details = claim.details or {}
     return (
-        f"{name_of(claim.who, ground)} was {_ratio(claim)} times slower {range_words(claim, ground)}: "
+        f"{_was(claim, ground)} {_ratio(claim)} times slower {range_words(claim, ground)}: "
         f"{details['percentile']} {shown(claim.value_ns or 0)} (typical: {shown(details['typical_ns'])}), the slowest operation "
         f"took {shown(details['top_ns'])}."
     )
@@ -230,7 +235,7 @@ def _edge(claim: Claim, ground: Ground) -> str:
     details = claim.details or {}
     what = " and ".join(word for word, holds in (("slower", details["slower"]), ("doing less", details["fewer"])) if holds)
     where = "beginning" if details["first"] else "end"
-    return f"{name_of(claim.who, ground)} was {what} at the {where} of the run, {range_words(claim, ground)}."
+    return f"{_was(claim, ground)} {what} at the {where} of the run, {range_words(claim, ground)}."
 
 
 def _step(claim: Claim, ground: Ground) -> str:

@@ -18,6 +18,7 @@ import orjson
 from ingest.core.errors import UsageError
 from ingest.view.kibana import requests
 from ingest.view.kibana.tables import Entry, entry
+from ingest.view.specs import read
 from ingest.view.vega import spec
 
 Spec = dict[str, Any]
@@ -79,26 +80,18 @@ def _enclosed(picture: Mapping[str, Any]) -> Spec:
     marks = [_clipped(mark) for mark in picture["marks"]]
     if "layout" in picture:  # its signals are looked up outside of the group that it lays out
         marks = [{"type": "group", "layout": picture["layout"], "marks": marks}]
-    group = {
-        "type": "group",
-        "name": "panel",
-        "encode": {"update": {side: {"signal": side} for side in ("width", "height")}},
-        "title": _title(),
-        "signals": derived,
-        "data": [table for table in picture["data"] if table["name"] in inner],
-        **{key: picture[key] for key in ("scales", "axes", "legends") if key in picture},
-        "marks": marks,
-    }
-    return {
-        "$schema": picture["$schema"],
-        "description": picture["description"],
-        "padding": picture["padding"],
-        "autosize": {"type": "fit", "contains": "padding"},
-        "signals": inputs,
-        "data": [table for table in picture["data"] if table["name"] not in inner],
-        "marks": [group],
-        "config": {**picture.get("config", {}), **CONFIG, "kibana": {**KIBANA, **(RESTORED if inputs else {})}},
-    }
+    return read(
+        "kibana-panel",
+        description=picture["description"],
+        padding=picture["padding"],
+        inputs=inputs,
+        outer=[table for table in picture["data"] if table["name"] not in inner],
+        derived=derived,
+        inner=[table for table in picture["data"] if table["name"] in inner],
+        marks=marks,
+        **{part: picture.get(part, []) for part in ("scales", "axes", "legends")},
+        config={**picture.get("config", {}), **CONFIG, "kibana": {**KIBANA, **(RESTORED if inputs else {})}},
+    )
 
 
 def _clipped(mark: Mapping[str, Any]) -> dict[str, Any]:
@@ -135,11 +128,6 @@ def heading(note: str, *, width: bool) -> Signal:
     wide = f" + ', windows of ' + format({first}.width / 1000, ',') + ' s'" if width else ""
     shown = f"length(data('chosen')) ? 'run ' + {names}{wide} + '; ' + ({note}) : '{NOTHING}'"
     return {"name": "heading", "update": f"{FAILED} + ({shown})"}
-
-
-def _title() -> dict[str, Any]:
-    size = {"anchor": "start", "fontSize": 12, "fontWeight": 400, "offset": 8, "limit": {"signal": "width"}}
-    return {"text": {"signal": "heading"}, **size}
 
 
 def _themed(signal: Mapping[str, Any]) -> Signal:

@@ -20,14 +20,18 @@ WORDS = ("before", "gone", "instead")
 
 
 def derived(name: str, **values: Any) -> dict[str, Any]:
-    """Return the spec of a file of this folder, its places filled, without the version that vega-embed would warn of.
-
-    KeyError where a place has no value.
-    """
-    content = filled(orjson.loads(resources.files("ingest.view.specs").joinpath(f"{name}.json").read_bytes()), values)
+    """Return the spec of a file of this folder (see `read`), without the version that vega-embed would warn of."""
+    content = read(name, **values)
     base = content.pop("base", None)
     whole: dict[str, Any] = content if base is None else changed(spec(base), content)
     return unversioned(whole)
+
+
+def read(name: str, **values: Any) -> dict[str, Any]:
+    """Return what a file of this folder holds, its places filled; KeyError where a place has no value."""
+    text = resources.files("ingest.view.specs").joinpath(f"{name}.json").read_bytes()
+    content: dict[str, Any] = filled(orjson.loads(text), values)
+    return content
 
 
 def unversioned(whole: Mapping[str, Any]) -> dict[str, Any]:

@@ -90,7 +90,9 @@ def test_e4_links_take_along_the_time_range_and_what_is_chosen() -> None:
     [saved] = [saved for saved in OBJECTS if saved.type == "links"]
     targets = {reference.name: reference.id for reference in saved.references}
     assert [targets[link["destinationRefName"]] for link in saved.attributes["links"]] == [one.id for one in DASHBOARDS]
-    assert all(link["options"]["useCurrentDateRange"] and link["options"]["useCurrentFilters"] for link in saved.attributes["links"])
+    assert all(
+        link["options"]["useCurrentDateRange"] and link["options"]["useCurrentFilters"] for link in saved.attributes["links"]
+    )
 
 
 def test_e9_specs_are_read_in_kibanas_editor() -> None:

@@ -28,7 +28,9 @@ from tests.view.kibana.conftest import EXAMPLE, ROOT, Served, loaded
 
 HOUR = 3_600_000
 SIZES = ((1322, 269), (920, 269))  # what Kibana gives a panel of a whole row at 1440 and 1024 px
-PANELS = sorted({f"{dashboard.id}-{panel.id}" for dashboard in dashboards() for panel in dashboard.panels if panel.kind == "vega"})
+PANELS = sorted(
+    {f"{dashboard.id}-{panel.id}" for dashboard in dashboards() for panel in dashboard.panels if panel.kind == "vega"}
+)
 RINGS = ("density", "breaths")
 CHOICES: dict[str, Any] = {"percentile": 99.9, "sla_ms": 20, "shading": "linear", "axis": "linear", "number": "p50", "drop": 1}
 
@@ -188,7 +190,10 @@ def test_e7_failed_shards_are_said(majors, two_runs) -> None:
     ]
     page.draw({**spec, "data": data})
     assert page.signal("heading").startswith("INCOMPLETE: 1 of 3 shards failed; run nightly")
-    bare = [{**table, "values": {"_shards": {"total": 3, "failed": 3}}} if table["name"] == "answer" else table for table in spec["data"]]
+    bare = [
+        {**table, "values": {"_shards": {"total": 3, "failed": 3}}} if table["name"] == "answer" else table
+        for table in spec["data"]
+    ]
     page.draw({**spec, "data": bare})
     assert page.signal("heading") == f"INCOMPLETE: 3 of 3 shards failed; {NOTHING}"
 

@@ -23,7 +23,7 @@ from ingest.core.series import Group
 from ingest.query.box_cells import BoxCells, coarser
 from ingest.query.overview import Overview
 from ingest.view.page.report.packing import planes, steps
-from ingest.view.page.report.section import AFTER_HEATMAP, Section
+from ingest.view.page.report.section import AFTER_HOSTS, Section
 from ingest.view.vega import MS, printable
 
 MOST_CHARACTERS = 420_000  # of all runs
@@ -41,7 +41,7 @@ def sections(runs: Sequence[Overview]) -> list[Section]:
             scripts=("panels/box.js", "panels/box_panel.js"),
             specs={},
             content={printable(run.run): _run(run.boxes, MOST_CHARACTERS // len(runs)) for run in runs if run.boxes is not None},
-            place=AFTER_HEATMAP,
+            place=AFTER_HOSTS,
             state={"box": ""},
         )
     ]

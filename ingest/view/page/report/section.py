@@ -1,6 +1,6 @@
 """A part of the report that only some runs have, such as service beside response time: what it adds to the page.
 
-    {{at_top}}, {{in_controls}}, {{after_percentiles}}, {{after_heatmap}}, {{after_distribution}}
+    {{at_top}}, {{in_controls}}, {{after_hosts}}, {{after_percentiles}}, {{after_heatmap}}, {{after_distribution}}
 
 is where report.html takes sections, by their `place`.
 
@@ -16,8 +16,9 @@ from typing import Any
 
 AT_TOP = "at_top"
 IN_CONTROLS = "in_controls"
+AFTER_HOSTS = "after_hosts"
 AFTER_PERCENTILES, AFTER_HEATMAP, AFTER_DISTRIBUTION = AFTER = ("after_percentiles", "after_heatmap", "after_distribution")
-PLACES = (AT_TOP, IN_CONTROLS, *AFTER)
+PLACES = (AT_TOP, IN_CONTROLS, AFTER_HOSTS, *AFTER)
 
 
 @dataclass(frozen=True, slots=True)

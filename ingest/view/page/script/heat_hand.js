@@ -3,7 +3,7 @@
 // same script. While a hand moves only the map follows, a frame behind; what is chosen is set when it rests. Times are ms, latencies ns.
 const heatHand = (() => {
   const { placeOf } = heat, NEAR = 5, MOVED = 4, STEP = 1.25, PAN = 0.2, QUIET = 160, SCROLLING = 350, LEAST_WINDOWS = 2, LEAST_BINS = 3, FOOT = 46;
-  let offered, panel, hand = null, begun = null, waiting = null, timer = 0, drawing = false, scrolled = -Infinity, around = null, tipped = "";
+  let offered, panel, hand = null, begun = null, waiting = null, timer = 0, drawing = false, scrolled = -Infinity, around = null, zoomed = false, tipped = "";
   const chart = () => offered.find("heatmap"), view = () => offered.page.views.heatmap;
   const clamp = (low, value, high) => Math.min(high, Math.max(low, value));
 
@@ -82,10 +82,9 @@ const heatHand = (() => {
   }
   // The axis from its lowest latency above zero to its highest; as it is about to be drawn, where a hand was faster.
   function axisRange() {
-    const { state } = offered.now(), ends = [...view().signal("yd")];
-    for (const [side, name] of ["least", "most"].entries()) {
-      if (waiting && name in waiting) ends[side] = state[name] === "" ? panel.shown.map.whole[side] : 1e6 * Number(state[name]);
-    }
+    const { state } = offered.now(), drawn = view().signal("yd"), { whole } = panel.shown.map;
+    const ends = ["least", "most"].map((name, side) => (state[name] !== "" ? 1e6 * Number(state[name]) : zoomed ? whole[side] : drawn[side]));
+    if (!(ends[0] < ends[1])) [ends[0], ends[1]] = drawn;
     return [state.axis === "log" ? Math.max(ends[0], 1) : ends[0], ends[1]];
   }
   const limited = (low, high, whole) => ({ least: low <= whole[0] * 1.0001 ? "" : inMilliseconds(low), most: high >= whole[1] * 0.9999 ? "" : inMilliseconds(high) });
@@ -94,6 +93,7 @@ const heatHand = (() => {
     const wanted = { ...(time ? windowsAt(t, factor) : {}), ...(latency ? latenciesAt(v, factor) : {}) };
     const { state } = offered.now(), differs = Object.entries(wanted).some(([key, value]) => state[key] !== value);
     if (differs) soon(wanted);
+    zoomed ||= differs;
     return differs;
   }
   // Moves what is shown by shares of it, as far as there is something.
@@ -178,10 +178,13 @@ const heatHand = (() => {
     const on = event.target.tagName === "CANVAS" && event.target.closest("#heatmap") && view() ? placeIn(event) : null;
     const amount = event.deltaY || event.deltaX, fresh = event.timeStamp - scrolled > SCROLLING;
     const over = on && { time: on.x >= 0 && on.x <= on.wide && on.y >= 0 && on.y <= on.tall + FOOT, latency: on.x <= on.wide && on.y >= 0 && on.y <= on.tall && !event.shiftKey };
-    if (on && !(waiting && around && Math.hypot(on.x - around.x, on.y - around.y) < MOVED)) around = on; // what is under the pointer stays there
+    const still = around && on && around.range === rangeText() && Math.hypot(on.x - around.x, on.y - around.y) < MOVED;
+    if (on && !still) around = on; // what is under the pointer stays there, also before it is drawn
     if (over && amount && fresh && (over.time || over.latency) && (zoom(around, STEP ** clamp(-3, amount / 100, 3), over) || waiting)) event.preventDefault();
     else scrolled = event.timeStamp;
+    if (around) around.range = rangeText();
   }
+  const rangeText = () => ["from", "to", "least", "most"].map((name) => offered.now().state[name]).join();
 
   // ---- The keys.
   function keyed(event) {

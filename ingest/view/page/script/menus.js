@@ -19,6 +19,7 @@ const menus = (() => {
     return `${[head.join(","), ...lines].join("\r\n")}\r\n`;
   }
   function rowsOf(name) {
+    if (name === "heatmap") return panels.map.rows();
     const { cells, points = [], thin = [] } = drawing.tablesOf(name);
     if (name === "heatmap") return panels.map.rows();
     return cells ?? [...points.map((row) => ({ ...row, too_few: 0 })), ...thin.map((row) => ({ ...row, too_few: 1 }))];
