@@ -198,7 +198,7 @@ def test_nothing_is_told_of_a_quiet_run() -> None:
     assert not result.further, failure(result, SEED, "")
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("kind", [*CAUSES, *QUIETS])
 def test_more_runs_of_a_kind(kind: str) -> None:
     results = [judged(made(f"{kind}/{number}", SEED)) for number in range(figure(1, 3, 6))]

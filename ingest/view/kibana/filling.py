@@ -89,7 +89,8 @@ def _enclosed(picture: Mapping[str, Any]) -> Spec:
         derived=derived,
         inner=[table for table in picture["data"] if table["name"] in inner],
         marks=marks,
-        **{part: picture.get(part, []) for part in ("scales", "axes", "legends")},
+        **{part: picture.get(part, []) for part in ("scales", "axes")},
+        legends=[_never_empty(legend) for legend in picture.get("legends", [])],
         config={**picture.get("config", {}), **CONFIG, "kibana": {**KIBANA, **(RESTORED if inputs else {})}},
     )
 
@@ -99,6 +100,18 @@ def _clipped(mark: Mapping[str, Any]) -> dict[str, Any]:
     if mark["type"] == "group":
         return {**mark, "marks": [_clipped(inside) for inside in mark.get("marks", [])]}
     return dict(mark) if mark["type"] == "text" else {**mark, "clip": True}
+
+
+def _never_empty(legend: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a legend with an entry without a name where there is none: Vega 5 gives one without any entry no place at all.
+
+    The plot would then have no size.
+    """
+    scales = [legend[channel] for channel in ("fill", "stroke", "strokeDash") if channel in legend]
+    if legend.get("type") == "gradient" or "values" in legend or not scales:
+        return dict(legend)
+    domain = f"domain('{scales[0]}')"
+    return {**legend, "values": {"signal": f"length({domain}) ? {domain} : ['']"}}
 
 
 def _inner(tables: Sequence[Entry], signals: set[str]) -> set[str]:
