@@ -33,7 +33,7 @@ const heatPanel = (() => {
   // What can be highlighted: of each label that has several values, each.
   function choices() {
     const { run, state } = now(), { cluster, hosts, threads } = run.levels;
-    const keys = { host: hosts.keys, thread: threads?.keys ?? [], op: cluster.keys, extra: cluster.keys };
+    const [host, thread, op] = [hosts, threads, cluster].map((level) => level?.keys ?? []), keys = { host, thread, op, extra: op }; // recordings of moments alone have no levels
     return LABELS.flatMap((label) => {
       const values = [...new Set(keys[label].filter((key) => key.kind === state.kind).map((key) => key[label]))].filter(Boolean).sort();
       return values.length > 1 ? values.map((value) => [`${label}=${value}`, `${label === "extra" ? "" : label} ${value}`.trim()]) : [];
