@@ -198,6 +198,11 @@ def test_nothing_is_told_of_a_quiet_run() -> None:
     assert not result.further, failure(result, SEED, "")
 
 
+def test_a_host_with_a_rhythm_of_its_own_is_no_slow_member() -> None:
+    result = judged(made("rhythm/0", 2146590318))
+    assert not result.fails and not result.further
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("kind", [*CAUSES, *QUIETS])
 def test_more_runs_of_a_kind(kind: str) -> None:

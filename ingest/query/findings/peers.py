@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -190,6 +191,15 @@ def _tail_alone(ground: Ground, codes: list[int], percentile: str) -> str:
             what = f"{dict(ground.groups[code]).get(OP, '')} p50".strip()
             return f"its {what} is no worse than that of its peers: half of what it does is as quick as theirs"
     return ""
+
+
+def of_the_tail(ground: Ground, codes: Iterable[int]) -> bool:
+    """Return whether members that are slower than their peers are not so at p50: each within BEYOND of its slowest peer."""
+    for code in codes:
+        peers = peers_of(ground, code)
+        if peers and _overall(ground, code, "p50") >= BEYOND * max(_overall(ground, peer, "p50") for peer in peers):
+            return False
+    return True
 
 
 def _per_second(ground: Ground, codes: list[int]) -> float:

@@ -50,7 +50,7 @@ from ingest.query.findings.model import (
 )
 from ingest.query.findings.modes import modes
 from ingest.query.findings.omission import omissions
-from ingest.query.findings.peers import imbalances, slow_members, throttled_members
+from ingest.query.findings.peers import imbalances, of_the_tail, slow_members, throttled_members
 from ingest.query.findings.rhythm import rhythms
 from ingest.query.findings.stall import stalls
 from ingest.query.findings.steps import steps
@@ -291,12 +291,21 @@ def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
     near = NEAR_MODES * ground.step_ns
 
     def explains(other: Claim, claim: Claim) -> bool:
-        if not covered_groups(ground, claim.who) <= covered_groups(ground, other.who):
-            return False
+        mine, others = (covered_groups(ground, who) for who in (claim.who, other.who))
+        if other.kind == RHYTHM and claim.kind == SLOW_MEMBER:
+            # A rhythm of a member alone lifts its p99 above that of its peers, and leaves its p50 as theirs.
+            hosts = [{member(ground.groups[code]) for code in groups} for groups in (mine, others)]
+            return hosts[0] <= hosts[1] and not _of_all(ground, other) and of_the_tail(ground, mine)
         moved = claim.kind == STEP and other.kind == MODES and bool((other.details or {})["changes"])
-        return claim.kind in EXPLAINED.get(other.kind, ()) or (moved and abs(claim.start_ns - other.start_ns) <= near)
+        near_it = moved and abs(claim.start_ns - other.start_ns) <= near
+        return mine <= others and (claim.kind in EXPLAINED.get(other.kind, ()) or near_it)
 
     return [claim for claim in claims if not any(explains(other, claim) for other in claims)]
+
+
+def _of_all(ground: Ground, claim: Claim) -> bool:
+    """Return whether a claim is about all members, at least of an operation."""
+    return {label for label, _ in claim.who} <= {OP} and len({member(labels) for labels in ground.groups}) > 1
 
 
 def excess_with_peers(ground: Ground, claims: Sequence[Claim]) -> Float:
