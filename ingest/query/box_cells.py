@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ingest.core.intervals import Intervals, Sum, merged
-from ingest.core.layout import LogLinear, common_layout
+from ingest.core.layout import common_layout
 from ingest.core.series import Group
+from ingest.query.latency_rows import row_layout
 from ingest.query.question import Answer
 from ingest.query.steps import widened
 
@@ -32,23 +33,6 @@ class BoxCells:
     labels: Mapping[str, Intervals[Group]]
 
 
-def eighths(layout: LogLinear) -> LogLinear:
-    """Return the layout of eight bins an octave whose edges are edges of a finer one; itself where it is no finer."""
-    half, unit = layout.half >> layout.coarseness, layout.unit_ns << layout.coarseness
-    if half <= AN_OCTAVE:
-        return layout
-    return LogLinear(AN_OCTAVE, _reaching(layout, unit), unit, 0, layout.reports, layout.open_ended, layout.grain_ns)
-
-
-def _reaching(layout: LogLinear, unit: int) -> int:
-    """Return how many bins of eight an octave, the first of one unit, hold all of a layout."""
-    top = int(layout.edges[-2]) // unit
-    if top < 2 * AN_OCTAVE:
-        return top + 1
-    octave = top.bit_length() - AN_OCTAVE.bit_length()
-    return (octave + 1) * AN_OCTAVE + (top >> octave) - AN_OCTAVE + 1
-
-
 class Gathering:
     """Adds up the answers by thread of a run, as they come, to its cells."""
 
@@ -64,7 +48,7 @@ class Gathering:
         if self._weighed:
             return
         places = {name: answer.by.index(name) for name in (*NAMES, "kind")}
-        for part in widened([part.in_layout(eighths(part.layout)) for part in answer.parts], step_ns or 1 << 62):
+        for part in widened([part.in_layout(row_layout(part.layout, AN_OCTAVE)) for part in answer.parts], step_ns or 1 << 62):
             for name, total in self._sums.items():
                 total.add(part.relabelled(_only(places[name], places["op"], places["kind"])))
 

@@ -19,6 +19,7 @@ from ingest.core.layout import common_layout
 from ingest.core.ranks import parse_percentiles, percentile_values
 from ingest.core.series import Group
 from ingest.core.writing import figure, latency
+from ingest.query.areas import excess_of
 from ingest.query.question import Answer
 from ingest.query.spans import spanned
 
@@ -83,22 +84,14 @@ def _rows_of(answer: Answer) -> dict[Group, Intervals[Group]]:
 def _excess(group: Group, baseline: Intervals[Group], run: Intervals[Group]) -> Excess:
     layout = common_layout((baseline.layout, run.layout))
     sides = [side.in_layout(layout) for side in (baseline, run)]
-    values = layout.values.astype(np.float64)
-    shares = [np.cumsum(side.counts) / side.counts.sum() for side in sides]
-    edges = np.union1d(*shares)
-    widths, middles = np.diff(edges, prepend=0.0), edges - np.diff(edges, prepend=0.0) / 2
-    at = [
-        values[side.bins[np.minimum(np.searchsorted(share, middles), len(share) - 1)]]
-        for side, share in zip(sides, shares, strict=True)
-    ]
-    events = int(run.counts.sum())
+    (excess_ns,) = excess_of(sides[1], np.zeros(1, np.int64), sides[0]).tolist()
     (maximum,) = parse_percentiles("100")
     before, longest = (float(percentile_values(side, maximum)[0]) for side in (baseline, run))
     return Excess(
         group=group,
-        events=events,
-        excess_ns=events * float((np.maximum(at[1] - at[0], 0) * widths).sum()),
-        total_ns=events * float((at[1] * widths).sum()),
+        events=int(run.counts.sum()),
+        excess_ns=excess_ns,
+        total_ns=float(layout.values[sides[1].bins].astype(np.float64) @ sides[1].counts),
         longest_ns=longest,
         before_ns=before,
     )

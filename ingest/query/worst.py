@@ -54,8 +54,8 @@ def worst_windows(answer: Answer, label: str, percentile: Percentile, most: int 
     values[mixed_rows(together, rows) & ~percentile.carried(count)] = np.nan
     (opens,) = censored(rows, [percentile])
     tries = [float(percentile_values(whole, wanted)[0]) for wanted in (percentile, MEDIAN)]
-    usual = next((value for value in tries if not np.isnan(value) and excess_of(rows, value).any()), tries[-1])
-    above = excess_of(rows, usual)
+    usual = next((value for value in tries if not np.isnan(value) and above_of(rows, value).any()), tries[-1])
+    above = above_of(rows, usual)
     order = np.lexsort((rows.start_ns, -above))[:most]
     makers = regrouped(answer, (label,))
     unlike = mixed_rows(together, rows).any()
@@ -76,7 +76,7 @@ def worst_windows(answer: Answer, label: str, percentile: Percentile, most: int 
     ]
 
 
-def excess_of(rows: Intervals[Group], usual_ns: float) -> NDArray[np.float64]:
+def above_of(rows: Intervals[Group], usual_ns: float) -> NDArray[np.float64]:
     """Return of each row by how many ns its samples lie above a latency, added up; in their weights, where samples have any."""
     low, high, *_ = extremes(rows)
     reported = np.clip(rows.layout.values[rows.bins], low[rows.row], high[rows.row])
@@ -88,7 +88,7 @@ def _makers(parts: list[Intervals[Group]], start_ns: int, usual_ns: float) -> tu
     makers: dict[str, float] = {}
     for part in parts:
         mine = np.flatnonzero(part.start_ns == start_ns)
-        for row, above in zip(mine.tolist(), excess_of(part.take(mine), usual_ns).tolist(), strict=True):
+        for row, above in zip(mine.tolist(), above_of(part.take(mine), usual_ns).tolist(), strict=True):
             name = part.table[part.series[row]][0]
             makers[name] = makers.get(name, 0.0) + above
     return tuple(sorted(((name, above) for name, above in makers.items() if above), key=lambda pair: (-pair[1], pair[0])))

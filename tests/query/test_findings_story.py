@@ -20,8 +20,9 @@ from ingest import Question, ReadOptions, open_store
 from ingest.core.intervals import Intervals
 from ingest.core.layout import fio_layout
 from ingest.objectives.findings import finding_of
+from ingest.query.areas import excess_of
 from ingest.query.files import Files
-from ingest.query.findings.ground import excess_of, grounds
+from ingest.query.findings.ground import grounds
 from ingest.query.findings.model import (
     EDGE,
     EPISODE,

@@ -12,7 +12,8 @@ from ingest import Files, Question
 from ingest.cli import run as command
 from ingest.core.timing import Instant
 from ingest.query.box import Box, explained
-from ingest.query.box_cells import MOST_WINDOWS, coarser, eighths
+from ingest.query.box_cells import AN_OCTAVE, MOST_WINDOWS, coarser
+from ingest.query.latency_rows import row_layout
 from ingest.query.lifts import MORE
 from ingest.view.boxes import sentences
 from ingest.view.page.panels import box as box_section
@@ -169,10 +170,10 @@ def test_names_do_nothing_and_what_does_not_fit_is_named(browser, tmp_path, monk
 
 @pytest.mark.parametrize("layout", FIO_LAYOUTS + HDR_LAYOUTS, ids=str)
 def test_edges_of_the_page_are_edges_of_the_stored_bins(layout) -> None:
-    coarse = eighths(layout)
+    coarse = row_layout(layout, AN_OCTAVE)
     assert layout.nests_in(coarse)
     assert coarse.half >> coarse.coarseness <= 8
-    assert coarse == eighths(coarse)
+    assert coarse == row_layout(coarse, AN_OCTAVE)
     pairs = zip(coarse.edges[:-2].tolist(), coarse.edges[1:-1].tolist(), strict=True)
     widths = [(high - low) / low for low, high in pairs if low >= 16 * coarse.first_ns]
     assert max(widths) == 1 / min(8, layout.half >> layout.coarseness)

@@ -51,7 +51,9 @@ def episodes(ground: Ground) -> list[Claim]:
         width = carrying(ground, code)
         if len(ground.start_ns) // width < LEAST_RUN:
             continue
-        blocks = widths.setdefault(width, in_blocks(ground, width))
+        if width not in widths:
+            widths[width] = in_blocks(ground, width)
+        blocks = widths[width]
         found: list[tuple[str, Stretch]] = []
         for name, values in (("p50", blocks.p50_ns[code]), ("p99", blocks.p99_ns[code])):
             series = _logs(values, blocks.samples[code])

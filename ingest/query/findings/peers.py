@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -27,9 +27,15 @@ SAMPLED = 100
 Slower = tuple[float, float, float, str, str]  # times, value and that of a peer in ns, of which percentile of which operation
 
 
-def slow_members(ground: Ground) -> list[Claim]:
-    """Return a claim for each group whose p50 or p99 is beyond all its peers throughout."""
+def beside_peers(ground: Ground) -> list[Claim]:
+    """Return the claims about members held against their peers: throttled, slow throughout, unequal work."""
     blocks = throughout(ground)
+    slower = [_slower(blocks, ground, code, MOST) for code in range(len(ground.groups))]
+    return [*_throttled(slower, ground), *_slow(blocks, ground), *_unequal(blocks, slower, ground)]
+
+
+def _slow(blocks: Blocks, ground: Ground) -> list[Claim]:
+    """Return a claim for each group whose p50 or p99 is beyond all its peers throughout."""
     claims = []
     for code, labels in enumerate(ground.groups):
         found = _slower(blocks, ground, code, THROUGHOUT)
@@ -38,9 +44,8 @@ def slow_members(ground: Ground) -> list[Claim]:
     return claims
 
 
-def throttled_members(ground: Ground) -> list[Claim]:
+def _throttled(slower: Sequence[Slower | None], ground: Ground) -> list[Claim]:
     """Return a claim for each member, or one operation of it, with a flat ceiling of its rate and latencies beyond its peers'."""
-    blocks = throughout(ground)
     members = sorted({member(labels) for labels in ground.groups})
     if len(members) < 2:
         return []
@@ -49,27 +54,26 @@ def throttled_members(ground: Ground) -> list[Claim]:
     for who in members:
         codes = [code for code, labels in enumerate(ground.groups) if member(labels) == who]
         others = [rate for other, rate in rates.items() if other != who]
-        slower = [found for code in codes if (found := _slower(blocks, ground, code, MOST)) is not None]
+        own = [found for code in codes if (found := slower[code]) is not None]
         ceiling = _ceiling(rates[who], others)
-        if ceiling is not None and slower:
-            claims.append(_claim(THROTTLED, codes, who, ground, max(slower), ceiling))
+        if ceiling is not None and own:
+            claims.append(_claim(THROTTLED, codes, who, ground, max(own), ceiling))
             continue
         for code in codes:
-            found = _slower(blocks, ground, code, MOST)
+            found = slower[code]
             ceiling = _ceiling(_rate(ground, [code]), [_rate(ground, [peer]) for peer in peers_of(ground, code)])
             if ceiling is not None and found is not None:
                 claims.append(_claim(THROTTLED, [code], ground.groups[code], ground, found, ceiling))
     return claims
 
 
-def imbalances(ground: Ground) -> list[Claim]:
+def _unequal(blocks: Blocks, slower: Sequence[Slower | None], ground: Ground) -> list[Claim]:
     """Return a claim for each group that completes far more, or far fewer, than its peers throughout.
 
     Peers that are slow or throttled are left aside, and one that does fewer because it is: that explains it. Of two the one that
     does more is named.
     """
-    blocks = throughout(ground)
-    slow = {code for code in range(len(ground.groups)) if _slower(blocks, ground, code, MOST) is not None}
+    slow = {code for code, found in enumerate(slower) if found is not None}
     totals = blocks.samples.sum(axis=1)
     with np.errstate(divide="ignore"):
         fewer = 1 / blocks.samples
@@ -98,7 +102,7 @@ def _slower(blocks: Blocks, ground: Ground, code: int, share: float) -> Slower |
         return None
     best = None
     for name, values in (("p50", blocks.p50_ns), ("p99", blocks.p99_ns)):
-        levels = _middles(values)
+        levels = of_known.median(values, axis=1)
         peers = usual_peers(levels, ground, code, BEYOND)
         if beyond_peers(values, peers, code, BEYOND) < share:
             continue
@@ -117,11 +121,6 @@ def _overall(ground: Ground, code: int, name: str) -> float:
     whole = merged([together(rows.keyed((("",),), np.zeros(len(rows), np.int64)))])
     (percentile,) = parse_percentiles(name)
     return float(Ranked(whole).values(np.zeros(1, np.int64), percentile.ranks(whole.samples))[0])
-
-
-def _middles(values: Float) -> Float:
-    """Return the median of each row over what is known, NaN where nothing is."""
-    return np.array([float(np.median(row[~np.isnan(row)])) if (~np.isnan(row)).any() else math.nan for row in values])
 
 
 def _rate(ground: Ground, codes: list[int]) -> Float:

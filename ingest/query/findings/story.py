@@ -50,7 +50,7 @@ from ingest.query.findings.model import (
 )
 from ingest.query.findings.modes import modes
 from ingest.query.findings.omission import omissions
-from ingest.query.findings.peers import imbalances, of_the_tail, slow_members, throttled_members
+from ingest.query.findings.peers import beside_peers, of_the_tail
 from ingest.query.findings.rhythm import rhythms
 from ingest.query.findings.stall import stalls
 from ingest.query.findings.steps import steps
@@ -86,11 +86,9 @@ DETECTORS: tuple[Detector, ...] = (
     stalls,
     rhythms,
     episodes,
-    throttled_members,
-    slow_members,
+    beside_peers,
     steps,
     modes,
-    imbalances,
     omissions,
     edges,
 )
@@ -181,8 +179,7 @@ def nothing_told(run: str, reason: str) -> Story:
 
 def story_of(ground: Ground, source: str = "", detectors: Sequence[Detector] | None = None) -> Story:
     """Return the story that a ground tells; shares and `unexplained` add up to 1 where there is any excess."""
-    claims = [claim for detect in DETECTORS if detectors is None for claim in detect(ground)]
-    claims += [claim for detect in detectors or () for claim in detect(ground)]
+    claims = [claim for detect in (DETECTORS if detectors is None else detectors) for claim in detect(ground)]
     kept = unexplained_claims(ground, joined(ground, claims))
     facts = [claim for claim in kept if claim.kind == MODES and not (claim.details or {})["changes"]]
     kept = [claim for claim in kept if not any(claim is fact for fact in facts)]
