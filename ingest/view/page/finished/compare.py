@@ -49,7 +49,7 @@ MOST_BARS, MOST_LINES, MOST_CURVES, MOST_STEPS = 14, 400, 40, 900
 MOST_FOLDED = 16
 BAR, MARGIN, TALL = 26, 12, 190
 BENEATH, ABOVE = 4, 1.75  # widths of lines: of two that lie on one another both are seen
-TITLES = ("", "baseline", "run", "ratio", "95 % bounds", "n baseline", "n run", "verdict")
+TITLES = ("percentile", "baseline", "run", "ratio", "95 % bounds", "n baseline", "n run", "verdict")
 SHADING = Control("shading", "Shading", (("rank", "rank"), ("linear", "linear"), ("exponent", "square root")))
 PALETTE = Control("palette", "Colours", (("single", "single hue"), ("false", "false colour")))
 

@@ -30,7 +30,7 @@ from ingest.view.terminal.trend import notes as notes_of
 
 MOST_PANELS, MOST_FOLDED = 40, 24
 KINDS = {"latency": "Percentile by run", "throughput": "Throughput by run", "share": "Share of slow samples by run"}
-TITLES = ("run", "start", "", "value", "95 % bounds", "n", "level", "change")
+TITLES = ("run", "start", "measure", "value", "95 % bounds", "n", "level", "change")
 
 
 def trend_page(
