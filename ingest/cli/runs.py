@@ -40,6 +40,7 @@ def list_(store: str | None, form: str) -> None:
     from ingest.core.timing import format_duration
     from ingest.core.whole_runs import means_alone
     from ingest.core.writing import utc
+    from ingest.store.added_up import logs_in
 
     with opened_store(store) as store_:
         rows = []
@@ -51,7 +52,7 @@ def list_(store: str | None, form: str) -> None:
                     "run": record.run,
                     "state": record.state,
                     "step": format_duration(record.step_ns),
-                    "sources": len(sources),
+                    "sources": sum(logs_in(source.account) for source in sources),
                     "samples": sum(int(source.account.get("samples", 0)) for source in sources),
                     "start": utc(record.start_ns) if known else None,
                     "loaded": record.loaded,

@@ -35,6 +35,7 @@ from ingest.query.spans import Reach, over_reach, ranges, reach_inside, widen
 from ingest.query.steps import auto_span, auto_step
 from ingest.query.streaming.ordered import ordered
 from ingest.query.whole_rows import with_whole_rows
+from ingest.store.added_up import check_asked, logs_in, sentences
 from ingest.store.chosen import chosen_records, on_one_clock
 from ingest.store.coarsening import COARSENED, grid_of, unfinished
 from ingest.store.lacking import caveats_in, lacks_in
@@ -139,6 +140,7 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
         check_labels(question, labels)
     selected = chosen_records(records, question.runs, question.where)
     chosen, apart = on_one_clock(selected, question)
+    check_asked(chosen, question.where)
     if question.attribution == IN_FLIGHT and not any(record.attribution == IN_FLIGHT for record in chosen):
         raise UsageError("these runs were loaded by completion: load them with --attribution in-flight to ask for it")
     catalogue = holdings.catalogue(chosen)
@@ -177,6 +179,7 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
             *_moved(chosen, question),
             *_sentences_left_out(holdings, apart),
             *shown_beside(undated),
+            *sentences(chosen, question.by),
             *_warnings(catalogue),
         ),
         answered_from=" and ".join(sorted(ways)),
@@ -277,6 +280,7 @@ def windows_from(holdings: Holdings, records: Sequence[RunRecord], question: Que
     check_labels(question, labels)
     key = question.key(labels)
     chosen = chosen_records(records, question.runs, question.where)
+    check_asked(chosen, question.where)
     catalogue = holdings.catalogue(chosen)
     for record in chosen:
         begin, end = range_of(record, question)
@@ -289,9 +293,10 @@ def facts_from(catalogue: Catalogue) -> list[tuple[str, str]]:
     chosen = catalogue.records
     accounts = [account for record in chosen for account in catalogue.accounts.get(record.run, ())]
     rows = sum(int(account.get("rows", 0)) for account in accounts)
+    files = sum(map(logs_in, accounts))
     hosts = sorted({stored.series.host for stored in catalogue.series} - {""})
     return [
-        ("Sources", f"{counted(len(accounts), 'file')}, {counted(rows, 'row')}"),
+        ("Sources", f"{counted(files, 'file')}, {counted(rows, 'row')}"),
         ("Hosts", ", ".join(hosts) or "not named"),
         ("Start taken from", ", ".join(sorted({record.zero for record in chosen}))),
         ("Stored step", ", ".join(sorted({_stored(record) for record in chosen}))),
@@ -409,9 +414,9 @@ def _warnings(catalogue: Catalogue) -> Iterator[str]:
         name = record.run if len(catalogue.records) > 1 else ""
         digests = [(name, text) for account in catalogue.accounts.get(record.run, ()) for text in account.get("schedule", ())]
         if digests:
-            from ingest.read.schedule import sentences  # a store needs nothing else of readers
+            from ingest.read import schedule  # a store needs nothing else of readers
 
-            yield from sentences(digests)
+            yield from schedule.sentences(digests)
         for account in catalogue.accounts.get(record.run, ()):
             saturated += account.get("saturated", 0)
             yield from (note for note in account.get("notes", ()) if note.startswith(SAID_WITH_ANSWERS))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from ingest.core.errors import StoreError, UsageError
 from ingest.core.grid import STEPS
 from ingest.core.timing import format_duration
+from ingest.store.added_up import check_same
 from ingest.store.records import COMPLETE, DELETING, RunRecord
 
 COARSENED, COARSENING = "coarsened_from_ns", "coarsening_to_ns"
@@ -89,6 +90,7 @@ def check_joinable(known: RunRecord, run: RunRecord, sources: int) -> None:
     """Raise StoreError where a load that was planned for `run` would write into a run that is another by now."""
     if known.step_ns != run.step_ns:
         raise StoreError(moved_step(run, known.step_ns))
+    check_same(known, run)
     check_addable(known, sources)
 
 

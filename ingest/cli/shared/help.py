@@ -24,7 +24,7 @@ GROUPS = {
     "Verdict": "fail_above same_within least_change accept last allow_unknown record webhook",
     "Output": "every form printed format unit ticks points output as_json check",
     "Store": (
-        "store url index_prefix setup.period shards compact labels offsets each replace strict mend yes delete.force dry_run"
+        "store url index_prefix setup.period shards compact labels add_up offsets each replace strict mend yes delete.force dry_run"
         " overwrite"
     ),
     "Server": "address port kibana space rules",
