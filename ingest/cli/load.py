@@ -54,7 +54,7 @@ class Options(shared.Loading):
     "add_up",
     metavar="LABELS",
     default="",
-    help="Add up the logs of each host before they are stored: job, or job,volume,process,tag. These labels cannot be asked then.",
+    help="Add up the logs of each host before they are stored: job, or job,volume,process,tag; these cannot be asked then.",
 )
 @click.option("--strict", is_flag=True, help="Exit with status 3 if any row is rejected or any file refused.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on stdout.")

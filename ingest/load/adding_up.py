@@ -1,11 +1,11 @@
-"""Logs of one host added up while they are read: their windows, bin by bin, under one series where the labels that differ are dropped.
+"""Logs of one host added up while they are read: windows, bin by bin, under the labels that they share.
 
     h1 job 1  1s  {500 us: 3, 900 us: 1}
     h1 job 2  1s  {500 us: 2}             ->  h1  1s  {500 us: 5, 900 us: 1}
 
-Logs are read side by side, the one that is furthest behind first, so that little is held. Windows of which all logs have passed the
-end are given out. What comes for such a window later (a log whose time runs back) is a further segment: no window is given twice.
-Each layout is a segment of its own, too, as in a log that is stored alone.
+Logs are read side by side, the one that is furthest behind first, so that little is held. Windows whose end all logs have
+passed are given out. What comes for such a window later (a log whose time runs back) is a further segment: no window is given
+twice. Each layout is a segment of its own, too, as in a log that is stored alone.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ EVER = 2**62
 
 
 class AddingUp:
-    """The windows of several logs under the labels that they share; `first_segment` is the number of the first of its segments."""
+    """The windows of several logs under the labels that they share; `first_segment` is the number of its first segment."""
 
     def __init__(self, labels: Sequence[str], first_segment: int, step_ns: int) -> None:
         self._dropped = dict.fromkeys(labels, "")
@@ -43,7 +43,7 @@ class AddingUp:
         self._segments: dict[Series, int] = {}
 
     def windows(self, logs: Sequence[Windows]) -> Windows:
-        """Yield the windows of `logs` added up; offsets go through as they are. InputError for a log whose time runs back too often."""
+        """Yield the windows of `logs` added up; offsets go through. InputError for a log whose time runs back too often."""
         reached = dict.fromkeys(range(len(logs)), -EVER)
         while reached:
             number = min(reached, key=lambda each: (reached[each], each))

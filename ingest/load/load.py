@@ -320,7 +320,7 @@ def _take_out(plan: Plan, number: int, store: Store, error: TailboardError) -> N
 
 
 def _check_claims(plan: Plan, store: Store) -> None:
-    """Raise StoreError where another load adds up logs of this one, too: it began at the same time. This one takes back its claim."""
+    """Raise StoreError where another load that began at the same time adds up logs of this one: this one takes back its claim."""
     if plan.parts and (sentence := check_claims(store, plan.record.run, plan.parts)):
         error = StoreError(sentence)
         for number in range(len(plan.work)):

@@ -1,14 +1,15 @@
 """Parts: the logs of one host that a load adds up (`--add-up`). To a store a part is one source.
 
-A part is named after the identities of its logs, and its record lists them (`MEMBERS`) with their digests. A log belongs to one part:
+A part is named after the identities of its logs, and its record lists them (`MEMBERS`) with their digests. A log belongs to one
+part:
 
     load h1/job1 h1/job2    part of job 1 and job 2
     load h1/job3            a second part: its documents stand beside those of the first, and answers add both up
     load h1                 nothing new
     job 2 has grown         its part is read again, all of it: its other logs have to be there, else the load is refused
 
-So repeats and corrections converge as those of single logs do, by the generation of the part. Two loads that begin at once with logs
-in common see each other in the records: who comes second takes its claim back.
+So repeats and corrections converge as those of single logs do, by the generation of the part. Two loads that begin at once with
+logs in common see each other in the records: who comes second takes its claim back.
 """
 
 from __future__ import annotations
@@ -90,7 +91,12 @@ def members_of(record: SourceRecord) -> list[SourceRecord]:
 
 
 def parts_of(
-    run: str, sources: Sequence[Source], work: Sequence[Work], records: Sequence[SourceRecord], first: int, duplicates: Counter[str]
+    run: str,
+    sources: Sequence[Source],
+    work: Sequence[Work],
+    records: Sequence[SourceRecord],
+    first: int,
+    duplicates: Counter[str],
 ) -> list[Part]:
     """Return the parts of a run that have to be read for `work`, of which `sources` are given and `records` are stored.
 
@@ -114,10 +120,11 @@ def parts_of(
                 f"{record.path}: some of its logs are new or changed, and were added up with {listed(absent)} ({run}): "
                 f"give {plural(len(absent), 'that log', 'those logs')}, too"
             )
-        logs = [todo.pop(member.source, None) or (given[member.source], member) for member in members]
+        logs = [todo.get(member.source, (given[member.source], member)) for member in members]
         again = sum(log is member for (_, log), member in zip(logs, members, strict=True))
         duplicates["already loaded"] = max(0, duplicates["already loaded"] - again)
         parts.append(_part(run, record.source, logs, max(log.generation for _, log in logs)))
+        todo = {name: log for name, log in todo.items() if name not in {member.source for member in members}}
     if not duplicates["already loaded"]:
         del duplicates["already loaded"]
     generations = {record.source: record.generation for record in records}
@@ -206,7 +213,7 @@ def check_claims(store: Store, run: str, parts: Mapping[str, Part]) -> str:
         for log in members_of(record):
             if log.source in mine:
                 return (
-                    f"{log.path} is being loaded by two loads at once, each adds it up with other logs: nothing of it was stored by "
-                    "this one; run it again when the other has ended"
+                    f"{log.path} is being loaded by two loads at once, each adds it up with other logs: this one has stored "
+                    "nothing of it; run it again when the other has ended"
                 )
     return ""

@@ -38,8 +38,8 @@ def check_same(known: RunRecord, new: RunRecord) -> None:
     before, now = added_up(known), added_up(new)
     if before != now:
         raise StoreError(
-            f"{known.run} was loaded with {option_of(before)}, this load has {option_of(now)}: use the same, or another --run, or "
-            f"remove the run first (tailboard runs delete '{known.run}')"
+            f"{known.run} was loaded with {option_of(before)}, this load has {option_of(now)}: use the same, or another --run, "
+            f"or remove the run first (tailboard runs delete '{known.run}')"
         )
 
 
@@ -58,10 +58,19 @@ def sentences(records: Iterable[RunRecord], by: Iterable[str]) -> Iterator[str]:
             yield f"--by {','.join(labels)}: {_lost(record, labels)}"
 
 
+def lost(record: RunRecord) -> str:
+    """Return what tables and panels of threads cannot show of a run, empty where all labels are there."""
+    labels = added_up(record)
+    return f"{_several(labels)} of each host, before they were stored: panels of threads show them as one" if labels else ""
+
+
+def _several(labels: Iterable[str]) -> str:
+    return listed([f"{label}s" if label != "process" else "processes" for label in labels])
+
+
 def _lost(record: RunRecord, labels: Iterable[str]) -> str:
     """Return the sentence about labels that a run cannot be asked by."""
-    those = listed([f"{label}s" if label != "process" else "processes" for label in labels])
     return (
-        f"{record.run} was loaded with {option_of(added_up(record))}, so its {those} are one; "
+        f"{record.run} was loaded with {option_of(added_up(record))}, so its {_several(labels)} are one; "
         "to ask for them, load the logs without --add-up as another --run"
     )

@@ -35,7 +35,7 @@ from ingest.query.spans import Reach, over_reach, ranges, reach_inside, widen
 from ingest.query.steps import auto_span, auto_step
 from ingest.query.streaming.ordered import ordered
 from ingest.query.whole_rows import with_whole_rows
-from ingest.store.added_up import check_asked, logs_in, sentences
+from ingest.store.added_up import check_asked, logs_in, lost, sentences
 from ingest.store.chosen import chosen_records, on_one_clock
 from ingest.store.coarsening import COARSENED, grid_of, unfinished
 from ingest.store.lacking import caveats_in, lacks_in
@@ -300,6 +300,7 @@ def facts_from(catalogue: Catalogue) -> list[tuple[str, str]]:
         ("Hosts", ", ".join(hosts) or "not named"),
         ("Start taken from", ", ".join(sorted({record.zero for record in chosen}))),
         ("Stored step", ", ".join(sorted({_stored(record) for record in chosen}))),
+        *(("Added up", said) for said in sorted({lost(record) for record in chosen} - {""})),
         ("Loaded", ", ".join(sorted({record.loaded for record in chosen}))),
         *((name, value) for record in chosen for name, value in sorted(record.labels.items()) if len(chosen) == 1),
         *own_facts(_whole_runs(catalogue)),
