@@ -32,7 +32,7 @@ from ingest.read.sources import PREFER_HIST
 from ingest.read.undated import apart
 from ingest.store import Store
 from ingest.store.added_up import ADD_UP, check_same
-from ingest.store.coarsening import COARSENED, COARSENING, check_addable, grid_of
+from ingest.store.coarsening import NOT_OF_READING, check_addable, grid_of
 from ingest.store.records import COMPLETE, UNKNOWN_ZERO, RunRecord, SourceRecord
 
 HASH_BLOCK = 1 << 18
@@ -176,7 +176,7 @@ def record_of(
         check_same(known, new)
     if known and not options.replace:
         # The step before a coarsening is not an option of reading.
-        kept = {name: value for name, value in known.parameters.items() if name in (COARSENED, COARSENING)}
+        kept = {name: value for name, value in known.parameters.items() if name in NOT_OF_READING}
         new = replace(new, parameters={**new.parameters, **kept})
         _check_same(known, new)
     return new
@@ -213,7 +213,7 @@ def _check_same(known: RunRecord, new: RunRecord) -> None:
 
 
 def _of_reading(record: RunRecord) -> dict[str, Any]:
-    return {name: value for name, value in record.parameters.items() if name not in (COARSENED, COARSENING)}
+    return {name: value for name, value in record.parameters.items() if name not in NOT_OF_READING}
 
 
 def _check_all_replaced(known: RunRecord, new: RunRecord, work: Sequence[tuple[Source, SourceRecord]], store: Store) -> None:

@@ -37,7 +37,7 @@ from ingest.query.streaming.ordered import ordered
 from ingest.query.whole_rows import with_whole_rows
 from ingest.store.added_up import check_asked, logs_in, lost, sentences
 from ingest.store.chosen import chosen_records, on_one_clock
-from ingest.store.coarsening import COARSENED, grid_of, unfinished
+from ingest.store.coarsening import AS_LOADED, grid_of, unfinished
 from ingest.store.lacking import caveats_in, lacks_in
 from ingest.store.live import NOTHING_FINAL, provisional
 from ingest.store.reach import reach_of
@@ -54,6 +54,7 @@ from ingest.store.records import (
     rollup_steps,
 )
 from ingest.store.rollups import cluster_group, host_group, layouts_by
+from ingest.store.wider_bins import layout_shown
 
 ROLLUP_LABELS = {"run", "host", "op", "kind"}
 # Notes in a source's account that concern every number from it.
@@ -154,7 +155,7 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
     for record in chosen:
         for stored in catalogue.of(record.run, key):
             series += 1
-            note_layouts(layouts, [key(stored.series) or ()], stored.layout)
+            note_layouts(layouts, [key(stored.series) or ()], layout_shown(record, stored.layout))
         for plan in _plans(holdings, catalogue, record, question, step, labels, rollups=rollups):
             ways.add("rollups" if plan.rollup_step is not None else "documents")
             rolled += [plan] if plan.rollup_step is not None else []
@@ -293,10 +294,9 @@ def facts_from(catalogue: Catalogue) -> list[tuple[str, str]]:
     chosen = catalogue.records
     accounts = [account for record in chosen for account in catalogue.accounts.get(record.run, ())]
     rows = sum(int(account.get("rows", 0)) for account in accounts)
-    files = sum(map(logs_in, accounts))
     hosts = sorted({stored.series.host for stored in catalogue.series} - {""})
     return [
-        ("Sources", f"{counted(files, 'file')}, {counted(rows, 'row')}"),
+        ("Sources", f"{counted(sum(map(logs_in, accounts)), 'file')}, {counted(rows, 'row')}"),
         ("Hosts", ", ".join(hosts) or "not named"),
         ("Start taken from", ", ".join(sorted({record.zero for record in chosen}))),
         ("Stored step", ", ".join(sorted({_stored(record) for record in chosen}))),
@@ -309,7 +309,7 @@ def facts_from(catalogue: Catalogue) -> list[tuple[str, str]]:
 
 def _stored(record: RunRecord) -> str:
     step = format_duration(record.step_ns)
-    return f"{step}, {grid_of(record)}" if COARSENED in record.parameters else step
+    return f"{step}, {grid}" if (grid := grid_of(record)) != AS_LOADED else step
 
 
 def step_of(catalogue: Catalogue, question: Question, key: Key) -> int:

@@ -25,7 +25,7 @@ GROUPS = {
     "Output": "every form printed format unit ticks points output as_json check",
     "Store": (
         "store url index_prefix setup.period shards compact labels add_up offsets each replace strict mend yes delete.force"
-        " dry_run overwrite"
+        " dry_run overwrite coarsen.digits coarseness"
     ),
     "Server": "address port kibana space rules",
     "Reading logs": (
