@@ -129,11 +129,14 @@ def _places(ground: Ground, counts: tuple[Int, Int], members: Int) -> Places | N
 
 def _counts(ground: Ground) -> tuple[Int, Int]:
     """Return the bins that are used, and the counts (2, G, bins) of each group in each half of the run."""
-    used, place = np.unique(ground.rows.bins, return_inverse=True)
-    row = ground.rows.row
+    rows = ground.rows
+    used = np.flatnonzero(np.bincount(rows.bins))
+    place = np.zeros(rows.layout.bins, np.int64)
+    place[used] = np.arange(len(used))
     half = (2 * ground.window_of >= ground.shape[1]).astype(np.int64)
-    counts = np.zeros((2, len(ground.groups), len(used)), np.int64)
-    np.add.at(counts, (half[row], ground.group_of[row], place), ground.rows.counts)
+    shape = 2, len(ground.groups), len(used)
+    codes = ((half * shape[1] + ground.group_of) * shape[2])[rows.row] + place[rows.bins]
+    counts = np.bincount(codes, rows.counts, math.prod(shape)).astype(np.int64).reshape(shape)  # exact below 2^53
     return used, counts
 
 
@@ -190,9 +193,8 @@ def _above(ground: Ground, valley_ns: float) -> Float:
     """Return the samples above a latency by group and window, (G, T)."""
     slow = ground.rows.layout.middles_of(ground.rows.bins) > valley_ns
     row = ground.rows.row[slow]
-    out = np.zeros(ground.shape)
-    np.add.at(out, (ground.group_of[row], ground.window_of[row]), ground.rows.counts[slow])
-    return out
+    codes = ground.group_of[row] * ground.shape[1] + ground.window_of[row]
+    return np.bincount(codes, ground.rows.counts[slow], math.prod(ground.shape)).reshape(ground.shape)
 
 
 def _at_once(ground: Ground, slow: Float, members: Int) -> bool:

@@ -26,6 +26,7 @@ HARMONICS = 5
 OVERSAMPLED = 8
 LEAST_BEYOND, MOST_BEYOND = 3.0, 8.0  # deviations, that windows are drawn in to: a wild one must not decide
 PEAKS = 5  # candidates of a series that are folded
+LEAST_PEAK = 40.0  # of the sum over harmonics, in units of the spectrum around: series without a rhythm reach 37, weak ones with one 260
 MULTIPLIED, MOST_MULTIPLE = 4, 5
 ALIKE = 0.01
 AROUND = 61  # frequencies whose median is the spectrum around one
@@ -151,7 +152,7 @@ def _periods(series: Float) -> list[float]:
             summed[inside] += np.minimum(white[places[inside] * harmonic], 60.0)
         for _ in range(PEAKS):
             best = int(summed.argmax())
-            if summed[best] <= 0:
+            if summed[best] < LEAST_PEAK:
                 break
             candidates.append((float(summed[best]), size / float(places[best])))
             summed[max(best - OVERSAMPLED, 0) : best + OVERSAMPLED + 1] = 0.0
