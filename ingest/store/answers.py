@@ -12,7 +12,7 @@ from ingest.core.caveats import in_last_bin
 from ingest.core.errors import InputError, UsageError, counted, listed, plural
 from ingest.core.grid import coarsened
 from ingest.core.intervals import Intervals, Sum, merged
-from ingest.core.layout import LogLinear, common_layout
+from ingest.core.layout import Layout, common_layout
 from ingest.core.series import IN_FLIGHT, LABELS, OFFSET, Group, Series, mean_kind
 from ingest.core.timing import format_duration
 from ingest.core.whole_runs import WholeRow, WholeRun, whole_rows, whole_runs
@@ -151,7 +151,7 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
     undated = beside({record.run: record.zero == UNKNOWN_ZERO for record in chosen})
     parts: list[Intervals[Group]] = []
     series, ways, rolled = 0, set(), []
-    layouts: dict[tuple[str, str], set[LogLinear]] = {}
+    layouts: dict[tuple[str, str], set[Layout]] = {}
     for record in chosen:
         for stored in catalogue.of(record.run, key):
             series += 1
@@ -228,7 +228,7 @@ def _moved_once(plan: Plan, targets: Layouts) -> bool:
     return True
 
 
-def _same_place(source: LogLinear, way: Sequence[LogLinear], target: LogLinear) -> bool:
+def _same_place(source: Layout, way: Sequence[Layout], target: Layout) -> bool:
     """Return whether each bin of `source` comes to the same bin of `target` by way of other layouts as directly."""
     bins, last = np.arange(source.bins), source
     for layout in (*way, target):

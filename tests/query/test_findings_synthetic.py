@@ -227,12 +227,9 @@ def test_figures_of_the_docs() -> None:
     table = "\n".join(" | ".join(row) for row in rows_of(results, KINDS))
     for kind in KINDS:
         found = [
-            named
-            for result in results
-            for cause, named in zip(result.made.causes, result.found, strict=True)
-            if cause.kind == kind
+            named for result in results for cause, named in zip(result.causes, result.found, strict=True) if cause.kind == kind
         ]
         assert sum(found) >= 0.95 * len(found), f"{kind}\n{table}"
     assert not any(result.other_host or result.other_time for result in results), table
-    quiet = [result for result in results if not result.made.causes]
+    quiet = [result for result in results if not result.causes]
     assert sum(bool(result.further) for result in quiet) <= 0.05 * len(quiet), table

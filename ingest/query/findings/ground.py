@@ -148,6 +148,17 @@ def peers_of(ground: Ground, group: int) -> list[int]:
     ]
 
 
+def apart(ground: Ground, first_ns: float, second_ns: float) -> bool:
+    """Return whether two latencies are known to differ: a whole bin lies between theirs (in neighbours they may be alike)."""
+    first, second = ground.rows.layout.index(np.array([first_ns, second_ns], np.int64)).tolist()
+    return bool(abs(first - second) > 1)
+
+
+def covered_groups(ground: Ground, who: Labels) -> frozenset[int]:
+    """Return the groups that labels describe."""
+    return frozenset(code for code, labels in enumerate(ground.groups) if set(who) <= set(labels))
+
+
 def member(labels: Labels) -> Labels:
     """Return the labels of a group without its operation: the host, volume or job that does it."""
     return tuple((name, value) for name, value in labels if name != OP)
