@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ingest.core.bins import Layout
 from ingest.core.errors import InputError
 from ingest.core.intervals import Intervals, Sum
-from ingest.core.layout import LogLinear
 from ingest.core.offsets import is_offsets
 from ingest.core.series import Series
 
@@ -39,7 +39,7 @@ class AddingUp:
         self._held: Sum[Series] = Sum(HELD_ENTRIES)
         self._entries, self._most = 0, HELD_ENTRIES
         self._passed, self._late = -EVER, 0
-        self._given: dict[tuple[Series, LogLinear, int], Series] = {}
+        self._given: dict[tuple[Series, Layout, int], Series] = {}
         self._segments: dict[Series, int] = {}
 
     def windows(self, logs: Sequence[Windows]) -> Windows:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ingest.core.bins import Layout
 from ingest.core.errors import StoreError, UsageError
 from ingest.core.layout import HIGHEST, MIDPOINT, LogLinear, hdr_half
 from ingest.store.records import COMPLETE, RunRecord
@@ -44,9 +45,11 @@ class WiderBins:
         values = {"digits": self.digits, "coarseness": self.coarseness}
         return {name: value for name, value in values.items() if value is not None}
 
-    def of(self, layout: LogLinear) -> LogLinear:
+    def of(self, layout: Layout) -> Layout:
         """Return the layout that counts in `layout` go to; itself where it is as wide already, or of another family."""
         wider = layout
+        if not isinstance(layout, LogLinear):
+            return layout
         if layout.reports == MIDPOINT and self.coarseness is not None:
             wider = replace(layout, coarseness=max(layout.coarseness, self.coarseness))
         elif layout.reports == HIGHEST and self.digits is not None and layout.fine % layout.half == 0:
@@ -82,7 +85,7 @@ def told_bins(stored: Mapping[str, Any] | None) -> WiderBins:
     return WiderBins(**{name: int(value) for name, value in (stored or {}).items()})
 
 
-def layout_shown(record: RunRecord, layout: LogLinear) -> LogLinear:
+def layout_shown(record: RunRecord, layout: Layout) -> Layout:
     """Return the bins that a series of a run is answered in: while they are being coarsened documents hold both, so the wider."""
     return of_run(record, BINS_COARSENING).of(layout)
 

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import orjson
 
+from ingest.core.bins import Layout
 from ingest.core.errors import StoreError
-from ingest.core.layout import LogLinear, parse_layout
+from ingest.core.layout import parse_layout
 from ingest.query.missing import Lack
 from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.connection import Connection
@@ -132,7 +133,7 @@ class _Counts:
     after: int = 0
 
 
-def _moved(histogram: Mapping[str, Any], layout: LogLinear, wider: LogLinear) -> dict[str, list[int]]:
+def _moved(histogram: Mapping[str, Any], layout: Layout, wider: Layout) -> dict[str, list[int]]:
     """Return a stored histogram in wider bins."""
     bins = layout.moved_to(wider)[bins_of(layout, np.array(histogram["values"], np.int64))]
     own, first = np.unique(bins, return_index=True)
