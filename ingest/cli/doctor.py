@@ -6,12 +6,12 @@ import json
 
 import click
 
-from ingest.cli.shared.help import Command
+from ingest.cli.shared.help import Command, file_names
 from ingest.cli.shared.sources import store_url
 
 
 @click.command(cls=Command)
-@click.argument("store", required=False, metavar="[STORE]")
+@click.argument("store", required=False, metavar="[STORE]", shell_complete=file_names)
 @click.option("--json", "as_json", is_flag=True, help="Print the lines as JSON: name, state, text, remedy.")
 def doctor(store: str | None, *, as_json: bool) -> int:
     """Look a store over before a long load, or when something is odd. Nothing is changed.
