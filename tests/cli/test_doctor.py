@@ -22,17 +22,25 @@ from tests.store.grounds import FIO, SERVER, loaded
 LOG = FIO / "randrw" / "a_clat_hist.1.log"
 READING = {"reading": {"t0": 1_790_000_000 * 10**9}}
 GB = 1 << 30
+DISK = (500 * GB, 400 * GB)
 NAMES = ["server", "templates", "mappings", "write blocks", "shards", "disk", "privileges", "clock", "what is stored"]
 
 
-@pytest.fixture
-def double() -> Iterator[ElasticsearchDouble]:
-    """A server that was set up and loaded into."""
+@pytest.fixture(scope="module")
+def server() -> Iterator[ElasticsearchDouble]:
+    """A server that was set up and loaded into; each test leaves it well."""
     with ElasticsearchDouble(version=SERVER) as found:
         assert command(["setup", "--elasticsearch", found.url]) == 0
         loaded(found.url, [LOG], **READING)
         yield found
         assert not found.refusals, found.refusals
+
+
+@pytest.fixture
+def double(server) -> Iterator[ElasticsearchDouble]:
+    """The server; what a test says of its disk and its clock is taken back."""
+    yield server
+    server.node.disk, server.node.cluster_settings, server.node.ahead = DISK, {}, 0.0
 
 
 def asked(url: str, capsys) -> tuple[int, dict[str, dict[str, str]]]:
@@ -96,6 +104,8 @@ def test_templates_that_are_missing_old_or_too_new(double, capsys) -> None:
     told(double, "PUT", "/_component_template/tailboard-runs-mappings", {**body, "version": body["version"] + 1})
     _, lines = asked(double.url, capsys)
     assert lines["templates"]["state"] == "wrong" and lines["templates"]["remedy"] == "upgrade tailboard"
+    told(double, "PUT", "/_component_template/tailboard-runs-mappings", body)
+    assert asked(double.url, capsys)[0] == 0
 
 
 def test_a_server_that_was_not_set_up(capsys) -> None:
@@ -129,6 +139,7 @@ def test_an_index_whose_fields_are_others(double, capsys) -> None:
     status, lines = asked(double.url, capsys)
     assert status == 1 and lines["mappings"]["text"] == "tailboard-rollups-2020.02: latency.count is keyword, not long"
     assert lines["mappings"]["remedy"].startswith("DELETE /tailboard-rollups-2020.02, ")
+    told(double, "DELETE", "/tailboard-rollups-2020.02")
 
 
 @pytest.mark.parametrize("block", ["write", "read_only_allow_delete"])
@@ -205,7 +216,7 @@ def test_watermarks_as_the_server_reads_them(mark: str, headroom: str, total: in
 @pytest.mark.parametrize(
     ("denied", "state", "said", "role"),
     [
-        ((), "ok", "elastic may ask and load", ""),
+        pytest.param((), "ok", "elastic may ask and load", "", marks=pytest.mark.slow),
         (
             ("indices:admin/auto_create",),
             "wrong",
@@ -250,6 +261,7 @@ def test_documents_without_a_run(double, capsys) -> None:
     assert status == 1 and line["text"].startswith("no run: ") and line["remedy"].startswith("tailboard runs check --mend")
     assert command(line["remedy"].replace("'", "").split()[1:]) == 0
     assert asked(double.url, capsys)[0] == 0
+    loaded(double.url, [LOG], **READING)
 
 
 @pytest.fixture

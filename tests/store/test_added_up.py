@@ -30,7 +30,7 @@ FIO_BINS = parse_layout("loglinear:64:1856:1ns:c0:midpoint:open")
 HDR_BINS = parse_layout("loglinear:1024:54272:1ns:c0:highest:closed")
 
 
-@pytest.fixture(params=["sqlite", "double"])
+@pytest.fixture(params=["sqlite", pytest.param("double", marks=pytest.mark.slow)])  # tests/any asks the double, too
 def pair(request, tmp_path_factory):
     """Two empty stores of a kind: one to load logs as they are, one to add them up."""
     with (
@@ -287,7 +287,7 @@ STEP = 10**9
 Rows = list[tuple[int, int, int, int]]  # op, window, bin, count
 
 
-@settings(deadline=None, max_examples=figure(25, 100, 5000))
+@settings(deadline=None, max_examples=figure(10, 100, 5000))
 @given(
     logs=st.lists(
         st.lists(
