@@ -160,6 +160,8 @@ def body(
     kind = {"field": "kind", "size": kinds, "order": {"preference": "desc"}, "collect_mode": "breadth_first"}
     run = {"field": "run.id", "size": runs, "shard_size": runs + 4, "order": {"began": "desc"}, "collect_mode": "breadth_first"}
     facts = {"step": highest(step_field(where)), "layouts": {"terms": {"field": f"{measured}.layout", "size": 2}}}
+    if "rollup.scope" in where:
+        facts["lacking"] = {"filter": {"term": {"rollup.complete": False}}, "aggs": {"n": samples()}}
     asked = {**facts, **inner}
     if both:
         asked = {name: {"filter": level, "aggs": {"n": samples(), **asked}} for name, level in levels.items()}

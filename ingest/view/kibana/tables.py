@@ -63,6 +63,7 @@ def chosen_runs() -> list[Entry]:
             formula("layout", "length(datum.of.layouts.buckets) == 1 ? datum.of.layouts.buckets[0].key : ''"),
             layout_columns("datum.layout"),
             formula("step", "datum.of.step.value || 0"),
+            formula("lacking", "datum.of.lacking && datum.of.lacking.n.value > 0 ? 1 : 0"),
             formula("width", "max(datum.apart, datum.step)"),
         )
     ]
