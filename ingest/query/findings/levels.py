@@ -46,7 +46,7 @@ class Measure:
     upto_ns: Float
 
     def blocks(self, passing: Bool, edges: Int) -> Float:
-        """Return its logarithm in blocks (G, blocks), NaN where all windows pass or where it is made of far fewer samples than usual."""
+        """Return its logarithm in blocks (G, blocks), NaN where all windows pass or far fewer samples than usual are left."""
         values = in_blocks(judged(logarithms(np.where(passing, np.nan, self.ns)), self.samples), edges)
         kept = np.where(passing, 0, self.samples)[:, : int(edges[-1])]
         held = np.add.reduceat(kept, edges[:-1], axis=1).astype(np.float64)
