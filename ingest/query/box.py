@@ -19,7 +19,7 @@ from ingest.core.csr import row_sums
 from ingest.core.errors import UsageError
 from ingest.core.grid import whole_windows
 from ingest.core.intervals import Intervals
-from ingest.core.layout import LogLinear, common_layout
+from ingest.core.layout import Layout, common_layout
 from ingest.core.missing import ANY_TIME
 from ingest.core.ranks import parse_percentiles, percentile_values
 from ingest.core.series import IN_FLIGHT, LABELS, Group
@@ -178,7 +178,7 @@ class _Values:
 class _Counting:
     """Adds up windows, inside and outside of a box."""
 
-    def __init__(self, box: Box, layout: LogLinear, whole: Answer, step_ns: int) -> None:
+    def __init__(self, box: Box, layout: Layout, whole: Answer, step_ns: int) -> None:
         self._box, self._layout, self._whole, self._step_ns = box, layout, whole, step_ns
         self._first, self._stop = _bins_of(box, layout)
         self._bounds: dict[str, Bounds] = {}
@@ -273,7 +273,7 @@ def _asked(box: Box, start_ns: int) -> Bounds:
     return begin, end
 
 
-def _bins_of(box: Box, layout: LogLinear) -> tuple[int, int]:
+def _bins_of(box: Box, layout: Layout) -> tuple[int, int]:
     """Return the first bin that a box touches, and that after the last."""
     edges, last = layout.edges, layout.bins
     beyond = not layout.open_ended and box.low_ns >= int(edges[-1])
@@ -310,7 +310,7 @@ def _clocks(spans: Mapping[str, Span], step_ns: int) -> dict[str, _Clock]:
     return clocks
 
 
-def _percentiles(layout: LogLinear, bins: Int) -> tuple[tuple[float, float], ...]:
+def _percentiles(layout: Layout, bins: Int) -> tuple[tuple[float, float], ...]:
     """Return percentiles of both sides in ns, NaN where one has too few samples."""
     zeros = np.zeros(2, np.int64)
     rows, places = np.nonzero(bins)

@@ -1,6 +1,7 @@
 """Vega panels: which picture a panel is, and the saved object that holds its spec.
 
 - {id: percentiles, title: Percentiles over time, at: [0, 0, 48, 16], vega: percentiles, scope: host, level: overview}
+  `level`: overview (10 s or more), stored (for minutes), run, or finest: stored where all lies in the last minutes, else overview
 - {id: threads, title: Threads, at: [0, 16, 48, 16], vega: threads, index: intervals}
 """
 
@@ -16,6 +17,8 @@ from ingest.view.kibana.filling import Spec
 from ingest.view.kibana.saved_objects import SavedObject
 
 SCOPES = ("host", "cluster")
+FINEST = "finest"
+FIELDS = {**LEVELS, FINEST: {**LEVELS["overview"], **LEVELS["stored"]}}
 PICTURES: dict[str, Callable[[str, Mapping[str, Any]], Spec]] = {
     "percentiles": pictures.percentiles,
     "surface": pictures.surface,
@@ -59,6 +62,6 @@ def where(panel: Panel) -> dict[str, Any]:
     if panel.words.get("index", "rollups") in ("intervals", "points"):
         return {}
     scope, level = panel.words.get("scope"), panel.words.get("level")
-    if scope not in SCOPES or level not in LEVELS:
-        raise UsageError(f"panel {panel.id}: rollups need `scope` ({', '.join(SCOPES)}) and `level` ({', '.join(LEVELS)})")
-    return {"rollup.scope": scope, **LEVELS[str(level)]}
+    if scope not in SCOPES or level not in FIELDS:
+        raise UsageError(f"panel {panel.id}: rollups need `scope` ({', '.join(SCOPES)}) and `level` ({', '.join(FIELDS)})")
+    return {"rollup.scope": scope, **FIELDS[str(level)]}
