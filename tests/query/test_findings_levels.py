@@ -13,7 +13,7 @@ from effort import figure
 from ingest.core.layout import fio_layout
 from ingest.query.findings.changes import changes_of
 from ingest.query.findings.episode import episodes
-from ingest.query.findings.levels import gatherings, measures
+from ingest.query.findings.levels import block_edges, gatherings, measures
 from ingest.query.findings.model import DRIFT, MODES, RHYTHM, SECOND, STEP, Claim
 from ingest.query.findings.modes import modes
 from ingest.query.findings.rhythm import beat_of, rhythms
@@ -243,13 +243,16 @@ def test_a_level_beside_modes_is_that_of_each_mode_and_not_of_their_shares() -> 
     assert claim.details is not None
     assert (claim.kind, abs(at_s(claim) - 200) <= 2) == (STEP, True)
     assert claim.details["from_ns"] == pytest.approx(1e6, rel=0.1) and claim.details["to_ns"] == pytest.approx(1.4e6, rel=0.1)
-    below = measures(ground, so_far)[0]
-    middles = ground.rows.layout.middles_of(np.arange(ground.rows.layout.bins))
-    for group, window in ((0, 17), (1, 120), (2, 299)):  # by sorting the samples of a window
-        counts = ground.counts(np.array([group]), np.array([window]))
-        samples = np.repeat(ground.rows.layout.values, np.where(middles <= below.upto_ns[group], counts, 0))
-        assert below.ns[group, window] == sorted(samples.tolist())[(len(samples) - 1) // 2]
-        assert below.samples[group, window] == len(samples)
+    aside = np.zeros(ground.shape, np.bool_)
+    below = measures(ground, so_far, block_edges(ground), aside)[0]
+    middles, values = ground.rows.layout.middles_of(np.arange(ground.rows.layout.bins)), ground.rows.layout.values
+    for group, block in ((0, 3), (1, 24), (2, 59)):  # by sorting the samples of each window of a block of 5
+        p50s = []
+        for window in range(5 * block, 5 * block + 5):
+            counts = ground.counts(np.array([group]), np.array([window]))
+            samples = sorted(np.repeat(values, np.where(middles <= below.upto_ns[group], counts, 0)).tolist())
+            p50s.append(samples[(len(samples) - 1) // 2])
+        assert below.blocks[group, block] == pytest.approx(np.log(np.median(p50s)), abs=1e-9)
 
 
 def test_what_is_claimed_to_pass_is_left_out_of_levels() -> None:

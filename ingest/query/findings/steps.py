@@ -51,8 +51,8 @@ def steps(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
     aside = passing(ground, so_far)
     known: list[Moved] = []
     claims = []
-    for measure in measures(ground, so_far):
-        for moved in _moves(measure.blocks(aside, edges), gatherings(ground.groups), known):
+    for measure in measures(ground, so_far, edges, aside):
+        for moved in _moves(measure.blocks, gatherings(ground.groups), known):
             known.append(moved)
             claim = _claim(ground, measure, moved, _window(ground, measure, moved, aside, edges), aside)
             claims += [claim] if claim is not None else []
