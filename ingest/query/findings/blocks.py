@@ -58,9 +58,9 @@ def carrying(ground: Ground, group: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Stretches:
-    """The groups in about TOGETHER stretches of a run, each `width` windows long: counts by used bin, (G, stretches, bins)."""
+    """The groups in stretches of a run: counts by used bin, (G, stretches, bins); `stretch` is the one of each window."""
 
-    width: int
+    stretch: Int
     values_ns: Int
     middles_ns: Int
     below: Int  # counts added up from the lowest bin on
@@ -86,24 +86,37 @@ class Stretches:
 
     def mostly(self, cells: Bool) -> Bool:
         """Return which stretches of groups lie for the most part within windows (G, T)."""
-        starts = np.arange(0, cells.shape[1], self.width)
+        starts = np.flatnonzero(np.diff(self.stretch, prepend=-1))
         inside = np.add.reduceat(cells.astype(np.int64), starts, axis=1)
         return inside > np.diff(np.append(starts, cells.shape[1])) / 2
 
 
 def stretches_of(ground: Ground) -> Stretches:
     """Return the groups in TOGETHER stretches (one more where windows are left over)."""
-    groups, windows = ground.shape
-    width = max(1, windows // TOGETHER)
+    windows = np.arange(ground.shape[1])
+    return added_up(ground, windows // max(1, len(windows) // TOGETHER))
+
+
+def added_up(ground: Ground, stretch: Int, aside: Bool | None = None) -> Stretches:
+    """Return the groups in stretches: `stretch` has that of each window, -1 for none; windows `aside` (G, T) are left out."""
     rows, layout = ground.rows, ground.rows.layout
     used = np.flatnonzero(np.bincount(rows.bins, minlength=1))
     place = np.zeros(layout.bins, np.int64)
     place[used] = np.arange(len(used))
-    shape = groups, -(-windows // width), len(used)
-    of_row = (ground.group_of * shape[1] + ground.window_of // width) * shape[2]
-    codes = np.repeat(of_row, np.diff(rows.indptr)) + place[rows.bins]
-    counts = np.bincount(codes, rows.counts, math.prod(shape)).astype(np.int64).reshape(shape)  # exact below 2^53
-    return Stretches(width, layout.values[used], layout.middles_of(used), counts.cumsum(axis=2))
+    shape = ground.shape[0], int(stretch.max()) + 1, len(used)
+    of_window = np.broadcast_to(stretch, ground.shape)
+    if aside is not None:
+        of_window = np.where(aside, -1, of_window)
+    of_row = of_window[ground.group_of, ground.window_of]
+    of_row = np.where(of_row < 0, -1, (ground.group_of * shape[1] + of_row) * shape[2])
+    codes, counts = np.repeat(of_row, np.diff(rows.indptr)), rows.counts
+    if (of_row < 0).any():
+        kept = codes >= 0
+        codes, place, counts = codes[kept], place[rows.bins[kept]], counts[kept]
+    else:
+        place = place[rows.bins]
+    total = np.bincount(codes + place, counts, math.prod(shape)).astype(np.int64).reshape(shape)  # exact below 2^53
+    return Stretches(stretch, layout.values[used], layout.middles_of(used), total.cumsum(axis=2))
 
 
 def beyond_peers(values: Float, peers: Sequence[int], group: int, times: float) -> float:

@@ -15,14 +15,16 @@ import numpy as np
 
 from ingest.core.intervals import Bool, Int
 from ingest.core.ranks import Ranked
-from ingest.query.change_points import FEW_RUNS
+from ingest.query.change_points import FEW_RUNS, fits, places_of
 from ingest.query.findings import of_known
+from ingest.query.findings.blocks import added_up
 from ingest.query.findings.changes import Change
 from ingest.query.findings.ground import OP, covered_groups
 from ingest.query.findings.model import EPISODE, MODES, RHYTHM, STALL, Claim, Float, Ground, Labels
 
 BLOCKS = 60
 LEAST_SAMPLES = 20
+TAILS = ((0.99, 500), (0.95, 100), (0.9, 0))  # percentiles of blocks, each where a usual block has so many samples
 LEAST_FILLED = 0.8  # of the blocks of a member: with fewer it is not judged
 PASSING = (STALL, RHYTHM, EPISODE)
 MOST_PASSING = 0.5  # of the windows of a member: what lasts longer is not left out
@@ -34,24 +36,15 @@ ALIKE = 0.5  # of what members do together, that each does at least
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A quantile of each group and window, ns (G, T), and of how many `samples` (G, T); which one (`share`) by group.
+    """A quantile of members, as logarithms of ns in blocks (G, blocks), NaN where it tells nothing; `share` by group.
 
     Samples of a group are those within (`above_ns`, `upto_ns`], by group: all of them where it has no modes.
     """
 
-    ns: Float
-    samples: Int
+    blocks: Float
     share: Float
     above_ns: Float
     upto_ns: Float
-
-    def blocks(self, passing: Bool, edges: Int) -> Float:
-        """Return its logarithm in blocks (G, blocks), NaN where all windows pass or far fewer samples than usual are in."""
-        values = in_blocks(judged(logarithms(np.where(passing, np.nan, self.ns)), self.samples), edges)
-        kept = np.where(passing, 0, self.samples)[:, : int(edges[-1])]
-        held = np.add.reduceat(kept, edges[:-1], axis=1).astype(np.float64)
-        least = np.minimum(LEAST_SAMPLES, np.median(held, axis=1, keepdims=True) / 2)
-        return np.where(held >= least, values, np.nan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,36 +80,58 @@ def common(groups: Sequence[Labels]) -> Labels:
     return tuple(label for label in groups[0] if label[1] and all(label in labels for labels in groups))
 
 
-def measures(ground: Ground, so_far: Sequence[Claim]) -> list[Measure]:
-    """Return the levels that are looked at: p50 and p99; of members with modes the p50 on either side of the valley."""
+def measures(ground: Ground, so_far: Sequence[Claim], edges: Int, aside: Bool) -> list[Measure]:
+    """Return the levels that are looked at, without windows `aside`: p50 and p99, or the p50 on either side of a valley."""
     valleys = np.full(len(ground.groups), np.nan)
     for claim in so_far:
         if claim.kind == MODES:
             valleys[list(covered_groups(ground, claim.who))] = (claim.details or {})["valley_ns"]
     none, every = np.zeros(len(valleys)), np.full(len(valleys), np.inf)
-    low = Measure(ground.p50_ns, ground.samples, np.full(len(valleys), 0.5), none, every)
-    high = Measure(ground.p99_ns, ground.samples, np.full(len(valleys), 0.99), none, every)
+    low = _middle(ground, edges, aside, none, np.where(np.isnan(valleys), np.inf, valleys))
+    high = _tail(ground, edges, aside)
     cut = ~np.isnan(valleys)
-    return (
-        [
-            _beside(plain, cut, _median_within(ground, np.where(cut, above, 0), np.where(cut, upto, np.inf)))
-            for plain, above, upto in ((low, none, valleys), (high, valleys, every))
-        ]
-        if cut.any()
-        else [low, high]
-    )
+    if not cut.any():
+        return [low, high]
+    upper = _middle(ground, edges, aside, np.where(cut, valleys, 0), every)
+    return [
+        low,
+        Measure(
+            np.where(cut[:, None], upper.blocks, high.blocks),
+            np.where(cut, upper.share, high.share),
+            np.where(cut, upper.above_ns, high.above_ns),
+            every,
+        ),
+    ]
 
 
-def _beside(plain: Measure, cut: Bool, part: Measure) -> Measure:
-    """Return a measure that is `part` for some of the groups (`cut`)."""
-    rows = cut[:, None]
-    return Measure(
-        np.where(rows, part.ns, plain.ns),
-        np.where(rows, part.samples, plain.samples),
-        np.where(cut, part.share, plain.share),
-        np.where(cut, part.above_ns, plain.above_ns),
-        np.where(cut, part.upto_ns, plain.upto_ns),
-    )
+def _middle(ground: Ground, edges: Int, aside: Bool, above_ns: Float, upto_ns: Float) -> Measure:
+    """Return the p50 of the samples within bounds of each group: that of each window, and the median of these in a block.
+
+    NaN in blocks with far fewer samples than usual.
+    """
+    bounded = bool(above_ns.any() or np.isfinite(upto_ns).any())
+    ns, samples = _median_within(ground, above_ns, upto_ns) if bounded else (ground.p50_ns, ground.samples)
+    blocks = in_blocks(judged(logarithms(np.where(aside, np.nan, ns)), samples), edges)
+    kept = np.where(aside, 0, samples)[:, : int(edges[-1])]
+    held = np.add.reduceat(kept, edges[:-1], axis=1).astype(np.float64)
+    least = np.minimum(LEAST_SAMPLES, np.median(held, axis=1, keepdims=True) / 2)
+    return Measure(np.where(held >= least, blocks, np.nan), np.full(len(ns), 0.5), above_ns, upto_ns)
+
+
+def _tail(ground: Ground, edges: Int, aside: Bool) -> Measure:
+    """Return the p99 of each block, or the p95 or p90 where that has too few samples above it.
+
+    Not that of its windows: the p99 of 99 samples is the largest of them, that of 101 the second: it would tell of the rate.
+    """
+    windows = np.arange(ground.shape[1])
+    block = np.where(windows < edges[-1], np.searchsorted(edges, windows, side="right") - 1, -1)
+    cube = added_up(ground, block, aside)
+    usual = np.median(cube.samples, axis=1)
+    share = np.select([usual >= least for _, least in TAILS], [tail for tail, _ in TAILS], TAILS[-1][0])
+    blocks = np.stack([cube.quantile(tail) for tail, _ in TAILS])
+    chosen = np.argmax([share == tail for tail, _ in TAILS], axis=0)
+    ns = blocks[chosen, np.arange(len(share))]
+    return Measure(logarithms(ns), share, np.zeros(len(share)), np.full(len(share), np.inf))
 
 
 def passing(ground: Ground, so_far: Sequence[Claim]) -> Bool:
@@ -195,14 +210,15 @@ def classes_of(ground: Ground, members: Int, measure: Measure) -> Int:
 def window_of_change(ground: Ground, members: Int, classes: Int, passing: Bool, edges: Int, place: int) -> int:
     """Return the window at which members change, near the first window of a block.
 
-    It is where samples begin to look like those after the change rather than those before it: where the sum of the logarithms of
-    the ratios of their likelihoods, by class, is largest.
+    Of each window it is known how much its samples look like those after the change rather than those before it: the mean
+    logarithm of the ratio of their likelihoods, by class. Two levels are fitted to that, windows hanging together as blocks do
+    (query/change_points.py), and the change is as likely before the window that is returned as after it.
     """
     width, middle = int(edges[1] - edges[0]), int(edges[place])
     if width == 1:
         return middle
     first, last = max(middle - AROUND * width, int(edges[0])), min(middle + AROUND * width, int(edges[-1]))
-    later = np.zeros(last - first)
+    later, held = np.zeros((2, last - first))
     for mine, code in zip(classes, members.tolist(), strict=True):
         near = (ground.group_of == code) & (ground.window_of >= first) & (ground.window_of < last)
         rows = np.flatnonzero(near & ~passing[code, ground.window_of])
@@ -215,9 +231,15 @@ def window_of_change(ground: Ground, members: Int, classes: Int, passing: Bool, 
         before, after = counts[: middle - first - width].sum(axis=0), counts[middle - first + width :].sum(axis=0)
         odds = [np.log((held + 0.5) / (held.sum() + 0.5 * kinds)) for held in (before, after)]
         later += counts @ (odds[1] - odds[0])
-    sums = np.cumsum(later[::-1])[::-1]
-    low, high = max(middle - 2 * width, first), min(middle + 2 * width, last)
-    return low + int(sums[low - first : high - first].argmax())
+        held += counts.sum(axis=1)
+    filled = np.flatnonzero(held)
+    if not len(filled):
+        return middle
+    looks = np.interp(np.arange(len(held)), filled, later[filled] / held[filled])
+    places = np.array(places_of(len(looks), 1), np.int64)[:, 0] + first
+    fit = np.where(np.abs(places - middle) <= 2 * width, fits(looks[None], most=1)[1][1][0], np.inf)
+    likely = np.exp(-(fit - fit.min()) / 2).sum(axis=0).cumsum()
+    return int(places[np.searchsorted(likely, likely[-1] / 2)])
 
 
 def all_do(blocks: Float, members: Int, change: Change) -> bool:
@@ -243,8 +265,8 @@ def quantile(ground: Ground, members: Int, windows: Int, measure: Measure, share
     return float(layout.values[int(np.searchsorted(below, max(math.ceil(share * float(below[-1])), 1)))])
 
 
-def _median_within(ground: Ground, above_ns: Float, upto_ns: Float) -> Measure:
-    """Return the p50 of each group and window within bounds of each group."""
+def _median_within(ground: Ground, above_ns: Float, upto_ns: Float) -> tuple[Float, Int]:
+    """Return the p50 in ns of each group and window (G, T) within bounds of each group, and of how many samples it is."""
     rows, group = ground.rows, ground.group_of
     middles = rows.layout.middles_of(rows.bins)
     low, inside = (middles <= above_ns[group][rows.row]), middles <= upto_ns[group][rows.row]
@@ -254,4 +276,4 @@ def _median_within(ground: Ground, above_ns: Float, upto_ns: Float) -> Measure:
     held = (upto - below)[filled]
     ns[group[filled], ground.window_of[filled]] = Ranked(rows).values(filled, below[filled] + (held + 1) // 2)
     samples[group[filled], ground.window_of[filled]] = held
-    return Measure(ns, samples, np.full(len(above_ns), 0.5), above_ns, upto_ns)
+    return ns, samples

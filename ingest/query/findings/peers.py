@@ -185,17 +185,20 @@ def _throttled(slower: Sequence[Slower | None], ground: Ground) -> list[Claim]:
         return []
     codes_of = {who: [code for code, labels in enumerate(ground.groups) if member(labels) == who] for who in members}
     works = {who: _work(ground, codes) for who, codes in codes_of.items()}
+    alone = [_work(ground, [code]) for code in range(len(ground.groups))]
     claims: list[Claim] = []
     for who, codes in codes_of.items():
         own = [found for code in codes if (found := slower[code]) is not None]
-        ceiling = _ceiling(works[who], [work for other, work in works.items() if other != who])
-        if ceiling is not None and own:
+        ceiling = _ceiling(works[who], [work for other, work in works.items() if other != who]) if own else None
+        if ceiling is not None:
             claims.append(_claim(THROTTLED, codes, who, ground, max(own, key=lambda each: each.times), ceiling))
             continue
         for code in codes:
             found = slower[code]
-            ceiling = _ceiling(_work(ground, [code]), [_work(ground, [peer]) for peer in peers_of(ground, code)])
-            if ceiling is not None and found is not None:
+            if found is None:
+                continue
+            ceiling = _ceiling(alone[code], [alone[peer] for peer in peers_of(ground, code)])
+            if ceiling is not None:
                 claims.append(_claim(THROTTLED, [code], ground.groups[code], ground, found, ceiling))
     return claims
 

@@ -142,7 +142,8 @@ def _periods(series: Float) -> list[float]:
     # Of the values drawn in, and of their upper ranks alone.
     for values in (np.clip(series, -LEAST_BEYOND, MOST_BEYOND), np.maximum(ranks - 0.8, 0)):
         power = np.abs(np.fft.rfft(values - values.mean(), size)) ** 2
-        around = np.array([np.median(part) for part in np.array_split(power, max(len(power) // (AROUND * OVERSAMPLED), 1))])
+        parts = max(len(power) // (AROUND * OVERSAMPLED), 1)
+        around = np.median(power[: len(power) // parts * parts].reshape(parts, -1), axis=1)
         middles = np.linspace(0, len(power) - 1, len(around))
         white = power / np.maximum(np.interp(np.arange(len(power)), middles, around), 1e-300)
         first, last = math.ceil(size * LEAST_PERIODS / count), size // LEAST_WINDOWS

@@ -51,10 +51,10 @@ def steps(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
     aside = passing(ground, so_far)
     known: list[Moved] = []
     claims = []
-    for measure in measures(ground, so_far):
-        for moved in _moves(measure.blocks(aside, edges), gatherings(ground.groups), known):
+    for measure in measures(ground, so_far, edges, aside):
+        for moved in _moves(measure.blocks, gatherings(ground.groups), known):
             known.append(moved)
-            claim = _claim(ground, measure, moved, _window(ground, measure, moved, aside, edges))
+            claim = _claim(ground, measure, moved, _window(ground, measure, moved, aside, edges), aside)
             claims += [claim] if claim is not None else []
     return claims
 
@@ -93,14 +93,14 @@ def _window(ground: Ground, measure: Measure, moved: Moved, aside: Bool, edges: 
     return window_of_change(ground, members, classes_of(ground, members, measure), aside, edges, moved.change.place)
 
 
-def _claim(ground: Ground, measure: Measure, moved: Moved, window: int) -> Claim | None:
+def _claim(ground: Ground, measure: Measure, moved: Moved, window: int, aside: Bool) -> Claim | None:
     """Return the claim of a change; None where its levels lie within one bin or next to it.
 
-    Levels before and after are those of all samples of the measure, of a drift those of its first and last tenth. A step is about
-    its slower part: the time before it where latencies fell.
+    Levels before and after are those of all samples of the measure but of what passes, of a drift in its first and last tenth.
+    A step is about its slower part: the time before it where latencies fell.
     """
     together, change = moved.together, moved.change
-    whole = np.flatnonzero(ground.whole)
+    whole = np.flatnonzero(ground.whole & ~aside[together.members].any(axis=0))
     if change.kind == DRIFT:
         tenth = max(len(whole) // 10, 1)
         before, after = whole[:tenth], whole[-tenth:]

@@ -21,6 +21,7 @@ from ingest.query.findings.ground import (
     MEMBERS,
     OP,
     NoGroundError,
+    apart,
     covered_groups,
     excess_against,
     ground_of,
@@ -183,7 +184,7 @@ def story_of(ground: Ground, source: str = "", detectors: Sequence[Detector] | N
     claims: list[Claim] = []
     for detect in DETECTORS if detectors is None else detectors:
         claims += detect(ground, claims)
-    kept = unexplained_claims(ground, joined(ground, claims))
+    kept = unexplained_claims(ground, [claim for claim in joined(ground, claims) if _differs(ground, claim)])
     facts = [claim for claim in kept if claim.kind == MODES and not (claim.details or {})["changes"]]
     kept = [claim for claim in kept if not any(claim is fact for fact in facts)]
     excess = excess_with_peers(ground, kept)
@@ -280,6 +281,11 @@ def _merged(claims: Sequence[Claim], who: Labels) -> Claim:
         certainty=max(claim.certainty for claim in claims),
         latency_ns=(min(low for low, _ in ranges), max(high for _, high in ranges)) if ranges else None,
     )
+
+
+def _differs(ground: Ground, claim: Claim) -> bool:
+    """Return whether an episode is more than a percentile that goes to the next bin, for the worst of its members at least."""
+    return claim.kind != EPISODE or apart(ground, (claim.details or {})["typical_ns"], claim.value_ns or 0.0)
 
 
 def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
