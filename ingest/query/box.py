@@ -19,7 +19,7 @@ from ingest.core.csr import row_sums
 from ingest.core.errors import UsageError
 from ingest.core.grid import whole_windows
 from ingest.core.intervals import Intervals
-from ingest.core.layout import LogLinear, common_layout
+from ingest.core.layout import Layout, common_layout
 from ingest.core.missing import ANY_TIME
 from ingest.core.ranks import parse_percentiles, percentile_values
 from ingest.core.series import IN_FLIGHT, LABELS, Group
@@ -180,7 +180,7 @@ class _Values:
 class _Counting:
     """Adds up windows, inside and outside of a box."""
 
-    def __init__(self, box: Box, layout: LogLinear, whole: Answer, step_ns: int) -> None:
+    def __init__(self, box: Box, layout: Layout, whole: Answer, step_ns: int) -> None:
         self._box, self._layout, self._whole, self._step_ns = box, layout, whole, step_ns
         self._first, self._stop = _bins_of(box, layout)
         self._bounds: dict[str, Bounds] = {}
@@ -276,7 +276,7 @@ def _asked(box: Box, start_ns: int) -> Bounds:
     return begin, end
 
 
-def _bins_of(box: Box, layout: LogLinear) -> tuple[int, int]:
+def _bins_of(box: Box, layout: Layout) -> tuple[int, int]:
     """Return the first bin that a box touches, and that after the last."""
     edges, last = layout.edges, layout.bins
     beyond = not layout.open_ended and box.low_ns >= int(edges[-1])
@@ -313,7 +313,7 @@ def _clocks(spans: Mapping[str, Span], step_ns: int) -> dict[str, _Clock]:
     return clocks
 
 
-def _distribution(layout: LogLinear, bins: Int) -> Table:
+def _distribution(layout: Layout, bins: Int) -> Table:
     """Return the samples of all sides by latency, as wide as the page holds them; empty rows are left out."""
     wide = row_layout(layout, AN_OCTAVE)
     sums = np.zeros((len(bins), wide.bins), np.int64)
@@ -324,7 +324,7 @@ def _distribution(layout: LogLinear, bins: Int) -> Table:
     return Table({**columns, **dict(zip(SIDES, sums[:, used], strict=True))}, ())
 
 
-def _percentiles(layout: LogLinear, bins: Int) -> tuple[tuple[float, ...], ...]:
+def _percentiles(layout: Layout, bins: Int) -> tuple[tuple[float, ...], ...]:
     """Return percentiles of all sides in ns, NaN where one has too few samples."""
     many = len(bins)
     zeros = np.zeros(many, np.int64)

@@ -23,8 +23,8 @@ GROUPS = {
     "Verdict": "fail_above same_within least_change accept last allow_unknown record webhook",
     "Output": "every form printed format unit ticks points output as_json check",
     "Store": (
-        "store url index_prefix setup.period shards compact labels offsets each replace strict mend yes delete.force dry_run"
-        " overwrite"
+        "store url index_prefix setup.period shards compact labels add_up offsets each replace strict mend yes delete.force"
+        " dry_run overwrite coarsen.digits coarseness"
     ),
     "Server": "address port kibana space rules",
     "Reading logs": (

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ingest import __version__
-from ingest.core.layout import LogLinear
+from ingest.core.layout import Layout
 from ingest.core.ranks import parse_percentiles
 from ingest.core.series import THREAD, default_kind
 from ingest.core.timing import format_duration
@@ -232,9 +232,9 @@ def facts_of(runs: Sequence[Overview]) -> list[tuple[str, str]]:
     ]
 
 
-def _bins(layout: LogLinear) -> str:
-    octave = max(1, layout.half >> layout.coarseness)
-    return f"{octave} an octave, {layout.bins:,} in all, each reports its {layout.reports.replace('highest', 'highest value')}"
+def _bins(layout: Layout) -> str:
+    octave = f"{layout.octave} an octave" if layout.even else "as the tool lists them"
+    return f"{octave}, {layout.bins:,} in all, each reports its {layout.reports.replace('highest', 'highest value')}"
 
 
 def _step(answer: Answer) -> str:
