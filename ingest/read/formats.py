@@ -23,10 +23,12 @@ from ingest.read.format_names import (
     AVERAGED,
     CHROME,
     DESCRIBED,
+    DESCRIBED_HISTOGRAMS,
     HDR,
     HIST,
     JSON,
     OPERATIONS,
+    OTLP,
     PERF,
     PLAIN_JSON,
     RAW,
@@ -103,6 +105,7 @@ class Format:
         return accepts is None or accepts(path, start)
 
 
+BY_DESCRIPTION = (DESCRIBED, DESCRIBED_HISTOGRAMS)
 INTEGER_ROW = rb"(?m)^[ \t]*\d{1,19}[ \t]*,[ \t]*-?\d{1,20}[ \t]*,"
 
 TABLE: list[Format] = [
@@ -176,6 +179,14 @@ TABLE: list[Format] = [
         holds="single operations",
     ),
     Format(
+        OTLP,
+        "OpenTelemetry metrics",
+        "histograms.otlp",
+        head=rb'"resourceMetrics"\s*:',
+        known_by='content: `{"resourceMetrics":`, a line each (file exporter of the Collector, SDKs)',
+        holds="histograms per interval or since a start, exponential or with bounds",
+    ),
+    Format(
         PERF,
         "perf script",
         "perf.reader",
@@ -216,6 +227,13 @@ TABLE: list[Format] = [
         known_by="never by itself: `--input-format FILE.yml`",
         holds="single operations, as the `.yml` says",
     ),
+    Format(
+        DESCRIBED_HISTOGRAMS,
+        "histograms described in YAML",
+        "histograms.described",
+        known_by="never by itself: `--input-format FILE.yml`, or the name of a preset",
+        holds="histograms, as the `.yml` says",
+    ),
 ]
 
 
@@ -229,21 +247,21 @@ def format_of(name: str) -> Format:
 
 def names() -> list[str]:
     """Return the formats that `--input-format` takes by name."""
-    return [line.name for line in TABLE if line.name != DESCRIBED]
+    return [line.name for line in TABLE if line.name not in BY_DESCRIPTION]
 
 
 def reference() -> str:
     """Return the table of docs/reference/formats.md."""
     rows = ["| Format | `--input-format` | Recognised by | Holds |", "|---|---|---|---|"]
     for line in TABLE:
-        option = f"`{line.name}`" if line.name != DESCRIBED else "path of a `.yml`"
+        option = f"`{line.name}`" if line.name not in BY_DESCRIPTION else "path of a `.yml`"
         rows.append(f"| {line.title} | {option} | {line.known_by} | {line.holds} |")
     return "\n".join(rows)
 
 
 def titles() -> str:
     """Return what the formats are called, for a sentence."""
-    return ", ".join(line.title for line in TABLE if line.name != DESCRIBED)
+    return ", ".join(line.title for line in TABLE if line.name not in BY_DESCRIPTION)
 
 
 @cache
@@ -289,6 +307,7 @@ __all__ = [
     "INTEGER_ROW",
     "JSON",
     "OPERATIONS",
+    "OTLP",
     "PERF",
     "PIECES",
     "PLAIN_JSON",
