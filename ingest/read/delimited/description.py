@@ -23,7 +23,6 @@ from ingest.core.series import LABELS
 from ingest.core.timing import UNITS_NS
 from ingest.read.delimited.blank_columns import WHITESPACE
 from ingest.read.folders import check_is_file
-from ingest.read.format_names import DESCRIBED
 
 TIMES = ("time", "start", "end", "latency")
 KEYS = (*TIMES, "unit", "labels", "weight", "kind", "delimiter", "blanks", "header")
@@ -72,11 +71,6 @@ class Description:
     delimiter: str = ","
     header: bool = True
     blanks: str = ""
-
-    @property
-    def format(self) -> str:
-        """Return the format of the files."""
-        return DESCRIBED
 
     @property
     def text(self) -> str:

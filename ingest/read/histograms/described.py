@@ -12,7 +12,7 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -20,11 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ingest.core.edges import MOST_EDGES, Edges
-from ingest.core.errors import InputError, counted
-from ingest.core.intervals import Int
+from ingest.core.errors import InputError
 from ingest.core.series import Series
 from ingest.core.timing import iso_ns
 from ingest.read.context import Context
@@ -45,12 +41,12 @@ from ingest.read.histograms.description import (
     HistogramDescription,
     last_of,
 )
+from ingest.read.histograms.file_bins import OPEN, FileBin, FileHistogram, in_bins
 from ingest.read.histograms.lines import WrongError, count, lines_of, objects_of, readers
-from ingest.read.histograms.polls import Poll, Polls, sparse
+from ingest.read.histograms.polls import Polls
 from ingest.read.histograms.trees import Place, places
 from ingest.read.text import CUT_OFF
 
-OPEN = None
 NOTHING = "holds no histogram as its description says"
 NOT_WHERE = "a record that `where` leaves out"
 NO_TIME = "no time where the description says"
@@ -63,27 +59,6 @@ MOST_DOCUMENT = 1 << 28
 WORDS_OPEN = ("+inf", "inf", "infinity", "")
 
 
-@dataclass(frozen=True, slots=True)
-class _Bin:
-    """A bin as a file has it: the last whole ns below it and its own last one (None: none), and its count."""
-
-    before: int | None
-    last: int | None
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """A histogram as a file has it."""
-
-    line: int
-    series: Series
-    start_ns: int | None
-    end_ns: int
-    bins: Sequence[_Bin]
-    total: bool
-
-
 def polls(path: Path, context: Context) -> Polls:
     """Return the histograms of a file; records that cannot be read are rejected with their reason."""
     description = context.description
@@ -91,7 +66,7 @@ def polls(path: Path, context: Context) -> Polls:
         raise InputError("needs a description of its histograms: --input-format FILE.yml", path)
     reading = _Reading(path, context, description)
     held = Polls(context, description.every_ns)
-    for poll in _in_bins(list(reading.histograms()), description, context):
+    for poll in in_bins(list(reading.histograms()), description, context):
         held.add(poll)
     return held
 
@@ -106,7 +81,7 @@ class _Reading:
         self._newest: Place | None = None
         self._file: tuple[int, int] | None = None
 
-    def histograms(self) -> Iterator[_Found]:
+    def histograms(self) -> Iterator[FileHistogram]:
         """Yield the histograms of the file."""
         shape = self._description.shape
         if shape in (CSV, TEXT):
@@ -125,7 +100,7 @@ class _Reading:
                     continue
                 yield from self._kept(line, place, lambda place=place: self._listed(place))
 
-    def _kept(self, line: int, place: Place, bins: Any) -> Iterator[_Found]:
+    def _kept(self, line: int, place: Place, bins: Any) -> Iterator[FileHistogram]:
         """Yield the histogram at a place, unless `where` leaves it out or it cannot be taken."""
         try:
             if not _fits(place, self._description.where):
@@ -197,9 +172,9 @@ class _Reading:
             if match is not None:
                 yield number, Place({name: value or "" for name, value in match.groupdict().items()})
 
-    def _of_rows(self, rows: Iterable[tuple[int, Place]]) -> Iterator[_Found]:
+    def _of_rows(self, rows: Iterable[tuple[int, Place]]) -> Iterator[FileHistogram]:
         """Yield the histograms of rows that are a bin each: those of one time and the same labels are one."""
-        held: dict[tuple[Any, ...], tuple[_Found, list[_Bin]]] = {}
+        held: dict[tuple[Any, ...], tuple[FileHistogram, list[FileBin]]] = {}
         for line, place in rows:
             for found in self._kept(line, place, lambda place=place: [self._bin(place, place.value)]):
                 key = (found.series, found.start_ns, found.end_ns, found.total)
@@ -210,7 +185,7 @@ class _Reading:
             except WrongError as error:
                 self._context.account.reject(str(error), [found.line])
 
-    def _listed(self, place: Place) -> list[_Bin]:
+    def _listed(self, place: Place) -> list[FileBin]:
         """Return the bins at a place."""
         description, value = self._description, place.value
         if description.bins == MAP:
@@ -226,7 +201,7 @@ class _Reading:
             bins = self._of_arrays(place)
         return self._upwards(bins)
 
-    def _of_arrays(self, place: Place) -> list[_Bin]:
+    def _of_arrays(self, place: Place) -> list[FileBin]:
         description = self._description
         numbers = place.found(description.count)
         role = next(name for name in ("upper", "lower", "value") if getattr(description, name))
@@ -236,7 +211,7 @@ class _Reading:
         padded = [*edges, None] if len(numbers) > len(edges) else edges
         return [self._bin(place, {role: edge, "count": number}, plain=True) for edge, number in zip(padded, numbers, strict=True)]
 
-    def _bin(self, place: Place, entry: Mapping[str, Any], *, plain: bool = False) -> _Bin:
+    def _bin(self, place: Place, entry: Mapping[str, Any], *, plain: bool = False) -> FileBin:
         """Return a bin; the keys of `plain` entries are the roles themselves."""
         description = self._description
         key = {name: name if plain else getattr(description, name) for name in ("lower", "upper", "value", "count")}
@@ -252,22 +227,22 @@ class _Reading:
         if key["lower"] and (bound := _bound(inside.found(key["lower"]), unit)) is not None:
             edge = "[)" if description.edge == "[]" else description.edge
             before = last_of(bound, edge, unit)
-        return _Bin(before, last, number)
+        return FileBin(before, last, number)
 
-    def _of_rule(self, bound: Fraction | None, unit: Fraction, number: int) -> _Bin:
+    def _of_rule(self, bound: Fraction | None, unit: Fraction, number: int) -> FileBin:
         """Return the bin of the description whose name is nearest, at most half way to the next."""
         names, ends = self._description.names, self._description.rule
         if bound is None:
-            return _Bin(ends[-1], OPEN, number)
+            return FileBin(ends[-1], OPEN, number)
         above = bisect_left(names, bound)
         place = min(range(max(above - 1, 0), min(above + 1, len(names))), key=lambda at: abs(names[at] - bound))
         gap = names[place + 1] - names[place] if place + 1 < len(names) else names[place] - names[place - 1]
         if abs(names[place] - bound) > max(Fraction(gap) / 2, unit):
             raise WrongError(UNFIT)
         below = ends[place - 1] if place else -1
-        return _Bin(below, ends[place] if place < len(ends) else OPEN, number)
+        return FileBin(below, ends[place] if place < len(ends) else OPEN, number)
 
-    def _upwards(self, bins: list[_Bin]) -> list[_Bin]:
+    def _upwards(self, bins: list[FileBin]) -> list[FileBin]:
         """Return bins by their edges, counts of each alone; the upper edge of one that has none is the next lower one."""
         description = self._description
         if description.lower and not description.upper and not description.rule:
@@ -285,7 +260,7 @@ class _Reading:
     def _unit(self, place: Place) -> Fraction:
         return UNITS[_said(self._description.unit, place, NO_UNIT)]
 
-    def _found(self, line: int, place: Place, bins: Sequence[_Bin]) -> _Found:
+    def _found(self, line: int, place: Place, bins: Sequence[FileBin]) -> FileHistogram:
         description = self._description
         named = dict(place.labels)
         words = {label: named.get(label) or place.found(key) for label, key in description.labels.items()}
@@ -294,7 +269,7 @@ class _Reading:
         base = self._context.series
         series = base.replaced(kind=description.kind, **{**known, "host": base.host or known.get("host", "")})
         start, end = self._times(place)
-        return _Found(line, series, start, end, bins, _said(description.over_time, place, NO_TEMPORALITY) == TOTAL)
+        return FileHistogram(line, series, start, end, bins, _said(description.over_time, place, NO_TEMPORALITY) == TOTAL)
 
     def _times(self, place: Place) -> tuple[int | None, int]:
         """Return when counting began and ended, by the description."""
@@ -328,50 +303,6 @@ class _Reading:
                 if number is not None and number > 0:
                     return end - int(number), end
         raise WrongError("no duration where the description says")
-
-
-def _in_bins(found: Sequence[_Found], description: HistogramDescription, context: Context) -> Iterator[Poll]:
-    """Yield histograms with the bins that all have in common: by the rule, else of all edges that the file shows."""
-    shared: tuple[int, ...] | None = description.rule
-    if not shared:
-        every = {end for entry in found for one in entry.bins for end in (one.before, one.last) if end is not None}
-        shared = tuple(sorted(every)) if len(every) < MOST_EDGES - 1 else None
-    known: dict[tuple[tuple[int, ...], bool], tuple[Edges, Int]] = {}
-    below = 0
-    for entry in found:
-        own = tuple(sorted({end for one in entry.bins for end in (one.before, one.last) if end is not None}))
-        is_open = description.is_open or any(one.last is OPEN for one in entry.bins)
-        whole = shared is not None and (bool(description.rule) or not _cut(entry.bins, shared))
-        ends, is_open = (shared or (), is_open or _any_open(found)) if whole else (own, is_open)
-        try:
-            if (ends, is_open) not in known:
-                known[ends, is_open] = Edges.of_ends(ends, is_open=is_open)
-            layout = known[ends, is_open][0]
-            lasts = [layout.edges[-2] if one.last is OPEN else one.last for one in entry.bins]
-            below += sum(one.count for last, one in zip(lasts, entry.bins, strict=True) if last < 0)
-            places = layout.index(np.maximum(np.array(lasts, np.int64), 0))
-            bins, counts = sparse(places, [one.count if last >= 0 else 0 for last, one in zip(lasts, entry.bins, strict=True)])
-            yield Poll(entry.line, entry.series, entry.start_ns, entry.end_ns, layout, bins, counts, entry.total)
-        except (ValueError, OverflowError) as error:
-            context.account.reject(str(error), [entry.line])
-    if below:
-        context.account.note(f"{counted(below, 'value', 'values')} below zero: no latencies, left out")
-
-
-def _any_open(found: Sequence[_Found]) -> bool:
-    return any(one.last is OPEN for entry in found for one in entry.bins)
-
-
-def _cut(bins: Sequence[_Bin], ends: Sequence[int]) -> bool:
-    """Return whether one of the bins with samples has an edge of others inside."""
-    below = -1
-    for one in bins:
-        before = below if one.before is None else one.before
-        last = one.last
-        below = before if last is None else last
-        if one.count and any(before < end < (1 << 62 if last is None else last) for end in ends):
-            return True
-    return False
 
 
 def _said(chosen: Chosen, place: Place, missing: str) -> str:

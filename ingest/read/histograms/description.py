@@ -34,7 +34,6 @@ from ingest.core.errors import UsageError
 from ingest.core.timing import UNITS_NS, parse_duration
 from ingest.read.delimited.blank_columns import WHITESPACE
 from ingest.read.delimited.description import check, column_name, labels_in
-from ingest.read.format_names import DESCRIBED_HISTOGRAMS
 
 SHAPES = CSV, NDJSON, JSON, PYTHON, TEXT = ("csv", "ndjson", "json", "python", "text")
 BINS = LIST, MAP, ARRAYS = ("list", "map", "arrays")
@@ -107,11 +106,6 @@ class HistogramDescription:
     kind: str = "service"
     delimiter: str = ","
     header: bool = True
-
-    @property
-    def format(self) -> str:
-        """Return the format of the files."""
-        return DESCRIBED_HISTOGRAMS
 
     @property
     def text(self) -> str:

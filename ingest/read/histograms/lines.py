@@ -113,7 +113,7 @@ def readers(
         filled_parts = [part for part in parts if len(part)]
         if not filled_parts:
             reasons = [*quiet.account.rejected, *quiet.account.skipped]
-            raise InputError(f"{none}{': ' + reasons[0] if reasons else ''}", path)
+            raise InputError(f"no histogram in it can be taken: {reasons[0]}" if reasons else none, path)
         start = min(int(part.start_ns.min()) for part in filled_parts)
         widths = np.concatenate([part.end_ns - part.start_ns for part in filled_parts])
         zero = around.zero(path, TimeZero(start, "time stamps in the file"), lambda: 0, absolute=True)
