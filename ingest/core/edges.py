@@ -118,7 +118,7 @@ class Edges(Layout):
 
     @staticmethod
     def of_ends(ends_ns: Sequence[int], *, is_open: bool) -> tuple[Edges, Int]:
-        """Return the layout of bins that end at these whole ns, ends included, and the bin of each; where open, one more above.
+        """Return the layout of bins that end at these whole ns, ends included, and the bin of each; open: one more beyond.
 
         Bins of equal ends are one bin. ValueError where no end is left.
         """

@@ -21,6 +21,8 @@ from ingest.query.findings.ground import (
     MEMBERS,
     OP,
     NoGroundError,
+    apart,
+    covered_groups,
     excess_against,
     ground_of,
     grounds,
@@ -81,14 +83,14 @@ KIND = "kind"
 NEAR_MODES = 5  # windows: so near to a change of shares a step is that change
 NEAR = 2  # windows that beginnings and ends of one event may be apart on several members
 
-Detector = Callable[[Ground], list[Claim]]
+Detector = Callable[[Ground, Sequence[Claim]], list[Claim]]  # sees what was claimed before it
 DETECTORS: tuple[Detector, ...] = (
     stalls,
     rhythms,
     episodes,
-    beside_peers,
-    steps,
     modes,
+    steps,
+    beside_peers,
     omissions,
     edges,
 )
@@ -179,8 +181,10 @@ def nothing_told(run: str, reason: str) -> Story:
 
 def story_of(ground: Ground, source: str = "", detectors: Sequence[Detector] | None = None) -> Story:
     """Return the story that a ground tells; shares and `unexplained` add up to 1 where there is any excess."""
-    claims = [claim for detect in (DETECTORS if detectors is None else detectors) for claim in detect(ground)]
-    kept = unexplained_claims(ground, joined(ground, claims))
+    claims: list[Claim] = []
+    for detect in DETECTORS if detectors is None else detectors:
+        claims += detect(ground, claims)
+    kept = unexplained_claims(ground, [claim for claim in joined(ground, claims) if _differs(ground, claim)])
     facts = [claim for claim in kept if claim.kind == MODES and not (claim.details or {})["changes"]]
     kept = [claim for claim in kept if not any(claim is fact for fact in facts)]
     excess = excess_with_peers(ground, kept)
@@ -202,11 +206,6 @@ def story_of(ground: Ground, source: str = "", detectors: Sequence[Detector] | N
         relative=ground.relative,
         caveats=tuple(words_of(fact, ground, 0.0, source).text for fact in facts),
     )
-
-
-def covered_groups(ground: Ground, who: Labels) -> frozenset[int]:
-    """Return the groups that labels describe."""
-    return frozenset(code for code, labels in enumerate(ground.groups) if set(who) <= set(labels))
 
 
 def described(ground: Ground, groups: Iterable[int]) -> Labels | None:
@@ -260,6 +259,7 @@ def _collapsed(ground: Ground, claims: list[Claim]) -> list[Claim]:
             continue
         out.append(_merged(mine, who))
         rest -= groups
+    out += [claim for claim in claims if covered_groups(ground, claim.who) & rest]  # which no labels tell from others
     return out
 
 
@@ -283,6 +283,11 @@ def _merged(claims: Sequence[Claim], who: Labels) -> Claim:
     )
 
 
+def _differs(ground: Ground, claim: Claim) -> bool:
+    """Return whether an episode is more than a percentile that goes to the next bin, for the worst of its members at least."""
+    return claim.kind != EPISODE or apart(ground, (claim.details or {})["typical_ns"], claim.value_ns or 0.0)
+
+
 def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
     """Return the claims without those that another about the same member explains (see EXPLAINED), and steps of shares."""
     near = NEAR_MODES * ground.step_ns
@@ -294,7 +299,7 @@ def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
             hosts = [{member(ground.groups[code]) for code in groups} for groups in (mine, others)]
             return hosts[0] <= hosts[1] and not _of_all(ground, other) and of_the_tail(ground, mine)
         moved = claim.kind == STEP and other.kind == MODES and bool((other.details or {})["changes"])
-        near_it = moved and abs(claim.start_ns - other.start_ns) <= near
+        near_it = moved and abs((claim.details or {})["at_ns"] - (other.details or {})["at_ns"]) <= near
         return mine <= others and (claim.kind in EXPLAINED.get(other.kind, ()) or near_it)
 
     return [claim for claim in claims if not any(explains(other, claim) for other in claims)]
@@ -340,7 +345,8 @@ def allotted(claims: Sequence[Claim], excess: Float, own_excess: Float) -> list[
 def _finding(each: Allotted, ground: Ground, total: float, missing: float, source: str) -> Finding:
     """Return what is shown of a claim."""
     low, high = ground.covered_ns
-    claim = replace(each.claim, start_ns=max(each.claim.start_ns, low), end_ns=min(each.claim.end_ns, high))
+    who = tuple(label for label in each.claim.who if label[1])  # an empty label is none
+    claim = replace(each.claim, who=who, start_ns=max(each.claim.start_ns, low), end_ns=min(each.claim.end_ns, high))
     share = each.excess_ns / total if total else 0.0
     missing_share = claim.missing / missing if missing else 0.0
     words = words_of(claim, ground, share, source)
