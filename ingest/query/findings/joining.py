@@ -11,9 +11,10 @@ from dataclasses import replace
 import numpy as np
 
 from ingest.query.findings.ground import OP, covered_groups, member
-from ingest.query.findings.model import EDGE, EPISODE, IMBALANCE, SLOW_MEMBER, STALL, THROTTLED, Claim, Ground, Labels
+from ingest.query.findings.model import EDGE, EPISODE, IMBALANCE, RHYTHM, SLOW_MEMBER, STALL, THROTTLED, Claim, Ground, Labels
 
-JOINED = (STALL, EPISODE, THROTTLED, SLOW_MEMBER, IMBALANCE, EDGE)  # detectors of others look at all sets of members themselves
+JOINED = (STALL, RHYTHM, EPISODE, THROTTLED, SLOW_MEMBER, IMBALANCE, EDGE)  # detectors of others look at all sets of members
+ALIKE = 0.02  # of a period, that two rhythms which are one may be apart
 NEAR = 2  # windows that beginnings and ends of one event may be apart on several members
 
 
@@ -45,6 +46,9 @@ def joined(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
 def _one_event(ground: Ground, first: Claim, second: Claim) -> bool:
     """Return whether two claims of a kind may be about one event: they begin and end at the same time, or nearly."""
     if covered_groups(ground, first.who) & covered_groups(ground, second.who):
+        return False
+    periods = [float((claim.details or {}).get("period_ns", 1.0)) for claim in (first, second)]
+    if abs(periods[0] / periods[1] - 1) > ALIKE:
         return False
     near = NEAR * ground.step_ns
     if max(abs(first.start_ns - second.start_ns), abs(first.end_ns - second.end_ns)) <= near:
