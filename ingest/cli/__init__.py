@@ -54,6 +54,7 @@ SUMMARIES = {
         "runs": "List, verify, delete and coarsen runs",
         "mark": "Note an event at a time of a run",
         "setup": "Prepare Elasticsearch and Kibana",
+        "doctor": "Is a store well, and what to do where it is not",
         "replay": "Send again what Elasticsearch refused",
     },
     "Begin": {

@@ -82,7 +82,7 @@ def members_of(record: SourceRecord) -> list[SourceRecord]:
             source=log["source"],
             path=log["path"],
             size=int(log["size"]),
-            digest=log["digest"],
+            digest=log["digest"] if record.digest else "",  # none where all of it is to be read again
             context=log["context"],
             account={"samples": log.get("samples", 0)},
         )

@@ -11,16 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest import Question, open_store
+from ingest.cli import run as command
 from ingest.core.errors import StoreError, UsageError
 from ingest.core.intervals import Intervals
 from ingest.core.layout import parse_layout
 from ingest.core.series import Series
-from ingest.load import adding_up
+from ingest.load import adding_up, parts
 from ingest.load import load as loading
 from ingest.load.adding_up import AddingUp
 from ingest.load.parts import labels_in
 from tests.effort import figure
-from tests.store.grounds import grounds, loaded, many_logs
+from tests.store.grounds import SqliteGround, grounds, loaded, many_logs
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "cbt-archive"
 JOB = {"add_up": ("job",), "reading": {"t0": 1_700_000_000 * 10**9}}
@@ -29,7 +30,7 @@ FIO_BINS = parse_layout("loglinear:64:1856:1ns:c0:midpoint:open")
 HDR_BINS = parse_layout("loglinear:1024:54272:1ns:c0:highest:closed")
 
 
-@pytest.fixture(params=["sqlite", "double"])
+@pytest.fixture(params=["sqlite", pytest.param("double", marks=pytest.mark.slow)])  # tests/any asks the double, too
 def pair(request, tmp_path_factory):
     """Two empty stores of a kind: one to load logs as they are, one to add them up."""
     with (
@@ -128,6 +129,56 @@ def test_corrected_logs_replace_what_was_added_up(pair, tmp_path: Path) -> None:
     loaded(added.url, logs, replace=True, **JOB)
     loaded(plain.url, logs, **PLAIN)
     assert plain.rollups() == added.rollups() and samples(plain) == samples(added) and not faults(added)
+
+
+def test_a_part_that_was_damaged_is_mended_by_the_next_load(ground, tmp_path: Path) -> None:
+    logs = host(tmp_path, 3)
+    loaded(ground.url, logs, **JOB)
+    whole = ground.documents(), ground.rollups()
+    with open_store(ground.url, write=True) as store:
+        if isinstance(ground, SqliteGround):
+            with store.transaction() as db:
+                db.execute("DELETE FROM intervals WHERE id = (SELECT min(id) FROM intervals)")
+        else:
+            hit = ground.hits("intervals-*")[0]
+            ground.client.delete(index=hit["_index"], id=hit["_id"], refresh=True)
+    assert any("samples" in fault for fault in faults(ground))
+    with open_store(ground.url, write=True) as store:
+        store.verify(lambda _: True, mend=True)
+    assert loaded(ground.url, logs, **JOB).loaded == 3
+    assert (ground.documents(), ground.rollups()) == whole and not faults(ground)
+
+
+def test_many_logs_of_a_host_are_several_parts(pair, tmp_path: Path, monkeypatch) -> None:
+    plain, added = pair
+    monkeypatch.setattr(parts, "MOST_LOGS", 2)
+    logs = host(tmp_path, 5)
+    loaded(plain.url, logs, **PLAIN)
+    loaded(added.url, logs, **JOB)
+    assert plain.rollups() == added.rollups() and not faults(added)
+    with open_store(added.url) as store:
+        assert [len(source.account["members"]) for source in store.sources("r")] in ([1, 2, 2], [2, 1, 2], [2, 2, 1])
+
+
+def test_a_run_that_was_added_up_is_not_watched(ground, tmp_path: Path, capsys) -> None:
+    logs = host(tmp_path, 2)
+    loaded(ground.url, logs[:1], **JOB)
+    before = ground.documents()
+    words = [
+        "watch",
+        str(tmp_path / "h1"),
+        "--run",
+        "r",
+        "--store",
+        ground.url,
+        "--until-idle",
+        "1s",
+        "--t0",
+        "2023-11-14T22:13:20Z",
+    ]
+    assert command(words) == 4
+    assert "was loaded with --add-up job, this load has no --add-up" in capsys.readouterr().err
+    assert ground.documents() == before
 
 
 @pytest.mark.parametrize("replace", [False, True])
@@ -236,7 +287,7 @@ STEP = 10**9
 Rows = list[tuple[int, int, int, int]]  # op, window, bin, count
 
 
-@settings(deadline=None, max_examples=figure(25, 100, 5000))
+@settings(deadline=None, max_examples=figure(10, 100, 5000))
 @given(
     logs=st.lists(
         st.lists(

@@ -66,8 +66,9 @@ def looked_at(page: Any) -> None:
     assert found == [], json.dumps(found, indent=1)
 
 
-@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("kind", ["report", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("compare", "trend"))])
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("kind", ["report", "compare", "trend"])
 def test_axe_finds_nothing_on_any_page(browser, made, kind: str, scheme: str) -> None:
     with shown(browser, made(kind), BOX if kind == "report" else "", scheme=scheme, size=SCREEN) as page:
         looked_at(page)

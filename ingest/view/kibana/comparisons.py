@@ -51,7 +51,7 @@ def curves(prefix: str, fields: Mapping[str, Any]) -> Spec:
         answer(
             prefix, requests.body(fields, {"n": requests.samples(), "latency": requests.latency_rows(requests.NARROW_ROWS)}, RUNS)
         ),
-        *tables.chosen_runs(""),
+        *tables.chosen_runs(),
         *tables.curve([formula("part", "datum.of"), formula("label", "datum.name")]),
     ]
     return filled("distribution", data, [*threshold()], "'counts added up in rows of 1/64 octave'", width=False)

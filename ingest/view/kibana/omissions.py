@@ -83,7 +83,7 @@ def kind_curves(prefix: str, fields: Mapping[str, Any]) -> Spec:
     asked = {"n": requests.samples(), "latency": requests.latency_rows(requests.NARROW_ROWS)}
     data = [
         answer(prefix, requests.body(fields, asked, kinds=len(KINDS), only=KINDS)),
-        *tables.chosen_runs(""),
+        *tables.chosen_runs(),
         *tables.curve([formula("part", "datum.of"), formula("label", "datum.kind")]),
     ]
     return filled("distribution", data, [*threshold()], "'counts added up in rows of 1/64 octave'", width=False)

@@ -20,10 +20,18 @@ Fields = Mapping[str, Any]
 
 
 def answer(prefix: str, asked: Mapping[str, Any], index: str = "rollups") -> Entry:
-    """Return the data entry with the answer of the server: which shards failed, names and runs of what was picked."""
+    """Return the data entry with the answer of the server: which shards failed, names and runs of what was picked.
+
+    `apart` is the width in ms of the windows that were asked for.
+    """
+    clock = "datum.aggregations && datum.aggregations.clock ? datum.aggregations.clock.buckets : []"
+    apart = [
+        formula("spaced", clock),
+        formula("apart", "length(datum.spaced) > 1 ? datum.spaced[1].key - datum.spaced[0].key : 0"),
+    ]
     picked = "datum.aggregations && datum.aggregations.picked"
     runs = formula("runs", f"{picked} ? {picked}.runs : {{buckets: []}}")
-    parts = [formula("names", f"{picked} ? {picked}.names : {{}}"), runs]
+    parts = [formula("names", f"{picked} ? {picked}.names : {{}}"), runs, *apart]
     return {"name": "answer", "url": requests.url(f"{prefix}-{index}-*", asked), "transform": parts}
 
 
@@ -145,7 +153,7 @@ def distribution(prefix: str, fields: Fields) -> Spec:
     operations = [tables.flatten("of.operations.buckets", "part"), formula("label", "datum.part.key")]
     data = [
         answer(prefix, requests.body(fields, requests.distribution())),
-        *tables.chosen_runs(""),
+        *tables.chosen_runs(),
         *tables.curve(operations),
     ]
     return filled("distribution", data, [*threshold()], "'counts added up in rows of 1/64 octave'", width=False)

@@ -2,6 +2,7 @@
 
 All begin alike, because kinds and runs are never merged by accident:
 
+    clock       Kibana's windows, empty ones, too: how wide they are
     picked      what the panel reads: scope and step of rollups
       runs      one run: the one that is chosen, else the one that began last
         kinds   one kind: the one that is chosen, else the default (fields.yml, kind_preference)
@@ -159,13 +160,29 @@ def body(
     kind = {"field": "kind", "size": kinds, "order": {"preference": "desc"}, "collect_mode": "breadth_first"}
     run = {"field": "run.id", "size": runs, "shard_size": runs + 4, "order": {"began": "desc"}, "collect_mode": "breadth_first"}
     facts = {"step": highest(step_field(where)), "layouts": {"terms": {"field": f"{measured}.layout", "size": 2}}}
+    if "rollup.scope" in where:
+        facts["lacking"] = {"filter": {"term": {"rollup.complete": False}}, "aggs": {"n": samples()}}
     asked = {**facts, **inner}
     if both:
         asked = {name: {"filter": level, "aggs": {"n": samples(), **asked}} for name, level in levels.items()}
     inside = {"kinds": {"terms": kind, "aggs": {"preference": highest("kind_preference"), **asked}}}
     of_runs = {"terms": run, "aggs": {"began": {"min": {"field": "@timestamp"}}, **inside}}
     picked = {"filter": {"bool": {"filter": terms}}, "aggs": {"runs": of_runs, "names": {"cardinality": {"field": "run.id"}}}}
-    return {"size": 0, "aggs": {"picked": picked}}
+    target = _target(inner)
+    return {"size": 0, "aggs": {"picked": picked, **({"clock": _clock(target)} if target else {})}}
+
+
+def _target(asked: Any) -> int:
+    """Return the number of windows that an aggregation or one in it is divided into, 0 for none."""
+    if not isinstance(asked, Mapping):
+        return 0
+    return int(asked.get("%autointerval%", 0)) or max((_target(inner) for inner in asked.values()), default=0)
+
+
+def _clock(target: int) -> Json:
+    """Return the aggregation that tells the width of windows, also where all that there is lies in one of them."""
+    ends = {end: {"%timefilter%": end} for end in ("min", "max")}
+    return {"date_histogram": {"field": "@timestamp", "interval": {"%autointerval%": target}, "extended_bounds": ends}}
 
 
 def _levels() -> dict[str, Json]:

@@ -47,10 +47,8 @@ def only(*names: str) -> Transform:
     return {"type": "project", "fields": list(names)}
 
 
-def chosen_runs(over: str = "over_time") -> list[Entry]:
-    """Return the entry `chosen`; `over` is the aggregation over time, from which the width of Kibana's windows is read."""
-    buckets = f"datum.of.{over}.buckets" if over else "[]"
-    width = f"length({buckets}) > 1 ? {buckets}[1].key - {buckets}[0].key : 0" if over else "0"
+def chosen_runs() -> list[Entry]:
+    """Return the entry `chosen`."""
     return [
         entry(
             "chosen",
@@ -65,7 +63,8 @@ def chosen_runs(over: str = "over_time") -> list[Entry]:
             formula("layout", "length(datum.of.layouts.buckets) == 1 ? datum.of.layouts.buckets[0].key : ''"),
             layout_columns("datum.layout"),
             formula("step", "datum.of.step.value || 0"),
-            formula("width", f"max({width}, datum.step)"),
+            formula("lacking", "datum.of.lacking && datum.of.lacking.n.value > 0 ? 1 : 0"),
+            formula("width", "max(datum.apart, datum.step)"),
         )
     ]
 
@@ -73,19 +72,13 @@ def chosen_runs(over: str = "over_time") -> list[Entry]:
 def rows_of(path: Sequence[str], name: str) -> list[Entry]:
     """Return the entries `chosen` and `wide`, one row each of the aggregations `path`, the inner ones in those before them.
 
-    `name` is an expression of their keys, `datum.host_key`. The width of Kibana's windows is read from the row that has two of
-    them; `chosen` knows it, and how many rows there are.
+    `name` is an expression of their keys, `datum.host_key`; `chosen` knows how many rows there are.
     """
     inner = zip(("of", *("one" for _ in path[1:])), path, strict=True)
     nested = [[flatten(f"{outer}.{part}.buckets", "one"), formula(f"{part}_key", "datum.one.key")] for outer, part in inner]
-    own = "datum.one.over_time.buckets"
-    widest = {"type": "joinaggregate", "ops": ["max"], "fields": ["apart"], "as": ["apart"]}
-    apart = formula("apart", f"length({own}) > 1 ? {own}[1].key - {own}[0].key : 0")
-    every = [*(step for steps in nested for step in steps), apart, widest, formula("width", "max(datum.apart, datum.step)")]
-    [asked] = chosen_runs("")
-    first = {"type": "aggregate", "groupby": ["run", "kind", "several", "rows", "width"]}
-    wide = entry("wide", "runs_chosen", every, formula("row", name))
-    return [{**asked, "name": "runs_chosen"}, wide, entry("chosen", "wide", formula("rows", "datum.of.named.value"), first)]
+    rows = entry("wide", "chosen", *nested, formula("row", name))
+    [asked] = chosen_runs()
+    return [{**asked, "transform": [*asked["transform"], formula("rows", "datum.of.named.value")]}, rows]
 
 
 def windows(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ingest.core.errors import UsageError
-from ingest.view.kibana import breath_pictures, comparisons, offset_maps, omissions, pictures
+from ingest.view.kibana import breath_pictures, comparisons, load_curves, offset_maps, omissions, pictures
 from ingest.view.kibana.config import LEVELS, Panel
 from ingest.view.kibana.filling import Spec
 from ingest.view.kibana.saved_objects import SavedObject
@@ -29,6 +29,7 @@ PICTURES: dict[str, Callable[[str, Mapping[str, Any]], Spec]] = {
     "runs": comparisons.runs,
     "maps": comparisons.maps,
     "curves": comparisons.curves,
+    "load": load_curves.load,
     "kinds": omissions.kinds,
     "gap": omissions.gap,
     "kind-curves": omissions.kind_curves,
@@ -48,7 +49,7 @@ def vega_object(panel: Panel, identity: str, prefix: str) -> SavedObject:
     made = PICTURES[panel.picture](prefix, where(panel))
     attributes = {
         "title": panel.title,
-        "description": made["description"],
+        "description": panel.described(f"{made['description']}."),
         "visState": {"title": panel.title, "type": "vega", "aggs": [], "params": {"spec": made}},
         "uiStateJSON": {},
         "version": 1,

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ingest import open_store
+from ingest.cli import run
 from ingest.core.errors import InputError
 from ingest.view.kibana.asked import Shown, autointerval, vega_requests
 from ingest.view.kibana.compile import compiled, kibana_files
@@ -22,7 +24,8 @@ from tests.doubles.elasticsearch.hdr import Range, cover, sketch
 from tests.doubles.elasticsearch.proofs.comparing import recorded
 from tests.doubles.kibana.schemas import problems
 
-KIBANA = Path(__file__).parents[3] / "kibana"
+ROOT = Path(__file__).parents[3]
+KIBANA = ROOT / "kibana"
 OBJECTS = compiled()
 VEGA = [saved for saved in OBJECTS if saved.type == "visualization"]
 DASHBOARDS = [saved for saved in OBJECTS if saved.type == "dashboard"]
@@ -195,7 +198,7 @@ def test_edges_are_edges_of_fios_bins_and_of_heat_map_rows() -> None:
 
 @pytest.mark.parametrize("an_octave", [8, 64])
 @given(values=st.lists(st.integers(1, 2**38), min_size=1, max_size=60), near=st.lists(st.integers(0, 200), max_size=20))
-@settings(max_examples=40)
+@settings(max_examples=15)
 def test_what_lies_below_an_edge_is_counted_exactly(an_octave, values, near) -> None:
     """hdr's answer to what is asked, as measured on servers, against counting."""
     bounds = edges(an_octave)
@@ -234,3 +237,44 @@ def test_a_wrong_word_is_a_sentence(content, sentence) -> None:
     with pytest.raises(InputError, match="x.yml: ") as caught:
         dashboard(content, Path("x.yml"))
     assert caught.value.reason == sentence
+
+
+COMMANDS = sorted({panel.command for one in dashboards() for panel in one.panels})
+
+
+@pytest.mark.parametrize("command", [pytest.param(one, marks=pytest.mark.slow if " report " in one else ()) for one in COMMANDS])
+def test_the_command_of_a_panel_is_one(command, example_store, tmp_path, capfd) -> None:
+    """It answers with the names of a store and a run in place of STORE, RUN and OTHER."""
+    store, run_name = example_store
+    names = {"STORE": store, "RUN": run_name, "OTHER": run_name, "SLA.yml": str(ROOT / "examples" / "SLA.yml")}
+    names["report.html"] = str(tmp_path / "report.html")
+    first, *words = [names.get(word, word) for word in command.split()]
+    assert first == "tailboard"
+    status, said = run(words), capfd.readouterr().err
+    assert status in (0, 1, 5) or "no offsets were stored" in said, said
+
+
+@pytest.fixture(scope="module")
+def example_store(tmp_path_factory) -> tuple[str, str]:
+    """A store with the example, and the name of its run."""
+    store = f"sqlite:{tmp_path_factory.mktemp('commands') / 'runs.db'}"
+    assert run(["load", str(ROOT / "examples" / "cbt-archive"), "--run", "nightly", "--store", store]) == 0
+    with open_store(store) as origin:
+        [record] = origin.runs()
+    return store, record.run
+
+
+def test_the_story_comes_first() -> None:
+    """What happened, when it broke a promise, the shape of it, which host."""
+    [cluster] = [one for one in dashboards() if one.id == "cluster-latency"]
+    below = sorted(cluster.panels, key=lambda panel: (panel.at.y, panel.at.x))
+    assert [panel.id for panel in below][:5] == ["findings", "episodes", "heatmap", "hosts", "incomplete"]
+    assert all(saved.attributes["description"].endswith(f"The numbers: {panel.command}") for saved, panel in described())
+
+
+def described():
+    """Yield saved objects of panels, with what was written of them."""
+    for one in dashboards():
+        for panel in one.panels:
+            [saved] = [saved for saved in OBJECTS if saved.id == f"tailboard-{one.id}-{panel.id}"]
+            yield saved, panel
