@@ -222,13 +222,14 @@ def main() -> None:
         for some in names_of(kinds, wanted.runs).values()
         if not ("+" in some[0] and wanted.alone) and not ("+" not in some[0] and wanted.pairs)
     ]
-    results = []
+    results: list[Judged] = []
+    began = time.monotonic()
     for name in in_turn(groups):
         results.append(judged_run(name))
         if results[-1].fails:
             print(f"{name}: {failure(results[-1], wanted.seed, words)}", flush=True)
         print(f"\r{len(results)} runs".ljust(20), end="\r", file=sys.stderr, flush=True)
-        if time.process_time() > 60 * wanted.minutes:
+        if time.monotonic() - began > 60 * wanted.minutes:
             break
     if not wanted.only_failures:
         print_table(f"seed {wanted.seed}{words}", HEADINGS, rows_of(results, [kind for kind in kinds if kind in CAUSES]))
