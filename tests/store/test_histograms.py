@@ -47,6 +47,8 @@ SAMPLES = {
     "sysbench1020_histogram.txt": "sysbench",
     "made.ndjson": "made",
 }
+QUICK = ("otlp_delta.jsonl", "made.ndjson")
+SOME = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in SAMPLES]
 
 
 @pytest.fixture(params=KINDS)
@@ -77,7 +79,7 @@ def sample(name: str, folder: Path) -> tuple[Path, dict]:
     return DATA / name, {"description": description_of(SAMPLES[name])} if SAMPLES[name] else {}
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("name", SOME)
 def test_stores_answer_as_files_do(ground, tmp_path: Path, name: str) -> None:
     path, reading = sample(name, tmp_path)
     files = Files([path], ReadOptions(run="r", **reading), jobs=1)
@@ -126,7 +128,7 @@ def test_a_made_up_tool_is_watched_as_it_is_loaded(ground, tmp_path: Path) -> No
             assert csv(store.answer(question)) == csv(files.answer(question))
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("name", SOME)
 def test_every_command_shows_them(tmp_path: Path, name: str, capsys) -> None:
     path, _ = sample(name, tmp_path)
     told = str(tmp_path / "made.yml") if name == "made.ndjson" else SAMPLES[name]

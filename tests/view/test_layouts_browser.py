@@ -14,7 +14,9 @@ from tests.read.test_histograms import DATA
 SAMPLES = {"otlp_delta.jsonl": "", "sysbench1020_histogram.txt": "sysbench", "redis70_latency_histogram.ndjson": "redis-latency"}
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name.startswith("sysbench") else pytest.mark.slow) for name in SAMPLES]
+)
 def test_the_heat_map_holds_every_sample(opened, name: str) -> None:
     reading = {"description": description_of(SAMPLES[name])} if SAMPLES[name] else {}
     runs = list(overviews(Files([DATA / name], ReadOptions(run="r", **reading), jobs=1), ["r"], Question()))
