@@ -365,6 +365,25 @@ def test_a_description_that_cannot_be_is_refused_with_what_it_takes(tmp_path: Pa
         description_of(str(tmp_path / "x.yml"))
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('{"t":1e400,"h":{"1":2}}', "out of range"),
+        ('{"t":1.7e9,"h":{"x":2}}', "'x' is no number"),
+        ('{"t":1.7e9,"h":{"1":-2}}', "count below zero"),
+        ('{"t":1.7e9,"h":{"1":1e30}}', "'1E.30' is no whole number"),
+        ('{"t":1.7e9,"h":{"1e21":5}}', "one histogram alone"),
+        ('{"t":true,"h":{"1":1}}', "'true' is no number"),
+        ("[1]", "no JSON object"),
+    ],
+)
+def test_what_cannot_be_is_said_in_words(tmp_path: Path, line: str, said: str) -> None:
+    (tmp_path / "x.yml").write_text("histogram: ndjson\neach: h\nbins: map\nedge: le\nunit: us\ntime: {at: t, unit: s}\n")
+    (tmp_path / "x.ndjson").write_text(line + "\n")
+    with pytest.raises(TailboardError, match=said):
+        rows(tmp_path / "x.ndjson", description=description_of(str(tmp_path / "x.yml")))
+
+
 SAMPLES = {
     "otlp_cumulative.jsonl": "",
     "otlp_delta.jsonl": "",
