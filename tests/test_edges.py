@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.core.intervals import merged
-from ingest.core.layout import Edges, Exponential, Layout, common_layout, fio_layout, hdr_layout, parse_layout
+from ingest.core.layout import Edges, Exponential, Layout, LogLinear, common_layout, fio_layout, hdr_layout, parse_layout
 from strategies import made
 
 NS, US, MS, S = 1, 1_000, 1_000_000, 1_000_000_000
@@ -152,3 +152,13 @@ def test_a_wide_bin_keeps_its_bound_in_a_merge() -> None:
     target = common_layout([listed, Exponential(3, MS)])
     place = listed.moved_to(target)[1]
     assert target.lowest_of(np.array([place]))[0] <= MS
+
+
+@given(st.integers(0, 3), st.integers(0, 5), st.integers(0, 10**13))
+def test_bins_of_several_octaves_say_how_wide_they_are(power: int, coarseness: int, value: int) -> None:
+    layout = LogLinear(1 << power, 40 << power, coarseness=coarseness, reports="highest")
+    inner = layout.edges[1:-1].astype(float)
+    assert (np.diff(layout.edges)[1:] <= np.maximum(float(layout.width) * inner, layout.first_ns) + 1).all()
+    merged_bins = LogLinear(1 << power, 40 << power, coarseness=coarseness, reports="upper", grain_ns=5)
+    place = merged_bins.index(np.array([value]))
+    assert merged_bins.lowest_of(place)[0] <= value

@@ -68,7 +68,12 @@ def inspect(paths: tuple[str, ...], options: Options) -> None:
     from ingest.read.schedule import sentences
 
     _, given = split_sources(paths)
-    discovered = discover(given, read_options(options))
+    try:
+        discovered = discover(given, read_options(options))
+    except InputError:
+        if not options.input_format and _print_fitting(given):
+            return
+        raise
     if options.asked:
         for path in options.asked:
             _print_why(discovered, Path(path))
@@ -107,6 +112,20 @@ def inspect(paths: tuple[str, ...], options: Options) -> None:
         print(f"{own[0][0]}:")
     for _, text in own:
         print(shown(f"  {text}"))
+
+
+def _print_fitting(paths: Sequence[Path]) -> bool:
+    """Print which preset reads files that no reader knows; return whether each is read by one."""
+    from ingest.read.describing import fitting
+
+    fits = [(path, fitting(path) if path.is_file() else None) for path in paths]
+    if not fits or any(fit is None for _, fit in fits):
+        return False
+    for path, fit in fits:
+        name, found, samples = fit or ("", 0, 0)
+        held = f"{counted(found, 'histogram')}, {counted(samples, 'sample')}"
+        print(shown(f"{path}: no reader knows it; --input-format {name} fits: {held}"))
+    return True
 
 
 def _lacks(discovered: Found) -> list[Caveat]:

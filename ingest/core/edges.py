@@ -124,7 +124,9 @@ class Edges(Layout):
         """
         bounds = sorted({0, *(min(end, LAST_NS // 2) + 1 for end in ends_ns if end >= 0)})
         edges = np.array(bounds, np.int64)
-        places = np.maximum(np.searchsorted(edges, np.minimum(np.array(ends_ns, np.int64), LAST_NS // 2) + 1) - 1, 0)
+        places = np.maximum(
+            np.searchsorted(edges, np.array([min(max(end, -1), LAST_NS // 2) + 1 for end in ends_ns], np.int64)) - 1, 0
+        )
         if is_open:
             bounds.append(2 * bounds[-1])
             places = np.append(places, len(bounds) - 2)

@@ -135,6 +135,9 @@ class LogLinear(Layout):
             return lower
         # A bin [a, b) whose highest value lies here ends above the lower edge, and is at most as wide as the widest first bin, or
         # as a bin of this layout at a.
+        if self.octaves:
+            wide: Int = np.maximum(np.minimum(lower - self.first_ns, lower >> min(self.octaves, 63)), 0)
+            return wide
         parts, rest = np.divmod(lower, self.half + (1 << self.coarseness))  # for lower / (1 + width), without passing 2^63
         relative = parts * self.half + rest * self.half // (self.half + (1 << self.coarseness))
         lowest: Int = np.maximum(np.minimum(lower - self.first_ns, relative), 0)
@@ -147,8 +150,17 @@ class LogLinear(Layout):
         Bins below have one width: a share of their latency may be more. What an answer may be off by is said by
         `precision.precision_of`, of the bins that carry it.
         """
-        width = Fraction(1 << self.coarseness, self.half)
-        return width / 2 if self.reports == MIDPOINT else width
+        return self.width / 2 if self.reports == MIDPOINT else self.width
+
+    @property
+    def octaves(self) -> int:
+        """Return how many octaves each bin spans, 0 where it is at most one."""
+        return (1 << self.coarseness) // self.half if 1 << self.coarseness > self.half else 0
+
+    @property
+    def width(self) -> Fraction:
+        """Return the largest width of bins as a share of their lower edge, but for the first."""
+        return Fraction((1 << min(self.octaves, 63)) - 1) if self.octaves else Fraction(1 << self.coarseness, self.half)
 
     @property
     def octave(self) -> int:
@@ -158,7 +170,7 @@ class LogLinear(Layout):
     @property
     def spread(self) -> tuple[Fraction, int]:
         """Return the width of bins as a share of their lower edge, and that of the first bins in ns."""
-        return Fraction(1 << self.coarseness, self.half), self.first_ns
+        return self.width, self.first_ns
 
     def coarser(self, an_octave: int) -> LogLinear:
         """Return the layout of so many bins an octave where its edges are edges of this one, else this one."""
@@ -269,7 +281,10 @@ def common_layout(layouts: Iterable[Layout]) -> Layout:
     # Of bins that were merged before the last begins where they would end here: merging again must not add another.
     top = min(tops) if tops else max(int(layout.edges[-2 if layout.reports == UPPER else -1]) for layout in distinct)
     wide = LogLinear(half, _bins_up_to(top, half), reports=UPPER, open_ended=bool(tops), grain_ns=first if first > 1 else 0)
-    return wide if width <= 1 else replace(wide, coarseness=(math.ceil(width) - 1).bit_length())
+    if width <= 1:
+        return wide
+    octaves = math.ceil(width).bit_length()  # as many as hold 1 + width, and then a power of two
+    return replace(wide, coarseness=(octaves - 1).bit_length())
 
 
 def _in_order(layouts: set[Layout]) -> list[Layout]:

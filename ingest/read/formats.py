@@ -21,10 +21,12 @@ from ingest.core.series import Series
 from ingest.read.context import Context
 from ingest.read.format_names import (
     AVERAGED,
+    CEPH,
     CHROME,
     DESCRIBED,
     DESCRIBED_HISTOGRAMS,
     HDR,
+    HDR_SNAPSHOTS,
     HIST,
     JSON,
     OPERATIONS,
@@ -205,6 +207,23 @@ TABLE: list[Format] = [
         head=rb"\A\d+ \d+ (\d+|skipped|failed|serialization|deadlock) \d+ \d{9,10} \d{1,6}\b",
         known_by="content: lines of `pgbench -l`; file name `pgbench_log.PID[.N]`",
         holds="single transactions; with `-R` their response, wait and service time",
+    ),
+    Format(
+        CEPH,
+        "Ceph histograms",
+        "histograms.ceph",
+        head=rb'(?s)"dump"\s*:.*"axes"\s*:',
+        reach=WHOLE_HEAD,
+        known_by='content: `{"sampled_at": .., "dump": {` and `"axes"`, a poll a line',
+        holds="histograms of a daemon since its start, by latency",
+    ),
+    Format(
+        HDR_SNAPSHOTS,
+        "HdrHistogram snapshots",
+        "histograms.hdr_snapshots",
+        head=rb'"SignificantFigures"\s*:',
+        known_by='content: `"SignificantFigures":` and `"Counts":`, a line each (cockroach workload)',
+        holds="histograms per interval and op",
     ),
     Format(
         PERF,

@@ -39,10 +39,16 @@ labels: {host: meta.box}
 SAMPLES = {
     "otlp_delta.jsonl": "",
     "otlp_cumulative.jsonl": "",
+    "prom242_native_range_vector.json": "",
+    "ceph_perf_histogram_synthetic.ndjson": "",
+    "hdr_snapshot_ticks.ndjson": "",
+    "pgbench15_rate.log": "",
     "redis70_latency_histogram.ndjson": "redis-latency",
     "sysbench1020_histogram.txt": "sysbench",
     "made.ndjson": "made",
 }
+QUICK = ("otlp_delta.jsonl", "made.ndjson")
+SOME = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in SAMPLES]
 
 
 @pytest.fixture(params=KINDS)
@@ -73,11 +79,11 @@ def sample(name: str, folder: Path) -> tuple[Path, dict]:
     return DATA / name, {"description": description_of(SAMPLES[name])} if SAMPLES[name] else {}
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("name", SOME)
 def test_stores_answer_as_files_do(ground, tmp_path: Path, name: str) -> None:
     path, reading = sample(name, tmp_path)
     files = Files([path], ReadOptions(run="r", **reading), jobs=1)
-    whole_run = name.startswith("sysbench")  # one histogram of 3 s: no window of 1 s can be had
+    whole_run = name.startswith(("sysbench", "ceph", "prom"))  # histograms of 2 to 10 s: no window of 1 s can be had
     loaded(ground.url, [path], reading=reading, **({} if whole_run else {"step_ns": SECOND}))
     with open_store(ground.url) as store:
         for question in [asked for asked in ASKED if asked.step == "all" or not whole_run]:
@@ -122,7 +128,7 @@ def test_a_made_up_tool_is_watched_as_it_is_loaded(ground, tmp_path: Path) -> No
             assert csv(store.answer(question)) == csv(files.answer(question))
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("name", SOME)
 def test_every_command_shows_them(tmp_path: Path, name: str, capsys) -> None:
     path, _ = sample(name, tmp_path)
     told = str(tmp_path / "made.yml") if name == "made.ndjson" else SAMPLES[name]

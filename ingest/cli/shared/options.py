@@ -53,7 +53,8 @@ class FormatOption(click.Option):
         from ingest.read.formats import names
 
         known = ", ".join(names())
-        self.help = f"Format of all files: {known}, or a .yml file that describes columns. [default: found by content]"
+        described = "or a .yml file that describes columns or histograms, or one that comes with tailboard (redis-latency ...)"
+        self.help = f"Format of all files: {known}, {described}. [default: found by content]"
         return super().get_help_record(ctx)
 
 

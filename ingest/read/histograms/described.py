@@ -348,10 +348,10 @@ def _bound(value: Any, unit: Fraction) -> Fraction | None:
         if not number.is_finite():
             return None
         if abs(number) > 10**22 or (number and abs(number) < Decimal("1e-30")):
-            raise WrongError("an edge out of range")
+            raise WrongError("an edge or time out of range")
         return Fraction(number) * unit
     except ArithmeticError:
-        raise WrongError(f"{_word(value)[:40]!r} is no edge") from None
+        raise WrongError(f"{_word(value)[:40]!r} is no number") from None
 
 
 def _stamp(value: Any, unit: str, zone: str) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ingest.core.bins import LAST_NS
 from ingest.core.edges import MOST_EDGES, Edges
 from ingest.core.errors import counted
 from ingest.core.intervals import Int
@@ -58,7 +59,7 @@ def in_bins(found: Sequence[FileHistogram], description: HistogramDescription, c
             layout = known[ends, is_open][0]
             lasts = [layout.edges[-2] if one.last is OPEN else one.last for one in entry.bins]
             below += sum(one.count for last, one in zip(lasts, entry.bins, strict=True) if last < 0)
-            places = layout.index(np.maximum(np.array(lasts, np.int64), 0))
+            places = layout.index(np.array([min(max(last, 0), LAST_NS // 2) for last in lasts], np.int64))
             bins, counts = sparse(places, [one.count if last >= 0 else 0 for last, one in zip(lasts, entry.bins, strict=True)])
             yield Poll(entry.line, entry.series, entry.start_ns, entry.end_ns, layout, bins, counts, entry.total)
         except (ValueError, OverflowError) as error:

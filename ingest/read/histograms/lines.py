@@ -98,7 +98,7 @@ def end_ns(value: Any, unit_ns: int) -> int:
 
 
 def _short(value: Any) -> str:
-    return repr(value)[:40]
+    return repr(str(value) if isinstance(value, Decimal) else value)[:40]
 
 
 def readers(

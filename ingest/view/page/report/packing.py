@@ -131,7 +131,7 @@ def _layout(layout: Layout, common: Layout, highest: int) -> dict[str, Any]:
         "values": layout.values[: highest + 1],
         "last": layout.bins - 1 if layout.open_ended else -1,
         "half": layout.octave,
-        "unit": layout.unit_ns << layout.coarseness if isinstance(layout, LogLinear) else 0,
+        "unit": layout.unit_ns << layout.coarseness if isinstance(layout, LogLinear) and not layout.octaves else 0,
         "into": None if layout == common else layout.moved_to(common)[: highest + 1],
     }
 

@@ -1,0 +1,28 @@
+"""The page's heat map in Chromium for bins that are not log-linear: every sample is in a row, whose edges are edges of bins."""
+
+from __future__ import annotations
+
+import pytest
+
+from ingest import Files, Question
+from ingest.core.layout import common_layout
+from ingest.query.overview import overviews
+from ingest.read import ReadOptions
+from ingest.read.describing import description_of
+from tests.read.test_histograms import DATA
+
+SAMPLES = {"otlp_delta.jsonl": "", "sysbench1020_histogram.txt": "sysbench", "redis70_latency_histogram.ndjson": "redis-latency"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name.startswith("sysbench") else pytest.mark.slow) for name in SAMPLES]
+)
+def test_the_heat_map_holds_every_sample(opened, name: str) -> None:
+    reading = {"description": description_of(SAMPLES[name])} if SAMPLES[name] else {}
+    runs = list(overviews(Files([DATA / name], ReadOptions(run="r", **reading), jobs=1), ["r"], Question()))
+    parts = [part for run in runs for part in run.cluster.parts]
+    with opened(runs) as page:
+        counts, rows = page.evaluate("[[...tailboard.heat.map.counts], [...tailboard.heat.map.edges]]")
+    assert round(sum(counts)) == sum(int(part.samples.sum()) for part in parts)
+    edges = {int(edge) for edge in common_layout({part.layout for part in parts}).edges.tolist()}
+    assert len(rows) > 3 and {int(edge) for edge in rows} <= edges
