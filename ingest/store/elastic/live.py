@@ -15,7 +15,7 @@ import numpy as np
 import orjson
 
 from ingest.core.errors import StoreError
-from ingest.core.layout import LogLinear, parse_layout
+from ingest.core.layout import Layout, parse_layout
 from ingest.core.series import OFFSET
 from ingest.query.missing import Lack
 from ingest.store.elastic.bulk import owner_of
@@ -52,7 +52,7 @@ class ElasticLive:
         self._store = store
         self._index = store.names.one("runs")
         self._states: dict[tuple[str, str], SourceState] = {}
-        self._layouts: dict[str, Mapping[RollupKey, LogLinear]] = {}
+        self._layouts: dict[str, Mapping[RollupKey, Layout]] = {}
         self._told: dict[str, Watch] = {}
         self._cells: dict[str, set[RollupKey]] = {}
 

@@ -59,6 +59,8 @@ from ingest.store.sqlite.owners import check_run, is_current, is_newest
 from ingest.store.sqlite.records import RUNS, SOURCES, run_record, source_record, source_row
 from ingest.store.sqlite.rollups import write_rollups
 from ingest.store.sqlite.statements import insert, put, put_unless_newer
+from ingest.store.sqlite.wider_bins import widen
+from ingest.store.wider_bins import Widened, WiderBins
 
 if TYPE_CHECKING:
     from ingest.query.findings.kept import KeptFinding
@@ -341,6 +343,11 @@ class SqliteStore:
         """Add the windows of a run up to a larger step, in one transaction; return what was done."""
         with self.transaction() as db:
             return coarsen(db, record_named(run, self.runs()), step_ns)
+
+    def widen(self, run: str, bins: WiderBins) -> Widened:
+        """Add the bins of a run up to wider ones, in one transaction; return what was done."""
+        with self.transaction() as db:
+            return widen(db, record_named(run, self.runs()), bins)
 
     def verify(self, chosen: Chosen, *, mend: bool = False) -> Verification:
         """Return the faults in the runs that `chosen` accepts; with `mend` they are repaired where they can be."""
