@@ -26,6 +26,7 @@ Signal = dict[str, Any]
 
 KIBANA = {"controlsLocation": "top", "controlsDirection": "horizontal", "hideWarnings": True}
 RESTORED = {"restoreSignalValuesOnRefresh": True}
+WHOLE_PANEL = {"width": {"signal": "width"}, "height": {"signal": "height"}}
 CATEGORY = ("#3b82d6", "#e8175d", "#b7791f", "#2a9d62", "#8e5bd0", "#0e9aa7", "#d9622b", "#7a869a")
 FONT = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": 400}
 CONFIG = {"background": "transparent", "axis": FONT, "range": {"category": list(CATEGORY)}}
@@ -97,9 +98,14 @@ def _enclosed(picture: Mapping[str, Any]) -> Spec:
 
 
 def _clipped(mark: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a mark that never reaches beyond its plot, which `fit` would shrink to make room for it; texts may."""
+    """Return a mark that never reaches beyond its plot, which `fit` would shrink to make room for it; texts may.
+
+    What is clipped is drawn within its group alone: a group without a size, which one of a facet has, would show nothing.
+    """
     if mark["type"] == "group":
-        return {**mark, "marks": [_clipped(inside) for inside in mark.get("marks", [])]}
+        encode = mark.get("encode", {})
+        sized = {**encode, "update": {**WHOLE_PANEL, **encode.get("update", {})}}
+        return {**mark, "encode": sized, "marks": [_clipped(inside) for inside in mark.get("marks", [])]}
     return dict(mark) if mark["type"] == "text" else {**mark, "clip": True}
 
 

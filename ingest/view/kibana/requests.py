@@ -27,7 +27,7 @@ PERCENTS = (
     *(1, 5, 10, 20, 25, 30, 40, 50, 60, 70, 75, 80, 85, 90, 92.5),
     *(95, 97, 98, 99, 99.5, 99.9, 99.95, 99.99, 99.995, 99.999),
 )
-HDR_WINDOWS, HEAT_WINDOWS = 71, 42  # 1,200 / 2 (fine, coarse) / 7; / 2 (percentiles, rows)
+HDR_WINDOWS, HEAT_WINDOWS = 71, 42  # the budget: 7 times as many, fine and coarse, in a heat map two histograms each
 HDR = {"number_of_significant_value_digits": 2}
 OVERVIEW, STORED = "rollup.overview", "rollup.stored"
 FINE_MINUTES = 5  # up to about this range windows are narrower than the 10 s of overviews

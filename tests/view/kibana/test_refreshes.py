@@ -20,7 +20,7 @@ import pytest
 from ingest.view.kibana.asked import Shown, chosen
 from ingest.view.kibana.compile import compiled
 from ingest.view.kibana.config import dashboards
-from ingest.view.kibana.filling import NOTHING
+from ingest.view.kibana.filling import CATEGORY, NOTHING
 from tests.browsing import missing
 from tests.effort import figure
 from tests.vega.drawn import DARK, LIGHT, drawing, installed
@@ -177,6 +177,26 @@ def drawn(marks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             yield from drawn(mark.get("marks", []))
         elif mark["type"] != "text":
             yield mark
+
+
+@pytest.mark.parametrize("identity", ["cluster-latency-distribution", "coordinated-omission-curves"])
+def test_e1_clipped_lines_are_seen(majors, two_runs, identity) -> None:
+    """What is clipped by a group without a size is in the scene, but not in the picture."""
+    page, panel = majors["light"], panel_of(two_runs, identity)
+    page.draw(panel.answered("run" if "omission" in identity else "whole"))
+    shades = [[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in CATEGORY]
+    inked = page.page.evaluate(
+        """(shades) => {
+            const canvas = document.querySelector('#place canvas'), width = Math.floor(canvas.width * 0.8);
+            const dots = canvas.getContext('2d').getImageData(0, 0, width, canvas.height).data;
+            let count = 0;
+            for (let at = 0; at < dots.length; at += 4)
+                count += shades.some((shade) => shade.every((part, place) => dots[at + place] === part));
+            return count;
+        }""",
+        shades,
+    )
+    assert inked > 200
 
 
 def test_e7_failed_shards_are_said(majors, two_runs) -> None:
