@@ -50,7 +50,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A panel: `kind` is vega or lens, `picture` what of it, `words` the rest that was written, `command` shows its numbers."""
+    """A panel: `kind` is vega or lens, `picture` what of it, `words` the rest as written, `command` shows the same numbers."""
 
     id: str
     title: str
