@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from effort import figure
 from ingest.core.layout import fio_layout
 from ingest.query.findings.changes import changes_of
 from ingest.query.findings.episode import episodes
+from ingest.query.findings.joining import joined
 from ingest.query.findings.levels import block_edges, gatherings, measures
 from ingest.query.findings.model import DRIFT, MODES, RHYTHM, SECOND, STEP, Claim
 from ingest.query.findings.modes import modes
@@ -298,3 +300,20 @@ def test_what_lies_within_a_bin_or_its_neighbour_is_no_difference() -> None:
         values = 0.95e6 * np.exp(0.02 * random.standard_normal(len(cell))) * np.where(cell >= 150, factor, 1)
         ground = ground_from(cell, values, 300, [("a", "read")], ("host", "op"), fio_layout(29, 1, 6))
         assert [claim.kind for claim in steps(ground)] == said
+
+
+def test_a_rhythm_with_one_period_that_is_seen_in_single_members_is_one_finding() -> None:
+    """Of a closed loop: p50 told of reads of all hosts, and p99 of writes of each of them."""
+    run = run_of(23)
+    run.level[:, 5::15] += np.log(3)
+    ground = run.ground()
+    (claim,) = rhythms(ground)
+    assert claim.details is not None
+    apart = [
+        replace(claim, who=labels, cells=claim.cells & (np.arange(3) == code)[:, None])
+        for code, labels in enumerate(ground.groups)
+    ]
+    (whole,) = joined(ground, apart)
+    assert whole.who == () and (whole.cells == claim.cells).all()
+    other = replace(apart[0], details={**claim.details, "period_ns": 1.5 * claim.details["period_ns"]})
+    assert len(joined(ground, [other, *apart[1:]])) == 3

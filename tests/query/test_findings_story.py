@@ -506,3 +506,16 @@ def test_an_episode_belongs_to_what_was_at_its_time_on_its_host() -> None:
     assert belongs(20, 24, host="b") == STALL
     assert belongs(40, 44, host="b") == ""
     assert belongs(40, 44, host="a") == SLOW_MEMBER
+
+
+def test_a_ramp_longer_than_the_edge_is_one_and_what_comes_back_is_none() -> None:
+    """The edge is 5 windows: 8 at 40 % of the rate go on within the run; the same 8 again in the middle make it usual."""
+
+    def edges(*slow: range) -> list[str]:
+        cell, values = samples()
+        _, window = host_and_window(cell)
+        kept = ~np.isin(window, [place for some in slow for place in some]) | (np.arange(len(cell)) % 5 < 2)
+        return [finding.kind for finding in story_of(ground_with(cell[kept], values[kept])).findings]
+
+    assert edges(range(8)) == [EDGE]
+    assert edges(range(8), range(50, 58)) == []

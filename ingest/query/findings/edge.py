@@ -72,6 +72,10 @@ def _fewer(completions: Float, ground: Ground, first: int, last: int) -> float:
     low = min(FEWER * usual, float(np.quantile(completions[inner], 0.05)))
     lacking = np.where(ground.whole & (completions < low), usual - completions, 0.0)
     missing = float(lacking[mine].sum())
+    # A ramp that is longer than the stretch goes on within the run: that is no second one.
+    full = np.flatnonzero(inside & (lacking == 0))
+    if len(full):
+        inside[: full[0]] = inside[full[-1] :] = False
     return missing if missing > SLOWER * _largest(lacking[inside], length) else 0.0
 
 
