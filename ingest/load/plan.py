@@ -28,10 +28,10 @@ from ingest.read.copies import labels_in, rival, two_formats, two_of_one
 from ingest.read.formats import AVERAGED, PLAIN_JSON
 from ingest.read.processes import processes
 from ingest.read.sources import PREFER_HIST
-from ingest.read.undated import apart
+from ingest.read.undated import UNDATED, apart
 from ingest.store import Store
 from ingest.store.coarsening import COARSENED, COARSENING, check_addable, grid_of
-from ingest.store.records import COMPLETE, UNKNOWN_ZERO, RunRecord, SourceRecord
+from ingest.store.records import COMPLETE, UNKNOWN_ZERO, Held, RunRecord, SourceRecord
 
 HASH_BLOCK = 1 << 18
 DIGEST_SIZE = 16
@@ -62,7 +62,7 @@ class Plan:
 
     `held` are the samples of those of its sources that the store holds already and that are not read again.
     What no source of the run can hold is `missing`, and kept in the account of the `carrier`, if that is read; `caveats` of the
-    run as a whole are kept with the first source that is read.
+    run as a whole are kept with the first source that is read. `known` is the record of the run that the store has.
     """
 
     record: RunRecord
@@ -71,6 +71,7 @@ class Plan:
     carrier: Path | None = None
     missing: tuple[Missing, ...] = ()
     caveats: tuple[Caveat, ...] = ()
+    known: RunRecord | None = None
 
     @property
     def paths(self) -> list[Path]:
@@ -89,9 +90,7 @@ def plans(
     Raises InputError for a source that contradicts another, StoreError for a run with other parameters, UsageError for a
     step that cannot be.
     """
-    known = {record.run: record for record in store.runs()}
-    if not options.replace:
-        discovered = apart(discovered, {run for run, record in known.items() if record.zero != UNKNOWN_ZERO})
+    discovered, held = _beside_held(discovered, store, options)
     digests = _digests(discovered.sources, options.jobs)
     by_run: dict[str, list[Source]] = {}
     for source in discovered.sources:
@@ -99,17 +98,30 @@ def plans(
     planned = []
     caveats = _caveats_by_run(discovered)
     for run, sources in sorted(by_run.items()):
-        record = record_of(run, sources, {**discovered.labels.get(run, {}), **options.labels}, known.get(run), options)
+        known = held[run].record
+        record = record_of(run, sources, {**discovered.labels.get(run, {}), **options.labels}, known, options)
         known_ios = Counter[str]() if shadowed is None else shadowed
         lacking = tuple(entry for entry in discovered.missing if entry.run == run)
         carrier = min(source.path for source in sources) if lacking else None
-        work, held = _to_do(run, sources, digests, store, options, (duplicates, known_ios), (carrier, lacking))
-        if known.get(run) and not options.replace:
-            check_addable(known[run], len(work))
-        if options.replace and known.get(run):
-            _check_all_replaced(known[run], record, work, store)
-        planned.append(Plan(record, work, held, carrier, lacking, caveats[run]))
+        work, samples = _to_do(run, sources, digests, held[run], options, (duplicates, known_ios), (carrier, lacking))
+        if known and not options.replace:
+            check_addable(known, len(work))
+        if options.replace and known:
+            _check_all_replaced(known, record, work, held[run])
+        planned.append(Plan(record, work, samples, carrier, lacking, caveats[run], known))
     return planned
+
+
+def _beside_held(discovered: Found, store: Store, options: LoadOptions) -> tuple[Found, dict[str, Held]]:
+    """Return what was discovered, undated logs of runs with a clock apart, and what the store holds of these runs."""
+    names = sorted({source.context.series.run for source in discovered.sources})
+    held = store.held([*names, *(f"{name}/{UNDATED}" for name in names)]) if names else {}
+    if not options.replace:
+        dated = {run for run, there in held.items() if there.record and there.record.zero != UNKNOWN_ZERO}
+        discovered = apart(discovered, dated)
+        more = sorted({source.context.series.run for source in discovered.sources} - held.keys())
+        held |= store.held(more) if more else {}
+    return discovered, held
 
 
 def _caveats_by_run(discovered: Found) -> dict[str, tuple[Caveat, ...]]:
@@ -191,12 +203,12 @@ def _of_reading(record: RunRecord) -> dict[str, Any]:
     return {name: value for name, value in record.parameters.items() if name not in (COARSENED, COARSENING)}
 
 
-def _check_all_replaced(known: RunRecord, new: RunRecord, work: Sequence[tuple[Source, SourceRecord]], store: Store) -> None:
+def _check_all_replaced(known: RunRecord, new: RunRecord, work: Sequence[tuple[Source, SourceRecord]], held: Held) -> None:
     """Raise StoreError if a run would end up with sources of unlike parameters."""
     try:
         _check_same(known, new)
     except StoreError as error:
-        left = {record.source for record in store.sources(known.run)} - {record.source for _, record in work}
+        left = {record.source for record in held.sources} - {record.source for _, record in work}
         if left:
             reason = str(error).split(": use")[0]
             others = f"{counted(len(left), 'source')} of the run {'is' if len(left) == 1 else 'are'} not among these files"
@@ -207,7 +219,7 @@ def _to_do(
     run: str,
     sources: Sequence[Source],
     digests: Mapping[Path, tuple[str, int]],
-    store: Store,
+    held: Held,
     options: LoadOptions,
     counted: tuple[Counter[str], Counter[str]],
     carried: tuple[Path | None, tuple[Missing, ...]] = (None, ()),
@@ -217,8 +229,7 @@ def _to_do(
     What is there is skipped, what contradicts is refused.
     """
     duplicates, shadowed = counted
-    first = store.first_generation(run)
-    stored = {record.source: record for record in store.sources(run)}
+    stored = {record.source: record for record in held.sources}
     contents = {(record.digest, _measured(record.source)): record.source for record in stored.values()}
     claimed: dict[str, Source] = {}
     alike: dict[str, list[str]] = defaultdict(list)
@@ -252,7 +263,7 @@ def _to_do(
             size=size,
             digest=digest,
             context=_context_digest(source, carried[1] if source.path == carried[0] else ()),
-            generation=old.generation + 1 if old else first,
+            generation=old.generation + 1 if old else held.first_generation,
         )
         if old is not None and not options.replace and (old.digest, old.context) == (digest, record.context):
             # The same content gives the same documents: two loads of it at once write, and sweep, in one generation.

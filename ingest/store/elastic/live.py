@@ -18,7 +18,6 @@ from ingest.core.errors import StoreError
 from ingest.core.layout import LogLinear, parse_layout
 from ingest.core.series import OFFSET
 from ingest.query.missing import Lack
-from ingest.store.elastic.bulk import owner_of
 from ingest.store.elastic.encoding import FIELDS, MS, chunked, deletion, label_in, series_of
 from ingest.store.elastic.names import digest, series_digest, window_ids
 from ingest.store.elastic.reading import documents, pages
@@ -96,7 +95,7 @@ class ElasticLive:
                 for series in packed.touch.series:
                     state.series[series] = StoredSeries(0, series, parse_layout(packed.touch.layout), packed.touch.exact)
                 for chunk in packed.chunks:
-                    store.sender.send(owner_of(run.run, update.source.source), chunk)
+                    store.sender.send(chunk)
                     written += chunk.documents
             for series, (first, last) in update.spans.items():
                 if series in state.series:
@@ -104,7 +103,7 @@ class ElasticLive:
         store.sender.flush()
         for update in news:
             state = self._state(update.source)
-            state.refused = store.delivery.refused[owner_of(run.run, update.source.source)]
+            state.refused = store.delivery.refused_of(run.run, update.source.source)
         store.records.update_sources((replace(entry.source, state=LOADING), self._state(entry.source)) for entry in news)
         self._roll(run, touched, watch)
         store.records.put(_line(self._index, entry.checkpoint) for entry in news)
@@ -199,7 +198,7 @@ class ElasticLive:
         mine, theirs = _of_source(run.run, source), _of_source(run.run, kept.source)
         for page in pages(store.connection, index, {"bool": {"filter": mine}}, source=True):
             for chunk in chunked([_moved(hit, kept, segment) for hit in page]):
-                store.sender.send(owner_of(run.run, kept.source), chunk)
+                store.sender.send(chunk)
         store.sender.flush()
         there, moved_there = (counted(store.connection, index, filters) for filters in (mine, theirs))
         if there[0] > moved_there[0] or there[1] > moved_there[1]:  # less is left where an earlier attempt was cut off
@@ -207,7 +206,7 @@ class ElasticLive:
             raise StoreError(f"{run.run}: {sentence}")
         for page in pages(store.connection, index, {"bool": {"filter": mine}}, source=False):
             for chunk in chunked([deletion(hit["_index"], hit["_id"]) for hit in page]):
-                store.sender.send(owner_of(run.run, kept.source), chunk)
+                store.sender.send(chunk)
         store.sender.flush()
         before = self._state(SourceRecord(run.run, source, "", 0, ""))
         moved = [

@@ -43,6 +43,15 @@ def documents(
     return [hit["_source"] for page in pages(connection, index, query, source) for hit in page]
 
 
+def guarded_hits(connection: Connection, index: str, query: Query) -> list[Mapping[str, Any]]:
+    """Return all hits of a query for records, each with the numbers that guard it against others."""
+    body = {"size": MOST_HITS, "query": query, "track_total_hits": MOST_HITS + 1, "seq_no_primary_term": True}
+    hits = search(connection, index, body)["hits"]
+    if hits["total"]["value"] <= MOST_HITS:
+        return list(hits["hits"])
+    return [hit for page in pages(connection, index, query, source=True, seq_no_primary_term=True) for hit in page]
+
+
 @contextmanager
 def point_in_time(connection: Connection, index: str) -> Iterator[str | None]:
     """Give the id of a point in time over indices, or None if there is no such index."""
@@ -62,9 +71,22 @@ def point_in_time(connection: Connection, index: str) -> Iterator[str | None]:
 
 
 def pages(
-    connection: Connection, index: str, query: Query, source: Any, sort: Sequence[Any] = ("_shard_doc",), size: int = PAGE
+    connection: Connection,
+    index: str,
+    query: Query,
+    source: Any,
+    sort: Sequence[Any] = ("_shard_doc",),
+    size: int = PAGE,
+    **words: Any,
 ) -> Iterator[list[Mapping[str, Any]]]:
-    """Yield all hits of a query in pages, all of one point in time."""
+    """Yield all hits of a query in pages, all of one point in time: one search where a page is enough for them."""
+    ordered = [entry for entry in sort if entry != "_shard_doc"]
+    first = {"size": size, "query": query, "_source": source, "sort": ordered or ["_doc"], "track_total_hits": False, **words}
+    hits = search(connection, index, first)["hits"]["hits"]
+    if len(hits) < size:
+        if hits:
+            yield hits
+        return
     with point_in_time(connection, index) as opened:
         pit, after = opened, None
         while pit is not None:
@@ -75,6 +97,7 @@ def pages(
                 "sort": list(sort),
                 "track_total_hits": False,
                 "pit": {"id": pit, "keep_alive": KEEP_ALIVE},
+                **words,
             }
             if after is not None:
                 body["search_after"] = after

@@ -11,19 +11,24 @@ import numpy as np
 from ingest.core.intervals import Int, Intervals
 from ingest.core.series import OFFSET, Series
 from ingest.store.elastic.encoding import label_in
+from ingest.store.elastic.gathered import host_windows
 from ingest.store.records import HOST
 from ingest.store.rollups import RollupKey, host_group
 
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """What one piece of a load touches: starts of windows by rollup of their host, series written, how many samples."""
+    """What one piece of a load touches: starts of windows by rollup of their host, series written, how many samples.
+
+    `rolled` are its windows added up by host, in narrow columns.
+    """
 
     windows: dict[RollupKey, Int]
     series: tuple[Series, ...]
     layout: str
     exact: bool
     samples: int
+    rolled: tuple[Intervals[RollupKey], ...] = ()
 
 
 def touch_of(windows: Intervals[Series]) -> Touch:
@@ -38,7 +43,8 @@ def touch_of(windows: Intervals[Series]) -> Touch:
         cells.setdefault(host_group(series), []).append(windows.start_ns[windows.series == code])
     starts = {cell: np.unique(np.concatenate(parts)) for cell, parts in cells.items()}
     samples = int((windows.counts if windows.completions is None else windows.completions).sum())
-    return Touch(starts, tuple(table[code] for code in present), str(windows.layout), windows.exact is not None, samples)
+    rolled = (host_windows(windows),) if starts else ()
+    return Touch(starts, tuple(table[code] for code in present), str(windows.layout), windows.exact is not None, samples, rolled)
 
 
 def host_key_in(document: Mapping[str, Any]) -> RollupKey:

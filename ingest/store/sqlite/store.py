@@ -11,7 +11,7 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,6 +39,7 @@ from ingest.store.offers import offers_of
 from ingest.store.records import (
     COMPLETE,
     LOADING,
+    Held,
     RunRecord,
     SourceRecord,
     Spans,
@@ -181,6 +182,15 @@ class SqliteStore:
     def first_generation(self, run: str) -> int:
         """Return 1, the generation of a new source: a run is deleted at once, so nothing of it can come later."""
         return 1
+
+    def held(self, runs: Sequence[str]) -> dict[str, Held]:
+        """Return what is held of each run."""
+        known = {record.run: record for record in self.runs()}
+        return {run: Held(known.get(run), self.first_generation(run), self.sources(run)) for run in runs}
+
+    def still(self, run: str) -> AbstractContextManager[None]:
+        """Return a context of nothing: records cost nothing to read here."""
+        return nullcontext()
 
     def begin(self, run: RunRecord, sources: Iterable[SourceRecord], *, anew: bool = False) -> None:
         """Note a run and the sources that are about to be written; they count as loading until `finish_source`."""
