@@ -60,6 +60,7 @@ def clean():
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 8))])
 def test_faults_in_a_third_of_all_calls_lose_and_double_nothing(ground, clean, monkeypatch, seed: int) -> None:
     monkeypatch.setenv("TAILBOARD_ES_TIMEOUT", "4")
+    monkeypatch.setattr("ingest.store.elastic.bulk.BODY_BYTES", 1 << 16)  # many requests, each of which may fail
     with FaultProxy(ground.server, seed=seed, share=0.3, only=lambda method, path: path != "/") as proxy:
         account = loaded(through(proxy, ground), [EXAMPLE])
         assert sum(proxy.injected.values()) >= 5

@@ -14,16 +14,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ingest.core.layout import parse_layout
 from ingest.core.series import Series
-from ingest.query.missing import Lack
+from ingest.query.missing import Lack, stored_entries
 from ingest.store.elastic.breaths import settle_breaths
 from ingest.store.elastic.encoding import MS
 from ingest.store.elastic.gathered import FOREVER, Gathered, widened
 from ingest.store.elastic.overtaken import check_all_there, check_not_overtaken
 from ingest.store.elastic.own_rollups import OwnRollups
 from ingest.store.elastic.record_documents import SourceState
-from ingest.store.elastic.rollups import RollupWriter
+from ingest.store.elastic.rollups import RollupWriter, slab_of
 from ingest.store.elastic.standing import Standing, loaded_again
 from ingest.store.elastic.sweeping import Sweeper
 from ingest.store.elastic.touched import Touch, Touched
@@ -35,6 +37,7 @@ from ingest.store.rollups import layouts_moved, layouts_of
 if TYPE_CHECKING:
     from ingest.store.elastic.store import ElasticStore
 
+MOST_SLABS = 1000
 MOST_NAMED = 1000  # sources that a query leaves out by name
 
 
@@ -102,7 +105,9 @@ class Finish:
             return False
         theirs = list(loading.standing.series(without=self._mine))
         shared = {member.series.host for member in theirs} & {key.host for key in loading.touched.windows}
-        return not others or not (shared or self._lacking() or layouts_moved([*theirs, *self._series()], self._series_names()))
+        if not others:
+            return True
+        return not shared and not layouts_moved([*theirs, *self._series()], self._series_names()) and self._lacks_in_place()
 
     def _from_memory(self) -> bool:
         """Return whether the store holds of the sources just what this load has written of them."""
@@ -117,9 +122,10 @@ class Finish:
         missing = store.lacking(self._run, {self._run.run: [*standing.accounts(), *self._accounts()]})
         others = bool(standing.sources.keys() - self._mine)
         superseded = store.delivery.counts["superseded"]
-        own = OwnRollups(self._writer(standing, missing), loading.gathered, layouts_of(stored))
-        own.write_alone(standing.generation, others=others)
+        writer = self._writer(standing, missing)
+        OwnRollups(writer, loading.gathered, layouts_of(stored)).write_alone(standing.generation, others=others)
         store.sender.show(store.names.all("rollups"))
+        writer.check_sent(standing.generation)
         if store.delivery.counts["superseded"] > superseded:  # somebody has written later ones
             return False
         late, run_late = store.standings.write(standing, self._records(LOADING), loaded_again(self._run.run))
@@ -146,7 +152,7 @@ class Finish:
             settle_breaths(store.connection, store.names, store.sender, again)
         stored = list(standing.series())
         missing = store.lacking(run, {run.run: standing.accounts()})
-        whole = layouts_moved(stored, self._series_names()) or bool(missing and self._lacking())
+        whole = layouts_moved(stored, self._series_names()) or bool(missing and not self._lacks_in_place())
         if whole:
             loading.touched.add(sweeper.all_windows(run))  # what a source lacks may concern windows that others wrote
         lowered = bool(again) or loading.anew
@@ -196,8 +202,20 @@ class Finish:
     def _series_names(self) -> set[Series]:
         return {stored.series for stored in self._series()}
 
-    def _lacking(self) -> bool:
-        return any(account.get("missing") for account in self._accounts())
+    def _lacks_in_place(self) -> bool:
+        """Return whether what the sources lack concerns rollups of their own hosts, and of the cluster at known times, alone.
+
+        These times are noted, so that the cluster's rollups are made anew there.
+        """
+        entries = list(stored_entries(self._run.run, self._accounts()))
+        hosts, width = {key.host for key in self._loading.touched.windows}, slab_of(self._run.step_ns)
+        for entry in entries:
+            low, high = entry.span
+            if entry.labels.get("host") not in hosts or not 0 <= high - low <= MOST_SLABS * width:
+                return False
+        spans = [(entry.span[0] // width * width, entry.span[1]) for entry in entries]
+        self._loading.touched.also += [np.arange(low, high + 1, width) for low, high in spans]
+        return True
 
     def _accounts(self) -> list[Mapping[str, Any]]:
         return [source.account for source in self._loading.finished]

@@ -21,7 +21,7 @@ from ingest.store.coarsening import COARSENING, unfinished
 from ingest.store.elastic.connection import Connection, Refusal, TooLargeError
 from ingest.store.elastic.encoding import Chunk, chunked, halves
 from ingest.store.elastic.names import Names, digest
-from ingest.store.elastic.reading import documents
+from ingest.store.elastic.reading import documents, every, searches
 from ingest.store.elastic.record_documents import (
     RUN,
     SOURCE,
@@ -34,7 +34,7 @@ from ingest.store.elastic.record_documents import (
     stored_series,
     watch_of,
 )
-from ingest.store.elastic.sums import paged
+from ingest.store.elastic.sums import bucket_page, paged
 from ingest.store.live import Watch, watched
 from ingest.store.records import (
     COMPLETE,
@@ -47,6 +47,11 @@ from ingest.store.records import (
 )
 
 STATES_A_PAGE = SOURCES_A_PAGE = 1000
+STATES = {"bool": {"filter": [{"term": {"record": SOURCE}}]}}
+STATES_CELLS = {
+    "size": STATES_A_PAGE,
+    "sources": [{"run": {"terms": {"field": "run.id"}}}, {"state": {"terms": {"field": "source.state"}}}],
+}
 NOT_FOUND, CONFLICT, OVERLOADED = 404, 409, 429
 Change = Callable[[Mapping[str, Any] | None], dict[str, Any] | None]
 
@@ -61,8 +66,9 @@ class Records:
     def runs(self) -> list[RunRecord]:
         """Return the records of all runs, by name."""
         few = {"bool": {"filter": [{"terms": {"record": [RUN, WATCH]}}]}}
-        stored = documents(self.connection, self.index, few)
-        states = self._states()
+        found, counted = searches(self.connection, self.index, [every(few), bucket_page(STATES, STATES_CELLS)])
+        stored = documents(self.connection, self.index, few, found)
+        states = self._states(counted)
         records = []
         for document in stored:
             if document["record"] == RUN:
@@ -73,13 +79,10 @@ class Records:
         watches = [watch_of(document) for document in stored if document["record"] == WATCH]
         return watched(sorted(records, key=lambda record: record.run), watches)
 
-    def _states(self) -> dict[str, set[str]]:
-        """Return the states that the sources of each run are in: of many thousand sources a few buckets are read."""
-        pairs = {"run": {"terms": {"field": "run.id"}}, "state": {"terms": {"field": "source.state"}}}
-        cells = {"size": STATES_A_PAGE, "sources": [{name: source} for name, source in pairs.items()]}
-        query = {"bool": {"filter": [{"term": {"record": SOURCE}}]}}
+    def _states(self, first: Mapping[str, Any]) -> dict[str, set[str]]:
+        """Return the states that the sources of each run are in, by the first page of them and those that follow."""
         states: dict[str, set[str]] = {}
-        for page in paged(self.connection, self.index, query, cells):
+        for page in paged(self.connection, self.index, STATES, STATES_CELLS, first=first):
             for bucket in page:
                 states.setdefault(bucket["key"]["run"], set()).add(bucket["key"]["state"])
         return states
@@ -119,7 +122,11 @@ class Records:
 
     def check_alive(self, run: str, generation: int) -> None:
         """Raise RunGoneError where a run has gone since sources of a generation were begun, or is another of its name now."""
-        there = self.get(run)
+        self.check_there(run, self.get(run), generation)
+
+    @staticmethod
+    def check_there(run: str, there: Mapping[str, Any] | None, generation: int) -> None:
+        """Raise RunGoneError as `check_alive` does, by the record that `get` has returned."""
         if there is None or not lives(there["_source"]) or generation < lowest_generation(there["_source"]):
             raise RunGoneError(run)
 

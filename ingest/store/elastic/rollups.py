@@ -121,13 +121,42 @@ class RollupWriter:
             self._refresh("rollups")
             self._drop_older(first, [])
         self.sender.show(self.names.all("rollups"))
-        self._check_sent(slabs, generation)
+        self.check_sent(generation)
 
-    def _check_sent(self, slabs: Int, generation: int) -> None:
+    def write_at_once(self, stored: Sequence[StoredSeries], generation: int) -> None:
+        """Write the rollups of windows from the documents of all hosts, read once: for a run that nobody else is writing to.
+
+        Not those of the whole run.
+        """
+        slabs, layouts = self.touched.slabs(self.slab_ns), layouts_of(stored)
+        if not len(slabs):
+            return
+        query = [{"term": {"run.id": self.run.run}}, at_step(self.run.step_ns), LATENCIES, slab_filter(slabs, self.slab_ns)]
+        gone = Gone({**self._touched_hosts(), **self._touched_cluster()}, self._steps)
+        touched = set(self.touched.hosts)
+        for parts in self.slabs(self.names.all("intervals"), query, self.run.step_ns):
+            hosts = [merged([part]) for part in merged_in(parts, host_group, known_layouts(layouts, parts, host_group))]
+            self._write_steps((part.where(lambda key: key.host in touched) for part in hosts), gone, generation)
+            self._write_steps(merged_in(hosts, cluster_group, known_layouts(layouts, hosts, cluster_group)), gone, generation)
+        self._write_gone(gone, generation)
+        self.sender.show(self.names.all("rollups"))
+
+    def _touched_hosts(self) -> dict[RollupKey, Int]:
+        return {key: self.touched.starts(key) for key in self.touched.windows}
+
+    def _touched_cluster(self) -> dict[RollupKey, Int]:
+        touched: dict[RollupKey, Int] = {}
+        for host in self.touched.windows:
+            key = cluster_group(host)
+            touched[key] = np.union1d(touched.get(key, np.empty(0, np.int64)), self.touched.starts(host))
+        return touched
+
+    def check_sent(self, generation: int) -> None:
         """Raise StoreError where rollups hold less than was sent, and nobody has taken anything away since.
 
         Another load may have added to them: more is no fault.
         """
+        slabs = self.touched.slabs(self.slab_ns)
         hosts: dict[str, Any] = {"bool": {"filter": [{"term": {"rollup.scope": HOST}}, one_of("host.name", self.touched.hosts)]}}
         windows = [slab_filter(slabs, self.slab_ns), any_of([hosts, {"term": {"rollup.scope": CLUSTER}}])]
         stages = {f"{stage.scope} {stage.step_ns}": stage for stage in self.sent}
@@ -170,18 +199,13 @@ class RollupWriter:
             one_of("host.name", self.touched.hosts),
             slab_filter(slabs, self.slab_ns),
         ]
-        touched = {key: self.touched.starts(key) for key in self.touched.windows}
-        gone = Gone({key: starts[starts >= since_ns] for key, starts in touched.items()}, self._steps)
+        gone = Gone({key: starts[starts >= since_ns] for key, starts in self._touched_hosts().items()}, self._steps)
         for parts in self.slabs(index, query, self.run.step_ns):
             self._write_steps(merged_in(parts, host_group, known_layouts(layouts, parts, host_group)), gone, generation)
         self._write_gone(gone, generation)
 
     def _write_cluster(self, slabs: Int, layouts: Layouts, generation: int) -> None:
-        touched: dict[RollupKey, Int] = {}
-        for host in self.touched.windows:
-            key = cluster_group(host)
-            touched[key] = np.union1d(touched.get(key, np.empty(0, np.int64)), self.touched.starts(host))
-        gone = Gone(touched, self._steps)
+        gone = Gone(self._touched_cluster(), self._steps)
         query = [*rollups_of(self.run.run, HOST, self.run.step_ns), slab_filter(slabs, self.slab_ns)]
         for parts in self.slabs(self.names.all("rollups"), query, self.run.step_ns):
             self._write_steps(merged_in(parts, cluster_group, known_layouts(layouts, parts, cluster_group)), gone, generation)
@@ -258,10 +282,11 @@ class RollupWriter:
         if held:
             yield held
 
-    def _write_steps(self, parts: Iterator[Intervals[RollupKey]], gone: Gone, generation: int) -> None:
+    def _write_steps(self, parts: Iterable[Intervals[RollupKey]], gone: Gone, generation: int) -> None:
         """Write merged windows at each step; they are taken out of `gone`."""
         for part in parts:
-            self.write_windows(merged([part]), generation, gone)
+            if len(part):
+                self.write_windows(merged([part]), generation, gone)
 
     def write_windows(self, windows: Intervals[RollupKey], generation: int, gone: Gone | None = None) -> Intervals[RollupKey]:
         """Write merged windows at each step, taken out of `gone`; return those of the widest."""

@@ -99,6 +99,10 @@ class Standing:
         """Return the generation of the run."""
         return int(self.record.document["run"].get("generation", 0)) if self.record else 0
 
+    def generation_of(self, source: str) -> int:
+        """Return the generation of a source, 0 where there is none."""
+        return int(self.sources[source].document["generation"]) if source in self.sources else 0
+
     def all_complete(self, names: Iterable[str]) -> bool:
         """Return whether sources are complete."""
         return all(self.sources[name].document["source"]["state"] == COMPLETE for name in names)
@@ -179,8 +183,9 @@ class Standings:
         standing: Standing,
         sources: Sequence[tuple[SourceRecord, SourceState]],
         change: Callable[[Mapping[str, Any] | None], dict[str, Any]] | None = None,
+        more: Iterable[bytes] = (),
     ) -> tuple[list[tuple[SourceRecord, SourceState]], bool]:
-        """Write records of sources, then that of the run as `change` makes it, all under the guards of a standing.
+        """Write records of sources, then that of the run as `change` makes it, all under the guards of a standing; then `more`.
 
         Return which sources others have written since, and whether the run. What was written is in the standing.
         """
@@ -192,7 +197,7 @@ class Standings:
         if change is not None:
             bodies.append(change(standing.record.document if standing.record else None))
             lines.append(self._line(digest([RUN, standing.run]), bodies[-1], standing.record))
-        outcomes = [outcome for chunk in chunked(lines) for outcome in self._records.put_chunk(chunk)]
+        outcomes = [outcome for chunk in chunked([*lines, *more]) for outcome in self._records.put_chunk(chunk)][: len(lines)]
         late = []
         for place, (outcome, body) in enumerate(zip(outcomes, bodies, strict=True)):
             if "error" in outcome:

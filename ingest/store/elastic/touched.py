@@ -54,9 +54,10 @@ def host_key_in(document: Mapping[str, Any]) -> RollupKey:
 
 @dataclass(slots=True)
 class Touched:
-    """All that a load has touched so far."""
+    """What a load has touched so far: windows by rollup of their host; `also` are starts at which the cluster's may change."""
 
     windows: dict[RollupKey, list[Int]] = field(default_factory=dict)
+    also: list[Int] = field(default_factory=list)
 
     def add(self, windows: dict[RollupKey, Int]) -> None:
         """Add window starts."""
@@ -74,5 +75,6 @@ class Touched:
 
     def slabs(self, width_ns: int) -> Int:
         """Return the starts of the time slabs of `width_ns` in which something was touched, in order."""
-        starts = [np.unique(part // width_ns * width_ns) for parts in self.windows.values() for part in parts]
+        every = [*self.also, *(part for parts in self.windows.values() for part in parts)]
+        starts = [np.unique(part // width_ns * width_ns) for part in every]
         return np.unique(np.concatenate(starts)) if starts else np.empty(0, np.int64)
