@@ -74,7 +74,8 @@ def test_faults_in_a_third_of_all_calls_lose_and_double_nothing(ground, clean, m
 @pytest.mark.ordeal
 @pytest.mark.parametrize("fault", ALL, ids=str)
 def test_each_fault_alone_is_survived(ground, monkeypatch, tmp_path: Path, fault: str) -> None:
-    monkeypatch.setenv("TAILBOARD_ES_TIMEOUT", "1")
+    monkeypatch.setenv("TAILBOARD_ES_TIMEOUT", "0.3")
+    monkeypatch.setattr("ingest.store.elastic.bulk.BODY_BYTES", 4000)
     logs = a_log(tmp_path / "logs")
     with FaultProxy(ground.server, seed=1, share=0.25, faults=[fault], only=lambda method, path: path != "/") as proxy:
         loaded(through(proxy, ground), [logs], reading=ZERO)

@@ -28,7 +28,7 @@ class Gathered:
     """Sums of windows by host, operation and kind, all that start before `until_ns`: whole time slabs."""
 
     slab_ns: int
-    most_entries: int = MOST_ENTRIES
+    most_entries: int = field(default_factory=lambda: MOST_ENTRIES)
     until_ns: int = FOREVER
     _parts: dict[Kind, list[Intervals[RollupKey]]] = field(default_factory=dict)
     _entries: int = 0
