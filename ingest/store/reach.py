@@ -1,9 +1,10 @@
-"""The ranges of time of series and windows of a store."""
+"""What series of a store reach, and what they have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
+from ingest.core.series import LABELS
 from ingest.store.records import StoredSeries
 
 
@@ -11,3 +12,9 @@ def reach_of(series: Iterator[StoredSeries] | Sequence[StoredSeries]) -> tuple[i
     """Return from when to when the series reach, before they were cut into windows."""
     known = [(stored.first_ns, stored.last_ns) for stored in series if stored.first_ns is not None and stored.last_ns is not None]
     return (min(first for first, _ in known), max(last for _, last in known)) if known else None
+
+
+def alike(series: Sequence[StoredSeries], borne: Collection[str]) -> dict[str, str]:
+    """Return the labels that all series have alike, without those that are `borne` anyway."""
+    values = {label: {getattr(stored.series, label) for stored in series} for label in LABELS if label not in borne}
+    return {label: next(iter(found)) for label, found in values.items() if len(found) == 1}
