@@ -277,9 +277,7 @@ def test_findings_are_those_that_are_kept_whatever_is_chosen(site, panels) -> No
     with open_store(site.sqlite) as store:
         kept = [document for document in store.findings_of([one.run for one in store.runs()]) if document.text]
     begin = min(document.start_ns for document in kept) // MS
-    rows = asked_rows(
-        site, saved, replace(shown, begin_ms=begin, end_ms=max(shown.end_ms, max(one.end_ns for one in kept) // MS))
-    )
+    rows = asked_rows(site, saved, replace(shown, begin_ms=begin, end_ms=max(shown.end_ms, max(one.end_ns for one in kept) // MS)))
     expected = sorted((one.run, one.rank, one.text, one.who, one.end_ns // MS) for one in kept)
     assert sorted((row["run"], row["rank"], row["what"], row["who"], row["to"]) for row in rows) == expected != []
     assert any("stalled" in row["what"] and row["who"] == "host ceph-b" for row in rows)
