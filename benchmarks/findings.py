@@ -12,6 +12,7 @@ is counted as wrong, and what was not put in as further: all that a user would s
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import sys
 import tempfile
@@ -43,9 +44,10 @@ UNITS_S = {"ms": 0.001, "s": 1.0, "min": 60.0}
 
 @dataclass(frozen=True)
 class Judged:
-    """What was said of one run: `found` has each cause that was named, in the order of the causes."""
+    """What was said of the run of a name: `found` has each of its causes that was named, in their order."""
 
-    made: Made
+    name: str
+    causes: tuple[Cause, ...]
     story: Story
     found: tuple[bool, ...]
     other_host: tuple[Finding, ...]
@@ -86,7 +88,7 @@ def judged(run: Made, *, files: bool = False) -> Judged:
             continue
         others[2 if not alike else 1 if any(_right_host(cause, finding) for cause in alike) else 0].append(finding)
     other_host, other_time, further = map(tuple, others)
-    return Judged(run, story, found, other_host, other_time, further, seconds)
+    return Judged(run.name, run.causes, story, found, other_host, other_time, further, seconds)
 
 
 def _fits(cause: Cause, finding: Finding, story: Story) -> bool:
@@ -131,12 +133,12 @@ def put_in(causes: Iterable[Cause]) -> str:
 
 def failure(result: Judged, seed: int, words: str) -> str:
     """Return what went wrong with a run, and the command that shows it."""
-    missed = [cause for cause, found in zip(result.made.causes, result.found, strict=True) if not found]
+    missed = [cause for cause, found in zip(result.causes, result.found, strict=True) if not found]
     parts = [("not found", put_in(missed) if missed else "")]
     for name, some in (("other host", result.other_host), ("other time", result.other_time), ("further", result.further)):
         parts.append((name, ", ".join(_shown(finding, result.story) for finding in some)))
     said = "; ".join(f"{name}: {text}" for name, text in parts if text)
-    return f"{said}\n    python benchmarks/findings.py --case '{result.made.name}' --seed {seed}{words}"
+    return f"{said}\n    python benchmarks/findings.py --case '{result.name}' --seed {seed}{words}"
 
 
 def rows_of(results: Sequence[Judged], kinds: Sequence[str]) -> list[list[str]]:
@@ -147,15 +149,15 @@ def rows_of(results: Sequence[Judged], kinds: Sequence[str]) -> list[list[str]]:
             mine = [
                 (result, found)
                 for result in results
-                for cause, found in zip(result.made.causes, result.found, strict=True)
-                if kind in (cause.kind, "any") and together == (len(result.made.causes) > 1)
+                for cause, found in zip(result.causes, result.found, strict=True)
+                if kind in (cause.kind, "any") and together == (len(result.causes) > 1)
             ]
             if mine:
                 name = f"{kind}{', with another' if together else ''}"
-                of_runs = list({result.made.name: result for result, _ in mine}.values())
+                of_runs = list({result.name: result for result, _ in mine}.values())
                 rows.append([name, *_numbers([found for _, found in mine], of_runs)])
     for kind in QUIETS:
-        quiet = [result for result in results if result.made.name.rpartition("/")[0] == kind]
+        quiet = [result for result in results if result.name.rpartition("/")[0] == kind]
         if quiet:
             rows.append([kind, *_numbers([], quiet)])
     return rows
@@ -198,6 +200,9 @@ def main() -> None:
     parser.add_argument("--coarse", type=int, metavar="0-6", help="bins as fio writes them with that log_hist_coarseness")
     parser.add_argument("--files", action="store_true", help="write each run as logs and ask these")
     parser.add_argument("--only-failures", action="store_true", help="no table")
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, help="of a processor, after which the table is of what was run"
+    )
     parser.add_argument("--case", help="the story of one run, by its name")
     wanted = parser.parse_args()
     words = "".join(f" --{name}" for name in ("closed", "files") if getattr(wanted, name))
@@ -212,23 +217,34 @@ def main() -> None:
         show(judged_run(wanted.case), wanted.seed, words)
         return
     kinds = [kind.strip() for kind in wanted.kinds.split(",")]
-    names = names_of(kinds, wanted.runs)
-    results = []
-    for group, some in names.items():
-        if ("+" in some[0] and wanted.alone) or ("+" not in some[0] and wanted.pairs):
-            continue
-        for name in some:
-            results.append(judged_run(name))
-            if results[-1].fails:
-                print(f"{name}: {failure(results[-1], wanted.seed, words)}", flush=True)
-            print(f"\r{group}: {len(results)}".ljust(50), end="\r", file=sys.stderr, flush=True)
+    groups = [
+        some
+        for some in names_of(kinds, wanted.runs).values()
+        if not ("+" in some[0] and wanted.alone) and not ("+" not in some[0] and wanted.pairs)
+    ]
+    results: list[Judged] = []
+    began = time.monotonic()
+    for name in in_turn(groups):
+        results.append(judged_run(name))
+        if results[-1].fails:
+            print(f"{name}: {failure(results[-1], wanted.seed, words)}", flush=True)
+        print(f"\r{len(results)} runs".ljust(20), end="\r", file=sys.stderr, flush=True)
+        if time.monotonic() - began > 60 * wanted.minutes:
+            break
     if not wanted.only_failures:
         print_table(f"seed {wanted.seed}{words}", HEADINGS, rows_of(results, [kind for kind in kinds if kind in CAUSES]))
 
 
+def in_turn(groups: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield the names of all groups, each group as evenly spread as it can be: so that any number of first ones is fair."""
+    places = [((number + 0.5) / len(some), name) for some in groups for number, name in enumerate(some)]
+    for _, name in sorted(places, key=lambda pair: pair[0]):
+        yield name
+
+
 def show(result: Judged, seed: int, words: str) -> None:
     """Print the story of a run, and what was put in."""
-    print(f"put in: {put_in(result.made.causes)}")
+    print(f"put in: {put_in(result.causes)}")
     for finding in result.story.findings:
         print(f"- {_shown(finding, result.story)} ({100 * finding.share:.0f} %): {finding.text}")
     print(result.story.nothing or f"unexplained: {100 * result.story.unexplained:.0f} %")

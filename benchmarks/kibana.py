@@ -111,7 +111,7 @@ def buckets(answer: Any) -> tuple[int, int]:
     for name, value in answer.items() if isinstance(answer, dict) else enumerate(answer) if isinstance(answer, list) else ():
         inner = buckets(value)
         own = len(value) if name == "buckets" else 0
-        hdr += inner[1] + int(isinstance(value, dict) and isinstance(value.get("values"), list))
+        hdr += inner[1] + int(isinstance(value, dict) and name != "buckets" and isinstance(value.get("values"), dict))
         every += inner[0] + own
     return every, hdr
 

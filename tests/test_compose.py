@@ -6,6 +6,7 @@ No container daemon is needed: the file is read as YAML, its shell lines run wit
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import re
@@ -22,6 +23,8 @@ import yaml
 
 from ingest.view.kibana.compile import compiled
 from tests.doubles.elasticsearch import ElasticsearchDouble
+from tests.doubles.elasticsearch.proofs.comparing import recorded
+from tests.doubles.elasticsearch.proofs.replaying import exchange
 from tests.doubles.kibana import KibanaDouble
 from tests.store.grounds import SERVER
 
@@ -227,6 +230,7 @@ def up(services: dict[str, dict], image: Path, **answers: str) -> subprocess.Com
     (script,) = service["command"]
     environment = {
         **service["environment"],
+        "SETUP_OPTIONS": "",
         **answers,
         "PATH": f"{image / 'bin'}:/usr/bin:/bin",
         "PYTHONPATH": str(image / "site"),
@@ -262,6 +266,33 @@ def test_up_ends_in_filled_dashboards_and_may_be_repeated(services: dict[str, di
             assert max(ages) <= 15 * 60, "dashboards show the last 15 minutes"
             assert set(kibana.objects()) == {(one.type, one.id) for one in compiled()}
             assert done.stderr.count("is overwritten" if turn else "is created") >= len(kibana.objects())
+        assert (elastic.refusals, kibana.refusals) == ([], [])
+
+
+@pytest.mark.slow
+def test_f3_up_after_an_upgrade_and_with_compact_indices(services: dict[str, dict], image: Path) -> None:
+    """Templates and documents of d8e7fed, as its recorded requests put them, with the prefix of the recording."""
+    with (
+        ElasticsearchDouble(version="9.5.3", modules=("reindex",)) as elastic,
+        KibanaDouble(version="9.5.3") as kibana,
+    ):
+        connection = http.client.HTTPConnection("127.0.0.1", int(elastic.url.rpartition(":")[2]), timeout=60)
+        for step in recorded("product-9.5.3")[:100]:
+            if step["method"] == "PUT" or "/_bulk" in step["path"]:
+                kind = "x-ndjson" if "/_bulk" in step["path"] else "json"
+                media = f"application/vnd.elasticsearch+{kind};compatible-with=9"
+                exchange(connection, step["method"], step["path"], step["request"], {"Accept": media, "Content-Type": media})
+        connection.close()
+        before = elastic.documents("rec-*")
+        answers = {"TAILBOARD_STORE": f"{elastic.url}?index_prefix=rec", "KIBANA_URL": kibana.url}
+        for options in ("", "", "--compact", "--compact"):
+            done = up(services, image, SETUP_OPTIONS=options, **answers)
+            assert done.returncode == 0, done.stderr
+            assert (
+                before.items() <= {key: document for key, document in elastic.documents("rec-*").items() if key in before}.items()
+            )
+            demo = [one for one in elastic.documents("rec-intervals-*").values() if one["run"]["id"].startswith("demo")]
+            assert sum(one["latency"]["count"] for one in demo) == 59_015
         assert (elastic.refusals, kibana.refusals) == ([], [])
 
 

@@ -30,6 +30,7 @@ HEAT = {
     "heatmap-highlight": "#highlight=host%3Dceph-b&drop=0.1",
     "heatmap-range": "#highlight=host%3Dceph-c&least=2&most=20&shading=linear",
 }
+BOX = "#box=26,36,1000,"
 CORRECTED = {"kinds": "corrected"}
 
 
@@ -40,6 +41,7 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-gpu"])
         example = written(Path(folder) / "example.html", EXAMPLE)
         shot(browser, example, target, PANELS)
+        shot(browser, example, target, ("box",), view=BOX)
         for name, view in HEAT.items():
             shot(browser, example, target, ("heatmap",), {"heatmap": name}, view)
         several = written(Path(folder) / "several.html", loaded(Path(folder) / "hosts.db"))
@@ -90,7 +92,7 @@ def shot(
         panel.screenshot(path=target / f"{names.get(name, name)}.png")
     if "percentiles" in panels:
         page.evaluate("scrollTo(0, 0)")
-        page.screenshot(path=target / "report.png", clip={"x": 0, "y": 0, "width": 1100, "height": 1500})
+        page.screenshot(path=target / "report.png", clip={"x": 0, "y": 0, "width": 1100, "height": 1110})
     page.close()
 
 

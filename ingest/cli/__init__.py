@@ -24,35 +24,46 @@ from ingest.cli.shared.output import unwritable
 from ingest.cli.shared.say import say
 from ingest.cli.shared.streams import ReaderGoneError, UnwritableError, drop_output, hold_streams
 from ingest.core.errors import InputError, TailboardError
-from ingest.core.parallel import keep_freed_memory
 from ingest.core.plain import shown
 
-COMMANDS = (
-    "wrap-fio",
-    "inspect",
-    "percentiles",
-    "heatmap",
-    "offsets",
-    "distribution",
-    "explain",
-    "compare",
-    "trend",
-    "capacity",
-    "check",
-    "report",
-    "card",
-    "serve",
-    "load",
-    "watch",
-    "runs",
-    "mark",
-    "events",
-    "export",
-    "setup",
-    "replay",
-    "build",
-    "demo",
-)  # in the order of the data flow; each is a module of this package
+SUMMARIES = {
+    "Look at logs, or at a store": {
+        "inspect": "What tailboard makes of each file, and why it skips some",
+        "percentiles": "Latency percentiles over time",
+        "heatmap": "Latency over time as a picture, or its counts",
+        "distribution": "How latencies are distributed over the whole time",
+        "offsets": "When within each second (minute, hour) operations happen",
+        "events": "The events of a Snabb timeline, each with its lag",
+        "explain": "What happened in a run: which host, when, how bad",
+    },
+    "Judge runs": {
+        "check": "Were the promised latencies kept, and which host broke them",
+        "compare": "Two runs side by side, with a verdict",
+        "trend": "All runs in order, with a verdict on the newest",
+        "capacity": "The highest load that still meets an objective",
+    },
+    "Show others": {
+        "report": "One HTML file that opens offline",
+        "card": "One picture of a run, for a chat or a paper",
+        "serve": "The report as a page that refreshes itself",
+        "export": "All data as csv, or as a log for HdrHistogram's tools",
+    },
+    "Keep in a store": {
+        "load": "Load log files and folders; each sample counts once",
+        "watch": "Load files while they grow",
+        "runs": "List, verify, delete and coarsen runs",
+        "mark": "Note an event at a time of a run",
+        "setup": "Prepare Elasticsearch and Kibana",
+        "doctor": "Is a store well, and what to do where it is not",
+        "replay": "Send again what Elasticsearch refused",
+    },
+    "Begin": {
+        "demo": "Load the example, print percentiles, write a report",
+        "wrap-fio": "Make CBT's fio write histogram logs",
+        "build": "For developers: make the generated files again",
+    },
+}  # each is a module of this package; what is said of it here is shown without importing it
+COMMANDS = tuple(name for commands in SUMMARIES.values() for name in commands)
 INTERNAL, INTERRUPTED = 70, 130
 COMPLETION = "_TAILBOARD_COMPLETE"  # the variable by which shells ask for words
 
@@ -61,7 +72,7 @@ class Commands(Group):
     """The commands, each imported from its file when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names in the order of the data flow."""
+        """Return the names in the order of --help."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -71,6 +82,20 @@ class Commands(Group):
         name = cmd_name.replace("-", "_")
         command: click.Command = getattr(import_module(f"ingest.cli.{name}"), name)
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; memory that it frees is kept for what it reads next."""
+        from ingest.core.parallel import keep_freed_memory  # ctypes and pickle, which --help does without
+
+        keep_freed_memory()
+        return super().invoke(ctx)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands by what they are for, without importing any."""
+        widest = max(map(len, COMMANDS))
+        for title, commands in SUMMARIES.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(widest), summary) for name, summary in commands.items()])
 
 
 def _print_completion(ctx: click.Context, _option: click.Parameter, shell: str | None) -> None:
@@ -129,7 +154,6 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Return the exit status of a command."""
-    keep_freed_memory()
     try:
         status: Any = tailboard.main(arguments, prog_name="tailboard", complete_var=COMPLETION, standalone_mode=False)
         sys.stdout.flush()

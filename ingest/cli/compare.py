@@ -117,7 +117,8 @@ def compare(sources: tuple[str, ...], options: Options) -> int:
     same_within = least_ratio(options.same_within, "--same-within")
     output, form = options.output, beside_page(options.printed, options.output)
     question, by = question_of(options, COLUMNS)
-    wanted = replace(question, by=labels_of(question.by)) if output else question
+    opens = output or form == "table"  # with a verdict that names operation and host
+    wanted = replace(question, by=labels_of(question.by)) if opens else question
     with opened_sides(sources, options, question) as (asks, labels):
         pairs = None if options.at else pairs_among(asks, labels, options)
         if pairs:
@@ -148,18 +149,19 @@ def compare(sources: tuple[str, ...], options: Options) -> int:
         pair = replace(pair, notes=(*pair.notes, *notes_of_pairs, *undated_beside(list(asks), [*sides[0], *sides[1]])))
     table = rows_of(pair, halvings(pair) if options.shifts else percentiles)
     status, sentences = _judged(table, limit)
-    if output:
+    content = compared(pair, (baseline, run), windows, percentiles, unlike=options.unlike_kinds) if opens else None
+    if output and content:
         from ingest.cli.compare_breaths import breath_panels
         from ingest.view.page.finished.compare import compare_page
 
         paths = named(split_sources(sources)[1])
         more = breath_panels(sources, paths, options, sides, question) if is_lag(baseline, run) and not options.at else []
-        content = compared(pair, (baseline, run), windows, percentiles, unlike=options.unlike_kinds)
         calm = [f"No ratio is certain to be above {number(limit)} times the baseline."] if limit < math.inf else []
         written(compare_page(content, pair, sentences or calm, bad=bool(status), more=more), output)
     if form:
         with verdict_stands():
-            _write(pair, table, shared.Showing(format=form, unit=options.unit))
+            said = content.opening(pair) if content else []
+            _write(pair, table, said, shared.Showing(format=form, unit=options.unit))
     for line in sentences:
         say(line)
     return status
@@ -210,18 +212,18 @@ def pair_notes(paired: Paired) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _write(pair: Pair, table: Table, showing: shared.Showing) -> None:
+def _write(pair: Pair, table: Table, said: Sequence[str], showing: shared.Showing) -> None:
     from ingest.view.terminal import comparison
 
     form = showing.format
     if form == "table":
-        comparison.print_comparison(pair, table)
+        comparison.print_comparison(pair, table, said)
         return
     if form in PICTURES:
         noted = replace(pair.run, warnings=tuple(comparison.notes(pair, table)))
         write_picture(comparison.comparison_picture(pair, over_time(pair)), noted, showing)
         return
-    for line in comparison.notes(pair, table):
+    for line in (*filter(None, [comparison.largest_excess(pair)]), *comparison.notes(pair, table)):
         say(line)
     write_rows(table, form, showing.unit, ("baseline", "run"))
 

@@ -37,6 +37,7 @@ def explain_box(sources: tuple[str, ...], options: Options) -> None:
     """Print who is over-represented in a box."""
     from ingest.cli.shared.sources import opened
     from ingest.query.box import explained, parse_box
+    from ingest.query.box_offsets import box_offsets
     from ingest.query.clocks import ABSOLUTE
 
     box = parse_box(options.box or "")
@@ -48,10 +49,11 @@ def explain_box(sources: tuple[str, ...], options: Options) -> None:
         if answer.answer.relative and any(edge is not None and not edge.relative for edge in (box.begin, box.end)):
             raise UsageError(ABSOLUTE)
         notes = _marks(origin, answer, options)
+        offsets = box_offsets(origin, asked(options, "all"), answer.spans) if options.format in ("table", "json") else None
     if options.format == "table":
         from ingest.view.terminal.box import print_box
 
-        print_box(answer, stamp_of(answer.answer, options), notes)
+        print_box(answer, stamp_of(answer.answer, options), notes, offsets)
         return
     warn(answer.answer)
     for line in (*answer.notes, *notes):
@@ -61,7 +63,7 @@ def explain_box(sources: tuple[str, ...], options: Options) -> None:
 
         from ingest.view.boxes import plain
 
-        sys.stdout.write(json.dumps(plain(answer), indent=2, allow_nan=False) + "\n")
+        sys.stdout.write(json.dumps(plain(answer, offsets), indent=2, allow_nan=False) + "\n")
         return
     from ingest.view import text
 

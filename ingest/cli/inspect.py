@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MOST_OPS = 4
 MOST_IN_LINE = 3
+MOST_OF_LAYOUT = 120
 RUN_PARTS = 3
 
 
@@ -203,7 +204,7 @@ def _print(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
     console.print(table)
     origins = sorted({row["zero_origin"] for row in rows})
     days = sorted({row["zero"][:10] for row in rows if row["zero"]})
-    formats = sorted({f"{row['format']} {row['layout']}" for row in rows})
+    formats = sorted({f"{row['format']} {_short(row['layout'])}" for row in rows})
     runs = sorted({row["run"] for row in rows})
     print(shown(f"format: {', '.join(formats)}"))
     listing = ["runs:", *(f"  {shown(run)}" for run in runs)]
@@ -215,3 +216,10 @@ def _print(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
     for (action, reason), names in sorted(alike.items()):
         few = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")  # a line's worth
         print(shown(f"{action}: {counted(len(names), 'file')} ({few}): {reason}"))
+
+
+def _short(layout: str) -> str:
+    """Return the text of a layout, without most of the edges that one lists."""
+    if len(layout) <= MOST_OF_LAYOUT:
+        return layout
+    return f"{layout[: MOST_OF_LAYOUT // 2].rpartition(',')[0]},... ({layout.count(',')} bins)"

@@ -34,6 +34,7 @@ class Options(shared.Loading):
 
     each: bool
     marks: tuple[Path, ...]
+    add_up: str
     strict: bool
     as_json: bool
 
@@ -47,6 +48,13 @@ class Options(shared.Loading):
     "--replace",
     is_flag=True,
     help="Replace what is in the store: for another step, unit or host offset, or for corrected files.",
+)
+@click.option(
+    "--add-up",
+    "add_up",
+    metavar="LABELS",
+    default="",
+    help="Add up the logs of each host before they are stored: job, or job,volume,process,tag; these cannot be asked then.",
 )
 @click.option("--strict", is_flag=True, help="Exit with status 3 if any row is rejected or any file refused.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on stdout.")
@@ -66,7 +74,10 @@ def load(paths: tuple[str, ...], options: Options) -> int:
     an archive that is refused is named, the others are loaded, and the first refusal gives the exit status. The summary at
     the end accounts for every file and row.
     """
-    chosen, url = load_options(options, "a load"), store_url(options.store)
+    from ingest.load.parts import labels_in
+
+    chosen = replace(load_options(options, "a load"), add_up=labels_in(options.add_up))
+    url = store_url(options.store)
     marks, runs = read_all(options.marks), list[str]()
     accounts: dict[str, Any] = {}
     failed: list[tuple[str, TailboardError]] = []

@@ -15,6 +15,7 @@ from ingest.core.errors import TailboardError, UsageError, counted
 
 if TYPE_CHECKING:
     from ingest.store import RunRecord, Store
+    from ingest.store.wider_bins import WiderBins
 
 
 @click.group(cls=Group)
@@ -40,6 +41,7 @@ def list_(store: str | None, form: str) -> None:
     from ingest.core.timing import format_duration
     from ingest.core.whole_runs import means_alone
     from ingest.core.writing import utc
+    from ingest.store.added_up import logs_in
 
     with opened_store(store) as store_:
         rows = []
@@ -51,7 +53,7 @@ def list_(store: str | None, form: str) -> None:
                     "run": record.run,
                     "state": record.state,
                     "step": format_duration(record.step_ns),
-                    "sources": len(sources),
+                    "sources": sum(logs_in(source.account) for source in sources),
                     "samples": sum(int(source.account.get("samples", 0)) for source in sources),
                     "start": utc(record.start_ns) if known else None,
                     "loaded": record.loaded,
@@ -187,43 +189,68 @@ def delete(run: str | None, *, age: str | None, dry_run: bool, yes: bool, force:
 
 @runs.command()
 @click.argument("run", required=False)
-@click.option("--step", required=True, metavar="S", help="New width of windows: 1s, 5s, 10s, 30s, 1m, 5m, 10m, 30m, 1h.")
+@click.option("--step", metavar="S", help="New width of windows: 1s, 5s, 10s, 30s, 1m, 5m, 10m, 30m, 1h.")
+@click.option("--digits", type=int, metavar="N", help="Wider bins of HdrHistogram data: N significant digits, 0 to 4.")
+@click.option("--coarseness", type=int, metavar="N", help="Wider bins of fio data: 2^N bins become one, 1 to 6.")
 @older_option
 @dry_option
 @store_option
-def coarsen(run: str | None, *, step: str, age: str | None, dry_run: bool, store: str | None) -> int:
-    """Merge the windows of runs into wider ones, exactly: questions at the new step have the same answers as before.
+def coarsen(
+    run: str | None,
+    *,
+    step: str | None,
+    digits: int | None,
+    coarseness: int | None,
+    age: str | None,
+    dry_run: bool,
+    store: str | None,
+) -> int:
+    """Merge the windows of runs, or the bins of their histograms, into wider ones. All samples stay.
 
     \b
     Examples:
       tailboard runs coarsen nightly-42 --step 1m
       tailboard runs coarsen 'nightly-*' --step 5m --older-than 30d
+      tailboard runs coarsen 'nightly-*' --step 1h --digits 2 --coarseness 3 --older-than 90d
 
-    Detail finer than the new step is lost; offsets within the second stay. After an interruption the same command completes
-    the work. Loading the same files again is skipped, other files are refused for this run, and load --replace loads it anew.
+    With --step, questions at the new step have the same answers as before; detail finer than it is lost; offsets within the
+    second stay. With --digits and --coarseness percentiles get a larger error bound, which every answer states (a table of
+    space and error: docs/explanation/numbers.md). After an interruption the same command completes the work. Loading the
+    same files again is skipped, other files are refused for this run, and load --replace loads it anew.
     """
     from ingest.core.timing import format_duration, parse_duration
     from ingest.store.coarsening import check_step
+    from ingest.store.wider_bins import WiderBins
 
-    step_ns = parse_duration(step)
-    check_step(step_ns)
+    bins = WiderBins(digits, coarseness)
+    step_ns = parse_duration(step) if step else 0
+    if step:
+        check_step(step_ns)
+    elif bins == WiderBins():
+        raise UsageError("give --step, --digits or --coarseness")
     with opened_store(store, write=not dry_run) as store_:
         records = _selected(store_, run, age)
         if not records:
             _say(f"no run is older than {age}: nothing to coarsen")
         failed: list[TailboardError] = []
         for record in records:
-            if _is_at(record, step_ns):
+            if dry_run and bins != WiderBins():
+                _say(f"would coarsen the bins of {record.run}: {bins}")
+            if step and _is_at(record, step_ns):
                 _say(f"{record.run} is stored at {format_duration(record.step_ns)} already")
-            elif dry_run:
+            elif step and dry_run:
                 _say(f"would coarsen {record.run} from {format_duration(record.step_ns)} to {format_duration(step_ns)}")
-            else:
-                try:
-                    with letters_named(store_):
+            if dry_run:
+                continue
+            try:
+                with letters_named(store_):
+                    if step and not _is_at(record, step_ns):
                         _coarsen(store_, record, step_ns)
-                except TailboardError as error:  # one run that is being loaded does not hold up the others
-                    _say(str(error))
-                    failed.append(error)
+                    if bins != WiderBins():
+                        _widen(store_, record, bins)
+            except TailboardError as error:  # one run that is being loaded does not hold up the others
+                _say(str(error))
+                failed.append(error)
     return failed[0].exit_status if failed else 0
 
 
@@ -241,6 +268,17 @@ def _coarsen(store: Store, record: RunRecord, step_ns: int) -> None:
         else f"{counted(done.before, 'old document')} removed"
     )
     _say(f"coarsened {record.run} {steps}: {counts}")
+
+
+def _widen(store: Store, record: RunRecord, bins: WiderBins) -> None:
+    done = store.widen(record.run, bins)
+    if not done.documents:
+        _say(f"the bins of {record.run} are as wide as {bins} already, or of another kind")
+        return
+    _say(
+        f"coarsened the bins of {record.run} ({bins}): {done.before:,} bins in {counted(done.documents, 'document')} before, "
+        f"{done.after:,} after"
+    )
 
 
 def _is_at(record: RunRecord, step_ns: int) -> bool:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ingest.core.csr import gather
 from ingest.core.errors import InputError
 from ingest.core.intervals import Exact, Int, Intervals, merged
-from ingest.core.layout import LogLinear
+from ingest.core.layout import Layout
 from ingest.core.series import Series
 
 CODINGS = {
@@ -34,7 +34,7 @@ YEAR_NS = 31_556_952 * 10**9
 class Documents:
     """Packed documents of one layout: parallel arrays, and each one's bins as bytes. `series` are codes into `table`."""
 
-    layout: LogLinear
+    layout: Layout
     table: Sequence[Series]
     series: Int
     start_ns: Int
@@ -159,7 +159,7 @@ class Whole:
     """
 
     def __init__(self) -> None:
-        self._held: dict[LogLinear, Intervals[Series]] = {}
+        self._held: dict[Layout, Intervals[Series]] = {}
 
     def add(self, parts: Sequence[Intervals[Series]]) -> Iterator[Intervals[Series]]:
         """Yield the windows that are whole now; rows of one series come in time order from chunk to chunk."""
@@ -176,9 +176,9 @@ class Whole:
         self._hold(parts)
         yield from ()
 
-    def _hold(self, parts: Sequence[Intervals[Series]]) -> list[tuple[LogLinear, Intervals[Series]]]:
+    def _hold(self, parts: Sequence[Intervals[Series]]) -> list[tuple[Layout, Intervals[Series]]]:
         """Add parts to what is held; return the layouts of these parts, with all that is held of each."""
-        new: dict[LogLinear, list[Intervals[Series]]] = {}
+        new: dict[Layout, list[Intervals[Series]]] = {}
         for part in parts:
             if len(part):
                 new.setdefault(part.layout, []).append(part)

@@ -25,7 +25,7 @@ from ingest.core.csr import (
     summed,
     summed_ns,
 )
-from ingest.core.layout import LogLinear, common_layout
+from ingest.core.layout import Layout, common_layout
 from ingest.core.series import Group, Series
 
 Int = NDArray[np.int64]
@@ -49,7 +49,7 @@ NO_MIN, NO_MAX, NO_SUM, NO_BYTES = -1, 2**63 - 1, -1, -1
 class Histogram:
     """One histogram, sparse: `counts[i]` samples in bin `bins[i]`, bins increasing."""
 
-    layout: LogLinear
+    layout: Layout
     bins: Int
     counts: Int
 
@@ -117,7 +117,7 @@ class Intervals(Generic[Key_co]):
     alone: then `counts` are weights in units of 2^-16.
     """
 
-    layout: LogLinear
+    layout: Layout
     table: Sequence[Key_co]
     series: Int
     start_ns: Int
@@ -208,8 +208,8 @@ class Intervals(Generic[Key_co]):
         moved = self.keyed(tuple(table), series)
         return moved if (series >= 0).all() else moved.take(np.flatnonzero(series >= 0))
 
-    def in_layout(self, target: LogLinear) -> Intervals[Key_co]:
-        """Return the same counts in another layout; see `LogLinear.moved_to` for where a bin's counts go."""
+    def in_layout(self, target: Layout) -> Intervals[Key_co]:
+        """Return the same counts in another layout; see `Layout.moved_to` for where a bin's counts go."""
         if target == self.layout:
             return self
         moved = self.layout.moved_to(target)[self.bins]
@@ -411,7 +411,7 @@ class Sum(Generic[Key]):
             self._compact()
 
     def _compact(self) -> None:
-        by_layout: dict[LogLinear, list[Intervals[Key]]] = {}
+        by_layout: dict[Layout, list[Intervals[Key]]] = {}
         for part in self._parts:
             by_layout.setdefault(part.layout, []).append(part)
         self._parts = [merged(parts) for parts in by_layout.values()]

@@ -8,32 +8,52 @@ with 2 digits has half = 128, with 3 digits half = 1,024. Coarseness c joins 2^c
     index    0 ... 127  128        129        192        954               1855
     lower    0 ... 127  128        130        256        999,424           17,045,651,456     (half 64, unit 1 ns)
 
+Layouts of other tools are in `edges`; `Layout` is what all have in common.
+
 Sources: fio stat.c (plat_val_to_idx, plat_idx_to_val) for the arithmetic, checked against the vectors of its output.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ingest.core.bins import HIGHEST, LAST_NS, MIDPOINT, NOTHING, REPORTS, UNLIKE, UPPER, Int, Layout
+from ingest.core.edges import Edges, Exponential
 from ingest.core.errors import InputError
 
-Int = NDArray[np.int64]
-Float = NDArray[np.float64]
-
-REPORTS = MIDPOINT, HIGHEST, UPPER, NOTHING = ("midpoint", "highest", "upper", "nothing")
-LAST_NS = 2**63 - 1
 NO_BINS_TEXT = "nobins"
-UNLIKE = "means without a histogram are never added to histograms: choose one kind, as in --where kind=completion"
+TOPS = OPEN, _ = ("open", "closed")
+MOST_SAID = 200
+__all__ = [
+    "HIGHEST",
+    "LAST_NS",
+    "MIDPOINT",
+    "NOTHING",
+    "NO_BINS",
+    "NO_BINS_TEXT",
+    "REPORTS",
+    "UPPER",
+    "Edges",
+    "Exponential",
+    "Int",
+    "Layout",
+    "LogLinear",
+    "common_layout",
+    "fio_layout",
+    "hdr_half",
+    "hdr_layout",
+    "parse_layout",
+]
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class LogLinear:
+class LogLinear(Layout):
     """A log-linear layout: `half` bins an octave, `fine` bins before coarsening, values in units of `unit_ns`.
 
     `reports` names the value of a bin: fio's `midpoint`, HdrHistogram's `highest` equivalent value, or the `upper`
@@ -71,9 +91,9 @@ class LogLinear:
         return f"loglinear:{self.half}:{self.fine}:{self.unit_ns}ns:c{self.coarseness}:{self.reports}:{top}{grain}"
 
     @property
-    def has_bins(self) -> bool:
-        """Return whether bins say anything of latencies: not in `NO_BINS`."""
-        return self.reports != NOTHING
+    def edges(self) -> Int:
+        """Return the `bins + 1` edges in ns; bin i is [edges[i], edges[i + 1])."""
+        return _edges(self)
 
     @property
     def grain(self) -> int:
@@ -92,11 +112,6 @@ class LogLinear:
         return -(-self.fine // (1 << self.coarseness))
 
     @property
-    def edges(self) -> Int:
-        """Return the `bins + 1` edges in ns; bin i is [edges[i], edges[i + 1])."""
-        return _edges(self)
-
-    @property
     def values(self) -> Int:
         """Return the value in ns that is reported for each bin; none is above what the open last bin reports.
 
@@ -109,22 +124,6 @@ class LogLinear:
     def keys(self) -> Int:
         """Return the number that stands for each bin where a store keeps one instead of the bin: each is another, rising."""
         return _keys(self)
-
-    def middles_of(self, bins: Int) -> Int:
-        """Return the middles of bins in ns, which means are made of; what the open last bin reports, and none above it.
-
-        Half of a bin's width in whole grains above its lower edge, as HdrHistogram's medianEquivalentValue.
-        """
-        if self.reports == MIDPOINT or not self.has_bins:
-            return self.values[bins]
-        lower = self.edges[bins]
-        width = self.edges[bins + 1] - lower
-        middle = lower + (width >> 1 if self.grain == 1 else width // self.grain // 2 * self.grain)
-        if not self.open_ended:
-            return middle
-        least = self.values[-1]
-        points: Int = np.where(bins == self.bins - 1, least, np.minimum(middle, least))
-        return points
 
     def lowest_of(self, bins: Int) -> Int:
         """Return the lowest latency in ns that a sample in each of the bins can have: its lower edge.
@@ -141,32 +140,6 @@ class LogLinear:
         lowest: Int = np.maximum(np.minimum(lower - self.first_ns, relative), 0)
         return lowest
 
-    def highest_of(self, bins: Int) -> Int:
-        """Return the maximum in ns that is reported for samples in each of the bins: never below the true one.
-
-        HdrHistogram's highest equivalent value; else the upper edge, of the open last bin what it reports.
-        """
-        if self.reports == HIGHEST:
-            return self.values[bins]
-        upper = self.edges[bins + 1]
-        return np.where(bins == self.bins - 1, self.values[-1], upper) if self.open_ended else upper
-
-    def errors_of(self, bins: Int) -> tuple[Int, Float]:
-        """Return the largest distance in ns of a recorded latency from the value reported for each of the bins, and its share.
-
-        The share of the recorded latency is infinite where bins from zero on report something else. Of the open last bin there
-        is no such distance: 2^63 - 1, and infinite.
-        """
-        values, low = self.values[bins], self.lowest_of(bins)
-        high = np.maximum(self.edges[bins + 1] - self.grain, low)
-        below, above = np.maximum(values - low, 0), np.maximum(high - values, 0)
-        shares = np.maximum(
-            np.divide(below, low, out=np.where(below > 0, np.inf, 0.0), where=low > 0),
-            np.divide(above, high, out=np.zeros(len(bins)), where=high > 0),
-        )
-        last = (bins == self.bins - 1) & self.open_ended
-        return np.where(last, np.iinfo(np.int64).max, np.maximum(below, above)), np.where(last, np.inf, shares)
-
     @property
     def error(self) -> Fraction:
         """Return the nominal error of the layout: that of bins above the first octaves, where widths grow with latency.
@@ -177,28 +150,25 @@ class LogLinear:
         width = Fraction(1 << self.coarseness, self.half)
         return width / 2 if self.reports == MIDPOINT else width
 
-    def index(self, values_ns: Int) -> Int:
-        """Return the bin of each value; values past the top go to the last bin. Negative values are a caller's error."""
-        place = np.searchsorted(self.edges, values_ns, side="right") - 1
-        return np.minimum(place, self.bins - 1).astype(np.int64)
+    @property
+    def octave(self) -> int:
+        """Return how many bins an octave has, at least 1."""
+        return max(1, self.half >> self.coarseness)
 
-    def nests_in(self, coarser: LogLinear) -> bool:
-        """Return whether moving counts is exact: each edge of `coarser` below its last bin is one here, and it ends no lower."""
-        if not coarser.open_ended and (self.open_ended or coarser.edges[-1] < self.edges[-1]):
-            return False
-        inner = coarser.edges[:-1]
-        at = np.searchsorted(self.edges, inner)
-        inside = at < len(self.edges) - (1 if self.open_ended else 0)
-        return bool(inside.all() and np.array_equal(self.edges[at], inner))
+    @property
+    def spread(self) -> tuple[Fraction, int]:
+        """Return the width of bins as a share of their lower edge, and that of the first bins in ns."""
+        return Fraction(1 << self.coarseness, self.half), self.first_ns
 
-    def moved_to(self, target: LogLinear) -> Int:
-        """Return, for each bin here, the bin of `target` that takes its counts: the one that holds its highest value.
-
-        InputError between bins and none.
-        """
-        if self.has_bins != target.has_bins:
-            raise InputError(UNLIKE)
-        return _moved(self, target)
+    def coarser(self, an_octave: int) -> LogLinear:
+        """Return the layout of so many bins an octave where its edges are edges of this one, else this one."""
+        unit = self.unit_ns << self.coarseness
+        top = -(-int(self.edges[-1]) // unit)
+        octaves = max(1, (top - 1).bit_length() - an_octave.bit_length() + 2)
+        reaching = LogLinear(an_octave, an_octave * octaves, unit, open_ended=self.open_ended)
+        last = int(reaching.index(self.edges[-2:-1])[0])
+        coarser = replace(reaching, fine=last + 1)
+        return coarser if self.nests_in(coarser) else self
 
 
 @lru_cache(maxsize=64)
@@ -247,33 +217,34 @@ def _keys(layout: LogLinear) -> Int:
     return keys
 
 
-@lru_cache(maxsize=64)
-def _moved(source: LogLinear, target: LogLinear) -> Int:
-    highest = source.edges[1:] - 1
-    if source.open_ended:
-        highest = highest.copy()
-        highest[-1] = source.edges[-2]
-    moved = target.index(highest)
-    moved.flags.writeable = False
-    return moved
-
-
-def parse_layout(text: str) -> LogLinear:
+def parse_layout(text: str) -> Layout:
     """Return the layout that `str(layout)` wrote; ValueError if it is not one."""
     if text == NO_BINS_TEXT:
         return NO_BINS
+    name, _, rest = text.partition(":")
     try:
-        name, half, fine, unit, coarseness, reports, top, *grains = text.split(":")
-        grain = int(grains[0].removesuffix("ns")) if grains else 0
-        if len(grains) > 1 or name != "loglinear" or top not in ("open", "closed"):
-            raise ValueError
-        units = int(unit.removesuffix("ns"))
-        return LogLinear(int(half), int(fine), units, int(coarseness[1:]), reports, top == "open", grain)
+        if name == "exponential":
+            scale, unit = rest.split(":")
+            return Exponential(int(scale.removeprefix("s")), int(unit.removesuffix("ns")))
+        if name == "edges":
+            bounds, top = rest.split(":")
+            if top not in TOPS:
+                raise ValueError
+            return Edges(tuple(map(int, bounds.removeprefix("e").split(","))), top == OPEN)
+        return _log_linear(text)
     except ValueError:
-        raise ValueError(f"not a bin layout: {text!r}") from None
+        raise ValueError(f"not a bin layout: {text[:MOST_SAID]!r}") from None
 
 
-def common_layout(layouts: Iterable[LogLinear]) -> LogLinear:
+def _log_linear(text: str) -> LogLinear:
+    name, half, fine, unit, coarseness, reports, top, *grains = text.split(":")
+    grain = int(grains[0].removesuffix("ns")) if grains else 0
+    if len(grains) > 1 or name != "loglinear" or top not in TOPS:
+        raise ValueError
+    return LogLinear(int(half), int(fine), int(unit.removesuffix("ns")), int(coarseness[1:]), reports, top == OPEN, grain)
+
+
+def common_layout(layouts: Iterable[Layout]) -> Layout:
     """Return the finest layout that all of `layouts` can be moved to, whatever their order.
 
     One layout stays itself. Where one of them is coarser and all others nest in it, it is the answer and the merge is
@@ -281,7 +252,7 @@ def common_layout(layouts: Iterable[LogLinear]) -> LogLinear:
     lowest-reaching open-ended layout ends, so that a censored count stays censored; they remember the widest first bin of
     them, which bounds the error of low latencies. InputError where some have bins and some have none.
     """
-    distinct = sorted(set(layouts))
+    distinct = _in_order(set(layouts))
     if not distinct:
         raise ValueError("no layout to merge")
     if len({layout.has_bins for layout in distinct}) > 1:
@@ -291,23 +262,42 @@ def common_layout(layouts: Iterable[LogLinear]) -> LogLinear:
         alike = all(_alike(other, candidate) for other in others)
         if alike and all(other.nests_in(candidate) for other in others):
             return candidate
-    width = max(Fraction(1 << layout.coarseness, layout.half) for layout in distinct)
+    spreads = [layout.spread for layout in distinct]
+    width, first = max(width for width, _ in spreads), max(first for _, first in spreads)
     half = max(1, 1 << (int(1 / width).bit_length() - 1)) if width <= 1 else 1
     tops = [int(layout.edges[-2]) for layout in distinct if layout.open_ended]
     # Of bins that were merged before the last begins where they would end here: merging again must not add another.
     top = min(tops) if tops else max(int(layout.edges[-2 if layout.reports == UPPER else -1]) for layout in distinct)
-    first = max(layout.first_ns for layout in distinct)
     wide = LogLinear(half, _bins_up_to(top, half), reports=UPPER, open_ended=bool(tops), grain_ns=first if first > 1 else 0)
-    return wide if width <= 1 else replace(wide, coarseness=int(width).bit_length() - 1)
+    return wide if width <= 1 else replace(wide, coarseness=(math.ceil(width) - 1).bit_length())
 
 
-def _alike(layout: LogLinear, other: LogLinear) -> bool:
-    """Return whether bins of two layouts report the same, recorded in the same unit."""
-    return (layout.reports, layout.grain, layout.reports == UPPER and layout.grain_ns) == (
-        other.reports,
-        other.grain,
-        other.reports == UPPER and other.grain_ns,
-    )
+def _in_order(layouts: set[Layout]) -> list[Layout]:
+    """Return layouts in an order that is always the same, by kind and then by their own."""
+    kinds: tuple[list[LogLinear], list[Exponential], list[Edges]] = [], [], []
+    for layout in layouts:
+        match layout:
+            case LogLinear():
+                kinds[0].append(layout)
+            case Exponential():
+                kinds[1].append(layout)
+            case Edges():
+                kinds[2].append(layout)
+    return [*sorted(kinds[0]), *sorted(kinds[1]), *sorted(kinds[2])]
+
+
+def _alike(layout: Layout, other: Layout) -> bool:
+    """Return whether counts of `layout` can be counts of `other` where the edges nest: no bin then reports too little.
+
+    Log-linear bins must report the same, recorded in the same unit; of other kinds those that were merged before never are.
+    """
+    if isinstance(layout, LogLinear) and isinstance(other, LogLinear):
+        return (layout.reports, layout.grain, layout.reports == UPPER and layout.grain_ns) == (
+            other.reports,
+            other.grain,
+            other.reports == UPPER and other.grain_ns,
+        )
+    return UPPER not in (layout.reports, other.reports) and other.grain <= layout.grain
 
 
 def _bins_up_to(top: int, half: int) -> int:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ingest.core.intervals import Intervals
-from ingest.core.layout import LogLinear, parse_layout
+from ingest.core.layout import Layout, parse_layout
 from ingest.core.series import LABELS, Series
 
 
@@ -26,7 +26,7 @@ class Segments:
 
     def __init__(self, kept: Iterable[Sequence[Any]] = ()) -> None:
         """Begin a source, or go on where `state` was kept."""
-        self._given: dict[tuple[Series, LogLinear], Series] = {}
+        self._given: dict[tuple[Series, Layout], Series] = {}
         for *labels, layout, segment in kept:
             series = Series(*labels)
             self._given[series, parse_layout(layout)] = series.replaced(segment=segment)
@@ -43,7 +43,7 @@ class Segments:
         named = iter(table)
         return rows.relabelled(lambda _: next(named))
 
-    def given(self, series: Series, layout: LogLinear) -> Series:
+    def given(self, series: Series, layout: Layout) -> Series:
         """Return the series that holds what the source has under `series` in this layout."""
         given = self._given.get((series, layout))
         if given is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from datetime import datetime, tzinfo
 
@@ -58,6 +59,11 @@ def latency(value_ns: float) -> str:
         if abs(float(shown)) < below:
             return shown + unit
     return f"{round(value_ns / scale, -1 if value_ns >= 10_000 * scale else 0):,.0f}{unit}"
+
+
+def spaced(quantity: str) -> str:
+    """Return a quantity with a space before its unit: 4.23 ms."""
+    return re.sub(r"(?<=\d)(?=[a-z])", " ", quantity)
 
 
 def fine_latency(value_ns: float) -> str:

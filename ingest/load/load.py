@@ -15,7 +15,7 @@ from ingest.core.caveats import Caveat
 from ingest.core.csr import MOST_SAMPLES
 from ingest.core.csr import total as sum_of
 from ingest.core.documents import Whole, check_storable
-from ingest.core.errors import CapacityError, InputError
+from ingest.core.errors import CapacityError, InputError, StoreError, TailboardError
 from ingest.core.events import Events
 from ingest.core.grid import WEIGHT_BITS, window_parts
 from ingest.core.grid import in_flight as shared
@@ -25,6 +25,8 @@ from ingest.core.parallel import fork_map
 from ingest.core.plain import as_text
 from ingest.core.segments import Segments, of_all_segments
 from ingest.core.series import IN_FLIGHT, Series, in_flight_kind
+from ingest.load.adding_up import AddingUp
+from ingest.load.parts import Part, account_of, check_claims
 from ingest.load.plan import LoadOptions, Plan, plans
 from ingest.read import Found, Source, Windows, discover, read
 from ingest.read.account import Account, nothing_taken
@@ -175,6 +177,7 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
     with all others of the run, is taken out again and makes the account `full`; the run is then complete without it, and says so.
     """
     store.begin(plan.record, [record for _, record in plan.work], anew=options.replace)
+    _check_claims(plan, store)
 
     held, most = plan.held, store.most_samples
     if options.attribution == IN_FLIGHT:
@@ -184,6 +187,9 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
     left_out: set[int] = set()
 
     def work(item: tuple[Source, SourceRecord]) -> Iterator[_Piece]:
+        part = plan.parts.get(item[1].source)
+        if part is not None:
+            return _read_added_up(part, plan, store, options, offsets)
         return _read(*item, plan, store, options, events=item[0].path in offsets)
 
     for number, (packed, samples, rows, spans) in fork_map(work, plan.work, processes(options.jobs, plan.paths)):
@@ -209,26 +215,29 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
             account.documents += 0 if samples is None else written
             account.offset_documents += written if samples is None else 0
         if rows is not None:
-            source.context.account.replace(rows)
-            account.rows.add(rows)
+            for file, own in zip(plan.files(number), rows, strict=True):
+                file.context.account.replace(own)
+                account.rows.add(own)
+                account.lacks.update(dict.fromkeys(entry.caveat for entry in own.missing))
             _carry(plan, number, rows)
-            account.lacks.update(dict.fromkeys(entry.caveat for entry in rows.missing))
-            account.loaded += 1
-            account.sources.append(source)
-            store.finish_source(replace(record, account=rows.as_dict()), spans)
+            account.loaded += len(rows)
+            account.sources += plan.files(number)
+            part = plan.parts.get(record.source)
+            kept = rows[0].as_dict() if part is None else account_of(part, rows)
+            store.finish_source(replace(record, account=kept), spans)
             yield 1
     account.windows = account.documents
     store.finish_run(plan.record)
     account.caveats += write_findings(store, plan.record.run)
 
 
-_Piece = tuple[Any, int | None, Account | None, Spans]
+_Piece = tuple[Any, int | None, Sequence[Account] | None, Spans]
 
 
 def _read(
     source: Source, record: SourceRecord, plan: Plan, store: Store, options: LoadOptions, *, events: bool
 ) -> Iterator[_Piece]:
-    """Yield what is to be written of a source: documents, how many samples of latencies they hold; last its account and reach.
+    """Yield what is to be written of a source: documents, how many samples of latencies they hold; last its account, its reach.
 
     With `events` offsets, too. CapacityError is yielded, not raised: it concerns this source alone.
     """
@@ -237,12 +246,7 @@ def _read(
     try:
         weighed = options.attribution == IN_FLIGHT
         for windows in whole_windows(source, plan.record.step_ns, spans, stored, in_flight=weighed):
-            for first in range(0, len(windows), DOCUMENTS_A_CHUNK):
-                rows = np.arange(first, min(first + DOCUMENTS_A_CHUNK, len(windows)))
-                chunk = windows.take(rows)
-                counts = chunk.counts if chunk.completions is None else chunk.completions
-                samples = None if is_offsets(chunk) else sum_of(counts)
-                yield store.packed(plan.record, record, chunk), samples, None, {}
+            yield from _pieces(windows, plan, record, store)
         if source.format == SNABB:
             from ingest.read.snabb.work import kept_of
 
@@ -250,30 +254,79 @@ def _read(
     except CapacityError as error:
         yield error, 0, None, {}
     except InputError as error:
-        source.context.account.note(f"not read: {error.reason}")
-        source.context.account.lack(dead(source, error.reason))
-    yield None, 0, source.context.account, of_all_segments(spans)
+        _not_read(source, error)
+    yield None, 0, [source.context.account], of_all_segments(spans)
 
 
-def _carry(plan: Plan, number: int, account: Account) -> None:
+def _read_added_up(part: Part, plan: Plan, store: Store, options: LoadOptions, offsets: Collection[Path]) -> Iterator[_Piece]:
+    """Yield what `_read` does, of the logs of a part, added up; a log that cannot be read to its end is left there."""
+    step_ns, weighed = plan.record.step_ns, options.attribution == IN_FLIGHT
+    sources, spans = [source for source, _ in part.logs], [dict[Series, tuple[int, int]]() for _ in part.logs]
+    total = AddingUp(options.add_up, part.first_segment, step_ns)
+
+    def windows(source: Source, own: dict[Series, tuple[int, int]]) -> Iterator[Intervals[Series]]:
+        stored = Stored() if source.path in offsets else None
+        try:
+            yield from whole_windows(source, step_ns, own, stored, in_flight=weighed)
+        except InputError as error:
+            _not_read(source, error)
+
+    try:
+        for rows in total.windows([windows(*each) for each in zip(sources, spans, strict=True)]):
+            yield from _pieces(rows, plan, part.record, store)
+    except CapacityError as error:
+        yield error, 0, None, {}
+    yield None, 0, [source.context.account for source in sources], total.reach(spans)
+
+
+def _pieces(windows: Intervals[Series], plan: Plan, record: SourceRecord, store: Store) -> Iterator[_Piece]:
+    """Yield windows as documents of a source, at most DOCUMENTS_A_CHUNK at a time."""
+    for first in range(0, len(windows), DOCUMENTS_A_CHUNK):
+        chunk = windows.take(np.arange(first, min(first + DOCUMENTS_A_CHUNK, len(windows))))
+        counts = chunk.counts if chunk.completions is None else chunk.completions
+        samples = None if is_offsets(chunk) else sum_of(counts)
+        yield store.packed(plan.record, record, chunk), samples, None, {}
+
+
+def _not_read(source: Source, error: InputError) -> None:
+    """Note in the account of a source that it was not read to its end."""
+    source.context.account.note(f"not read: {error.reason}")
+    source.context.account.lack(dead(source, error.reason))
+
+
+def _carry(plan: Plan, number: int, accounts: Sequence[Account]) -> None:
     """Add to the account of a source of a run what is said of the run as a whole, where it is the one to keep that."""
-    if plan.work[number][0].path == plan.carrier:
-        for entry in plan.missing:
-            account.lack(entry)
+    for source, account in zip(plan.files(number), accounts, strict=True):
+        if source.path == plan.carrier:
+            for entry in plan.missing:
+                account.lack(entry)
     if number == 0:
-        account.caveats += plan.caveats
+        accounts[0].caveats += plan.caveats
 
 
-def _take_out(plan: Plan, number: int, store: Store, error: CapacityError) -> None:
+def _take_out(plan: Plan, number: int, store: Store, error: TailboardError) -> None:
     """Take back what a load has written of a source: a later reading of it, without a row, replaces that."""
     source, record = plan.work[number]
-    emptied = replace(record, generation=record.generation + 1)
+    emptied = replace(record, generation=record.generation + 1, account={})
     store.begin(plan.record, [emptied])
     account = Account(path=source.context.account.path)
     account.note(f"not read: {error}")
-    account.lack(dead(source, str(error)))
-    _carry(plan, number, account)
-    store.finish_source(replace(emptied, account=account.as_dict()), {})
+    logs: Mapping[str, Any] = {}
+    if isinstance(error, CapacityError):  # else another load has them
+        account.lack(dead(source, str(error)))
+        _carry(plan, number, [account] * len(plan.files(number)))
+        logs = record.account
+    store.finish_source(replace(emptied, account={**account.as_dict(), **logs}), {})
+
+
+def _check_claims(plan: Plan, store: Store) -> None:
+    """Raise StoreError where another load that began at the same time adds up logs of this one: this one takes back its claim."""
+    if plan.parts and (sentence := check_claims(store, plan.record.run, plan.parts)):
+        error = StoreError(sentence)
+        for number in range(len(plan.work)):
+            _take_out(plan, number, store, error)
+        store.finish_run(plan.record)
+        raise error
 
 
 def no_room(path: Path, run: str, most: int) -> CapacityError:

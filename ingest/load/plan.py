@@ -21,6 +21,7 @@ from ingest.core.missing import Missing
 from ingest.core.parallel import fork_map
 from ingest.core.plain import as_text
 from ingest.core.timing import format_duration
+from ingest.load.parts import Part, members_of, parts_of
 from ingest.query.files import finest_width, median_width, run_starts
 from ingest.query.steps import check_step
 from ingest.read import Found, ReadOptions, Source
@@ -30,7 +31,8 @@ from ingest.read.processes import processes
 from ingest.read.sources import PREFER_HIST
 from ingest.read.undated import UNDATED, apart
 from ingest.store import Store
-from ingest.store.coarsening import COARSENED, COARSENING, check_addable, grid_of
+from ingest.store.added_up import ADD_UP, check_same
+from ingest.store.coarsening import NOT_OF_READING, check_addable, grid_of
 from ingest.store.records import COMPLETE, UNKNOWN_ZERO, Held, RunRecord, SourceRecord
 
 HASH_BLOCK = 1 << 18
@@ -43,7 +45,7 @@ class LoadOptions:
     """How a load is to be done, beside how files are read. `step_ns` None takes the step that the rows suggest.
 
     `jobs` is how many processes read, None as `processes` has it. With `offsets` single events are stored by their offset
-    within each second, too.
+    within each second, too. The logs of a host are added up over the labels `add_up` before they are stored.
     """
 
     read: ReadOptions
@@ -54,6 +56,7 @@ class LoadOptions:
     replace: bool = False
     jobs: int | None = None
     offsets: bool = True
+    add_up: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,8 @@ class Plan:
 
     `held` are the samples of those of its sources that the store holds already and that are not read again.
     What no source of the run can hold is `missing`, and kept in the account of the `carrier`, if that is read; `caveats` of the
-    run as a whole are kept with the first source that is read. `known` is the record of the run that the store has.
+    run as a whole are kept with the first source that is read. Sources that are added up are one in `work`, under the identity of
+    one of the `parts`. `known` is the record of the run that the store has.
     """
 
     record: RunRecord
@@ -71,12 +75,19 @@ class Plan:
     carrier: Path | None = None
     missing: tuple[Missing, ...] = ()
     caveats: tuple[Caveat, ...] = ()
+    parts: Mapping[str, Part] = field(default_factory=dict)
     known: RunRecord | None = None
 
     @property
     def paths(self) -> list[Path]:
         """Return the files to read."""
-        return [source.path for source, _ in self.work]
+        return [source.path for number in range(len(self.work)) for source in self.files(number)]
+
+    def files(self, number: int) -> tuple[Source, ...]:
+        """Return the files of an entry of `work`: one, or those that are added up."""
+        source, record = self.work[number]
+        part = self.parts.get(record.source)
+        return (source,) if part is None else tuple(log for log, _ in part.logs)
 
 
 def plans(
@@ -103,12 +114,20 @@ def plans(
         known_ios = Counter[str]() if shadowed is None else shadowed
         lacking = tuple(entry for entry in discovered.missing if entry.run == run)
         carrier = min(source.path for source in sources) if lacking else None
-        work, samples = _to_do(run, sources, digests, held[run], options, (duplicates, known_ios), (carrier, lacking))
+        records, first = held[run].sources, held[run].first_generation
+        logs = {log.source: log for stored in records for log in members_of(stored)}
+        work = _to_do(sources, digests, (logs, first), options, (duplicates, known_ios), (carrier, lacking))
+        parts = parts_of(run, sources, work, records, first, duplicates) if options.add_up else []
+        read = {log.source for part in parts for _, log in part.logs} or {log.source for _, log in work}
+        samples = sum(int(log.account.get("samples", 0)) for name, log in logs.items() if name not in read)
+        if options.add_up:
+            work = tuple((part.source, part.record) for part in parts)
         if known and not options.replace:
             check_addable(known, len(work))
         if options.replace and known:
             _check_all_replaced(known, record, work, held[run])
-        planned.append(Plan(record, work, samples, carrier, lacking, caveats[run], known))
+        named = {part.record.source: part for part in parts}
+        planned.append(Plan(record, work, samples, carrier, lacking, caveats[run], named, known))
     return planned
 
 
@@ -158,12 +177,18 @@ def record_of(
         attribution=options.attribution,
         start_ns=min(starts[run], known.start_ns) if known and not options.replace else starts[run],
         zero=UNKNOWN_ZERO if relative else ", ".join(sorted({source.context.zero.origin for source in sources})),
-        parameters={**_parameters(options.read, warning), **({} if options.offsets else {"offsets": "left out"})},
+        parameters={
+            **_parameters(options.read, warning),
+            **({} if options.offsets else {"offsets": "left out"}),
+            **({ADD_UP: list(options.add_up)} if options.add_up else {}),
+        },
         labels={**(known.labels if known else {}), **labels},
     )
+    if known:
+        check_same(known, new)
     if known and not options.replace:
         # The step before a coarsening is not an option of reading.
-        kept = {name: value for name, value in known.parameters.items() if name in (COARSENED, COARSENING)}
+        kept = {name: value for name, value in known.parameters.items() if name in NOT_OF_READING}
         new = replace(new, parameters={**new.parameters, **kept})
         _check_same(known, new)
     return new
@@ -200,7 +225,7 @@ def _check_same(known: RunRecord, new: RunRecord) -> None:
 
 
 def _of_reading(record: RunRecord) -> dict[str, Any]:
-    return {name: value for name, value in record.parameters.items() if name not in (COARSENED, COARSENING)}
+    return {name: value for name, value in record.parameters.items() if name not in NOT_OF_READING}
 
 
 def _check_all_replaced(known: RunRecord, new: RunRecord, work: Sequence[tuple[Source, SourceRecord]], held: Held) -> None:
@@ -216,20 +241,19 @@ def _check_all_replaced(known: RunRecord, new: RunRecord, work: Sequence[tuple[S
 
 
 def _to_do(
-    run: str,
     sources: Sequence[Source],
     digests: Mapping[Path, tuple[str, int]],
-    held: Held,
+    held: tuple[Mapping[str, SourceRecord], int],
     options: LoadOptions,
     counted: tuple[Counter[str], Counter[str]],
     carried: tuple[Path | None, tuple[Missing, ...]] = (None, ()),
-) -> tuple[tuple[tuple[Source, SourceRecord], ...], int]:
-    """Return the sources that have to be read, and the samples of all others that the store holds.
+) -> tuple[tuple[Source, SourceRecord], ...]:
+    """Return the sources of a run that have to be read. What is there is skipped, what contradicts is refused.
 
-    What is there is skipped, what contradicts is refused.
+    `held` are the records of its sources that the store holds, and the generation of a new one.
     """
     duplicates, shadowed = counted
-    stored = {record.source: record for record in held.sources}
+    stored, first = held
     contents = {(record.digest, _measured(record.source)): record.source for record in stored.values()}
     claimed: dict[str, Source] = {}
     alike: dict[str, list[str]] = defaultdict(list)
@@ -257,13 +281,13 @@ def _to_do(
             duplicates["same content under another name"] += 1
             continue
         record = SourceRecord(
-            run=run,
+            run=source.context.series.run,
             source=identity,
             path=as_text(source.path),
             size=size,
             digest=digest,
             context=_context_digest(source, carried[1] if source.path == carried[0] else ()),
-            generation=old.generation + 1 if old else held.first_generation,
+            generation=old.generation + 1 if old else first,
         )
         if old is not None and not options.replace and (old.digest, old.context) == (digest, record.context):
             # The same content gives the same documents: two loads of it at once write, and sweep, in one generation.
@@ -275,8 +299,7 @@ def _to_do(
             if old.digest != digest and old.state == COMPLETE and not grown(source.path, old):
                 raise InputError(two_of_one(source, old.path), source.path)
         work.append((source, record))
-    left = stored.keys() - {record.source for _, record in work}
-    return tuple(work), sum(int(stored[name].account.get("samples", 0)) for name in left)
+    return tuple(work)
 
 
 def _measured(identity: str) -> str:

@@ -38,24 +38,23 @@ def excess_of(rows: Intervals[Group], group: Int, reference: Intervals[Group]) -
 
 def _areas(own: Intervals[Group], values: Float, knots: Float, below: Float, area: Float) -> Float:
     """Return the integral of max(F_reference - F, 0) of each row; `area` is that of F_reference up to each of its knots."""
-
-    def integral(at: Float) -> Float:
-        place = np.searchsorted(knots, at, side="right") - 1
-        inside = np.maximum(place, 0)
-        result: Float = np.where(place < 0, 0.0, area[inside] + below[inside] * (at - knots[inside]))
-        return result
-
+    place = np.searchsorted(knots, values, side="right") - 1
+    inside = np.maximum(place, 0)
+    upto = np.where(place < 0, 0.0, area[inside] + below[inside] * (values - knots[inside]))  # of F_reference, by bin
     at = values[own.bins]
     total = np.concatenate([[0], np.cumsum(own.counts)])
     first, last = own.indptr[:-1], own.indptr[1:] - 1
     share = (total[1:] - total[own.indptr[:-1]][own.row]) / own.samples[own.row]
-    until = np.append(at[1:], 0.0)
-    until[last] = at[last]
+    until, upto_at = np.append(at[1:], 0.0), upto[own.bins]
+    upto_until = np.append(upto_at[1:], 0.0)
+    until[last], upto_until[last] = at[last], upto_at[last]
     # Where F_reference first exceeds the level of this step: from there on it lies above.
     place = np.searchsorted(below, share, side="right")
-    crossing = np.where(place < len(knots), knots[np.minimum(place, len(knots) - 1)], np.inf)
+    knot = np.minimum(place, len(knots) - 1)
+    crossing = np.where(place < len(knots), knots[knot], np.inf)
     since = np.minimum(np.maximum(at, crossing), until)
-    gained = integral(until) - integral(since) - share * (until - since)
+    upto_since = np.where(crossing <= at, upto_at, np.where(crossing >= until, upto_until, area[knot]))
+    gained = upto_until - upto_since - share * (until - since)
     gained[last] = 0.0
-    sums: Float = np.add.reduceat(gained, first) + integral(at[first])
+    sums: Float = np.add.reduceat(gained, first) + upto_at[first]
     return np.maximum(sums, 0.0)

@@ -19,17 +19,19 @@ from ingest.core.csr import row_sums
 from ingest.core.errors import UsageError
 from ingest.core.grid import whole_windows
 from ingest.core.intervals import Intervals
-from ingest.core.layout import LogLinear, common_layout
+from ingest.core.layout import Layout, common_layout
 from ingest.core.missing import ANY_TIME
 from ingest.core.ranks import parse_percentiles, percentile_values
 from ingest.core.series import IN_FLIGHT, LABELS, Group
 from ingest.core.timing import Instant, parse_duration, parse_instant
+from ingest.query.box_cells import AN_OCTAVE
 from ingest.query.groupings import UNLIKE_EVENTS
 from ingest.query.lags import LAG
+from ingest.query.latency_rows import row_layout
 from ingest.query.lifts import Lift, Side, lifts, windows_with
 from ingest.query.means import check_bins
 from ingest.query.missing import cut_at
-from ingest.query.origin import OFFSETS, Origin
+from ingest.query.origin import Origin
 from ingest.query.question import ALL, Answer, Question
 from ingest.query.spans import Bounds, Span, widen
 from ingest.query.table import Table
@@ -40,7 +42,7 @@ Float = NDArray[np.float64]
 NAMES = tuple(name for name in LABELS if name != "kind")
 MOST_WINDOWS = 240  # of a side, that bounds are made of: neighbours are added up to so many
 PERCENTILES = parse_percentiles("50,90,99,100")
-NO_PHASES = "offsets within the second (they are kept without latencies)"
+SIDES = ("inside", "outside", "during", "other")  # the last two: in the time of the box, and at all other times
 FORM = "--box takes a range of time and one of latency, such as +26s..+36s,1s.. (either may be open, as in ..,1s..)"
 
 
@@ -62,9 +64,10 @@ class Explained:
     edges of bins. `table` has the columns label, value, inside, outside, share_inside, share_outside, lift, lo, hi, score,
     verdict, exact, complete, highest score first. `stands_out` says of each of its rows whether the share inside is
     higher by more than chance could do if samples did not depend on one another. `windows` is in how many windows of
-    `window_ns` the samples of the box lie. `percentiles` has, of `PERCENTILES`, the latency inside and that of the rest in ns,
-    NaN where there are too few samples.
-    `left_out` names labels that were not looked at. `answer` is that of the whole range by run.
+    `window_ns` the samples of the box lie. `distribution` has the samples by latency, in rows of at most eight an octave: lower
+    and upper (ns), then SIDES: in the box, outside of it, in its time whatever their latency, at all other times. `percentiles`
+    has, of `PERCENTILES`, the latency of each of SIDES in ns, NaN where there are too few samples.
+    `answer` is that of the whole range by run.
     """
 
     asked: Box
@@ -77,8 +80,8 @@ class Explained:
     window_ns: int
     table: Table
     stands_out: tuple[bool, ...]
-    percentiles: tuple[tuple[float, float], ...]
-    left_out: tuple[str, ...]
+    distribution: Table
+    percentiles: tuple[tuple[float, ...], ...]
     notes: tuple[str, ...]
     answer: Answer
 
@@ -122,9 +125,8 @@ def explained(origin: Origin, question: Question, box: Box) -> Explained:
     counting = _Counting(box, layout, whole, max(run.step_ns for run in origin.runs() if run.run in whole.runs))
     for rows in origin.windows(replace(question, by=NAMES, step=ALL)):
         counting.add(rows.where(lambda key: key[:2] in kinds))
-    phases = (NO_PHASES,) if origin.offers.get(OFFSETS) is not None else ()
     notes = (UNLIKE_EVENTS,) if any(kind == LAG for _, kind in kinds) else ()
-    return counting.explained(phases, notes)
+    return counting.explained(notes)
 
 
 def _kinds_of(answer: Answer) -> frozenset[tuple[str, str]]:
@@ -178,7 +180,7 @@ class _Values:
 class _Counting:
     """Adds up windows, inside and outside of a box."""
 
-    def __init__(self, box: Box, layout: LogLinear, whole: Answer, step_ns: int) -> None:
+    def __init__(self, box: Box, layout: Layout, whole: Answer, step_ns: int) -> None:
         self._box, self._layout, self._whole, self._step_ns = box, layout, whole, step_ns
         self._first, self._stop = _bins_of(box, layout)
         self._bounds: dict[str, Bounds] = {}
@@ -189,7 +191,7 @@ class _Counting:
         )
         wide = [sum(clock.number for clock in clocks.values()) for clocks in self._clocks]
         self._labels = {name: _Values(wide) for name in NAMES}
-        self._bins = np.zeros((2, layout.bins), np.int64)
+        self._bins = np.zeros((3, layout.bins), np.int64)  # the first three of SIDES
 
     def add(self, rows: Intervals[Group]) -> None:
         """Add rows whose keys are run, kind, then NAMES."""
@@ -204,7 +206,7 @@ class _Counting:
         )
         banded = (rows.bins >= self._first) & (rows.bins < self._stop) & during[rows.row]
         counts = [row_sums(rows.indptr, np.where(chosen, rows.counts, 0)) for chosen in (banded, ~banded)]
-        for side, chosen in enumerate((banded, ~banded)):
+        for side, chosen in enumerate((banded, ~banded, during[rows.row])):
             np.add.at(self._bins[side], rows.bins[chosen], rows.counts[chosen])
         places = [clocks[run].places(rows.start_ns) for clocks in self._clocks]
         for place, name in enumerate(NAMES):
@@ -214,13 +216,14 @@ class _Counting:
         """Return from when to when the box holds windows of a run."""
         return whole_windows(*_asked(self._box, self._whole.run_start_ns[run]), step_ns)
 
-    def explained(self, left_out: tuple[str, ...], notes: tuple[str, ...]) -> Explained:
+    def explained(self, notes: tuple[str, ...]) -> Explained:
         """Return what was counted."""
         several = {name: values for name, values in self._labels.items() if len(values.codes) > 1}
         rows = sum(len(values.codes) for values in several.values())
         lines = [line for name, values in several.items() for line in self._lines(name, values, rows)]
         lines.sort(key=lambda line: (-(line.shares[0] - line.shares[1]), NAMES.index(line.label), line.value))
-        inside, outside = (int(counts.sum()) for counts in self._bins)
+        bins = np.concatenate([self._bins, [self._bins[0] + self._bins[1] - self._bins[2]]])
+        inside, outside = (int(counts.sum()) for counts in bins[:2])
         edges = self._layout.edges
         is_open = self._stop == self._layout.bins and (self._layout.open_ended or self._box.high_ns is None)
         runs = self._labels["run"].sides()[0]
@@ -235,8 +238,8 @@ class _Counting:
             window_ns=max(clock.width_ns for clock in self._clocks[0].values()),
             table=_table(lines),
             stands_out=tuple(line.lift.stands_out for line in lines),
-            percentiles=_percentiles(self._layout, self._bins),
-            left_out=left_out,
+            distribution=_distribution(self._layout, bins),
+            percentiles=_percentiles(self._layout, bins),
             notes=notes,
             answer=self._whole,
         )
@@ -273,7 +276,7 @@ def _asked(box: Box, start_ns: int) -> Bounds:
     return begin, end
 
 
-def _bins_of(box: Box, layout: LogLinear) -> tuple[int, int]:
+def _bins_of(box: Box, layout: Layout) -> tuple[int, int]:
     """Return the first bin that a box touches, and that after the last."""
     edges, last = layout.edges, layout.bins
     beyond = not layout.open_ended and box.low_ns >= int(edges[-1])
@@ -310,17 +313,29 @@ def _clocks(spans: Mapping[str, Span], step_ns: int) -> dict[str, _Clock]:
     return clocks
 
 
-def _percentiles(layout: LogLinear, bins: Int) -> tuple[tuple[float, float], ...]:
-    """Return percentiles of both sides in ns, NaN where one has too few samples."""
-    zeros = np.zeros(2, np.int64)
+def _distribution(layout: Layout, bins: Int) -> Table:
+    """Return the samples of all sides by latency, as wide as the page holds them; empty rows are left out."""
+    wide = row_layout(layout, AN_OCTAVE)
+    sums = np.zeros((len(bins), wide.bins), np.int64)
+    for side, counts in zip(sums, bins, strict=True):
+        np.add.at(side, layout.moved_to(wide), counts)
+    used = np.flatnonzero(sums[:2].any(axis=0))
+    columns = {"lower": wide.edges[used], "upper": wide.edges[used + 1]}
+    return Table({**columns, **dict(zip(SIDES, sums[:, used], strict=True))}, ())
+
+
+def _percentiles(layout: Layout, bins: Int) -> tuple[tuple[float, ...], ...]:
+    """Return percentiles of all sides in ns, NaN where one has too few samples."""
+    many = len(bins)
+    zeros = np.zeros(many, np.int64)
     rows, places = np.nonzero(bins)
-    indptr = np.searchsorted(rows, np.arange(3)).astype(np.int64)
-    both = Intervals(layout, ((), ()), np.arange(2), zeros, zeros, indptr, places, bins[rows, places])
+    indptr = np.searchsorted(rows, np.arange(many + 1)).astype(np.int64)
+    sides = Intervals(layout, ((),) * many, np.arange(many), zeros, zeros, indptr, places, bins[rows, places])
     filled = np.flatnonzero(np.diff(indptr) > 0)
-    columns = np.full((2, len(PERCENTILES)), math.nan)
+    columns = np.full((many, len(PERCENTILES)), math.nan)
     for place, percentile in enumerate(PERCENTILES):
-        columns[filled, place] = percentile_values(both.take(filled), percentile)
-    return tuple((inside, rest) for inside, rest in columns.T.tolist())
+        columns[filled, place] = percentile_values(sides.take(filled), percentile)
+    return tuple(tuple(values) for values in columns.T.tolist())
 
 
 def _table(lines: Sequence[_Line]) -> Table:

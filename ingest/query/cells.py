@@ -18,7 +18,7 @@ from ingest.core.csr import surely_addable
 from ingest.core.errors import UsageError, counted
 from ingest.core.grid import WEIGHT_BITS
 from ingest.core.intervals import Int
-from ingest.core.layout import LogLinear, common_layout
+from ingest.core.layout import Layout, common_layout
 from ingest.core.series import Group
 from ingest.core.timing import format_duration
 from ingest.core.writing import latency
@@ -134,7 +134,7 @@ def of_step(answer: Answer, step_ns: int) -> Answer:
     return replace(answer, parts=tuple(widened(answer.parts, step_ns)), step_ns=step_ns)
 
 
-def _entries(answer: Answer, layout: LogLinear, groups: Sequence[Group]) -> _Entries:
+def _entries(answer: Answer, layout: Layout, groups: Sequence[Group]) -> _Entries:
     numbers = {key: number for number, key in enumerate(groups)}
     pieces: list[tuple[NDArray[Any], ...]] = []
     for part in (part.in_layout(layout) for part in answer.parts):
@@ -163,7 +163,7 @@ def _in_columns(entries: _Entries, edges: Int) -> _Entries:
     return entries.spread(which, share, start=edges[column], end=edges[column + 1])
 
 
-def _in_rows(entries: _Entries, layout: LogLinear, ladder: Ladder) -> _Entries:
+def _in_rows(entries: _Entries, layout: Layout, ladder: Ladder) -> _Entries:
     """Return the entries with the numbers of rows for those of bins, bins spread by overlap."""
     lower, upper = layout.edges[:-1], layout.edges[1:].copy()
     if layout.open_ended:
@@ -226,7 +226,7 @@ def _sums(where: Int, counts: NDArray[Any], size: int) -> NDArray[Any]:
     return out
 
 
-def _notes(rows: Rows, layout: LogLinear, used: Int, ladder: Ladder) -> tuple[str, ...]:
+def _notes(rows: Rows, layout: Layout, used: Int, ladder: Ladder) -> tuple[str, ...]:
     """Return a warning where rows that were asked for are finer than the bins."""
     edges = ladder.edges[ladder.first : ladder.stop + 1]
     shown = used[(layout.edges[used + 1] > edges[0]) & (layout.edges[used] < edges[-1])]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ingest.core.errors import UsageError, listed
 from ingest.core.intervals import Intervals, merged
-from ingest.core.layout import LogLinear, common_layout
+from ingest.core.layout import Layout, common_layout
 from ingest.core.ranks import Percentile, Ranked, parse_percentiles, percentile_values
 from ingest.core.series import Group
 from ingest.query.dependent import LEAST_RUNS
@@ -265,7 +265,7 @@ def _aligned(pair: Pair) -> Iterator[tuple[list[Group], Intervals[Group] | None,
 
 def _by_layout(answer: Answer) -> list[Intervals[Group]]:
     """Return the rows of an answer, one part a layout."""
-    parts: dict[LogLinear, list[Intervals[Group]]] = {}
+    parts: dict[Layout, list[Intervals[Group]]] = {}
     for part in spanned(answer.parts):
         parts.setdefault(part.layout, []).append(part)
     return [merged(alike) for _, alike in sorted(parts.items())]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ingest.core.errors import InputError
 from ingest.core.grid import MS, coarsened
 from ingest.core.intervals import Intervals, Sum, in_time_order
-from ingest.core.layout import LogLinear, hdr_half, hdr_layout, parse_layout
+from ingest.core.layout import Layout, LogLinear, hdr_half, hdr_layout, parse_layout
 from ingest.core.series import Group
 from ingest.core.timing import UNITS_NS
 from ingest.query.clocks import shown_beside
@@ -57,7 +57,7 @@ def _names(question: Question, runs: Sequence[str]) -> tuple[str, ...]:
     return (*run, *question.by, *kind)
 
 
-def _unit(layouts: Iterable[LogLinear]) -> int:
+def _unit(layouts: Iterable[Layout]) -> int:
     """Return the unit that all layouts share, else ns."""
     units = {form_of(layout).unit_ns for layout in layouts}
     return units.pop() if len(units) == 1 else NS
@@ -140,17 +140,17 @@ class Form:
 
 
 @lru_cache(maxsize=64)
-def form_of(layout: LogLinear) -> Form:
+def form_of(layout: Layout) -> Form:
     """Return the form of a layout's own bins, or, where HdrHistogram has none such, of ns bins at least as fine.
 
     InputError for means without a histogram.
     """
     if not layout.has_bins:
         raise InputError(f"means without a histogram cannot be written as one: {REMEDY}")
-    if layout.half in DIGITS and not layout.coarseness and layout.reports == "highest":
+    if isinstance(layout, LogLinear) and layout.half in DIGITS and not layout.coarseness and layout.reports == "highest":
         for unit in (layout.grain, *NAMED):
             times, rest = divmod(layout.unit_ns, unit)
             if unit in NAMED and not rest and not times & (times - 1):
                 return Form(DIGITS[layout.half], times.bit_length() - 1, unit)
-    fine = (digits for half, digits in sorted(DIGITS.items()) if half << layout.coarseness >= layout.half)
+    fine = (digits for half, digits in sorted(DIGITS.items()) if half >= layout.octave)
     return Form(next(fine, max(DIGITS.values())), 0, 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ingest.core.errors import UsageError
 from ingest.core.intervals import Int
-from ingest.core.layout import LogLinear
+from ingest.core.layout import Layout
 from ingest.core.writing import latency
 from ingest.query.overlap import autoscaled
 
@@ -51,7 +51,7 @@ class Ladder:
     over: int
 
 
-def ladder(rows: Rows, layout: LogLinear, sums: NDArray[Any]) -> Ladder:
+def ladder(rows: Rows, layout: Layout, sums: NDArray[Any]) -> Ladder:
     """Return the rows that are asked for, where `sums` are the samples of each bin of the layout.
 
     UsageError where the range holds no sample, or more rows are needed on a logarithmic axis.
@@ -71,26 +71,20 @@ def ladder(rows: Rows, layout: LogLinear, sums: NDArray[Any]) -> Ladder:
     return Ladder(edges, stop if top >= full.open_from else stop + 1, full.first, stop, stop)
 
 
-def row_layout(layout: LogLinear, an_octave: int) -> LogLinear:
+def row_layout(layout: Layout, an_octave: int) -> Layout:
     """Return the layout of rows of so many an octave where their edges are edges of the bins, else the bins themselves."""
-    unit = layout.unit_ns << layout.coarseness
-    top = -(-int(layout.edges[-1]) // unit)
-    octaves = max(1, (top - 1).bit_length() - an_octave.bit_length() + 2)
-    reaching = LogLinear(an_octave, an_octave * octaves, unit, open_ended=layout.open_ended)
-    last = int(reaching.index(layout.edges[-2:-1])[0])
-    coarser = replace(reaching, fine=last + 1)
-    return coarser if layout.nests_in(coarser) else layout
+    return layout.coarser(an_octave)
 
 
-def _logarithmic(rows: Rows, layout: LogLinear, used: Int, below: int) -> Ladder:
+def _logarithmic(rows: Rows, layout: Layout, used: Int, below: int) -> Ladder:
     """Return the finest rows that nest in the bins, are no more than asked, and hold the range, or the first `below` bins."""
     end = rows.high_ns or layout.edges[below]
     inside = used[(layout.edges[used + 1] > rows.low_ns) & (layout.edges[used] < end)]
     if not len(inside):
         raise UsageError(_nowhere(layout, used))
-    an_octave = rows.octave or max(1, layout.half >> layout.coarseness)
+    an_octave = rows.octave or layout.octave
     while True:
-        finest = an_octave >= layout.half >> layout.coarseness
+        finest = an_octave >= layout.octave
         chosen = layout if finest else row_layout(layout, an_octave)
         edges = chosen.edges
         low, high = rows.low_ns or int(layout.edges[inside[0]]), rows.high_ns or int(layout.edges[inside[-1]]) + 1
@@ -104,7 +98,7 @@ def _logarithmic(rows: Rows, layout: LogLinear, used: Int, below: int) -> Ladder
         an_octave //= 2
 
 
-def _linear(rows: Rows, layout: LogLinear, sums: NDArray[Any]) -> Ladder:
+def _linear(rows: Rows, layout: Layout, sums: NDArray[Any]) -> Ladder:
     """Return equal rows of the range, else of what is left below the drop; one row more where samples lie above them."""
     used = np.flatnonzero(sums)
     top = int(layout.edges[used[-1]] + 1) if _is_open(layout, used[-1]) else int(layout.edges[used[-1] + 1])
@@ -121,7 +115,7 @@ def _linear(rows: Rows, layout: LogLinear, sums: NDArray[Any]) -> Ladder:
     return Ladder(edges, open_from, len(below), stop, len(edges) if rows.high_ns else stop)
 
 
-def _is_open(layout: LogLinear, place: int) -> bool:
+def _is_open(layout: Layout, place: int) -> bool:
     return layout.open_ended and place == layout.bins - 1
 
 
@@ -132,6 +126,6 @@ def kept(sums: NDArray[Any], drop: Fraction) -> int:
     return int(np.flatnonzero(above > float(allowed))[-1]) + 1
 
 
-def _nowhere(layout: LogLinear, used: Int) -> str:
+def _nowhere(layout: Layout, used: Int) -> str:
     low, high = latency(int(layout.edges[used[0]])), latency(int(layout.edges[used[-1] + 1]))
     return f"no samples in the range of --latency: they lie between {low} and {high}"

@@ -14,7 +14,7 @@ from operator import or_
 import numpy as np
 
 from ingest.core.intervals import Int, Intervals
-from ingest.core.layout import MIDPOINT, LogLinear
+from ingest.core.layout import MIDPOINT, Layout
 from ingest.core.ranks import Percentile, Ranked
 from ingest.core.series import Group
 
@@ -83,11 +83,11 @@ def precision_from(parts: Iterable[Intervals[Group]], lowest: Percentile | None 
     return together(of_bins(rows.layout, np.unique(held(rows))) for rows in filled)
 
 
-def of_bins(layout: LogLinear, bins: Int, *, interpolate: bool = False) -> Precision:
+def of_bins(layout: Layout, bins: Int, *, interpolate: bool = False) -> Precision:
     """Return the precision of what bins report; with `interpolate` of any value within them."""
     if layout.open_ended:
         bins = bins[bins < layout.bins - 1]
-    nominal = float(layout.error) * (2 if interpolate and layout.reports == MIDPOINT else 1)
+    nominal = float(layout.error) * (2 if interpolate and layout.reports == MIDPOINT else 1) if layout.even else 0.0
     if not len(bins):
         return Precision(nominal)
     distances, errors = layout.errors_of(bins)

@@ -14,7 +14,7 @@ from ingest.core.csr import total
 from ingest.core.errors import InputError, UsageError, listed
 from ingest.core.grid import WEIGHT_BITS, whole_windows
 from ingest.core.intervals import Intervals, merged
-from ingest.core.layout import LogLinear, common_layout
+from ingest.core.layout import Layout, common_layout
 from ingest.core.nearest import choices
 from ingest.core.series import (
     IN_FLIGHT,
@@ -39,7 +39,7 @@ MOST_WEIGHED = 1 << 62
 
 Key = Callable[[Series], Group | None]
 RunKind = tuple[str, str]
-Layouts = Mapping[RunKind, Collection[LogLinear]]
+Layouts = Mapping[RunKind, Collection[Layout]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,7 @@ def with_caveats(answer: Answer, missing: tuple[Lack, ...]) -> Answer:
     return replace(answer, missing=missing, caveats=caveats, warnings=tuple(dict.fromkeys((*rest, *sentences(caveats)))))
 
 
-def _targets(parts: Sequence[Intervals[Group]], layouts: Layouts, shape: Shape, question: Question) -> dict[RunKind, LogLinear]:
+def _targets(parts: Sequence[Intervals[Group]], layouts: Layouts, shape: Shape, question: Question) -> dict[RunKind, Layout]:
     """Return the layout of the rows of each run and kind: the common one of all that is selected of them.
 
     Runs and kinds that are added up have one layout. Those that are kept apart have one each: what was recorded in one run
@@ -225,7 +225,7 @@ def _targets(parts: Sequence[Intervals[Group]], layouts: Layouts, shape: Shape, 
     for part in parts:
         note_layouts(known, keys_of(part), part.layout)
     apart = {*shape.named, *question.by}
-    together: dict[tuple[str, str], set[LogLinear]] = {}
+    together: dict[tuple[str, str], set[Layout]] = {}
     places: dict[RunKind, tuple[str, str]] = {}
     for (run, kind), own_layouts in known.items():
         binned = {layout for layout in own_layouts if layout.has_bins}
@@ -237,7 +237,7 @@ def _targets(parts: Sequence[Intervals[Group]], layouts: Layouts, shape: Shape, 
     return {key: common[place] for key, place in places.items()}
 
 
-def _alike(part: Intervals[Group], targets: Mapping[RunKind, LogLinear]) -> Iterator[Intervals[Group]]:
+def _alike(part: Intervals[Group], targets: Mapping[RunKind, Layout]) -> Iterator[Intervals[Group]]:
     """Yield the rows of a part in the layouts of their runs and kinds; those without bins as they are."""
     if not part.layout.has_bins or all(targets.get(run_and_kind(key)) in (None, part.layout) for key in part.table):
         yield part
@@ -252,7 +252,7 @@ def keys_of(rows: Intervals[Group]) -> list[Group]:
     return [rows.table[code] for code in np.flatnonzero(np.bincount(filled)).tolist()]
 
 
-def note_layouts(met: dict[RunKind, set[LogLinear]], keys: Iterable[Group], layout: LogLinear) -> None:
+def note_layouts(met: dict[RunKind, set[Layout]], keys: Iterable[Group], layout: Layout) -> None:
     """Note the layout of what is selected by run and kind: keys are groups that begin with both."""
     for key in keys:
         met.setdefault(run_and_kind(key), set()).add(layout)
@@ -342,7 +342,7 @@ def _by_layout(parts: Sequence[Intervals[Group]]) -> list[Intervals[Group]]:
 
     A part whose groups are in no other is left alone: answers by thread are large, and sums over them are made once.
     """
-    layouts: dict[Group, set[LogLinear]] = {}
+    layouts: dict[Group, set[Layout]] = {}
     homes: Counter[Group] = Counter()
     for part in parts:
         for code in np.flatnonzero(np.bincount(part.series)).tolist():

@@ -11,7 +11,7 @@ import numpy as np
 from ingest.core.events import Events
 from ingest.core.grid import clipped, coarsened, in_flight, in_windows, to_windows, window_parts
 from ingest.core.intervals import Intervals, Sum
-from ingest.core.layout import LogLinear
+from ingest.core.layout import Layout
 from ingest.core.series import IN_FLIGHT, LABELS, OFFSET, Group, Series, default_kind, in_flight_kind
 from ingest.query.question import AUTO, Key, Question, keys_of, note_layouts, range_in
 from ingest.query.spans import Reach, Span, dense, note_reach, of_runs, ranges, together, widen
@@ -21,7 +21,7 @@ from ingest.read import Source, Windows
 from ingest.read.events import events_layout
 from ingest.read.formats import row_labels
 
-Met = dict[tuple[str, str], set[LogLinear]]  # layouts by run and kind
+Met = dict[tuple[str, str], set[Layout]]  # layouts by run and kind
 
 
 @dataclass(slots=True)

@@ -13,6 +13,7 @@ from ingest.core.timing import OUT_OF_RANGE, is_instant
 from ingest.core.whole_runs import WholeRun
 from ingest.read.account import Account
 from ingest.read.delimited.description import Description
+from ingest.read.histograms.description import HistogramDescription
 
 EXPECTED, RATE, INTENDED = "tailboard.expected_interval_ns", "tailboard.rate", "tailboard.intended_column"
 TSC_HZ = "tailboard.tsc_hz"
@@ -98,6 +99,6 @@ class Context:
     recorded_unit_ns: int | None = None
     digits: int = 0
     shadowed: frozenset[str] = frozenset()
-    description: Description | None = None
+    description: Description | HistogramDescription | None = None
     upto: int | None = None
     account: Account = field(default_factory=Account)

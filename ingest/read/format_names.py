@@ -3,3 +3,4 @@
 HIST, RAW, JSON, HDR, OPERATIONS = "fio-hist", "fio-raw", "fio-json", "hdr-log", "operations"
 AVERAGED, PLAIN_JSON = "fio-averaged", "fio-plain-json"
 SMALLFILE, YCSB, PERF, CHROME, SNABB, DESCRIBED = "smallfile", "ycsb-raw", "perf-script", "chrome-trace", "snabb", "described"
+OTLP, PROMETHEUS, PGBENCH, DESCRIBED_HISTOGRAMS = "otlp", "prometheus", "pgbench", "described-histograms"

@@ -23,12 +23,16 @@ from ingest.read.format_names import (
     AVERAGED,
     CHROME,
     DESCRIBED,
+    DESCRIBED_HISTOGRAMS,
     HDR,
     HIST,
     JSON,
     OPERATIONS,
+    OTLP,
     PERF,
+    PGBENCH,
     PLAIN_JSON,
+    PROMETHEUS,
     RAW,
     SMALLFILE,
     SNABB,
@@ -103,6 +107,7 @@ class Format:
         return accepts is None or accepts(path, start)
 
 
+BY_DESCRIPTION = (DESCRIBED, DESCRIBED_HISTOGRAMS)
 INTEGER_ROW = rb"(?m)^[ \t]*\d{1,19}[ \t]*,[ \t]*-?\d{1,20}[ \t]*,"
 
 TABLE: list[Format] = [
@@ -176,6 +181,32 @@ TABLE: list[Format] = [
         holds="single operations",
     ),
     Format(
+        OTLP,
+        "OpenTelemetry metrics",
+        "histograms.otlp",
+        head=rb'"resourceMetrics"\s*:',
+        known_by='content: `{"resourceMetrics":`, a line each (file exporter of the Collector, SDKs)',
+        holds="histograms per interval or since a start, exponential or with bounds",
+    ),
+    Format(
+        PROMETHEUS,
+        "Prometheus histograms",
+        "histograms.prometheus",
+        head=rb'_bucket\{[^\n]*le="|"resultType"|\{__name__="',
+        reach=WHOLE_HEAD,
+        known_by="content: `NAME_bucket{...le=...}` (exposition, `promtool tsdb dump`), or an answer of the query API",
+        holds="histograms since the start of a process, with bounds; over HTTP also native ones",
+    ),
+    Format(
+        PGBENCH,
+        "pgbench transactions",
+        "pgbench",
+        names=r"pgbench_log\.\d+(\.\d+)?$",
+        head=rb"\A\d+ \d+ (\d+|skipped|failed|serialization|deadlock) \d+ \d{9,10} \d{1,6}\b",
+        known_by="content: lines of `pgbench -l`; file name `pgbench_log.PID[.N]`",
+        holds="single transactions; with `-R` their response, wait and service time",
+    ),
+    Format(
         PERF,
         "perf script",
         "perf.reader",
@@ -216,6 +247,13 @@ TABLE: list[Format] = [
         known_by="never by itself: `--input-format FILE.yml`",
         holds="single operations, as the `.yml` says",
     ),
+    Format(
+        DESCRIBED_HISTOGRAMS,
+        "histograms described in YAML",
+        "histograms.described",
+        known_by="never by itself: `--input-format FILE.yml`, or the name of a preset",
+        holds="histograms, as the `.yml` says",
+    ),
 ]
 
 
@@ -229,21 +267,21 @@ def format_of(name: str) -> Format:
 
 def names() -> list[str]:
     """Return the formats that `--input-format` takes by name."""
-    return [line.name for line in TABLE if line.name != DESCRIBED]
+    return [line.name for line in TABLE if line.name not in BY_DESCRIPTION]
 
 
 def reference() -> str:
     """Return the table of docs/reference/formats.md."""
     rows = ["| Format | `--input-format` | Recognised by | Holds |", "|---|---|---|---|"]
     for line in TABLE:
-        option = f"`{line.name}`" if line.name != DESCRIBED else "path of a `.yml`"
+        option = f"`{line.name}`" if line.name not in BY_DESCRIPTION else "path of a `.yml`"
         rows.append(f"| {line.title} | {option} | {line.known_by} | {line.holds} |")
     return "\n".join(rows)
 
 
 def titles() -> str:
     """Return what the formats are called, for a sentence."""
-    return ", ".join(line.title for line in TABLE if line.name != DESCRIBED)
+    return ", ".join(line.title for line in TABLE if line.name not in BY_DESCRIPTION)
 
 
 @cache
@@ -281,14 +319,17 @@ __all__ = [
     "AGAIN",
     "AVERAGED",
     "BEGINNING",
+    "BY_DESCRIPTION",
     "CHROME",
     "DESCRIBED",
+    "DESCRIBED_HISTOGRAMS",
     "FIRST_LINES",
     "HDR",
     "HIST",
     "INTEGER_ROW",
     "JSON",
     "OPERATIONS",
+    "OTLP",
     "PERF",
     "PIECES",
     "PLAIN_JSON",

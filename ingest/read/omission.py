@@ -21,7 +21,7 @@ import numpy as np
 
 from ingest.core.errors import counted
 from ingest.core.intervals import Int, Intervals
-from ingest.core.layout import LogLinear
+from ingest.core.layout import Layout
 from ingest.core.series import CORRECTED, Series, is_mean
 from ingest.read.account import Account
 from ingest.read.schedule_seen import Seen
@@ -107,7 +107,7 @@ def _block(rows: Intervals[Series], first: int, last: int, width: int, interval_
     return np.bincount(where[0], minlength=last - first), where[1], dense[where]
 
 
-def _omitted(layout: LogLinear, value: int, interval_ns: int) -> tuple[int, Int]:
+def _omitted(layout: Layout, value: int, interval_ns: int) -> tuple[int, Int]:
     """Return the first bin and how many of value - I, value - 2I, ... >= I fall into each bin from there on."""
     low, high = (int(index) for index in layout.index(np.array([interval_ns, value - interval_ns])))
     edges = layout.edges[low : high + 2].copy()

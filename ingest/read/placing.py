@@ -28,7 +28,8 @@ from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name
 from ingest.read.fio.readers import counted_once, kind_of_log
 from ingest.read.fio.versions import version_of_text
 from ingest.read.folders import files_under, leading_out, root_of, why_closed
-from ingest.read.formats import AVERAGED, DESCRIBED, HIST, JSON, RAW, TABLE, reader_of
+from ingest.read.formats import AVERAGED, DESCRIBED, DESCRIBED_HISTOGRAMS, HIST, JSON, RAW, TABLE, reader_of
+from ingest.read.histograms.description import HistogramDescription
 from ingest.read.not_held import not_held
 from ingest.read.sources import CONTEXT, REFUSED, SKIPPED, Around, Evidence, Found, Place, ReadOptions, Skipped, Source
 from ingest.read.text import head, plain_name
@@ -148,7 +149,9 @@ class _Call:
         """Return the format of a file by the options, its name or its beginning; empty text where that is unknown."""
         description, wanted, named = self.options.description, self.options.input_format, path in self.named
         if description is not None:
-            return "" if plain_name(path) == Path(description.path).name else DESCRIBED
+            histograms = isinstance(description, HistogramDescription)
+            of_yaml = DESCRIBED_HISTOGRAMS if histograms else DESCRIBED
+            return "" if plain_name(path) == Path(description.path).name else of_yaml
         name = f"{path.parent.name}/{plain_name(path)}"
         if not wanted:
             for line in TABLE:

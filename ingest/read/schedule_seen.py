@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.intervals import Int, Intervals
-from ingest.core.layout import LogLinear
+from ingest.core.layout import Layout
 from ingest.core.series import Series
 
 SECOND = 1_000_000_000
@@ -140,7 +140,7 @@ class Seen:
 
 
 @lru_cache(maxsize=8)
-def _cells(layout: LogLinear) -> Int:
+def _cells(layout: Layout) -> Int:
     """Return the cell of a digest that each bin of a layout lies in."""
     cells: Int = np.floor(PART * np.log2(np.maximum(layout.values, 1))).astype(np.int64)
     return np.minimum(cells, CELLS - 1)

@@ -15,6 +15,7 @@ from ingest.read.context import EXPECTED, INTENDED, RATE, TSC_HZ, Context, TimeZ
 from ingest.read.delimited.description import Description
 from ingest.read.fio.joining import Documents
 from ingest.read.format_names import AVERAGED, HIST, RAW
+from ingest.read.histograms.description import HistogramDescription
 from ingest.read.text import COMPRESSED, last_line_end
 
 COMPLETION = "completion"
@@ -56,7 +57,7 @@ class ReadOptions:
     prefer: str = PREFER_HIST
     keep_idle: bool = False
     fio_version: tuple[int, ...] | None = None
-    description: Description | None = None
+    description: Description | HistogramDescription | None = None
     tsc_hz: int = 0
     growing: bool = False
 

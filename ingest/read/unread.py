@@ -28,6 +28,22 @@ class Unread:
     head: bytes = b""
 
 
+PERCENTILES_ONLY = (
+    ("wrk", "use wrk2 --latency, or a client that logs each request", rb"(?s)\ARunning .{0,80} test @.*Latency Distribution"),
+    (
+        "sysbench --report-interval",
+        "run it with --histogram",
+        rb"(?ms)\Asysbench \d(?!.*^Latency histogram).*lat \(ms,\d+%\)",
+    ),
+    (
+        "redis-benchmark --csv",
+        "poll LATENCY HISTOGRAM and read it with --input-format redis-latency",
+        rb'\A"test","rps","avg_latency_ms"',
+    ),
+    ("Locust history", "log each request, or keep `response_times` of --json", rb"\ATimestamp,User Count,Type,Name,Requests/s"),
+    ("nodetool tablehistograms", "poll the histograms over JMX", rb"(?m)^Percentile +(Read|SSTables|Write)"),
+    ("RocksDB statistics", "use its perf_context, or log each operation", rb"rocksdb\.\S+ P50 : [\d.]+ P95 :"),
+)
 BY_NAME = (
     Unread(CONTEXT, f"fio bw log: {MEANS}", r"_bw(\.\d+)?\.log(\..+)?$"),
     Unread(CONTEXT, f"fio iops log: {MEANS}", r"_iops(\.\d+)?\.log(\..+)?$"),
@@ -41,6 +57,15 @@ BY_HEAD = (
     Unread(SKIPPED, "collectl's records of the machine: not latencies", head=rb"\A#+\n# Collectl|\A#Date;Time;|\A#Date Time "),
     Unread(SKIPPED, "output of top: not latencies", head=rb"\Atop - \d\d:"),
     Unread(SKIPPED, "output of iostat, vmstat or sar: not latencies", head=rb"\A(Linux \d|procs -+memory)"),
+    Unread(
+        REFUSED,
+        "sums of pgbench --aggregate-interval hold no latencies, so no percentiles: run pgbench -l without it",
+        head=rb"\A\d{9,10}( \d+){5,14}\n(\d{9,10}( \d+){5,14}(\n|$))*",
+    ),
+    *(
+        Unread(REFUSED, f"{tool}: percentiles only, which cannot be added up or put on one time axis; {ask}", head=pattern)
+        for tool, ask, pattern in PERCENTILES_ONLY
+    ),
     Unread(REFUSED, "a perf.data file: read what `perf script --header` makes of it", head=rb"\A(PERFILE2|2ELIFREP)"),
     Unread(REFUSED, "a database: name a store as sqlite:PATH, without other paths", head=rb"\ASQLite format 3\0"),
     Unread(REFUSED, "a tar archive: unpack it and name the folder", r"\.(tar|tgz)$", rb"(?s)\A.{257}ustar"),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ingest.query.findings.kept import KeptFinding
     from ingest.query.verdicts import Episode
     from ingest.store.verify import Chosen, Verification
+    from ingest.store.wider_bins import Widened, WiderBins
 
 
 class Store(Origin, Protocol):
@@ -124,6 +125,13 @@ class Store(Origin, Protocol):
         """Add the windows of a run up to a larger step, exactly; return what was done. Cut off, a repeat completes it.
 
         At that step already, nothing is done. UsageError for a smaller step, StoreError while the run is not complete.
+        """
+        ...
+
+    def widen(self, run: str, bins: WiderBins) -> Widened:
+        """Add neighbouring bins of a run up, exactly; return what was done. Cut off, a repeat completes it.
+
+        Bins that are as wide already stay. StoreError while the run is not complete.
         """
         ...
 

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from ingest.core.caveats import in_last_bin
-from ingest.core.errors import InputError, UsageError, counted, listed, plural
+from ingest.core.errors import UsageError, counted, plural
 from ingest.core.grid import coarsened
 from ingest.core.intervals import Intervals, Sum, merged
-from ingest.core.layout import LogLinear, common_layout
+from ingest.core.layout import Layout, common_layout
 from ingest.core.series import IN_FLIGHT, LABELS, OFFSET, Group, Series, mean_kind
 from ingest.core.timing import format_duration
 from ingest.core.whole_runs import WholeRow, WholeRun, whole_rows, whole_runs
@@ -35,11 +35,12 @@ from ingest.query.spans import Reach, over_reach, ranges, reach_inside, widen
 from ingest.query.steps import auto_span, auto_step
 from ingest.query.streaming.ordered import ordered
 from ingest.query.whole_rows import with_whole_rows
+from ingest.store.added_up import check_asked, logs_in, lost, sentences
 from ingest.store.chosen import chosen_records, on_one_clock
-from ingest.store.coarsening import COARSENED, grid_of, unfinished
+from ingest.store.coarsening import AS_LOADED, grid_of, unfinished
 from ingest.store.lacking import caveats_in, lacks_in
 from ingest.store.live import NOTHING_FINAL, provisional
-from ingest.store.reach import alike, reach_of
+from ingest.store.reach import alike, check_latencies, reach_of
 from ingest.store.records import (
     CLUSTER,
     COMPLETE,
@@ -53,6 +54,7 @@ from ingest.store.records import (
     rollup_steps,
 )
 from ingest.store.rollups import cluster_group, host_group, layouts_by
+from ingest.store.wider_bins import layout_shown
 
 ROLLUP_LABELS = {"run", "host", "op", "kind"}
 # Notes in a source's account that concern every number from it.
@@ -124,13 +126,6 @@ class Holdings(Protocol):
         ...
 
 
-def check_latencies(catalogue: Catalogue) -> None:
-    """Raise InputError where the runs hold only the times of events, and no latency."""
-    if catalogue.series and all(stored.series.kind == OFFSET for stored in catalogue.series):
-        runs = listed(record.run for record in catalogue.records)
-        raise InputError(f"{runs}: only the times of events, no latencies; tailboard offsets shows them")
-
-
 def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Question, *, rollups: bool = True) -> Answer:
     """Return the merged windows that a question asks for; the same numbers as from the documents.
 
@@ -141,20 +136,21 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
         check_labels(question, labels)
     selected = chosen_records(records, question.runs, question.where)
     chosen, apart = on_one_clock(selected, question)
+    check_asked(chosen, question.where)
     if question.attribution == IN_FLIGHT and not any(record.attribution == IN_FLIGHT for record in chosen):
         raise UsageError("these runs were loaded by completion: load them with --attribution in-flight to ask for it")
     catalogue = holdings.catalogue(chosen)
-    check_latencies(catalogue)
+    check_latencies(catalogue.series, catalogue.records)
     key = question.key(labels)
     step = step_of(catalogue, question, key)
     undated = beside({record.run: record.zero == UNKNOWN_ZERO for record in chosen})
     parts: list[Intervals[Group]] = []
     series, ways, rolled = 0, set(), []
-    layouts: dict[tuple[str, str], set[LogLinear]] = {}
+    layouts: dict[tuple[str, str], set[Layout]] = {}
     for record in chosen:
         for stored in catalogue.of(record.run, key):
             series += 1
-            note_layouts(layouts, [key(stored.series) or ()], stored.layout)
+            note_layouts(layouts, [key(stored.series) or ()], layout_shown(record, stored.layout))
         for plan in _plans(holdings, catalogue, record, question, step, labels, rollups=rollups):
             ways.add("rollups" if plan.rollup_step is not None else "documents")
             rolled += [plan] if plan.rollup_step is not None else []
@@ -179,6 +175,7 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
             *_moved(chosen, question),
             *_sentences_left_out(holdings, apart),
             *shown_beside(undated),
+            *sentences(chosen, question.by),
             *_warnings(catalogue),
         ),
         answered_from=" and ".join(sorted(ways)),
@@ -226,7 +223,7 @@ def _moved_once(plan: Plan, targets: Layouts) -> bool:
     return True
 
 
-def _same_place(source: LogLinear, way: Sequence[LogLinear], target: LogLinear) -> bool:
+def _same_place(source: Layout, way: Sequence[Layout], target: Layout) -> bool:
     """Return whether each bin of `source` comes to the same bin of `target` by way of other layouts as directly."""
     bins, last = np.arange(source.bins), source
     for layout in (*way, target):
@@ -279,6 +276,7 @@ def windows_from(holdings: Holdings, records: Sequence[RunRecord], question: Que
     check_labels(question, labels)
     key = question.key(labels)
     chosen = chosen_records(records, question.runs, question.where)
+    check_asked(chosen, question.where)
     catalogue = holdings.catalogue(chosen)
     for record in chosen:
         begin, end = range_of(record, question)
@@ -293,10 +291,11 @@ def facts_from(catalogue: Catalogue) -> list[tuple[str, str]]:
     rows = sum(int(account.get("rows", 0)) for account in accounts)
     hosts = sorted({stored.series.host for stored in catalogue.series} - {""})
     return [
-        ("Sources", f"{counted(len(accounts), 'file')}, {counted(rows, 'row')}"),
+        ("Sources", f"{counted(sum(map(logs_in, accounts)), 'file')}, {counted(rows, 'row')}"),
         ("Hosts", ", ".join(hosts) or "not named"),
         ("Start taken from", ", ".join(sorted({record.zero for record in chosen}))),
         ("Stored step", ", ".join(sorted({_stored(record) for record in chosen}))),
+        *(("Added up", said) for said in sorted({lost(record) for record in chosen} - {""})),
         ("Loaded", ", ".join(sorted({record.loaded for record in chosen}))),
         *((name, value) for record in chosen for name, value in sorted(record.labels.items()) if len(chosen) == 1),
         *own_facts(_whole_runs(catalogue)),
@@ -305,7 +304,7 @@ def facts_from(catalogue: Catalogue) -> list[tuple[str, str]]:
 
 def _stored(record: RunRecord) -> str:
     step = format_duration(record.step_ns)
-    return f"{step}, {grid_of(record)}" if COARSENED in record.parameters else step
+    return f"{step}, {grid}" if (grid := grid_of(record)) != AS_LOADED else step
 
 
 def step_of(catalogue: Catalogue, question: Question, key: Key) -> int:
@@ -412,9 +411,9 @@ def _warnings(catalogue: Catalogue) -> Iterator[str]:
         name = record.run if len(catalogue.records) > 1 else ""
         digests = [(name, text) for account in catalogue.accounts.get(record.run, ()) for text in account.get("schedule", ())]
         if digests:
-            from ingest.read.schedule import sentences  # a store needs nothing else of readers
+            from ingest.read import schedule  # a store needs nothing else of readers
 
-            yield from sentences(digests)
+            yield from schedule.sentences(digests)
         for account in catalogue.accounts.get(record.run, ()):
             saturated += account.get("saturated", 0)
             yield from (note for note in account.get("notes", ()) if note.startswith(SAID_WITH_ANSWERS))

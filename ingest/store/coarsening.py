@@ -9,14 +9,20 @@ those that are there, so a later load may repeat what it holds, or replace all o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ingest.core.errors import StoreError, UsageError
 from ingest.core.grid import STEPS
 from ingest.core.timing import format_duration
+from ingest.store.added_up import check_same
 from ingest.store.records import COMPLETE, DELETING, RunRecord
+from ingest.store.wider_bins import BINS, BINS_COARSENING, WiderBins, command_of, of_run
 
 COARSENED, COARSENING = "coarsened_from_ns", "coarsening_to_ns"
+NOT_OF_READING = (COARSENED, COARSENING, BINS, BINS_COARSENING)
+AS_LOADED = "as loaded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +53,27 @@ def check_coarser(record: RunRecord, step_ns: int) -> None:
         raise StoreError(f"{record.run} is not complete: load it to its end before it is coarsened")
 
 
+Grid = tuple[int, Any, Any]
+
+
+def grid_in(step_ns: int, parameters: Mapping[str, Any]) -> Grid:
+    """Return what answers over windows and bins of a run depend on: its step, and how its bins were or are being coarsened."""
+    return step_ns, parameters.get(BINS), parameters.get(BINS_COARSENING)
+
+
 def grid_of(record: RunRecord) -> str:
-    """Return for people how a run's windows came to their step: as loaded, or coarsened from which one."""
-    before = record.parameters.get(COARSENED)
-    return f"coarsened from {format_duration(int(before))}" if before else "as loaded"
+    """Return for people how a run's windows and bins came to their widths: as loaded, or coarsened from or to which."""
+    before, bins = record.parameters.get(COARSENED), of_run(record)
+    windows = [f"coarsened from {format_duration(int(before))}"] if before else []
+    return ", ".join([*windows, *([f"bins coarsened ({bins})"] if bins != WiderBins() else [])]) or AS_LOADED
 
 
 def unfinished(record: RunRecord) -> str:
     """Return a sentence about a deletion or a coarsening that is under way or was cut off, empty where there is none."""
     if record.state == DELETING:
         return f"{record.run} is being deleted, or its deletion was cut off: tailboard runs delete '{record.run}' completes it"
+    if BINS_COARSENING in record.parameters:
+        return f"the bins of {record.run} are being coarsened, or that was cut off: {command_of(record)} completes it"
     step = record.parameters.get(COARSENING)
     if not step:
         return ""
@@ -77,10 +94,12 @@ def check_addable(record: RunRecord, sources: int) -> None:
     """Raise StoreError where `sources` would be added to a run that is coarsened."""
     if sentence := unfinished(record):
         raise StoreError(sentence)
-    if sources and COARSENED in record.parameters:
-        then, now = format_duration(int(record.parameters[COARSENED])), format_duration(record.step_ns)
+    if sources and (grid := grid_of(record)) != AS_LOADED:
+        if COARSENED in record.parameters:
+            then, now = format_duration(int(record.parameters[COARSENED])), format_duration(record.step_ns)
+            grid = f"coarsened from {then} to {now}"
         raise StoreError(
-            f"{record.run} was coarsened from {then} to {now}, and {sources} of these sources are new to it or have grown: "
+            f"{record.run} was {grid}, and {sources} of these sources are new to it or have grown: "
             "load them as another --run, or use --replace with all sources to load it anew"
         )
 
@@ -89,6 +108,7 @@ def check_joinable(known: RunRecord, run: RunRecord, sources: int) -> None:
     """Raise StoreError where a load that was planned for `run` would write into a run that is another by now."""
     if known.step_ns != run.step_ns:
         raise StoreError(moved_step(run, known.step_ns))
+    check_same(known, run)
     check_addable(known, sources)
 
 

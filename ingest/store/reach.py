@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from ingest.core.series import LABELS
-from ingest.store.records import StoredSeries
+from ingest.core.errors import InputError, listed
+from ingest.core.series import LABELS, OFFSET
+from ingest.store.records import RunRecord, StoredSeries
 
 
 def reach_of(series: Iterator[StoredSeries] | Sequence[StoredSeries]) -> tuple[int, int] | None:
@@ -18,3 +19,10 @@ def alike(series: Sequence[StoredSeries], borne: Collection[str]) -> dict[str, s
     """Return the labels that all series have alike, without those that are `borne` anyway."""
     values = {label: {getattr(stored.series, label) for stored in series} for label in LABELS if label not in borne}
     return {label: next(iter(found)) for label, found in values.items() if len(found) == 1}
+
+
+def check_latencies(series: Sequence[StoredSeries], records: Sequence[RunRecord]) -> None:
+    """Raise InputError where runs hold only the times of events, and no latency."""
+    if series and all(stored.series.kind == OFFSET for stored in series):
+        runs = listed(record.run for record in records)
+        raise InputError(f"{runs}: only the times of events, no latencies; tailboard offsets shows them")

@@ -9,7 +9,7 @@ from typing import Any
 
 from ingest.core.errors import StoreError
 from ingest.core.grid import SECOND
-from ingest.core.layout import LogLinear
+from ingest.core.layout import Layout
 from ingest.core.series import IN_FLIGHT, OFFSET, Series
 
 Spans = Mapping[Series, tuple[int, int]]
@@ -43,7 +43,7 @@ class StoredSeries:
 
     number: int
     series: Series
-    layout: LogLinear
+    layout: Layout
     exact: bool
     first_ns: int | None = None
     last_ns: int | None = None

@@ -11,7 +11,7 @@ import numpy as np
 from ingest.core.documents import known_only
 from ingest.core.errors import StoreError
 from ingest.core.intervals import NO_BYTES, Intervals, Key, Sum, no_exact
-from ingest.core.layout import LogLinear, common_layout
+from ingest.core.layout import Layout, common_layout
 from ingest.core.ranks import STORED, Percentile, Ranked, extremes, percentile_values
 from ingest.core.series import Series
 from ingest.core.timing import format_duration
@@ -47,15 +47,15 @@ def cluster_group(key: Series | RollupKey) -> RollupKey:
     return RollupKey(CLUSTER, "", key.op, key.kind)
 
 
-def layouts_of(stored: Sequence[StoredSeries]) -> dict[RollupKey, LogLinear]:
+def layouts_of(stored: Sequence[StoredSeries]) -> dict[RollupKey, Layout]:
     """Return the layout of each group: the common one of all its series."""
     by_group = {**layouts_by(stored, host_group), **layouts_by(stored, cluster_group)}
     return {group: common_layout(layouts) for group, layouts in by_group.items()}
 
 
-def layouts_by(stored: Iterable[StoredSeries], grouped: Callable[[Series], RollupKey]) -> dict[RollupKey, set[LogLinear]]:
+def layouts_by(stored: Iterable[StoredSeries], grouped: Callable[[Series], RollupKey]) -> dict[RollupKey, set[Layout]]:
     """Return the layouts of the series of each group."""
-    layouts: dict[RollupKey, set[LogLinear]] = {}
+    layouts: dict[RollupKey, set[Layout]] = {}
     for member in stored:
         layouts.setdefault(grouped(member.series), set()).add(member.layout)
     return layouts
@@ -63,8 +63,8 @@ def layouts_by(stored: Iterable[StoredSeries], grouped: Callable[[Series], Rollu
 
 def layouts_moved(stored: Sequence[StoredSeries], mine: set[Series]) -> bool:
     """Return whether the layout of a host or of the cluster is another because of the series that were written now."""
-    before: dict[RollupKey, set[LogLinear]] = {}
-    after: dict[RollupKey, set[LogLinear]] = {}
+    before: dict[RollupKey, set[Layout]] = {}
+    after: dict[RollupKey, set[Layout]] = {}
     for member in stored:
         for group in (host_group(member.series), cluster_group(member.series)):
             after.setdefault(group, set()).add(member.layout)
@@ -74,10 +74,10 @@ def layouts_moved(stored: Sequence[StoredSeries], mine: set[Series]) -> bool:
 
 
 def merged_in(
-    parts: Iterable[Intervals[Key]], grouped: Callable[[Key], RollupKey], layouts: dict[RollupKey, LogLinear]
+    parts: Iterable[Intervals[Key]], grouped: Callable[[Key], RollupKey], layouts: dict[RollupKey, Layout]
 ) -> Iterator[Intervals[RollupKey]]:
     """Yield windows added up under the group of each row, in the group's layout: one part a layout and kind of counts."""
-    buckets: dict[tuple[LogLinear, bool], Sum[RollupKey]] = {}
+    buckets: dict[tuple[Layout, bool], Sum[RollupKey]] = {}
     for part in parts:
         for target, rows in part.relabelled(grouped).split(layouts.__getitem__):
             if len(rows):

@@ -6,10 +6,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ingest.core.errors import counted, listed
+from ingest.core.errors import counted
 from ingest.core.timing import format_duration
 from ingest.core.writing import Stamp, figure, latency, number
-from ingest.query.box import PERCENTILES, Explained
+from ingest.query.box import PERCENTILES, SIDES, Explained
+from ingest.query.box_offsets import ROWS, BoxOffsets
 from ingest.query.dependent import LEAST_BATCHES
 from ingest.query.lifts import MORE
 from ingest.view.text import shown_columns
@@ -18,6 +19,7 @@ SAID = 3
 FINE = (0.1, 2.0)  # shares and lifts that are shown with three digits
 LEAST_TIMES, LEAST_SCORE = 1.5, 0.1  # of what is named where there are no bounds
 SECOND = 1e9
+WIDTH_MS = 1000 // ROWS
 NOTHING = "Nothing is over-represented in this box"
 EMPTY = "No sample lies in this box."
 
@@ -98,13 +100,22 @@ def times_of(explained: Explained, stamp: Stamp) -> str:
     return " ".join(filter(None, parts)) + others
 
 
-def left_out(explained: Explained) -> str:
-    """Return a sentence on what was not looked at, empty where there is nothing."""
-    return f"not looked at: {listed(explained.left_out)}" if explained.left_out else ""
+def offsets_sentence(offsets: BoxOffsets) -> str:
+    """Return which offsets within the second stand out in the time of a box; empty where there is no rest."""
+    sides = [(side, int(side.sum())) for side in (offsets.inside, offsets.outside)]
+    if not all(total for _, total in sides):
+        return ""
+    row, head = offsets.first, "Offsets within the second, of all latencies: "
+    inside, outside = (counted(total, "event") for _, total in sides)
+    if row is None:
+        return f"{head}no {WIDTH_MS} ms of it stand out in its time ({inside}, {outside} at other times)."
+    shares = [percent(int(side[row]) / total) for side, total in sides]
+    where = f"{row * WIDTH_MS} to {(row + 1) * WIDTH_MS} ms"
+    return f"{head}{where} have {shares[0]} of the {inside} in its time, and {shares[1]} of the {outside} at other times."
 
 
-def plain(explained: Explained) -> Mapping[str, Any]:
-    """Return all of an answer as JSON: box, samples, windows, said, values, percentiles, left_out, notes."""
+def plain(explained: Explained, offsets: BoxOffsets | None = None) -> Mapping[str, Any]:
+    """Return all of an answer as JSON: box, samples, windows, said, values, percentiles, distribution, offsets, notes."""
     table = explained.table
     names = shown_columns(table)
     values = [{name: _plain(table.columns[name][row]) for name in names} for row in range(len(table))]
@@ -114,9 +125,23 @@ def plain(explained: Explained) -> Mapping[str, Any]:
         "runs": {run: dict(zip(("from_s", "to_s"), seconds(explained, run), strict=True)) for run in explained.spans},
     }
     percentiles = {
-        percentile.name: {"inside_ns": _plain(inside), "outside_ns": _plain(rest)}
-        for percentile, (inside, rest) in zip(PERCENTILES, explained.percentiles, strict=True)
+        percentile.name: {f"{side}_ns": _plain(value) for side, value in zip(SIDES, values, strict=True)}
+        for percentile, values in zip(PERCENTILES, explained.percentiles, strict=True)
     }
+    columns = explained.distribution.columns
+    distribution = [
+        {"lower_ns": int(columns["lower"][row]), "upper_ns": int(columns["upper"][row])}
+        | {side: int(columns[side][row]) for side in SIDES}
+        for row in range(len(explained.distribution))
+    ]
+    by_offset = (
+        [
+            {"lower_ms": row * WIDTH_MS, "upper_ms": (row + 1) * WIDTH_MS, "inside": int(inside), "outside": int(outside)}
+            for row, (inside, outside) in enumerate(zip(offsets.inside, offsets.outside, strict=True))
+        ]
+        if offsets
+        else None
+    )
     return {
         "box": box,
         "kind": explained.answer.kind,
@@ -128,7 +153,9 @@ def plain(explained: Explained) -> Mapping[str, Any]:
         "said": sentences(explained),
         "values": values,
         "percentiles": percentiles,
-        "left_out": list(explained.left_out),
+        "distribution": distribution,
+        "offsets": by_offset,
+        "left_out": [],
         "notes": [*explained.answer.warnings, *explained.notes],
     }
 

@@ -22,7 +22,7 @@ from decimal import ROUND_HALF_UP, Decimal
 import numpy as np
 
 from ingest.core.intervals import Intervals
-from ingest.core.layout import LogLinear, hdr_half
+from ingest.core.layout import Layout, LogLinear, hdr_half
 from ingest.core.plain import shown
 from ingest.core.ranks import reported
 from ingest.core.series import Group
@@ -52,7 +52,7 @@ def texts(answer: Answer, unit_ns: int, ticks: int = TICKS) -> Iterator[str]:
 
 def text(windows: Intervals[Group], unit_ns: int, ticks: int = TICKS) -> str:
     """Return the percentile distribution of one histogram (a row) with at least one sample."""
-    digits = DIGITS.get(windows.layout.half, USUAL_DIGITS)
+    digits = DIGITS.get(_half(windows.layout), USUAL_DIGITS)
     reaches = reported(windows)
     if windows.exact is not None and windows.exact.known_max[0]:
         reaches[-1] = windows.exact.max_ns[0]
@@ -67,7 +67,7 @@ def text(windows: Intervals[Group], unit_ns: int, ticks: int = TICKS) -> str:
     lines.append(f"#[Mean    = {spread}]\n")
     lines.append(f"#[Max     = {_fixed(values[-1], digits):>12}, Total count    = {cumulative[-1]:>12}]\n")
     lines.append(
-        f"#[Buckets = {_buckets(windows.layout, int(windows.bins[-1])):>12}, SubBuckets     = {2 * windows.layout.half:>12}]\n"
+        f"#[Buckets = {_buckets(windows.layout, int(windows.bins[-1])):>12}, SubBuckets     = {2 * _half(windows.layout):>12}]\n"
     )
     return "".join(lines)
 
@@ -88,6 +88,11 @@ def _moments(windows: Intervals[Group]) -> tuple[float, float]:
     return mean, deviation
 
 
-def _buckets(layout: LogLinear, last: int) -> int:
+def _buckets(layout: Layout, last: int) -> int:
     """Return how many octaves a histogram needs that holds the last bin."""
-    return max(last // layout.half, 1)
+    return max(last // _half(layout), 1)
+
+
+def _half(layout: Layout) -> int:
+    """Return the bins an octave before coarsening."""
+    return layout.half if isinstance(layout, LogLinear) else layout.octave

@@ -93,7 +93,7 @@ def _payloads(rows: Intervals[Group], form: Form) -> Iterator[str]:
     words, ends = _words(rows)
     data = words.tobytes()
     begin = 0
-    half = rows.layout.half
+    half = rows.layout.octave
     for end, index in zip(ends.tolist(), _last_bins(rows).tolist(), strict=True):
         octaves = max(index // half, 1)
         highest = ((2 * half << form.magnitude) << (octaves - 1)) - 1

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 
-@pytest.fixture(autouse=True, scope="session")
+@pytest.fixture(autouse=True, scope="module")
 def _no_findings() -> Iterator[None]:
     """Loads do not work out what happened: hundreds of them would take twice their time."""
     with pytest.MonkeyPatch.context() as patch:

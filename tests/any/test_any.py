@@ -88,8 +88,8 @@ def reading(data: Data, folder: Path) -> ReadOptions:
     return replace(told, recorded_unit_ns=None, description=parse_description(folder / "events.yml"))
 
 
-def live(data: Data, name: str, url: str, folder: Path) -> None:
-    """Lead a run through its life in a store."""
+def live(data: Data, name: str, url: str, folder: Path, add_up: tuple[str, ...] = ()) -> None:
+    """Lead a run through its life in a store; its loads `add_up` labels."""
     for number, one in enumerate(data.loads):
         with open_store(url, write=True) as store:
             if one.delete:
@@ -106,6 +106,7 @@ def live(data: Data, name: str, url: str, folder: Path) -> None:
                     replace=one.replace,
                     jobs=1,
                     offsets=False,
+                    add_up=add_up,
                 )
                 if one.watch:
                     watched(there, one.files, store, options)

@@ -126,6 +126,8 @@ def test_the_table_says_what_may_be_said(nights: Path) -> None:
     )
     assert "95 % for all rows together, by whole windows in batches" in shown
     lines = [line.strip() for line in shown.splitlines() if re.match(r"\s*h\d", line)]
+    drawn_lines, lines = lines[:6], lines[6:]
+    assert re.match(r"h2 write p99 +\| .*-o-.* 1\.296 times, slower$", drawn_lines[0])
     assert re.match(r"h2 +write +p50 .* cannot tell$", lines[0])  # 0.945 to 1.048: further than 5 % from 1
     assert re.match(
         r"all +p50 .* the same within \d", re.sub(r"^ *p50", "all p50", pair(nights, "-p", "50").stdout.splitlines()[-2])
@@ -333,7 +335,10 @@ def test_a_fall_of_throughput_fails(tmp_path: Path) -> None:
     assert tailboard(*words).returncode == 0
     done = tailboard(*words, "--throughput")
     assert done.returncode == 1
-    assert re.search(r"above 1\.2: throughput: x0\.5\d* from n9 on, at most 0\.\d+, not accepted; n11 is 0\.5", done.stderr)
+    assert re.search(
+        r"above 1\.2: throughput has been 0\.5\d* times the level before since n9, at most 0\.\d+, not accepted .*; n11 itself is 0\.5",
+        done.stderr,
+    )
 
 
 @pytest.mark.parametrize("kind", ["files", "sqlite", pytest.param("double", marks=pytest.mark.slow)])
@@ -355,12 +360,11 @@ def test_c4_a_change_fails_until_it_is_accepted(kind: str, nights: Path, tmp_pat
             loaded(ground.url, [nights / f"nightly-{number}"], run=f"nightly-{number}", labels=labels)
         done = tailboard("trend", ground.url, *words)
         assert done.returncode == 1
-        assert "from nightly-7 on (commit 3fa to 2b1), at least 1.3" in done.stderr
+        assert "times the level before since nightly-7 (commit 3fa to 2b1), at least 1.3" in done.stderr
         assert "if that is the new normal: tailboard mark --accept --run nightly-7" in done.stderr
         shown = tailboard("trend", ground.url, *words[:4]).stdout
-        assert re.search(
-            r"^p50: x1\.3\d* from nightly-7 on \(commit 3fa to 2b1\), .* not accepted; nightly-11 is 1\.3", shown, re.MULTILINE
-        )
+        first = r"nightly-11 is slower than before: p50 has been 1\.3\d* times .* since nightly-7 \(commit 3fa to 2b1\), .*; nightly-11"
+        assert re.match(first, shown)
         refused(tailboard("mark", "--accept", "--run", "nightly-*", "--store", ground.url), 2, "name the one run")
         refused(tailboard("mark", "--accept", "--run", "nightly-7", "--at", "+1s", "--store", ground.url), 2, "leave out")
         marked = tailboard("mark", "--accept", "--run", "nightly-7", "checksums are on", "--store", ground.url)

@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import Error
 
 from ingest.core.timing import Instant
+from ingest.query.box import Box, explained
 from ingest.query.question import Question
 from ingest.store import open_store
 from ingest.store.records import WATCHED
@@ -115,6 +116,55 @@ def test_what_is_new_is_drawn_within_two_refreshes(looking, tmp_path):
                 f"async () => {{ while (!({drawn_it})) await new Promise((done) => setTimeout(done, 5)); return tailboard.live.asked; }}"
             )
             assert asked - before <= 2
+
+
+def calm(windows: range, *hosts: str) -> list:
+    """Return rows of hosts that do nothing worth a sentence."""
+    return [(series("read", host), at, {900 + at % 5: 100, 905: 100, 940: 20, 1000: 3}) for host in hosts for at in windows]
+
+
+@pytest.mark.slow
+def test_the_story_and_the_box_are_those_of_now_and_what_was_chosen_stays(looking, tmp_path):
+    """A run that grows: nothing stands out, then h2 stalls. The box, a zoom and a typed field stay, nothing is loaded anew."""
+    url = f"sqlite:{tmp_path / 'a.db'}"
+    put(url, calm(range(40), "h1", "h2", "h3"), done=False)
+    with serving(url, refresh_ns=SECOND // 2) as port, looking(f"http://127.0.0.1:{port}/#box=30,,,1&p=95") as page:
+        settle(page)
+        counted = "document.querySelector('#box tbody tr') && [...document.querySelectorAll('#box tbody tr')].map((row) => [row.cells[1].textContent, Number(row.cells[2].textContent.replaceAll(',', ''))])"
+        before = dict(page.evaluate(counted))
+        assert page.inner_text("#story-sentences").startswith("Nothing stands out")
+        page.evaluate("void (window.kept = tailboard.views.heatmap)")
+        page.locator("#more").evaluate("fold => (fold.open = true)")
+        page.locator("input[name=sla]").focus()
+        page.keyboard.type("3")  # and not entered yet
+        stalled = [(series("read", "h2"), 45, {1700: 12})]
+        put(url, [*calm(range(40, 60), "h1", "h3"), *stalled, *calm(range(46, 60), "h2")], done=False)
+        until(page, "document.getElementById('story-sentences').textContent.startsWith('h2 stalled from 40.0 s to 46.0 s')")
+        settle(page)
+        after = dict(page.evaluate(counted))
+        assert before == {host: 10 * 220 for host in ("h1", "h2", "h3")}
+        assert after == {"h1": 30 * 220, "h2": 24 * 220, "h3": 30 * 220}
+        box = Box(Instant(30 * SECOND, relative=True), None, 0, 1_000_000)
+        with open_store(url) as store:
+            answer = explained(store, Question(), box)
+        assert answer.inside == sum(after.values())
+        assert page.locator(".event.rank1").first.inner_text() == "3.37 s"  # the map marks it
+        assert page.evaluate("[tailboard.state.box, tailboard.state.p, kept === tailboard.views.heatmap]") == [
+            "30,,,1",
+            "95",
+            True,
+        ]
+        assert page.evaluate("[document.activeElement.name, document.activeElement.value]") == ["sla", "3"]
+        page.locator("#story-sentences a").click()
+        settle(page)
+        zoom = page.evaluate("[tailboard.state.from, tailboard.state.to]")
+        taken = page.evaluate("tailboard.live.taken")
+        put(url, calm(range(60, 70), "h1", "h2", "h3"), done=False)
+        until(page, f"tailboard.live.taken > {taken}")
+        settle(page)
+        assert float(zoom[0]) < 40 and float(zoom[1]) > 46
+        assert page.evaluate("[tailboard.state.from, tailboard.state.to, tailboard.state.box]") == [*zoom, "30,,,1"]
+        assert dict(page.evaluate(counted)) == {"h1": 40 * 220, "h2": 34 * 220, "h3": 40 * 220}
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.intervals import Intervals
-from ingest.core.layout import fio_layout
+from ingest.core.layout import LogLinear, fio_layout
 from ingest.query.findings.ground import ground_of
 from ingest.query.findings.model import SECOND, Ground
 from ingest.query.question import Answer
@@ -54,21 +54,26 @@ class Run:
 
 
 def ground_from(
-    cell: NDArray[np.int64], values_ns: Float, windows: int, groups: Sequence[tuple[str, ...]], by: tuple[str, ...]
+    cell: NDArray[np.int64],
+    values_ns: Float,
+    windows: int,
+    groups: Sequence[tuple[str, ...]],
+    by: tuple[str, ...],
+    layout: LogLinear = LAYOUT,
 ) -> Ground:
     """Return samples as a ground; sample i is in window `cell[i] % windows` of group `cell[i] // windows`."""
-    codes = cell * LAYOUT.bins + LAYOUT.index(values_ns.astype(np.int64))
+    codes = cell * layout.bins + layout.index(values_ns.astype(np.int64))
     used, counts = np.unique(codes, return_counts=True)
-    rows, row_of = np.unique(used // LAYOUT.bins, return_inverse=True)
+    rows, row_of = np.unique(used // layout.bins, return_inverse=True)
     start = START + (rows % windows) * SECOND
     part = Intervals(
-        layout=LAYOUT,
+        layout=layout,
         table=tuple(groups),
         series=rows // windows,
         start_ns=start,
         end_ns=start + SECOND,
         indptr=np.searchsorted(row_of, np.arange(len(rows) + 1)),
-        bins=used % LAYOUT.bins,
+        bins=used % layout.bins,
         counts=counts.astype(np.int64),
     )
     return ground_of(

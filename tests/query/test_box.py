@@ -18,14 +18,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from effort import figure
+from event_files import event_file, reading
 from ingest import Files, Question, open_store
 from ingest.cli import run as command
 from ingest.core.errors import InputError, UsageError
 from ingest.core.timing import Instant
-from ingest.query.box import Box, Explained, explained, parse_box
+from ingest.query.box import SIDES, Box, Explained, explained, parse_box
+from ingest.query.box_offsets import ROWS, BoxOffsets, box_offsets
 from ingest.query.lifts import LESS, MORE, UNSURE, Side, lifts
 from ingest.read import ReadOptions
-from ingest.view.boxes import NOTHING, plain, sentences
+from ingest.view.boxes import NOTHING, offsets_sentence, plain, sentences
 from ingest.view.text import csv_lines
 from oracles import brute
 from tests.store.grounds import FIO, grounds, loaded
@@ -77,6 +79,25 @@ def counted(documents: list[dict[str, Any]], box: Box, zero: int) -> tuple[dict[
     return {key: sums for key, sums in found.items() if names[key[0]] > 1}, total
 
 
+def spread(documents: list[dict[str, Any]], box: Box, zero: int, rows: list[tuple[int, int]]) -> list[list[int]]:
+    """Return the samples of each row of latency: in the box, outside of it, in its time, at all other times."""
+    low = max(edge for edge in FIO_EDGES if edge <= box.low_ns)
+    high = math.inf if box.high_ns is None else min((edge for edge in FIO_EDGES if edge >= box.high_ns), default=math.inf)
+    begin, end = (edge and zero + edge.ns for edge in (box.begin, box.end))
+    found: Counter[tuple[bool, bool, int]] = Counter()
+    for document in documents:
+        start, stop = document["start"], document["start"] + document["step"]
+        during = (begin is None or stop > begin) and (end is None or start < end)
+        for value, count in document["bins"].items():
+            found[during, during and low <= value < high, value] += count
+    sums = [[0, 0, 0, 0] for _ in rows]
+    for (during, inside, value), count in found.items():
+        (row,) = (place for place, (lower, upper) in enumerate(rows) if lower <= value < upper)
+        sums[row][0 if inside else 1] += count
+        sums[row][2 if during else 3] += count
+    return sums
+
+
 def held(answer: Explained) -> dict[tuple[str, str], list[int]]:
     columns = answer.table.columns
     rows = zip(*(columns[name].tolist() for name in ("label", "value", "inside", "outside")), strict=True)
@@ -95,6 +116,9 @@ def test_300_random_boxes_equal_brute_force_over_the_documents(example) -> None:
             answer = explained(store, Question(), box)
             assert (held(answer), [answer.inside, answer.outside]) == (expected, total)
             filled += answer.inside > 0
+            columns = [answer.distribution.columns[name].tolist() for name in ("lower", "upper", *SIDES)]
+            rows = list(zip(*columns, strict=True))
+            assert spread(documents, box, zero, [row[:2] for row in rows]) == [list(row[2:]) for row in rows]
             if number % figure(4, 1) == 0:
                 assert plain(explained(files, Question(), box)) == {**plain(answer), "notes": files_notes(files, box)}
             for row, (inside, outside) in enumerate(held(answer).values()):
@@ -249,6 +273,82 @@ def test_several_kinds_are_never_counted_together(example) -> None:
         explained(
             Files([HOSTS], ReadOptions(t0=ZERO, expected_interval_ns=MS), jobs=1), Question(where={"kind": "*"}), parse_box("..")
         )
+
+
+# ---- Offsets.
+
+
+def ticking(seconds: int = 40) -> list[tuple]:
+    """Events of two hosts at any offset; in the seconds 12 to 17 those of host b lie at 510 ms of the second."""
+    noise = random.Random(8)
+    rows = [(ZERO + at * SECOND + noise.randrange(SECOND), 300_000, "a", "p", "read") for at in range(seconds) for _ in range(30)]
+    for at in range(seconds):
+        rows += [
+            (ZERO + at * SECOND + (510 * MS + 7 if 12 <= at < 18 else noise.randrange(SECOND)), 2 * MS, "b", "p", "write", 2)
+            for _ in range(10)
+        ]
+    return sorted(rows)
+
+
+def by_offset(rows: list[tuple], begin: float, end: float, host: str = "") -> tuple[list[int], list[int]]:
+    """Return the events of each 20 ms: in the seconds that a range touches, and in all others; event by event."""
+    sums = [0] * ROWS, [0] * ROWS
+    for at, _, own, _, _, *weight in rows:
+        second = (at - ZERO) // SECOND
+        if host in ("", own):
+            sums[0 if second < end and second + 1 > begin else 1][at % SECOND // (20 * MS)] += (weight or [1])[0]
+    return sums
+
+
+def test_offsets_of_a_box_equal_brute_force_from_files_and_stores(tmp_path: Path) -> None:
+    rows, noise = ticking(), random.Random(4)
+    path = event_file(tmp_path, rows)
+    files = Files([path], reading(tmp_path), jobs=1)
+    with grounds("sqlite", tmp_path) as ground:
+        loaded(ground.url, [path], run="r", jobs=1, reading={"description": reading(tmp_path).description})
+        with open_store(ground.url) as store:
+            for _ in range(figure(6, 40, 150)):
+                begin, end = sorted(noise.uniform(-5, 45) for _ in range(2))
+                host = noise.choice(["", "a", "b"])
+                spans = {"r": (ZERO + round(begin * SECOND), ZERO + round(end * SECOND))}
+                question = Question(where={"host": host} if host else {})
+                for origin in (files, store):
+                    found = box_offsets(origin, question, spans)
+                    assert found is not None
+                    assert (found.inside.tolist(), found.outside.tolist()) == by_offset(rows, begin, end, host)
+
+
+def test_offsets_that_stand_out_are_named_and_others_are_not(tmp_path: Path, capsys) -> None:
+    path = event_file(tmp_path, ticking())
+    files = Files([path], reading(tmp_path), jobs=1)
+    start = files.runs()[0].start_ns
+    question, box = Question(), Box(Instant(ZERO + 12 * SECOND), Instant(ZERO + 18 * SECOND), MS, None)
+    answer = explained(files, question, box)
+    offsets = box_offsets(files, question, answer.spans)
+    assert offsets is not None and offsets.first == 25
+    sentence = offsets_sentence(offsets)
+    assert (
+        sentence.startswith("Offsets within the second, of all latencies: 500 to 520 ms have 4")
+        and "300 events in its time" in sentence
+    )
+    rows = plain(answer, offsets)["offsets"]
+    assert rows[25] == {"lower_ms": 500, "upper_ms": 520, "inside": int(offsets.inside[25]), "outside": int(offsets.outside[25])}
+    calm = box_offsets(files, question, {"r": (ZERO + 25 * SECOND, ZERO + 31 * SECOND)})
+    assert calm is not None and calm.first is None
+    assert ": no 20 ms of it stand out in its time (300 events, " in offsets_sentence(calm)
+    nothing = BoxOffsets(np.zeros(ROWS, np.int64), offsets.outside)
+    assert (nothing.first, offsets_sentence(nothing)) == (None, "")
+    assert plain(answer)["offsets"] is None
+    described = tmp_path / "events.yml"
+    edges = [f"+{(edge - start) / SECOND}s" for edge in (ZERO + 12 * SECOND, ZERO + 18 * SECOND)]
+    assert command(["explain", str(path), "--input-format", str(described), "--box", f"{edges[0]}..{edges[1]},1ms.."]) == 0
+    shown = capsys.readouterr().out
+    assert sentence in shown and " in its time     0 " in shown and "at other times" in shown
+
+
+def test_without_single_events_there_are_no_offsets() -> None:
+    files = Files([HOSTS], ReadOptions(t0=ZERO), jobs=1)
+    assert box_offsets(files, Question(), {run: (None, None) for run in files.run_names}) is None
 
 
 # ---- Bounds.

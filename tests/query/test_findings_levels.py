@@ -10,7 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import figure
-from ingest.query.findings.levels import gatherings, step_of
+from ingest.core.layout import fio_layout
+from ingest.query.findings.changes import changes_of
+from ingest.query.findings.episode import episodes
+from ingest.query.findings.levels import block_edges, gatherings, measures
 from ingest.query.findings.model import DRIFT, MODES, RHYTHM, SECOND, STEP, Claim
 from ingest.query.findings.modes import modes
 from ingest.query.findings.rhythm import beat_of, rhythms
@@ -28,8 +31,9 @@ def run_of(seed: int, **labels: float) -> Run:
 
 
 def at_s(claim: Claim) -> float:
-    """Return when a claim begins in s of the run."""
-    return (claim.start_ns - START) / SECOND
+    """Return the time of a change in s of the run."""
+    assert claim.details is not None
+    return (claim.details["at_ns"] - START) / SECOND
 
 
 def host_of(claim: Claim) -> str:
@@ -193,10 +197,10 @@ def test_quiet_runs_have_nothing(phi: float) -> None:
     assert said == []
 
 
-def test_a_series_that_wanders_has_a_step_once_in_a_hundred_at_most() -> None:
+def test_a_series_that_wanders_changes_once_in_a_hundred_at_most() -> None:
     random = np.random.default_rng(15)
     count = figure(150, 600, 3000)
-    alarms = sum(step_of(wander(random, 60, phi), 1) is not None for _ in range(count) for phi in (0.0, 0.6))
+    alarms = sum(bool(changes_of(wander(random, 60, phi), 1)) for _ in range(count) for phi in (0.0, 0.6))
     assert alarms <= 0.02 * 2 * count
 
 
@@ -207,3 +211,90 @@ def test_the_story_of_a_rhythm_is_one_finding_in_words() -> None:
     (finding,) = [finding for finding in told.findings if finding.kind != "edge"]
     assert finding.kind == RHYTHM
     assert re.search(r"every 15 s, for about .* each time, first at 5.0 s, p50 3\.\d+ ms", finding.text)
+
+
+# ---- A step and a drift at once, beside modes, beside what passes; the time of a change.
+
+
+def test_a_step_and_a_drift_of_all_hosts_are_both_said() -> None:
+    run = run_of(17)
+    run.level += np.log(np.linspace(1, 1.5, WINDOWS))
+    run.level[:, 180:] += np.log(1.4)
+    told = {claim.kind: claim for claim in steps(run.ground())}
+    assert set(told) == {STEP, DRIFT} and all(claim.who == () for claim in told.values())
+    assert abs(at_s(told[STEP]) - 180) <= 2
+
+
+def test_a_step_of_all_hosts_leaves_the_drift_of_one_as_it_is() -> None:
+    run = run_of(18)
+    run.level[1] += np.log(np.linspace(1, 1.5, WINDOWS))
+    run.level[:, 140:] += np.log(1.4)
+    assert sorted((claim.kind, host_of(claim)) for claim in steps(run.ground())) == [(DRIFT, "b"), (STEP, "")]
+
+
+def test_a_level_beside_modes_is_that_of_each_mode_and_not_of_their_shares() -> None:
+    """The shares of modes change at 100, where p50 and p99 jump; the level does at 200."""
+    run = run_of(19, sigma=0.4)
+    run.slow[:, :100], run.slow[:, 100:] = 0.3, 0.5
+    run.level[:, 200:] += np.log(1.4)
+    ground = run.ground()
+    so_far = modes(ground)
+    (claim,) = steps(ground, so_far)
+    assert claim.details is not None
+    assert (claim.kind, abs(at_s(claim) - 200) <= 2) == (STEP, True)
+    assert claim.details["from_ns"] == pytest.approx(1e6, rel=0.1) and claim.details["to_ns"] == pytest.approx(1.4e6, rel=0.1)
+    aside = np.zeros(ground.shape, np.bool_)
+    below = measures(ground, so_far, block_edges(ground), aside)[0]
+    middles, values = ground.rows.layout.middles_of(np.arange(ground.rows.layout.bins)), ground.rows.layout.values
+    for group, block in ((0, 3), (1, 24), (2, 59)):  # by sorting the samples of each window of a block of 5
+        p50s = []
+        for window in range(5 * block, 5 * block + 5):
+            counts = ground.counts(np.array([group]), np.array([window]))
+            samples = sorted(np.repeat(values, np.where(middles <= below.upto_ns[group], counts, 0)).tolist())
+            p50s.append(samples[(len(samples) - 1) // 2])
+        assert below.blocks[group, block] == pytest.approx(np.log(np.median(p50s)), abs=1e-9)
+
+
+def test_what_is_claimed_to_pass_is_left_out_of_levels() -> None:
+    """An episode of 25 windows and a step soon after it: without the episode the step is as it was put in."""
+    run = run_of(20)
+    run.level[:, 90:115] += np.log(4)
+    run.level[1, 150:] += np.log(1.3)
+    ground = run.ground()
+    (claim,) = steps(ground, episodes(ground))
+    assert (claim.kind, host_of(claim), claim.times) == (STEP, "b", pytest.approx(1.3, rel=0.06))
+    assert abs(at_s(claim) - 150) <= 2
+
+
+def test_the_slow_part_of_a_step_down_is_the_time_before_it() -> None:
+    run = run_of(21)
+    run.level[:, :120] += np.log(1.5)
+    told = story_of(run.ground())
+    (finding,) = [finding for finding in told.findings if finding.kind == STEP]
+    assert (finding.start_ns - START) / SECOND == 0
+    assert (finding.end_ns - START) / SECOND == pytest.approx(120, abs=2)
+    assert re.match(r"all hosts were 1\.\d+ times slower until 1(19|20|21)\.0 s than from there on: p50 went", finding.text)
+
+
+@pytest.mark.parametrize("sigma", [0.3, 1.0])
+def test_the_time_of_a_step_of_one_host_is_within_two_windows(sigma: float) -> None:
+    """Two operations of few samples each: the p50 of a window alone would not tell."""
+    late = []
+    for seed in range(figure(6, 30)):
+        run = run_of(40 + seed, sigma=sigma)
+        run.groups = [("a", "read"), ("a", "write"), ("b", "read")]
+        run.level[:2, 130 + seed :] += np.log(1.35)
+        (claim,) = steps(run.ground())
+        assert claim.who == (("host", "a"),)
+        late.append(abs(at_s(claim) - 130 - seed))
+    assert max(late) <= 2
+
+
+def test_what_lies_within_a_bin_or_its_neighbour_is_no_difference() -> None:
+    """Bins a factor of 2 wide: 0.95 and 1.15 ms are in neighbours; 0.9 and 2.3 ms have a bin between them."""
+    random = np.random.default_rng(22)
+    cell = np.repeat(np.arange(300), 100)
+    for factor, said in ((1.2, []), (2.5, [STEP])):
+        values = 0.95e6 * np.exp(0.02 * random.standard_normal(len(cell))) * np.where(cell >= 150, factor, 1)
+        ground = ground_from(cell, values, 300, [("a", "read")], ("host", "op"), fio_layout(29, 1, 6))
+        assert [claim.kind for claim in steps(ground)] == said

@@ -23,6 +23,7 @@ from ingest.objectives.findings import finding_of
 from ingest.query.areas import excess_of
 from ingest.query.files import Files
 from ingest.query.findings.ground import grounds
+from ingest.query.findings.joining import described, joined
 from ingest.query.findings.model import (
     EDGE,
     EPISODE,
@@ -36,7 +37,7 @@ from ingest.query.findings.model import (
     Ground,
     Story,
 )
-from ingest.query.findings.story import described, joined, stories, story, story_of
+from ingest.query.findings.story import stories, story, story_of
 from ingest.query.verdicts import ENDED, Episode
 from ingest.view.page.report.contents import parts_from, run_names
 from tests.commands import tailboard as command

@@ -203,6 +203,20 @@ def test_a_host_with_a_rhythm_of_its_own_is_no_slow_member() -> None:
     assert not result.fails and not result.further
 
 
+@pytest.mark.parametrize("kind", ["slow member", "throttled"])
+def test_in_a_closed_loop_a_slow_member_is_not_taken_for_throttled(kind: str) -> None:
+    """Its rate falls with its latency, and is as noisy as that of its peers."""
+    result = judged(made(f"{kind}/0", SEED, closed=True))
+    assert not result.fails, failure(result, SEED, " --closed")
+
+
+@pytest.mark.parametrize("name", ["quiet/2", "quiet/6"])
+def test_a_percentile_that_goes_to_the_next_of_wide_bins_is_nothing(name: str) -> None:
+    """Bins a factor of 2 wide: p99 of a host went to the next one for 10 s, which was said to be an episode."""
+    result = judged(made(name, 20_261_122, coarse=6))
+    assert not result.further, failure(result, 20_261_122, " --coarse 6")
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("kind", [*CAUSES, *QUIETS])
 def test_more_runs_of_a_kind(kind: str) -> None:
@@ -227,12 +241,9 @@ def test_figures_of_the_docs() -> None:
     table = "\n".join(" | ".join(row) for row in rows_of(results, KINDS))
     for kind in KINDS:
         found = [
-            named
-            for result in results
-            for cause, named in zip(result.made.causes, result.found, strict=True)
-            if cause.kind == kind
+            named for result in results for cause, named in zip(result.causes, result.found, strict=True) if cause.kind == kind
         ]
         assert sum(found) >= 0.95 * len(found), f"{kind}\n{table}"
     assert not any(result.other_host or result.other_time for result in results), table
-    quiet = [result for result in results if not result.made.causes]
+    quiet = [result for result in results if not result.causes]
     assert sum(bool(result.further) for result in quiet) <= 0.05 * len(quiet), table

@@ -14,7 +14,7 @@ from ingest.query import change_points as steps
 from ingest.query.regressions import Judgement, Reference, judged
 from ingest.query.table import Table
 from ingest.query.trend import levels, positive
-from ingest.view.terminal.trend import judgement_text, worst
+from ingest.view.terminal.trend import judgement_text, ranked
 from tests.effort import figure
 
 SERIES = figure(60, 200, 1000)
@@ -174,7 +174,7 @@ def test_of_throughput_a_fall_is_a_regression() -> None:
     values[12:] /= 1.37
     judgement = newest(values, "throughput")
     assert judgement.certain() > 1.2 and judgement.since is not None
-    assert judgement_text(judgement).startswith("throughput: x0.7") and ", at most 0.7" in judgement_text(judgement)
+    assert judgement_text(judgement).startswith("throughput has been 0.7") and ", at most 0.7" in judgement_text(judgement)
     assert not newest(1e12 / values, "throughput").certain() > 1
     assert newest(values, "throughput", last=12).ratio == pytest.approx(1, rel=0.1)
 
@@ -208,7 +208,10 @@ def test_c7_the_sentence_names_the_change_first_then_the_newest_run() -> None:
     values[7:] *= 1.37
     labels = {f"n{run}": {"commit": "3fa" if run < 7 else "2b1", "host": "a"} for run in range(14)}
     sentence = judgement_text(newest(values, labels=labels))
-    assert sentence.startswith("p99: x1.3") and " from n7 on (commit 3fa to 2b1), at least 1.3" in sentence
-    assert ", not accepted; n13 is 1.3" in sentence and "times the level before" in sentence
+    assert (
+        sentence.startswith("p99 has been 1.3")
+        and " times the level before since n7 (commit 3fa to 2b1), at least 1.3" in sentence
+    )
+    assert ", not accepted as normal; n13 itself is 1.3" in sentence and sentence.count("times") == 2
     calm = newest(autoregressive(np.random.default_rng(62), 14, 0.0, 0.01))
-    assert worst([calm, newest(values)])[0].startswith("p99: x1.3")
+    assert ranked([calm, newest(values)])[0] == newest(values)

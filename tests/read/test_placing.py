@@ -449,7 +449,7 @@ def test_a19_refusals_name_what_a_file_looks_like_and_all_formats(tmp_path: Path
         discover([tmp_path], ReadOptions())
     text = str(raised.value)
     assert "30 files" in text and "a table with semicolons (moment, value)" in text and "--input-format events.yml" in text
-    assert all(line.title in text for line in formats.TABLE if line.name != formats.DESCRIBED)
+    assert all(line.title in text for line in formats.TABLE if line.name not in formats.BY_DESCRIPTION)
 
 
 def test_a19_garbage_is_shown_to_nobody_and_advice_is_given_once(tmp_path: Path) -> None:

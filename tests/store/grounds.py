@@ -6,6 +6,7 @@ about what it holds.
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import sqlite3
@@ -194,6 +195,15 @@ def values_by_bin(layout: str, bins: dict[int, int]) -> dict[int, int]:
     HdrHistogram's by its definition (highest values, or upper edges of bins that were moved)."""
     from tests.oracles import brute, events, hdr
 
+    if layout.startswith("exponential:"):
+        _, scale, unit = layout.split(":")
+        ends = exponential_ends(int(scale[1:]), int(unit.removesuffix("ns")))
+        return {ends[slot]: number for slot, number in bins.items()}
+    if layout.startswith("edges:"):
+        _, bounds, top = layout.split(":")
+        edges = [int(edge) for edge in bounds[1:].split(",")]
+        last = len(edges) - 2 if top == "open" else -1
+        return {edges[slot] if slot == last else edges[slot + 1] - 1: number for slot, number in bins.items()}
     name, half, fine, unit, coarseness, reports, top, *grain = layout.split(":")
     if reports in ("highest", "upper"):
         digits = next(digits for digits in range(6) if hdr.half_of(digits) == int(half))
@@ -262,3 +272,18 @@ def grounds(kind: str, folder: Path) -> Iterator[SqliteGround | ElasticGround]:
     with ElasticsearchDouble(version=SERVER) as double:
         yield ElasticGround(double.url)
         assert not double.refusals, double.refusals
+
+
+def exponential_ends(scale: int, unit: int) -> list[int]:
+    """The last ns of each bin: unit * 2^(i / 2^scale) for every whole i, rounded down, each once; the first bin is 0 ns alone.
+
+    By whole roots of whole numbers: the 2^scale-th root of unit^(2^scale) * 2^i (scales 0 to 8).
+    """
+    found = {0}
+    for i in range(-(unit.bit_length() << scale), 64 << scale):
+        power = unit ** (1 << scale) << i if i >= 0 else unit ** (1 << scale) >> -i
+        for _ in range(scale):
+            power = math.isqrt(power)
+        if power < 2**63 - 1:
+            found.add(power)
+    return sorted(found)

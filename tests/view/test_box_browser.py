@@ -8,21 +8,26 @@ from pathlib import Path
 import pytest
 
 from effort import figure
+from event_files import event_file, reading
 from ingest import Files, Question
 from ingest.cli import run as command
 from ingest.core.timing import Instant
-from ingest.query.box import Box, explained
+from ingest.query.box import SIDES, Box, explained
 from ingest.query.box_cells import AN_OCTAVE, MOST_WINDOWS, coarser
+from ingest.query.box_offsets import box_offsets
 from ingest.query.latency_rows import row_layout
 from ingest.query.lifts import MORE
-from ingest.view.boxes import sentences
+from ingest.view.boxes import offsets_sentence, sentences
 from ingest.view.page.panels import box as box_section
 from ingest.view.page.report.page import report
 from tests.browsing import shown
 from tests.doubles.origin import SECOND, ZERO, Made, random_rows, series
+from tests.query.test_box import ZERO as TICKING
+from tests.query.test_box import ticking
 from tests.strategies import FIO_LAYOUTS, HDR_LAYOUTS
 from tests.view.page import HOSTILE, choose, settle
 
+MS = 1_000_000
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "cbt-archive"
 COUNTED = """async ([text, op]) => {
@@ -30,7 +35,13 @@ COUNTED = """async ([text, op]) => {
   const data = await boxes.unpack(content.sections.box[run.name]), box = boxes.snapped(data, boxes.parsed(text), run.start);
   const what = boxes.explained(data, box, (key) => key.kind === tailboard.state.kind && (!op || key.op === op));
   const rows = what.rows.map(({ label, value, counts, low, high, verdict }) => ({ label, value, counts, low: Number.isNaN(low) ? null : low, high: Number.isNaN(high) ? null : high, verdict }));
-  return { used: box.used, inside: what.inside, outside: what.outside, filled: what.filled, rows }; }"""
+  const spread = data.edges.slice(0, -1).map((edge, bin) => [edge, ...["inside", "outside", "during", "other"].map((side) => what.bins[side][bin])]).filter(([, a, b]) => a || b);
+  return { spread, used: box.used, inside: what.inside, outside: what.outside, filled: what.filled, rows }; }"""
+
+
+USED = """async () => { const { run, content, state } = { run: tailboard.content.runs[0], content: tailboard.content, state: tailboard.state };
+  const { used } = boxes.snapped(await boxes.unpack(content.sections.box[run.name]), boxes.parsed(state.box), run.start);
+  return [used.from, used.to]; }"""
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +80,8 @@ def test_random_boxes_on_the_page_equal_the_query_layer(browser, reported: Path)
             columns = answer.table.columns
             assert (found["inside"], found["outside"], found["filled"]) == (answer.inside, answer.outside, answer.windows)
             counts = zip(columns["inside"].tolist(), columns["outside"].tolist(), strict=True)
+            spread = [answer.distribution.columns[name].tolist() for name in ("lower", *SIDES)]
+            assert found["spread"] == [list(row) for row in zip(*spread, strict=True)]
             rows = {(row["label"], row["value"]): row for row in found["rows"]}
             assert set(rows) == set(zip(columns["label"], columns["value"], strict=True))
             bounds = zip(columns["lo"].tolist(), columns["hi"].tolist(), columns["verdict"], strict=True)
@@ -125,6 +138,34 @@ def test_the_stall_names_ceph_b_and_the_fields_and_the_address_hold_the_box(brow
         assert (
             page.evaluate("['from', 'to', 'low', 'high'].map(name => document.getElementById(`box-${name}`).value)") == [""] * 4
         )
+
+
+def test_the_offsets_of_a_box_are_those_of_the_query(browser, tmp_path: Path) -> None:
+    path, described = event_file(tmp_path, ticking()), tmp_path / "events.yml"
+    files = Files([path], reading(tmp_path), jobs=1)
+    words = ["report", str(path), "--input-format", str(described), "-o", str(tmp_path / "report.html")]
+    assert command(words) == 0
+    start = files.runs()[0].start_ns
+    with shown(browser, tmp_path / "report.html") as page:
+        for begin, end in ((12, 18), (25, 31), (0, 3.5), (None, 7), (33.2, None)):
+            at = ["" if edge is None else (TICKING + edge * SECOND - start) / SECOND for edge in (begin, end)]
+            for name, value in zip(("from", "to", "low"), (*at, 1), strict=True):
+                page.locator(f"#box-{name}").fill(str(value))
+                page.keyboard.press("Tab")
+            settle(page)
+            used = page.evaluate(USED)
+            spans = {"r": tuple(None if edge is None else round((start + edge * SECOND) / MS) * MS for edge in used)}
+            offsets = box_offsets(files, Question(), spans)
+            found = page.evaluate("tailboard.boxOffsets")
+            assert (found["inside"], found["outside"]) == (offsets.inside.tolist(), offsets.outside.tolist())
+            captions = page.locator("#box figcaption").all_inner_texts()
+            assert captions[-1].startswith(offsets_sentence(offsets))
+            assert "of its time above the line" in captions[0]
+        assert page.locator("#box figure svg").count() == 2
+        page.locator("#box-to").fill("1")  # before its beginning: it is said, and what was typed stays
+        page.keyboard.press("Tab")
+        assert page.inner_text("#box") == "This box ends before it begins: change one of its ends."
+        assert float(page.locator("#box-from").input_value()) > 1 == float(page.locator("#box-to").input_value())
 
 
 def test_a_box_from_the_address_says_what_text_says(browser, reported: Path) -> None:

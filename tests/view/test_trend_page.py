@@ -120,10 +120,10 @@ def test_dots_bounds_levels_and_changes_are_where_their_numbers_are(browser, tre
         (7, ("-p", "50", "--fail-above", "1.2"), 1, "above 1.2: nightly-7: p50 is 1.3"),
         (6, ("-p", "50", "--fail-above", "1.2"), 0, "nightly-6: nothing is certain to be 1.2 times worse than the level before."),
         (3, ("-p", "99.99", "--fail-above", "1.2"), 0, "cannot tell: nothing of nightly-3 has a run before it"),
-        (7, ("-p", "50"), 0, "nightly-7: p50 is 1.3"),
-        (11, ("-p", "50"), 0, "p50: x1.3"),
-        (11, ("-p", "50", "--fail-above", "1.2"), 1, "above 1.2: p50: x1.3"),
-        (11, ("-p", "50", "--fail-above", "1.2", "--accept", "nightly-7"), 0, "nightly-11: p50 is 1"),
+        (7, ("-p", "50"), 0, "nightly-7 is slower than before: p50 is 1.3"),
+        (11, ("-p", "50"), 0, "p50 has been 1.3"),
+        (11, ("-p", "50", "--fail-above", "1.2"), 1, "above 1.2: p50 has been 1.3"),
+        (11, ("-p", "50", "--fail-above", "1.2", "--accept", "nightly-7"), 0, "Closest: p50 is 1"),
     ],
 )
 def test_the_page_says_regression_or_not_as_the_command_does(
@@ -134,11 +134,11 @@ def test_the_page_says_regression_or_not_as_the_command_does(
     assert run(["trend", *of_nights(nights, last), *words, "-o", str(path)]) == status
     out, errors = capsys.readouterr()
     html = path.read_text(encoding="utf-8")
-    verdict = html[html.index('<div class="verdict') :].split("</div>")[0]
+    verdict = html[html.index('<section class="panel verdict') :].split("</section>")[0]
     assert told in verdict
-    if "x1.3" in told:  # C7: the banner names the change that the panel shows, and since when
-        assert "from nightly-7 on, at least 1." in verdict and "not accepted; nightly-11 is 1.3" in verdict
-    assert verdict.startswith('<div class="verdict bad"') == bool(status)
+    if "has been" in told:  # C7: the banner names the change that the panel shows, and since when
+        assert "since nightly-7, at least 1." in verdict and "not accepted as normal; nightly-11 itself is 1.3" in verdict
+    assert verdict.startswith('<section class="panel verdict bad"') == bool(status)
     assert (told in errors) == ("--fail-above" in words and "nothing is certain" not in told and "--accept" not in words)
     assert out == ""
 
@@ -167,7 +167,8 @@ def test_throughput_and_shares_have_panels_of_their_own(browser, nights: Path, t
             assert {dot["datum"]["label"] for dot in items_of(page, f"trend-{place}", "dots")} == set(names) - {"above 5ms"}
         assert "/s" in hovered(page, "trend-1", "dots")
         assert " %" in hovered(page, "trend-2", "dots")
-        assert "above 300us: x" in page.locator(".verdict").inner_text()
+        verdict = page.locator(".verdict").inner_text()
+        assert verdict.startswith("nightly-11 is slower than before: p") and "above 300us has been " in verdict
 
 
 def test_the_page_is_whole_in_itself(trend_html: Path):
@@ -182,10 +183,10 @@ def test_runs_without_a_clock_and_too_few_of_them(browser, tmp_path: Path):
     path = tmp_path / "x.html"
     assert run(["trend", *(str(tmp_path / f"n{number}") for number in (10, 9, 1)), "-o", str(path)]) == 0
     with shown(browser, path) as page:
-        notes = page.locator(".notes").first.inner_text()
+        notes = page.locator(".notes").first.text_content()
         assert "no start time: the runs are in the order of their names" in notes
         assert "3 runs are too few to detect a change of level: it takes 10" in notes
-        assert "not known of all: in the order of names" in page.locator("dl").inner_text()
+        assert "not known of all: in the order of names" in page.locator("dl").text_content()
         assert [row["run"] for row in rows_of(page, "trend-0")] == ["n1", "n9", "n10"]
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ingest.core.nearest import choices, meant
 from ingest.core.plain import shown
 
 if TYPE_CHECKING:
@@ -24,8 +23,8 @@ GROUPS = {
     "Verdict": "fail_above same_within least_change accept last allow_unknown record webhook",
     "Output": "every form printed format unit ticks points output as_json check",
     "Store": (
-        "store url index_prefix setup.period shards compact labels offsets each replace strict mend yes delete.force dry_run"
-        " overwrite"
+        "store url index_prefix setup.period shards compact labels add_up offsets each replace strict mend yes delete.force"
+        " dry_run overwrite coarsen.digits coarseness"
     ),
     "Server": "address port kibana space rules",
     "Reading logs": (
@@ -53,6 +52,8 @@ class Choice(click.Choice[str]):
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
         """Return what an error says of a word that is no choice."""
+        from ingest.core.nearest import choices  # for errors alone
+
         return f"there is no {str(value)!r}: {choices(str(value), self.choices, most=len(self.choices))}"
 
 
@@ -86,6 +87,8 @@ class Group(click.Group):
         """Return the command that is named first; UsageError names the one that is meant where there is none of this name."""
         known = self.list_commands(ctx)
         if args[0] not in known and not args[0].startswith("-") and not ctx.resilient_parsing:
+            from ingest.core.nearest import choices  # for errors alone
+
             raise click.UsageError(f"there is no command {args[0]!r}: {choices(args[0], known, most=len(known))}", ctx)
         return super().resolve_command(ctx, args)
 
@@ -94,6 +97,8 @@ def _parsed(above: Any, ctx: click.Context, args: list[str]) -> list[str]:
     try:
         parsed: list[str] = above.parse_args(ctx, args)
     except click.NoSuchOption as error:
+        from ingest.core.nearest import meant  # for errors alone
+
         known = [name for option in _options(ctx.command, ctx) for name in option.opts]
         said = meant(error.option_name, known) or "--help shows all"
         raise click.UsageError(f"there is no option {shown(error.option_name)}: {said}", error.ctx or ctx) from None

@@ -56,13 +56,13 @@ def pairs(texts: tuple[str, ...], option: str) -> dict[str, str]:
 def read_options(reading: Reading, run: str = "") -> ReadOptions:
     """Return how files are read, as the options of a call say; UsageError for what cannot be."""
     from ingest.core.timing import MOST_NS, UNITS_NS, parse_duration, parse_instant
-    from ingest.read.delimited.description import is_description, parse_description
+    from ingest.read.describing import description_of, is_described, presets
     from ingest.read.formats import names as format_names
     from ingest.read.sources import ReadOptions
 
-    described = bool(reading.input_format) and is_description(str(reading.input_format))
+    described = bool(reading.input_format) and is_described(str(reading.input_format))
     if reading.input_format and not described and reading.input_format not in format_names():
-        known = list(format_names())
+        known = [*format_names(), *presets()]
         choice = f"{choices(reading.input_format, known, most=len(known))}, or a file that describes one (events.yml)"
         raise UsageError(f"no input format {reading.input_format!r}: {choice}")
     if reading.fio_version and not VERSION.match(reading.fio_version):
@@ -92,7 +92,7 @@ def read_options(reading: Reading, run: str = "") -> ReadOptions:
         prefer=reading.prefer,
         keep_idle=reading.keep_idle,
         fio_version=tuple(int(part) for part in re.findall(r"\d+", reading.fio_version)[:3]) if reading.fio_version else None,
-        description=parse_description(Path(str(reading.input_format))) if described else None,
+        description=description_of(str(reading.input_format)) if described else None,
         tsc_hz=frequency(reading.tsc_hz) if reading.tsc_hz else 0,
     )
 

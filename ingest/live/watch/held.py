@@ -11,7 +11,7 @@ import numpy as np
 
 from ingest.core.documents import pack, unpack
 from ingest.core.intervals import Exact, Intervals, merged
-from ingest.core.layout import LogLinear, parse_layout
+from ingest.core.layout import Layout, parse_layout
 from ingest.core.series import LABELS, Series
 
 
@@ -20,7 +20,7 @@ class Held:
 
     def __init__(self, kept: Sequence[Mapping[str, Any]] = ()) -> None:
         """Hold nothing, or what `state` has kept."""
-        self._parts: dict[LogLinear, Intervals[Series]] = {}
+        self._parts: dict[Layout, Intervals[Series]] = {}
         for entry in kept:
             windows = _windows(entry)
             self._parts[windows.layout] = windows

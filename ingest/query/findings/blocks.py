@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ingest.core.intervals import Bool, Intervals, merged
+from ingest.core.intervals import Bool, Int, Intervals, merged
 from ingest.core.ranks import Ranked
 from ingest.core.series import Group
 from ingest.query.findings import of_known
@@ -31,6 +32,8 @@ class Blocks:
 
 def in_blocks(ground: Ground, width: int) -> Blocks:
     """Return the groups in blocks of so many windows; the last one holds what is left. Exact for the bins."""
+    if width == 1:
+        return Blocks(1, ground.samples.astype(np.float64), ground.p50_ns, ground.p99_ns)
     groups, windows = ground.shape
     shape = groups, -(-windows // width)
     block = ground.window_of // width
@@ -53,9 +56,67 @@ def carrying(ground: Ground, group: int) -> int:
     return max(1, int(np.ceil(THIN / middle))) if middle else len(ground.start_ns)
 
 
-def throughout(ground: Ground) -> Blocks:
-    """Return the groups in TOGETHER blocks, those windows left out that the data covers in part where that leaves enough."""
-    return in_blocks(ground, max(1, len(ground.start_ns) // TOGETHER))
+@dataclass(frozen=True, slots=True)
+class Stretches:
+    """The groups in stretches of a run: counts by used bin, (G, stretches, bins); `stretch` is the one of each window."""
+
+    stretch: Int
+    values_ns: Int
+    middles_ns: Int
+    below: Int  # counts added up from the lowest bin on
+
+    @property
+    def samples(self) -> Float:
+        """Return how many samples each group has in each stretch."""
+        count: Float = self.below[..., -1].astype(np.float64)
+        return count
+
+    def quantile(self, share: float, above_ns: float = 0.0, upto_ns: float = math.inf) -> Float:
+        """Return a quantile in ns of the samples within bounds (by the middles of their bins), NaN where there are none."""
+        first, last = np.searchsorted(self.middles_ns, [above_ns, upto_ns], side="right")
+        before = self.below[..., first - 1] if first else np.zeros(self.below.shape[:2], np.int64)
+        held = (self.below[..., last - 1] if last else before) - before
+        rank = before + np.maximum(np.ceil(share * held), 1).astype(np.int64)
+        place = np.minimum((self.below < rank[..., None]).sum(axis=2), len(self.values_ns) - 1)
+        return np.where(held > 0, self.values_ns[place].astype(np.float64), np.nan)
+
+    def together(self) -> Stretches:
+        """Return the whole run as one stretch."""
+        return replace(self, below=self.below.sum(axis=1, keepdims=True))
+
+    def mostly(self, cells: Bool) -> Bool:
+        """Return which stretches of groups lie for the most part within windows (G, T)."""
+        starts = np.flatnonzero(np.diff(self.stretch, prepend=-1))
+        inside = np.add.reduceat(cells.astype(np.int64), starts, axis=1)
+        return inside > np.diff(np.append(starts, cells.shape[1])) / 2
+
+
+def stretches_of(ground: Ground) -> Stretches:
+    """Return the groups in TOGETHER stretches (one more where windows are left over)."""
+    windows = np.arange(ground.shape[1])
+    return added_up(ground, windows // max(1, len(windows) // TOGETHER))
+
+
+def added_up(ground: Ground, stretch: Int, aside: Bool | None = None) -> Stretches:
+    """Return the groups in stretches: `stretch` has that of each window, -1 for none; windows `aside` (G, T) are left out."""
+    rows, layout = ground.rows, ground.rows.layout
+    used = np.flatnonzero(np.bincount(rows.bins, minlength=1))
+    place = np.zeros(layout.bins, np.int64)
+    place[used] = np.arange(len(used))
+    shape = ground.shape[0], int(stretch.max()) + 1, len(used)
+    of_window = np.broadcast_to(stretch, ground.shape)
+    if aside is not None:
+        of_window = np.where(aside, -1, of_window)
+    of_row = of_window[ground.group_of, ground.window_of]
+    of_row = np.where(of_row < 0, -1, (ground.group_of * shape[1] + of_row) * shape[2])
+    codes, counts = np.repeat(of_row, np.diff(rows.indptr)), rows.counts
+    if (of_row < 0).any():
+        kept = codes >= 0
+        codes, place, counts = codes[kept], place[rows.bins[kept]], counts[kept]
+    else:
+        place = place[rows.bins]
+    total = np.bincount(codes + place, counts, math.prod(shape)).astype(np.int64).reshape(shape)  # exact below 2^53
+    return Stretches(stretch, layout.values[used], layout.middles_of(used), total.cumsum(axis=2))
 
 
 def beyond_peers(values: Float, peers: Sequence[int], group: int, times: float) -> float:

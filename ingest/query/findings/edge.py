@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,7 +16,7 @@ FEWER = 0.7  # of the usual rate
 LEAST_RUN = 20
 
 
-def edges(ground: Ground) -> list[Claim]:
+def edges(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
     """Return a claim for each end of the run at which a member has more excess, or fewer completions, than anywhere within."""
     windows = len(ground.start_ns)
     most = min(math.floor(SHARE * windows), LONGEST_NS // ground.step_ns)
@@ -51,19 +52,30 @@ def edges(ground: Ground) -> list[Claim]:
 def _slower(excess: Float, first: int, last: int) -> float:
     """Return how many times the excess of a stretch is the largest of any stretch of its length outside of both ends."""
     length = last - first
-    inner = excess[length : len(excess) - length]
-    sums = np.convolve(inner, np.ones(length), "valid")
-    largest = float(sums.max()) if len(sums) else 0.0
+    largest = _largest(excess[length : len(excess) - length], length)
     return float(excess[first:last].sum()) / largest if largest else 0.0
 
 
 def _fewer(completions: Float, ground: Ground, first: int, last: int) -> float:
-    """Return the completions that lack in whole windows of a stretch, 0 unless all are below those within the run and FEWER."""
-    whole = np.flatnonzero(ground.whole)
-    inner = completions[whole[(whole >= last - first) & (whole < len(completions) - (last - first))]]
-    mine = completions[whole[(whole >= first) & (whole < last)]]
-    if not len(inner) or not len(mine):
+    """Return the completions that lack in whole windows of a stretch, 0 unless all that lack are below FEWER of the usual rate.
+
+    And unless SLOWER times as many lack as in any stretch of that length within the run.
+    """
+    length = last - first
+    inside = np.zeros(len(completions), np.bool_)
+    inside[length : len(completions) - length] = True
+    inner, mine = ground.whole & inside, ground.whole.copy()
+    mine[:first] = mine[last:] = False
+    if not inner.any() or not mine.any():
         return 0.0
-    usual = float(np.median(inner))
-    low = mine < min(FEWER * usual, float(np.quantile(inner, 0.05)))
-    return float((usual - mine[low]).sum()) if low.any() else 0.0
+    usual = float(np.median(completions[inner]))
+    low = min(FEWER * usual, float(np.quantile(completions[inner], 0.05)))
+    lacking = np.where(ground.whole & (completions < low), usual - completions, 0.0)
+    missing = float(lacking[mine].sum())
+    return missing if missing > SLOWER * _largest(lacking[inside], length) else 0.0
+
+
+def _largest(values: Float, length: int) -> float:
+    """Return the largest sum of so many neighbours, 0 where there are fewer."""
+    sums = np.convolve(values, np.ones(length), "valid") if len(values) >= length else np.zeros(1)
+    return float(sums.max())

@@ -11,14 +11,15 @@ where it is ALONE times beyond all others.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ingest.core.intervals import Bool
 from ingest.query.findings import of_known
 from ingest.query.findings.blocks import THIN, Blocks, carrying, in_blocks
-from ingest.query.findings.model import EPISODE, Claim, Float, Ground
+from ingest.query.findings.model import EPISODE, RHYTHM, Claim, Float, Ground
 
 LEAST = 1.5  # times typical
 FAR = 3.0  # deviations of the windows
@@ -43,9 +44,10 @@ class Stretch:
     certainty: float
 
 
-def episodes(ground: Ground) -> list[Claim]:
-    """Return a claim for each episode of each group."""
+def episodes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
+    """Return a claim for each episode of each group; windows of a rhythm of it are left out."""
     widths: dict[int, Blocks] = {}
+    beats = np.logical_or.reduce([np.zeros(ground.shape, np.bool_), *(claim.cells for claim in so_far if claim.kind == RHYTHM)])
     claims = []
     for code in range(len(ground.groups)):
         width = carrying(ground, code)
@@ -54,10 +56,12 @@ def episodes(ground: Ground) -> list[Claim]:
         if width not in widths:
             widths[width] = in_blocks(ground, width)
         blocks = widths[width]
+        kept = np.flatnonzero(np.add.reduceat(beats[code], np.arange(0, len(ground.start_ns), width)) <= width / 2)
         found: list[tuple[str, Stretch]] = []
         for name, values in (("p50", blocks.p50_ns[code]), ("p99", blocks.p99_ns[code])):
-            series = _logs(values, blocks.samples[code])
-            for stretch in stretches(series, len(ground.groups)):
+            series = _logs(values, blocks.samples[code])[kept]
+            for within in stretches(series, len(ground.groups)):
+                stretch = replace(within, first=int(kept[within.first]), last=int(kept[within.last - 1]) + 1)
                 if all(stretch.first >= other.last or other.first >= stretch.last for _, other in found):
                     found.append((name, stretch))
         claims += [

@@ -6,6 +6,7 @@ those that files and every store make of the same question, so that the same run
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -146,6 +147,19 @@ def peers_of(ground: Ground, group: int) -> list[int]:
         for code, labels in enumerate(ground.groups)
         if code != group and {name: value for name, value in labels if name not in MEMBERS} == alike
     ]
+
+
+def apart(ground: Ground, first_ns: float, second_ns: float) -> bool:
+    """Return whether two latencies are known to differ: a whole bin lies between theirs (in neighbours they may be alike)."""
+    if math.isnan(first_ns + second_ns):
+        return False
+    first, second = ground.rows.layout.index(np.array([first_ns, second_ns], np.int64)).tolist()
+    return bool(abs(first - second) > 1)
+
+
+def covered_groups(ground: Ground, who: Labels) -> frozenset[int]:
+    """Return the groups that labels describe."""
+    return frozenset(code for code, labels in enumerate(ground.groups) if set(who) <= set(labels))
 
 
 def member(labels: Labels) -> Labels:

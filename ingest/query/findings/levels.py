@@ -1,32 +1,50 @@
-"""Levels of members over a run: series of blocks, one level against two or a slope, and who moved together.
+"""Levels of members over a run: what is measured, in blocks of windows, and which members may move together.
 
-A run's windows are added up to at most BLOCKS blocks, the median of the windows of each: a stall or a slow event of a few windows
-moves no block, and what is left of the dependence of windows is weighed as trends weigh that of nights (query/change_points.py).
+A run's windows are added up to at most BLOCKS blocks, the median of the windows of each: a slow event of a few windows moves no
+block, and those that belong to a stall, a rhythm or an episode are left out. Where latencies have modes, p50 and p99 tell of
+their shares, and a level is the p50 of what is at each of the two places.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ingest.core.intervals import Int
-from ingest.query.change_points import FEW_RUNS, PHIS, fits, kept_share, likelihood, limit_of, places_of, tamed, whitened
+from ingest.core.intervals import Bool, Int
+from ingest.core.ranks import Ranked
+from ingest.query.change_points import FEW_RUNS, fits, places_of
 from ingest.query.findings import of_known
-from ingest.query.findings.model import Float, Ground, Labels
+from ingest.query.findings.blocks import added_up
+from ingest.query.findings.changes import Change
+from ingest.query.findings.ground import OP, covered_groups
+from ingest.query.findings.model import EPISODE, MODES, RHYTHM, STALL, Claim, Float, Ground, Labels
 
 BLOCKS = 60
 LEAST_SAMPLES = 20
+TAILS = ((0.99, 500), (0.95, 100), (0.9, 0))  # percentiles of blocks, each where a usual block has so many samples
 LEAST_FILLED = 0.8  # of the blocks of a member: with fewer it is not judged
-CHANCE = 2.0  # of the limit of 1 in 100, for each doubling of log(tests): the tail of a gain falls as exp(-gain / 2)
-LEAST_LENGTH = 0.1  # of a run, that a level lasts
-PASSING, LEAST_PASSING = 13, 5  # blocks whose median tells what stays from what passes
-HALVES_APART = 0.5  # of a step, that the halves of both levels keep apart: it stays
+PASSING = (STALL, RHYTHM, EPISODE)
+MOST_PASSING = 0.5  # of the windows of a member: what lasts longer is not left out
+FEW = 3  # members whose median is no more than their mean
 AROUND = 4  # blocks on either side of a change that are looked at window by window
+CLASSES = np.array([0.02, 0.05, *(np.arange(1, 10) / 10), 0.95, 0.98, 0.99, 0.995])  # ranks between which samples are counted
 ALIKE = 0.5  # of what members do together, that each does at least
-LEAST_ALIKE = math.log(1.1)
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A quantile of members, as logarithms of ns in blocks (G, blocks), NaN where it tells nothing; `share` by group.
+
+    Samples of a group are those within (`above_ns`, `upto_ns`], by group: all of them where it has no modes.
+    """
+
+    blocks: Float
+    share: Float
+    above_ns: Float
+    upto_ns: Float
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,29 +55,93 @@ class Together:
     members: Int
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """Where a series of blocks changes: the first block of its new level, by how much, and how far beyond chance (gain)."""
-
-    place: int
-    size: float
-    certainty: float
-
-
 def gatherings(groups: Sequence[Labels]) -> list[Together]:
-    """Return all groups, those of each label, and each by itself, the most first; each set is named by what it has in common."""
+    """Return all groups, those of each label, and each by itself, the most first; each set is named by what it has in common.
+
+    But for the operation, where all groups have the same.
+    """
     sets: dict[tuple[int, ...], None] = {tuple(range(len(groups))): None}
     for label in dict.fromkeys(label for labels in groups for label in labels):
         sets[tuple(code for code, labels in enumerate(groups) if label in labels)] = None
     for code in range(len(groups)):
         sets[code,] = None
-    ordered = sorted((members for members in sets if members), key=lambda members: -len(members))
-    return [Together(common([groups[code] for code in members]), np.array(members, np.int64)) for members in ordered]
+    everywhere = {label for label in common(groups) if label[0] == OP}
+    return [
+        Together(
+            tuple(label for label in common([groups[code] for code in members]) if label not in everywhere),
+            np.array(members, np.int64),
+        )
+        for members in sorted(sets, key=lambda members: -len(members))
+    ]
 
 
 def common(groups: Sequence[Labels]) -> Labels:
-    """Return the labels that all groups have."""
-    return tuple(label for label in groups[0] if all(label in labels for labels in groups))
+    """Return the labels that all groups have; an empty one is none."""
+    return tuple(label for label in groups[0] if label[1] and all(label in labels for labels in groups))
+
+
+def measures(ground: Ground, so_far: Sequence[Claim], edges: Int, aside: Bool) -> list[Measure]:
+    """Return the levels that are looked at, without windows `aside`: p50 and p99, or the p50 on either side of a valley."""
+    valleys = np.full(len(ground.groups), np.nan)
+    for claim in so_far:
+        if claim.kind == MODES:
+            valleys[list(covered_groups(ground, claim.who))] = (claim.details or {})["valley_ns"]
+    none, every = np.zeros(len(valleys)), np.full(len(valleys), np.inf)
+    low = _middle(ground, edges, aside, none, np.where(np.isnan(valleys), np.inf, valleys))
+    high = _tail(ground, edges, aside)
+    cut = ~np.isnan(valleys)
+    if not cut.any():
+        return [low, high]
+    upper = _middle(ground, edges, aside, np.where(cut, valleys, 0), every)
+    return [
+        low,
+        Measure(
+            np.where(cut[:, None], upper.blocks, high.blocks),
+            np.where(cut, upper.share, high.share),
+            np.where(cut, upper.above_ns, high.above_ns),
+            every,
+        ),
+    ]
+
+
+def _middle(ground: Ground, edges: Int, aside: Bool, above_ns: Float, upto_ns: Float) -> Measure:
+    """Return the p50 of the samples within bounds of each group: that of each window, and the median of these in a block.
+
+    NaN in blocks with far fewer samples than usual.
+    """
+    bounded = bool(above_ns.any() or np.isfinite(upto_ns).any())
+    ns, samples = _median_within(ground, above_ns, upto_ns) if bounded else (ground.p50_ns, ground.samples)
+    blocks = in_blocks(judged(logarithms(np.where(aside, np.nan, ns)), samples), edges)
+    kept = np.where(aside, 0, samples)[:, : int(edges[-1])]
+    held = np.add.reduceat(kept, edges[:-1], axis=1).astype(np.float64)
+    least = np.minimum(LEAST_SAMPLES, np.median(held, axis=1, keepdims=True) / 2)
+    return Measure(np.where(held >= least, blocks, np.nan), np.full(len(ns), 0.5), above_ns, upto_ns)
+
+
+def _tail(ground: Ground, edges: Int, aside: Bool) -> Measure:
+    """Return the p99 of each block, or the p95 or p90 where that has too few samples above it.
+
+    Not that of its windows: the p99 of 99 samples is the largest of them, that of 101 the second: it would tell of the rate.
+    """
+    windows = np.arange(ground.shape[1])
+    block = np.where(windows < edges[-1], np.searchsorted(edges, windows, side="right") - 1, -1)
+    cube = added_up(ground, block, aside)
+    usual = np.median(cube.samples, axis=1)
+    share = np.select([usual >= least for _, least in TAILS], [tail for tail, _ in TAILS], TAILS[-1][0])
+    blocks = np.stack([cube.quantile(tail) for tail, _ in TAILS])
+    chosen = np.argmax([share == tail for tail, _ in TAILS], axis=0)
+    ns = blocks[chosen, np.arange(len(share))]
+    return Measure(logarithms(ns), share, np.zeros(len(share)), np.full(len(share), np.inf))
+
+
+def passing(ground: Ground, so_far: Sequence[Claim]) -> Bool:
+    """Return the windows (G, T) that belong to what passes; none of a member of which these are most."""
+    cells = np.zeros(ground.shape, np.bool_)
+    for claim in so_far:
+        if claim.kind in PASSING:
+            cells |= claim.cells
+    cells[cells.mean(axis=1) > MOST_PASSING] = False
+    return cells
 
 
 def block_edges(ground: Ground) -> Int:
@@ -69,6 +151,13 @@ def block_edges(ground: Ground) -> Int:
     width = max(-(-(last - first) // BLOCKS), 1)
     edges = np.arange(first, last + 1, width)
     return edges if len(edges) > 1 else np.array([first, last])
+
+
+def logarithms(values: Float) -> Float:
+    """Return logarithms, NaN of what is not above 0."""
+    with np.errstate(all="ignore"):
+        logs: Float = np.log(np.where(values > 0, values, np.nan))
+    return logs
 
 
 def judged(values: Float, samples: Int) -> Float:
@@ -96,127 +185,95 @@ def usable(blocks: Float) -> Int:
     return np.flatnonzero((~np.isnan(blocks)).sum(axis=1) >= max(LEAST_FILLED * count, FEW_RUNS))
 
 
-def pooled(values: Float, members: Int, of: Callable[..., Float] = of_known.mean) -> Float:
-    """Return the mean (or what `of` says) of members less the median of each, by window or block; gaps are bridged."""
-    rows = values[members]
+def pooled(blocks: Float, members: Int) -> Float:
+    """Return what most members do: the median of their blocks, less the median of each; gaps are bridged."""
+    rows = blocks[members]
     centred = rows - of_known.median(rows, axis=1, keepdims=True)
-    held = (~np.isnan(centred)).sum(axis=0)
-    known = np.flatnonzero(held)
-    mean = np.zeros(rows.shape[1])
-    mean[known] = of(centred[:, known], axis=0)
-    bridged: Float = np.interp(np.arange(len(mean)), known, mean[known]) if len(known) else mean
+    middle = of_known.median(centred, axis=0) if len(members) >= FEW else of_known.mean(centred, axis=0)
+    known = np.flatnonzero(~np.isnan(middle))
+    bridged: Float = np.interp(np.arange(len(middle)), known, middle[known]) if len(known) else np.zeros(len(middle))
     return bridged
 
 
-def step_of(series: Float, tests: int) -> Change | None:
-    """Return the one change of a series of blocks that is beyond chance and stays; None where two levels are no better than one.
+def classes_of(ground: Ground, members: Int, measure: Measure) -> Int:
+    """Return for each of some members and each bin its class by rank (see CLASSES), -1 for what is left out."""
+    middles = ground.rows.layout.middles_of(np.arange(ground.rows.layout.bins))
+    out = np.full((len(members), len(middles)), -1, np.int64)
+    for number, code in enumerate(members.tolist()):
+        inside = (middles > measure.above_ns[code]) & (middles <= measure.upto_ns[code])
+        counts = np.where(inside, ground.counts(np.array([code]), np.arange(ground.shape[1])), 0)
+        place = (np.cumsum(counts) - counts / 2) / max(float(counts.sum()), 1.0)
+        out[number, inside] = np.searchsorted(CLASSES, place[inside])
+    return out
 
-    Held to 1 in 100 for all `tests` together.
+
+def window_of_change(ground: Ground, members: Int, classes: Int, passing: Bool, edges: Int, place: int) -> int:
+    """Return the window at which members change, near the first window of a block.
+
+    Of each window it is known how much its samples look like those after the change rather than those before it: the mean
+    logarithm of the ratio of their likelihoods, by class. Two levels are fitted to that, windows hanging together as blocks do
+    (query/change_points.py), and the change is as likely before the window that is returned as after it.
     """
-    count = len(series)
-    if count < FEW_RUNS:
-        return None
-    level, changed = fits(_drawn_in(series)[None], most=1)
-    fit = changed[1][0]
-    places = np.array(places_of(count, 1), np.int64)[:, 0]
-    inner = (places >= max(LEAST_LENGTH * count, 2)) & (places <= count - max(LEAST_LENGTH * count, 2))
-    if not inner.any():
-        return None
-    best = np.where(inner, fit.min(axis=0), np.inf)
-    number = int(best.argmin())
-    certainty = float(level.min() - best[number]) - _limit(level[0], fit[:, number], count, tests)
-    place = int(places[number])
-    size = float(np.median(series[place:]) - np.median(series[:place]))
-    if certainty <= 0 or not _stays(series, place, size):
-        return None
-    return Change(place, size, certainty)
-
-
-def slope_of(series: Float, tests: int) -> Change | None:
-    """Return how much a series rises from its first to its last tenth, where a straight line is beyond chance and beats a step.
-
-    The change in each half goes in the same direction. None otherwise.
-    """
-    count = len(series)
-    if count < FEW_RUNS:
-        return None
-    values = _drawn_in(series)
-    level, changed = fits(values[None], most=1)
-    rising = np.arange(count) / (count - 1) - 0.5
-    fit = np.array([_straight(values, rising, phi) for phi in PHIS.tolist()])
-    certainty = float(level.min() - fit[:, 0].min()) - _limit(level[0], fit[:, 0], count, tests)
-    size = 0.9 * float(fit[int(fit[:, 0].argmin()), 1])
-    if certainty <= 0 or fit[:, 0].min() > changed[1].min():
-        return None
-    thirds = [float(np.median(third)) for third in np.array_split(values, 3)]
-    moved = [(thirds[1] - thirds[0]) * np.sign(size), (thirds[2] - thirds[1]) * np.sign(size)]
-    if min(moved) < abs(size) / 8:
-        return None
-    return Change(count // 2, size, certainty)
-
-
-def window_of_change(windows: Float, edges: Int, place: int) -> int:
-    """Return the window at which a series of windows changes, near the first window of a block."""
-    width = int(edges[1] - edges[0])
-    middle = int(edges[place])
+    width, middle = int(edges[1] - edges[0]), int(edges[place])
     if width == 1:
         return middle
     first, last = max(middle - AROUND * width, int(edges[0])), min(middle + AROUND * width, int(edges[-1]))
-    _, changed = fits(_without_events(windows[first:last])[None], most=1)
-    places = np.array(places_of(last - first, 1), np.int64)[:, 0] + first
-    best = changed[1][0].min(axis=0)
-    best[np.abs(places - middle) > 2 * width] = np.inf
-    return int(places[int(best.argmin())])
+    later, held = np.zeros((2, last - first))
+    for mine, code in zip(classes, members.tolist(), strict=True):
+        near = (ground.group_of == code) & (ground.window_of >= first) & (ground.window_of < last)
+        rows = np.flatnonzero(near & ~passing[code, ground.window_of])
+        part = ground.rows.take(rows)
+        kind = mine[part.bins]
+        kept = kind >= 0
+        kinds = int(mine.max()) + 1
+        window = ground.window_of[rows][part.row] - first
+        counts = np.bincount((window * kinds + kind)[kept], part.counts[kept], len(later) * kinds).reshape(-1, kinds)
+        before, after = counts[: middle - first - width].sum(axis=0), counts[middle - first + width :].sum(axis=0)
+        odds = [np.log((held + 0.5) / (held.sum() + 0.5 * kinds)) for held in (before, after)]
+        later += counts @ (odds[1] - odds[0])
+        held += counts.sum(axis=1)
+    filled = np.flatnonzero(held)
+    if not len(filled):
+        return middle
+    looks = np.interp(np.arange(len(held)), filled, later[filled] / held[filled])
+    places = np.array(places_of(len(looks), 1), np.int64)[:, 0] + first
+    fit = np.where(np.abs(places - middle) <= 2 * width, fits(looks[None], most=1)[1][1][0], np.inf)
+    likely = np.exp(-(fit - fit.min()) / 2).sum(axis=0).cumsum()
+    return int(places[np.searchsorted(likely, likely[-1] / 2)])
 
 
-def all_do(values: Float, members: Int, place: int, size: float, least: float = LEAST_ALIKE) -> bool:
-    """Return whether each of the members moves at that place, in the direction of `size`, by half of it and by `least`."""
-    with np.errstate(all="ignore"):
-        moved = of_known.median(values[members][:, place:], axis=1) - of_known.median(values[members][:, :place], axis=1)
-    return bool((moved * np.sign(size) >= max(ALIKE * abs(size), least)).all())
+def all_do(blocks: Float, members: Int, change: Change) -> bool:
+    """Return whether each of the members does at least ALIKE of what they do together: its blocks fitted by that shape."""
+    shape = np.broadcast_to(change.shape(blocks.shape[1]), (len(members), blocks.shape[1]))
+    rows = blocks[members]
+    shape = np.where(np.isnan(rows), np.nan, shape)
+    centred, shape = (part - of_known.mean(part, axis=1, keepdims=True) for part in (rows, shape))
+    return bool((np.nansum(centred * shape, axis=1) >= ALIKE * np.nansum(shape**2, axis=1)).all())
 
 
-def quantiles(ground: Ground, members: Int, windows: Int, shares: Sequence[float]) -> list[float]:
-    """Return the latencies in ns of which that share of the samples of some groups in some windows are no larger."""
-    counts = ground.counts(members, windows)
+def quantile(ground: Ground, members: Int, windows: Int, measure: Measure, share: float) -> float:
+    """Return the quantile in ns of the samples of a measure, of members in windows; NaN where they have none."""
+    layout = ground.rows.layout
+    middles = layout.middles_of(np.arange(layout.bins))
+    counts = np.zeros(layout.bins, np.int64)
+    for code in members.tolist():
+        inside = (middles > measure.above_ns[code]) & (middles <= measure.upto_ns[code])
+        counts += np.where(inside, ground.counts(np.array([code]), windows), 0)
     below = np.cumsum(counts)
-    values = ground.rows.layout.values
-    ranks = [max(math.ceil(share * float(below[-1])), 1) for share in shares]
-    return [float(values[int(np.searchsorted(below, rank))]) for rank in ranks] if below[-1] else [math.nan for _ in shares]
+    if not below[-1]:
+        return math.nan
+    return float(layout.values[int(np.searchsorted(below, max(math.ceil(share * float(below[-1])), 1)))])
 
 
-def _drawn_in(series: Float) -> Float:
-    """Return a series without what passes: an episode of up to a tenth of the run hardly moves the median of so many blocks."""
-    return tamed(series, PASSING if len(series) >= 2 * PASSING else LEAST_PASSING)
-
-
-def _without_events(windows: Float) -> Float:
-    """Return windows with what is far from those around bridged: drawn in only, events of a rhythm would look like a level."""
-    near = _drawn_in(windows)
-    kept = near == windows
-    return np.interp(np.arange(len(windows)), np.flatnonzero(kept), windows[kept]) if kept.any() else near
-
-
-def _limit(level: Float, changed: Float, count: int, tests: int) -> float:
-    """Return the gain that a series without a change reaches once in 100 times, all `tests` together."""
-    phi = kept_share(float(PHIS[int(level.argmin())]), count)
-    phi = min(phi, float(PHIS[int(changed.argmin())]) + 0.4)
-    return limit_of(count, 1, phi) + CHANCE * math.log(max(tests, 1))
-
-
-def _straight(values: Float, rising: Float, phi: float) -> tuple[float, float]:
-    """Return -2 log-likelihood of a level that rises in a straight line, and by how much it rises."""
-    count = len(values)
-    columns = whitened(np.stack([values - values.mean(), np.ones(count), rising]), phi)
-    solution, *_ = np.linalg.lstsq(columns[1:].T, columns[0], rcond=None)
-    rest = columns[0] - solution @ columns[1:]
-    return float(likelihood(np.array(rest @ rest), count)) - math.log(1 - phi * phi), float(solution[1])
-
-
-def _stays(series: Float, place: int, size: float) -> bool:
-    """Return whether both halves of the level before and of the level after keep apart."""
-    before = [np.median(half) for half in np.array_split(series[:place], 2) if len(half)]
-    after = [np.median(half) for half in np.array_split(series[place:], 2) if len(half)]
-    direction = np.sign(size)
-    apart = min(value * direction for value in after) - max(value * direction for value in before)
-    return bool(apart >= HALVES_APART * abs(size))
+def _median_within(ground: Ground, above_ns: Float, upto_ns: Float) -> tuple[Float, Int]:
+    """Return the p50 in ns of each group and window (G, T) within bounds of each group, and of how many samples it is."""
+    rows, group = ground.rows, ground.group_of
+    middles = rows.layout.middles_of(rows.bins)
+    low, inside = (middles <= above_ns[group][rows.row]), middles <= upto_ns[group][rows.row]
+    below, upto = (np.bincount(rows.row[part], rows.counts[part], len(rows)).astype(np.int64) for part in (low, inside))
+    filled = np.flatnonzero(upto > below)
+    ns, samples = np.full(ground.shape, np.nan), np.zeros(ground.shape, np.int64)
+    held = (upto - below)[filled]
+    ns[group[filled], ground.window_of[filled]] = Ranked(rows).values(filled, below[filled] + (held + 1) // 2)
+    samples[group[filled], ground.window_of[filled]] = held
+    return ns, samples

@@ -8,23 +8,27 @@ the lower one. Both have to be there at the same time: what an episode makes slo
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from ingest.core.intervals import Int
+from ingest.core.intervals import Bool, Int
 from ingest.query.findings import of_known
+from ingest.query.findings.changes import changes_of
 from ingest.query.findings.levels import (
     Together,
     all_do,
     block_edges,
     gatherings,
     in_blocks,
-    step_of,
+    passing,
+    pooled,
+    usable,
     window_of_change,
 )
-from ingest.query.findings.model import MODES, Claim, Float, Ground
+from ingest.query.findings.model import MODES, STEP, Claim, Float, Ground
 
 LEAST_SHARE = 0.05
 VALLEY = 2 / 3
@@ -48,7 +52,7 @@ class Places:
     valleys_ns: tuple[float, ...]
 
 
-def modes(ground: Ground) -> list[Claim]:
+def modes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
     """Return the modes of all members, of those of a host or operation, of each; each member's are said once.
 
     Claims of shares that change have `details["changes"]`, the others are facts.
@@ -57,7 +61,7 @@ def modes(ground: Ground) -> list[Claim]:
     taken: set[int] = set()
     counts = _counts(ground)  # the bins, and counts of both halves of the run
     sets = gatherings(ground.groups)
-    edges = block_edges(ground)
+    edges, aside = block_edges(ground), passing(ground, so_far)
     for together in sets:
         members = together.members
         if taken & set(members.tolist()):
@@ -69,7 +73,7 @@ def modes(ground: Ground) -> list[Claim]:
         slow = _above(ground, valley)
         if not _at_once(ground, slow, members):
             continue
-        claims.append(_claim(ground, together, places, valley, slow, edges, len(sets)))
+        claims.append(_claim(ground, together, places, valley, slow, aside, edges, len(sets)))
         taken |= set(members.tolist())
     return claims
 
@@ -129,11 +133,14 @@ def _places(ground: Ground, counts: tuple[Int, Int], members: Int) -> Places | N
 
 def _counts(ground: Ground) -> tuple[Int, Int]:
     """Return the bins that are used, and the counts (2, G, bins) of each group in each half of the run."""
-    used, place = np.unique(ground.rows.bins, return_inverse=True)
-    row = ground.rows.row
+    rows = ground.rows
+    used = np.flatnonzero(np.bincount(rows.bins))
+    place = np.zeros(rows.layout.bins, np.int64)
+    place[used] = np.arange(len(used))
     half = (2 * ground.window_of >= ground.shape[1]).astype(np.int64)
-    counts = np.zeros((2, len(ground.groups), len(used)), np.int64)
-    np.add.at(counts, (half[row], ground.group_of[row], place), ground.rows.counts)
+    shape = 2, len(ground.groups), len(used)
+    codes = ((half * shape[1] + ground.group_of) * shape[2])[rows.row] + place[rows.bins]
+    counts = np.bincount(codes, rows.counts, math.prod(shape)).astype(np.int64).reshape(shape)  # exact below 2^53
     return used, counts
 
 
@@ -190,9 +197,9 @@ def _above(ground: Ground, valley_ns: float) -> Float:
     """Return the samples above a latency by group and window, (G, T)."""
     slow = ground.rows.layout.middles_of(ground.rows.bins) > valley_ns
     row = ground.rows.row[slow]
-    out = np.zeros(ground.shape)
-    np.add.at(out, (ground.group_of[row], ground.window_of[row]), ground.rows.counts[slow])
-    return out
+    codes = ground.group_of[row] * ground.shape[1] + ground.window_of[row]
+    above: Float = np.bincount(codes, ground.rows.counts[slow], math.prod(ground.shape)).reshape(ground.shape).astype(np.float64)
+    return above
 
 
 def _at_once(ground: Ground, slow: Float, members: Int) -> bool:
@@ -207,22 +214,25 @@ def _at_once(ground: Ground, slow: Float, members: Int) -> bool:
     return True
 
 
-def _claim(ground: Ground, together: Together, places: Places, valley: float, slow: Float, edges: Int, sets: int) -> Claim:
-    """Return the claim of modes; where the shares change, from that time on: the windows with more slow ones are its cells."""
+def _claim(
+    ground: Ground, together: Together, places: Places, valley: float, slow: Float, aside: Bool, edges: Int, sets: int
+) -> Claim:
+    """Return the claim of modes; where the shares change it is about the time with more slow ones."""
     members = together.members
     held = np.maximum(ground.samples, 1)
     shares = np.where(ground.samples > 0, slow / held, np.nan)
-    window, before, after = _change(ground, members, shares, slow, edges, sets)
+    window, before, after = _change(ground, members, shares, slow, valley, aside, edges, sets)
     changes = abs(after - before) >= LEAST_MOVED
     cells = np.zeros(ground.shape, np.bool_)
-    windows = np.arange(ground.shape[1])
+    reach = (np.arange(ground.shape[1]) >= window) == (after > before) if changes else np.ones(ground.shape[1], np.bool_)
+    first, last = np.flatnonzero(reach)[[0, -1]]
     if changes:
-        cells[np.ix_(members, (windows >= window) == (after > before))] = True
+        cells[np.ix_(members, reach)] = True
     return Claim(
         kind=MODES,
         who=together.who,
-        start_ns=int(ground.start_ns[window if changes else 0]),
-        end_ns=int(ground.start_ns[-1]) + ground.step_ns,
+        start_ns=int(ground.start_ns[first]),
+        end_ns=int(ground.start_ns[last]) + ground.step_ns,
         cells=cells,
         value_ns=places.peaks_ns[-1],
         times=places.peaks_ns[-1] / places.peaks_ns[0],
@@ -236,30 +246,26 @@ def _claim(ground: Ground, together: Together, places: Places, valley: float, sl
             "valley_ns": valley,
             "before": before,
             "after": after,
+            "at_ns": int(ground.start_ns[window]),
         },
     )
 
 
-def _change(ground: Ground, members: Int, shares: Float, slow: Float, edges: Int, sets: int) -> tuple[int, float, float]:
+def _change(
+    ground: Ground, members: Int, shares: Float, slow: Float, valley: float, aside: Bool, edges: Int, sets: int
+) -> tuple[int, float, float]:
     """Return at which window the share above the valley changes, and the shares before and after; twice the same without."""
     held = ground.samples[members].sum(axis=0)
     above = slow[members].sum(axis=0)
     overall = float(above.sum() / max(held.sum(), 1))
-    blocks = in_blocks(shares, edges)
-    if blocks.shape[1] < FEW_BLOCKS:
+    blocks = in_blocks(np.where(aside, np.nan, 2 * np.arcsin(np.sqrt(shares))), edges)
+    if blocks.shape[1] < FEW_BLOCKS or len(set(usable(blocks).tolist()) & set(members.tolist())) < len(members):
         return 0, overall, overall
-    filled = (~np.isnan(blocks[members])).sum(axis=0)
-    mean = np.where(filled > 0, np.nansum(blocks[members], axis=0) / np.maximum(filled, 1), np.nan)
-    known = np.flatnonzero(~np.isnan(mean))
-    if len(known) < FEW_BLOCKS:
+    step = next((change for change in changes_of(pooled(blocks, members), sets) if change.kind == STEP), None)
+    if step is None or not all_do(blocks, members, step):
         return 0, overall, overall
-    series = np.interp(np.arange(len(mean)), known, mean[known])
-    change = step_of(2 * np.arcsin(np.sqrt(series)), sets)
-    if change is None or not all_do(blocks, members, change.place, change.size / 2, LEAST_MOVED / 2):
-        return 0, overall, overall
-    there = held > 0
-    by_window = np.interp(np.arange(len(held)), np.flatnonzero(there), (above / np.maximum(held, 1))[there])
-    window = window_of_change(by_window, edges, change.place)
+    slower = (ground.rows.layout.middles_of(np.arange(ground.rows.layout.bins)) > valley).astype(np.int64)
+    window = window_of_change(ground, members, np.tile(slower, (len(members), 1)), aside, edges, step.place)
     parts = [(above[part].sum(), held[part].sum()) for part in (slice(0, window), slice(window, None))]
     (slow_before, all_before), (slow_after, all_after) = parts
     return window, float(slow_before / max(all_before, 1)), float(slow_after / max(all_after, 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from ingest.query.findings.model import OMISSION, Claim, Ground
 from ingest.read.schedule import OMISSION as WARNING
 
 
-def omissions(ground: Ground) -> list[Claim]:
+def omissions(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
     """Return a claim where the warnings of the answer say so; it explains no window's excess."""
     said = [text for text in ground.warnings if WARNING in text]
     if not said:

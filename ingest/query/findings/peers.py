@@ -1,47 +1,181 @@
-"""Members held against their peers, those that do the same: slow throughout, throttled, and unequal work."""
+"""Members held against their peers, those that do the same: slow throughout, throttled, and unequal work.
+
+A peer does not count at a time at which it has a finding of its own, such as an episode, unless no other is left then.
+"""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from ingest.core.intervals import merged
+from ingest.core.intervals import Bool, merged
 from ingest.core.ranks import Ranked, parse_percentiles
 from ingest.query.findings import of_known
-from ingest.query.findings.blocks import THROUGHOUT, Blocks, beyond_peers, throughout, usual_peers
-from ingest.query.findings.ground import OP, member, peers_of
-from ingest.query.findings.model import IMBALANCE, SLOW_MEMBER, THROTTLED, Claim, Float, Ground, Labels
+from ingest.query.findings.blocks import THROUGHOUT, Stretches, beyond_peers, stretches_of, usual_peers
+from ingest.query.findings.ground import OP, apart, covered_groups, member, peers_of
+from ingest.query.findings.model import (
+    DRIFT,
+    EPISODE,
+    IMBALANCE,
+    MODES,
+    RHYTHM,
+    SECOND,
+    SLOW_MEMBER,
+    STALL,
+    STEP,
+    THROTTLED,
+    Claim,
+    Float,
+    Ground,
+    Labels,
+)
 from ingest.query.spans import together
 
 BEYOND = 1.25
 CEILING = 0.8  # of the median rate of peers
-STEADY, STEADIER = 0.05, 0.5  # coefficients of variation: at most this, or at most this share of the peers'
-COUNTED = 400  # completions in a window that a rate is taken of, so that counting by itself varies it by 5 % at most
+STEADIER = 0.5  # of the coefficient of variation of peers
+STEADY, QUEUED = 0.05, 2.0  # or at most this much, while this many times as many operations are under way
+COUNTED = 400  # completions in a stretch that a rate is taken of, so that counting by itself varies it by 5 % at most
 MOST = 0.5  # of the run
 UNEQUAL = 1.5
-LEAST_BLOCKS = 5
+LEAST_STRETCHES = 5
 SAMPLED = 100
+BOTH = 2  # sides of a valley
+OWN = (STALL, RHYTHM, EPISODE, STEP, DRIFT)  # of which a peer may have one that the member has not
 
-Slower = tuple[float, float, float, str, str]  # times, value and that of a peer in ns, of which percentile of which operation
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A percentile of each group in stretches of the run, and over all of it, ns (G, stretches) and (G).
+
+    Of all samples, or of those on one side of the valley between modes, which all of `groups` have.
+    """
+
+    name: str
+    ns: Float
+    whole_ns: Float
+    groups: frozenset[int]
+    above_ns: float
+    upto_ns: float
+
+    @property
+    def valley_ns(self) -> float:
+        """Return the latency between two modes that it is on one side of, 0 where it is of all samples."""
+        return self.above_ns if math.isinf(self.upto_ns) else self.upto_ns
 
 
-def beside_peers(ground: Ground) -> list[Claim]:
+@dataclass(frozen=True, slots=True)
+class Slower:
+    """A group that is slower than its peers: how many times, its value and that of the middle peer in ns, at which level."""
+
+    times: float
+    value_ns: float
+    theirs_ns: float
+    level: Level
+    op: str
+    throughout: float  # the share of stretches in which it is
+    worse: tuple[int, ...]  # peers that do not count, as they are further from the others still
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What groups complete in each whole window, and how many are under way: rate times mean latency (Little's law)."""
+
+    rate: Float
+    under_way: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """A rate that stays below that of peers: its share of theirs, and the coefficient of variation of it and of theirs."""
+
+    share: float
+    varies: float
+    theirs_vary: float
+
+
+def beside_peers(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
     """Return the claims about members held against their peers: throttled, slow throughout, unequal work."""
-    blocks = throughout(ground)
-    slower = [_slower(blocks, ground, code, MOST) for code in range(len(ground.groups))]
-    return [*_throttled(slower, ground), *_slow(blocks, ground), *_unequal(blocks, slower, ground)]
+    stretches = stretches_of(ground)
+    levels = _levels(ground, stretches, so_far)
+    events = [(covered_groups(ground, claim.who), stretches.mostly(claim.cells)) for claim in so_far if claim.kind in OWN]
+    slower = [_slower(ground, stretches, levels, events, code) for code in range(len(ground.groups))]
+    throttled = _throttled([_worst(some, MOST) for some in slower], ground)
+    said = _covered(ground, throttled)
+    slow = _slow([_worst(some, THROUGHOUT) for some in slower], said, ground)
+    explained = said | _covered(ground, slow) | {code for code, some in enumerate(slower) if _worst(some, MOST) is not None}
+    return [*throttled, *slow, *_unequal(stretches.samples, explained, ground)]
 
 
-def _slow(blocks: Blocks, ground: Ground) -> list[Claim]:
-    """Return a claim for each group whose p50 or p99 is beyond all its peers throughout."""
-    claims = []
-    for code, labels in enumerate(ground.groups):
-        found = _slower(blocks, ground, code, THROUGHOUT)
-        if found is not None:
-            claims.append(_claim(SLOW_MEMBER, [code], labels, ground, found))
-    return claims
+def _covered(ground: Ground, claims: Iterable[Claim]) -> set[int]:
+    return {code for claim in claims for code in covered_groups(ground, claim.who)}
+
+
+def _levels(ground: Ground, stretches: Stretches, so_far: Sequence[Claim]) -> list[Level]:
+    """Return what members are compared by: p50 and p99, and where members have modes the p50 on either side of the valley."""
+    every = frozenset(range(len(ground.groups)))
+    wanted = [("p50", 0.5, 0.0, math.inf, every), ("p99", 0.99, 0.0, math.inf, every)]
+    for claim in so_far:
+        if claim.kind == MODES:
+            valley, groups = float((claim.details or {})["valley_ns"]), covered_groups(ground, claim.who)
+            wanted += [("p50", 0.5, 0.0, valley, groups), ("p50", 0.5, valley, math.inf, groups)]
+    whole = stretches.together()
+    return [
+        Level(name, stretches.quantile(share, low, high), whole.quantile(share, low, high)[:, 0], groups, low, high)
+        for name, share, low, high, groups in wanted
+    ]
+
+
+def _slower(
+    ground: Ground, stretches: Stretches, levels: Sequence[Level], events: Sequence[tuple[frozenset[int], Bool]], code: int
+) -> list[Slower]:
+    """Return at which levels a group is slower than its peers: p50, p99, and both of its modes where it is so at both."""
+    filled, alike = stretches.samples[code], peers_of(ground, code)
+    if not alike or filled.sum() < SAMPLED or (filled > 0).sum() < LEAST_STRETCHES:
+        return []
+    theirs_alone = [cells for groups, cells in events if code not in groups]
+    aside = np.logical_or.reduce(theirs_alone) if theirs_alone else np.zeros(stretches.samples.shape, np.bool_)
+    out = []
+    for level in levels:
+        if not level.groups.issuperset((code, *alike)):
+            continue
+        counting = np.where(aside, np.nan, level.ns)
+        none = np.isnan(counting[alike]).all(axis=0)
+        counting[:, none] = level.ns[:, none]
+        middles = of_known.median(counting, axis=1)
+        peers = usual_peers(middles, ground, code, BEYOND)
+        throughout = beyond_peers(counting, peers, code, BEYOND)
+        if throughout < MOST:
+            continue
+        value, theirs = float(level.whole_ns[code]), sorted(level.whole_ns[peers].tolist())[(len(peers) - 1) // 2]
+        if apart(ground, theirs, value):
+            worse = tuple(peer for peer in alike if peer not in peers and middles[peer] > middles[code])
+            op = dict(ground.groups[code]).get(OP, "")
+            out.append(Slower(value / theirs, value, theirs, level, op, throughout, worse))
+    sides = Counter(each.level.valley_ns for each in out)
+    return [each for each in out if sides[each.level.valley_ns] == BOTH or not each.level.valley_ns]
+
+
+def _worst(slower: Sequence[Slower], share: float) -> Slower | None:
+    """Return where a group is slowest, of those in that share of stretches: at p50 or p99, else in one of its modes."""
+    long = [each for each in slower if each.throughout >= share]
+    plain = [each for each in long if not each.level.valley_ns]
+    return max(plain or long, key=lambda each: each.times, default=None)
+
+
+def _slow(slower: Sequence[Slower | None], said: set[int], ground: Ground) -> list[Claim]:
+    """Return a claim for each group that is slower than its peers throughout; none while a peer that is worse is not said."""
+    known = said | {code for code, found in enumerate(slower) if found is not None}
+    return [
+        _claim(SLOW_MEMBER, [code], ground.groups[code], ground, found)
+        for code, found in enumerate(slower)
+        if found is not None and known.issuperset(found.worse)
+    ]
 
 
 def _throttled(slower: Sequence[Slower | None], ground: Ground) -> list[Claim]:
@@ -49,70 +183,49 @@ def _throttled(slower: Sequence[Slower | None], ground: Ground) -> list[Claim]:
     members = sorted({member(labels) for labels in ground.groups})
     if len(members) < 2:
         return []
-    rates = {who: _rate(ground, [code for code, labels in enumerate(ground.groups) if member(labels) == who]) for who in members}
+    codes_of = {who: [code for code, labels in enumerate(ground.groups) if member(labels) == who] for who in members}
+    works = {who: _work(ground, codes) for who, codes in codes_of.items()}
+    alone = [_work(ground, [code]) for code in range(len(ground.groups))]
     claims: list[Claim] = []
-    for who in members:
-        codes = [code for code, labels in enumerate(ground.groups) if member(labels) == who]
-        others = [rate for other, rate in rates.items() if other != who]
+    for who, codes in codes_of.items():
         own = [found for code in codes if (found := slower[code]) is not None]
-        ceiling = _ceiling(rates[who], others)
-        if ceiling is not None and own:
-            claims.append(_claim(THROTTLED, codes, who, ground, max(own), ceiling))
+        ceiling = _ceiling(works[who], [work for other, work in works.items() if other != who]) if own else None
+        if ceiling is not None:
+            claims.append(_claim(THROTTLED, codes, who, ground, max(own, key=lambda each: each.times), ceiling))
             continue
         for code in codes:
             found = slower[code]
-            ceiling = _ceiling(_rate(ground, [code]), [_rate(ground, [peer]) for peer in peers_of(ground, code)])
-            if ceiling is not None and found is not None:
+            if found is None:
+                continue
+            ceiling = _ceiling(alone[code], [alone[peer] for peer in peers_of(ground, code)])
+            if ceiling is not None:
                 claims.append(_claim(THROTTLED, [code], ground.groups[code], ground, found, ceiling))
     return claims
 
 
-def _unequal(blocks: Blocks, slower: Sequence[Slower | None], ground: Ground) -> list[Claim]:
+def _unequal(samples: Float, explained: set[int], ground: Ground) -> list[Claim]:
     """Return a claim for each group that completes far more, or far fewer, than its peers throughout.
 
     Peers that are slow or throttled are left aside, and one that does fewer because it is: that explains it. Of two the one that
     does more is named.
     """
-    slow = {code for code, found in enumerate(slower) if found is not None}
-    totals = blocks.samples.sum(axis=1)
+    totals = samples.sum(axis=1)
     with np.errstate(divide="ignore"):
-        fewer = 1 / blocks.samples
+        fewer = 1 / samples
     claims = []
     for code, labels in enumerate(ground.groups):
         every = [peer for peer in peers_of(ground, code) if totals[peer] >= SAMPLED]
-        others = [peer for peer in every if peer not in slow]
+        others = [peer for peer in every if peer not in explained]
         if totals[code] < SAMPLED or not others:
             continue
         above = [peer for peer in usual_peers(totals, ground, code, UNEQUAL) if peer in others]
         below = [peer for peer in usual_peers(1 / np.maximum(totals, 1), ground, code, UNEQUAL) if peer in others]
-        more = beyond_peers(blocks.samples, above, code, UNEQUAL) >= THROUGHOUT
-        less = len(every) > 1 and code not in slow and beyond_peers(fewer, below, code, UNEQUAL) >= THROUGHOUT
+        more = beyond_peers(samples, above, code, UNEQUAL) >= THROUGHOUT
+        less = len(every) > 1 and code not in explained and beyond_peers(fewer, below, code, UNEQUAL) >= THROUGHOUT
         times = float(totals[code] / np.median(totals[above if more else below])) if more or less else 1.0
         if max(times, 1 / times) >= UNEQUAL:
             claims.append(_whole(IMBALANCE, [code], labels, ground, times, {"more": more}))
     return claims
-
-
-def _slower(blocks: Blocks, ground: Ground, code: int, share: float) -> Slower | None:
-    """Return how many times slower a group is than its peers at p50 or p99, its value and theirs in ns, and which; else None.
-
-    It is where it is beyond all of them that are not slow themselves in that share of blocks.
-    """
-    if not peers_of(ground, code) or blocks.samples[code].sum() < SAMPLED or (blocks.samples[code] > 0).sum() < LEAST_BLOCKS:
-        return None
-    best = None
-    for name, values in (("p50", blocks.p50_ns), ("p99", blocks.p99_ns)):
-        levels = of_known.median(values, axis=1)
-        peers = usual_peers(levels, ground, code, BEYOND)
-        if beyond_peers(values, peers, code, BEYOND) < share:
-            continue
-        value, theirs = (
-            _overall(ground, code, name),
-            sorted(_overall(ground, peer, name) for peer in peers)[(len(peers) - 1) // 2],
-        )
-        found = (value / theirs, value, theirs, name, dict(ground.groups[code]).get(OP, ""))
-        best = found if best is None else max(best, found)
-    return best
 
 
 def _overall(ground: Ground, code: int, name: str) -> float:
@@ -123,66 +236,57 @@ def _overall(ground: Ground, code: int, name: str) -> float:
     return float(Ranked(whole).values(np.zeros(1, np.int64), percentile.ranks(whole.samples))[0])
 
 
-def _rate(ground: Ground, codes: list[int]) -> Float:
-    """Return the completions of groups together in the windows that lie wholly within the data."""
-    rate: Float = ground.samples[codes].sum(axis=0)[ground.whole].astype(np.float64)
-    return rate
+def _work(ground: Ground, codes: list[int]) -> Work:
+    """Return what groups do together in the windows that lie wholly within the data."""
+    samples = ground.samples[codes][:, ground.whole].astype(np.float64)
+    took = np.nan_to_num(ground.mean_ns[codes][:, ground.whole]) * samples
+    return Work(samples.sum(axis=0), float(took.sum()) / max(samples.shape[1] * ground.step_ns, 1))
 
 
 def _varies(rate: Float, width: int) -> float:
     """Return the coefficient of variation of a rate in stretches of so many windows; infinite where they are too few."""
     stretches = rate[: len(rate) // width * width].reshape(-1, width).sum(axis=1)
-    if len(stretches) < LEAST_BLOCKS or not stretches.mean():
+    if len(stretches) < LEAST_STRETCHES or not stretches.mean():
         return math.inf
     return float(stretches.std(ddof=1) / stretches.mean())
 
 
-def _ceiling(rate: Float, others: list[Float]) -> tuple[float, float, float] | None:
-    """Return the share of the peers' rate that a rate stays below, and how much both vary; None where it is no ceiling."""
-    if not others or not len(rate) or not np.median(rate):
+def _ceiling(work: Work, others: Sequence[Work]) -> Ceiling | None:
+    """Return the ceiling that a rate has and those of peers have not; None where it is none.
+
+    It is steadier than theirs. Where it is not (their load may be paced), it is steady at least, while far more operations are
+    under way than at peers: a member of a closed loop that is merely slow has as many as they, and a rate as noisy as theirs.
+    """
+    if not others or not len(work.rate) or not np.median(work.rate):
         return None
-    theirs = np.median(np.array(others), axis=0)
-    usual = float(np.median(theirs))
-    if not usual or float(np.mean(rate < CEILING * theirs)) < THROUGHOUT or float(np.median(rate)) >= CEILING * usual:
+    theirs = np.median(np.array([other.rate for other in others]), axis=0)
+    usual, own = float(np.median(theirs)), float(np.median(work.rate))
+    if not usual or float(np.mean(work.rate < CEILING * theirs)) < THROUGHOUT or own >= CEILING * usual:
         return None
-    width = max(1, math.ceil(COUNTED / float(np.median(rate))))
-    own, peers = _varies(rate, width), float(np.median([_varies(other, width) for other in others]))
-    if own > max(STEADY, STEADIER * peers if math.isfinite(peers) else 0.0):
-        return None
-    return float(np.median(rate)) / usual, own, peers
+    width = max(1, math.ceil(COUNTED / own))
+    varies, they_vary = _varies(work.rate, width), float(np.median([_varies(other.rate, width) for other in others]))
+    queued = work.under_way >= QUEUED * float(np.median([other.under_way for other in others]))
+    steady = math.isfinite(they_vary) and varies <= STEADIER * they_vary
+    return Ceiling(own / usual, varies, they_vary) if steady or (queued and varies <= STEADY) else None
 
 
-def _claim(
-    kind: str,
-    codes: list[int],
-    who: Labels,
-    ground: Ground,
-    found: Slower,
-    ceiling: tuple[float, float, float] | None = None,
-) -> Claim:
-    times, value, theirs, percentile, op = found
-    details = {"typical_ns": theirs, "percentile": percentile, "op": op, "ceiling": ceiling, "rate": _per_second(ground, codes)}
-    claim = _whole(kind, codes, who, ground, times, details)
-    low, high = theirs, float(of_known.most(ground.top_ns[codes]))
-    return Claim(
-        kind,
-        who,
-        claim.start_ns,
-        claim.end_ns,
-        claim.cells,
-        value_ns=value,
-        times=times,
-        samples=claim.samples,
-        certainty=claim.certainty,
-        latency_ns=(int(low), math.ceil(high) + 1),
-        against=_tail_alone(ground, codes, percentile),
-        details=details,
+def _claim(kind: str, codes: list[int], who: Labels, ground: Ground, slower: Slower, ceiling: Ceiling | None = None) -> Claim:
+    level = slower.level
+    details: dict[str, Any] = {"typical_ns": slower.theirs_ns, "op": slower.op}
+    details |= {"measure": level.name, "above_ns": level.above_ns, "upto_ns": level.upto_ns}
+    if ceiling is not None:
+        details |= {"below": ceiling.share, "varies": ceiling.varies, "rate": _per_second(ground, codes)}
+    return replace(
+        _whole(kind, codes, who, ground, slower.times, details),
+        value_ns=slower.value_ns,
+        latency_ns=(int(slower.theirs_ns), math.ceil(float(of_known.most(ground.top_ns[codes]))) + 1),
+        against=_tail_alone(ground, codes, level),
     )
 
 
-def _tail_alone(ground: Ground, codes: list[int], percentile: str) -> str:
+def _tail_alone(ground: Ground, codes: list[int], level: Level) -> str:
     """Return what speaks against a member that is slow as a whole: that its median is no worse than its peers'."""
-    if percentile != "p99":
+    if level.name != "p99":
         return ""
     for code in codes:
         mine, theirs = _overall(ground, code, "p50"), max(_overall(ground, peer, "p50") for peer in peers_of(ground, code))
@@ -202,11 +306,11 @@ def of_the_tail(ground: Ground, codes: Iterable[int]) -> bool:
 
 
 def _per_second(ground: Ground, codes: list[int]) -> float:
-    rate = _rate(ground, codes)
-    return float(np.median(rate)) * 1e9 / ground.step_ns if len(rate) else 0.0
+    rate = _work(ground, codes).rate
+    return float(np.median(rate)) * SECOND / ground.step_ns if len(rate) else 0.0
 
 
-def _whole(kind: str, codes: list[int], who: Labels, ground: Ground, times: float, details: dict[str, object]) -> Claim:
+def _whole(kind: str, codes: list[int], who: Labels, ground: Ground, times: float, details: dict[str, Any]) -> Claim:
     """Return a claim about the whole run of some groups."""
     cells = np.zeros(ground.shape, np.bool_)
     cells[codes] = kind != IMBALANCE  # which explains no latency

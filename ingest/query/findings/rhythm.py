@@ -9,6 +9,7 @@ a multiple or a fraction of it, if every stretch has its event, and if none of i
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,6 +27,7 @@ HARMONICS = 5
 OVERSAMPLED = 8
 LEAST_BEYOND, MOST_BEYOND = 3.0, 8.0  # deviations, that windows are drawn in to: a wild one must not decide
 PEAKS = 5  # candidates of a series that are folded
+LEAST_PEAK = 40.0  # of the sum over harmonics, in units of the spectrum around; without a rhythm it is at most 37, with one 260
 MULTIPLIED, MOST_MULTIPLE = 4, 5
 ALIKE = 0.01
 AROUND = 61  # frequencies whose median is the spectrum around one
@@ -59,7 +61,7 @@ def overlaps(count: int, period: float, first: float, width: float) -> Float:
     return share
 
 
-def rhythms(ground: Ground) -> list[Claim]:
+def rhythms(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
     """Return the rhythms of a run: of all members, of those of a host or an operation, of each."""
     whole = np.flatnonzero(ground.whole)
     span = slice(int(whole[0]), int(whole[-1]) + 1)
@@ -140,7 +142,8 @@ def _periods(series: Float) -> list[float]:
     # Of the values drawn in, and of their upper ranks alone.
     for values in (np.clip(series, -LEAST_BEYOND, MOST_BEYOND), np.maximum(ranks - 0.8, 0)):
         power = np.abs(np.fft.rfft(values - values.mean(), size)) ** 2
-        around = np.array([np.median(part) for part in np.array_split(power, max(len(power) // (AROUND * OVERSAMPLED), 1))])
+        parts = max(len(power) // (AROUND * OVERSAMPLED), 1)
+        around = np.median(power[: len(power) // parts * parts].reshape(parts, -1), axis=1)
         middles = np.linspace(0, len(power) - 1, len(around))
         white = power / np.maximum(np.interp(np.arange(len(power)), middles, around), 1e-300)
         first, last = math.ceil(size * LEAST_PERIODS / count), size // LEAST_WINDOWS
@@ -151,7 +154,7 @@ def _periods(series: Float) -> list[float]:
             summed[inside] += np.minimum(white[places[inside] * harmonic], 60.0)
         for _ in range(PEAKS):
             best = int(summed.argmax())
-            if summed[best] <= 0:
+            if summed[best] < LEAST_PEAK:
                 break
             candidates.append((float(summed[best]), size / float(places[best])))
             summed[max(best - OVERSAMPLED, 0) : best + OVERSAMPLED + 1] = 0.0

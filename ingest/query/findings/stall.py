@@ -7,6 +7,7 @@ largest latency        1ms 1ms 1ms          ... 4.0s 1ms      samples of at leas
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,7 +38,7 @@ class Gap:
     missing: float
 
 
-def stalls(ground: Ground) -> list[Claim]:
+def stalls(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
     """Return a claim for each stall of a member with all that it does, and of single operations where the rest went on."""
     members = sorted({member(labels) for labels in ground.groups})
     claims, dark = [], np.zeros(ground.shape, np.bool_)

@@ -1,133 +1,140 @@
 """Steps and drifts: the level of latencies changes at one time and stays, or moves all the time in one direction.
 
-The level is the logarithm of a member's p50, or of its p99, in blocks of windows. What all members do together comes first, then
-what those of one host or operation do, then each by itself; a change that was said of many is taken out of them before.
+What most members do together comes first, then what those of one host or operation do, then each by itself; a change that was
+said of many is taken out of each of them before.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from ingest.core.intervals import Int
-from ingest.query.findings import of_known
+from ingest.core.intervals import Bool, Int
+from ingest.query.findings.changes import Change, changes_of
+from ingest.query.findings.ground import apart
 from ingest.query.findings.levels import (
-    Change,
+    Measure,
     Together,
     all_do,
     block_edges,
+    classes_of,
     gatherings,
-    in_blocks,
-    judged,
+    measures,
+    passing,
     pooled,
-    quantiles,
-    slope_of,
-    step_of,
+    quantile,
     usable,
     window_of_change,
 )
-from ingest.query.findings.model import DRIFT, STEP, Claim, Float, Ground
+from ingest.query.findings.model import DRIFT, Claim, Float, Ground
 
 LEAST = 1.2
-P50, P99 = "p50", "p99"
-SHARES = {P50: 0.5, P99: 0.99}
 MOST_CHANGES = 3  # of one set of members
-NEAR = 2  # blocks: changes of p50 and p99 of the same members within these are one
 
 
-def steps(ground: Ground) -> list[Claim]:
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A change of some members together."""
+
+    together: Together
+    change: Change
+
+
+def steps(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
     """Return the steps and drifts of a run, what most members do first."""
     edges = block_edges(ground)
     if len(edges) - 1 < 2:
         return []
-    moved: list[tuple[str, Together, Change]] = []
+    aside = passing(ground, so_far)
+    known: list[Moved] = []
     claims = []
-    for measure, values in ((P50, ground.p50_ns), (P99, ground.p99_ns)):
-        with np.errstate(all="ignore"):
-            logs = np.log(judged(np.where(values > 0, values, np.nan), ground.samples))
-        for kind, together, change in _changes(logs, edges, gatherings(ground.groups), moved):
-            moved.append((kind, together, change))
-            claims.append(_claim(ground, kind, measure, together, change, _window(logs, edges, kind, together, change)))
+    for measure in measures(ground, so_far, edges, aside):
+        for moved in _moves(measure.blocks, gatherings(ground.groups), known):
+            known.append(moved)
+            claim = _claim(ground, measure, moved, _window(ground, measure, moved, aside, edges), aside)
+            claims += [claim] if claim is not None else []
     return claims
 
 
-def _changes(
-    logs: Float, edges: Int, sets: list[Together], known: list[tuple[str, Together, Change]]
-) -> list[tuple[str, Together, Change]]:
-    """Return kind, members and place of all changes of a measure but those of which another measure (`known`) told."""
-    blocks = in_blocks(logs, edges)
+def _moves(blocks: Float, sets: list[Together], known: Sequence[Moved]) -> list[Moved]:
+    """Return the changes of a measure but those of which another measure (`known`) told."""
     good = set(usable(blocks).tolist())
     rest = blocks.copy()
-    for before, together, told in known:
-        _take_out(rest, before, together.members, told.place)
-    found = []
-    tests = 2 * len(sets)
+    for moved in known:
+        _take_out(rest, moved)
+    found: list[Moved] = []
     for together in sets:
         if not good.issuperset(together.members.tolist()):
             continue
         for _ in range(MOST_CHANGES):
-            series = pooled(rest, together.members)
-            slope = slope_of(series, tests)
-            kind = STEP if slope is None else DRIFT
-            change = step_of(series, tests) if slope is None else slope
-            if change is None or abs(change.size) < math.log(LEAST):
+            changes = changes_of(pooled(rest, together.members), 2 * len(sets), math.log(LEAST))
+            new = [Moved(together, change) for change in changes if all_do(rest, together.members, change)]
+            for moved in new:
+                _take_out(rest, moved)
+            found += new
+            if not new:
                 break
-            if not all_do(rest, together.members, change.place, change.size / (1 if kind == STEP else 2)):
-                break
-            found.append((kind, together, change))
-            _take_out(rest, kind, together.members, change.place)
     return found
 
 
-def _take_out(blocks: Float, kind: str, members: Int, place: int) -> None:
-    """Take a change out of the levels of members, in place: of a step each its own, of a drift that of most."""
-    if kind == DRIFT:
-        rising = np.linspace(-0.5, 0.5, blocks.shape[1])
-        filled = [(blocks[code], ~np.isnan(blocks[code])) for code in members.tolist()]
-        slopes = [np.polyfit(rising[there], row[there], 1)[0] for row, there in filled if there.sum() > 2]
-        blocks[members] -= rising * (np.median(slopes) if slopes else 0.0)
-        return
-    for code in members.tolist():
-        row = blocks[code]
-        there = ~np.isnan(row)
-        if there[:place].any() and there[place:].any():
-            row[place:] -= of_known.median(row[place:]) - of_known.median(row[:place])
+def _take_out(blocks: Float, moved: Moved) -> None:
+    """Take a change out of the levels of its members, in place."""
+    blocks[moved.together.members] -= moved.change.shape(blocks.shape[1])
 
 
-def _window(logs: Float, edges: Int, kind: str, together: Together, change: Change) -> int:
+def _window(ground: Ground, measure: Measure, moved: Moved, aside: Bool, edges: Int) -> int:
     """Return the window at which a change begins: a drift at the first."""
-    if kind == DRIFT:
+    if moved.change.kind == DRIFT:
         return 0
-    return window_of_change(pooled(logs, together.members, of_known.median), edges, change.place)
+    members = moved.together.members
+    return window_of_change(ground, members, classes_of(ground, members, measure), aside, edges, moved.change.place)
 
 
-def _claim(ground: Ground, kind: str, measure: str, together: Together, change: Change, window: int) -> Claim:
-    """Return the claim of a change: levels before and after are those of all samples, of a drift of its first and last tenth."""
-    whole = np.flatnonzero(ground.whole)
-    if kind == DRIFT:
+def _claim(ground: Ground, measure: Measure, moved: Moved, window: int, aside: Bool) -> Claim | None:
+    """Return the claim of a change; None where its levels lie within one bin or next to it.
+
+    Levels before and after are those of all samples of the measure but of what passes, of a drift in its first and last tenth.
+    A step is about its slower part: the time before it where latencies fell.
+    """
+    together, change = moved.together, moved.change
+    whole = np.flatnonzero(ground.whole & ~aside[together.members].any(axis=0))
+    if change.kind == DRIFT:
         tenth = max(len(whole) // 10, 1)
         before, after = whole[:tenth], whole[-tenth:]
     else:
         before, after = whole[whole < window], whole[whole >= window]
-    share = SHARES[measure]
-    start, reached = (quantiles(ground, together.members, part, (share,))[0] for part in (before, after))
-    above = after if change.size > 0 else before
-    cells = np.zeros(ground.shape, np.bool_)
+    code = int(together.members[0])
+    share = float(measure.share[code])
+    start, reached = (quantile(ground, together.members, part, measure, share) for part in (before, after))
+    if not apart(ground, start, reached):
+        return None
+    slow = after if reached > start else before
     windows = np.arange(ground.shape[1])
-    reach = np.ones(len(windows), np.bool_) if kind == DRIFT else (windows >= window) == (change.size > 0)
+    reach = windows >= 0 if change.kind == DRIFT else (windows >= window) == (reached > start)
+    cells = np.zeros(ground.shape, np.bool_)
     cells[np.ix_(together.members, reach)] = True
-    low, high = quantiles(ground, together.members, above, (0.25, 0.99))
+    low, high = (quantile(ground, together.members, slow, measure, at) for at in (0.25, 0.99))
+    first, last = np.flatnonzero(reach)[[0, -1]]
     return Claim(
-        kind=kind,
+        kind=change.kind,
         who=together.who,
-        start_ns=int(ground.start_ns[window]),
-        end_ns=int(ground.start_ns[-1]) + ground.step_ns,
+        start_ns=int(ground.start_ns[first]),
+        end_ns=int(ground.start_ns[last]) + ground.step_ns,
         cells=cells,
         value_ns=reached,
         times=reached / start if start > 0 else None,
-        samples=int(ground.samples[np.ix_(together.members, above)].sum()),
+        samples=int(ground.samples[np.ix_(together.members, slow)].sum()),
         certainty=change.certainty,
         latency_ns=(int(low), int(high)),
-        details={"measure": measure, "from_ns": start, "to_ns": reached, "members": len(together.members)},
+        details={
+            "measure": f"p{100 * share:.0f}",
+            "from_ns": start,
+            "to_ns": reached,
+            "above_ns": float(measure.above_ns[code]),
+            "upto_ns": float(measure.upto_ns[code]),
+            "at_ns": int(ground.start_ns[window]),
+        },
     )

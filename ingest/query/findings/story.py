@@ -7,7 +7,7 @@ A claim that keeps less than half of its own excess and of its windows, because 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,6 +21,8 @@ from ingest.query.findings.ground import (
     MEMBERS,
     OP,
     NoGroundError,
+    apart,
+    covered_groups,
     excess_against,
     ground_of,
     grounds,
@@ -28,6 +30,7 @@ from ingest.query.findings.ground import (
     members_of,
     peers_of,
 )
+from ingest.query.findings.joining import joined
 from ingest.query.findings.kept import is_whole
 from ingest.query.findings.model import (
     DRIFT,
@@ -45,7 +48,6 @@ from ingest.query.findings.model import (
     Finding,
     Float,
     Ground,
-    Labels,
     Story,
 )
 from ingest.query.findings.modes import modes
@@ -62,36 +64,16 @@ from ingest.query.question import Answer, Question, regrouped
 # Who is given the excess of a window that several claims explain: what is short and certain first, what lasts all the run last.
 PRECEDENCE = (STALL, RHYTHM, EPISODE, THROTTLED, SLOW_MEMBER, STEP, DRIFT, MODES, IMBALANCE, OMISSION, EDGE)
 BY_PEERS = (THROTTLED, SLOW_MEMBER)
-JOINED = (
-    STALL,
-    EPISODE,
-    THROTTLED,
-    SLOW_MEMBER,
-    IMBALANCE,
-    EDGE,
-)  # detectors of the others look at all sets of members themselves
 WITHOUT_EXCESS = (IMBALANCE, OMISSION, MODES, STEP, DRIFT)  # facts of the run, whoever is given its excess: no event makes them
 # What a kind explains wherever it is about the same member, whole runs through.
-EXPLAINED = {
-    THROTTLED: (SLOW_MEMBER, MODES),
-    SLOW_MEMBER: (MODES,),
-}
+EXPLAINED = {THROTTLED: (SLOW_MEMBER, MODES), SLOW_MEMBER: (MODES,)}
 KEPT = 0.5
 KIND = "kind"
 NEAR_MODES = 5  # windows: so near to a change of shares a step is that change
-NEAR = 2  # windows that beginnings and ends of one event may be apart on several members
 
-Detector = Callable[[Ground], list[Claim]]
-DETECTORS: tuple[Detector, ...] = (
-    stalls,
-    rhythms,
-    episodes,
-    beside_peers,
-    steps,
-    modes,
-    omissions,
-    edges,
-)
+# Each is shown what was claimed before it: what passes is left out of levels, and levels beside modes are those of each mode.
+Detector = Callable[[Ground, Sequence[Claim]], list[Claim]]
+DETECTORS: tuple[Detector, ...] = (stalls, rhythms, episodes, modes, steps, beside_peers, omissions, edges)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +161,10 @@ def nothing_told(run: str, reason: str) -> Story:
 
 def story_of(ground: Ground, source: str = "", detectors: Sequence[Detector] | None = None) -> Story:
     """Return the story that a ground tells; shares and `unexplained` add up to 1 where there is any excess."""
-    claims = [claim for detect in (DETECTORS if detectors is None else detectors) for claim in detect(ground)]
-    kept = unexplained_claims(ground, joined(ground, claims))
+    claims: list[Claim] = []
+    for detect in DETECTORS if detectors is None else detectors:
+        claims += detect(ground, claims)
+    kept = unexplained_claims(ground, [claim for claim in joined(ground, claims) if _differs(ground, claim)])
     facts = [claim for claim in kept if claim.kind == MODES and not (claim.details or {})["changes"]]
     kept = [claim for claim in kept if not any(claim is fact for fact in facts)]
     excess = excess_with_peers(ground, kept)
@@ -204,83 +188,9 @@ def story_of(ground: Ground, source: str = "", detectors: Sequence[Detector] | N
     )
 
 
-def covered_groups(ground: Ground, who: Labels) -> frozenset[int]:
-    """Return the groups that labels describe."""
-    return frozenset(code for code, labels in enumerate(ground.groups) if set(who) <= set(labels))
-
-
-def described(ground: Ground, groups: Iterable[int]) -> Labels | None:
-    """Return the labels that describe these groups and no other, None where none do; an operation that all have is not named."""
-    chosen = frozenset(groups)
-    shared = set.intersection(*(set(ground.groups[code]) for code in chosen))
-    common = {label for label in shared if label[0] == OP and all(label in labels for labels in ground.groups)}
-    names = [name for name, _ in ground.groups[0]]
-    who = tuple(sorted((label for label in shared - common if label[1]), key=lambda label: names.index(label[0])))
-    return who if covered_groups(ground, who) == chosen else None
-
-
-def joined(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
-    """Return the claims, those about one event on several operations or members as one where labels describe it."""
-    out = [claim for claim in claims if claim.kind not in JOINED]
-    pending = sorted(
-        (claim for claim in claims if claim.kind in JOINED), key=lambda claim: (claim.kind, claim.start_ns, claim.who)
-    )
-    while pending:
-        first = pending.pop(0)
-        same = [first]
-        same += [claim for claim in pending if claim.kind == first.kind and _one_event(ground, first, claim)]
-        pending = [claim for claim in pending if not any(claim is taken for taken in same)]
-        out += _collapsed(ground, same)
-    return out
-
-
-def _one_event(ground: Ground, first: Claim, second: Claim) -> bool:
-    """Return whether two claims of a kind may be about one event: they begin and end at the same time, or nearly."""
-    if covered_groups(ground, first.who) & covered_groups(ground, second.who):
-        return False
-    near = NEAR * ground.step_ns
-    if max(abs(first.start_ns - second.start_ns), abs(first.end_ns - second.end_ns)) <= near:
-        return True
-    shared = min(first.end_ns, second.end_ns) - max(first.start_ns, second.start_ns)
-    return 2 * shared > max(first.end_ns - first.start_ns, second.end_ns - second.start_ns)
-
-
-def _collapsed(ground: Ground, claims: list[Claim]) -> list[Claim]:
-    """Return claims about one event as few as labels can describe: of all, else of each member, else of each operation."""
-    rest = {code for claim in claims for code in covered_groups(ground, claim.who)}
-    out: list[Claim] = []
-    sets = [frozenset(rest)]
-    sets += [covered_groups(ground, member(labels)) for labels in ground.groups]
-    sets += [covered_groups(ground, tuple(label for label in labels if label[0] == OP)) for labels in ground.groups]
-    sets += [covered_groups(ground, claim.who) for claim in claims]
-    for groups in sets:
-        mine = [claim for claim in claims if covered_groups(ground, claim.who) & groups]
-        who = described(ground, groups) if groups and groups <= rest else None
-        if who is None or any(not covered_groups(ground, claim.who) <= groups for claim in mine):
-            continue
-        out.append(_merged(mine, who))
-        rest -= groups
-    return out
-
-
-def _merged(claims: Sequence[Claim], who: Labels) -> Claim:
-    """Return claims about one event as one claim: its extremes and sums, with what the worst of them tells further."""
-    if len({id(claim) for claim in claims}) == 1:
-        return replace(claims[0], who=who)
-    worst = max(claims, key=lambda claim: (claim.times or 0.0, claim.value_ns or 0.0, claim.certainty))
-    ranges = [claim.latency_ns for claim in claims if claim.latency_ns is not None]
-    return replace(
-        worst,
-        who=who,
-        start_ns=min(claim.start_ns for claim in claims),
-        end_ns=max(claim.end_ns for claim in claims),
-        cells=np.logical_or.reduce([claim.cells for claim in claims]),
-        value_ns=max((claim.value_ns for claim in claims if claim.value_ns is not None), default=None),
-        samples=sum(claim.samples for claim in claims),
-        missing=sum(claim.missing for claim in claims),
-        certainty=max(claim.certainty for claim in claims),
-        latency_ns=(min(low for low, _ in ranges), max(high for _, high in ranges)) if ranges else None,
-    )
+def _differs(ground: Ground, claim: Claim) -> bool:
+    """Return whether an episode is more than a percentile that goes to the next bin, for the worst of its members at least."""
+    return claim.kind != EPISODE or apart(ground, (claim.details or {})["typical_ns"], claim.value_ns or 0.0)
 
 
 def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
@@ -294,7 +204,7 @@ def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
             hosts = [{member(ground.groups[code]) for code in groups} for groups in (mine, others)]
             return hosts[0] <= hosts[1] and not _of_all(ground, other) and of_the_tail(ground, mine)
         moved = claim.kind == STEP and other.kind == MODES and bool((other.details or {})["changes"])
-        near_it = moved and abs(claim.start_ns - other.start_ns) <= near
+        near_it = moved and abs((claim.details or {})["at_ns"] - (other.details or {})["at_ns"]) <= near
         return mine <= others and (claim.kind in EXPLAINED.get(other.kind, ()) or near_it)
 
     return [claim for claim in claims if not any(explains(other, claim) for other in claims)]
@@ -340,7 +250,8 @@ def allotted(claims: Sequence[Claim], excess: Float, own_excess: Float) -> list[
 def _finding(each: Allotted, ground: Ground, total: float, missing: float, source: str) -> Finding:
     """Return what is shown of a claim."""
     low, high = ground.covered_ns
-    claim = replace(each.claim, start_ns=max(each.claim.start_ns, low), end_ns=min(each.claim.end_ns, high))
+    who = tuple(label for label in each.claim.who if label[1])  # an empty label is none
+    claim = replace(each.claim, who=who, start_ns=max(each.claim.start_ns, low), end_ns=min(each.claim.end_ns, high))
     share = each.excess_ns / total if total else 0.0
     missing_share = claim.missing / missing if missing else 0.0
     words = words_of(claim, ground, share, source)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ingest.core.timing import format_duration
 from ingest.core.writing import figure, latency
@@ -132,6 +133,7 @@ def command_of(claim: Claim, ground: Ground, source: str) -> str:
     What is held against peers, and what is so throughout, is shown over the whole run; else the windows of the claim and a few on
     either side of it.
     """
+    details = claim.details or {}
     words = ["tailboard", "distribution" if claim.kind == MODES else "percentiles", *shlex.split(source)]
     runs = ground.run.split(", ") if ground.run else []
     for run in runs:
@@ -147,7 +149,7 @@ def command_of(claim: Claim, ground: Ground, source: str) -> str:
         return shlex.join(words)
     first, last = ground.zero_ns, int(ground.start_ns[-1]) + ground.step_ns
     if claim.kind in (STEP, DRIFT):
-        first = claim.start_ns if claim.kind == STEP else claim.end_ns - (claim.end_ns - claim.start_ns) // 10
+        first = details["at_ns"] if claim.kind == STEP else claim.end_ns - (claim.end_ns - claim.start_ns) // 10
         words += ["--by", ",".join(name for name, _ in claim.who)] if claim.who else []
         return shlex.join([*words, "--from", _since(first, ground), "--step", "all", "-p", SHOWN])
     words += ["--by", by]
@@ -189,7 +191,7 @@ def _slow_member(claim: Claim, ground: Ground) -> str:
 
 def _throttled(claim: Claim, ground: Ground) -> str:
     details = claim.details or {}
-    below, varies, _ = details["ceiling"]
+    below, varies = details["below"], details["varies"]
     rate = f"{details['rate']:,.0f} operations a second, {PERCENT * below:.0f} % of its peers"
     steady = f"and hardly more or less at any time (+-{PERCENT * varies:.1f} %)"
     slow = f"{shown(claim.value_ns or 0)}, {_ratio(claim)} times theirs ({shown(details['typical_ns'])})"
@@ -201,7 +203,7 @@ def _percentile(claim: Claim) -> str:
     """Return which percentile it is, with its operation where the claim is about several."""
     details = claim.details or {}
     op = "" if OP in dict(claim.who) else details["op"]
-    return f"{op} {details['percentile']}".strip()
+    return f"{op} {_measure(details)}".strip()
 
 
 def _was(claim: Claim, ground: Ground) -> str:
@@ -240,11 +242,11 @@ def _edge(claim: Claim, ground: Ground) -> str:
 
 def _step(claim: Claim, ground: Ground) -> str:
     details = claim.details or {}
-    way = "slower" if details["to_ns"] > details["from_ns"] else "faster"
-    return (
-        f"{name_of(claim.who, ground)} became {_ratio(claim)} times {way} at {seconds(claim.start_ns, ground)} and stayed so: "
-        f"{details['measure']} went from {shown(details['from_ns'])} to {shown(details['to_ns'])}."
-    )
+    name, at = name_of(claim.who, ground), seconds(details["at_ns"], ground)
+    levels = f"{_measure(details)} went from {shown(details['from_ns'])} to {shown(details['to_ns'])}"
+    if details["to_ns"] > details["from_ns"]:
+        return f"{name} became {_ratio(claim)} times slower at {at} and stayed so: {levels}."
+    return f"{_was(claim, ground)} {_ratio(claim)} times slower until {at} than from there on: {levels}."
 
 
 def _drift(claim: Claim, ground: Ground) -> str:
@@ -252,7 +254,15 @@ def _drift(claim: Claim, ground: Ground) -> str:
     way = "slower" if details["to_ns"] > details["from_ns"] else "faster"
     levels = f"from {shown(details['from_ns'])} in the first tenth to {shown(details['to_ns'])} in the last"
     became = f"{name_of(claim.who, ground)} became {_ratio(claim)} times {way} little by little over the run"
-    return f"{became}: {details['measure']} went {levels}."
+    return f"{became}: {_measure(details)} went {levels}."
+
+
+def _measure(details: Mapping[str, Any]) -> str:
+    """Return what was measured: p50, or the p50 of one of two modes."""
+    low, high = details["above_ns"], details["upto_ns"]
+    if low > 0:
+        return f"{details['measure']} of what took longer than {shown(low)}"
+    return details["measure"] if math.isinf(high) else f"{details['measure']} of what took no longer than {shown(high)}"
 
 
 def _ratio(claim: Claim) -> str:
@@ -262,10 +272,11 @@ def _ratio(claim: Claim) -> str:
 
 def _rhythm(claim: Claim, ground: Ground) -> str:
     details = claim.details or {}
-    what = "completed fewer operations" if details["measure"] == "missing" else "was slower"
-    reached = f", {details['measure']} {shown(claim.value_ns)}" if claim.value_ns and details["measure"] != "missing" else ""
+    missing = details["measure"] == "missing"
+    what = f"{name_of(claim.who, ground)} completed fewer operations" if missing else f"{_was(claim, ground)} slower"
+    reached = f", {details['measure']} {shown(claim.value_ns)}" if claim.value_ns and not missing else ""
     return (
-        f"{name_of(claim.who, ground)} {what} every {figure(details['period_ns'] / SECOND)} s, for about "
+        f"{what} every {figure(details['period_ns'] / SECOND)} s, for about "
         f"{figure(details['width_ns'] / SECOND, 2)} s each time, first at {seconds(round(details['first_ns']), ground)}{reached}."
     )
 
@@ -278,8 +289,11 @@ def _modes(claim: Claim, ground: Ground) -> str:
     gathers = f"Latencies of {name_of(claim.who, ground)} gather at {len(details['peaks_ns'])} places: {places}."
     if not details["changes"]:
         return gathers
-    since = f"From {seconds(claim.start_ns, ground)} on {PERCENT * details['after']:.0f} %"
-    return f"{gathers} {since} are above {shown(details['valley_ns'])}, before it was {PERCENT * details['before']:.0f} %."
+    at, valley = seconds(details["at_ns"], ground), shown(details["valley_ns"])
+    before, after = (f"{PERCENT * details[part]:.0f} %" for part in ("before", "after"))
+    if details["after"] > details["before"]:
+        return f"{gathers} From {at} on {after} are above {valley}, before it was {before}."
+    return f"{gathers} Until {at} {before} were above {valley}, from there on it was {after}."
 
 
 SENTENCES: dict[str, Callable[[Claim, Ground], str]] = {

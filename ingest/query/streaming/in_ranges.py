@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ingest.core.errors import CapacityError, InputError
 from ingest.core.grid import INT64_MAX
 from ingest.core.intervals import Intervals, Sum, in_time_order, merged
-from ingest.core.layout import LogLinear
+from ingest.core.layout import Layout
 from ingest.core.parallel import fork_map
 from ingest.core.series import Group, Series
 from ingest.query.files import Files
@@ -45,7 +45,7 @@ class Gathered:
         self.reach: Reach = {}
         self._empty = Answer((), by, step_ns, "", (), {}, relative=False, series=1)
         self._wanted = wanted
-        self.layouts: set[LogLinear] = set()
+        self.layouts: set[Layout] = set()
         self._last = -INT64_MAX
 
     def anew(self) -> Gathered:
@@ -95,7 +95,7 @@ class _Outcome:
     reach: Reach
     tails: Sequence[Tail]
     accounts: Sequence[Account]
-    layouts: Collection[LogLinear]
+    layouts: Collection[Layout]
 
 
 def in_ranges(files: Files, question: Question, gathered: Gathered, sources: Sequence[Source], width_ns: float) -> bool:

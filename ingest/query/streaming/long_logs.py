@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ingest.core.errors import InputError
 from ingest.core.grid import clipped, in_windows, window_parts
 from ingest.core.intervals import Intervals, merged
-from ingest.core.layout import LogLinear
+from ingest.core.layout import Layout
 from ingest.core.series import Group, Series
 from ingest.query.files import Files
 from ingest.query.question import Question, range_in
@@ -27,7 +27,7 @@ def chunk_entries(logs: int) -> int:
 
 
 def streams(
-    files: Files, question: Question, step_ns: int, met: set[LogLinear] | None = None, reach: Reach | None = None
+    files: Files, question: Question, step_ns: int, met: set[Layout] | None = None, reach: Reach | None = None
 ) -> list[Iterator[Intervals[Group]]]:
     """Return, for each selected log, its windows as its rows come; nothing is read before a stream is asked.
 
@@ -56,7 +56,7 @@ def windowed(
     question: Question,
     step_ns: int,
     starts: dict[str, int],
-    met: set[LogLinear] | None = None,
+    met: set[Layout] | None = None,
     reach: Reach | None = None,
 ) -> Iterator[Intervals[Group]]:
     """Yield the windows of each chunk of a log's rows under the question's groups, added up.

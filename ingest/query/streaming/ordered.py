@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from ingest.core.intervals import Intervals, merged
-from ingest.core.layout import LogLinear
+from ingest.core.layout import Layout
 from ingest.core.series import Group, labels_first
 
 
@@ -36,7 +36,7 @@ def _place(part: Intervals[Group], row: int) -> tuple[Group, int]:
 
 def _by_layout(parts: Iterable[Intervals[Group]]) -> list[Intervals[Group]]:
     """Return the rows of parts added up by layout and kind of counts, each ordered by group and start."""
-    alike: dict[tuple[LogLinear, bool], list[Intervals[Group]]] = {}
+    alike: dict[tuple[Layout, bool], list[Intervals[Group]]] = {}
     for part in parts:
         if len(part):
             alike.setdefault((part.layout, part.completions is None), []).append(part)

@@ -134,7 +134,7 @@ def read(path: Path, context: Context) -> Iterator[Events]:
     InputError where a column is missing, or where nothing describes the file.
     """
     description = context.description
-    if description is None:
+    if not isinstance(description, Description):
         raise InputError("no description of its columns: --input-format takes the path of one, such as events.yml", path)
     pa = arrow(path)
     columns = columns_of(path, context, description)
@@ -279,7 +279,7 @@ def locate(path: Path, around: Around) -> Source:
     """Return the source of a described file; InputError where a column is missing or no operation can be read."""
     context = around.context(path, process=name_without(path, TABLE_ENDINGS))
     description = context.description
-    if description is None:
+    if not isinstance(description, Description):
         raise InputError("no description of its columns: --input-format takes the path of one, such as events.yml", path)
     quiet = replace(context, account=Account(path=str(path)), zero=TimeZero(0), offset_ns=0)
     first = first_end_ns(path, quiet, description)

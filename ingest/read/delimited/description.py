@@ -13,10 +13,10 @@ column whose text may hold blanks), `header: false` for a first line that is dat
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ingest.core.errors import UsageError
 from ingest.core.series import LABELS
@@ -31,6 +31,7 @@ ISO = "iso"
 LARGEST = 1 << 16
 DESCRIBABLE = tuple(name for name in LABELS if name not in ("run", "kind"))
 ENDINGS = (".yml", ".yaml")
+Described = TypeVar("Described")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,20 @@ def is_description(text: str) -> bool:
 
 
 def parse_description(path: Path) -> Description:
-    """Return the description in a file; UsageError names its fault."""
+    """Return the description of columns in a file; UsageError names its fault."""
+    return described(path, yaml_in(path), column_description)
+
+
+def described(path: Path, entries: Any, parsed: Callable[[str, Any], Described]) -> Described:
+    """Return what `parsed` makes of a file's lines; UsageError names the file and the fault."""
+    try:
+        return parsed(str(path), entries)
+    except ValueError as error:
+        raise UsageError(f"--input-format {path}: {error}") from None
+
+
+def yaml_in(path: Path) -> Any:
+    """Return what the YAML of a file says; UsageError where it is none."""
     import yaml
 
     check_is_file(path)
@@ -97,45 +111,43 @@ def parse_description(path: Path) -> Description:
     if len(data) > LARGEST:
         raise UsageError(f"--input-format {path}: more than 64 KiB are no description of columns")
     try:
-        loaded = yaml.safe_load(data)
+        return yaml.safe_load(data)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         first = str(error).split("\n", 1)[0]
         raise UsageError(f"--input-format {path}: not YAML ({first})") from None
-    try:
-        return _description(str(path), loaded)
-    except ValueError as error:
-        raise UsageError(f"--input-format {path}: {error}") from None
 
 
-def _description(path: str, entries: Any) -> Description:
-    _check(isinstance(entries, dict), "expected lines such as `time: done_ms` and `latency: took_us`")
+def column_description(path: str, entries: Any) -> Description:
+    """Return the description of columns in YAML that was read; ValueError names its fault."""
+    check(isinstance(entries, dict), "expected lines such as `time: done_ms` and `latency: took_us`")
     unknown = [str(name) for name in entries if name not in KEYS]
     if unknown:
         raise ValueError(f"no line {unknown[0]!r}: there are {', '.join(KEYS)}")
-    columns = {name: _column(name, entries[name]) for name in (*TIMES, "weight") if name in entries}
+    columns = {name: column_name(name, entries[name]) for name in (*TIMES, "weight") if name in entries}
     _check_roles(columns)
     if "time" in columns:
         columns["end"] = columns.pop("time")
-    labels, fixed = _labels(entries.get("labels", {}))
+    labels, fixed = labels_in(entries.get("labels", {}))
     delimiter = entries.get("delimiter", ",")
     if delimiter != WHITESPACE and (not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\n\r\\'):
         raise ValueError("delimiter is one character, such as ; or \\t in double quotes, or the word whitespace")
-    blanks = _column("blanks", entries["blanks"]) if "blanks" in entries else ""
-    _check(not blanks or delimiter == WHITESPACE, "blanks is for tables: it needs delimiter: whitespace")
+    blanks = column_name("blanks", entries["blanks"]) if "blanks" in entries else ""
+    check(not blanks or delimiter == WHITESPACE, "blanks is for tables: it needs delimiter: whitespace")
     header, kind = entries.get("header", True), entries.get("kind", "service")
-    _check(isinstance(header, bool), "header is true or false")
-    _check(isinstance(kind, str) and bool(kind.strip()), "kind is a word such as service or response")
+    check(isinstance(header, bool), "header is true or false")
+    check(isinstance(kind, str) and bool(kind.strip()), "kind is a word such as service or response")
     units = _units(entries.get("unit"), columns)
     return Description(path, columns, units, labels, fixed, kind.strip().lower(), delimiter, header, blanks)
 
 
-def _check(good: bool, wrong: str) -> None:  # noqa: FBT001
+def check(good: bool, wrong: str) -> None:  # noqa: FBT001
     """Raise ValueError with the sentence `wrong` unless `good`."""
     if not good:
         raise ValueError(wrong)
 
 
-def _column(role: str, value: Any) -> str:
+def column_name(role: str, value: Any) -> str:
+    """Return the name or number of a column or key; ValueError where it is none."""
     if isinstance(value, bool) or not isinstance(value, (str, int)) or not str(value).strip():
         raise ValueError(f"{role} takes the name or number of a column")
     return str(value).strip()
@@ -171,14 +183,14 @@ def _units(setting: Any, columns: Mapping[str, str]) -> dict[str, int]:
     return units
 
 
-def _labels(pairs: Any) -> tuple[dict[str, str], dict[str, str]]:
+def labels_in(pairs: Any) -> tuple[dict[str, str], dict[str, str]]:
     """Return the columns of labels, and those labels whose text is given."""
-    _check(isinstance(pairs, dict), "labels takes pairs such as {op: type, host: node}")
+    check(isinstance(pairs, dict), "labels takes pairs such as {op: type, host: node}")
     columns, fixed = {}, {}
     for name, value in pairs.items():
         if name not in DESCRIBABLE:
             raise ValueError(f"no label {name!r}: there are {', '.join(DESCRIBABLE)}")
-        text = _column(f"label {name}", value)
+        text = column_name(f"label {name}", value)
         if text.startswith("="):
             fixed[name] = text[1:]
         else:

@@ -24,7 +24,7 @@ import numpy as np
 from ingest.core.errors import InputError, counted
 from ingest.core.grid import SECOND, window_start
 from ingest.core.intervals import Exact, Int, Intervals
-from ingest.core.layout import LogLinear, hdr_layout
+from ingest.core.layout import Layout, hdr_layout
 from ingest.core.series import Series
 from ingest.read.account import Account
 from ingest.read.context import RATE, YEAR_NS, Context, TimeZero
@@ -108,7 +108,7 @@ def due_at(start_ns: int, count: int, rate: Fraction) -> Int:
     return due
 
 
-def binned(table: tuple[Series, ...], series: Int, ends: Int, values: Int, layout: LogLinear) -> Intervals[Series]:
+def binned(table: tuple[Series, ...], series: Int, ends: Int, values: Int, layout: Layout) -> Intervals[Series]:
     """Return single values as rows of a second, one a series and second, ordered by both."""
     window = window_start(ends, SECOND)
     order = np.lexsort((values, window, series))

@@ -22,7 +22,7 @@ import numpy as np
 from ingest.core.csr import total
 from ingest.core.errors import InputError
 from ingest.core.intervals import Exact, Int, Intervals, concatenate
-from ingest.core.layout import LogLinear
+from ingest.core.layout import Layout
 from ingest.core.series import Series
 from ingest.core.whole_runs import WholeRow
 from ingest.read.context import Context, Summary
@@ -148,7 +148,7 @@ def _interval(series: Series, bounds: tuple[int, int], now: Summary, dense: Int,
     exact = None
     # fio prints the mean with six decimals: below a million samples mean * N gives back the integer sum.
     if whole and now.count < EXACT_BELOW and now.mean_ns:
-        total = round(now.mean_ns / layout.unit_ns * now.count) * layout.unit_ns
+        total = round(now.mean_ns / layout.grain * now.count) * layout.grain
         exact = Exact(np.array([now.min_ns]), np.array([now.max_ns]), np.array([total]), np.array([True]))
     return Intervals(
         layout=layout,
@@ -163,7 +163,7 @@ def _interval(series: Series, bounds: tuple[int, int], now: Summary, dense: Int,
     )
 
 
-def _layout(summary: Summary) -> LogLinear:
+def _layout(summary: Summary) -> Layout:
     return NANOSECONDS if summary.bins is None else summary.bins.layout
 
 

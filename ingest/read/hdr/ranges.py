@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ingest.core.errors import InputError
 from ingest.core.intervals import Intervals
-from ingest.core.layout import LogLinear
+from ingest.core.layout import Layout
 from ingest.core.series import Series
 from ingest.read.account import FINDINGS_KEPT, Account
 from ingest.read.context import Context
@@ -184,7 +184,7 @@ def _blocks(path: Path, begin: int, end: int | None) -> Iterator[bytes]:
 
 def alike(tails: Sequence[Tail]) -> bool:
     """Return whether the parts of a log, in order, gave the rows that the log gives when it is read as one."""
-    ends: dict[tuple[bytes, LogLinear], int] = {}
+    ends: dict[tuple[bytes, Layout], int] = {}
     for tail in tails:
         if any(first < ends.get(key, first) for key, first in tail.firsts.items()):
             return False

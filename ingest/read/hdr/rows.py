@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ingest.core.csr import MOST_SAMPLES, gather, sum_rows
 from ingest.core.errors import CapacityError, counted
 from ingest.core.intervals import Intervals, concatenate
-from ingest.core.layout import LogLinear
+from ingest.core.layout import Layout
 from ingest.core.series import Series
 from ingest.core.timing import MOST_NS
 from ingest.read.context import RATE, Context
@@ -78,9 +78,9 @@ class Rows:
         self._lines: list[_Line] = []
         self._payloads: list[Payload] = []
         self._table: dict[Series, int] = {}
-        self._ends: dict[tuple[bytes, LogLinear], list[tuple[int, int]]] = {}
-        self._firsts: dict[tuple[bytes, LogLinear], int] = {}
-        self._parts: dict[LogLinear, list[Intervals[Series]]] = {}
+        self._ends: dict[tuple[bytes, Layout], list[tuple[int, int]]] = {}
+        self._firsts: dict[tuple[bytes, Layout], int] = {}
+        self._parts: dict[Layout, list[Intervals[Series]]] = {}
         self._trimmed = 0
         self._seen = Seen(context.options.get(RATE, ""))
         self._tallies = Tallies()
@@ -215,7 +215,7 @@ class Rows:
             at = f"{self._context.account.path}:{lines[row].number}"
             raise CapacityError(f"{at}: from here on the log holds more than 2^62 samples, which cannot be added up")
 
-    def _placed(self, line: _Line, layout: LogLinear) -> tuple[int, int] | None:
+    def _placed(self, line: _Line, layout: Layout) -> tuple[int, int] | None:
         """Return the code of the series that a line is of and its start there, None where it has no place."""
         segments = self._ends.setdefault((line.tag, layout), [])
         place, start = _segment(segments, line)

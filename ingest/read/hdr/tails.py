@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ingest.core.layout import LogLinear
+from ingest.core.layout import Layout
 from ingest.read.hdr.tallies import Key, Tally
 from ingest.read.schedule_seen import Seen
 
@@ -20,8 +20,8 @@ class Tail:
     """
 
     plain: bool
-    firsts: Mapping[tuple[bytes, LogLinear], int]
-    ends: Mapping[tuple[bytes, LogLinear], int]
+    firsts: Mapping[tuple[bytes, Layout], int]
+    ends: Mapping[tuple[bytes, Layout], int]
     bins: int
     trimmed: int
     seen: Seen

@@ -21,7 +21,7 @@ from ingest.core.documents import known_only
 from ingest.core.errors import StoreError
 from ingest.core.grid import SECOND
 from ingest.core.intervals import NO_BYTES, Int, Intervals, Key, told_exact
-from ingest.core.layout import LogLinear, parse_layout
+from ingest.core.layout import Layout, parse_layout
 from ingest.core.offsets import is_offsets
 from ingest.core.series import Series, kind_preference
 from ingest.store.elastic.names import Names, series_digest, window_ids
@@ -99,7 +99,7 @@ def interval_chunks(windows: Intervals[Series], run: RunRecord, source: SourceRe
     return list(chunked(lines))
 
 
-def geometry(layout: LogLinear) -> dict[str, Any]:
+def geometry(layout: Layout) -> dict[str, Any]:
     """Return the fields of a layout in a document; without bins there is no error."""
     if not layout.has_bins:
         return {"layout": str(layout)}
@@ -249,7 +249,7 @@ def label_in(document: Mapping[str, Any], label: str) -> str:
 
 def _windows(
     documents: Sequence[Mapping[str, Any]],
-    layout: LogLinear,
+    layout: Layout,
     codes: Int,
     table: Sequence[Key],
     end_of: EndOf,
@@ -283,7 +283,7 @@ def _windows(
     )
 
 
-def bins_of(layout: LogLinear, values: Int) -> Int:
+def bins_of(layout: Layout, values: Int) -> Int:
     """Return the bins that `values` stand for; StoreError if one of them stands for none."""
     bins = np.minimum(np.searchsorted(layout.keys, values), layout.bins - 1).astype(np.int64)
     if not np.array_equal(layout.keys[bins], values):

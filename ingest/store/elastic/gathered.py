@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ingest.core.intervals import Intervals, merged
-from ingest.core.layout import LogLinear
+from ingest.core.layout import Layout
 from ingest.core.series import OFFSET, Series
 from ingest.store.rollups import RollupKey, host_group
 
@@ -20,7 +20,7 @@ MOST_ENTRIES = 3_000_000  # 16 bytes each
 KEPT = 0.6
 FOREVER = 1 << 62
 
-Kind = tuple[LogLinear, bool]
+Kind = tuple[Layout, bool]
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ import numpy as np
 import orjson
 
 from ingest.core.errors import StoreError
-from ingest.core.layout import LogLinear, parse_layout
+from ingest.core.layout import Layout, parse_layout
 from ingest.core.series import OFFSET, Series
 from ingest.query.missing import Lack
 from ingest.store.elastic.encoding import FIELDS, MS, chunked, deletion, label_in, series_of
@@ -42,7 +42,7 @@ from ingest.store.live import Checkpoint, Marks, News, Watch, marks_of
 from ingest.store.records import COMPLETE, LOADING, RunGoneError, RunRecord, SourceRecord, Spans, StoredSeries
 from ingest.store.rollups import RollupKey, layouts_of
 
-Listing = dict[Series, LogLinear]
+Listing = dict[Series, Layout]
 LONGEST_NOTED_NS = 3600 * 10**9
 
 
@@ -53,7 +53,7 @@ class ElasticLive:
         self._store = store
         self._index = store.names.one("runs")
         self._states: dict[tuple[str, str], SourceState] = {}
-        self._layouts: dict[str, Mapping[RollupKey, LogLinear]] = {}
+        self._layouts: dict[str, Mapping[RollupKey, Layout]] = {}
         self._told: dict[str, Watch] = {}
         self._cells: dict[str, set[RollupKey]] = {}
         self._listed: dict[str, dict[str, Listing]] = {}

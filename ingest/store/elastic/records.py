@@ -17,7 +17,7 @@ from ingest import __version__
 from ingest.core.errors import StoreError
 from ingest.core.series import Series
 from ingest.http import TransientError
-from ingest.store.coarsening import COARSENING, unfinished
+from ingest.store.coarsening import COARSENING, Grid, grid_in, unfinished
 from ingest.store.elastic.connection import Connection, Refusal, TooLargeError
 from ingest.store.elastic.encoding import Chunk, chunked, halves
 from ingest.store.elastic.names import Names, digest
@@ -45,6 +45,7 @@ from ingest.store.records import (
     SourceRecord,
     StoredSeries,
 )
+from ingest.store.wider_bins import BINS_COARSENING
 
 STATES_A_PAGE = SOURCES_A_PAGE = 1000
 STATES = {"bool": {"filter": [{"term": {"record": SOURCE}}]}}
@@ -92,12 +93,14 @@ class Records:
         query = {"bool": {"filter": [{"term": {"run.id": run}}, {"term": {"record": WATCH}}]}}
         return [watch_of(document) for document in documents(self.connection, self.index, query)]
 
-    def steps(self) -> dict[str, int]:
-        """Return the step of each run in ns, as it is now."""
-        stored = documents(
-            self.connection, self.index, {"bool": {"filter": [{"term": {"record": RUN}}]}}, includes=("run.id", "run.step_ns")
-        )
-        return {document["run"]["id"]: int(document["run"]["step_ns"]) for document in stored}
+    def grids(self) -> dict[str, Grid]:
+        """Return step and bins of each run, as they are now."""
+        runs = {"bool": {"filter": [{"term": {"record": RUN}}]}}
+        stored = documents(self.connection, self.index, runs, includes=("run.id", "run.step_ns", "run.parameters"))
+        return {
+            document["run"]["id"]: grid_in(int(document["run"]["step_ns"]), document["run"].get("parameters") or {})
+            for document in stored
+        }
 
     def sources(self, run: str) -> list[SourceRecord]:
         """Return the records of a run's sources, by identity."""
@@ -151,7 +154,7 @@ class Records:
         self.changed(run, change)
         return raised
 
-    def amend(self, run: RunRecord, *, step_ns: int | None = None, **parameters: int | None) -> RunRecord:
+    def amend(self, run: RunRecord, *, step_ns: int | None = None, **parameters: Any) -> RunRecord:
         """Return the record of a run with another step or other parameters (None takes one away), once it is written.
 
         StoreError where the step is no longer that of `run`, where it is being coarsened to another, or the run has gone.
@@ -165,7 +168,10 @@ class Records:
             if int(there["run"]["step_ns"]) != run.step_ns:
                 raise StoreError(f"{run.run} was replaced, coarsened or deleted in the meantime")
             before = there["run"].get("parameters") or {}
-            if parameters.get(COARSENING) and before.get(COARSENING, parameters[COARSENING]) != parameters[COARSENING]:
+            claims = any(parameters.get(name) for name in (COARSENING, BINS_COARSENING))
+            if claims and any(
+                before.get(name, parameters.get(name)) != parameters.get(name) for name in (COARSENING, BINS_COARSENING)
+            ):
                 raise StoreError(unfinished(run_record(there)))
             merged = {**before, **parameters}
             kept = {name: value for name, value in merged.items() if value is not None}

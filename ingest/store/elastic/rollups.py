@@ -22,7 +22,7 @@ import orjson
 from ingest.core.errors import StoreError
 from ingest.core.grid import SECOND, coarsened
 from ingest.core.intervals import Int, Intervals, Key, Sum, merged
-from ingest.core.layout import LogLinear
+from ingest.core.layout import Layout
 from ingest.core.series import Series
 from ingest.core.timing import format_duration
 from ingest.query.missing import Lack
@@ -44,7 +44,7 @@ SLAB_NS = 60 * SECOND
 OLDEST_FIRST = ({"@timestamp": "asc"}, "_shard_doc")
 HOLDS_WINDOWS = {"range": {"rollup.step_ms": {"gt": WHOLE_RUN}}}
 
-Layouts = dict[RollupKey, LogLinear]
+Layouts = dict[RollupKey, Layout]
 
 
 class Stage(NamedTuple):

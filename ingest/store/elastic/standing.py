@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from ingest.core.errors import StoreError
-from ingest.store.coarsening import check_joinable, unfinished
+from ingest.store.coarsening import Grid, check_joinable, grid_in, unfinished
 from ingest.store.elastic.connection import Connection
 from ingest.store.elastic.encoding import chunked
 from ingest.store.elastic.names import Names, digest
@@ -236,9 +236,9 @@ class StillRecords(Records):
         series = [replace(stored, number=number) for number, stored in enumerate(self._standing.series())]
         return series, {self._standing.run: self._standing.accounts()}
 
-    def steps(self) -> dict[str, int]:
-        """Return the step of the run in ns."""
-        return {record.run: record.step_ns for record in self.runs()}
+    def grids(self) -> dict[str, Grid]:
+        """Return step and bins of the run."""
+        return {record.run: grid_in(record.step_ns, record.parameters) for record in self.runs()}
 
 
 def joined(there: Mapping[str, Any] | None, run: RunRecord, sources: Sequence[SourceRecord], *, anew: bool) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from ingest.query.table import Table
 from ingest.query.verdicts import Episode
 from ingest.store.answers import answer_from, facts_from, windows_from
 from ingest.store.capabilities import DEAD_LETTERS, DOCUMENTS, GROWTH
-from ingest.store.coarsening import Coarsened
+from ingest.store.coarsening import Coarsened, grid_in
 from ingest.store.elastic.approximate import approximated
 from ingest.store.elastic.breaths import breath_chunks, breaths_in, check_template
 from ingest.store.elastic.bulk import Delivery, Sender
@@ -45,6 +45,7 @@ from ingest.store.elastic.standing import Standing, Standings, StillRecords
 from ingest.store.elastic.templates import site_of
 from ingest.store.elastic.touched import Touch, touch_of
 from ingest.store.elastic.verify import ElasticVerifier
+from ingest.store.elastic.wider_bins import Widening
 from ingest.store.elastic.writing import keeping, leaving_nothing, writing
 from ingest.store.lacking import lacks_in
 from ingest.store.live import LiveStore
@@ -58,6 +59,7 @@ from ingest.store.records import (
     record_named,
 )
 from ingest.store.verify import Chosen, Verification
+from ingest.store.wider_bins import Widened, WiderBins
 
 if TYPE_CHECKING:
     from ingest.query.findings.kept import KeptFinding
@@ -287,6 +289,14 @@ class ElasticStore:
         self.stop_senders()
         return done
 
+    def widen(self, run: str, bins: WiderBins) -> Widened:
+        """Add the bins of a run up to wider ones; return what was done. Cut off anywhere, a repeat completes it."""
+        record = record_named(run, self.runs())
+        with self.writing(run):
+            done = Widening(self.connection, self.names, self.sender, self.records, self.lacking).widen(record, bins)
+        self.stop_senders()
+        return done
+
     def verify(self, chosen: Chosen, *, mend: bool = False) -> Verification:
         """Return the faults in the runs that `chosen` accepts; with `mend` they are repaired where they can be."""
         if mend:
@@ -324,9 +334,9 @@ class ElasticStore:
             raise StoreError("a run was coarsened while it was read: ask again")
 
     def _coarsened(self, records: Sequence[RunRecord]) -> bool:
-        """Return whether a run has another step now than when its record was read: answers since then may lack windows."""
-        now = self.records.steps()
-        return any(now.get(record.run, record.step_ns) != record.step_ns for record in records)
+        """Return whether a run has other windows or bins now than when its record was read: answers since then may lack some."""
+        now, then = self.records.grids(), {record.run: grid_in(record.step_ns, record.parameters) for record in records}
+        return any(now.get(run, grid) != grid for run, grid in then.items())
 
     def offset_windows(
         self, run: str, begin_ns: int | None, end_ns: int | None, wanted: Key | None = None

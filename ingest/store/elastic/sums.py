@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ingest.core.intervals import Exact, Int, Intervals
-from ingest.core.layout import LogLinear
+from ingest.core.layout import Layout
 from ingest.core.series import Group
 from ingest.query.question import Key
 from ingest.store.elastic.connection import Connection
@@ -32,9 +32,9 @@ FIELD = "latency.histogram"
 class Survey:
     """What a selection holds: by layout the occurring bins, documents and samples; from when to when its windows start."""
 
-    bins: Mapping[LogLinear, Int]
-    documents: Mapping[LogLinear, int]
-    samples: Mapping[LogLinear, int]
+    bins: Mapping[Layout, Int]
+    documents: Mapping[Layout, int]
+    samples: Mapping[Layout, int]
     first_ns: int
     last_ns: int
     summable: bool
@@ -42,7 +42,7 @@ class Survey:
 
 def survey_of(connection: Connection, index: str, filters: Filters, members: Sequence[StoredSeries]) -> Survey | None:
     """Return the survey of a selection, or None where it is empty, has no bins, or too many to be asked for at once."""
-    layouts = sorted({member.layout for member in members})
+    layouts = sorted({member.layout for member in members}, key=str)
     if not all(layout.has_bins for layout in layouts) or sum(layout.bins for layout in layouts) > MOST_SURVEY_BINS:
         return None
     aggs: dict[str, Any] = {
@@ -154,7 +154,7 @@ def bucket_page(
     return {"size": 0, "query": query, "aggs": {"cells": cell}}
 
 
-def _ranges(layout: LogLinear, bins: Int) -> dict[str, Any]:
+def _ranges(layout: Layout, bins: Int) -> dict[str, Any]:
     """Return the aggregation that counts the samples of each bin: its reported value lies between its edges or on one."""
     values = layout.keys
     ranges = [{"from": float(values[number]), "to": float(values[number]) + 1} for number in bins.tolist()]
@@ -162,7 +162,7 @@ def _ranges(layout: LogLinear, bins: Int) -> dict[str, Any]:
 
 
 def _intervals(
-    buckets: Sequence[Mapping[str, Any]], layout: LogLinear, bins: Int, key: Key, width_ns: int
+    buckets: Sequence[Mapping[str, Any]], layout: Layout, bins: Int, key: Key, width_ns: int
 ) -> Iterator[Intervals[Group]]:
     table: dict[Group, int] = {}
     keys = [key(series_of(bucket["key"])) for bucket in buckets]

@@ -18,7 +18,7 @@ import numpy as np
 
 from ingest.core.errors import InputError, StoreError
 from ingest.core.grid import SECOND
-from ingest.core.layout import NO_BINS, NO_BINS_TEXT, LogLinear, parse_layout
+from ingest.core.layout import NO_BINS, NO_BINS_TEXT, Layout, parse_layout
 from ingest.core.series import IN_FLIGHT, OFFSET
 from ingest.core.writing import number
 from ingest.store.elastic.breaths import INDEX as BREATHS
@@ -301,7 +301,7 @@ class ElasticVerifier:
                 layout = NO_BINS
             self._read_back(text, layout)
 
-    def _is_of(self, layout: LogLinear, field: str) -> bool:
+    def _is_of(self, layout: Layout, field: str) -> bool:
         """Return whether all values of a field in documents and rollups of a layout are of its bins, as the server counts."""
         indices = f"{self.names.all('intervals')},{self.names.all('rollups')}"
         query = {"bool": {"filter": [{"term": {"latency.layout": str(layout)}}, {"exists": {"field": field}}]}}
@@ -321,7 +321,7 @@ class ElasticVerifier:
             inside += sum(bucket["doc_count"] for bucket in answer["aggregations"]["bins"]["buckets"])
         return inside == int(extent["count"]["value"])
 
-    def _read_back(self, text: str, layout: LogLinear) -> None:
+    def _read_back(self, text: str, layout: Layout) -> None:
         """Read all documents of a layout back, and note those that hold other values than its bins report."""
         for index in (self.names.all("intervals"), self.names.all("rollups")):
             query = {"term": {"latency.layout": text}}
@@ -372,7 +372,7 @@ class ElasticVerifier:
         self.wrong.rolled.add(run)
 
 
-def _holds(layout: LogLinear, values: Sequence[float]) -> bool:
+def _holds(layout: Layout, values: Sequence[float]) -> bool:
     if not layout.has_bins:
         return False
     try:

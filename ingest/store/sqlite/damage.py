@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ingest.core.documents import CODINGS
 from ingest.core.fields import assets
 from ingest.core.intervals import Int
-from ingest.core.layout import LogLinear, parse_layout
+from ingest.core.layout import Layout, parse_layout
 
 IN_JSON = {
     "runs": ("parameters", "labels"),
@@ -39,7 +39,7 @@ class DamagedError(Exception):
     """A value that was read cannot have been written so; the text names it."""
 
 
-def check_bins(layout: LogLinear, indptr: Int, bins: Int, counts: Int, totals: Sequence[int] | None) -> None:
+def check_bins(layout: Layout, indptr: Int, bins: Int, counts: Int, totals: Sequence[int] | None) -> None:
     """Raise DamagedError unless bins (CSR) can be those of a layout, and add up to `totals`, one a row (None: unknown)."""
     filled = np.flatnonzero(np.diff(indptr))
     starts = indptr[filled]
@@ -86,7 +86,7 @@ def object_in(text: str) -> dict[str, Any]:
     return value
 
 
-def layout_in(text: str) -> LogLinear:
+def layout_in(text: str) -> Layout:
     """Return the layout that a cell names; DamagedError where it names none, or one that no reader makes."""
     try:
         layout = parse_layout(text)

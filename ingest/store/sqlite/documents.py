@@ -11,7 +11,7 @@ import numpy as np
 from ingest.core.documents import WINDOW_BITS, Documents, id_range, known_only, unpack, window_of
 from ingest.core.errors import StoreError
 from ingest.core.intervals import NO_BYTES, Int, Intervals, told_exact
-from ingest.core.layout import LogLinear
+from ingest.core.layout import Layout
 from ingest.core.series import LABELS, Series
 from ingest.store.records import SourceRecord, StoredSeries
 from ingest.store.sqlite.damage import check_bins, check_cells, check_times, layout_in
@@ -99,7 +99,7 @@ def windows_of(
     db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int, begin_ns: int | None = None, end_ns: int | None = None
 ) -> Iterator[Intervals[Series]]:
     """Yield the windows of series whose start lies in [floor(begin), end), in batches of one layout and kind of counts."""
-    kinds: dict[tuple[LogLinear, bool, bool], list[StoredSeries]] = {}
+    kinds: dict[tuple[Layout, bool, bool], list[StoredSeries]] = {}
     for member in stored:
         kinds.setdefault((member.layout, member.exact, member.weighted), []).append(member)
     for (layout, exact, weighted), members in kinds.items():
@@ -121,7 +121,7 @@ def windows_of(
 def _decoded(
     rows: list[tuple[Any, ...]],
     members: Sequence[StoredSeries],
-    layout: LogLinear,
+    layout: Layout,
     step_ns: int,
     *,
     exact: bool,

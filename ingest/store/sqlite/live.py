@@ -11,7 +11,7 @@ import numpy as np
 
 from ingest.core.documents import id_range, pack
 from ingest.core.intervals import Int
-from ingest.core.layout import LogLinear
+from ingest.core.layout import Layout
 from ingest.core.series import OFFSET
 from ingest.store.live import Checkpoint, Marks, News, Watch, marks_of
 from ingest.store.records import COMPLETE, RunRecord, SourceRecord, Spans
@@ -27,7 +27,7 @@ from ingest.store.sqlite.store import SELECT_WATCHES, WATCHES, SqliteStore
 CHECKPOINTS = ("run", "source", "watch", "state")
 PUT_CHECKPOINT = put("checkpoints", CHECKPOINTS)
 
-Layouts = Mapping[RollupKey, LogLinear]
+Layouts = Mapping[RollupKey, Layout]
 
 
 class SqliteLive:

@@ -57,9 +57,11 @@ from ingest.store.sqlite.file import opened, removed_if_empty, snapshot, store_e
 from ingest.store.sqlite.findings import findings_of, keep_findings
 from ingest.store.sqlite.holdings import SqliteHoldings
 from ingest.store.sqlite.owners import check_run, is_current, is_newest
-from ingest.store.sqlite.records import RUNS, SOURCES, run_record, source_record, source_row
+from ingest.store.sqlite.records import RUNS, SOURCES, run_record, run_row, source_record, source_row
 from ingest.store.sqlite.rollups import write_rollups
 from ingest.store.sqlite.statements import insert, put, put_unless_newer
+from ingest.store.sqlite.wider_bins import widen
+from ingest.store.wider_bins import Widened, WiderBins
 
 if TYPE_CHECKING:
     from ingest.query.findings.kept import KeptFinding
@@ -199,23 +201,11 @@ class SqliteStore:
             known = db.execute("SELECT step_ns, parameters FROM runs WHERE run = ?", (run.run,)).fetchone()
             if known and not anew:
                 check_joinable(replace(run, step_ns=known[0], parameters=object_in(known[1])), run, len(wanted))
-            row = (
-                run.run,
-                run.load,
-                run.step_ns,
-                run.attribution,
-                run.start_ns,
-                run.zero,
-                json.dumps(run.parameters, sort_keys=True),
-                json.dumps(dict(run.labels), sort_keys=True),
-                LOADING,
-                run.loaded,
-            )
             start = "" if anew else "start_ns = min(start_ns, excluded.start_ns), "
             db.execute(
                 f"{insert('runs', RUNS)} ON CONFLICT (run) DO UPDATE SET {start or OVERWRITE}"
                 "load = excluded.load, state = excluded.state, labels = excluded.labels",
-                row,
+                run_row(replace(run, state=LOADING)),
             )
             for source in wanted:
                 self._written.pop((source.run, source.source, source.generation), None)
@@ -351,6 +341,11 @@ class SqliteStore:
         """Add the windows of a run up to a larger step, in one transaction; return what was done."""
         with self.transaction() as db:
             return coarsen(db, record_named(run, self.runs()), step_ns)
+
+    def widen(self, run: str, bins: WiderBins) -> Widened:
+        """Add the bins of a run up to wider ones, in one transaction; return what was done."""
+        with self.transaction() as db:
+            return widen(db, record_named(run, self.runs()), bins)
 
     def verify(self, chosen: Chosen, *, mend: bool = False) -> Verification:
         """Return the faults in the runs that `chosen` accepts; with `mend` they are repaired where they can be."""

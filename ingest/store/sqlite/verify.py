@@ -20,7 +20,7 @@ from ingest.core.documents import CODINGS, WINDOW_BITS, id_range, unpack, window
 from ingest.core.errors import InputError, StoreError
 from ingest.core.grid import SECOND
 from ingest.core.intervals import Int
-from ingest.core.layout import LogLinear, parse_layout
+from ingest.core.layout import Layout, parse_layout
 from ingest.core.series import IN_FLIGHT, LABELS, OFFSET
 from ingest.core.writing import number, utc
 from ingest.store.live import final_by_all
@@ -276,7 +276,7 @@ class SqliteVerifier:
         return [Stored(row[0], dict(zip(LABELS, row[1:-3], strict=True)), *row[-3:]) for row in rows]
 
     def _decoded(
-        self, record: RunRecord, stored: Stored, layout: LogLinear, source: SourceRecord, rows: Sequence[tuple[Any, ...]]
+        self, record: RunRecord, stored: Stored, layout: Layout, source: SourceRecord, rows: Sequence[tuple[Any, ...]]
     ) -> NDArray[np.bool_]:
         """Return which documents hold bins of their layout that add up to their count; the others are noted."""
         good = readable([row[2] for row in rows], [row[3] for row in rows])

@@ -1,7 +1,8 @@
 """What Kibana would ask the server for a Vega panel: the requests of its `url` entries, completed as Kibana completes them.
 
 Kibana puts the dashboard's filters and time range into `query`, and turns `interval: {"%autointerval%": N}` of a date_histogram
-into the range in N parts, rounded to one of its intervals: fixed ones, or calendar ones where there is one of that length.
+into the range in N parts, rounded to one of its intervals: fixed ones, or calendar ones where there is one of that length. An end
+of the range, shifted, stands where `{"%timefilter%": "max", "shift": -5, "unit": "minute"}` was written.
 Source: es_query_parser.ts and dateHistogramInterval of Kibana; docs/reference/compatibility.md says what was run.
 """
 
@@ -31,6 +32,8 @@ ROUNDED = (
     (42 * DAY - 1, "30d"),
 )
 LONGEST = "1y"
+ENDS = ("min", "max")
+SHIFTS = {"week": 7 * DAY, "day": DAY, "hour": HOUR, "minute": MINUTE, "second": SECOND}
 CALENDAR = frozenset({"1m", "1h", "1d", "1w", "1M", "1y"})
 
 
@@ -81,7 +84,7 @@ def _completed(url: Mapping[str, Any], shown: Shown) -> dict[str, Any]:
         word: datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         for word, ms in (("gte", shown.begin_ms), ("lte", shown.end_ms))
     }
-    body = _with_intervals(url["body"], shown.end_ms - shown.begin_ms)
+    body = _in_context(url["body"], shown)
     time = {"range": {url["%timefield%"]: {**stamps, "format": "strict_date_optional_time"}}} if url.get("%timefield%") else None
     if not url.get("%context%"):
         return {**body, "query": time} if time else body
@@ -89,12 +92,15 @@ def _completed(url: Mapping[str, Any], shown: Shown) -> dict[str, Any]:
     return {**body, "query": query}
 
 
-def _with_intervals(value: Any, range_ms: int) -> Any:
+def _in_context(value: Any, shown: Shown) -> Any:
     if isinstance(value, Mapping):
-        body = {key: _with_intervals(inner, range_ms) for key, inner in value.items()}
+        if value.get("%timefilter%") in ENDS:
+            end = shown.begin_ms if value["%timefilter%"] == "min" else shown.end_ms
+            return end + value.get("shift", 0) * SHIFTS[value.get("unit", "day")]
+        body = {key: _in_context(inner, shown) for key, inner in value.items()}
         interval = value.get("interval")
         if isinstance(interval, Mapping) and "%autointerval%" in interval:
             del body["interval"]
-            body |= autointerval(range_ms, interval["%autointerval%"])
+            body |= autointerval(shown.end_ms - shown.begin_ms, interval["%autointerval%"])
         return body
-    return [_with_intervals(inner, range_ms) for inner in value] if isinstance(value, list) else value
+    return [_in_context(inner, shown) for inner in value] if isinstance(value, list) else value

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ingest.core.breaths import BREATH, CELLS, CYCLES, PACKETS
+from ingest.core.breaths import BREATH, CYCLES, PACKETS
 from ingest.query.breaths import CERTAIN, LEAST_FITTED
 from ingest.view.kibana import requests, tables
 from ingest.view.kibana.bins import Transform, formula
@@ -19,7 +19,7 @@ from ingest.view.kibana.tables import Entry, entry, flatten, keep, only
 Json = dict[str, Any]
 
 DENSITIES, SCATTERS = 3, 4
-POINTS, LONGEST = 100, 20  # Elasticsearch's limit of hits in a bucket is 100
+POINTS, LONGEST = 100, 20
 STEPS = 40
 SUMMED = ("known", "idle", "packets", "cycles", "packets_squared", "packets_cycles", "cycles_squared")
 LINE = ("facet", "place", "label", "x", "v")
@@ -27,8 +27,7 @@ LINE = ("facet", "place", "label", "x", "v")
 
 def density(prefix: str, _: Mapping[str, Any]) -> Spec:
     """Return the counts of breaths by packets moved and cycles a packet, exactly."""
-    bounds = {"min": 0, "max": CELLS}  # what lies at the upper bound is left out
-    cells = {"histogram": {"field": "breath.cells", "interval": 1, "min_doc_count": 1, "hard_bounds": bounds}}
+    cells = {"histogram": {"field": "breath.cells", "interval": 1, "min_doc_count": 1}}
     data = [
         answer(prefix, body(DENSITIES, {"cells": cells})),
         *processes(),
@@ -55,12 +54,13 @@ def density(prefix: str, _: Mapping[str, Any]) -> Spec:
 
 def scatter(prefix: str, _: Mapping[str, Any]) -> Spec:
     """Return single breaths, a random sample and the longest of each process, by packets and cycles."""
-    wanted = {"first": (POINTS, {"point.order": "asc"}), "longest": (LONGEST, {"point.cycles": "desc"})}
-    hits = {
-        name: {"top_hits": {"size": size, "sort": [order], "_source": ["point.packets", "point.cycles"]}}
+    wanted = {"first": (POINTS, {"_key": "asc"}), "longest": (LONGEST, {"cycles": "desc"})}
+    single = {name: requests.highest(f"point.{name}") for name in ("packets", "cycles")}  # a place in the order has one breath
+    places = {
+        name: {"terms": {"field": "point.order", "size": size, "order": order}, "aggs": single}
         for name, (size, order) in wanted.items()
     }
-    sample = {"filter": {"term": {"record": "point"}}, "aggs": hits}
+    sample = {"filter": {"term": {"record": "point"}}, "aggs": places}
     data = [
         answer(prefix, body(SCATTERS, {"sample": sample})),
         *processes(),
@@ -68,9 +68,9 @@ def scatter(prefix: str, _: Mapping[str, Any]) -> Spec:
             entry(
                 name,
                 "processes",
-                flatten(f"one.sample.{name}.hits.hits", "hit"),
-                formula("x", "datum.hit._source.point.packets"),
-                formula("y", "datum.hit._source.point.cycles"),
+                flatten(f"one.sample.{name}.buckets", "point"),
+                formula("x", "datum.point.packets.value"),
+                formula("y", "datum.point.cycles.value"),
                 formula("label", "'single breaths'"),
                 only("facet", "place", "label", "x", "y"),
             )
@@ -90,10 +90,11 @@ def answer(prefix: str, asked: Mapping[str, Any]) -> Entry:
 
 def body(most: int, inner: Mapping[str, Any]) -> Json:
     """Return the request: one run, its `most` processes with the most cycles, the sums of each, and what is asked of them."""
-    names = [{"field": field, "missing": "-"} for field in ("host.name", "process.name")]
+    names = {name: {"terms": {"field": f"{name}.name", "size": 1}} for name in ("host", "process")}
     sums = {name: {"sum": {"field": f"breath.{name}"}} for name in SUMMED}
     cells = {**sums, "n": {"sum": {"field": "breath.count"}}, "rates": {"cardinality": {"field": "breath.rate"}}}
-    process = {"multi_terms": {"terms": names, "size": most, "order": {"cycles": "desc"}}, "aggs": {**cells, **inner}}
+    source = {"field": "source.id", "size": most, "order": {"cycles": "desc"}}  # each process writes one timeline
+    process = {"terms": source, "aggs": {**names, **cells, **inner}}
     run = {"field": "run.id", "size": 1, "shard_size": 5, "order": {"began": "desc"}, "collect_mode": "breadth_first"}
     ends = {"began": {"min": {"field": "@timestamp"}}, "ended": requests.highest("@timestamp"), "n": cells["n"]}
     named = {"named": {"cardinality": {"field": "process.name"}}}
@@ -123,7 +124,8 @@ def processes() -> list[Entry]:
         "processes",
         "chosen",
         flatten("of.processes.buckets", "one"),
-        formula("facet", "datum.one.key[0] == '-' ? datum.one.key[1] : join(datum.one.key, ' ')"),
+        formula("host", "length(datum.one.host.buckets) ? datum.one.host.buckets[0].key + ' ' : ''"),
+        formula("facet", "datum.host + datum.one.process.buckets[0].key"),
         {"type": "window", "ops": ["row_number"], "as": ["nth"]},
         formula("place", "datum.nth - 1"),
         formula("label", "datum.facet"),

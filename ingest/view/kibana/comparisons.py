@@ -23,7 +23,7 @@ def runs(prefix: str, fields: Mapping[str, Any]) -> Spec:
         *tables.chosen_runs(),
         tables.windows(),
         elapsed("windows"),
-        tables.percentile_rows("ranked", "elapsed", "window.p.values", "datum.p == percentile", ("run", "name")),
+        tables.percentile_rows("ranked", "elapsed", "window.p.values", "[percentile]", ("run", "name")),
         tables.carried("ranked", kept=("run", "name")),
     ]
     return filled("runs", data, [percentile(), *threshold(), named(), tall("cell")], f"'p' + percentile + ' {HDR}'")
@@ -31,7 +31,9 @@ def runs(prefix: str, fields: Mapping[str, Any]) -> Spec:
 
 def maps(prefix: str, fields: Mapping[str, Any]) -> Spec:
     """Return the heat maps of both runs over elapsed time; shades compare the cells of both."""
-    asked = {"over_time": requests.windows(HEAT_WINDOWS, {"n": requests.samples(), "latency": requests.latency_rows(8)})}
+    asked = {
+        "over_time": requests.windows(HEAT_WINDOWS, {"n": requests.samples(), "latency": requests.latency_rows(requests.ROWS)})
+    }
     data = [
         answer(prefix, requests.body(fields, asked, RUNS)),
         *tables.chosen_runs(),
@@ -46,8 +48,10 @@ def maps(prefix: str, fields: Mapping[str, Any]) -> Spec:
 def curves(prefix: str, fields: Mapping[str, Any]) -> Spec:
     """Return the distributions of both runs on one pair of axes."""
     data = [
-        answer(prefix, requests.body(fields, {"n": requests.samples(), "latency": requests.latency_rows(64)}, RUNS)),
-        *tables.chosen_runs(""),
+        answer(
+            prefix, requests.body(fields, {"n": requests.samples(), "latency": requests.latency_rows(requests.NARROW_ROWS)}, RUNS)
+        ),
+        *tables.chosen_runs(),
         *tables.curve([formula("part", "datum.of"), formula("label", "datum.name")]),
     ]
     return filled("distribution", data, [*threshold()], "'counts added up in rows of 1/64 octave'", width=False)

@@ -6,7 +6,13 @@
     order: 1                                   place among the links
     controls: [run, host, op, kind]
     panels:
-      - {id: percentiles, title: Percentiles over time, at: [0, 10, 48, 16], vega: percentiles, level: overview}
+      - id: percentiles
+        title: Percentiles over time
+        at: [0, 10, 48, 16]
+        command: tailboard percentiles STORE --run RUN --step 10s        shows the same numbers; RUN is one, STORE the server
+        vega: percentiles
+        scope: host
+        level: overview
       - {id: rate, title: I/Os a second, at: [0, 26, 24, 10], lens: lines, ...}     words of lens panels: lens_panels.py
 
 `view: intervals` has the controls list what intervals hold (processes, offsets) instead of rollups. `at` is x, y, width, height
@@ -44,7 +50,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A panel: `kind` is vega or lens, `picture` what of it, `words` the rest of what was written."""
+    """A panel: `kind` is vega or lens, `picture` what of it, `words` the rest as written, `command` shows the same numbers."""
 
     id: str
     title: str
@@ -52,6 +58,11 @@ class Panel:
     kind: str
     picture: str
     words: Mapping[str, Any] = field(default_factory=dict)
+    command: str = ""
+
+    def described(self, text: str) -> str:
+        """Return what the panel says of itself: `text`, and the command."""
+        return f"{text} The numbers: {self.command}".strip() if self.command else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +105,11 @@ def panel(content: Any, path: Path) -> Panel:
     kinds = [kind for kind in ("vega", "lens") if isinstance(content, dict) and kind in content]
     if len(kinds) != 1:
         raise InputError(f"a panel is either vega or lens: {content}", path)
-    words = _words(content, path, {"id", "title", "at", kinds[0]}, None)
+    words = _words(content, path, {"id", "title", "at", "command", kinds[0]}, None)
     if len(words["at"]) != 4 or not all(isinstance(number, int) for number in words["at"]):
         raise InputError(f"`at` of panel {words['id']} is x, y, width, height", path)
-    rest = {name: value for name, value in words.items() if name not in ("id", "title", "at", kinds[0])}
-    return Panel(words["id"], words["title"], Grid(*words["at"]), kinds[0], words[kinds[0]], rest)
+    rest = {name: value for name, value in words.items() if name not in ("id", "title", "at", "command", kinds[0])}
+    return Panel(words["id"], words["title"], Grid(*words["at"]), kinds[0], words[kinds[0]], rest, words["command"])
 
 
 def _words(content: Any, path: Path, needed: set[str], more: set[str] | None) -> dict[str, Any]:

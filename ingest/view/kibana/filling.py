@@ -48,6 +48,7 @@ FAILED = (
     "(data('answer')[0] && data('answer')[0]._shards && data('answer')[0]._shards.failed > 0 ? 'INCOMPLETE: '"
     " + data('answer')[0]._shards.failed + ' of ' + data('answer')[0]._shards.total + ' shards failed; ' : '')"
 )
+LACKING = {"type": "filter", "expr": "datum.lacking"}
 NOTHING = "no completions here: try another time range, run or filter"
 
 
@@ -68,7 +69,7 @@ def filled(name: str, data: Sequence[Entry], inputs: Sequence[Signal], note: str
     names = {signal["name"] for signal in given}
     presets = [_themed(signal) for signal in picture["signals"] if signal["name"] not in names]
     signals = [_heard(signal) for signal in (*given, *presets, heading(note, width=width))]
-    tables = [*data, *(distinct(label) for label in ("run", "kind")), *drawn]
+    tables = [*data, *(distinct(label) for label in ("run", "kind")), entry("lacking", "chosen", LACKING), *drawn]
     return _enclosed({**picture, "data": tables, "signals": signals})
 
 
@@ -137,9 +138,11 @@ def heading(note: str, *, width: bool) -> Signal:
     """Return the signal with the panel's heading: what could not be answered, run, kind, width of windows, what values are."""
     first, runs, kinds = "data('chosen')[0]", "data('runs_named')", "data('kinds_named')"
     other = f"({first}.several > length({runs}) ? ' (began last of ' + {first}.several + ': choose above)' : '')"
-    names = f"join(pluck({runs}, 'run'), ' | ') + {other} + ', ' + join(pluck({kinds}, 'kind'), ', ')"
+    listed = f"length({runs}) > 2 ? length({runs}) + ' runs' : 'run ' + join(pluck({runs}, 'run'), ' | ')"
+    names = f"({listed}) + {other} + ', ' + join(pluck({kinds}, 'kind'), ', ')"
+    lacking = "length(data('lacking')) ? 'SAMPLES ARE MISSING (see Complete windows); ' : ''"
     wide = f" + ', windows of ' + format({first}.width / 1000, ',') + ' s'" if width else ""
-    shown = f"length(data('chosen')) ? 'run ' + {names}{wide} + '; ' + ({note}) : '{NOTHING}'"
+    shown = f"length(data('chosen')) ? ({lacking}) + {names}{wide} + '; ' + ({note}) : '{NOTHING}'"
     return {"name": "heading", "update": f"{FAILED} + ({shown})"}
 
 

@@ -56,7 +56,12 @@ def lens_object(panel: Panel, identity: str, prefix: str) -> SavedObject:
         "adHocDataViews": {},
     }
     sentences = [text for text in (read.about, read.unfiltered and f"The choices above do not apply: {read.unfiltered}.") if text]
-    attributes = {"title": panel.title, "description": " ".join(sentences), "visualizationType": chart.type, "state": state}
+    attributes = {
+        "title": panel.title,
+        "description": panel.described(" ".join(sentences)),
+        "visualizationType": chart.type,
+        "state": state,
+    }
     reference = Reference("index-pattern", view_id(prefix, read.view), f"indexpattern-datasource-layer-{LAYER}")
     return SavedObject("lens", identity, attributes, (reference,))
 

@@ -14,8 +14,8 @@ from ingest.view.page.panels.omission import KINDS
 
 KIND_WINDOWS, GAP_WINDOWS = 17, 35
 COMPARED = ("response", "service")
-MEDIAN = f"datum.window.p.values[{requests.PERCENTS.index(50)}].value"
-CHOSEN = f"datum.window.p.values[indexof({list(requests.PERCENTS)}, percentile)].value"
+MEDIAN = "datum.window.p.values['50.0']"
+CHOSEN = f"datum.window.p.values[{tables.percent_key('percentile')}]"
 
 
 def kinds(prefix: str, fields: Mapping[str, Any]) -> Spec:
@@ -80,10 +80,10 @@ def gap(prefix: str, fields: Mapping[str, Any]) -> Spec:
 
 def kind_curves(prefix: str, fields: Mapping[str, Any]) -> Spec:
     """Return the distribution of each kind over 1 / (1 - q)."""
-    asked = {"n": requests.samples(), "latency": requests.latency_rows(64)}
+    asked = {"n": requests.samples(), "latency": requests.latency_rows(requests.NARROW_ROWS)}
     data = [
         answer(prefix, requests.body(fields, asked, kinds=len(KINDS), only=KINDS)),
-        *tables.chosen_runs(""),
+        *tables.chosen_runs(),
         *tables.curve([formula("part", "datum.of"), formula("label", "datum.kind")]),
     ]
     return filled("distribution", data, [*threshold()], "'counts added up in rows of 1/64 octave'", width=False)

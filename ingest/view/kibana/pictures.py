@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ingest.core.series import THREAD
 from ingest.view.kibana import requests, tables
 from ingest.view.kibana.bins import formula
 from ingest.view.kibana.filling import Spec, choice, clicked, filled, percentile, shades, threshold
@@ -19,16 +20,24 @@ Fields = Mapping[str, Any]
 
 
 def answer(prefix: str, asked: Mapping[str, Any], index: str = "rollups") -> Entry:
-    """Return the data entry with the answer of the server: which shards failed, names and runs of what was picked."""
+    """Return the data entry with the answer of the server: which shards failed, names and runs of what was picked.
+
+    `apart` is the width in ms of the windows that were asked for.
+    """
+    clock = "datum.aggregations && datum.aggregations.clock ? datum.aggregations.clock.buckets : []"
+    apart = [
+        formula("spaced", clock),
+        formula("apart", "length(datum.spaced) > 1 ? datum.spaced[1].key - datum.spaced[0].key : 0"),
+    ]
     picked = "datum.aggregations && datum.aggregations.picked"
     runs = formula("runs", f"{picked} ? {picked}.runs : {{buckets: []}}")
-    parts = [formula("names", f"{picked} ? {picked}.names : {{}}"), runs]
+    parts = [formula("names", f"{picked} ? {picked}.names : {{}}"), runs, *apart]
     return {"name": "answer", "url": requests.url(f"{prefix}-{index}-*", asked), "transform": parts}
 
 
 def percentiles(prefix: str, fields: Fields) -> Spec:
     """Return percentiles over time: the median, the chosen percentile, the maximum."""
-    picked = "datum.p == 50 || datum.p == percentile"
+    picked = "percentile == 50 ? [50] : [50, percentile]"
     data = [
         answer(prefix, requests.body(fields, requests.over_time())),
         *tables.chosen_runs(),
@@ -64,7 +73,7 @@ def surface(prefix: str, fields: Fields) -> Spec:
         answer(prefix, requests.body(fields, requests.over_time())),
         *tables.chosen_runs(),
         tables.windows(),
-        tables.percentile_rows("ranked", "windows", "window.p.values", f"indexof({list(SURFACE)}, datum.p) >= 0"),
+        tables.percentile_rows("ranked", "windows", "window.p.values", f"{list(SURFACE)}"),
         tables.carried("ranked"),
         entry("rows", "points", {"type": "aggregate", "groupby": ["row", "p"]}, downwards),
         tables.gaps(),
@@ -80,7 +89,7 @@ def heatmap(prefix: str, fields: Fields) -> Spec:
         *tables.chosen_runs(),
         tables.windows(),
         *tables.cells(),
-        tables.percentile_rows("ranked", "windows", "window.p.values", "datum.p == percentile"),
+        tables.percentile_rows("ranked", "windows", "window.p.values", "[percentile]"),
         tables.carried("ranked"),
         tables.gaps(),
         *tables.noted(prefix),
@@ -103,7 +112,7 @@ def hosts(prefix: str, fields: Fields) -> Spec:
     few = [keep(f"!({number} > 0)"), formula("v", "datum.top_ns"), formula("open", TOPMOST), CELL]
     data = [
         answer(prefix, requests.body(fields, requests.by_host())),
-        *tables.rows_of("hosts", "datum.one.key"),
+        *tables.rows_of(("hosts",), "datum.hosts_key"),
         tables.windows("wide", "one.over_time.buckets", ("row", "top_ns", "own"), tables.top_of("datum.window")),
         entry("points", "windows", formula("v", number), keep("datum.v > 0"), formula("open", "0"), CELL),
         entry("thin", "windows", few),
@@ -118,9 +127,10 @@ def hosts(prefix: str, fields: Fields) -> Spec:
 
 def threads(prefix: str, fields: Fields) -> Spec:
     """Return the tail map of threads: the maximum of each, from their own histograms."""
+    keys = ", ".join(f"datum.{label}_key" for label in THREAD)
     data = [
         answer(prefix, requests.body(fields, requests.by_thread()), "intervals"),
-        *tables.rows_of("threads", "replace(join(datum.one.key, ' '), regexp('( -)+$'), '')"),
+        *tables.rows_of(("sources", *THREAD), f"replace(join([{keys}], ' '), regexp('( -)+$'), '')"),
         tables.windows("wide", "one.over_time.buckets", ("row", "top_ns", "own"), tables.top_of("datum.window")),
         entry("points", "windows", formula("v", "datum.top_ns"), formula("open", TOPMOST), CELL),
         entry("thin", "windows", keep("false")),
@@ -128,7 +138,7 @@ def threads(prefix: str, fields: Fields) -> Spec:
         *tables.row_gaps(),
         *tables.noted(prefix),
     ]
-    note = f"({_of_more(requests.THREADS, 'sources')}) + 'the maximum of each thread'"
+    note = f"({_of_more(requests.SOURCES, 'logs')}) + 'the maximum of each thread'"
     return filled("tails", data, [{"name": "what", "value": "maximum"}], note)
 
 
@@ -143,7 +153,7 @@ def distribution(prefix: str, fields: Fields) -> Spec:
     operations = [tables.flatten("of.operations.buckets", "part"), formula("label", "datum.part.key")]
     data = [
         answer(prefix, requests.body(fields, requests.distribution())),
-        *tables.chosen_runs(""),
+        *tables.chosen_runs(),
         *tables.curve(operations),
     ]
     return filled("distribution", data, [*threshold()], "'counts added up in rows of 1/64 octave'", width=False)

@@ -14,9 +14,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ingest.view.kibana.bins import LAYOUT_COLUMNS, Transform, bin_of, edges_of, formula, layout_columns, snapped, value_of
-from ingest.view.kibana.requests import LAST_OCTAVE, marks, url
+from ingest.view.kibana.requests import FIRST_OCTAVE, LAST_OCTAVE, NARROW_ROWS, ROWS, marks, url
 
 Entry = dict[str, Any]
+
+WHOLE = "datum.of.fine.n.value >= datum.of.coarse.n.value"  # no sample lies before the last minutes
+BEYOND_ROWS = 1 << (LAST_OCTAVE + 1)  # the upper edge of the row above all edges
 
 CARRIES = "(datum.p <= 50 || datum.n * round((100 - datum.p) * 1e4) >= 1e6)"
 BEYOND = "datum.n - ceil(datum.n * round(datum.p * 1e4) / 1e6)"
@@ -44,10 +47,8 @@ def only(*names: str) -> Transform:
     return {"type": "project", "fields": list(names)}
 
 
-def chosen_runs(over: str = "over_time") -> list[Entry]:
-    """Return the entry `chosen`; `over` is the aggregation over time, from which the width of Kibana's windows is read."""
-    buckets = f"datum.of.{over}.buckets" if over else "[]"
-    width = f"length({buckets}) > 1 ? {buckets}[1].key - {buckets}[0].key : 0" if over else "0"
+def chosen_runs() -> list[Entry]:
+    """Return the entry `chosen`."""
     return [
         entry(
             "chosen",
@@ -57,28 +58,27 @@ def chosen_runs(over: str = "over_time") -> list[Entry]:
             formula("run", "datum.by_run.key"),
             flatten("by_run.kinds.buckets", "of"),
             formula("kind", "datum.of.key"),
+            formula("of", f"datum.of.fine ? ({WHOLE} ? datum.of.fine : datum.of.coarse) : datum.of"),
             formula("name", "datum.run + ', ' + datum.kind"),
             formula("layout", "length(datum.of.layouts.buckets) == 1 ? datum.of.layouts.buckets[0].key : ''"),
             layout_columns("datum.layout"),
             formula("step", "datum.of.step.value || 0"),
-            formula("width", f"max({width}, datum.step)"),
+            formula("lacking", "datum.of.lacking && datum.of.lacking.n.value > 0 ? 1 : 0"),
+            formula("width", "max(datum.apart, datum.step)"),
         )
     ]
 
 
-def rows_of(buckets: str, name: str) -> list[Entry]:
-    """Return the entries `chosen` and `wide`, one row each of the aggregation `buckets`, named by an expression of `datum.one`.
+def rows_of(path: Sequence[str], name: str) -> list[Entry]:
+    """Return the entries `chosen` and `wide`, one row each of the aggregations `path`, the inner ones in those before them.
 
-    The width of Kibana's windows is read from the row that has two of them; `chosen` knows it, and how many rows there are.
+    `name` is an expression of their keys, `datum.host_key`; `chosen` knows how many rows there are.
     """
-    own = "datum.one.over_time.buckets"
-    widest = {"type": "joinaggregate", "ops": ["max"], "fields": ["apart"], "as": ["apart"]}
-    apart = formula("apart", f"length({own}) > 1 ? {own}[1].key - {own}[0].key : 0")
-    every = [flatten(f"of.{buckets}.buckets", "one"), apart, widest, formula("width", "max(datum.apart, datum.step)")]
-    [asked] = chosen_runs("")
-    first = {"type": "aggregate", "groupby": ["run", "kind", "several", "rows", "width"]}
-    wide = entry("wide", "runs_chosen", every, formula("row", name))
-    return [{**asked, "name": "runs_chosen"}, wide, entry("chosen", "wide", formula("rows", "datum.of.named.value"), first)]
+    inner = zip(("of", *("one" for _ in path[1:])), path, strict=True)
+    nested = [[flatten(f"{outer}.{part}.buckets", "one"), formula(f"{part}_key", "datum.one.key")] for outer, part in inner]
+    rows = entry("wide", "chosen", *nested, formula("row", name))
+    [asked] = chosen_runs()
+    return [{**asked, "transform": [*asked["transform"], formula("rows", "datum.of.named.value")]}, rows]
 
 
 def windows(
@@ -102,14 +102,14 @@ def windows(
 
 
 def percentile_rows(name: str, source: str, values: str, chosen: str, kept: Sequence[str] = ()) -> Entry:
-    """Return an entry with one row a window and `chosen` percentile: p, label, beyond, carried, and v snapped to its bin."""
+    """Return an entry with one row a window and percentile of the list `chosen`: p, label, beyond, carried, v (snapped)."""
     return entry(
         name,
         source,
-        flatten(values, "one"),
-        formula("p", "datum.one.key"),
-        formula("h", "datum.one.value"),
-        keep(f"isNumber(datum.h) && ({chosen})"),
+        formula("percents", chosen),
+        flatten("percents", "p"),
+        formula("h", f"datum.{values}[{percent_key('datum.p')}]"),
+        keep("isNumber(datum.h)"),
         formula("label", "'p' + datum.p"),
         formula("row", "datum.label"),
         formula("carried", CARRIES),
@@ -117,6 +117,11 @@ def percentile_rows(name: str, source: str, values: str, chosen: str, kept: Sequ
         snapped("v", "datum.h"),
         only(*POINT, "carried", "top_ns", *LAYOUT_COLUMNS, *kept),
     )
+
+
+def percent_key(percent: str) -> str:
+    """Return the expression for the name of a percentile in an answer, as Java writes numbers: 99.9, 50.0."""
+    return f"({percent} % 1 ? '' + {percent} : {percent} + '.0')"
 
 
 def carried(source: str, name: str = "points", kept: Sequence[str] = ()) -> Entry:
@@ -186,11 +191,7 @@ def cells(source: str = "windows", kept: Sequence[str] = ()) -> list[Entry]:
     raw = entry(
         "all_cells",
         source,
-        flatten("window.latency.buckets", "latency"),
-        formula("c", "datum.latency.doc_count"),
-        keep("datum.c > 0"),
-        formula("lower", "datum.latency.from || 0"),
-        formula("upper", f"datum.latency.to || {1 << (LAST_OCTAVE + 1)}"),
+        rows_below("window.latency.values"),
         formula("first", "datum.top * datum.wide"),
         formula("last_edge", "datum.top < 0 ? 0 : " + _edge_of_first()),
         formula("open", "datum.top >= 0 && datum.upper > datum.last_edge ? 1 : 0"),
@@ -225,7 +226,49 @@ def cells(source: str = "windows", kept: Sequence[str] = ()) -> list[Entry]:
         {"type": "window", **by_window, "sort": {"field": "lower"}, "ops": ["sum"], "fields": ["c"], "as": ["cum"]},
         shares(),
     )
-    return [raw, rows, inside, outside, shaded]
+    return [edges(ROWS), raw, rows, inside, outside, shaded]
+
+
+def rows_below(ranks: str) -> list[Transform]:
+    """Return transforms that make a row of each latency that has samples: lower, upper (ns), c (samples).
+
+    `ranks` are the answers to requests.latency_rows: the percentage of the `n` samples below each edge.
+    """
+    below = f"(datum.row.above ? datum.{ranks}[datum.row.above] : 100)"
+    before = f"(datum.row.below ? datum.{ranks}[datum.row.below] : 0)"
+    return [
+        formula("rows", "data('edges')"),
+        flatten("rows", "row"),
+        formula("c", f"round(datum.n * ({below} - {before}) / 100)"),
+        keep("datum.c > 0"),
+        formula("lower", "datum.row.lower"),
+        formula("upper", "datum.row.upper"),
+    ]
+
+
+def edges(an_octave: int) -> Entry:
+    """Return the entry `edges`: the rows of requests.latency_rows, with the names of their ends in an answer (`below`, `above`).
+
+    There is one row below all edges, from 0 on, and one above, to 2^37 ns. Java writes 10,733,568 as 1.0733568E7.
+    """
+    number = (LAST_OCTAVE - FIRST_OCTAVE) * an_octave + 1
+    edge = f"pow(2, {FIRST_OCTAVE} + floor({{at}} / {an_octave})) * (1 + {{at}} % {an_octave} / {an_octave})"
+    whole, power = "datum.asked + '.0'", "replace(format(datum.asked, '.15~e'), 'e+', 'E')"
+    named = f"datum.asked < 1e7 ? {whole} : replace({power}, regexp('^([0-9])E'), '$1.0E')"
+    shift = {"type": "window", "ops": ["lag", "lag"], "fields": ["edge", "name"], "as": ["lower", "below"]}
+    return {
+        "name": "edges",
+        "transform": [
+            {"type": "sequence", "start": 0, "stop": number + 1, "as": "at"},
+            formula("edge", f"datum.at < {number} ? {edge.format(at='datum.at')} : {BEYOND_ROWS}"),
+            formula("asked", "datum.edge - floor(datum.edge / 512)"),
+            formula("name", f"datum.at < {number} ? ({named}) : null"),
+            {**shift, "sort": {"field": "at"}},
+            formula("lower", "datum.lower || 0"),
+            formula("upper", "datum.edge"),
+            formula("above", "datum.name"),
+        ],
+    }
 
 
 def shares() -> list[Transform]:
@@ -255,16 +298,16 @@ def curve(parts: Sequence[Transform]) -> list[Entry]:
         "curve",
         "chosen",
         list(parts),
-        flatten("part.latency.buckets", "latency"),
-        formula("c", "datum.latency.doc_count"),
-        keep("datum.c > 0"),
-        formula("lower", "datum.latency.from || (datum.latency.to - 1)"),
+        formula("n", "datum.part.n.value"),
+        keep("datum.n > 0"),
+        rows_below("part.latency.values"),
+        formula("lower", "datum.lower || datum.upper - 1"),
         {"type": "joinaggregate", "groupby": ["label"], "ops": ["sum"], "fields": ["c"], "as": ["n"]},
         {"type": "window", "groupby": ["label"], "sort": {"field": "lower"}, "ops": ["sum"], "fields": ["c"], "as": ["cum"]},
         formula("x", "datum.n / max(1, datum.n - datum.cum)"),
         bin_of("own", "datum.lower"),
         value_of("v", "own"),
-        formula("v", "datum.half ? datum.v : (datum.latency.to || datum.lower)"),
+        formula("v", f"datum.half ? datum.v : datum.upper < {BEYOND_ROWS} ? datum.upper : datum.lower"),
         formula("open", "datum.half && datum.own == datum.top ? 1 : 0"),
         formula("t", "datum.cum"),
         formula("t2", "datum.lower"),
@@ -273,7 +316,7 @@ def curve(parts: Sequence[Transform]) -> list[Entry]:
     first = {"type": "aggregate", "groupby": ["label", "n"], "ops": ["min"], "fields": ["v"], "as": ["v"]}
     begin = entry("begins", "curve", first, formula("x", "1"), formula("cum", "0"), formula("open", "0"))
     joined = entry("points", ["begins", "curve"], {"type": "collect", "sort": {"field": ["label", "cum"]}})
-    return [steps, begin, joined]
+    return [edges(NARROW_ROWS), steps, begin, joined]
 
 
 def noted(prefix: str) -> list[Entry]:

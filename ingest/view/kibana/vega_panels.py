@@ -1,6 +1,7 @@
 """Vega panels: which picture a panel is, and the saved object that holds its spec.
 
 - {id: percentiles, title: Percentiles over time, at: [0, 0, 48, 16], vega: percentiles, scope: host, level: overview}
+  `level`: overview (10 s or more), stored (for minutes), run, or finest: stored where all lies in the last minutes, else overview
 - {id: threads, title: Threads, at: [0, 16, 48, 16], vega: threads, index: intervals}
 """
 
@@ -10,12 +11,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ingest.core.errors import UsageError
-from ingest.view.kibana import breath_pictures, comparisons, offset_maps, omissions, pictures
+from ingest.view.kibana import breath_pictures, comparisons, load_curves, offset_maps, omissions, pictures
 from ingest.view.kibana.config import LEVELS, Panel
 from ingest.view.kibana.filling import Spec
 from ingest.view.kibana.saved_objects import SavedObject
 
 SCOPES = ("host", "cluster")
+FINEST = "finest"
+FIELDS = {**LEVELS, FINEST: {**LEVELS["overview"], **LEVELS["stored"]}}
 PICTURES: dict[str, Callable[[str, Mapping[str, Any]], Spec]] = {
     "percentiles": pictures.percentiles,
     "surface": pictures.surface,
@@ -26,6 +29,7 @@ PICTURES: dict[str, Callable[[str, Mapping[str, Any]], Spec]] = {
     "runs": comparisons.runs,
     "maps": comparisons.maps,
     "curves": comparisons.curves,
+    "load": load_curves.load,
     "kinds": omissions.kinds,
     "gap": omissions.gap,
     "kind-curves": omissions.kind_curves,
@@ -45,7 +49,7 @@ def vega_object(panel: Panel, identity: str, prefix: str) -> SavedObject:
     made = PICTURES[panel.picture](prefix, where(panel))
     attributes = {
         "title": panel.title,
-        "description": made["description"],
+        "description": panel.described(f"{made['description']}."),
         "visState": {"title": panel.title, "type": "vega", "aggs": [], "params": {"spec": made}},
         "uiStateJSON": {},
         "version": 1,
@@ -59,6 +63,6 @@ def where(panel: Panel) -> dict[str, Any]:
     if panel.words.get("index", "rollups") in ("intervals", "points"):
         return {}
     scope, level = panel.words.get("scope"), panel.words.get("level")
-    if scope not in SCOPES or level not in LEVELS:
-        raise UsageError(f"panel {panel.id}: rollups need `scope` ({', '.join(SCOPES)}) and `level` ({', '.join(LEVELS)})")
-    return {"rollup.scope": scope, **LEVELS[str(level)]}
+    if scope not in SCOPES or level not in FIELDS:
+        raise UsageError(f"panel {panel.id}: rollups need `scope` ({', '.join(SCOPES)}) and `level` ({', '.join(FIELDS)})")
+    return {"rollup.scope": scope, **FIELDS[str(level)]}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 from html import escape
 
 import numpy as np
 
 from ingest.core.grid import MS, SECOND
-from ingest.core.writing import latency
+from ingest.core.writing import latency, spaced
 from ingest.view import vega
 
 LONG_SECONDS = 120
@@ -18,11 +17,6 @@ LONG_SECONDS = 120
 def text(value: str) -> str:
     """Return text as HTML that shows it and does nothing else; what is no Unicode is shown by its number."""
     return escape(vega.printable(value))
-
-
-def spaced(quantity: str) -> str:
-    """Return a quantity with a space before its unit."""
-    return re.sub(r"(?<=\d)(?=[a-z])", " ", quantity)
 
 
 def shown_latency(value_ns: float) -> str:

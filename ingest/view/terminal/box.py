@@ -12,17 +12,27 @@ from rich.table import Table as RichTable
 from ingest.core.errors import counted
 from ingest.core.timing import format_duration
 from ingest.core.writing import Stamp, latency
-from ingest.query.box import PERCENTILES, Explained
-from ingest.view.boxes import latencies, left_out, percent, sentences, times, times_of
+from ingest.query.box import PERCENTILES, Explained, Int
+from ingest.query.box_offsets import BoxOffsets
+from ingest.view.boxes import latencies, offsets_sentence, percent, sentences, times, times_of
 from ingest.view.marked import escape
 from ingest.view.terminal.tables import people
 
 MOST_ROWS = 20
+SHOWN_SIDES = ("in the box", "outside", "in its time", "at other times")  # as box.SIDES
+BARS = " ▁▂▃▄▅▆▇█"
 SNAPPED = "edges are those of stored windows and bins, counts are exact"
 
 
-def print_box(explained: Explained, stamp: Stamp, notes: Sequence[str] = (), *, console: Console | None = None) -> None:
-    """Print what is in a box and who made it, as wide as the terminal."""
+def print_box(
+    explained: Explained,
+    stamp: Stamp,
+    notes: Sequence[str] = (),
+    offsets: BoxOffsets | None = None,
+    *,
+    console: Console | None = None,
+) -> None:
+    """Print what is in a box and who made it, as wide as the terminal; latencies and offsets beside those of the rest."""
     out = console or people()
     for line in heading(explained, stamp):
         out.print(escape(line), highlight=False, soft_wrap=True)
@@ -39,8 +49,10 @@ def print_box(explained: Explained, stamp: Stamp, notes: Sequence[str] = (), *, 
     if more > 0:
         out.print(f"{counted(more, 'more value')}: csv has them all", style="dim", highlight=False)
     out.print(_latencies(explained))
-    if explained.left_out:
-        out.print(escape(left_out(explained)), style="dim", highlight=False, soft_wrap=True)
+    if offsets and offsets_sentence(offsets):
+        out.print(offsets_sentence(offsets), highlight=False, soft_wrap=True)
+        for name, counts in (("in its time", offsets.inside), ("at other times", offsets.outside)):
+            out.print(f" {name:<14}  0 {bars(counts)} 1 s", highlight=False, no_wrap=True)
 
 
 def heading(explained: Explained, stamp: Stamp) -> list[str]:
@@ -76,6 +88,13 @@ def _latencies(explained: Explained) -> RichTable:
     shown = RichTable(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name in ("latency", *("max" if percentile.name == "p100" else percentile.name for percentile in PERCENTILES)):
         shown.add_column(name, justify="left" if name == "latency" else "right", no_wrap=True)
-    for place, name in enumerate(("in the box", "outside")):
-        shown.add_row(name, *(latency(pair[place]) or "-" for pair in explained.percentiles))
+    timed = any(edge is not None for span in explained.spans.values() for edge in span)
+    for place, name in enumerate(SHOWN_SIDES if timed else SHOWN_SIDES[:2]):
+        shown.add_row(name, *(latency(sides[place]) or "-" for sides in explained.percentiles))
     return shown
+
+
+def bars(counts: Int) -> str:
+    """Return counts as bars of eight heights, the highest of them full; nothing where there are none."""
+    most = max(int(counts.max()), 1)
+    return "".join(BARS[-(-int(count) * (len(BARS) - 1) // most)] for count in counts)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,17 +13,18 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from ingest.core.errors import UsageError, listed
+from ingest.core.errors import UsageError, counted, listed
 from ingest.core.intervals import Intervals
 from ingest.core.ranks import Percentile, parse_percentiles
 from ingest.core.series import Group
-from ingest.core.writing import figure, latency
-from ingest.query.compare import METHOD, SAME, UNKNOWN, Pair, alone, method
+from ingest.core.writing import figure, latency, spaced
+from ingest.query.compare import FASTER, METHOD, SAME, SLOWER, UNKNOWN, Pair, alone, method
 from ingest.query.dependent import LEAST_RUNS
 from ingest.query.excess import OP, excess_sentence
 from ingest.query.groupings import is_lag
 from ingest.query.precision import precision_of
 from ingest.query.question import Answer
+from ingest.query.sweeps import PERMUTATION
 from ingest.query.table import Table
 from ingest.view import vega
 from ingest.view.marked import escape
@@ -31,11 +35,31 @@ LARGE = 10
 MOST_GROUPS = 9
 BETWEEN = 110
 NAMES_SHOWN = 3
+CHART, MOST_DRAWN, MOST_LETTERS = 32, 8, 24
+BESIDE = 0.05  # of the logarithm, to the left and right of what is drawn
+SPEAKING = ("host", "op", "kind")
+COUNTED = {
+    "slower": "slower",
+    "faster": "faster",
+    "the same": "the same",
+    "cannot tell": "cannot be determined",
+    "too few samples": "with too few samples",
+    "only in the baseline": "only in the baseline",
+    "only in the run": "only in the run",
+}
 
 
-def print_comparison(pair: Pair, table: Table, *, console: Console | None = None) -> None:
-    """Print a comparison under its heading: groups with the largest effect first, their percentiles in order."""
+def print_comparison(pair: Pair, table: Table, said: Sequence[str] | None = None, *, console: Console | None = None) -> None:
+    """Print a comparison: the verdict, a picture of the largest changes, notes, and groups with the largest effect first.
+
+    The verdict is `said`, or that of the table alone.
+    """
     out = console or people()
+    for line in opening(pair, table) if said is None else said:
+        out.print(escape(line), style="bold", highlight=False, soft_wrap=True)
+    for line in picture(table):
+        out.print(escape(line), highlight=False, no_wrap=True)
+    out.print()
     for line in _heading(pair, table):
         out.print(escape(line), highlight=False, soft_wrap=True)
     for line in notes(pair, table):
@@ -47,6 +71,100 @@ def print_comparison(pair: Pair, table: Table, *, console: Console | None = None
     for row in in_groups(table):
         shown.add_row(*(escape(cell) for cell in _cells(table, row)))
     out.print(shown)
+
+
+def opening(pair: Pair, table: Table, movers: Sequence[Table] = ()) -> list[str]:
+    """Return the verdict, which page and terminal open with: slower or faster, by how much, and how many rows say so.
+
+    `movers` are comparisons by other labels, such as operation and host: what changed most by each is named.
+    """
+    run, baseline = runs_text(pair.run), runs_text(pair.baseline)
+    words = [str(word) for word in table.columns["verdict"]]
+    certain, valued = (
+        [row for row, word in enumerate(words) if word in wanted]
+        for wanted in ((SLOWER, FASTER), (SLOWER, FASTER, SAME, UNKNOWN))
+    )
+    said = [*filter(None, [largest_excess(pair)])]
+    if not valued:
+        return [*said, f"Cannot tell how {run} compares with {baseline}: no percentile has enough samples in both."]
+    if certain:
+        ways = [word for word in (SLOWER, FASTER) if word in words]
+        way = f"{ways[0]} than {baseline}" + (f" in part, {ways[1]} in part" if len(ways) > 1 else "")
+        said.append(f"{run} is {way}: {change_text(table, certain[0])}.")
+    elif {words[row] for row in valued} == {SAME}:
+        widest = max(max(float(table.columns["hi"][row]), 1 / float(table.columns["lo"][row])) for row in valued)
+        said.append(f"{run} is as fast as {baseline}: no percentile differs by more than {figure(100 * (widest - 1), 2)} %.")
+    else:
+        largest = change_text(table, valued[0])
+        said.append(f"Cannot tell whether {run} is slower or faster than {baseline}. The largest difference: {largest}.")
+    moved = [change_text(mover, 0) for mover in movers if len(mover) and mover.columns["verdict"][0] in (SLOWER, FASTER)]
+    said += [f"What changed most: {'; '.join(moved)}."] if moved else []
+    return [*said, counts_text(table, range(len(table)))] if len(table) > 1 else said
+
+
+def change_text(table: Table, row: int) -> str:
+    """Return the change of a row: p99 of h2 write went from 553 us to 717 us, 1.296 times (95 %: 1.167 to 1.477)."""
+    columns = table.columns
+    group = " ".join(label_text(name, str(columns[name][row])) for name in table.labels)
+    what = f"p{columns['percentile'][row]:.15g}" + (f" of {group}" if group else "")
+    sides = [
+        ("at least " if columns[f"{side}_censored"][row] else "") + spaced(latency(float(columns[side][row])))
+        for side in ("baseline", "run")
+    ]
+    bounds = bounds_text(float(columns["lo"][row]), float(columns["hi"][row])) or "not known"
+    return f"{what} went from {sides[0]} to {sides[1]}, {ratio_text(float(columns['ratio'][row])) or '?'} times (95 %: {bounds})"
+
+
+def counts_text(table: Table, rows: Sequence[int]) -> str:
+    """Return how many rows are slower, faster, alike, or cannot be judged."""
+    kinds = Counter(verdict(table, row).split(" within")[0].split(":")[0] for row in rows)
+    return f"Of {len(rows)}: {', '.join(f'{kinds[kind]} {shown}' for kind, shown in COUNTED.items() if kinds[kind])}."
+
+
+def label_text(label: str, value: str) -> str:
+    """Return a value, with the name of its label where it does not speak for itself."""
+    if label == PERMUTATION:  # beside a bar there is room for some 18 letters: what differs most comes first
+        return " ".join(reversed(value.replace("total_iodepth-", "depth ").replace("numjobs-", "jobs ").split("/")))
+    return value or "-" if label in SPEAKING else f"{label} {value or '-'}"
+
+
+def picture(table: Table) -> list[str]:
+    """Return a line for each group at the percentile that changed most, of all percentiles without groups; largest effect first.
+
+    On one logarithmic scale: bounds as a line, the ratio as an o, | where nothing changed.
+    """
+    rows = [row for row in range(len(table)) if 0 < float(table.columns["ratio"][row]) < math.inf]
+    if table.labels:
+        rows = [row for row in rows if table.columns["percentile"][row] == table.columns["percentile"][rows[0]]]
+    more, rows = len(rows) - MOST_DRAWN, rows[:MOST_DRAWN]
+    if not rows:
+        return []
+    ends = [0.0, *(math.log(table.columns["ratio"][row]) for row in rows)]
+    low, span = min(ends) - BESIDE, max(ends) - min(ends) + 2 * BESIDE
+    names = [row_name(table, row) for row in rows]
+    room = min(max(map(len, names)), MOST_LETTERS)
+    lines = []
+    for name, row in zip(names, rows, strict=True):
+        logs = [math.log(table.columns[key][row]) for key in ("ratio", "lo", "hi")]
+        short = name if len(name) <= room else f"{name[: room - 3]}..."
+        end = f"{ratio_text(float(table.columns['ratio'][row]))} times, {verdict(table, row)}"
+        lines.append(f" {short:<{room}}  {whisker(logs, low, span, nothing=0.0):<{CHART}}  {end}")
+    return ["", *lines, *([f" {counted(more, 'more group')}: see the table"] if more > 0 else [])]
+
+
+def whisker(logs: Sequence[float], low: float, span: float, *, nothing: float = math.nan) -> str:
+    """Return a value and its bounds (NaN: none) as `--o---` in CHART letters from `low` on, with | at `nothing` if it is free."""
+
+    def place(value: float) -> int:
+        return round(min(max((value - low) / span, 0.0), 1.0) * (CHART - 1))
+
+    value = place(logs[0])
+    first, last = (value if math.isnan(bound) else place(bound) for bound in logs[1:])
+    letters = ["-" if first <= at <= last else " " for at in range(CHART)]
+    if not math.isnan(nothing):
+        letters[place(nothing)] = "|"
+    letters[value] = "o"
+    return "".join(letters).rstrip()
 
 
 def in_groups(table: Table) -> list[int]:
@@ -94,7 +212,6 @@ def notes(pair: Pair, table: Table) -> list[str]:
     """Return the sentences that a reader must see: repairs of either run, unlike bins, too few samples, groups of one run."""
     sentences = [f"{runs_text(side)}: {text}" for side in (pair.baseline, pair.run) for text in side.warnings]
     sentences += pair.notes
-    sentences += filter(None, [largest_excess(pair)])
     both = (table.columns["count_baseline"] > 0) & (table.columns["count_run"] > 0)
     for percentile in sorted(set(table.columns["percentile"].tolist())):
         mine = both & (table.columns["percentile"] == percentile)

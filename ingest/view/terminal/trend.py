@@ -24,10 +24,9 @@ from ingest.query.trend import ABOVE, LATENCIES, THROUGHPUT, Night, lower_is_wor
 from ingest.view import text, vega
 from ingest.view.marked import escape
 from ingest.view.specs import derived
-from ingest.view.terminal.comparison import needed, percentiles_in, ratio_text
+from ingest.view.terminal.comparison import needed, percentiles_in, ratio_text, whisker
 from ingest.view.terminal.tables import bound_text, people
 
-CHART = 32
 NOTHING = 1e-9
 MOST_NAMED = 3
 PER_SECOND, PERCENT = "/s", " %"
@@ -43,9 +42,9 @@ def print_trend(
 ) -> None:
     """Print the runs of each group and measure in their order, with a chart: the bounds as a line, the value as an o."""
     out = console or people()
+    for line in opening(table, judgements, nights[-1].run):
+        out.print(escape(line), style="bold", highlight=False, soft_wrap=True)
     for line in heading(nights, table):
-        out.print(escape(line), highlight=False, soft_wrap=True)
-    for line in worst(judgements):
         out.print(escape(line), highlight=False, soft_wrap=True)
     for line in notes:
         out.print(escape(f"note: {line}"), style="dim", highlight=False, soft_wrap=True)
@@ -60,39 +59,80 @@ def print_trend(
     out.print(shown)
 
 
-def worst(judgements: Sequence[Judgement]) -> list[str]:
-    """Return how the newest run stands, a sentence each for the series that are worst for certain: up to MOST_NAMED."""
+def opening(table: Table, judgements: Sequence[Judgement], newest: str) -> list[str]:
+    """Return the verdict, which page and terminal open with: whether the newest run is worse, in what, since when, how much."""
+    known = ranked(judgements)
+    if not known:
+        return [f"Cannot tell whether {newest} is slower than before: nothing of it has runs before it to be held against."]
+    worse = [each for each in known if each.certain() > 1]
+    if worse:
+        others = [f"{said_of(each)}." for each in worse[1:MOST_NAMED]]
+        more = len(worse) - MOST_NAMED
+        first = f"{newest} is slower than before: {said_of(worse[0])}."
+        return [first, *others, *([f"{counted(more, 'more measure')} of {newest} got worse."] if more > 0 else [])]
+    closest = f"Closest: {said_of(known[0])}."
+    if all(math.isnan(each.certain()) for each in known):
+        return [f"Cannot tell whether {newest} is slower than before: too few runs to know how much they differ.", closest]
+    return [f"Nothing of {newest} is certain to be slower than before.", *better(table, newest), closest]
+
+
+def better(table: Table, newest: str) -> list[str]:
+    """Return a sentence on the levels that improved at their last change, which still last; none where none did."""
+    said = []
+    for rows in series_of(table).values():
+        changed = [row for row in rows if not math.isnan(table.columns["change"][row])]
+        if not changed or table.columns["run"][rows[-1]] != newest:
+            continue
+        change, since = float(table.columns["change"][changed[-1]]), table.columns["run"][changed[-1]]
+        if (change > 1) == lower_is_worse(str(table.columns["measure"][rows[-1]])):
+            said.append(f"{row_name(table, rows[-1])} has been {figure(change)} times the level before since {since}")
+    return [f"It got better: {listed(said[:MOST_NAMED])}."] if said else []
+
+
+def ranked(judgements: Sequence[Judgement]) -> list[Judgement]:
+    """Return the judgements with a ratio: what is worse for certain first, percentiles before throughput and shares."""
     known = [judgement for judgement in judgements if not math.isnan(judgement.ratio)]
-    known.sort(key=lambda judgement: -np.nan_to_num(judgement.certain(), nan=0.0))
-    return [f"{judgement_text(judgement)}." for judgement in known[:MOST_NAMED]]
+    certain = [float(np.nan_to_num(judgement.certain(), nan=0.0)) for judgement in known]
+    keys = [
+        (least <= 1, drawn_as(each.measure) != "latency", -least, -each.ratio) for each, least in zip(known, certain, strict=True)
+    ]
+    return [known[place] for place in sorted(range(len(known)), key=keys.__getitem__)]
 
 
 def judgement_text(judgement: Judgement) -> str:
     """Return a sentence without its point: the level since a change, whether it is accepted, and the newest run."""
-    name, since, run = series_text(judgement), judgement.since, judgement.run
     if math.isnan(judgement.ratio):
-        return f"{run}: {name} " + ("is accepted" if judgement.accepted else "has too few samples")
+        state = "is accepted" if judgement.accepted else "has too few samples"
+        return f"{judgement.run}: {series_text(judgement)} {state}"
+    return said_of(judgement) if judgement.since else f"{judgement.run}: {said_of(judgement)}"
+
+
+def said_of(judgement: Judgement) -> str:
+    """Return what a known judgement says behind the name of the newest run."""
+    name, since, run = series_text(judgement), judgement.since, judgement.run
+    newest = f"{ratio_of(judgement, judgement.ratio)} times"
     of = f" ({judgement.accepted} is accepted)" if judgement.accepted else ""
     if since:
-        step = f"{name}: x{_shown(judgement, since.ratio)} from {since.run} on{labels_text(since.labels)}"
-        newest = f"{run} is {_shown(judgement, judgement.ratio)} times the level before{_certain(judgement, judgement.least)}"
-        return f"{step}{_certain(judgement, since.least)}, not accepted{of}; {newest}"
+        change = f"{ratio_of(judgement, since.ratio)} times the level before since {since.run}{labels_text(since.labels)}"
+        itself = f"{run} itself is {newest} that level{certain_text(judgement, judgement.least)}"
+        return f"{name} has been {change}{certain_text(judgement, since.least)}, not accepted as normal{of}; {itself}"
     many = judgement.earlier > 1
     if judgement.last:
         usual = f"the median of the {judgement.earlier} runs before it (--last)" if many else "the run before it (--last)"
     else:
         usual = f"the level of the {judgement.earlier} runs before" if many else "the run before"
-    return f"{run}: {name} is {_shown(judgement, judgement.ratio)} times {usual}{_certain(judgement, judgement.least)}{of}"
+    return f"{name} is {newest} {usual}{certain_text(judgement, judgement.least)}{of}"
 
 
-def _shown(judgement: Judgement, ratio: float) -> str:
+def ratio_of(judgement: Judgement, ratio: float) -> str:
     """Return a ratio as value / level: below 1 where a fall is worse."""
     return figure(1 / ratio if lower_is_worse(judgement.measure) else ratio)
 
 
-def _certain(judgement: Judgement, ratio: float) -> str:
+def certain_text(judgement: Judgement, ratio: float) -> str:
+    """Return the bound of a ratio behind it: at least 1.2; empty where it is not known."""
     bound = "most" if lower_is_worse(judgement.measure) else "least"
-    return "" if math.isnan(ratio) else f", at {bound} {_shown(judgement, ratio)}"
+    return "" if math.isnan(ratio) else f", at {bound} {ratio_of(judgement, ratio)}"
 
 
 def labels_text(changed: Sequence[tuple[str, str, str]]) -> str:
@@ -252,16 +292,5 @@ def _charts(table: Table, names: Sequence[str]) -> list[str]:
         if len(every):
             low, span = float(every.min()), max(float(every.max() - every.min()), NOTHING)
             for at, row in enumerate(mine):
-                lines[row] = _line({name: log[at] for name, log in logs.items()}, low, span)
+                lines[row] = whisker([log[at] for log in logs.values()], low, span)
     return lines
-
-
-def _line(logs: dict[str, float], low: float, span: float) -> str:
-    def place(value: float) -> int:
-        return round((value - low) / span * (CHART - 1))
-
-    value = place(logs["value"])
-    first, last = (value if math.isnan(logs[name]) else place(logs[name]) for name in ("lo", "hi"))
-    cells = ["-" if first <= at <= last else " " for at in range(CHART)]
-    cells[value] = "o"
-    return "".join(cells).rstrip()

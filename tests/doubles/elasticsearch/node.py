@@ -124,6 +124,8 @@ class Node:
         self.points: dict[str, PointInTime] = {}
         self.closed: dict[str, PointInTime] = {}
         self.rejecting = Rejecting()
+        self.disk = (500 << 30, 400 << 30)  # bytes: all, free
+        self.cluster_settings: dict[str, str] = {}
         self.memory = Memory()
         self.seen: deque[Seen] = deque(maxlen=20_000)
         self.refusals: list[str] = []

@@ -50,6 +50,9 @@ OBEYED: dict[str, set[str]] = {
     "delete_by_query": {*CHOICE, "refresh", "conflicts", "timeout", "wait_for_completion", "scroll_size",
         "slices", "scroll", "request_cache", "preference", "requests_per_second",
         "wait_for_active_shards", "search_timeout"},
+    "cluster_settings": {"include_defaults", "flat_settings", "master_timeout", "timeout"},
+    "nodes_stats": {"timeout"},
+    "has_privileges": set(),
     "esql": {"format", "allow_partial_results"},
 }  # fmt: skip
 REFUSED: dict[str, str] = {

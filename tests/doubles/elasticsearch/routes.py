@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from tests.doubles.elasticsearch import api_admin as admin
+from tests.doubles.elasticsearch import api_cluster as cluster
 from tests.doubles.elasticsearch import api_documents as documents
 from tests.doubles.elasticsearch import api_search as searches
 from tests.doubles.elasticsearch import esql, parameters
@@ -120,6 +121,16 @@ ROUTES = [
     _route("GET", "/_cat/indices/{index}", admin.cat_indices, "cat_indices", "indices:monitor/stats"),
     _route("GET", "/_stats/{metric}", admin.stats, "stats", "indices:monitor/stats"),
     _route("GET", "/{index}/_stats/{metric}", admin.stats, "stats", "indices:monitor/stats"),
+    _route("GET", "/_cluster/settings", cluster.settings, "cluster_settings", "cluster:monitor/settings"),
+    _route("GET", "/_nodes/stats/fs", cluster.disks, "nodes_stats", "cluster:monitor/nodes/stats"),
+    _route(
+        "GET POST",
+        "/_security/user/_has_privileges",
+        cluster.has_privileges,
+        "has_privileges",
+        "cluster:monitor/main",
+        "security",
+    ),
     _route("PUT", "/{index}", admin.create_index, "create_index", "indices:admin/create"),
     _route("DELETE", "/{index}", admin.delete_index, "delete_index", "indices:admin/delete"),
     _route("GET HEAD", "/{index}", admin.get_index, "get_index", "indices:admin/get"),

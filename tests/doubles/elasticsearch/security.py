@@ -95,6 +95,16 @@ class Guard:
             return f"API key id [{key}] of user [{self.basic[0] if self.basic else 'elastic'}]"
         return f"user [{self.basic[0] if self.basic else '_anonymous'}] with effective roles [limited]"
 
+    def grants(self, privilege: str, known: tuple[tuple[str, str], ...]) -> bool:
+        """Return whether no action that a privilege grants is denied."""
+        granting = [next((names for start, names in known if action.startswith(start)), "") for action in self.denied]
+        return not any(privilege in names.split(",") for names in granting)
+
+    @property
+    def user(self) -> str:
+        """Return the name of who logs in."""
+        return self.basic[0] if self.basic else "elastic"
+
     def denial(self, action: str, indices: str) -> Json | None:
         """Return the error object if an action is denied, else None."""
         if action not in self.denied:

@@ -5,17 +5,27 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from ingest import open_store
+from ingest.cli import run
 from ingest.core.errors import InputError
 from ingest.view.kibana.asked import Shown, autointerval, vega_requests
 from ingest.view.kibana.compile import compiled, kibana_files
 from ingest.view.kibana.config import CONTROLS, dashboard, dashboards
-from ingest.view.kibana.requests import PERCENTS, edges
+from ingest.view.kibana.lint.objects import read_files
+from ingest.view.kibana.lint.trees import nodes
+from ingest.view.kibana.requests import PERCENTS, edges, latency_rows
 from ingest.view.kibana.saved_objects import Reference, line, ndjson
+from tests.doubles.elasticsearch.hdr import Range, cover, sketch
+from tests.doubles.elasticsearch.proofs.comparing import recorded
 from tests.doubles.kibana.schemas import problems
 
-KIBANA = Path(__file__).parents[3] / "kibana"
+ROOT = Path(__file__).parents[3]
+KIBANA = ROOT / "kibana"
 OBJECTS = compiled()
 VEGA = [saved for saved in OBJECTS if saved.type == "visualization"]
 DASHBOARDS = [saved for saved in OBJECTS if saved.type == "dashboard"]
@@ -115,9 +125,30 @@ def test_e6_inputs_have_names_that_fit_their_place() -> None:
 def test_exact_is_never_said_of_an_hdr_panel() -> None:
     for saved in VEGA:
         told = json.dumps(saved.attributes["visState"], ensure_ascii=False)
-        if '"hdr"' in told:
+        if '"percentiles": {"field"' in told:
             assert "exact" not in told.lower()
             assert "at that rank or one below" in told
+        assert ('"percentiles": {"field"' in told) == ("at that rank or one below" in told), saved.id
+
+
+def test_f8_panels_ask_for_aggregations_that_real_servers_answered() -> None:
+    """Of both versions, but for `filter` and the order of terms, which 8.19 has had since long before."""
+    nine = asked_and_answered("conversation-9.5.3") | asked_and_answered("single-9.5.3") | asked_and_answered("product-9.5.3")
+    objects = read_files({name: text for name, text in kibana_files().items() if name.endswith(".json")})
+    kinds = {node.kind for read in objects.reads() for node in nodes(read.body.get("aggs", {}), {})}
+    assert kinds <= nine and "multi_terms" not in nine
+    assert kinds - asked_and_answered("conversation-8.19.21") == {"filter"}
+
+
+def asked_and_answered(recording: str) -> set[str]:
+    """Return the types of aggregations of the requests that were answered."""
+    found = set()
+    for step in recorded(recording):
+        asked = step.get("body", step.get("request"))
+        if step["status"] == 200 and asked and '"aggs"' in str(asked).replace("'", '"'):
+            body = json.loads(asked) if isinstance(asked, str) else asked
+            found |= {node.kind for node in nodes(body["aggs"], {})}
+    return found
 
 
 def test_panels_ask_with_the_filters_of_the_dashboard_and_no_other_server() -> None:
@@ -165,6 +196,21 @@ def test_edges_are_edges_of_fios_bins_and_of_heat_map_rows() -> None:
     assert len(PERCENTS) == 25
 
 
+@pytest.mark.parametrize("an_octave", [8, 64])
+@given(values=st.lists(st.integers(1, 2**38), min_size=1, max_size=60), near=st.lists(st.integers(0, 200), max_size=20))
+@settings(max_examples=15)
+def test_what_lies_below_an_edge_is_counted_exactly(an_octave, values, near) -> None:
+    """hdr's answer to what is asked, as measured on servers, against counting."""
+    bounds = edges(an_octave)
+    values = np.array([*values, *(bounds[place] + off for place in near for off in (-1, 0))], dtype=float)
+    covered = Range(2)
+    cover(covered, values)
+    asked = latency_rows(an_octave)["percentile_ranks"]["values"]
+    hdr = sketch(values, np.ones(len(values), dtype=np.int64), covered)
+    found = [round(hdr.rank(value) * len(values) / 100) for value in asked]
+    assert found == np.searchsorted(np.sort(values), bounds, side="left").tolist()
+
+
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
@@ -191,3 +237,44 @@ def test_a_wrong_word_is_a_sentence(content, sentence) -> None:
     with pytest.raises(InputError, match="x.yml: ") as caught:
         dashboard(content, Path("x.yml"))
     assert caught.value.reason == sentence
+
+
+COMMANDS = sorted({panel.command for one in dashboards() for panel in one.panels})
+
+
+@pytest.mark.parametrize("command", [pytest.param(one, marks=pytest.mark.slow if " report " in one else ()) for one in COMMANDS])
+def test_the_command_of_a_panel_is_one(command, example_store, tmp_path, capfd) -> None:
+    """It answers with the names of a store and a run in place of STORE, RUN and OTHER."""
+    store, run_name = example_store
+    names = {"STORE": store, "RUN": run_name, "OTHER": run_name, "SLA.yml": str(ROOT / "examples" / "SLA.yml")}
+    names["report.html"] = str(tmp_path / "report.html")
+    first, *words = [names.get(word, word) for word in command.split()]
+    assert first == "tailboard"
+    status, said = run(words), capfd.readouterr().err
+    assert status in (0, 1, 5) or "no offsets were stored" in said, said
+
+
+@pytest.fixture(scope="module")
+def example_store(tmp_path_factory) -> tuple[str, str]:
+    """A store with the example, and the name of its run."""
+    store = f"sqlite:{tmp_path_factory.mktemp('commands') / 'runs.db'}"
+    assert run(["load", str(ROOT / "examples" / "cbt-archive"), "--run", "nightly", "--store", store]) == 0
+    with open_store(store) as origin:
+        [record] = origin.runs()
+    return store, record.run
+
+
+def test_the_story_comes_first() -> None:
+    """What happened, when it broke a promise, the shape of it, which host."""
+    [cluster] = [one for one in dashboards() if one.id == "cluster-latency"]
+    below = sorted(cluster.panels, key=lambda panel: (panel.at.y, panel.at.x))
+    assert [panel.id for panel in below][:5] == ["findings", "episodes", "heatmap", "hosts", "incomplete"]
+    assert all(saved.attributes["description"].endswith(f"The numbers: {panel.command}") for saved, panel in described())
+
+
+def described():
+    """Yield saved objects of panels, with what was written of them."""
+    for one in dashboards():
+        for panel in one.panels:
+            [saved] = [saved for saved in OBJECTS if saved.id == f"tailboard-{one.id}-{panel.id}"]
+            yield saved, panel

@@ -49,7 +49,7 @@ EXPECTED = {
         "tailboard-v: t-digest: p (percentiles) has no hdr: it is a t-digest",
     ],
     "budget": [
-        "tailboard-v: budget: 700 HDR histograms at worst, more than 500",
+        "tailboard-v: budget: 1,400 HDR histograms at worst, more than 1,200",
         "tailboard-v: budget: 100,020 buckets at worst, more than 65,536",
         "tailboard-v: budget: the number of buckets of significant_terms cannot be determined",
     ],

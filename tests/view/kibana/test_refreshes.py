@@ -226,4 +226,28 @@ def test_e11_more_stands_out_more_on_light_and_on_dark_ground(majors, two_runs, 
     for theme in (LIGHT, DARK):
         ground = [int(theme["background"][at : at + 2], 16) for at in (1, 3, 5)]
         contrasts = [ink[3] * sum(abs(value - under) for value, under in zip(ink, ground, strict=False)) for ink in inks]
-        assert contrasts == sorted(contrasts) and contrasts[-1] > 3 * contrasts[0] > 0
+        assert contrasts == sorted(contrasts) and contrasts[-1] > 2 * contrasts[0] > 0
+
+
+@pytest.mark.parametrize(("identity", "width_s"), [("cluster-latency-heatmap", 1), ("hosts-and-threads-hosts", 5)])
+def test_e11_the_stall_of_the_example_shows(majors, two_runs, identity, width_s) -> None:
+    """For 4 s one host completes a sixth of what it does otherwise: windows of 10 s hid it."""
+    page, panel = majors["light"], panel_of(two_runs, identity)
+    stalled = replace(panel.views["whole"], filters=(*panel.views["whole"].filters, chosen("host.name", ["ceph-b"])))
+    page.draw(panel.served.answered(panel.spec, stalled))
+    assert f", windows of {width_s} s;" in page.signal("heading")
+    counts = [row["n"] for row in page.table("windows")]
+    assert sum(count < sorted(counts)[len(counts) // 2] / 2 for count in counts[2:-2]) == max(1, 4 // width_s)
+    page.draw(panel.answered("wide"))
+    assert ", windows of 3,600 s;" in page.signal("heading") or ", windows of 10,800 s;" in page.signal("heading")
+
+
+def test_e11_a_run_of_which_a_part_lies_before_the_last_minutes_is_whole(majors, two_runs) -> None:
+    """Nothing is left out where the stored step is asked for the end of the time range alone."""
+    page, panel = majors["light"], panel_of(two_runs, "cluster-latency-heatmap")
+    whole = panel.views["whole"]
+    totals = set()
+    for later_s in (0, 240, 400):
+        page.draw(panel.served.answered(panel.spec, replace(whole, end_ms=whole.end_ms + later_s * 1000)))
+        totals.add(sum(row["c"] for row in page.table("cells")))
+    assert len(totals) == 1 and totals.pop() > 0

@@ -51,9 +51,7 @@ def subs(aggregation: Json) -> Json:
 
 def split(node: Node) -> list[str]:
     """Return the fields that an aggregation splits documents by: each bucket holds one value."""
-    if node.kind == "terms":
-        return [node.field]
-    return [str(term["field"]) for term in node.body["terms"]] if node.kind == "multi_terms" else []
+    return [node.field] if node.kind == "terms" else []
 
 
 def pins(query: Any) -> dict[str, Any]:
@@ -81,7 +79,6 @@ def fields_in(aggs: Json) -> Iterator[str]:
     """Yield the fields that aggregations name."""
     for node in nodes(aggs, {}):
         yield from ([node.field] if "field" in node.body else [])
-        yield from (split(node) if node.kind == "multi_terms" else [])
         yield from (queried(node.body) if node.kind == "filter" else [])
 
 

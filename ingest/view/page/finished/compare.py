@@ -13,9 +13,9 @@ import numpy as np
 from ingest import __version__
 from ingest.core.grid import SECOND
 from ingest.core.ranks import Percentile
-from ingest.core.writing import number
-from ingest.query.compare import Pair, compare, halvings, method
-from ingest.query.groupings import alone_in, groups_of
+from ingest.core.writing import number, spaced
+from ingest.query.compare import FASTER, SLOWER, Pair, compare, halvings, method
+from ingest.query.groupings import APART, alone_in, groups_of
 from ingest.query.lags import MIXED
 from ingest.query.question import Answer
 from ingest.query.steps import widened
@@ -31,7 +31,7 @@ from ingest.view.page.finished.compare_tables import (
     ratio_columns,
 )
 from ingest.view.page.finished.page import Chart, Control, Head, Panel, View, page_of, table_of
-from ingest.view.page.wording import between, duration, shown_latency, spaced
+from ingest.view.page.wording import between, duration, shown_latency
 from ingest.view.terminal.comparison import (
     both,
     cells,
@@ -39,17 +39,17 @@ from ingest.view.terminal.comparison import (
     errors_of,
     in_groups,
     kinds_text,
-    largest_excess,
     notes,
+    opening,
     runs_text,
 )
 
 WHOLE_RANGE = 1 << 62
-MOST_BARS, MOST_LINES, MOST_CURVES, MOST_STEPS = 40, 400, 40, 900
+MOST_BARS, MOST_LINES, MOST_CURVES, MOST_STEPS = 14, 400, 40, 900
 MOST_FOLDED = 16
 BAR, MARGIN, TALL = 26, 12, 190
 BENEATH, ABOVE = 4, 1.75  # widths of lines: of two that lie on one another both are seen
-TITLES = ("", "baseline", "run", "ratio", "95 % bounds", "n baseline", "n run", "verdict")
+TITLES = ("percentile", "baseline", "run", "ratio", "95 % bounds", "n baseline", "n run", "verdict")
 SHADING = Control("shading", "Shading", (("rank", "rank"), ("linear", "linear"), ("exponent", "square root")))
 PALETTE = Control("palette", "Colours", (("single", "single hue"), ("false", "false colour")))
 
@@ -71,33 +71,46 @@ class Compared:
         """Return all pairs of the whole range."""
         return [*([self.whole] if self.whole else []), *self.movers]
 
+    def subject(self, asked: Pair) -> Pair:
+        """Return the pair that the verdict is about: what was asked for; of lags the one that keeps events apart."""
+        return asked if self.whole or not self.movers else self.movers[0]
+
+    def opening(self, asked: Pair) -> list[str]:
+        """Return the verdict, which page and terminal open with."""
+        subject = self.subject(asked)
+        known = {*subject.by, *APART}
+        others = [pair for pair in self.movers if not known.issuperset(pair.by) and not set(pair.by) & {*subject.by} - {*APART}]
+        return opening(subject, compare(subject, self.percentiles), [compare(pair, self.percentiles) for pair in others])
+
 
 def compare_page(
     compared: Compared, asked: Pair, verdict: Sequence[str] = (), *, bad: bool = False, more: Sequence[Panel] = ()
 ) -> str:
-    """Return the page: `asked` is the pair of the command's table, `verdict` what that says of it, `more` panels at the end.
+    """Return the page: `asked` is the pair of the command's table, `verdict` what --fail-above says, `more` panels at the end.
 
     UsageError where vl-convert-python is not installed.
     """
-    subject = asked if compared.whole or not compared.movers else compared.movers[0]
-    table, cause = compare(subject, compared.percentiles), largest_excess(subject)
+    subject = compared.subject(asked)
+    table = compare(subject, compared.percentiles)
     head = Head(
         f"{runs_text(asked.run)} against {runs_text(asked.baseline)}",
         f"{kinds_text(asked)} latency, {asked.run.samples:,} samples against {asked.baseline.samples:,}",
         _facts(asked, table),
-        [*(note for note in notes(subject, table) if note != cause), *_left_out(compared)],
-        [*filter(None, [cause]), *(verdict or [changes_sentence(table, list(range(len(table))), subject.by)])],
+        [*notes(subject, table), *_left_out(compared)],
+        [*compared.opening(asked), *verdict],
         bad,
     )
     choices = [(percentile.name, percentile.name) for percentile in sorted(compared.percentiles)]
-    wanted = Control("p", "Percentile", choices, "p99" if ("p99", "p99") in choices else "")
+    certain = [percentile_text(table, row) for row in range(len(table)) if table.columns["verdict"][row] in (SLOWER, FASTER)]
+    first = next((name for name in (*certain, "p99") if (name, name) in choices), "")  # what the verdict names
+    wanted = Control("p", "Percentile", choices, first)
     panels = [
         *([_side_by_side(compared.whole, compared.percentiles)] if compared.whole else []),
         *(_movers(pair, compared.percentiles) for pair in compared.movers),
-        *_distributions(compared),
-        *(_over_time(compared.windows, compared) if compared.windows else []),
-        *more,
     ]
+    at_top = next((panel for panel in panels if panel.name == _name(subject.by)), panels[0]) if panels else None
+    panels.sort(key=lambda panel: panel is not at_top)
+    panels += [*_distributions(compared), *(_over_time(compared.windows, compared) if compared.windows else []), *more]
     return page_of(head, panels, [wanted], labels="Facts of both runs")
 
 
@@ -168,20 +181,22 @@ def _movers(pair: Pair, percentiles: Sequence[Percentile]) -> Panel:
         says = f"{percentile.name}. {cut}{changes_sentence(table, mine, labels)}"
         columns = ratio_columns(table, shown, names_of(table, shown, labels))
         views[percentile.name] = View({"points": columns}, says, height=MARGIN + BAR * max(1, len(shown)))
-    name = "movers-" + "-".join(_word(label) for label in labels)
+    name = _name(labels)
     title = f"Largest changes, by {', '.join(labels)}"
     hint = "The chosen percentile of each group, the largest effect first: the change that is certain, then the ratio itself."
     return Panel(name, title, hint, [Chart(name, title, "movers", views, "p")], _table(table, in_groups(table), labels))
 
 
-def _word(label: str) -> str:
-    """Return a label as part of an id."""
-    return "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in label)
+def _name(labels: Sequence[str]) -> str:
+    """Return the id of the panel of some labels."""
+    words = ("".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in label) for label in labels)
+    return "-".join(("movers", *words)) if labels else "ratios"
 
 
 def _table(table: Table, rows: Sequence[int], labels: Sequence[str]) -> str:
     cut = f", the first {MOST_LINES} of {len(rows)} (csv has all)" if len(rows) > MOST_LINES else ""
-    caption = f"{min(len(rows), MOST_LINES)} rows{cut}" if len(rows) > MOST_FOLDED else "Values, ratios and bounds"
+    many = f", {min(len(rows), MOST_LINES)} rows{cut}" if len(rows) > MOST_FOLDED else ""
+    caption = f"Values, ratios and bounds{many}"
     lines = [line_of(table, row, labels) for row in rows[:MOST_LINES]]
     return table_of(caption, (*labels, *TITLES), lines, len(labels) + 1, folded=len(rows) > MOST_FOLDED)
 

@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 
 from ingest.core.writing import number
-from ingest.query.sweeps import PERMUTATION
 from ingest.query.table import Table
 from ingest.view import vega
 from ingest.view.page.wording import shown_latency, text
-from ingest.view.terminal.comparison import bounds_text, ratio_text, verdict
+from ingest.view.terminal.comparison import bounds_text, counts_text, label_text, ratio_text, verdict
 
 REACH, LEAST_REACH = 1.5, 1.25
 MOST_NAMED = 3
-SPEAKING = ("host", "op", "kind")
 SIDES = ("baseline", "run")
-COUNTED = {
-    "slower": "slower",
-    "faster": "faster",
-    "the same": "the same",
-    "cannot tell": "cannot be determined",
-    "too few samples": "with too few samples",
-    "only in the baseline": "only in the baseline",
-    "only in the run": "only in the run",
-}
 COLUMNS = (
     *("i", "row", "x", "ratio", "lo", "hi", "baseline", "run", "open_baseline", "open_run", "n_baseline", "n_run"),
     *("verdict", "first", "last", "cut_low", "cut_high"),
@@ -45,13 +33,6 @@ def percentile_text(table: Table, row: int) -> str:
 def group_text(table: Table, row: int, labels: Sequence[str]) -> str:
     """Return the labels of a row for people: ceph-b, read, volume 0; `all` without any."""
     return vega.printable(", ".join(label_text(name, str(table.columns[name][row])) for name in labels)) or "all"
-
-
-def label_text(label: str, value: str) -> str:
-    """Return a value, with the name of its label where it does not speak for itself."""
-    if label == PERMUTATION:  # beside a bar there is room for some 18 letters: what differs most comes first
-        return " ".join(reversed(value.replace("total_iodepth-", "depth ").replace("numjobs-", "jobs ").split("/")))
-    return value or "-" if label in SPEAKING else f"{label} {value or '-'}"
 
 
 def is_drawn(table: Table, row: int) -> bool:
@@ -128,19 +109,17 @@ def line_of(table: Table, row: int, labels: Sequence[str]) -> str:
 
 
 def changes_sentence(table: Table, rows: Sequence[int], labels: Sequence[str]) -> str:
-    """Return how many rows are slower, faster, alike or cannot be judged; the largest effects by name."""
-    kinds = Counter(verdict(table, row).split(" within")[0].split(":")[0] for row in rows)
+    """Return the largest effects by name, then how many rows are slower, faster, alike or cannot be judged."""
     sentences = []
     for kind in ("slower", "faster"):
-        mine = [row for row in rows if verdict(table, row) == kind][:MOST_NAMED]
+        mine = [row for row in rows if verdict(table, row) == kind]
         if mine:
-            named = ", ".join(_effect(table, row, rows, labels, kind) for row in mine)
-            more = kinds[kind] - len(mine)
-            sentences.append(f"{kind.capitalize()}: {named}{f' and {more} more' if more else ''}.")
+            named = ", ".join(_effect(table, row, rows, labels, kind) for row in mine[:MOST_NAMED])
+            more = len(mine) - MOST_NAMED
+            sentences.append(f"{kind.capitalize()}: {named}{f' and {more} more' if more > 0 else ''}.")
     if not sentences:
         sentences.append("Nothing is certain to have changed.")
-    others = [f"{kinds[kind]} {shown}" for kind, shown in COUNTED.items() if kinds[kind]]
-    return " ".join([*sentences, *([f"Of {len(rows)}: {', '.join(others)}."] if len(rows) > 1 else [])])
+    return " ".join([*sentences, *([counts_text(table, rows)] if len(rows) > 1 else [])])
 
 
 def _effect(table: Table, row: int, rows: Sequence[int], labels: Sequence[str], kind: str) -> str:

@@ -17,6 +17,7 @@ from ingest.core.ranks import COMMON, parse_percentiles
 from ingest.core.series import default_kind, is_mean
 from ingest.core.timing import format_duration
 from ingest.core.whole_runs import WholeRun
+from ingest.core.writing import spaced
 from ingest.query.means import REMEDY
 from ingest.query.overview import CLUSTER_WINDOWS, fitted, span_of
 from ingest.query.percentiles import BANDWIDTH, Wanted, percentiles
@@ -25,7 +26,7 @@ from ingest.query.table import Table
 from ingest.view import vega
 from ingest.view.page.finished.compare_tables import exact
 from ingest.view.page.finished.page import Chart, Control, Head, Panel, View, page_of, table_of
-from ingest.view.page.wording import between, duration, shown_latency, spaced, text
+from ingest.view.page.wording import between, duration, shown_latency, text
 from ingest.view.terminal.tables import bandwidth
 
 SHOWN = tuple(percentile.text for percentile in COMMON)

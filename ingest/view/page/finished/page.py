@@ -176,7 +176,9 @@ def _control(control: Control) -> str:
 
 
 def _verdict(head: Head) -> str:
+    """Return the sentences of the verdict, the first of which is the answer."""
     if not head.verdict:
         return ""
-    lines = "".join(f"<p>{text(line)}</p>" for line in head.verdict)
-    return f'<div class="verdict{" bad" if head.bad else ""}" role="note">{lines}</div>'
+    first, *rest = (f"<p>{text(line)}</p>" for line in head.verdict)
+    beside = f'<div class="rest">{"".join(rest)}</div>' if rest else ""
+    return f'<section class="panel verdict{" bad" if head.bad else ""}" aria-label="Verdict">{first}{beside}</section>'

@@ -13,7 +13,7 @@ from typing import Any
 from ingest import __version__
 from ingest.core.errors import counted
 from ingest.core.series import RunLabels
-from ingest.core.writing import number, utc
+from ingest.core.writing import number, spaced, utc
 from ingest.query.change_points import METHOD
 from ingest.query.compare import METHOD as OF_WINDOWS
 from ingest.query.regressions import Judgement, changed_labels
@@ -22,15 +22,15 @@ from ingest.query.trend import Night, series_of
 from ingest.view import vega
 from ingest.view.page.finished.compare_tables import exact, group_text
 from ingest.view.page.finished.page import Chart, Head, Panel, View, page_of, table_of
-from ingest.view.page.wording import between, shown_latency, spaced, text
+from ingest.view.page.wording import between, shown_latency, text
 from ingest.view.terminal.comparison import ratio_text
 from ingest.view.terminal.tables import bound_text
-from ingest.view.terminal.trend import amount, bound_of, drawn_as, judgement_text, labels_text, points, worst
+from ingest.view.terminal.trend import amount, bound_of, drawn_as, judgement_text, labels_text, opening, points, ranked
 from ingest.view.terminal.trend import notes as notes_of
 
 MOST_PANELS, MOST_FOLDED = 40, 24
 KINDS = {"latency": "Percentile by run", "throughput": "Throughput by run", "share": "Share of slow samples by run"}
-TITLES = ("run", "start", "", "value", "95 % bounds", "n", "level", "change")
+TITLES = ("run", "start", "measure", "value", "95 % bounds", "n", "level", "change")
 
 
 def trend_page(
@@ -53,7 +53,8 @@ def trend_page(
     for row in range(len(table)):
         key = group_text(table, row, names), drawn_as(str(table.columns["measure"][row]))
         groups.setdefault(key, []).append(row)
-    shown = list(groups.items())[:MOST_PANELS]
+    first = next(((group_of(each), drawn_as(each.measure)) for each in ranked(judgements)), None)
+    shown = sorted(groups.items(), key=lambda entry: entry[0] != first)[:MOST_PANELS]  # what the verdict is about comes first
     left = [f"{len(groups)} groups: the page shows the first {MOST_PANELS}, csv has all"] if len(groups) > MOST_PANELS else []
     panels = [
         _panel(place, key, nights, table.take(rows), _of_panel(judgements, key), labels or {})
@@ -65,7 +66,7 @@ def trend_page(
         f"{_kinds(nights)} latency, {sum(night.answer.samples for night in nights):,} samples",
         _facts(nights, table),
         [*notes, *notes_of(nights, table), *left],
-        list(verdict) if bad else [*verdict, *worst(judgements)],
+        [*opening(table, judgements, nights[-1].run), *verdict],
         bad,
     )
     return page_of(head, panels, labels="Facts of the runs")
@@ -120,7 +121,8 @@ def _panel(
     )
     lines = [_line(table, row) for row in range(len(table))]
     folded = len(lines) > MOST_FOLDED
-    rows = table_of(counted(len(lines), "row") if folded else "Values, bounds and levels", TITLES, lines, 2, folded=folded)
+    many = f", {counted(len(lines), 'row')}" if folded else ""
+    rows = table_of(f"Values, bounds and levels{many}", TITLES, lines, 2, folded=folded)
     return Panel(f"trend-{place}", title, hint, [Chart(f"trend-{place}", title, "trend", {"": view})], rows)
 
 

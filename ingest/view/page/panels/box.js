@@ -65,19 +65,20 @@ const boxes = (() => {
     });
     return { values, inside, outside };
   }
-  // The samples of each bin, inside and outside.
+  // The samples of each bin: inside, outside, in the time of the box whatever their latency, and at all other times.
   function binsOf(label, { edges }, { first, stop, lowest, highest }, passes) {
-    const [inside, outside] = [0, 1].map(() => new Float64Array(edges.length - 1));
+    const [inside, outside, during, other] = [0, 1, 2, 3].map(() => new Float64Array(edges.length - 1));
     label.keys.forEach((key, number) => {
       for (let row = label.first[number]; passes(key) && row < label.first[number + 1]; row++) {
-        const during = label.windows[row] >= first && label.windows[row] < stop;
+        const within = label.windows[row] >= first && label.windows[row] < stop;
         for (let entry = label.ptr[row]; entry < label.ptr[row + 1]; entry++) {
-          const bin = label.bins[entry];
-          (during && bin >= lowest && bin < highest ? inside : outside)[bin] += label.counts[entry];
+          const bin = label.bins[entry], count = label.counts[entry];
+          (within && bin >= lowest && bin < highest ? inside : outside)[bin] += count;
+          (within ? during : other)[bin] += count;
         }
       }
     });
-    return { inside, outside };
+    return { inside, outside, during, other };
   }
   const total = (values) => values.reduce((sum, value) => sum + value, 0);
   const columns = (sides) => Float64Array.from(sides[0] ?? [], (_, window) => sides.reduce((sum, side) => sum + side[window], 0));

@@ -3,7 +3,7 @@
 // same script; panels.js hands over what is chosen on the page. The box is state `box`: "from,to,low,high" in s and ms.
 (() => {
   const { unpack, parsed, snapped, explained } = boxes;
-  const FIELDS = ["from", "to", "low", "high"], SAID = 3, SHOWN = 12, FEW = 5, LEAST_TIMES = 1.5, LEAST_SCORE = 0.1;
+  const FIELDS = ["from", "to", "low", "high"], SAID = 3, SHOWN = 12, FEW = 5, LEAST_TIMES = 1.5, LEAST_SCORE = 0.1, LEAST_SPREADS = 4;
   const WIDE = 640, HIGH = 120, TITLES = { op: "operation" };
   const unpacked = new WeakMap();
   let now, set, find, number, latency; // what panels.js offers
@@ -56,34 +56,63 @@
     }
     return table;
   }
-  // Two histograms over latency: the samples of the box upwards, all others downwards, each as shares of its own.
-  function pictureOf({ bins, inside, outside }, edges) {
-    const used = edges.slice(0, -1).map((_, bin) => bin).filter((bin) => bins.inside[bin] || bins.outside[bin]);
-    const [least, most] = [Math.max(1, edges[used[0]]), edges[used.at(-1) + 1]], log = (ns) => Math.log(Math.max(ns, least) / least) / Math.log(most / least);
-    const svg = (tag, more, text) => {
-      const out = document.createElementNS("http://www.w3.org/2000/svg", tag);
-      for (const [name, value] of Object.entries(more)) out.setAttribute(name, value);
-      if (text) out.textContent = text;
-      return out;
-    };
-    const top = [bins.inside, bins.outside].map((side) => Math.max(...side)), middle = HIGH / 2;
-    const bars = used.flatMap((bin) => [bins.inside, bins.outside].map((side, at) => {
-      const x = WIDE * log(edges[bin]), width = Math.max(1.5, WIDE * (log(edges[bin + 1]) - log(edges[bin])) - 0.5), height = side[bin] ? Math.max(1.5, (middle - 1) * Math.sqrt(side[bin] / top[at])) : 0;
-      return svg("rect", { x, width, height, y: at ? middle + 1 : middle - height, class: at ? "rest" : "boxed" });
+  const svg = (tag, more, text) => {
+    const out = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(more)) out.setAttribute(name, value);
+    if (text) out.textContent = text;
+    return out;
+  };
+  // Two histograms, one upwards and one downwards, each as shares of its own: [{ x, width, up, down, boxed }], x and width as shares;
+  // of the bars upwards `boxed` is the part that is in the box.
+  function histograms(bars, ticks, says) {
+    const top = ["up", "down"].map((side) => Math.max(...bars.map((bar) => bar[side]))), middle = HIGH / 2;
+    const tall = (n, at) => (n ? Math.max(1.5, (middle - 1) * Math.sqrt(n / top[at])) : 0), place = (x) => WIDE * x;
+    const rects = bars.flatMap(({ x, width, up, down, boxed = up }) => [[up, 0, "during"], [boxed, 0, "boxed"], [down, 1, "rest"]].filter(([n]) => n).map(([n, at, kind]) => {
+      const height = tall(n, at);
+      return svg("rect", { x: place(x), width: Math.max(1.5, place(width) - 0.5), height, y: at ? middle + 1 : middle - height, class: kind });
     }));
-    const decades = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10].filter((ns) => ns > least && ns < most);
-    const ticks = decades.flatMap((ns) => [svg("line", { x1: WIDE * log(ns), x2: WIDE * log(ns), y1: 0, y2: HIGH }), svg("text", { x: WIDE * log(ns) + 3, y: HIGH + 14 }, latency(ns))]);
-    const says = `Latencies: ${counted(inside, "sample")} of the box above the line, ${number(outside)} others below; heights by square root of their share`;
+    const lines = ticks.flatMap(([x, text]) => [svg("line", { x1: place(x), x2: place(x), y1: 0, y2: HIGH }), svg("text", { x: place(x) + 3, y: HIGH + 14 }, text)]);
     const picture = svg("svg", { viewBox: `0 0 ${WIDE} ${HIGH + 18}`, class: "boxed-latencies", role: "img", "aria-label": says });
-    picture.append(...ticks, ...bars, svg("line", { x1: 0, x2: WIDE, y1: middle, y2: middle }));
+    picture.append(...lines, ...rects, svg("line", { x1: 0, x2: WIDE, y1: middle, y2: middle }));
     const figure = element("figure", "", { className: "boxed-figure" });
     figure.append(picture, element("figcaption", `${says}.`));
     return figure;
   }
+  // The latencies of the time of the box above, those in it in colour, of all other times below; of a box of all times: in it and outside.
+  function pictureOf({ bins, inside }, edges) {
+    const sum = (values) => values.reduce((all, n) => all + n, 0), timed = sum(bins.other) > 0, up = timed ? bins.during : bins.inside, down = timed ? bins.other : bins.outside;
+    const used = edges.slice(0, -1).map((_, bin) => bin).filter((bin) => up[bin] || down[bin]);
+    const [least, most] = [Math.max(1, edges[used[0]]), edges[used.at(-1) + 1]], log = (ns) => Math.log(Math.max(ns, least) / least) / Math.log(most / least);
+    const bars = used.map((bin) => ({ x: log(edges[bin]), width: log(edges[bin + 1]) - log(edges[bin]), up: up[bin], down: down[bin], boxed: Math.min(bins.inside[bin], up[bin]) }));
+    const decades = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10].filter((ns) => ns > least && ns < most).map((ns) => [log(ns), latency(ns)]);
+    const what = timed ? `${counted(sum(up), "sample")} of its time above the line, ${number(inside)} of them in the box (in colour); ${number(sum(down))} at other times below` : `${counted(inside, "sample")} of the box above the line, ${number(sum(down))} others below`;
+    return histograms(bars, decades, `Latencies: ${what}; heights by square root of their share`);
+  }
+  // As ingest/view/boxes.py says it.
+  function offsetsText({ inside, outside }) {
+    const sums = [inside, outside].map((side) => side.reduce((sum, n) => sum + n, 0)), wide = 1000 / inside.length;
+    if (!sums[0] || !sums[1]) return "";
+    const shares = inside.map((n, row) => [n / sums[0], outside[row] / sums[1]]), row = shares.reduce((best, [a, b], at) => (a - b > shares[best][0] - shares[best][1] ? at : best), 0);
+    const [here, there] = shares[row], expected = there * sums[0], [events, others] = sums.map((n) => counted(n, "event")), head = "Offsets within the second, of all latencies: ";
+    const clear = here >= LEAST_TIMES * there && inside[row] - expected > LEAST_SPREADS * Math.sqrt(inside[row] + expected);
+    if (!clear) return `${head}no ${wide} ms of it stand out in its time (${events}, ${others} at other times).`;
+    return `${head}${row * wide} to ${(row + 1) * wide} ms have ${percent(here)} of the ${events} in its time, and ${percent(there)} of the ${others} at other times.`;
+  }
+  // The offsets of the time of the box beside those of all other times: of runs with single events.
+  async function offsetsOf({ used }) {
+    const { run, state, content } = now(), held = content.sections.offsets?.[run.name];
+    if (!held || (used.from === null && used.to === null)) return [];
+    const data = await offsetMap.unpackedOnce(held), ms = (s) => (s === null ? null : Math.round(1000 * (run.start + 1000 * s)) / 1000); // an edge of a second is that
+    const groups = offsetMap.groupsOf(data).filter((group) => !state.op || data.groups[group].op === state.op);
+    const sides = offsetMap.besideOf(data, groups, ms(used.from), ms(used.to)), text = offsetsText(sides), many = sides.inside.length;
+    tailboard.boxOffsets = sides; // for tests: what was counted
+    if (!text) return [];
+    const bars = sides.inside.map((up, row) => ({ x: row / many, width: 1 / many, up, down: sides.outside[row] }));
+    const how = "Above the line those in its time, below at other times; heights by square root of their share";
+    return [histograms(bars, [0, 200, 400, 600, 800].map((at) => [at / 1000, `${at} ms`]), `${text} ${how}`)];
+  }
   function leftOut({ left }) {
-    const { run, content, state } = now(), phases = content.sections.offsets?.[run.name] ? ["offsets within the second (they are kept without latencies)"] : [];
-    const names = [...left, ...phases];
-    return [state.host && "All hosts are counted, whatever host is chosen above.", names.length && `Not counted on this page: ${names.join(", ")}.`].filter(Boolean);
+    return [now().state.host && "All hosts are counted, whatever host is chosen above.", left.length && `Not counted on this page: ${left.join(", ")}.`].filter(Boolean);
   }
   // The call that counts the same box in stored windows and bins; times are from the start of the run.
   function command({ from, to, low, high }) {
@@ -92,7 +121,7 @@
     const where = ["op", "kind"].filter((name) => state[name] && (name === "op" || state.kind !== defaults.kind)).map((name) => ` --where ${quoted(`${name}=${state[name]}`)}`).join("");
     return `tailboard explain SOURCE --run ${quoted(run.name)}${where} --box ${at(from)}..${at(to)},${ms(low)}..${ms(high)}`;
   }
-  function contentOf(data, box, asked) {
+  async function contentOf(data, box, asked) {
     const { state } = now(), step = data.step, what = explained(data, box, (key) => key.kind === state.kind && (!state.op || key.op === state.op));
     const { used } = box, all = what.inside + what.outside, where = `${range(used.from, used.to, seconds, "the whole run")}, ${range(used.low, used.high, latency, "all latencies")}`;
     const share = all ? ` (${percent(what.inside / all)} of all)` : "";
@@ -103,7 +132,9 @@
     const more = what.rows.length > SHOWN ? [element("p", `${what.rows.length - SHOWN} more values: the call below has them all.`, { className: "says" })] : [];
     const table = element("div", "", { className: "table", tabIndex: 0, role: "region", ariaLabel: "Values of labels in the box" });
     table.append(tableOf(what));
-    const body = what.inside && what.outside ? [...(what.rows.length ? [table] : []), ...more, pictureOf(what, data.edges)] : [];
+    const figures = element("div", "", { className: "boxed-figures" });
+    if (what.inside && what.outside) figures.append(pictureOf(what, data.edges), ...(await offsetsOf(box)));
+    const body = what.inside && what.outside ? [...(what.rows.length ? [table] : []), ...more, figures] : [];
     return [...verdicts, ...facts.map((text) => element("p", text, { className: "says" })), ...body, exact];
   }
   async function box() {
@@ -115,7 +146,7 @@
     }
     if (!unpacked.has(held)) unpacked.set(held, unpack(held));
     const data = await unpacked.get(held);
-    find("box").replaceChildren(...contentOf(data, snapped(data, asked, run.start), asked));
+    find("box").replaceChildren(...(await contentOf(data, snapped(data, asked, run.start), asked)));
     return {};
   }
 
@@ -129,7 +160,9 @@
   }
   function typed() {
     const values = fields().map(({ value }) => (Number.isFinite(Number(value)) ? value : ""));
-    set({ box: values.every((value) => value === "") ? "" : values.join(",") });
+    const text = values.every((value) => value === "") ? "" : values.join(",");
+    if (text && !parsed(text)) find("box").replaceChildren(element("p", "This box ends before it begins: change one of its ends.", { className: "says" }));
+    else set({ box: text }); // what was typed stays until both ends fit
   }
   function begun() {
     fields().forEach((field) => field.addEventListener("change", typed));

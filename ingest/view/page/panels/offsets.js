@@ -2,7 +2,7 @@
 // Maps of subsecond offsets from the ticks that the page holds: see ingest/query/offsets/ticks.py. Follows numbers.js in the same
 // script. All pure, tested in Node and held against ingest/query/offsets/stored.py. Times are ms since 1970, edges of rows ns.
 const offsetMap = (() => {
-  const MOST_COLUMNS = 720, NS = 1e6, MINUTE = 6e4;
+  const MOST_COLUMNS = 720, BESIDE = 50, NS = 1e6, MINUTE = 6e4;
   const PERIODS = [["100 ms", 100], ["1 s", 1000], ["1 min", MINUTE], ["1 h", 36e5], ["1 d", 864e5]];
   const ROWS = [10, 20, 24, 25, 49, 50, 60, 99, 100];
   const LABELS = ["host", "process", "thread", "op"];
@@ -24,6 +24,13 @@ const offsetMap = (() => {
     const ends = [take(run.gaps), take(run.gaps)], gaps = [];
     for (let at = 0, from = run.first; at < run.gaps; at++) gaps.push([(from += ends[0][at]), (from += ends[1][at])]);
     return { ...run, ...tables, gaps };
+  }
+
+  const held = new WeakMap();
+  // The same, once for all who ask.
+  function unpackedOnce(run) {
+    if (!held.has(run)) held.set(run, unpack(run));
+    return held.get(run);
   }
 
   // ---- Which maps can be drawn.
@@ -182,8 +189,16 @@ const offsetMap = (() => {
     });
     return [...sums].map(([name, count]) => ({ name, count })).sort((a, b) => b.count - a.count || (a.name < b.name ? -1 : 1));
   }
+  // The events of some groups by offset within the second, in rows of 20 ms: of the seconds that [from, to) touches, and of all
+  // others. As ingest/query/box_offsets.py counts them.
+  function besideOf(run, groups, from, to) {
+    const asked = { period: 1000, rows: BESIDE, most: 1 }, whole = mapOf(run, asked, groups).counts;
+    const away = (from ?? -Infinity) >= run.end || (to ?? Infinity) <= run.first;
+    const inside = away ? new Float64Array(BESIDE) : mapOf(run, { ...asked, from: from ?? undefined, to: to ?? undefined }, groups).counts;
+    return { inside: Array.from(inside), outside: Array.from(whole, (n, row) => n - inside[row]) };
+  }
   return {
-    LABELS, unpack, periodsOf, rowsOf, able, resampled, edgesOf, columnsOf, mapOf, summaryOf, shadesOf, cellAt, cellsOf, gapsOf, lateOf, groupsOf, nameOf,
+    BESIDE, LABELS, unpack, unpackedOnce, besideOf, periodsOf, rowsOf, able, resampled, edgesOf, columnsOf, mapOf, summaryOf, shadesOf, cellAt, cellsOf, gapsOf, lateOf, groupsOf, nameOf,
     sharesOf,
   };
 })();

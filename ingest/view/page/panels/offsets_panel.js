@@ -41,7 +41,7 @@
     return canvas;
   }
 
-  const unpacked = new WeakMap(), ticked = new Set();
+  const ticked = new Set();
   let now, set, find, number, when, latency, atLeast, offer, seriesOf; // what panels.js offers
   const events = (n) => `${number(n)} ${n === 1 ? "event" : "events"}`;
   let seen = { key: null };
@@ -59,8 +59,7 @@
   async function shown() {
     const { run, state } = now(), held = packed();
     if (!held) return null;
-    if (!unpacked.has(held)) unpacked.set(held, offsetMap.unpack(held));
-    const data = await unpacked.get(held), [only, not, lit] = CHOICES.map((name) => chosen(state[`offset_${name}`]));
+    const data = await offsetMap.unpackedOnce(held), [only, not, lit] = CHOICES.map((name) => chosen(state[`offset_${name}`]));
     const [from, to] = [state.from, state.to].map((seconds) => (seconds === "" ? undefined : run.start + 1000 * seconds));
     const period = Number(state.offset_period), rows = Number(state.offset_rows), room = (find("offsets").clientWidth || 900) - 140 - BESIDE;
     const most = Math.min(720, Math.max(60, room)), key = JSON.stringify([period, rows, from, to, only, not, lit, state.host, state.op, most]);

@@ -33,10 +33,15 @@ const story = (() => {
       const lines = [consistent, against].filter(Boolean).map((line) => part("dd", line));
       return part("div", part("dt", text), ...lines, ...(command ? [part("dd", part("code", command))] : []));
     }
-    // A list is left alone where it says the same: one of its links may have the focus.
+    // A list that says the same keeps its links: one may have the focus, or be under a pointer that goes down.
     function fill(element, nodes) {
-      const next = part("div", ...nodes).innerHTML;
-      if (element.innerHTML !== next) element.replaceChildren(...nodes);
+      const [old, links] = [element, part("div", ...nodes)].map((list) => [...list.querySelectorAll("a")]);
+      if (element.textContent !== nodes.map(({ textContent }) => textContent).join("") || old.length !== links.length) return element.replaceChildren(...nodes);
+      old.forEach((link, at) => {
+        link.href = links[at].href;
+        link.toggleAttribute("aria-current", links[at].hasAttribute("aria-current"));
+        if (link.hasAttribute("aria-current")) link.setAttribute("aria-current", "true");
+      });
     }
     function shown() {
       const told = now().run.story, findings = told?.findings ?? [];

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from ingest.core.grid import WEIGHT_BITS
 from ingest.core.intervals import Intervals, no_exact
-from ingest.core.layout import LogLinear, common_layout
+from ingest.core.layout import Layout, LogLinear, common_layout
 from ingest.core.ranks import Percentile, Ranked, extremes, parse_percentiles
 from ingest.core.series import THREAD, Group
 from ingest.query.lags import mixed_rows
@@ -50,8 +50,8 @@ class Streams:
     """The bytes of the streams so far, the layouts that they name, and the highest bin that they need of each."""
 
     parts: list[bytes] = field(default_factory=list)
-    layouts: dict[LogLinear, int] = field(default_factory=dict)
-    highest: dict[LogLinear, int] = field(default_factory=dict)
+    layouts: dict[Layout, int] = field(default_factory=dict)
+    highest: dict[Layout, int] = field(default_factory=dict)
 
     def add(self, numbers: Int) -> None:
         """Append numbers, none below zero."""
@@ -121,14 +121,17 @@ def _layouts(streams: Streams) -> list[dict[str, Any]]:
     ]
 
 
-def _layout(layout: LogLinear, common: LogLinear, highest: int) -> dict[str, Any]:
-    """Return edges, reported values and ways into the common layout of the bins up to `highest`; `last` is the open bin."""
+def _layout(layout: Layout, common: Layout, highest: int) -> dict[str, Any]:
+    """Return edges, reported values and ways into the common layout of the bins up to `highest`; `last` is the open bin.
+
+    `half` bins an octave are the finest rows; `unit` is 0 where bins are not log-linear, and rows are made of their edges.
+    """
     return {
         "edges": layout.edges[: highest + 2],
         "values": layout.values[: highest + 1],
         "last": layout.bins - 1 if layout.open_ended else -1,
-        "half": max(1, layout.half >> layout.coarseness),
-        "unit": layout.unit_ns << layout.coarseness,
+        "half": layout.octave,
+        "unit": layout.unit_ns << layout.coarseness if isinstance(layout, LogLinear) else 0,
         "into": None if layout == common else layout.moved_to(common)[: highest + 1],
     }
 

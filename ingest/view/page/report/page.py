@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from ingest import __version__
-from ingest.core.layout import LogLinear
+from ingest.core.layout import Layout
 from ingest.core.ranks import parse_percentiles
 from ingest.core.series import THREAD, default_kind
 from ingest.core.timing import format_duration
+from ingest.core.writing import spaced
 from ingest.query.overview import Overview
 from ingest.query.precision import precision_from
 from ingest.query.question import Answer
@@ -28,7 +29,7 @@ from ingest.view.page.report.packing import packed
 from ingest.view.page.report.section import PLACES, Section
 from ingest.view.page.report.tables import few, summary, worst
 from ingest.view.page.template import fact_list, filled, note_list, page_file, policy, runtime
-from ingest.view.page.wording import between, duration, spaced, text
+from ingest.view.page.wording import between, duration, text
 from ingest.view.specs import changed, derived, unversioned
 from ingest.view.terminal.tables import bound_text, count
 
@@ -231,9 +232,9 @@ def facts_of(runs: Sequence[Overview]) -> list[tuple[str, str]]:
     ]
 
 
-def _bins(layout: LogLinear) -> str:
-    octave = max(1, layout.half >> layout.coarseness)
-    return f"{octave} an octave, {layout.bins:,} in all, each reports its {layout.reports.replace('highest', 'highest value')}"
+def _bins(layout: Layout) -> str:
+    octave = f"{layout.octave} an octave" if layout.even else "as the tool lists them"
+    return f"{octave}, {layout.bins:,} in all, each reports its {layout.reports.replace('highest', 'highest value')}"
 
 
 def _step(answer: Answer) -> str:

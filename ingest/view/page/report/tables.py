@@ -30,7 +30,7 @@ NOTES_SHOWN = 6
 
 def summary(runs: Sequence[Overview], by: Sequence[str]) -> str:
     """Return the table of the whole range of each run, one row per group."""
-    titles = ["", "samples", *(percentile.name for percentile in SUMMARY), "max"]
+    titles = ["group", "samples", *(percentile.name for percentile in SUMMARY), "max"]
     head = "".join(f'<th scope="col">{title}</th>' for title in titles)
     body = []
     for run, short in zip(runs, vega.short_names([run.run for run in runs]), strict=True):

@@ -146,14 +146,14 @@ const drawing = (() => {
     }
     if (rest.length) last[PIECEMEAL[name]] = null;
   }
-  // One panel at a time, those in sight first, its numbers in some frames and its picture in the next ones; what changes
+  // One panel at a time, those in sight first from the top down, its numbers in some frames and its picture in the next ones; what changes
   // meanwhile is drawn in the same go.
   function refresh(...names) {
     for (const name of names.length ? names : Object.keys(byName)) if (find(name)) dirty.add(name);
     return (page.ready = page.ready.then(async () => {
-      const inSight = (name) => ((box) => box.bottom > 0 && box.top < innerHeight)(find(name).getBoundingClientRect());
+      const away = (name) => ((box) => (box.bottom > 0 && box.top < innerHeight ? box.top : Infinity))(find(name).getBoundingClientRect());
       while (dirty.size) {
-        const name = [...dirty].find(inSight) ?? [...dirty][0];
+        const name = [...dirty].map((each) => [away(each), each]).reduce((first, each) => (each[0] < first[0] ? each : first))[1];
         dirty.delete(name);
         const panel = await numbers(name);
         if (panel.idle) say(name, panel.idle, true);

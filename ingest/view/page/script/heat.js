@@ -13,8 +13,20 @@ const heat = (() => {
     for (let turn = 0; above(unit) >= 1.25 * most; turn++) unit /= turn % 2 ? 2 : 5;
     return above(unit);
   }
+  // The rows of bins that are not log-linear: as many bins as are at most 2^(1 / half) times as high, else one, by bin.
+  function listedRows({ edges, half: finest }, half) {
+    const rows = [], least = 2 ** (1 / half) * (1 + 1e-9);
+    for (let bin = 0, row; bin + 1 < edges.length; bin++) {
+      if (!row || half >= finest || !row[0] || edges[bin + 1] > row[0] * least) row = [edges[bin], 0];
+      row[1] = edges[bin + 1];
+      rows.push(row);
+    }
+    return rows;
+  }
   // The row of a bin where an octave has `half` rows: [lower, upper].
-  function rowOf({ edges, unit }, bin, half) {
+  function rowOf(layout, bin, half) {
+    const { edges, unit } = layout;
+    if (!unit) return listedRows(layout, half)[bin];
     const units = Math.floor(edges[bin] / unit);
     const wide = 2 ** Math.max(0, Math.floor(Math.log2(Math.max(units, 1))) - Math.log2(half));
     return [Math.floor(units / wide) * wide * unit, (Math.floor(units / wide) + 1) * wide * unit];

@@ -11,10 +11,11 @@ const tailboard = (() => {
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
     return new Uint8Array(await new Response(stream).arrayBuffer());
   }
-  // Gives the streams that begin at a place of some bytes, one after the other.
+  // Gives the streams that begin at a place of some bytes, one after the other, in numbers of a kind; null: of the narrowest.
   function reader(bytes, at = 0) {
+    const narrowest = (planes) => (planes < 2 ? Uint8Array : planes < 3 ? Uint16Array : planes < 5 ? Uint32Array : Float64Array);
     return (count, Kind = Float64Array) => {
-      const out = new Kind(count);
+      const out = new (Kind ?? narrowest(bytes[at]))(count);
       for (let planes = bytes[at++], scale = 1; planes; planes--, scale *= 256) {
         for (let place = 0; place < count; place++) out[place] += bytes[at++] * scale;
       }
@@ -31,6 +32,7 @@ const tailboard = (() => {
       });
       return values;
     };
+    const Bins = content.layouts.every(({ values }) => values.length <= 65_536) ? Uint16Array : Uint32Array;
     for (const run of content.runs) {
       for (const level of ["cluster", "hosts", "threads"].map((scope) => run.levels[scope]).filter(Boolean)) {
         level.first = starts(level.rows);
@@ -39,12 +41,13 @@ const tailboard = (() => {
         const widths = take(rows);
         level.ptr = new Uint32Array(rows + 1);
         widths.forEach((width, row) => (level.ptr[row + 1] = level.ptr[row] + width));
-        level.bin = added(take(level.entries, Uint32Array), level.ptr);
-        level.count = take(level.entries);
+        level.bin = added(take(level.entries, Bins), level.ptr);
+        level.count = take(level.entries, null);
         level.total = new Float64Array(rows);
         for (let row = 0; row < rows; row++) {
           for (let entry = level.ptr[row]; entry < level.ptr[row + 1]; entry++) level.total[row] += level.count[entry];
         }
+        level.sum = level.total.reduce((sum, n) => sum + n, 0);
         [level.max, level.min] = level.exact ? [take(rows), take(rows)] : [null, null];
         level.done = level.weighted ? take(rows) : null;
       }
@@ -52,7 +55,7 @@ const tailboard = (() => {
         tail.first = starts(tail.rows);
         const rows = tail.first.at(-1);
         tail.window = added(take(rows, Uint32Array), tail.first);
-        for (const column of ["count", "p50", "p99", "p100", "p0"]) tail[column] = take(rows);
+        for (const column of ["count", "p50", "p99", "p100", "p0"]) tail[column] = take(rows, null);
       }
     }
     return content;
@@ -161,8 +164,10 @@ const tailboard = (() => {
     }
     return { done, events, max: highest, min: lowest };
   }
-  function emptyTable(rows, entries, given) {
-    const table = { ...given, rows, ptr: new Uint32Array(rows + 1), bin: new Uint32Array(entries), cum: new Float64Array(entries) };
+  // As narrow as its numbers allow: a page holds several tables of millions of entries.
+  function emptyTable(level, rows, entries, given) {
+    const Sums = !level.weights && level.sum < 2 ** 32 ? Uint32Array : Float64Array;
+    const table = { ...given, rows, ptr: new Uint32Array(rows + 1), bin: new level.bin.constructor(entries), cum: new Sums(entries) };
     for (const name of ["group", "t", "n", "done", "events", "max", "min"]) table[name] = new Float64Array(rows);
     return table;
   }
@@ -183,7 +188,7 @@ const tailboard = (() => {
     const mixed = weights.map((each) => each.size > 1 || each.has(0)), unlike = new Set(weights.flatMap((each) => [...each])).size > 1;
     const scale = weights.map(([first], group) => (unlike && !mixed[group] ? first : 1)); // of groups beside one another
     const begin = level.origin + (low * k - base) * level.step, width = k * level.step;
-    const table = emptyTable(chains.rows, chains.entries, { layouts: kept, unit, groups, columns, width, begin, mixed, scale });
+    const table = emptyTable(level, chains.rows, chains.entries, { layouts: kept, unit, groups, columns, width, begin, mixed, scale });
     for (let slot = 0, row = 0, at = 0; slot < heads.length; slot++) {
       if (heads[slot] < 0) continue;
       const sources = [], group = Math.floor(slot / columns), factor = (source) => (mixed[group] ? weightOf(source) || 1 : 1);
@@ -200,6 +205,8 @@ const tailboard = (() => {
       [table.n[row], table.done[row], table.events[row], table.max[row], table.min[row]] = [n, done, events, max, min];
       table.ptr[++row] = at;
     }
+    const entries = table.ptr[chains.rows];
+    if (entries < chains.entries) [table.bin, table.cum] = [table.bin.slice(0, entries), table.cum.slice(0, entries)];
     return table;
   }
 

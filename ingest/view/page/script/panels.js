@@ -154,12 +154,13 @@ const panels = (() => {
       const signals = { what: what(state.p), across, depth: Boolean(sweep) };
       return { data: { points, capacities: known }, signals, says: [...told, ...says].join("; ") };
     },
-    worst() {
-      const { state } = now, told = [...findingRows(), ...episodeRows()];
-      const windows = worstWindows().map((window) => {
+    * worst() {
+      const { state } = now, told = [...findingRows(), ...episodeRows()], windows = [];
+      for (const window of worstWindows()) {
+        yield;
         const makers = ["host", "thread"].map((by) => sharesBy(by, window)), value = window.value ? atLeast(window.value) : "–";
-        return row(window, [atLeast(window.highest), value, number(window.n), latency(window.excess), ...makers]);
-      });
+        windows.push(row(window, [atLeast(window.highest), value, number(window.n), latency(window.excess), ...makers]));
+      }
       find("worst-rows").replaceChildren(...told, ...windows);
       find("worst-title").textContent = what(state.p);
       find("worst-excess").textContent = `above ${what(state.p)} of the range`;

@@ -1,0 +1,208 @@
+"""OpenTelemetry metrics as JSON lines: the Collector's file exporter, and SDKs. Exponential and explicit histograms.
+
+    {"resourceMetrics": [{"resource": {"attributes": [...]}, "scopeMetrics": [{"metrics": [{"name": "rpc.duration", "unit": "ms",
+      "exponentialHistogram": {"aggregationTemporality": 1, "dataPoints": [{"startTimeUnixNano": "...", "timeUnixNano": "...",
+        "count": "201", "scale": 2, "zeroCount": "1", "positive": {"offset": -5, "bucketCounts": ["2", "3"]}}]}}]}]}]}
+
+Bin i of an exponential histogram is (base^i, base^(i+1)] with base 2^(2^-scale); explicit bounds end their bins. Counts are of an
+interval (temporality 1, delta) or since a start (2, cumulative). Whole numbers may be text; fields at zero are left out. The
+minimum, maximum and sum of a point are not taken: they would hold for its own interval alone, which windows cut.
+
+Source: opentelemetry-proto's metrics.proto; checked against the counts of the Python SDK.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ingest.core.edges import LEAST_SCALE, MOST_SCALE, Edges, Exponential
+from ingest.core.intervals import Int
+from ingest.core.layout import Layout
+from ingest.core.timing import UNITS_NS
+from ingest.read.context import Context
+from ingest.read.format_names import OTLP
+from ingest.read.formats import AGAIN, Reader
+from ingest.read.histograms.labels import series_of
+from ingest.read.histograms.lines import WrongError, count, end_ns, objects_of, readers, whole
+from ingest.read.histograms.polls import Poll, Polls, sparse
+
+DELTA, CUMULATIVE = 1, 2
+TEMPORALITIES = {"AGGREGATION_TEMPORALITY_DELTA": DELTA, "AGGREGATION_TEMPORALITY_CUMULATIVE": CUMULATIVE}
+NOTHING = "holds no histogram of latencies: export histograms with a unit of time (s, ms, us or ns), not gauges or sums"
+NO_TIME = "not a latency: its unit is no unit of time"
+NO_VALUE = "a point without a value"
+EMPTY_POINT = "a point without samples"
+NO_TEMPORALITY = "nothing says whether it counts since a start or since the point before"
+UNIT_UNKNOWN = "the unit of its values is not stated: give --recorded-unit s, ms, us or ns"
+NO_SUM = "the counts of its buckets are not its count: it was damaged"
+BELOW_ZERO = "values below zero: not a latency"
+NO_BUCKETS = "a histogram without buckets, of which only the mean is known: have the SDK keep buckets"
+COARSE = f"a scale below {LEAST_SCALE}: its bins are wider than all latencies"
+MOST_BUCKETS = 1 << 16
+ESCAPED = str.maketrans({"µ": "u", "μ": "u"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Metric:
+    """What all points of a metric share: its name, the unit in ns, the temporality."""
+
+    name: str
+    unit_ns: int
+    total: bool
+
+
+def polls(path: Path, context: Context) -> Polls:
+    """Return the histograms of a file; points that cannot be taken are rejected, metrics that are no latencies skipped."""
+    held = Polls(context)
+    for line, entry in objects_of(path, context):
+        for metric, resource in _metrics(entry):
+            _take(metric, resource, line, context, held)
+    return held
+
+
+def _metrics(entry: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, str]]]:
+    """Yield the metrics of a line with the attributes of their resource."""
+    for resource in _dicts(entry.get("resourceMetrics")):
+        owner = resource.get("resource")
+        attributes = _attributes(owner.get("attributes") if isinstance(owner, dict) else None)
+        for scope in _dicts(resource.get("scopeMetrics") or resource.get("instrumentationLibraryMetrics")):
+            for metric in _dicts(scope.get("metrics")):
+                yield metric, attributes
+
+
+def _dicts(value: Any) -> Iterator[dict[str, Any]]:
+    for entry in value if isinstance(value, list) else ():
+        if isinstance(entry, dict):
+            yield entry
+
+
+def _attributes(pairs: Any) -> dict[str, str]:
+    words = {}
+    for pair in _dicts(pairs):
+        value = pair.get("value")
+        text = next(iter(value.values()), "") if isinstance(value, dict) else ""
+        if isinstance(pair.get("key"), str) and isinstance(text, (str, int, float)):
+            words[pair["key"]] = str(text)
+    return words
+
+
+def _take(metric: Mapping[str, Any], resource: Mapping[str, str], line: int, context: Context, held: Polls) -> None:
+    for key, binned in (("exponentialHistogram", _exponential), ("histogram", _explicit)):
+        body = metric.get(key)
+        if not isinstance(body, dict):
+            continue
+        points = list(_dicts(body.get("dataPoints")))
+        unit = str(metric.get("unit") or "").translate(ESCAPED)
+        if unit and unit not in UNITS_NS:
+            context.account.skip(NO_TIME, len(points))
+            continue
+        for point in points:
+            try:
+                shared = _Metric(str(metric.get("name") or ""), _unit(unit, context), _total(body))
+                flags = whole(point.get("flags") or 0)
+                if flags & 1:
+                    context.account.skip(NO_VALUE, 1)
+                    continue
+                layout, places, counts = binned(point, shared.unit_ns)
+                if sum(counts) != count(point.get("count") or 0):
+                    raise WrongError(NO_SUM)
+                if not sum(counts) and not shared.total:
+                    context.account.skip(EMPTY_POINT, 1)
+                    continue
+                held.add(_poll(point, shared, resource, line, context, (layout, *sparse(places, counts))))
+            except WrongError as error:
+                context.account.reject(str(error), [line])
+
+
+def _unit(unit: str, context: Context) -> int:
+    unit_ns = UNITS_NS.get(unit) or context.recorded_unit_ns
+    if unit_ns is None:
+        raise WrongError(UNIT_UNKNOWN)
+    return unit_ns
+
+
+def _total(body: Mapping[str, Any]) -> bool:
+    said = body.get("aggregationTemporality")
+    temporality = TEMPORALITIES.get(said, 0) if isinstance(said, str) else said
+    if temporality not in (DELTA, CUMULATIVE):
+        raise WrongError(NO_TEMPORALITY)
+    return bool(temporality == CUMULATIVE)
+
+
+def _poll(
+    point: Mapping[str, Any],
+    metric: _Metric,
+    resource: Mapping[str, str],
+    line: int,
+    context: Context,
+    histogram: tuple[Layout, Int, Int],
+) -> Poll:
+    layout, bins, counts = histogram
+    attributes = {**resource, **_attributes(point.get("attributes") or point.get("labels"))}
+    start = whole(point.get("startTimeUnixNano") or 0) or None
+    end = whole(point.get("timeUnixNano") or 0)
+    if not end:
+        raise WrongError("a point without a time")
+    series = series_of(context.series, metric.name, attributes)
+    return Poll(line, series, start, end, layout, bins, counts, metric.total)
+
+
+def _exponential(point: Mapping[str, Any], unit_ns: int) -> tuple[Layout, Int, Sequence[int]]:
+    """Return the layout of a point, the bin of each bucket and its count; scales above 8 are brought down, which is exact."""
+    scale = whole(point.get("scale") or 0)
+    if scale < LEAST_SCALE:
+        raise WrongError(COARSE)
+    if any(count(number) for number in _buckets(point.get("negative"))[1]):
+        raise WrongError(BELOW_ZERO)
+    offset, numbers = _buckets(point.get("positive"))
+    finest = min(scale, MOST_SCALE)
+    layout = Exponential(finest, unit_ns)
+    indices = np.arange(len(numbers), dtype=np.int64) + offset
+    zero = count(point.get("zeroCount") or 0)
+    threshold = max(end_ns(point.get("zeroThreshold") or 0, unit_ns), 0)
+    places = np.append(layout.places(indices >> (scale - finest)), layout.index(np.array([threshold])))
+    return layout, places, [*map(count, numbers), zero]
+
+
+def _buckets(body: Any) -> tuple[int, list[Any]]:
+    if not isinstance(body, dict):
+        return 0, []
+    numbers = body.get("bucketCounts") or []
+    if not isinstance(numbers, list) or len(numbers) > MOST_BUCKETS:
+        raise WrongError("no list of buckets")
+    offset = whole(body.get("offset") or 0)
+    if not -(2**31) <= offset < 2**31:
+        raise WrongError("an offset of buckets out of range")
+    return offset, numbers
+
+
+def _explicit(point: Mapping[str, Any], unit_ns: int) -> tuple[Layout, Int, Sequence[int]]:
+    """Return the layout of a point, the bin of each bucket and its count."""
+    bounds, numbers = point.get("explicitBounds") or [], point.get("bucketCounts") or []
+    if not isinstance(bounds, list) or not isinstance(numbers, list):
+        raise WrongError("no list of buckets")
+    if not bounds or not numbers:
+        raise WrongError(NO_BUCKETS)
+    if len(numbers) != len(bounds) + 1:
+        raise WrongError("buckets are not one more than bounds")
+    ends = [end_ns(bound, unit_ns) for bound in bounds]
+    counts = [count(number) for number in numbers]
+    if any(low >= high for low, high in pairwise(ends)) and sorted(ends) != ends:
+        raise WrongError("bounds do not rise")
+    if any(number for end, number in zip(ends, counts, strict=False) if end < 0):
+        raise WrongError(BELOW_ZERO)
+    try:
+        layout, places = Edges.of_ends(ends, is_open=True)
+    except ValueError as error:
+        raise WrongError(str(error)) from None
+    return layout, places, counts
+
+
+locate, rows = readers(OTLP, polls, NOTHING)
+READER = Reader(locate, rows=rows, grows=AGAIN)

@@ -1,0 +1,74 @@
+"""Whether a store is well: one line a thing that was looked at, with the remedy where it is not as it should be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from typing import Any
+
+from ingest.core.errors import StoreError, UsageError
+from ingest.query.origin import KINDS
+from ingest.store.verify import Verification
+
+OK, WRONG, NOT_SEEN = "ok", "wrong", "not seen"
+MANY = {
+    "sqlite:": "ingest.store.sqlite.doctor",
+    "http://": "ingest.store.elastic.doctor",
+    "https://": "ingest.store.elastic.doctor",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What was looked at, its state, what was found, and as `remedy` a command or a setting where it is wrong.
+
+    The state is `not seen` where the login may not look at it, or the server does not tell.
+    """
+
+    name: str
+    state: str
+    text: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        """Return it for people; the remedy stands in a line of its own."""
+        return f"{self.state:<8}  {self.name}: {self.text}" + (f"\n          remedy: {self.remedy}" if self.remedy else "")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as `--json` prints it."""
+        return asdict(self)
+
+
+def examined(url: str) -> Iterator[Line]:
+    """Yield what is found of the store at a URL. UsageError where it names none."""
+    kind = next((begin for begin in KINDS if url.startswith(begin)), "")
+    if not kind:
+        raise UsageError(f"{url!r} is no store: give sqlite:PATH or http(s)://HOST:PORT")
+    yield from import_module(MANY[kind]).examined(url)
+
+
+def fits(verification: Verification, url: str) -> Iterator[Line]:
+    """Yield a line for each kind of fault in what the store holds, or one that there is none."""
+    what = "what is stored"
+    for fault in verification.faults:
+        remedy = f"tailboard runs check --mend --store '{url}'" if "--mend" in fault.remedy else fault.remedy
+        yield Line(what, WRONG, f"{fault.kind}: {fault.count:,} places; the first: {fault.example}", remedy)
+    for sentence in verification.unfinished:
+        yield Line(what, NOT_SEEN, sentence)
+    if not verification.faults:
+        yield Line(what, OK, f"{verification.runs:,} runs, {verification.documents:,} documents, all belong to a run and add up")
+
+
+def size(number: float) -> str:
+    """Return bytes for people: 1.5 GB."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if number < 1000:
+            return f"{number:.3g} {unit}"
+        number /= 1000
+    return f"{number:.3g} TB"
+
+
+def failed(name: str, error: StoreError, remedy: str = "") -> Line:
+    """Return the line of what ended with an error; its sentence says what to do where there is no remedy."""
+    return Line(name, WRONG, str(error), remedy)

@@ -1,0 +1,48 @@
+"""pgbench: every transaction counts once; with a rate its time holds the lag, which is how long it waited."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ingest import Files, Question
+from ingest.read import ReadOptions
+from tests.read.test_histograms import DATA, rows
+
+PLAIN, RATE = DATA / "pgbench15_plain.log", DATA / "pgbench15_rate.log"
+
+
+def test_each_transaction_is_there_once() -> None:
+    """Independent: the columns by awk's rules."""
+    told = [line.split() for line in PLAIN.read_text().splitlines()]
+    found, account = rows(PLAIN)
+    assert account.samples == len(told) and {series.kind for series, *_ in found} == {"service"}
+    [answer] = Files([PLAIN], ReadOptions(run="r"), jobs=1).answer(Question(step="all")).parts
+    assert int(answer.exact.sum_ns[0]) == 1000 * sum(int(cells[2]) for cells in told)
+    assert int(answer.exact.max_ns[0]) == 1000 * max(int(cells[2]) for cells in told)
+
+
+def test_a_rate_gives_response_wait_and_service() -> None:
+    told = [line.split() for line in RATE.read_text().splitlines()]
+    answer = Files([RATE], ReadOptions(run="r"), jobs=1).answer(Question(step="all", by=("kind",), where={"kind": "*"}))
+    sums = {part.table[code][0]: int(part.exact.sum_ns[at]) for part in answer.parts for at, code in enumerate(part.series)}
+    took, lag = (1000 * sum(int(cells[column]) for cells in told) for column in (2, 6))
+    assert sums == {"response": took, "wait": lag, "service": took - lag}
+
+
+@pytest.mark.parametrize("word", ["skipped", "failed", "serialization", "deadlock"])
+def test_transactions_without_a_time_are_counted(tmp_path: Path, word: str) -> None:
+    path = tmp_path / "pgbench_log.12"
+    path.write_text(RATE.read_text() + f"0 135 {word} 0 1795329758 461283 0 0\n0 136 1 0 1795329758 461284 9 0\nx y\n0 137 5")
+    _, account = rows(path)
+    assert account.samples == 60 and sum(account.skipped.values()) == 1
+    assert len(account.rejected) == 3  # a lag that is longer than its time, no transaction, the end of the file
+
+
+def test_seven_columns_are_lags_or_retries(tmp_path: Path) -> None:
+    lag, retries = tmp_path / "pgbench_log.1", tmp_path / "pgbench_log.2"
+    lag.write_text("".join(f"0 {n} 900 0 1795329757 {n} {50 + n}\n" for n in range(9)))
+    retries.write_text("".join(f"0 {n} 900 0 1795329757 {n} {n % 3}\n" for n in range(9)))
+    assert {series.kind for series, *_ in rows(lag)[0]} == {"service", "response", "wait"}
+    assert {series.kind for series, *_ in rows(retries)[0]} == {"service"}

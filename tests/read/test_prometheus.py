@@ -1,0 +1,133 @@
+"""Prometheus: what promtool dumps, the query API answers and a process exposes; counts by `_count`, edges by the text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from ingest import Files, Question
+from ingest.core.errors import TailboardError
+from ingest.core.layout import Exponential
+from ingest.read import ReadOptions
+from ingest.read.describing import description_of
+from tests.read.test_histograms import DATA, rows
+
+NATIVE, DUMP = DATA / "prom242_native_range_vector.json", DATA / "prom242_tsdb_dump_classic.txt"
+S = 1_000_000_000
+
+
+def test_a_dump_holds_the_differences_of_its_neighbours() -> None:
+    """Oracle: the +Inf bucket of each handler, differenced by stamp; a repeated line adds nothing."""
+    told: dict[str, dict[int, int]] = defaultdict(dict)
+    for line in DUMP.read_text().splitlines():
+        match = re.search(r'handler="([^"]*)".*le="\+Inf"} (\d+) (\d+)$', line)
+        if match:
+            told[match[1]][int(match[3])] = int(match[2])
+    wanted = Counter()
+    for stamps in told.values():
+        counts = [stamps[stamp] for stamp in sorted(stamps)]
+        wanted.update(b - a for a, b in pairwise(counts) if b > a)
+    found, account = rows(DUMP)
+    assert Counter(sum(bins.values()) for *_, bins, _ in found if bins) == wanted
+    assert not account.rejected and {series.host for series, *_ in found} == {"127.0.0.1"}
+
+
+def test_native_histograms_of_the_api_hold_their_counts() -> None:
+    """Counts 268 -> 60 are a reset. Oracle: `count` of each sample; edges within a ns of the right ones in the text."""
+    [series] = json.loads(NATIVE.read_text())["data"]["result"]
+    samples = series["histograms"]
+    counts = [int(one["count"]) for _, one in samples]
+    found, account = rows(NATIVE)
+    assert [sum(bins.values()) for *_, bins, _ in found] == [b - a if b >= a else b for a, b in pairwise(counts)]
+    assert len(account.missing) == 1 and {layout for *_, layout in found} == {Exponential(3, S)}
+    after = next(place for place, (a, b) in enumerate(pairwise(counts)) if b < a)
+    told = {int(float(right) * S): int(count) for _, _, right, count in samples[after + 1][1]["buckets"]}
+    mine = found[after][3]
+    assert sorted(mine.values()) == sorted(told.values())
+    assert all(abs(a - b) <= 1 for a, b in zip(sorted(mine), sorted(told), strict=True))
+
+
+CLASSIC = """\
+# TYPE op_seconds histogram
+op_seconds_bucket{{host="h1",op="re\\"ad",le="0.001"}} {0} {stamp}
+op_seconds_bucket{{host="h1",op="re\\"ad",le="0.0025"}} {1} {stamp}
+op_seconds_bucket{{host="h1",op="re\\"ad",le="+Inf"}} {2} {stamp}
+op_seconds_sum{{host="h1",op="re\\"ad"}} 1.25 {stamp}
+size_bytes_bucket{{le="+Inf"}} 7 {stamp}
+"""
+
+
+def test_scrapes_one_after_the_other(tmp_path: Path) -> None:
+    path = tmp_path / "scrapes.prom"
+    polls = [(3, 5, 9), (4, 8, 12), (1, 1, 2)]
+    path.write_text("".join(CLASSIC.format(*poll, stamp=1_700_000_000_000 + 1000 * at) for at, poll in enumerate(polls)))
+    found, account = rows(path)
+    assert [(series.op, series.host, bins) for series, _, _, bins, _ in found] == [
+        ('re"ad', "h1", {1_000_000: 1, 2_500_000: 2}),
+        ('re"ad', "h1", {1_000_000: 1, 2_500_001: 1}),
+    ]
+    assert sum(account.skipped.values()) == 3 + 1  # bytes; the baseline
+
+
+def test_one_scrape_that_says_when_it_began(tmp_path: Path) -> None:
+    path = tmp_path / "m.prom"
+    text = re.sub(" {stamp}", "", CLASSIC).format(3, 5, 9) + 'op_seconds_created{host="h1",op="re\\"ad"} 1.7e9\n# EOF\n'
+    path.write_text(text)
+    [(_, start, end, bins, _)], _ = rows(path)
+    assert start == 1_700_000_000 * S and end == path.stat().st_mtime_ns and sum(bins.values()) == 9
+
+
+@pytest.mark.parametrize("name", ["prom_classic.txt", "prom_openmetrics.txt"])
+def test_one_scrape_without_a_time_is_refused_with_what_to_ask(name: str) -> None:
+    with pytest.raises(TailboardError, match="dump the series with promtool, or query them"):
+        Files([DATA / name], ReadOptions(run="r"), jobs=1).answer(Question())
+
+
+def api(values: list[list], edges: tuple[str, ...] = ("0.1", "+Inf")) -> str:
+    metric = {"__name__": "x_seconds_bucket", "instance": "h2:9100", "job": "kv"}
+    result = [{"metric": {**metric, "le": edge}, "values": values[at]} for at, edge in enumerate(edges)]
+    return json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}})
+
+
+def test_classic_buckets_of_the_api(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(api([[[1.7e9, "3"], [1.7e9 + 15.25, "5"]], [[1.7e9, "4"], [1.7e9 + 15.25, "9"]]]))
+    [(series, start, end, bins, _)], _ = rows(path)
+    assert (series.host, series.job, end - start) == ("h2", "kv", 15_250_000_000)
+    assert bins == {100_000_000: 2, 100_000_001: 3}
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([[[1.7e9, "0.5"]], [[1.7e9, "4"]]], "no whole numbers, as of rate"),
+        ([[[1.7e9, "9"]], [[1.7e9, "4"]]], "that fall"),
+        ([[[1.7e9, "NaN"]], [[1.7e9, "4"]]], "no whole numbers"),
+    ],
+)
+def test_what_is_no_histogram_is_refused_with_the_reason(tmp_path: Path, values: list, said: str) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(api(values))
+    with pytest.raises(TailboardError, match=said):
+        Files([path], ReadOptions(run="r"), jobs=1).answer(Question())
+
+
+def test_percentiles_only_are_refused_by_name() -> None:
+    for name, said in (
+        ("wrk41_latency.txt", "wrk: percentiles only.*wrk2"),
+        ("redis70_benchmark.csv", "redis-benchmark --csv: percentiles only.*LATENCY HISTOGRAM"),
+        ("locust_stats_history.csv", "Locust history: percentiles only"),
+        ("pgbench15_aggregate.log", "pgbench --aggregate-interval.*pgbench -l"),
+    ):
+        with pytest.raises(TailboardError, match=said):
+            Files([DATA / name], ReadOptions(run="r"), jobs=1).answer(Question())
+
+
+def test_sysbench_with_a_histogram_is_not_refused_for_its_percentiles() -> None:
+    found, _ = rows(DATA / "sysbench1020_histogram.txt", description=description_of("sysbench"))
+    assert len(found) == 1

@@ -1,0 +1,49 @@
+"""The panel of a sweep draws the percentiles of whole runs over their depth; over what they achieved where they are no sweep."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+
+import pytest
+
+from ingest.view.kibana.asked import chosen
+from tests.view.kibana.conftest import EXAMPLE, Served, loaded
+from tests.view.kibana.test_vega_panels import allowed, answer
+
+LOGS = next((EXAMPLE / "results").rglob("benchmark_config.yaml")).parent
+DEPTHS = {"shallow": ("ceph-a", 4), "middle": ("ceph-b", 16), "deep": ("ceph-c", 128)}
+
+
+@pytest.fixture(scope="module")
+def sweep(server, tmp_path_factory) -> Served:
+    """Three runs of a host each, at three depths."""
+    loads = {}
+    for name, (host, depth) in DEPTHS.items():
+        paths = [str(path) for path in sorted(LOGS.glob(f"*{host}*")) if "clat_hist" in path.name or "json" in path.name]
+        loads[name] = (*paths, "--label", f"total_iodepth={depth}")
+    return loaded(server, tmp_path_factory.mktemp("sweep"), f"sweep-{uuid.uuid4().hex[:8]}", loads)
+
+
+def test_a_sweep_is_drawn_over_its_depth(page, sweep) -> None:
+    page.draw(sweep.answered(sweep.spec("load", scope="host", level="run")))
+    points = page.table("points")
+    assert {(row["run"].split("/")[0], row["x"]) for row in points} == {(name, depth) for name, (_, depth) in DEPTHS.items()}
+    assert page.signal("across") == "requests at once: total_iodepth"
+    assert page.signal("heading").startswith("3 runs, completion; whole runs, p99 by hdr")
+    expected = {group: values for (_, group), values in allowed(answer(sweep, step="all", by=("run", "op")), 99).items()}
+    assert len(expected) == len(points) == len(page.marks("dots")) == 6
+    for row in points:
+        [values] = [values for group, values in expected.items() if {row["run"], row["label"].split(" ")[0]} <= set(group)]
+        assert row["v"] in values
+
+
+def test_runs_that_are_no_sweep_are_drawn_over_what_they_achieved(page, sweep) -> None:
+    page.draw(sweep.answered(sweep.spec("load", scope="host", level="run")))
+    [run] = {row["run"] for row in page.table("points") if row["x"] == 128}
+    alone = replace(sweep.shown, filters=[chosen("run.id", [run])])
+    page.draw(sweep.answered(sweep.spec("load", scope="host", level="run"), alone))
+    assert page.signal("across") == "I/Os a second"
+    points = page.table("points")
+    assert len(points) == 2 and all(row["x"] == row["rate"] > 1 for row in points)
+    assert sum(row["rate"] for row in points) == pytest.approx(sum(row["n"] for row in points) / 80, rel=0.1)
