@@ -119,7 +119,7 @@ def test_f4_a_cycle_of_a_watch_takes_six_requests(double, ground, tmp_path: Path
 
 @pytest.mark.parametrize("by", [("job", "op"), ("host", "volume", "job", "op")])
 def test_f5_jobs_and_threads_take_eight_requests(double, ground, by: tuple[str, ...]) -> None:
-    """33 before."""
+    """Of the example; many bins in many windows still come in more pages of buckets."""
     loaded(ground.url, [EXAMPLE])
     requests = Counted(double, ground)
     with open_store(ground.url) as store:
