@@ -6,7 +6,8 @@ python benchmarks/discard.py FOLDER
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import urllib3  # noqa: F401  # a load into Elasticsearch imports it, too
@@ -18,6 +19,7 @@ from ingest.load.load import load
 from ingest.load.plan import LoadOptions
 from ingest.read import ReadOptions
 from ingest.store import RunRecord, SourceRecord, Spans
+from ingest.store.records import Held
 
 ZERO = "2026-11-01T00:00:00Z"
 
@@ -25,13 +27,20 @@ ZERO = "2026-11-01T00:00:00Z"
 class Nothing:
     """A store that takes everything and keeps nothing."""
 
+    needs_clock = True
+    most_samples = 1 << 53
+
     def runs(self) -> list[RunRecord]:
         """Return no runs."""
         return []
 
-    def sources(self, run: str) -> list[SourceRecord]:
-        """Return no sources."""
-        return []
+    def held(self, runs: Sequence[str]) -> dict[str, Held]:
+        """Return that nothing is held."""
+        return {run: Held(None, 1, []) for run in runs}
+
+    def still(self, run: str) -> AbstractContextManager[None]:
+        """Hold nothing."""
+        return nullcontext()
 
     def begin(self, run: RunRecord, sources: Iterable[SourceRecord], *, anew: bool = False) -> None:
         """Note nothing."""

@@ -58,6 +58,7 @@ class LoadAccount:
     duplicate: Counter[str] = field(default_factory=Counter)
     shadowed: Counter[str] = field(default_factory=Counter)
     runs: list[str] = field(default_factory=list)
+    new_runs: list[str] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
     caveats: list[str] = field(default_factory=list)
     lacks: dict[Caveat, None] = field(default_factory=dict)  # each once, in order
@@ -107,10 +108,9 @@ def load(paths: Sequence[Path], store: Store, options: LoadOptions, progress: Pr
     where no row of any source could be taken (nothing new is then left in the store), StoreError where a run was loaded with
     other parameters, UsageError for a step that cannot be.
     """
-    known = {record.run for record in store.runs()}
     account = _loaded(discover(paths, options.read), store, options, progress)
     if (account.loaded or account.full) and not account.rows.taken:
-        for run in set(account.runs) - known:
+        for run in account.new_runs:
             store.delete_run(run)
         raise account.full or nothing_taken(account.rows, [source.path for source in account.sources])
     if account.full:
@@ -141,11 +141,11 @@ def _loaded(discovered: Found, store: Store, options: LoadOptions, progress: Pro
     offsets = {source.path for source in offset_sources(discovered.sources)} if options.offsets else set()
     total = sum(len(plan.work) for plan in todo)
     done = 0
-    states = {} if all(plan.work for plan in todo) else {record.run: record.state for record in store.runs()}
     for plan in todo:
         account.runs.append(plan.record.run)
+        account.new_runs += [plan.record.run] if plan.known is None else []
         if not plan.work:
-            if states.get(plan.record.run, COMPLETE) != COMPLETE:
+            if plan.known is not None and plan.known.state != COMPLETE:
                 store.finish_run(plan.record)
                 account.caveats += write_findings(store, plan.record.run)
             continue

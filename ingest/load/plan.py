@@ -29,11 +29,11 @@ from ingest.read.copies import labels_in, rival, two_formats, two_of_one
 from ingest.read.formats import AVERAGED, PLAIN_JSON
 from ingest.read.processes import processes
 from ingest.read.sources import PREFER_HIST
-from ingest.read.undated import apart
+from ingest.read.undated import UNDATED, apart
 from ingest.store import Store
 from ingest.store.added_up import ADD_UP, check_same
 from ingest.store.coarsening import NOT_OF_READING, check_addable, grid_of
-from ingest.store.records import COMPLETE, UNKNOWN_ZERO, RunRecord, SourceRecord
+from ingest.store.records import COMPLETE, UNKNOWN_ZERO, Held, RunRecord, SourceRecord
 
 HASH_BLOCK = 1 << 18
 DIGEST_SIZE = 16
@@ -66,7 +66,7 @@ class Plan:
     `held` are the samples of those of its sources that the store holds already and that are not read again.
     What no source of the run can hold is `missing`, and kept in the account of the `carrier`, if that is read; `caveats` of the
     run as a whole are kept with the first source that is read. Sources that are added up are one in `work`, under the identity of
-    one of the `parts`.
+    one of the `parts`. `known` is the record of the run that the store has.
     """
 
     record: RunRecord
@@ -76,6 +76,7 @@ class Plan:
     missing: tuple[Missing, ...] = ()
     caveats: tuple[Caveat, ...] = ()
     parts: Mapping[str, Part] = field(default_factory=dict)
+    known: RunRecord | None = None
 
     @property
     def paths(self) -> list[Path]:
@@ -100,9 +101,7 @@ def plans(
     Raises InputError for a source that contradicts another, StoreError for a run with other parameters, UsageError for a
     step that cannot be.
     """
-    known = {record.run: record for record in store.runs()}
-    if not options.replace:
-        discovered = apart(discovered, {run for run, record in known.items() if record.zero != UNKNOWN_ZERO})
+    discovered, held = _beside_held(discovered, store, options)
     digests = _digests(discovered.sources, options.jobs)
     by_run: dict[str, list[Source]] = {}
     for source in discovered.sources:
@@ -110,25 +109,38 @@ def plans(
     planned = []
     caveats = _caveats_by_run(discovered)
     for run, sources in sorted(by_run.items()):
-        record = record_of(run, sources, {**discovered.labels.get(run, {}), **options.labels}, known.get(run), options)
+        known = held[run].record
+        record = record_of(run, sources, {**discovered.labels.get(run, {}), **options.labels}, known, options)
         known_ios = Counter[str]() if shadowed is None else shadowed
         lacking = tuple(entry for entry in discovered.missing if entry.run == run)
         carrier = min(source.path for source in sources) if lacking else None
-        records, first = store.sources(run), store.first_generation(run)
+        records, first = held[run].sources, held[run].first_generation
         logs = {log.source: log for stored in records for log in members_of(stored)}
         work = _to_do(sources, digests, (logs, first), options, (duplicates, known_ios), (carrier, lacking))
         parts = parts_of(run, sources, work, records, first, duplicates) if options.add_up else []
         read = {log.source for part in parts for _, log in part.logs} or {log.source for _, log in work}
-        held = sum(int(log.account.get("samples", 0)) for name, log in logs.items() if name not in read)
+        samples = sum(int(log.account.get("samples", 0)) for name, log in logs.items() if name not in read)
         if options.add_up:
             work = tuple((part.source, part.record) for part in parts)
-        if known.get(run) and not options.replace:
-            check_addable(known[run], len(work))
-        if options.replace and known.get(run):
-            _check_all_replaced(known[run], record, work, store)
+        if known and not options.replace:
+            check_addable(known, len(work))
+        if options.replace and known:
+            _check_all_replaced(known, record, work, held[run])
         named = {part.record.source: part for part in parts}
-        planned.append(Plan(record, work, held, carrier, lacking, caveats[run], named))
+        planned.append(Plan(record, work, samples, carrier, lacking, caveats[run], named, known))
     return planned
+
+
+def _beside_held(discovered: Found, store: Store, options: LoadOptions) -> tuple[Found, dict[str, Held]]:
+    """Return what was discovered, undated logs of runs with a clock apart, and what the store holds of these runs."""
+    names = sorted({source.context.series.run for source in discovered.sources})
+    held = store.held([*names, *(f"{name}/{UNDATED}" for name in names)]) if names else {}
+    if not options.replace:
+        dated = {run for run, there in held.items() if there.record and there.record.zero != UNKNOWN_ZERO}
+        discovered = apart(discovered, dated)
+        more = sorted({source.context.series.run for source in discovered.sources} - held.keys())
+        held |= store.held(more) if more else {}
+    return discovered, held
 
 
 def _caveats_by_run(discovered: Found) -> dict[str, tuple[Caveat, ...]]:
@@ -216,12 +228,12 @@ def _of_reading(record: RunRecord) -> dict[str, Any]:
     return {name: value for name, value in record.parameters.items() if name not in NOT_OF_READING}
 
 
-def _check_all_replaced(known: RunRecord, new: RunRecord, work: Sequence[tuple[Source, SourceRecord]], store: Store) -> None:
+def _check_all_replaced(known: RunRecord, new: RunRecord, work: Sequence[tuple[Source, SourceRecord]], held: Held) -> None:
     """Raise StoreError if a run would end up with sources of unlike parameters."""
     try:
         _check_same(known, new)
     except StoreError as error:
-        left = {record.source for record in store.sources(known.run)} - {record.source for _, record in work}
+        left = {record.source for record in held.sources} - {record.source for _, record in work}
         if left:
             reason = str(error).split(": use")[0]
             others = f"{counted(len(left), 'source')} of the run {'is' if len(left) == 1 else 'are'} not among these files"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -16,7 +17,7 @@ from ingest.query.question import Key
 from ingest.store.capabilities import GROWTH
 from ingest.store.coarsening import Coarsened
 from ingest.store.live import LiveStore
-from ingest.store.records import RunRecord, SourceRecord, Spans
+from ingest.store.records import Held, RunRecord, SourceRecord, Spans
 
 if TYPE_CHECKING:
     from ingest.query.findings.kept import KeptFinding
@@ -56,6 +57,14 @@ class Store(Origin, Protocol):
 
     def first_generation(self, run: str) -> int:
         """Return the generation that a new source of a run begins with."""
+        ...
+
+    def held(self, runs: Sequence[str]) -> dict[str, Held]:
+        """Return what is held of each of some runs, for the plan of a load."""
+        ...
+
+    def still(self, run: str) -> AbstractContextManager[None]:
+        """Hold what the records of a run say while questions are asked about this run alone."""
         ...
 
     def begin(self, run: RunRecord, sources: Iterable[SourceRecord], *, anew: bool = False) -> None:

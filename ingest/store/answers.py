@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from ingest.core.caveats import in_last_bin
-from ingest.core.errors import InputError, UsageError, counted, listed, plural
+from ingest.core.errors import UsageError, counted, plural
 from ingest.core.grid import coarsened
 from ingest.core.intervals import Intervals, Sum, merged
 from ingest.core.layout import Layout, common_layout
@@ -40,7 +40,7 @@ from ingest.store.chosen import chosen_records, on_one_clock
 from ingest.store.coarsening import AS_LOADED, grid_of, unfinished
 from ingest.store.lacking import caveats_in, lacks_in
 from ingest.store.live import NOTHING_FINAL, provisional
-from ingest.store.reach import reach_of
+from ingest.store.reach import alike, check_latencies, reach_of
 from ingest.store.records import (
     CLUSTER,
     COMPLETE,
@@ -84,6 +84,7 @@ class Plan:
     """The data that answers for one run: rollups of a scope and step, or the documents of some series.
 
     `members` are the series that are asked for, `everything` all of the run, `labels` those that the question looks at.
+    `constant` are labels that all series of the run have alike: rollups do not bear them, and stand for them all the same.
     """
 
     record: RunRecord
@@ -94,6 +95,7 @@ class Plan:
     members: Sequence[StoredSeries] = ()
     everything: Sequence[StoredSeries] = ()
     labels: Sequence[str] = LABELS
+    constant: Mapping[str, str] = field(default_factory=dict)
 
 
 class Holdings(Protocol):
@@ -124,13 +126,6 @@ class Holdings(Protocol):
         ...
 
 
-def check_latencies(catalogue: Catalogue) -> None:
-    """Raise InputError where the runs hold only the times of events, and no latency."""
-    if catalogue.series and all(stored.series.kind == OFFSET for stored in catalogue.series):
-        runs = listed(record.run for record in catalogue.records)
-        raise InputError(f"{runs}: only the times of events, no latencies; tailboard offsets shows them")
-
-
 def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Question, *, rollups: bool = True) -> Answer:
     """Return the merged windows that a question asks for; the same numbers as from the documents.
 
@@ -145,7 +140,7 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
     if question.attribution == IN_FLIGHT and not any(record.attribution == IN_FLIGHT for record in chosen):
         raise UsageError("these runs were loaded by completion: load them with --attribution in-flight to ask for it")
     catalogue = holdings.catalogue(chosen)
-    check_latencies(catalogue)
+    check_latencies(catalogue.series, catalogue.records)
     key = question.key(labels)
     step = step_of(catalogue, question, key)
     undated = beside({record.run: record.zero == UNKNOWN_ZERO for record in chosen})
@@ -354,7 +349,8 @@ def _plans(
     begin, end = range_of(record, question)
     key, everything = question.key(labels), catalogue.all_of(record.run)
     members = catalogue.of(record.run, key)
-    asked = {*question.by, *question.where} - set(labels[record.run])
+    constant = alike(everything, ROLLUP_LABELS) if record.state == COMPLETE else {}
+    asked = {*question.by, *question.where} - set(labels[record.run]) - constant.keys()
     looked_at = tuple(label for label in LABELS if label in {"run", "kind", *question.by, *question.where})
     final = _final_until(record, step, begin, end)
     by_rollups = rollups and asked <= ROLLUP_LABELS and (record.state == COMPLETE or final is not None)
@@ -373,7 +369,7 @@ def _plans(
         or (kept == record.step_ns)
     ]
     scope = HOST if "host" in question.by or "host" in question.where else CLUSTER
-    yield Plan(record, WHOLE_RUN if WHOLE_RUN in fits else max(fits), begin, end, scope, members, everything, looked_at)
+    yield Plan(record, WHOLE_RUN if WHOLE_RUN in fits else max(fits), begin, end, scope, members, everything, looked_at, constant)
 
 
 def _final_until(record: RunRecord, step: int, begin: int | None, end: int | None) -> int | None:
@@ -394,7 +390,7 @@ def _windows(holdings: Holdings, plan: Plan, key: Key, step: int) -> Iterator[In
     wide = not step and plan.rollup_step not in (WHOLE_RUN, plan.record.step_ns)
     span = holdings.rollup_span(replace(plan, rollup_step=plan.record.step_ns)) if wide else None
     for part in holdings.rollup_windows(plan):
-        windows = part.relabelled(key)
+        windows = part.relabelled(lambda series: key(series.replaced(**plan.constant)))
         if span is not None:
             windows = replace(windows, start_ns=np.full(len(windows), span[0]), end_ns=np.full(len(windows), span[1]))
         yield windows

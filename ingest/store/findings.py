@@ -23,11 +23,12 @@ def write_findings(store: Store, run: str) -> list[str]:
     Nothing is kept of a run without latencies that findings speak of. Return a sentence where they cannot be worked out, for
     the account of the load, whose data are complete. Raises RunGoneError where the run was deleted meanwhile.
     """
-    stamp = _stamp_now(store, run)
-    if stamp is None:
-        return []
     try:
-        story = computed(store, Question(runs=(literal(run),)))
+        with store.still(run):
+            stamp = _stamp_now(store, run)
+            if stamp is None:
+                return []
+            story = computed(store, Question(runs=(literal(run),)))
     except InputError:  # it holds offsets or means alone
         return []
     except TailboardError:

@@ -1,13 +1,28 @@
-"""The ranges of time of series and windows of a store."""
+"""What series of a store reach, and what they have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
-from ingest.store.records import StoredSeries
+from ingest.core.errors import InputError, listed
+from ingest.core.series import LABELS, OFFSET
+from ingest.store.records import RunRecord, StoredSeries
 
 
 def reach_of(series: Iterator[StoredSeries] | Sequence[StoredSeries]) -> tuple[int, int] | None:
     """Return from when to when the series reach, before they were cut into windows."""
     known = [(stored.first_ns, stored.last_ns) for stored in series if stored.first_ns is not None and stored.last_ns is not None]
     return (min(first for first, _ in known), max(last for _, last in known)) if known else None
+
+
+def alike(series: Sequence[StoredSeries], borne: Collection[str]) -> dict[str, str]:
+    """Return the labels that all series have alike, without those that are `borne` anyway."""
+    values = {label: {getattr(stored.series, label) for stored in series} for label in LABELS if label not in borne}
+    return {label: next(iter(found)) for label, found in values.items() if len(found) == 1}
+
+
+def check_latencies(series: Sequence[StoredSeries], records: Sequence[RunRecord]) -> None:
+    """Raise InputError where runs hold only the times of events, and no latency."""
+    if series and all(stored.series.kind == OFFSET for stored in series):
+        runs = listed(record.run for record in records)
+        raise InputError(f"{runs}: only the times of events, no latencies; tailboard offsets shows them")

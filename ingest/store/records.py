@@ -105,6 +105,15 @@ class SourceRecord:
     account: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a store holds of a run of some name: its record if there is one, the first generation of new sources, its sources."""
+
+    record: RunRecord | None
+    first_generation: int
+    sources: list[SourceRecord]
+
+
 def check_unclaimed(source: SourceRecord, there: tuple[int, str, str] | None) -> None:
     """Raise StoreError where another load has claimed a source with other content since this one was planned.
 

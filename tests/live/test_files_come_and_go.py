@@ -352,7 +352,7 @@ def test_what_was_begun_before_a_kill_and_bears_other_labels_now_is_not_counted_
     (folder / "h1" / "x.hlog").write_text(text(1, 20))
     with open_store(ground.url, write=True) as store:
         watch = begun(folder, store, clock)
-        late = "_roll" if ground.url.startswith("http") else "keep"
+        late = "_writer" if ground.url.startswith("http") else "keep"
         monkeypatch.setattr(type(watch.watching.live), late, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             watch.cycle()

@@ -40,7 +40,7 @@ def sent(double: ElasticsearchDouble, bodies: list[bytes], letters: Path, patien
     delivery = Delivery()
     sender = Sender(connection, delivery, letters)
     try:
-        sender.send("r s", Chunk(b"".join(lines), len(lines)))
+        sender.send(Chunk(b"".join(lines), len(lines)))
         sender.flush()
     finally:
         sender.close()

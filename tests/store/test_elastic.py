@@ -60,6 +60,7 @@ def clean():
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 8))])
 def test_faults_in_a_third_of_all_calls_lose_and_double_nothing(ground, clean, monkeypatch, seed: int) -> None:
     monkeypatch.setenv("TAILBOARD_ES_TIMEOUT", "4")
+    monkeypatch.setattr("ingest.store.elastic.bulk.BODY_BYTES", 1 << 16)  # many requests, each of which may fail
     with FaultProxy(ground.server, seed=seed, share=0.3, only=lambda method, path: path != "/") as proxy:
         account = loaded(through(proxy, ground), [EXAMPLE])
         assert sum(proxy.injected.values()) >= 5
@@ -73,7 +74,8 @@ def test_faults_in_a_third_of_all_calls_lose_and_double_nothing(ground, clean, m
 @pytest.mark.ordeal
 @pytest.mark.parametrize("fault", ALL, ids=str)
 def test_each_fault_alone_is_survived(ground, monkeypatch, tmp_path: Path, fault: str) -> None:
-    monkeypatch.setenv("TAILBOARD_ES_TIMEOUT", "1")
+    monkeypatch.setenv("TAILBOARD_ES_TIMEOUT", "0.3")
+    monkeypatch.setattr("ingest.store.elastic.bulk.BODY_BYTES", 4000)
     logs = a_log(tmp_path / "logs")
     with FaultProxy(ground.server, seed=1, share=0.25, faults=[fault], only=lambda method, path: path != "/") as proxy:
         loaded(through(proxy, ground), [logs], reading=ZERO)

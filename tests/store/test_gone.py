@@ -21,9 +21,9 @@ from ingest.query.verdicts import Episode
 from ingest.store.elastic import deleting
 from ingest.store.elastic import store as elastic_store
 from ingest.store.elastic.coarsening import Coarsening
-from ingest.store.elastic.records import Records
 from ingest.store.elastic.rollup_documents import versions_of
 from ingest.store.elastic.rollups import RollupWriter
+from ingest.store.elastic.standing import Standings
 from ingest.store.elastic.store import ElasticStore
 from ingest.store.elastic.sweeping import Sweeper
 from ingest.store.sqlite.store import SqliteStore
@@ -166,7 +166,7 @@ def test_b2_a_watch_ends_where_its_run_goes_in_the_middle_of_a_cycle(tmp_path: P
         writer, clock = Writer(tmp_path / "logs" / "x.hlog", random.Random(1), rows=20), Clock()
         with open_store(ground.url, write=True) as store:
             watch = begun(tmp_path / "logs", store, clock)
-            for step, owner in (("update_sources", Records), ("put", Records), ("write", RollupWriter)):
+            for step, owner in (("read", Standings), ("write", Standings), ("write_at_once", RollupWriter)):
                 watch = begun(tmp_path / "logs", store, clock)
                 grow(writer, 0.15)
                 watch.cycle()

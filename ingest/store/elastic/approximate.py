@@ -19,14 +19,14 @@ from ingest.query.missing import of_kinds, with_complete
 from ingest.query.question import Answer, NothingMatchesError, Question, check_labels, shape_of, with_caveats
 from ingest.query.spans import narrowed
 from ingest.query.table import Table, concatenated
-from ingest.store.answers import Catalogue, check_latencies, range_of, step_of
+from ingest.store.answers import Catalogue, range_of, step_of
 from ingest.store.chosen import chosen_records
 from ingest.store.elastic.encoding import MS, PATHS
 from ingest.store.elastic.filters import at_step, one_of, time_filters
 from ingest.store.elastic.holdings import ElasticHoldings
 from ingest.store.elastic.sums import label_source, paged, time_source
 from ingest.store.lacking import lacks_in
-from ingest.store.reach import reach_of
+from ingest.store.reach import check_latencies, reach_of
 from ingest.store.records import UNKNOWN_ZERO, RunRecord
 
 DIGITS = 3
@@ -53,7 +53,7 @@ def approximated(
     if question.attribution == IN_FLIGHT:
         raise UsageError("--approx counts completions; leave it out to ask for in-flight weights")
     catalogue = holdings.catalogue(chosen_records(records, question.runs, question.where))
-    check_latencies(catalogue)
+    check_latencies(catalogue.series, catalogue.records)
     key = question.key(labels)
     members = [stored for record in catalogue.records for stored in catalogue.of(record.run, key) if not stored.weighted]
     if not members:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -23,8 +23,6 @@ from ingest.store.elastic.connection import Connection
 from ingest.store.elastic.encoding import FIELDS, MS, Chunk, chunked, deletion, label_in, labels_document, series_of
 from ingest.store.elastic.names import Names, digest
 from ingest.store.elastic.reading import documents, pages
-from ingest.store.elastic.templates import INDEX as TEMPLATE
-from ingest.store.elastic.templates import stored_template
 from ingest.store.records import SourceRecord
 
 INDEX = "points"
@@ -34,10 +32,10 @@ COUNTS = ("count", "known", "idle", "longest")
 LABELS = ("run", "host", "process", "op", "job")
 
 
-def check_template(connection: Connection, names: Names) -> None:
-    """Raise StoreError where the site has no template for this index: it was set up by a version that knew none."""
+def check_template(connection: Connection, names: Names, kept: Collection[str]) -> None:
+    """Raise StoreError where the site has no template for this index among `kept`: it was set up by a version that knew none."""
     name, url = names.one(INDEX), connection.address.url
-    if stored_template(connection, TEMPLATE, name) is None:
+    if INDEX not in kept:
         option = "" if names.prefix == "tailboard" else f" --index-prefix {names.prefix}"
         raise StoreError(f"{url} has no index template {name}: tailboard setup --elasticsearch {url}{option}")
 
@@ -116,7 +114,7 @@ def settle_breaths(connection: Connection, names: Names, sender: Sender, again: 
         ]
         hit_pages = pages(connection, names.all(INDEX), {"bool": {"filter": filters}}, source=False)
         for chunk in chunked(deletion(hit["_index"], hit["_id"]) for page in hit_pages for hit in page):
-            sender.send(source.source, chunk)
+            sender.send(chunk)
     if again:
         sender.flush()
         connection.call("POST", refresh, ignore_unavailable=True)

@@ -7,6 +7,9 @@
   single document that is too large goes to the dead-letter file, and one that meets 429 while others are taken.
 - An index that takes no documents because the disk is full is waited for like an overloaded server, then named.
 - A version conflict means that somebody has written a later version: nothing to do.
+
+Chunks are joined to bodies of the size that the server takes best. After a body that was too large, later ones are half as
+large; while all goes well they grow again.
 """
 
 from __future__ import annotations
@@ -28,13 +31,16 @@ from ingest.http import FIRST_PAUSE, LONGEST_PAUSE, OVERLOADED, TransientError
 from ingest.store.elastic.connection import Connection, OverloadedError, Refusal, TooLargeError, block_sentence, is_disk_full
 from ingest.store.elastic.encoding import Chunk, documents_of, halves
 
-SENDERS, WAITING = 2, 4
+SENDERS, WAITING = 2, 3
+BODY_BYTES, LEAST_BODY_BYTES = 8 << 20, 1 << 16
+GROWTH = 1.25  # of bodies, after each that was taken whole
 ANSWER = "errors,items.*.status,items.*.result,items.*.error.type,items.*.error.reason,items.*.error.caused_by.reason"
 CONFLICT = 409
 REASON_LENGTH = 500
 TRIES_WHOLE = 2
 OVERLOADED_SENTENCE = "the server is overloaded (429)"
 AGAIN = "run the same load again"
+UNREADABLE = "?"  # owner of refused documents that name none: they may be of any source
 TOO_LARGE = Refusal(413, "", "too large for the server (http.max_content_length)")
 
 
@@ -67,11 +73,15 @@ class Refused:
 
 @dataclass(slots=True)
 class Delivery:
-    """Counts of all documents that were handed over, by outcome."""
+    """Counts of all documents that were handed over, by outcome, and of refused ones by owner."""
 
     counts: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
     first_reason: str = ""
+
+    def refused_of(self, run: str, source: str) -> int:
+        """Return how many documents of a source were refused, with all of which nobody knows the source."""
+        return self.refused[owner_of(run, source)] + self.refused[UNREADABLE]
 
     def as_dict(self) -> dict[str, int]:
         """Return the final account: sent = created + updated + deleted + superseded + rejected; retried counts repeats."""
@@ -84,8 +94,22 @@ def owner_of(run: str, source: str) -> str:
     return f"{run} {source}"
 
 
+def owner_in(document: bytes) -> str:
+    """Return the owner that a document names; empty text for a deletion, and for one that belongs to no source."""
+    if not document:
+        return ""
+    try:
+        fields = orjson.loads(document)
+        return owner_of(fields["run"]["id"], fields["source"]["id"]) if "source" in fields else ""
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return UNREADABLE
+
+
 class Sender:
-    """Hands chunks to `senders` threads; at most `waiting` chunks wait, so that reading is held back by a slow server."""
+    """Hands bodies to `senders` threads; at most `waiting` of them wait, so that reading is held back by a slow server.
+
+    Chunks are held until they make a body; `flush` sends what is held. `visible` is whether searches see all that was flushed.
+    """
 
     def __init__(
         self, connection: Connection, delivery: Delivery, dead_letters: Path, senders: int = SENDERS, waiting: int = WAITING
@@ -94,26 +118,66 @@ class Sender:
         self._connection = connection
         self._dead_letters = dead_letters
         self._lock = threading.Lock()
-        self._queue: queue.Queue[tuple[str, Chunk] | None] = queue.Queue(waiting)
+        self._queue: queue.Queue[tuple[Chunk, bool] | None] = queue.Queue(waiting)
+        self._held: list[Chunk] = []
+        self._held_bytes = 0
+        self._body_bytes = float(BODY_BYTES)
+        self._unseen = False
         self._failure: BaseException | None = None
         self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(senders)]
         for thread in self._threads:
             thread.start()
 
-    def send(self, owner: str, chunk: Chunk) -> None:
-        """Hand over a chunk whose refused documents are counted for `owner`; raises what a sender failed with."""
-        while True:
-            self._check()
-            try:
-                self._queue.put((owner, chunk), timeout=0.2)
-            except queue.Full:
-                continue
-            return
+    def send(self, chunk: Chunk) -> None:
+        """Hand over a chunk; raises what a sender failed with."""
+        if self._held and self._held_bytes + len(chunk.body) > self._body_bytes:
+            self._send_held()
+        self._held.append(chunk)
+        self._held_bytes += len(chunk.body)
 
     def flush(self) -> None:
         """Wait until all that was handed over is in or refused; raises what a sender failed with."""
+        self._send_held()
         self._queue.join()
         self._check()
+
+    def show(self, *indices: str) -> None:
+        """Flush, and let searches see all that was flushed since the last time: it is in `indices`.
+
+        What fits one body is refreshed by the request that brings it, all else by a request of its own.
+        """
+        if not self._unseen:
+            self._queue.join()
+            self._check()
+            if self._held:
+                self._send_held(refresh=True)
+                self._queue.join()
+                self._check()
+            return
+        self.flush()
+        self.refresh(*indices)
+
+    def refresh(self, *indices: str) -> None:
+        """Let searches see all that anybody has written to indices; those that are not there are none."""
+        self._connection.call("POST", f"/{','.join(indices)}/_refresh", ignore_unavailable=True)
+        self._unseen = False
+
+    def _send_held(self, *, refresh: bool = False) -> None:
+        self._check()
+        if not self._held:
+            return
+        alone = len(self._held) == 1
+        body = self._held[0].body if alone else b"".join(chunk.body for chunk in self._held)
+        whole = Chunk(body, sum(chunk.documents for chunk in self._held))
+        self._held, self._held_bytes = [], 0
+        self._unseen = self._unseen or not refresh
+        while True:
+            self._check()
+            try:
+                self._queue.put((whole, refresh), timeout=0.2)
+            except queue.Full:
+                continue
+            return
 
     def close(self) -> None:
         """Stop the senders; what is not sent yet is dropped, so flush first."""
@@ -131,9 +195,9 @@ class Sender:
         while (item := self._queue.get()) is not None:
             try:
                 if self._failure is None:
-                    owner, chunk = item
+                    chunk, refresh = item
                     self._count("sent", chunk.documents)
-                    self._deliver(owner, chunk)
+                    self._deliver(chunk, refresh=refresh)
             except BaseException as error:  # noqa: BLE001  # raised again where the documents come from
                 self._failure = self._failure or error
             finally:
@@ -143,7 +207,7 @@ class Sender:
         with self._lock:
             self.delivery.counts[name] += number
 
-    def _deliver(self, owner: str, chunk: Chunk) -> None:
+    def _deliver(self, chunk: Chunk, *, refresh: bool = False) -> None:
         """Send a chunk, in parts where it does not fit, until each of its documents is in or refused."""
         patience = self._connection.patience
         deadline = time.monotonic() + patience
@@ -151,9 +215,9 @@ class Sender:
         left = deque([Part(chunk)])
         while left:
             part = left.popleft()
-            outcome = self._tried(owner, part)
+            outcome = self._tried(part, refresh=refresh)
             if isinstance(outcome, TooLargeError):
-                self._split(owner, part, left, TOO_LARGE)
+                self._split(part, left, TOO_LARGE)
                 continue
             if isinstance(outcome, tuple):
                 rest, why = outcome
@@ -162,6 +226,8 @@ class Sender:
                     deadline = taken + patience
                     part = Part(rest)
                 if not rest.documents:
+                    with self._lock:
+                        self._body_bytes = min(self._body_bytes * GROWTH, BODY_BYTES)
                     continue
             else:
                 why = str(outcome)
@@ -169,7 +235,7 @@ class Sender:
             if isinstance(outcome, OverloadedError):
                 over = part.since + patience < time.monotonic() and taken > part.since  # others are taken, this part is not
                 if outcome.never_fits or (over if part.chunk.documents == 1 else part.tries >= TRIES_WHOLE):
-                    self._split(owner, part, left, Refusal(OVERLOADED, outcome.kind, outcome.reason))
+                    self._split(part, left, Refusal(OVERLOADED, outcome.kind, outcome.reason))
                     continue
             if time.monotonic() > deadline:
                 again = "" if AGAIN in why else f"; {AGAIN} later"
@@ -180,26 +246,29 @@ class Sender:
             time.sleep(min(max(pause, wanted), LONGEST_PAUSE))
             left.append(part)
 
-    def _tried(self, owner: str, part: Part) -> tuple[Chunk, str] | TransientError | TooLargeError:
+    def _tried(self, part: Part, *, refresh: bool) -> tuple[Chunk, str] | TransientError | TooLargeError:
         """Send a part once; return the documents to send again, and why; or how it failed as a whole."""
         try:
-            answer = self._connection.once("POST", "/_bulk", part.chunk.body, filter_path=ANSWER)
-            return self._judged(owner, part.chunk, answer)
+            words = {"refresh": True} if refresh else {}
+            answer = self._connection.once("POST", "/_bulk", part.chunk.body, filter_path=ANSWER, **words)
+            return self._judged(part.chunk, answer)
         except (TransientError, TooLargeError) as error:
             return error
         except Refusal as error:
             raise StoreError(f"{self._connection.address.url} refuses a whole request: {error}") from None
 
-    def _split(self, owner: str, part: Part, left: deque[Part], why: Refusal) -> None:
+    def _split(self, part: Part, left: deque[Part], why: Refusal) -> None:
         """Put the halves of a part back, or a single document into the dead-letter file."""
         if part.chunk.documents == 1:
             pair = next(documents_of(part.chunk))
-            self._bury(owner, [Refused(*pair, why.status, str(why)[:REASON_LENGTH])])
+            self._bury([Refused(*pair, why.status, str(why)[:REASON_LENGTH])])
             return
         self._count("retried", part.chunk.documents)
+        with self._lock:
+            self._body_bytes = max(min(self._body_bytes, len(part.chunk.body) / 2), LEAST_BODY_BYTES)
         left.extend(Part(half) for half in halves(part.chunk))
 
-    def _judged(self, owner: str, chunk: Chunk, answer: Mapping[str, Any]) -> tuple[Chunk, str]:
+    def _judged(self, chunk: Chunk, answer: Mapping[str, Any]) -> tuple[Chunk, str]:
         """Count each document by its outcome; return those to send again, and why."""
         items = [next(iter(item.values())) for item in answer.get("items", ())]
         if len(items) != chunk.documents:
@@ -221,7 +290,7 @@ class Sender:
                 again.append(action + b"\n" + (document + b"\n" if document else b""))
             else:
                 refused.append(self._refused(item, action, document))
-        self._bury(owner, refused)
+        self._bury(refused)
         return Chunk(b"".join(again), len(again)), why
 
     @staticmethod
@@ -243,7 +312,7 @@ class Sender:
             raise StoreError(f"{self._connection.address.url} refuses documents: {status} {kind}: {reason[:REASON_LENGTH]}")
         return Refused(action, document, status, f"{kind}: {reason}"[:REASON_LENGTH])
 
-    def _bury(self, owner: str, refused: Sequence[Refused]) -> None:
+    def _bury(self, refused: Sequence[Refused]) -> None:
         if not refused:
             return
         with self._lock:
@@ -253,5 +322,5 @@ class Sender:
             except OSError as error:
                 raise StoreError(f"{self._dead_letters}: refused documents cannot be kept: {error.strerror}") from None
             self.delivery.counts["rejected"] += len(refused)
-            self.delivery.refused[owner] += len(refused)
+            self.delivery.refused.update(owner_in(document.document) for document in refused)
             self.delivery.first_reason = self.delivery.first_reason or refused[0].reason

@@ -107,7 +107,7 @@ class Coarsening:
                 known = sources.get(source) or SourceRecord(record.run, source, "", 0, "")
                 for windows in total.parts():
                     for chunk in interval_chunks(windows, target, known, self.names):
-                        self.sender.send(record.run, _creating(chunk))
+                        self.sender.send(_creating(chunk))
                         written += chunk.documents
         self.sender.flush()
         if self.sender.delivery.counts["rejected"] > refused:

@@ -73,7 +73,7 @@ def swept(connection: Connection, sender: Sender, index: str, query: dict[str, A
     connection.call("POST", f"/{index}/_refresh", ignore_unavailable=True)
     hit_pages = pages(connection, index, {"bool": query}, source=False)
     for chunk in chunked(deletion(hit["_index"], hit["_id"]) for page in hit_pages for hit in page):
-        sender.send("", chunk)
+        sender.send(chunk)
         deleted += chunk.documents
     sender.flush()
     connection.call("POST", f"/{index}/_refresh", ignore_unavailable=True)

@@ -16,12 +16,6 @@ from ingest.store.elastic.connection import Connection
 from ingest.store.elastic.encoding import MS, chunked, deletion
 from ingest.store.elastic.names import Names, digest
 from ingest.store.elastic.reading import MOST_HITS, documents, search
-from ingest.store.elastic.templates import INDEX, stored_template
-
-
-def takes_findings(connection: Connection, names: Names) -> bool:
-    """Return whether a server was set up to keep findings."""
-    return stored_template(connection, INDEX, names.one("findings")) is not None
 
 
 def keep_findings(connection: Connection, names: Names, run: str, kept: Sequence[KeptFinding]) -> None:

@@ -23,7 +23,7 @@ from ingest.store.elastic.connection import Connection
 from ingest.store.elastic.encoding import FIELDS, MS, PATHS, READ, as_stored, offsets_in, series_of, windows_in
 from ingest.store.elastic.filters import HOLDS_SAMPLES, at_step, one_of, rollups_of, time_filters
 from ingest.store.elastic.names import Names
-from ingest.store.elastic.reading import pages, search
+from ingest.store.elastic.reading import Expected, pages, search
 from ingest.store.elastic.records import Records
 from ingest.store.elastic.sums import Survey, label_source, paged, summed_windows, survey_of, time_source
 from ingest.store.records import CLUSTER, COMPLETE, RunRecord, StoredSeries
@@ -86,6 +86,7 @@ class ElasticHoldings:
         step = plan.record.step_ns
         filters = self._filters(plan)
         index = self.names.all("intervals")
+        expected = None
         weighted = any(member.weighted for member in plan.members)
         groups = len({key(member.series) for member in plan.members})
         if not weighted and (step_ns != step or groups < len(plan.members)):
@@ -93,7 +94,8 @@ class ElasticHoldings:
             if survey and _cheaper_summed(survey, groups, step, step_ns):
                 yield from summed_windows(self.connection, index, filters, survey, plan.labels, key, (step, step_ns))
                 return
-        for page in pages(self.connection, index, {"bool": {"filter": filters}}, list(READ)):
+            expected = Expected(sum(survey.documents.values()), _bytes_read(survey)) if survey else None
+        for page in pages(self.connection, index, {"bool": {"filter": filters}}, list(READ), expected=expected):
             yield from windows_in([hit["_source"] for hit in page], lambda document: int(document["@timestamp"]) * MS + step, key)
 
     def sorted_windows(self, plan: Plan, key: Key, by: Sequence[str]) -> Iterator[Sequence[Intervals[Group]]]:
@@ -187,8 +189,13 @@ def _cheaper_summed(survey: Survey, groups: int, stored_ns: int, step_ns: int) -
     """Return whether adding up in the server gives less to read; SERVER_COST is the measured extra cost."""
     windows = -(-(survey.last_ns - survey.first_ns + stored_ns) // step_ns) if step_ns else 1
     cells = sum(len(bins) for bins in survey.bins.values()) * windows * groups
+    return survey.summable and SERVER_COST * cells * CELL_BYTES < _bytes_read(survey)
+
+
+def _bytes_read(survey: Survey) -> int:
+    """Return about how many bytes the documents of a survey have."""
     read = 0
     for layout, bins in survey.bins.items():
         documents = survey.documents[layout]
         read += documents * (DOCUMENT_BYTES + BIN_BYTES * min(len(bins), survey.samples[layout] // max(documents, 1)))
-    return survey.summable and SERVER_COST * cells * CELL_BYTES < read
+    return read

@@ -6,8 +6,8 @@ so what lies between is never seen.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -16,9 +16,8 @@ import orjson
 
 from ingest.core.errors import StoreError
 from ingest.core.layout import Layout, parse_layout
-from ingest.core.series import OFFSET
+from ingest.core.series import OFFSET, Series
 from ingest.query.missing import Lack
-from ingest.store.elastic.bulk import owner_of
 from ingest.store.elastic.encoding import FIELDS, MS, chunked, deletion, label_in, series_of
 from ingest.store.elastic.names import digest, series_digest, window_ids
 from ingest.store.elastic.reading import documents, pages
@@ -33,15 +32,17 @@ from ingest.store.elastic.record_documents import (
     watch_document,
 )
 from ingest.store.elastic.rollups import RollupWriter
+from ingest.store.elastic.standing import Standing
 from ingest.store.elastic.store import ElasticStore
 from ingest.store.elastic.sweeping import Sweeper
 from ingest.store.elastic.tallies import counted
 from ingest.store.elastic.touched import Touched
-from ingest.store.elastic.writing import EVERY_GENERATION
+from ingest.store.elastic.writing import EVERY_GENERATION, leaving_nothing, writing
 from ingest.store.live import Checkpoint, Marks, News, Watch, marks_of
 from ingest.store.records import COMPLETE, LOADING, RunGoneError, RunRecord, SourceRecord, Spans, StoredSeries
 from ingest.store.rollups import RollupKey, layouts_of
 
+Listing = dict[Series, Layout]
 LONGEST_NOTED_NS = 3600 * 10**9
 
 
@@ -55,6 +56,7 @@ class ElasticLive:
         self._layouts: dict[str, Mapping[RollupKey, Layout]] = {}
         self._told: dict[str, Watch] = {}
         self._cells: dict[str, set[RollupKey]] = {}
+        self._listed: dict[str, dict[str, Listing]] = {}
 
     def checkpoints(self, run: str) -> list[Checkpoint]:
         """Return all checkpoints of a run."""
@@ -67,16 +69,18 @@ class ElasticLive:
 
     def keep(self, run: RunRecord, news: Sequence[News], watch: Watch) -> int:
         """Write what a cycle has read, the rollups of its windows, then checkpoints and marks; return how many documents."""
-        with self._writing(run.run, [entry.source for entry in news], watch.watch):
+        with self._writing(run.run, [entry.source for entry in news], watch.watch, leaving_nothing):
             written = self._keep(run, news, watch)
         self._store.stop_senders()
         return written
 
     @contextmanager
-    def _writing(self, run: str, sources: Sequence[SourceRecord], watch: str) -> Iterator[None]:
+    def _writing(
+        self, run: str, sources: Sequence[SourceRecord], watch: str, held: Callable[..., AbstractContextManager[None]] = writing
+    ) -> Iterator[None]:
         """Hold the writes of a watch to a run: RunGoneError, and nothing is left, where the run was deleted before their end."""
         try:
-            with self._store.writing(run, sources):
+            with held(self._store, run, sources):
                 yield
         except RunGoneError:
             own = [digest([CHECKPOINT, run, source.source]) for source in sources]
@@ -84,10 +88,43 @@ class ElasticLive:
             raise
 
     def _keep(self, run: RunRecord, news: Sequence[News], watch: Watch) -> int:
-        store, touched, written = self._store, Touched(), 0
+        store, touched = self._store, Touched()
         oldest = min((int(part.start_ns.min()) for entry in news for part in entry.windows), default=watch.final_ns)
-        if run.run in self._told and oldest < self._told[run.run].final_ns:
+        ends = min((int(part.end_ns.min()) for entry in news for part in entry.windows), default=watch.final_ns + 1)
+        if run.run in self._told and ends <= self._told[run.run].final_ns:  # a window that was final has come again
             self._put_watch(replace(watch, final_ns=oldest))
+        written = self._send(run, news, touched)
+        records = [(replace(entry.source, state=LOADING), self._state(entry.source)) for entry in news]
+        if any(self._listed.get(run.run, {}).get(record.source) != _listing(state) for record, state in records):
+            store.records.update_sources(records)  # whoever writes to the run is to know its layouts before rollups are made
+        self._listed.setdefault(run.run, {}).update({record.source: _listing(state) for record, state in records})
+        standing = store.standings.read([run.run])[run.run]
+        generation = min((entry.source.generation for entry in news), default=EVERY_GENERATION)
+        standing.check_alive(generation)
+        if any(record.source not in standing.sources for record, _ in records):
+            raise RunGoneError(run.run)
+        writer = self._writer(run, touched, watch, standing, news)
+        alone = _alone(standing, watch)
+        if alone:
+            writer.write_at_once(list(standing.series()), standing.generation)
+        else:
+            writer.write(list(standing.series()))
+        seen = standing.record
+        lines = [*(_line(self._index, entry.checkpoint) for entry in news), self._watch_line(watch)]
+        records = [pair for pair in records if standing.generation_of(pair[0].source) <= pair[0].generation]
+        late, _ = store.standings.write(standing, records, more=lines)
+        store.records.update_sources(late)
+        now = store.records.get(run.run)
+        store.records.check_there(run.run, now, generation)
+        if alone and seen is not None and now is not None and now["_seq_no"] != seen.seq_no:  # somebody has joined meanwhile
+            standing = store.standings.read([run.run])[run.run]
+            self._writer(run, touched, watch, standing, news).write(list(standing.series()))
+            store.records.check_alive(run.run, generation)
+        return written
+
+    def _send(self, run: RunRecord, news: Sequence[News], touched: Touched) -> int:
+        """Write the documents of a cycle; return how many once searches see them."""
+        store, written = self._store, 0
         for update in news:
             state = self._state(update.source)
             for windows in update.windows:
@@ -96,24 +133,20 @@ class ElasticLive:
                 for series in packed.touch.series:
                     state.series[series] = StoredSeries(0, series, parse_layout(packed.touch.layout), packed.touch.exact)
                 for chunk in packed.chunks:
-                    store.sender.send(owner_of(run.run, update.source.source), chunk)
+                    store.sender.send(chunk)
                     written += chunk.documents
             for series, (first, last) in update.spans.items():
                 if series in state.series:
                     state.series[series] = replace(state.series[series], first_ns=first, last_ns=last)
-        store.sender.flush()
+        store.sender.show(store.names.all("intervals"))
         for update in news:
             state = self._state(update.source)
-            state.refused = store.delivery.refused[owner_of(run.run, update.source.source)]
-        store.records.update_sources((replace(entry.source, state=LOADING), self._state(entry.source)) for entry in news)
-        self._roll(run, touched, watch)
-        store.records.put(_line(self._index, entry.checkpoint) for entry in news)
-        self._put_watch(watch)
+            state.refused = store.delivery.refused_of(run.run, update.source.source)
         return written
 
-    def _roll(self, run: RunRecord, touched: Touched, watch: Watch) -> None:
-        """Make the rollups anew that have changed, or have become final."""
-        stored, accounts = self._store.records.series([run.run])
+    def _writer(self, run: RunRecord, touched: Touched, watch: Watch, standing: Standing, news: Sequence[News]) -> RollupWriter:
+        """Return what makes the rollups that have changed, or have become final."""
+        store, stored = self._store, list(standing.series())
         now = layouts_of([member for member in stored if member.series.kind != OFFSET])
         before = self._layouts.get(run.run, now)
         if any(now[group] != layout for group, layout in before.items() if group in now):
@@ -122,8 +155,12 @@ class ElasticLive:
         cells = self._cells.setdefault(run.run, set())
         cells |= set(touched.windows)
         touched.add({cell: starts for cell, starts in self._newly_final(run, watch, cells).items() if len(starts)})
-        missing = self._store.lacking(run, accounts)
-        self._write(run, touched, stored, marks_of(self.watches(run.run), watch, watch.told_ns), missing, lowered=False)
+        accounts = dict(zip(standing.sources, standing.accounts(), strict=True))
+        accounts |= {entry.source.source: entry.source.account for entry in news}
+        missing = store.lacking(run, {run.run: list(accounts.values())})
+        parts = (store.connection, store.names, store.sender, store.records)
+        marks = marks_of(standing.watches, watch, watch.told_ns)
+        return RollupWriter(*parts, run, touched, False, marks, grown=False, missing=missing)  # nothing has gone
 
     def _newly_final(self, run: RunRecord, watch: Watch, cells: Iterable[RollupKey]) -> dict[RollupKey, Any]:
         """Return the windows of `cells` that have become final since the last cycle."""
@@ -199,7 +236,7 @@ class ElasticLive:
         mine, theirs = _of_source(run.run, source), _of_source(run.run, kept.source)
         for page in pages(store.connection, index, {"bool": {"filter": mine}}, source=True):
             for chunk in chunked([_moved(hit, kept, segment) for hit in page]):
-                store.sender.send(owner_of(run.run, kept.source), chunk)
+                store.sender.send(chunk)
         store.sender.flush()
         there, moved_there = (counted(store.connection, index, filters) for filters in (mine, theirs))
         if there[0] > moved_there[0] or there[1] > moved_there[1]:  # less is left where an earlier attempt was cut off
@@ -207,7 +244,7 @@ class ElasticLive:
             raise StoreError(f"{run.run}: {sentence}")
         for page in pages(store.connection, index, {"bool": {"filter": mine}}, source=False):
             for chunk in chunked([deletion(hit["_index"], hit["_id"]) for hit in page]):
-                store.sender.send(owner_of(run.run, kept.source), chunk)
+                store.sender.send(chunk)
         store.sender.flush()
         before = self._state(SourceRecord(run.run, source, "", 0, ""))
         moved = [
@@ -230,15 +267,30 @@ class ElasticLive:
             self._put_watch(watch)
 
     def _put_watch(self, watch: Watch) -> None:
+        self._store.records.put([self._watch_line(watch)])
+
+    def _watch_line(self, watch: Watch) -> bytes:
         self._told[watch.run] = watch
         action = {"index": {"_index": self._index, "_id": digest([WATCH, watch.run, watch.watch])}}
-        self._store.records.put([orjson.dumps(action) + b"\n" + orjson.dumps(watch_document(watch)) + b"\n"])
+        return orjson.dumps(action) + b"\n" + orjson.dumps(watch_document(watch)) + b"\n"
 
     def leave(self, run: str, watch: str) -> None:
         """Delete a watch that has settled all that it read, with its checkpoints."""
         own = [digest([CHECKPOINT, run, checkpoint.source]) for checkpoint in self.checkpoints(run) if checkpoint.watch == watch]
         self._store.records.put(deletion(self._index, id_) for id_ in [*own, digest([WATCH, run, watch])])
         self._told.pop(run, None)
+
+
+def _listing(state: SourceState) -> Listing:
+    """Return what others must know of a source before rollups are made: the layouts of its series."""
+    return {series: stored.layout for series, stored in state.series.items()}
+
+
+def _alone(standing: Standing, watch: Watch) -> bool:
+    """Return whether nobody but a watch is writing to a run: its sources are read by this watch, or complete."""
+    mine = f"read while it grew by {watch.watch}"
+    bodies = [guarded.document["source"] for guarded in standing.sources.values()]
+    return all(body["digest"] == mine or body["state"] == COMPLETE for body in bodies)
 
 
 def _of_source(run: str, source: str) -> list[dict[str, Any]]:

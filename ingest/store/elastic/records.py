@@ -17,18 +17,16 @@ from ingest import __version__
 from ingest.core.errors import StoreError
 from ingest.core.series import Series
 from ingest.http import TransientError
-from ingest.store.coarsening import COARSENING, Grid, check_joinable, grid_in, unfinished
+from ingest.store.coarsening import COARSENING, Grid, grid_in, unfinished
 from ingest.store.elastic.connection import Connection, Refusal, TooLargeError
 from ingest.store.elastic.encoding import Chunk, chunked, halves
 from ingest.store.elastic.names import Names, digest
-from ingest.store.elastic.reading import documents
+from ingest.store.elastic.reading import documents, every, searches
 from ingest.store.elastic.record_documents import (
     RUN,
     SOURCE,
-    TOMBSTONE,
     WATCH,
     SourceState,
-    run_document,
     run_record,
     series_document,
     source_document,
@@ -36,13 +34,12 @@ from ingest.store.elastic.record_documents import (
     stored_series,
     watch_of,
 )
-from ingest.store.elastic.sums import paged
+from ingest.store.elastic.sums import bucket_page, paged
 from ingest.store.live import Watch, watched
 from ingest.store.records import (
     COMPLETE,
     DELETING,
     LOADING,
-    UNKNOWN_ZERO,
     RunGoneError,
     RunRecord,
     SourceRecord,
@@ -51,6 +48,11 @@ from ingest.store.records import (
 from ingest.store.wider_bins import BINS_COARSENING
 
 STATES_A_PAGE = SOURCES_A_PAGE = 1000
+STATES = {"bool": {"filter": [{"term": {"record": SOURCE}}]}}
+STATES_CELLS = {
+    "size": STATES_A_PAGE,
+    "sources": [{"run": {"terms": {"field": "run.id"}}}, {"state": {"terms": {"field": "source.state"}}}],
+}
 NOT_FOUND, CONFLICT, OVERLOADED = 404, 409, 429
 Change = Callable[[Mapping[str, Any] | None], dict[str, Any] | None]
 
@@ -59,14 +61,15 @@ class Records:
     """The records of a site."""
 
     def __init__(self, connection: Connection, names: Names) -> None:
-        self._connection = connection
-        self._index = names.one("runs")
+        self.connection = connection
+        self.index = names.one("runs")
 
     def runs(self) -> list[RunRecord]:
         """Return the records of all runs, by name."""
         few = {"bool": {"filter": [{"terms": {"record": [RUN, WATCH]}}]}}
-        stored = documents(self._connection, self._index, few)
-        states = self._states()
+        found, counted = searches(self.connection, self.index, [every(few), bucket_page(STATES, STATES_CELLS)])
+        stored = documents(self.connection, self.index, few, found)
+        states = self._states(counted)
         records = []
         for document in stored:
             if document["record"] == RUN:
@@ -77,13 +80,10 @@ class Records:
         watches = [watch_of(document) for document in stored if document["record"] == WATCH]
         return watched(sorted(records, key=lambda record: record.run), watches)
 
-    def _states(self) -> dict[str, set[str]]:
-        """Return the states that the sources of each run are in: of many thousand sources a few buckets are read."""
-        pairs = {"run": {"terms": {"field": "run.id"}}, "state": {"terms": {"field": "source.state"}}}
-        cells = {"size": STATES_A_PAGE, "sources": [{name: source} for name, source in pairs.items()]}
-        query = {"bool": {"filter": [{"term": {"record": SOURCE}}]}}
+    def _states(self, first: Mapping[str, Any]) -> dict[str, set[str]]:
+        """Return the states that the sources of each run are in, by the first page of them and those that follow."""
         states: dict[str, set[str]] = {}
-        for page in paged(self._connection, self._index, query, cells):
+        for page in paged(self.connection, self.index, STATES, STATES_CELLS, first=first):
             for bucket in page:
                 states.setdefault(bucket["key"]["run"], set()).add(bucket["key"]["state"])
         return states
@@ -91,12 +91,12 @@ class Records:
     def watches(self, run: str) -> list[Watch]:
         """Return the watches of a run."""
         query = {"bool": {"filter": [{"term": {"run.id": run}}, {"term": {"record": WATCH}}]}}
-        return [watch_of(document) for document in documents(self._connection, self._index, query)]
+        return [watch_of(document) for document in documents(self.connection, self.index, query)]
 
     def grids(self) -> dict[str, Grid]:
         """Return step and bins of each run, as they are now."""
         runs = {"bool": {"filter": [{"term": {"record": RUN}}]}}
-        stored = documents(self._connection, self._index, runs, includes=("run.id", "run.step_ns", "run.parameters"))
+        stored = documents(self.connection, self.index, runs, includes=("run.id", "run.step_ns", "run.parameters"))
         return {
             document["run"]["id"]: grid_in(int(document["run"]["step_ns"]), document["run"].get("parameters") or {})
             for document in stored
@@ -104,7 +104,7 @@ class Records:
 
     def sources(self, run: str) -> list[SourceRecord]:
         """Return the records of a run's sources, by identity."""
-        stored = documents(self._connection, self._index, _of_run(run), excludes=("source.series",))
+        stored = documents(self.connection, self.index, _of_run(run), excludes=("source.series",))
         return sorted((source_record(document) for document in stored), key=lambda record: record.source)
 
     def series(self, runs: Iterable[str]) -> tuple[list[StoredSeries], dict[str, list[Mapping[str, Any]]]]:
@@ -112,49 +112,11 @@ class Records:
         query = {"bool": {"filter": [{"terms": {"run.id": sorted(runs)}}, {"term": {"record": SOURCE}}]}}
         series: list[StoredSeries] = []
         accounts: dict[str, list[Mapping[str, Any]]] = {}
-        for document in documents(self._connection, self._index, query):
+        for document in documents(self.connection, self.index, query):
             accounts.setdefault(document["run"]["id"], []).append(document["source"].get("account") or {})
             for entry in document["source"].get("series") or ():
                 series.append(stored_series(len(series), document["run"]["id"], entry))
         return series, accounts
-
-    def begin(self, run: RunRecord, sources: Sequence[SourceRecord], *, anew: bool) -> None:
-        """Note a run, or join it with sources: StoreError where it has got other parameters in the meantime, or was deleted."""
-
-        def change(there: Mapping[str, Any] | None) -> dict[str, Any]:
-            if there is not None and there["record"] == RUN and not lives(there):
-                raise StoreError(unfinished(run_record(there)))
-            since, generation = lowest_generation(there), int(there["run"].get("generation", 0)) if there else 0
-            if any(source.generation < since for source in sources):
-                raise RunGoneError(run.run)
-            if there is None or there["record"] == TOMBSTONE or anew:
-                return run_document(run, max(since, generation), since)
-            known = run_record(there)
-            check_joinable(known, run, len(sources))
-            for name, before, now in (
-                ("attribution", known.attribution, run.attribution),
-                ("start of the run", known.zero == UNKNOWN_ZERO, run.zero == UNKNOWN_ZERO),
-            ):
-                if before != now:
-                    raise StoreError(f"{run.run} is being loaded with another {name}: use --replace to load it anew")
-            start = min(known.start_ns, run.start_ns)
-            labels = {**known.labels, **run.labels}
-            joined = replace(run, start_ns=start, labels=labels, loaded=known.loaded)
-            return run_document(joined, generation, since)
-
-        self.changed(run.run, change)
-
-    def check_joined(self, run: RunRecord) -> None:
-        """Raise StoreError where a run that a load has just joined is being coarsened or deleted since.
-
-        Who does that did not see the load coming.
-        """
-        there = self.get(run.run)
-        if there is None or not lives(there["_source"]):
-            raise RunGoneError(run.run)
-        known = run_record(there["_source"])
-        if known.step_ns != run.step_ns or unfinished(known):
-            raise StoreError(unfinished(known) or f"{run.run} was coarsened just now: load it anew with --replace")
 
     def first_generation(self, run: str) -> int:
         """Return the generation that a new source of a run begins with: above all that a deleted run of its name had."""
@@ -163,7 +125,11 @@ class Records:
 
     def check_alive(self, run: str, generation: int) -> None:
         """Raise RunGoneError where a run has gone since sources of a generation were begun, or is another of its name now."""
-        there = self.get(run)
+        self.check_there(run, self.get(run), generation)
+
+    @staticmethod
+    def check_there(run: str, there: Mapping[str, Any] | None, generation: int) -> None:
+        """Raise RunGoneError as `check_alive` does, by the record that `get` has returned."""
         if there is None or not lives(there["_source"]) or generation < lowest_generation(there["_source"]):
             raise RunGoneError(run)
 
@@ -218,12 +184,11 @@ class Records:
 
     def note_loaded(self, run: str) -> None:
         """Note when and by which version a load ended."""
-        when = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
         def change(there: Mapping[str, Any] | None) -> dict[str, Any] | None:
             if there is None or not lives(there):
                 raise RunGoneError(run)
-            return {**there, "run": {**there["run"], "loaded": f"{when} by tailboard {__version__}"}}
+            return {**there, "run": {**there["run"], "loaded": loaded_now()}}
 
         self.changed(run, change)
 
@@ -244,8 +209,8 @@ class Records:
     def _update_page(self, sources: Sequence[tuple[SourceRecord, SourceState]]) -> list[tuple[SourceRecord, SourceState]]:
         """Write the records of some sources; return those that others have changed at the same moment."""
         ids = [digest([SOURCE, record.run, record.source]) for record, _ in sources]
-        path = f"/{self._index}/_mget"
-        stored = self._connection.call("POST", path, {"ids": ids}, _source_includes="generation")["docs"]
+        path = f"/{self.index}/_mget"
+        stored = self.connection.call("POST", path, {"ids": ids}, _source_includes="generation")["docs"]
         lines, sent = [], []
         for (record, state), there in zip(sources, stored, strict=True):
             if not there.get("found"):
@@ -257,51 +222,50 @@ class Records:
         late: list[tuple[SourceRecord, SourceState]] = []
         for chunk in chunked(lines):
             here, sent = sent[: chunk.documents], sent[chunk.documents :]
-            late += [here[place] for place in self._put_chunk(chunk)]
+            late += [pair for pair, outcome in zip(here, self.put_chunk(chunk), strict=True) if "error" in outcome]
         return late
 
     def _source_line(self, record: SourceRecord, state: SourceState, guard: Mapping[str, Any] | None = None) -> bytes:
-        action = {"index": {"_index": self._index, "_id": digest([SOURCE, record.run, record.source]), **(guard or {})}}
+        action = {"index": {"_index": self.index, "_id": digest([SOURCE, record.run, record.source]), **(guard or {})}}
         return orjson.dumps(action) + b"\n" + orjson.dumps(source_document(record, state)) + b"\n"
 
     def put_series(self, run: str, replacements: Mapping[Series, Sequence[StoredSeries]]) -> None:
         """Write, in the records of the sources of a run, `replacements` in place of the series that they list now."""
         lines = []
-        for document in documents(self._connection, self._index, _of_run(run)):
+        for document in documents(self.connection, self.index, _of_run(run)):
             before = [stored_series(0, run, entry) for entry in document["source"].get("series") or ()]
             after = [stored for known in before for stored in replacements.get(known.series, [known])]
             source = {**document["source"], "series": [series_document(stored) for stored in after]}
-            action = {"index": {"_index": self._index, "_id": digest([SOURCE, run, source["id"]])}}
+            action = {"index": {"_index": self.index, "_id": digest([SOURCE, run, source["id"]])}}
             lines.append(orjson.dumps(action) + b"\n" + orjson.dumps({**document, "source": source}) + b"\n")
         self.put(lines)
 
     def put(self, lines: Iterable[bytes]) -> None:
         """Write records, seen by every search at once: lines of a bulk request, actions with their documents or deletions."""
         for chunk in chunked(lines):
-            self._put_chunk(chunk)
+            self.put_chunk(chunk)
 
-    def _put_chunk(self, chunk: Chunk) -> list[int]:
-        """Write records; return the places of those that are guarded, and that others have changed since they were read."""
+    def put_chunk(self, chunk: Chunk) -> list[Mapping[str, Any]]:
+        """Write records; return the outcome of each: an error only where it is guarded, and others have changed it since."""
         try:
-            answer = self._connection.call("POST", "/_bulk", chunk.body, _none_rejected, refresh=True)
+            answer = self.connection.call("POST", "/_bulk", chunk.body, _none_rejected, refresh=True)
         except TooLargeError:
             parts = list(halves(chunk))
             if len(parts) < 2:
-                raise StoreError(f"{self._connection.address.url}: the record of a source is too large for the server") from None
-            first, second = (self._put_chunk(part) for part in parts)
-            return [*first, *(parts[0].documents + place for place in second)]
+                raise StoreError(f"{self.connection.address.url}: the record of a source is too large for the server") from None
+            return [outcome for part in parts for outcome in self.put_chunk(part)]
         outcomes = [outcome for item in answer["items"] for outcome in item.values()]
         errors = [outcome["error"] for outcome in outcomes if "error" in outcome and outcome["status"] != CONFLICT]
         if errors:
-            raise StoreError(f"{self._connection.address.url}: the record of a source is refused: {errors[0].get('reason')}")
-        return [place for place, outcome in enumerate(outcomes) if outcome["status"] == CONFLICT]
+            raise StoreError(f"{self.connection.address.url}: the record of a source is refused: {errors[0].get('reason')}")
+        return outcomes
 
     def settle(self, run: str, source: str, taken: int) -> int:
         """Note that `taken` refused documents of a source are in now; return how many are still missing."""
         path, there = self._source(run, source)
         left = max(0, int(there["source"]["refused"]) - taken)
         settled = {**there["source"], "refused": left, "state": LOADING if left else COMPLETE}
-        self._connection.call("PUT", path, {**there, "source": settled}, refresh=True)
+        self.connection.call("PUT", path, {**there, "source": settled}, refresh=True)
         return left
 
     def read_again(self, run: str, source: str, generation: int) -> None:
@@ -316,13 +280,13 @@ class Records:
         path, there = self._source(run, source)
         changed = {**there, "source": {**there["source"], "state": LOADING, **changes}}
         changed["generation"] = max(int(there["generation"]), generation)
-        self._connection.call("PUT", path, changed, refresh=True)
+        self.connection.call("PUT", path, changed, refresh=True)
 
     def _source(self, run: str, source: str) -> tuple[str, Mapping[str, Any]]:
         """Return the path and the body of a source's record; RunGoneError where it was deleted."""
-        path = f"/{self._index}/_doc/{digest([SOURCE, run, source])}"
+        path = f"/{self.index}/_doc/{digest([SOURCE, run, source])}"
         try:
-            there: Mapping[str, Any] = self._connection.call("GET", path)["_source"]
+            there: Mapping[str, Any] = self.connection.call("GET", path)["_source"]
         except Refusal as error:
             if error.status == NOT_FOUND:
                 raise RunGoneError(run) from None
@@ -332,7 +296,7 @@ class Records:
     def get(self, run: str) -> Mapping[str, Any] | None:
         """Return the record of a run, or its tombstone, as it is now, with the numbers that guard it; or None."""
         try:
-            answer: Mapping[str, Any] = self._connection.call("GET", f"/{self._index}/_doc/{digest([RUN, run])}")
+            answer: Mapping[str, Any] = self.connection.call("GET", f"/{self.index}/_doc/{digest([RUN, run])}")
         except Refusal as error:
             if error.status == NOT_FOUND:
                 return None
@@ -341,7 +305,7 @@ class Records:
 
     def changed(self, run: str, change: Change) -> None:
         """Write the record of a run as `change` returns it; start again while others write it, too."""
-        path = f"/{self._index}/_doc/{digest([RUN, run])}"
+        path = f"/{self.index}/_doc/{digest([RUN, run])}"
         while True:
             there = self.get(run)
             body = change(there["_source"] if there else None)
@@ -351,7 +315,7 @@ class Records:
             if there:
                 guard = {"if_seq_no": there["_seq_no"], "if_primary_term": there["_primary_term"]}
             try:
-                self._connection.call("PUT", path, body, refresh=True, **guard)
+                self.connection.call("PUT", path, body, refresh=True, **guard)
             except Refusal as error:
                 if error.status == CONFLICT:
                     continue
@@ -370,6 +334,12 @@ def lowest_generation(record: Mapping[str, Any] | None) -> int:
 def lives(record: Mapping[str, Any]) -> bool:
     """Return whether a run is neither deleted nor being deleted."""
     return bool(record["record"] == RUN and record["run"].get("state") != DELETING)
+
+
+def loaded_now() -> str:
+    """Return when a load has ended, and by which version: now, by this one."""
+    when = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return f"{when} by tailboard {__version__}"
 
 
 def _none_rejected(answer: Mapping[str, Any]) -> None:

@@ -19,7 +19,7 @@ import orjson
 
 from ingest.core.errors import InputError, counted
 from ingest.core.series import OFFSET
-from ingest.store.elastic.bulk import Delivery, Sender, owner_of
+from ingest.store.elastic.bulk import Delivery, Sender
 from ingest.store.elastic.encoding import MS, chunked
 from ingest.store.elastic.rollups import RollupWriter
 from ingest.store.elastic.store import ElasticStore
@@ -80,9 +80,9 @@ def replayed(store: ElasticStore, path: Path) -> ReplayAccount:
         by_source: dict[Source | None, list[Letter]] = {}
         for letter in current:
             by_source.setdefault(letter.source, []).append(letter)
-        for source, some in by_source.items():
+        for some in by_source.values():
             for chunk in chunked(letter.lines for letter in some):
-                sender.send(owner_of(*source) if source else "", chunk)
+                sender.send(chunk)
         sender.flush()
         account.refused = delivery.counts["rejected"]
         account.taken, account.reason = account.sent - account.refused, delivery.first_reason
@@ -133,7 +133,7 @@ def _completed(store: ElasticStore, sender: Sender, run: str, letters: Mapping[S
     stored, accounts = store.records.series([run])
     parts = (store.connection, store.names, sender, store.records)
     RollupWriter(*parts, record, touched, lowered=False, missing=store.lacking(record, accounts)).write(stored)
-    refused = Counter({source: sender.delivery.refused[owner_of(*source)] for source in letters})
+    refused = Counter({source: sender.delivery.refused_of(*source) for source in letters})
     for source, some in letters.items():
         left += store.records.settle(*source, taken=len(some) - refused[source])
     return (

@@ -30,6 +30,7 @@ from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.connection import Connection
 from ingest.store.elastic.encoding import MS, READ, as_stored, chunked, deletion, windows_in
 from ingest.store.elastic.filters import HOLDS_SAMPLES, LATENCIES, any_of, at_step, one_of, rollups_of, slab_filter
+from ingest.store.elastic.gathered import FOREVER
 from ingest.store.elastic.names import Names, digest, window_ids
 from ingest.store.elastic.reading import pages, search
 from ingest.store.elastic.records import Records
@@ -41,7 +42,6 @@ from ingest.store.rollups import RollupKey, cluster_group, host_group, layouts_o
 
 SLAB_NS = 60 * SECOND
 OLDEST_FIRST = ({"@timestamp": "asc"}, "_shard_doc")
-OWNER = "rollups"
 HOLDS_WINDOWS = {"range": {"rollup.step_ms": {"gt": WHOLE_RUN}}}
 
 Layouts = dict[RollupKey, Layout]
@@ -79,12 +79,17 @@ class RollupWriter:
     @property
     def slab_ns(self) -> int:
         """Return the width of the time slabs that are merged one after another; no window of any step straddles two."""
-        return max(SLAB_NS, self.run.step_ns)
+        return slab_of(self.run.step_ns)
 
     @property
     def _steps(self) -> tuple[int, ...]:
         """Return the steps that windows of rollups have."""
         return rollup_steps(self.run.step_ns)[:-1]
+
+    @property
+    def widest_ns(self) -> int:
+        """Return the widest of these steps."""
+        return self._steps[-1]
 
     @property
     def _documents(self) -> RollupDocuments:
@@ -99,25 +104,59 @@ class RollupWriter:
         layouts = layouts_of(stored)
         self._refresh("intervals")
         first = self._generation()
-        self._write_hosts(slabs, layouts, first)
+        self.write_hosts(layouts, first)
+        self.write_cluster(layouts, first)
+
+    def write_cluster(self, layouts: Layouts, first: int | None = None) -> None:
+        """Write the rollups of the cluster and of the whole run, those of hosts being sent; `first` is their generation."""
+        slabs = self.touched.slabs(self.slab_ns)
         self._refresh("rollups")
-        if self.anew:
+        if self.anew and first is not None:
             self._drop_older(first, [{"term": {"rollup.scope": HOST}}, HOLDS_WINDOWS])
         generation = self._generation()
         self._write_cluster(slabs, layouts, generation)
         if self.grown:
             self._write_whole(layouts, generation)
-        if self.anew:
+        if self.anew and first is not None:
             self._refresh("rollups")
             self._drop_older(first, [])
-        self._refresh("rollups")
-        self._check_sent(slabs, generation)
+        self.sender.show(self.names.all("rollups"))
+        self.check_sent(generation)
 
-    def _check_sent(self, slabs: Int, generation: int) -> None:
+    def write_at_once(self, stored: Sequence[StoredSeries], generation: int) -> None:
+        """Write the rollups of windows from the documents of all hosts, read once: for a run that nobody else is writing to.
+
+        Not those of the whole run.
+        """
+        slabs, layouts = self.touched.slabs(self.slab_ns), layouts_of(stored)
+        if not len(slabs):
+            return
+        query = [{"term": {"run.id": self.run.run}}, at_step(self.run.step_ns), LATENCIES, slab_filter(slabs, self.slab_ns)]
+        gone = Gone({**self._touched_hosts(), **self._touched_cluster()}, self._steps)
+        touched = set(self.touched.hosts)
+        for parts in self.slabs(self.names.all("intervals"), query, self.run.step_ns):
+            hosts = [merged([part]) for part in merged_in(parts, host_group, known_layouts(layouts, parts, host_group))]
+            self._write_steps((part.where(lambda key: key.host in touched) for part in hosts), gone, generation)
+            self._write_steps(merged_in(hosts, cluster_group, known_layouts(layouts, hosts, cluster_group)), gone, generation)
+        self._write_gone(gone, generation)
+        self.sender.show(self.names.all("rollups"))
+
+    def _touched_hosts(self) -> dict[RollupKey, Int]:
+        return {key: self.touched.starts(key) for key in self.touched.windows}
+
+    def _touched_cluster(self) -> dict[RollupKey, Int]:
+        touched: dict[RollupKey, Int] = {}
+        for host in self.touched.windows:
+            key = cluster_group(host)
+            touched[key] = np.union1d(touched.get(key, np.empty(0, np.int64)), self.touched.starts(host))
+        return touched
+
+    def check_sent(self, generation: int) -> None:
         """Raise StoreError where rollups hold less than was sent, and nobody has taken anything away since.
 
         Another load may have added to them: more is no fault.
         """
+        slabs = self.touched.slabs(self.slab_ns)
         hosts: dict[str, Any] = {"bool": {"filter": [{"term": {"rollup.scope": HOST}}, one_of("host.name", self.touched.hosts)]}}
         windows = [slab_filter(slabs, self.slab_ns), any_of([hosts, {"term": {"rollup.scope": CLUSTER}}])]
         stages = {f"{stage.scope} {stage.step_ns}": stage for stage in self.sent}
@@ -141,12 +180,17 @@ class RollupWriter:
 
     def _refresh(self, index: str) -> None:
         self.sender.flush()
-        self.connection.call("POST", f"/{self.names.all(index)}/_refresh")
+        self.sender.refresh(self.names.all(index))
 
     def _generation(self) -> int:
         return self.records.raise_generation(self.run.run) if self.lowered else self.records.generation(self.run.run)
 
-    def _write_hosts(self, slabs: Int, layouts: Layouts, generation: int) -> None:
+    def write_hosts(self, layouts: Layouts, generation: int, since_ns: int = -FOREVER) -> None:
+        """Write the rollups of hosts from their documents, in the slabs from a time on."""
+        slabs = self.touched.slabs(self.slab_ns)
+        slabs = slabs[slabs >= since_ns]
+        if not len(slabs):
+            return
         index = self.names.all("intervals")
         query: list[Mapping[str, Any]] = [
             {"term": {"run.id": self.run.run}},
@@ -155,41 +199,41 @@ class RollupWriter:
             one_of("host.name", self.touched.hosts),
             slab_filter(slabs, self.slab_ns),
         ]
-        gone = Gone({key: self.touched.starts(key) for key in self.touched.windows}, self._steps)
-        for parts in self._slabs(index, query, self.run.step_ns):
-            self._write_steps(merged_in(parts, host_group, _known(layouts, parts, host_group)), gone, generation)
+        gone = Gone({key: starts[starts >= since_ns] for key, starts in self._touched_hosts().items()}, self._steps)
+        for parts in self.slabs(index, query, self.run.step_ns):
+            self._write_steps(merged_in(parts, host_group, known_layouts(layouts, parts, host_group)), gone, generation)
         self._write_gone(gone, generation)
 
     def _write_cluster(self, slabs: Int, layouts: Layouts, generation: int) -> None:
-        touched: dict[RollupKey, Int] = {}
-        for host in self.touched.windows:
-            key = cluster_group(host)
-            touched[key] = np.union1d(touched.get(key, np.empty(0, np.int64)), self.touched.starts(host))
-        gone = Gone(touched, self._steps)
+        gone = Gone(self._touched_cluster(), self._steps)
         query = [*rollups_of(self.run.run, HOST, self.run.step_ns), slab_filter(slabs, self.slab_ns)]
-        for parts in self._slabs(self.names.all("rollups"), query, self.run.step_ns):
-            self._write_steps(merged_in(parts, cluster_group, _known(layouts, parts, cluster_group)), gone, generation)
+        for parts in self.slabs(self.names.all("rollups"), query, self.run.step_ns):
+            self._write_steps(merged_in(parts, cluster_group, known_layouts(layouts, parts, cluster_group)), gone, generation)
         self._write_gone(gone, generation)
 
     def _write_whole(self, layouts: Layouts, generation: int) -> None:
         whole: Sum[RollupKey] = Sum()
-        widest = self._steps[-1]
-        for parts in self._slabs(self.names.all("rollups"), rollups_of(self.run.run, HOST, widest), widest):
-            hosts = list(merged_in(parts, host_group, _known(layouts, parts, host_group)))
-            for windows in (*hosts, *merged_in(hosts, cluster_group, _known(layouts, hosts, cluster_group))):
+        for parts in self.slabs(self.names.all("rollups"), rollups_of(self.run.run, HOST, self.widest_ns), self.widest_ns):
+            hosts = list(merged_in(parts, host_group, known_layouts(layouts, parts, host_group)))
+            for windows in (*hosts, *merged_in(hosts, cluster_group, known_layouts(layouts, hosts, cluster_group))):
                 whole.add(without_time(windows))
         edges = list(self._edges())
         low = edges[0]["@timestamp"] * MS if edges else int(self.touched.slabs(self.slab_ns)[0])
         high = edges[-1]["interval"]["end_ns"] if edges else low
+        self.write_whole(whole, (low, high), generation)
+        self.sender.flush()
+        self.drop_strays(low)
+
+    def write_whole(self, whole: Sum[RollupKey], span: tuple[int, int], generation: int) -> None:
+        """Write the rollups of the whole run, which reaches from the one time to the other; touched ones without samples, too."""
+        low, high = span
         gone = {*self.touched.windows, *map(cluster_group, self.touched.windows)}
         for part in whole.parts():
-            span = replace(part, start_ns=np.full(len(part), low), end_ns=np.full(len(part), high))
             gone -= set(part.table)
-            self._send(span, WHOLE_RUN, generation)
+            spanned = replace(part, start_ns=np.full(len(part), low), end_ns=np.full(len(part), high))
+            self._send(spanned, WHOLE_RUN, generation)
         for key in sorted(gone):
             self._send_empty(key, np.array([low]), WHOLE_RUN, generation)
-        self.sender.flush()
-        self._drop_strays(low)
 
     def _edges(self) -> Iterator[Mapping[str, Any]]:
         """Yield the first and the last rollup of hosts that hold samples, at the stored step."""
@@ -204,24 +248,24 @@ class RollupWriter:
             for hit in search(self.connection, self.names.all("rollups"), body)["hits"]["hits"]:
                 yield hit["_source"]
 
-    def _drop_strays(self, start_ns: int) -> None:
+    def drop_strays(self, start_ns: int) -> None:
         """Delete rollups of the whole run from indices of a period in which it no longer begins."""
         home = self.names.of("rollups", np.array([start_ns]))[0]
         query = [{"term": {"run.id": self.run.run}}, {"term": {"rollup.step_ms": WHOLE_RUN}}]
         hit_pages = pages(self.connection, self.names.all("rollups"), {"bool": {"filter": query}}, source=False)
         strays = [deletion(hit["_index"], hit["_id"]) for page in hit_pages for hit in page if hit["_index"] != home]
         for chunk in chunked(strays):
-            self.sender.send(OWNER, chunk)
+            self.sender.send(chunk)
 
     def _drop_older(self, generation: int, filters: Sequence[Mapping[str, Any]]) -> None:
         """Delete the rollups of the run that are of an older generation."""
         query = [{"term": {"run.id": self.run.run}}, {"range": {"generation": {"lt": generation}}}, *filters]
         hit_pages = pages(self.connection, self.names.all("rollups"), {"bool": {"filter": query}}, source=False)
         for chunk in chunked(deletion(hit["_index"], hit["_id"]) for page in hit_pages for hit in page):
-            self.sender.send(OWNER, chunk)
+            self.sender.send(chunk)
         self._refresh("rollups")
 
-    def _slabs(self, index: str, filters: Sequence[Mapping[str, Any]], step_ns: int) -> Iterator[list[Intervals[Series]]]:
+    def slabs(self, index: str, filters: Sequence[Mapping[str, Any]], step_ns: int) -> Iterator[list[Intervals[Series]]]:
         """Yield the windows of a query under their series, all of one time slab after another."""
         held: list[Intervals[Series]] = []
         slab = None
@@ -238,14 +282,20 @@ class RollupWriter:
         if held:
             yield held
 
-    def _write_steps(self, parts: Iterator[Intervals[RollupKey]], gone: Gone, generation: int) -> None:
+    def _write_steps(self, parts: Iterable[Intervals[RollupKey]], gone: Gone, generation: int) -> None:
         """Write merged windows at each step; they are taken out of `gone`."""
         for part in parts:
-            windows = merged([part])
-            for step in self._steps:
-                windows = windows if step == self.run.step_ns else merged([coarsened(windows, step)])
+            if len(part):
+                self.write_windows(merged([part]), generation, gone)
+
+    def write_windows(self, windows: Intervals[RollupKey], generation: int, gone: Gone | None = None) -> Intervals[RollupKey]:
+        """Write merged windows at each step, taken out of `gone`; return those of the widest."""
+        for step in self._steps:
+            windows = windows if step == self.run.step_ns else merged([coarsened(windows, step)])
+            if gone is not None:
                 gone.found(windows, step)
-                self._send(windows, step, generation)
+            self._send(windows, step, generation)
+        return windows
 
     def _write_gone(self, gone: Gone, generation: int) -> None:
         """Overwrite the rollups of windows that have lost their last sample."""
@@ -262,13 +312,18 @@ class RollupWriter:
             for index, id_, start in zip(self.names.of("rollups", starts), ids, starts.tolist(), strict=True)
         ]
         for chunk in chunked(lines):
-            self.sender.send(OWNER, chunk)
+            self.sender.send(chunk)
 
     def _send(self, windows: Intervals[RollupKey], step_ns: int, generation: int) -> None:
         for scope, rows in windows.split(lambda key: key.scope):
             self.sent[Stage(scope, step_ns)] += samples_of(rows)
         for chunk in chunked(self._documents.lines(windows, step_ns, generation)):
-            self.sender.send(OWNER, chunk)
+            self.sender.send(chunk)
+
+
+def slab_of(step_ns: int) -> int:
+    """Return the width of the time slabs of a run."""
+    return max(SLAB_NS, step_ns)
 
 
 class Gone:
@@ -285,7 +340,7 @@ class Gone:
                 self.cells[cell] = np.setdiff1d(self.cells[cell], windows.start_ns[windows.series == code])
 
 
-def _known(layouts: Layouts, parts: Iterable[Intervals[Key]], grouped: Callable[[Key], RollupKey]) -> Layouts:
+def known_layouts(layouts: Layouts, parts: Iterable[Intervals[Key]], grouped: Callable[[Key], RollupKey]) -> Layouts:
     """Return the layouts of all groups in the parts; of a series that no record lists yet, its own."""
     known = dict(layouts)
     for part in parts:

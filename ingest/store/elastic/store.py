@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Self
 from ingest.core.breaths import Kept
 from ingest.core.errors import InputError, StoreError, counted
 from ingest.core.intervals import Int, Intervals
-from ingest.core.layout import parse_layout
 from ingest.core.marks import noted
 from ingest.core.ranks import Percentile
 from ingest.core.series import Group, Series
@@ -26,44 +25,39 @@ from ingest.store.answers import answer_from, facts_from, windows_from
 from ingest.store.capabilities import DEAD_LETTERS, DOCUMENTS, GROWTH
 from ingest.store.coarsening import Coarsened, grid_in
 from ingest.store.elastic.approximate import approximated
-from ingest.store.elastic.breaths import breath_chunks, breaths_in, check_template, settle_breaths
-from ingest.store.elastic.bulk import Delivery, Sender, owner_of
+from ingest.store.elastic.breaths import breath_chunks, breaths_in, check_template
+from ingest.store.elastic.bulk import Delivery, Sender
 from ingest.store.elastic.coarsening import Coarsening
 from ingest.store.elastic.connection import Connection, parse_address
 from ingest.store.elastic.deleting import delete_run
-from ingest.store.elastic.encoding import MS, Chunk, interval_chunks
+from ingest.store.elastic.encoding import Chunk, interval_chunks
 from ingest.store.elastic.episodes import episodes_of, keep_episodes
-from ingest.store.elastic.findings import findings_of, keep_findings, takes_findings
+from ingest.store.elastic.findings import findings_of, keep_findings
+from ingest.store.elastic.gathered import Gathered
 from ingest.store.elastic.holdings import ElasticHoldings
+from ingest.store.elastic.loading import Finish, Loading
 from ingest.store.elastic.marks import keep_marks, marks_of
 from ingest.store.elastic.mending import mend as repair
 from ingest.store.elastic.names import PERIODIC, Names
-from ingest.store.elastic.overtaken import check_all_there, check_not_overtaken
-from ingest.store.elastic.record_documents import SourceState
 from ingest.store.elastic.records import Records
-from ingest.store.elastic.rollups import RollupWriter
-from ingest.store.elastic.sweeping import Sweeper
+from ingest.store.elastic.rollups import slab_of
+from ingest.store.elastic.standing import Standing, Standings, StillRecords
 from ingest.store.elastic.templates import site_of
-from ingest.store.elastic.touched import Touch, Touched, touch_of
+from ingest.store.elastic.touched import Touch, touch_of
 from ingest.store.elastic.verify import ElasticVerifier
 from ingest.store.elastic.wider_bins import Widening
-from ingest.store.elastic.writing import EVERY_GENERATION, keeping, writing
+from ingest.store.elastic.writing import keeping, leaving_nothing, writing
 from ingest.store.lacking import lacks_in
-from ingest.store.live import LiveStore, final_by_all
+from ingest.store.live import LiveStore
 from ingest.store.offers import offers_of
 from ingest.store.records import (
-    COMPLETE,
-    LOADING,
     UNKNOWN_ZERO,
+    Held,
     RunRecord,
     SourceRecord,
     Spans,
-    StoredSeries,
-    check_unclaimed,
     record_named,
-    rollup_steps,
 )
-from ingest.store.rollups import layouts_moved
 from ingest.store.verify import Chosen, Verification
 from ingest.store.wider_bins import Widened, WiderBins
 
@@ -95,19 +89,19 @@ class ElasticStore:
         self.url = address.store
         self.connection = Connection(address)
         self.connection.open()
-        self.names, self._says_complete, self._keeps_bytes = Names(address.prefix), True, True
+        self.names, self._says_complete, self._keeps_bytes, self._kept = Names(address.prefix), True, True, frozenset[str]()
         if write:
             site = site_of(self.connection, address.prefix)
             self.names, self._says_complete, self._keeps_bytes = site.names, site.says_complete, site.keeps_bytes
+            self._kept = site.kept
         self.records = Records(self.connection, self.names)
         self.dead_letters = Path(os.environ.get("TAILBOARD_DEAD_LETTERS", DEAD_LETTER_FILE))
         self.delivery = Delivery()
         self._sender: Sender | None = None
-        self._touched: dict[str, Touched] = {}
-        self._states: dict[tuple[str, str], SourceState] = {}
-        self._finished: dict[str, list[SourceRecord]] = {}
-        self._anew: set[str] = set()
-        self._breathed: set[str] = set()
+        self.standings = Standings(self.records)
+        self._loads: dict[str, Loading] = {}
+        self._planned: dict[str, Standing] = {}
+        self._ended: dict[str, Standing] = {}
 
     def __enter__(self) -> Self:
         """Return the open store."""
@@ -169,20 +163,26 @@ class ElasticStore:
         """Return the records of a run's sources, by identity."""
         return self.records.sources(run)
 
+    def held(self, runs: Sequence[str]) -> dict[str, Held]:
+        """Return what is held of each run, for the plan of a load."""
+        standings = self.standings.read(runs)
+        self._planned |= standings
+        return {run: standing.held for run, standing in standings.items()}
+
     def begin(self, run: RunRecord, sources: Iterable[SourceRecord], *, anew: bool = False) -> None:
         """Note a run and the sources that are about to be written; they count as loading until `finish_run`."""
         if run.zero == UNKNOWN_ZERO:
             raise StoreError(f"{run.run} has no start time, and Elasticsearch needs real times: give --t0 TIME, or --t0 mtime")
-        self._anew |= {run.run} if anew else set()
         wanted = list(sources)
-        there = {record.source: (record.generation, record.digest, record.path) for record in self.records.sources(run.run)}
+        there = self._planned.pop(run.run, None) or self.standings.read([run.run])[run.run]
+        known = self._loads.get(run.run)
+        fresh = known is None and not anew and not (there.sources.keys() & {source.source for source in wanted})
+        loading = known or Loading(there, Gathered(slab_of(run.step_ns)), anew=anew)
         for source in wanted:
-            check_unclaimed(source, there.get(source.source))
-            self._states.pop((source.run, source.source), None)
-        with self.writing(run.run, wanted):
-            self.records.begin(run, wanted, anew=anew)
-            self.records.put_sources((replace(source, state=LOADING), SourceState()) for source in wanted)
-            self.records.check_joined(run)
+            loading.states.pop(source.source, None)
+        loading.fresh, loading.anew = fresh, loading.anew or anew
+        loading.standing = self.standings.begin(there, run, wanted, anew=anew)
+        self._loads[run.run] = loading
 
     def first_generation(self, run: str) -> int:
         """Return the generation that a new source of a run begins with: above all that a deleted run of its name had."""
@@ -203,89 +203,57 @@ class ElasticStore:
 
     def write(self, run: RunRecord, source: SourceRecord, packed: Packed) -> int:
         """Hand documents of a source to the senders; return how many. Refused ones lie in the dead-letter file."""
-        self._touched.setdefault(run.run, Touched()).add(packed.touch.windows)
-        state = self._states.setdefault((source.run, source.source), SourceState())
-        for series in packed.touch.series:
-            exact = packed.touch.exact or (series in state.series and state.series[series].exact)
-            state.series[series] = StoredSeries(0, series, parse_layout(packed.touch.layout), exact)
+        documents = sum(chunk.documents for chunk in packed.chunks)
+        self._loading(run.run).wrote(source.source, packed.touch, documents)
         for chunk in packed.chunks:
-            self.sender.send(owner_of(source.run, source.source), chunk)
-            state.written += chunk.documents
-        state.samples += packed.touch.samples
-        return sum(chunk.documents for chunk in packed.chunks)
+            self.sender.send(chunk)
+        return documents
 
     def write_breaths(self, source: SourceRecord, kept: Kept) -> int:
         """Hand the breaths that are kept of a source to the senders; return how many documents."""
-        if not self._breathed:
-            check_template(self.connection, self.names)
-        self._breathed.add(source.run)
+        check_template(self.connection, self.names, self._kept)
+        self._loading(source.run).breathed = True
         chunks = list(breath_chunks(kept, source, self.names))
         for chunk in chunks:
-            self.sender.send(owner_of(source.run, source.source), chunk)
+            self.sender.send(chunk)
         return sum(chunk.documents for chunk in chunks)
 
     def breaths(self, run: str) -> Kept:
         """Return the breaths that are kept of a run."""
         return breaths_in(self.connection, self.names, run)
 
+    def _loading(self, run: str) -> Loading:
+        """Return the load of a run; of one that nothing was begun of, what is to be finished."""
+        if run not in self._loads:
+            self._loads[run] = Loading(self.standings.read([run])[run], Gathered(slab_of(0)), fresh=False)
+        return self._loads[run]
+
     def finish_source(self, source: SourceRecord, spans: Spans) -> None:
         """Note from when to when the series of a source reach; it is complete when `finish_run` has made the rollups."""
-        state = self._states.setdefault((source.run, source.source), SourceState())
-        for series, (first, last) in spans.items():
-            if series in state.series:
-                state.series[series] = replace(state.series[series], first_ns=first, last_ns=last)
-        self._finished.setdefault(source.run, []).append(source)
+        self._loading(source.run).reached(source, spans)
 
     def finish_run(self, run: RunRecord) -> None:
         """Sweep older generations, make the rollups of touched windows, and note the sources complete that are whole."""
-        finished = self._finished.pop(run.run, [])
-        with self.writing(run.run, finished):
-            self._finish(run, finished)
+        loading = self._loading(run.run)
+        with leaving_nothing(self, run.run, loading.finished):
+            Finish(self, run, loading).finish()
+        del self._loads[run.run]
+        self._ended[run.run] = loading.standing
         self.stop_senders()
 
-    def _finish(self, run: RunRecord, finished: Sequence[SourceRecord]) -> None:
-        """Write the end of a load."""
-        self.sender.flush()
-        self.records.check_alive(run.run, min((record.generation for record in finished), default=EVERY_GENERATION))
-        check_not_overtaken(self.records, run.run, finished)
-        for source in finished:
-            state = self._states[source.run, source.source]
-            state.refused = self.delivery.refused[owner_of(source.run, source.source)]
-        self._put(finished, LOADING)
-        touched = self._touched.pop(run.run, Touched())
-        again = [source for source in finished if source.generation > 1]
-        for source in again:
-            check_all_there(self.connection, self.names, source, self._states[source.run, source.source])
-        sweeper = Sweeper(self.connection, self.names, self.sender)
-        for source in again:
-            touched.add(sweeper.sweep(source))
-        if again or run.run in self._breathed:
-            settle_breaths(self.connection, self.names, self.sender, again)
-        stored, accounts = self.records.series([run.run])
-        mine = {series for source in finished for series in self._states[source.run, source.source].series}
-        missing = self.lacking(run, accounts)
-        if layouts_moved(stored, mine) or (missing and any(source.account.get("missing") for source in finished)):
-            touched.add(sweeper.all_windows(run))  # what a source lacks may concern windows that others wrote
-        lowered = bool(again) or run.run in self._anew
-        marks = final_by_all(self.records.watches(run.run))
-        parts = (self.connection, self.names, self.sender, self.records)
-        writer = RollupWriter(*parts, run, touched, lowered, marks, missing=missing)
-        writer.write(stored)
-        if lowered:
-            sweeper.sweep_rollups(run, [step // MS for step in rollup_steps(run.step_ns)])
-        for source in again:
-            check_all_there(self.connection, self.names, source, self._states[source.run, source.source])
-        self._put(finished, COMPLETE)
-        self.records.note_loaded(run.run)
+    @contextmanager
+    def still(self, run: str) -> Iterator[None]:
+        """Hold what the records of a run say while questions are asked about this run alone."""
+        standing = self._ended.pop(run, None) or self.standings.read([run])[run]
+        records, self.records = self.records, StillRecords(self.connection, self.names, standing)
+        try:
+            yield
+        finally:
+            self.records = records
 
     def lacking(self, run: RunRecord, accounts: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[Lack, ...] | None:
         """Return the data that a run lacks by the accounts of its sources, None where rollups there have no field for it."""
         return lacks_in([run], accounts) if self._says_complete else None
-
-    def _put(self, sources: Sequence[SourceRecord], state: str) -> None:
-        """Write the records of sources; one of which documents were refused is never complete."""
-        pairs = [(source, self._states[source.run, source.source]) for source in sources]
-        self.records.update_sources((replace(source, state=LOADING if own.refused else state), own) for source, own in pairs)
 
     def delivered(self) -> Mapping[str, int]:
         """Return the final account of what was sent: created, updated, superseded, rejected, retried."""
@@ -413,8 +381,8 @@ class ElasticStore:
 
     def keep_findings(self, run: str, documents: Sequence[KeptFinding]) -> None:
         """Write all findings of a run, in place of those that an earlier load has left; none where the server has no place."""
-        if takes_findings(self.connection, self.names):
-            with keeping(self, "findings", run):
+        if "findings" in self._kept:
+            with keeping(self, "findings", run, known=True):
                 keep_findings(self.connection, self.names, run, documents)
 
     def findings_of(self, runs: Iterable[str]) -> list[KeptFinding]:

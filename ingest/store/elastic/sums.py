@@ -123,13 +123,15 @@ def paged(
     query: Mapping[str, Any],
     composite: Mapping[str, Any],
     aggs: Mapping[str, Any] | None = None,
+    first: Mapping[str, Any] | None = None,
 ) -> Iterator[list[Mapping[str, Any]]]:
-    """Yield the buckets of all labels and windows that hold documents, in pages; none where no index has the name."""
+    """Yield the buckets of all labels and windows that hold documents, in pages; none where no index has the name.
+
+    `first` is the answer to the search of the first page, where that was asked already.
+    """
     after: Mapping[str, Any] | None = None
     while True:
-        asked = {**composite, **({} if after is None else {"after": after})}
-        cell = {"composite": asked, **({"aggs": dict(aggs)} if aggs else {})}
-        answer = search(connection, index, {"size": 0, "query": query, "aggs": {"cells": cell}})
+        answer, first = first or search(connection, index, bucket_page(query, composite, aggs, after)), None
         if "aggregations" not in answer:
             return
         cells = answer["aggregations"]["cells"]
@@ -138,6 +140,18 @@ def paged(
         after = cells.get("after_key")
         if after is None or len(cells["buckets"]) < composite["size"]:
             return
+
+
+def bucket_page(
+    query: Mapping[str, Any],
+    composite: Mapping[str, Any],
+    aggs: Mapping[str, Any] | None = None,
+    after: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return the search for one page of buckets."""
+    asked = {**composite, **({} if after is None else {"after": after})}
+    cell = {"composite": asked, **({"aggs": dict(aggs)} if aggs else {})}
+    return {"size": 0, "query": query, "aggs": {"cells": cell}}
 
 
 def _ranges(layout: Layout, bins: Int) -> dict[str, Any]:

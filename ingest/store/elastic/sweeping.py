@@ -16,7 +16,6 @@ from ingest.store.elastic.encoding import MS, chunked, deletion
 from ingest.store.elastic.filters import LATENCIES, Filters, any_of, at_step, one_of, rollups_of
 from ingest.store.elastic.names import Names
 from ingest.store.elastic.reading import pages
-from ingest.store.elastic.rollups import OWNER
 from ingest.store.elastic.sums import label_source, paged
 from ingest.store.elastic.touched import host_key_in
 from ingest.store.records import HOST, RunRecord, SourceRecord
@@ -49,7 +48,7 @@ class Sweeper:
                 cells.setdefault(cell, []).append(hit["_source"]["@timestamp"] * MS)
             lines.append(deletion(hit["_index"], hit["_id"]))
         for chunk in chunked(lines):
-            self.sender.send(source.source, chunk)
+            self.sender.send(chunk)
         self.sender.flush()
         return {cell: np.unique(starts) for cell, starts in cells.items()}
 
@@ -75,7 +74,7 @@ class Sweeper:
             deletion(hit["_index"], hit["_id"])
             for hit in self._hits("intervals", [{"term": {"run.id": run.run}}, other, LATENCIES])
         ):
-            self.sender.send(run.run, chunk)
+            self.sender.send(chunk)
             deleted += chunk.documents
         self.sender.flush()
         self.connection.call("POST", f"/{self.names.all('intervals')}/_refresh")
@@ -88,7 +87,7 @@ class Sweeper:
         gone = {"bool": {"must_not": [one_of("kind", kinds)]}} if kinds else {"match_all": {}}
         query = [{"term": {"run.id": run.run}}, any_of([other, gone])]
         for chunk in chunked(deletion(hit["_index"], hit["_id"]) for hit in self._hits("rollups", query)):
-            self.sender.send(OWNER, chunk)
+            self.sender.send(chunk)
         self.sender.flush()
         self.connection.call("POST", f"/{self.names.all('rollups')}/_refresh")
 

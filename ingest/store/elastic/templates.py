@@ -27,13 +27,14 @@ SETTINGS = {"auto_expand_replicas": "0-1", "refresh_interval": "5s", "codec": "b
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """How a site keeps its indices, and the version of its templates."""
+    """How a site keeps its indices, the version of its templates, and of which indices it has some (`kept`)."""
 
     prefix: str
     period: str = "month"
     shards: int = 1
     compact: bool = False
     version: int = 0
+    kept: frozenset[str] = frozenset()
 
     @property
     def says_complete(self) -> bool:
@@ -117,9 +118,21 @@ def stored_template(connection: Connection, kind: str, name: str) -> dict[str, A
     return dict(body)
 
 
+def stored_templates(connection: Connection, prefix: str) -> dict[str, dict[str, Any]]:
+    """Return the server's index templates whose names begin with a prefix, by name."""
+    try:
+        answer = connection.call("GET", path_of(INDEX, f"{prefix}-*"))
+    except Refusal as error:
+        if error.status == 404:
+            return {}
+        raise StoreError(f"the templates {prefix}-* cannot be read: {error}") from None
+    return {entry["name"]: dict(entry["index_template"]) for entry in answer["index_templates"]}
+
+
 def site_of(connection: Connection, prefix: str) -> Site:
     """Return how the site keeps its indices, as its template says; StoreError if it was not set up, or by a newer version."""
-    body = stored_template(connection, INDEX, f"{prefix}-intervals")
+    bodies = stored_templates(connection, prefix)
+    body = bodies.get(f"{prefix}-intervals")
     url = connection.address.url
     if body is None:
         option = "" if prefix == "tailboard" else f" --index-prefix {prefix}"
@@ -127,7 +140,8 @@ def site_of(connection: Connection, prefix: str) -> Site:
     meta = body.get("_meta") or {}
     check_not_newer(body, prefix)
     choices = (str(meta.get("period", "month")), int(meta.get("shards", 1)), bool(meta.get("compact", False)))
-    return Site(prefix, *choices, version=int(body.get("version") or 0))
+    kept = frozenset(name.removeprefix(f"{prefix}-") for name in bodies)
+    return Site(prefix, *choices, version=int(body.get("version") or 0), kept=kept)
 
 
 def check_not_newer(body: Mapping[str, Any], name: str) -> None:

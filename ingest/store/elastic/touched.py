@@ -11,19 +11,24 @@ import numpy as np
 from ingest.core.intervals import Int, Intervals
 from ingest.core.series import OFFSET, Series
 from ingest.store.elastic.encoding import label_in
+from ingest.store.elastic.gathered import host_windows
 from ingest.store.records import HOST
 from ingest.store.rollups import RollupKey, host_group
 
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """What one piece of a load touches: starts of windows by rollup of their host, series written, how many samples."""
+    """What one piece of a load touches: starts of windows by rollup of their host, series written, how many samples.
+
+    `rolled` are its windows added up by host, in narrow columns.
+    """
 
     windows: dict[RollupKey, Int]
     series: tuple[Series, ...]
     layout: str
     exact: bool
     samples: int
+    rolled: tuple[Intervals[RollupKey], ...] = ()
 
 
 def touch_of(windows: Intervals[Series]) -> Touch:
@@ -38,7 +43,8 @@ def touch_of(windows: Intervals[Series]) -> Touch:
         cells.setdefault(host_group(series), []).append(windows.start_ns[windows.series == code])
     starts = {cell: np.unique(np.concatenate(parts)) for cell, parts in cells.items()}
     samples = int((windows.counts if windows.completions is None else windows.completions).sum())
-    return Touch(starts, tuple(table[code] for code in present), str(windows.layout), windows.exact is not None, samples)
+    rolled = (host_windows(windows),) if starts else ()
+    return Touch(starts, tuple(table[code] for code in present), str(windows.layout), windows.exact is not None, samples, rolled)
 
 
 def host_key_in(document: Mapping[str, Any]) -> RollupKey:
@@ -48,9 +54,10 @@ def host_key_in(document: Mapping[str, Any]) -> RollupKey:
 
 @dataclass(slots=True)
 class Touched:
-    """All that a load has touched so far."""
+    """What a load has touched so far: windows by rollup of their host; `also` are starts at which the cluster's may change."""
 
     windows: dict[RollupKey, list[Int]] = field(default_factory=dict)
+    also: list[Int] = field(default_factory=list)
 
     def add(self, windows: dict[RollupKey, Int]) -> None:
         """Add window starts."""
@@ -68,5 +75,6 @@ class Touched:
 
     def slabs(self, width_ns: int) -> Int:
         """Return the starts of the time slabs of `width_ns` in which something was touched, in order."""
-        starts = [np.unique(part // width_ns * width_ns) for parts in self.windows.values() for part in parts]
+        every = [*self.also, *(part for parts in self.windows.values() for part in parts)]
+        starts = [np.unique(part // width_ns * width_ns) for part in every]
         return np.unique(np.concatenate(starts)) if starts else np.empty(0, np.int64)

@@ -94,7 +94,7 @@ class Widening:
             wanted[cell._replace(layout=wider)] = wanted.get(cell._replace(layout=wider), 0) + count
         counts = _Counts()
         for chunk in chunked(self._lines(record, sorted(set(finer)), bins, counts)):
-            self.sender.send(record.run, chunk)
+            self.sender.send(chunk)
         self.sender.flush()
         if self.sender.delivery.counts["rejected"] > refused:
             raise StoreError(f"documents were refused ({self.sender.delivery.first_reason}): {command_of(record)} completes it")

@@ -24,9 +24,17 @@ def writing(store: ElasticStore, run: str, sources: Sequence[SourceRecord] = ())
     All that they wrote is deleted then.
     """
     generation = min((source.generation for source in sources), default=EVERY_GENERATION)
-    try:
+    with leaving_nothing(store, run, sources):
         yield
         store.records.check_alive(run, generation)
+
+
+@contextmanager
+def leaving_nothing(store: ElasticStore, run: str, sources: Sequence[SourceRecord] = ()) -> Iterator[None]:
+    """Hold writes that find out for themselves whether the run was deleted: all that they wrote is deleted then."""
+    generation = min((source.generation for source in sources), default=EVERY_GENERATION)
+    try:
+        yield
     except StoreError as error:
         if not isinstance(error, RunGoneError) and _is_alive(store, run, generation):
             raise
@@ -40,9 +48,13 @@ def writing(store: ElasticStore, run: str, sources: Sequence[SourceRecord] = ())
 
 
 @contextmanager
-def keeping(store: ElasticStore, index: str, run: str) -> Iterator[None]:
-    """Hold the writing of marks, episodes or findings of a run: RunGoneError where it was deleted, and they are deleted, too."""
-    store.records.check_alive(run, EVERY_GENERATION)
+def keeping(store: ElasticStore, index: str, run: str, *, known: bool = False) -> Iterator[None]:
+    """Hold the writing of marks, episodes or findings of a run: RunGoneError where it was deleted, and they are deleted, too.
+
+    A run that was just read is `known`, and is not looked for at the beginning.
+    """
+    if not known:
+        store.records.check_alive(run, EVERY_GENERATION)
     yield
     try:
         store.records.check_alive(run, EVERY_GENERATION)

@@ -25,6 +25,15 @@ def source_record(row: tuple[Any, ...]) -> SourceRecord:
     return SourceRecord(run, source, path, size, digest, context, state, generation, object_in(account))
 
 
+def run_row(run: RunRecord) -> tuple[Any, ...]:
+    """Return the row of a run."""
+    parameters, labels = (json.dumps(dict(values), sort_keys=True) for values in (run.parameters, run.labels))
+    return (
+        *(run.run, run.load, run.step_ns, run.attribution, run.start_ns, run.zero),
+        *(parameters, labels, run.state, run.loaded),
+    )
+
+
 def source_row(source: SourceRecord) -> tuple[Any, ...]:
     """Return a record as a row of SOURCES."""
     return tuple(json.dumps(source.account) if name == "account" else getattr(source, name) for name in SOURCES)

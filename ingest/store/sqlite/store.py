@@ -11,7 +11,7 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,6 +39,7 @@ from ingest.store.offers import offers_of
 from ingest.store.records import (
     COMPLETE,
     LOADING,
+    Held,
     RunRecord,
     SourceRecord,
     Spans,
@@ -56,7 +57,7 @@ from ingest.store.sqlite.file import opened, removed_if_empty, snapshot, store_e
 from ingest.store.sqlite.findings import findings_of, keep_findings
 from ingest.store.sqlite.holdings import SqliteHoldings
 from ingest.store.sqlite.owners import check_run, is_current, is_newest
-from ingest.store.sqlite.records import RUNS, SOURCES, run_record, source_record, source_row
+from ingest.store.sqlite.records import RUNS, SOURCES, run_record, run_row, source_record, source_row
 from ingest.store.sqlite.rollups import write_rollups
 from ingest.store.sqlite.statements import insert, put, put_unless_newer
 from ingest.store.sqlite.wider_bins import widen
@@ -184,6 +185,15 @@ class SqliteStore:
         """Return 1, the generation of a new source: a run is deleted at once, so nothing of it can come later."""
         return 1
 
+    def held(self, runs: Sequence[str]) -> dict[str, Held]:
+        """Return what is held of each run."""
+        known = {record.run: record for record in self.runs()}
+        return {run: Held(known.get(run), self.first_generation(run), self.sources(run)) for run in runs}
+
+    def still(self, run: str) -> AbstractContextManager[None]:
+        """Return a context of nothing: records cost nothing to read here."""
+        return nullcontext()
+
     def begin(self, run: RunRecord, sources: Iterable[SourceRecord], *, anew: bool = False) -> None:
         """Note a run and the sources that are about to be written; they count as loading until `finish_source`."""
         with self.transaction() as db:
@@ -191,23 +201,11 @@ class SqliteStore:
             known = db.execute("SELECT step_ns, parameters FROM runs WHERE run = ?", (run.run,)).fetchone()
             if known and not anew:
                 check_joinable(replace(run, step_ns=known[0], parameters=object_in(known[1])), run, len(wanted))
-            row = (
-                run.run,
-                run.load,
-                run.step_ns,
-                run.attribution,
-                run.start_ns,
-                run.zero,
-                json.dumps(run.parameters, sort_keys=True),
-                json.dumps(dict(run.labels), sort_keys=True),
-                LOADING,
-                run.loaded,
-            )
             start = "" if anew else "start_ns = min(start_ns, excluded.start_ns), "
             db.execute(
                 f"{insert('runs', RUNS)} ON CONFLICT (run) DO UPDATE SET {start or OVERWRITE}"
                 "load = excluded.load, state = excluded.state, labels = excluded.labels",
-                row,
+                run_row(replace(run, state=LOADING)),
             )
             for source in wanted:
                 self._written.pop((source.run, source.source, source.generation), None)

@@ -1,0 +1,92 @@
+"""Where the time of a load into Elasticsearch goes: its requests by what they are for, what they carry, how long they take.
+
+    python benchmarks/elastic_stages.py FOLDER STORE RUN          prints JSON
+
+The load runs in this process and its children. Senders wait for answers at the same time as the load reads, so the seconds of
+bodies of documents do not add up to those of the load.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from ingest import http
+from ingest.core.parallel import keep_freed_memory
+from ingest.core.timing import parse_instant
+from ingest.load.load import load
+from ingest.load.plan import LoadOptions
+from ingest.read import ReadOptions
+from ingest.store import open_store
+
+ZERO = "2026-11-01T00:00:00Z"
+RECORDS = "-runs"
+
+
+class Stages:
+    """Counts the requests of all clients of this process, their bytes and their seconds, by name."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, list[float]] = {}
+        self._lock = threading.Lock()
+        self._real = http.Client.exchange
+
+    def exchange(
+        self, client: http.Client, method: str, target: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> http.Answer:
+        """Return the answer to a request, which is counted."""
+        began = time.perf_counter()
+        answer = self._real(client, method, target, body, headers)
+        took = time.perf_counter() - began
+        with self._lock:
+            row = self.rows.setdefault(named(target, body), [0, 0, 0, 0.0])
+            for place, more in enumerate((1, len(body or b""), len(answer.body), took)):
+                row[place] += more
+        return answer
+
+
+def named(target: str, body: bytes | None) -> str:
+    """Return what a request is for."""
+    path = urlsplit(target).path
+    index = path.split("/")[1] if path.count("/") > 1 else ""
+    if path.endswith("_bulk"):
+        head = (body or b"")[:200].split(b'"_index":"')[-1].split(b'"')[0].decode()
+        return "records" if head.endswith(RECORDS) else f"bodies of {'rollups' if '-rollups-' in head else 'documents'}"
+    if path.endswith("_refresh"):
+        return "refreshes"
+    if path.endswith(("_search", "_pit", "_msearch")):
+        kinds = {"intervals": "documents read", "rollups": "rollups read", "findings": "findings"}
+        return next(
+            (name for kind, name in kinds.items() if f"-{kind}" in index), "records" if RECORDS in index else "pages read"
+        )
+    return "records" if RECORDS in index else "contact and templates"
+
+
+def main() -> None:
+    """Load, and print what it took."""
+    folder, url, run = sys.argv[1:]
+    keep_freed_memory()
+    stages = Stages()
+
+    def exchange(client: http.Client, *words: Any) -> http.Answer:
+        return stages.exchange(client, *words)
+
+    http.Client.exchange = exchange  # type: ignore[method-assign]  # as every client of this process is to be counted
+    began = time.perf_counter()
+    with open_store(url, write=True) as store:
+        account = load([Path(folder)], store, LoadOptions(read=ReadOptions(run=run, t0=parse_instant(ZERO).epoch_ns(0))))
+    took = time.perf_counter() - began
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    cpu = sum(each.ru_utime + each.ru_stime for each in used)
+    print(json.dumps({"seconds": took, "cpu": cpu, "documents": account.documents, "stages": stages.rows}))
+
+
+if __name__ == "__main__":
+    main()
