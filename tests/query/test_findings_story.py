@@ -197,6 +197,24 @@ def test_a_tail_that_is_heavy_everywhere_is_no_finding() -> None:
     assert kinds(story_of(ground_with(cell, values))) == []
 
 
+def test_pauses_within_a_warm_up_are_said_and_the_warm_up_hides_none() -> None:
+    """As in a YCSB run of HdrHistogram's own tests: 80 s of p99s that fall from 90 to 10 ms, and pauses of 1.4 s in them, 31 s apart."""
+    cell, values = samples(hosts=1, windows=400, rate=300)
+    window = host_and_window(cell, 400)[1]
+    random = np.random.default_rng(8)
+    cold = (window < 110) & (random.random(len(window)) < 0.3)
+    values[cold] *= 60 * np.exp(-window[cold] / 50)
+    paused = np.isin(window, (43, 44, 75, 76, 77)) & (random.random(len(window)) < 0.4)
+    values[paused] = random.uniform(5e8, 1.4e9, int(paused.sum()))
+    told = story_of(ground_with(cell, values, hosts=1, windows=400))
+    said = sorted(
+        (round(found.start_ns - START, -9) // SECOND, round(found.end_ns - START, -9) // SECOND)
+        for found in told.findings
+        if found.kind == EPISODE
+    )
+    assert said == [(43, 45), (75, 78)]
+
+
 def test_a_slow_member_is_held_against_its_peers() -> None:
     cell, values = samples()
     values[host_and_window(cell)[0] == 1] *= 1.5

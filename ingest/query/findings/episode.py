@@ -6,6 +6,9 @@
 A stretch counts where chance would not string so many such windows together, given how often the other windows are beyond and how
 often one follows another: so a tail that is heavy everywhere, or comes back all the time, is no episode. One window alone counts
 where it is ALONE times beyond all others.
+
+Where the level is raised for long (a warm-up, a step), stretches are looked for once more against the level around them: a pause
+within a warm-up is an episode, too. There a FEW stretches count that are ALONE times beyond all windows outside of them.
 """
 
 from __future__ import annotations
@@ -27,7 +30,9 @@ CHANCE = 0.01  # of any in the run
 FEW_FOLLOW = 0.25  # how surely one window beyond is followed by another where hardly any is
 LEAST_WINDOWS = 3
 ALONE, ALONE_SAMPLES = 4.0, 5  # one or two windows: times beyond all others, and so many samples in them that are
+FEW = 5  # stretches that are as far beyond all others as one alone has to be
 AROUND = 10  # windows on either side in which the ends of a stretch are looked for
+NEARBY = 30  # windows on either side that make the level around a window
 BRIDGED = 2  # windows within a stretch that need not be beyond
 MOST = 0.4  # of the run
 LEAST_RUN = 20
@@ -36,12 +41,21 @@ DEVIATION = 0.1587  # the share of samples below one deviation under the median
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Windows `first` up to `last` (exclusive) of a series of logarithms, and how far their median lies above the typical one."""
+    """Windows `first` up to `last` (exclusive) of a series of logarithms: what is typical, how far their median lies above."""
 
     first: int
     last: int
+    typical: float
     above: float
     certainty: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """The median of windows, and how far above it a window is beyond; one of each, or one for all."""
+
+    middle: Float
+    limit: Float
 
 
 def episodes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
@@ -78,28 +92,75 @@ def _logs(values: Float, samples: Float) -> Float:
 
 
 def stretches(logs: Float, groups: int) -> list[Stretch]:
-    """Return the stretches of a series that are beyond what its own windows do by chance, `groups` of which are looked at."""
-    known = logs[~np.isnan(logs)]
-    if len(known) < LEAST_RUN:
+    """Return the stretches of a series that are beyond what its own windows do by chance, `groups` of which are looked at.
+
+    Those beyond the level around them count where that level itself is beyond the median of the series.
+    """
+    if np.count_nonzero(~np.isnan(logs)) < LEAST_RUN:
         return []
-    low, middle, high = np.quantile(known, [DEVIATION, 0.5, 1 - DEVIATION])
-    spread = max(float(middle - low), float(high - middle))
-    limit = float(middle) + max(math.log(LEAST), FAR * spread)
+    whole = _level(logs[None])
+    out = _sure(_beyond(logs, whole, groups), len(logs))
+    raised = float(whole.middle[0]) + math.log(LEAST)
+    parts = _level(logs[: len(logs) // NEARBY * NEARBY].reshape(-1, NEARBY))
+    if not (parts.middle > raised).any():
+        return out
+    around = _level(np.lib.stride_tricks.sliding_window_view(np.pad(logs, NEARBY, constant_values=np.nan), 2 * NEARBY + 1))
+    found = _sure(_few(logs - around.middle, _beyond(logs, around, groups)), len(logs))
+    apart = [stretch for stretch in found if all(stretch.first >= other.last or other.first >= stretch.last for other in out)]
+    return out + [stretch for stretch in apart if stretch.typical > raised]
+
+
+def _level(windows: Float) -> _Level:
+    """Return the level of each row of windows (N, M), NaN where none has samples."""
+    ordered = np.sort(windows, axis=1)  # NaN come last
+    known = np.count_nonzero(~np.isnan(windows), axis=1)
+    low, middle, high = (
+        np.take_along_axis(ordered, np.maximum(np.rint((known - 1) * share), 0).astype(np.int64)[:, None], 1)[:, 0]
+        for share in (DEVIATION, 0.5, 1 - DEVIATION)
+    )
+    return _Level(middle, np.maximum(math.log(LEAST), FAR * np.maximum(middle - low, high - middle)))
+
+
+def _beyond(logs: Float, level: _Level, groups: int) -> list[Stretch]:
+    """Return the stretches of a series far above a level; their certainty says which of them chance makes."""
+    above = logs - level.middle
     with np.errstate(invalid="ignore"):
-        beyond: Bool = logs > limit
+        beyond: Bool = above > level.limit
     if not beyond.any():
         return []
-    raised = np.where(np.isnan(logs), middle, logs)
+    raised = np.where(np.isnan(above), 0.0, above)
+    levels = np.broadcast_to(level.middle, logs.shape)
     out: list[Stretch] = []
     for begin, end in _joined(beyond):
-        first, last = _ends(raised, float(middle), begin, end)
-        if first <= 0 or last >= len(logs) or last - first > MOST * len(logs):
-            continue
-        above = float(np.median(raised[first:last]) - middle)
-        certainty = _certainty(logs, beyond, first, last, groups)
-        if certainty > 0 and above >= math.log(LEAST) and all(first >= other.last for other in out):
-            out.append(Stretch(first, last, above, certainty))
+        first, last = _ends(raised, begin, end)
+        height = float(np.median(raised[first:last]))
+        if height >= math.log(LEAST) and all(first >= other.last for other in out):
+            certainty = _certainty(above, beyond, first, last, groups)
+            out.append(Stretch(first, last, float(np.nanmedian(levels[first:last])), height, certainty))
     return out
+
+
+def _sure(found: Sequence[Stretch], windows: int) -> list[Stretch]:
+    """Return the stretches that chance does not make and that have typical windows before and after them."""
+    whole = [stretch for stretch in found if stretch.first > 0 and stretch.last < windows]
+    return [stretch for stretch in whole if stretch.certainty > 0 and stretch.last - stretch.first <= MOST * windows]
+
+
+def _few(above: Float, stretches: Sequence[Stretch]) -> list[Stretch]:
+    """Return stretches, the FEW highest of them as certain as they are ALONE times beyond all windows outside of these.
+
+    The first and last windows are not asked: what is around them is on one side only, and a warm-up falls steeply there.
+    """
+    highest = sorted(stretches, key=lambda stretch: -stretch.above)
+    outside = above.copy()
+    outside[:AROUND] = outside[-AROUND:] = np.nan
+    for number, stretch in enumerate(highest[:FEW]):
+        outside[max(0, stretch.first - 1) : stretch.last + 1] = np.nan  # with the windows in which it begins and ends
+        beyond = stretch.above - float(np.nanmax(outside, initial=-math.inf)) - math.log(ALONE)
+        if beyond > 0:
+            few = [replace(each, certainty=max(each.certainty, beyond)) for each in highest[: number + 1]]
+            highest[: number + 1] = few
+    return highest
 
 
 def _joined(beyond: Bool) -> list[tuple[int, int]]:
@@ -109,11 +170,11 @@ def _joined(beyond: Bool) -> list[tuple[int, int]]:
     return [(int(part[0]), int(part[-1]) + 1) for part in np.split(places, cuts)]
 
 
-def _ends(logs: Float, middle: float, begin: int, end: int) -> tuple[int, int]:
+def _ends(above: Float, begin: int, end: int) -> tuple[int, int]:
     """Return where a stretch begins and ends: the part of its surroundings whose sum above half its height is largest."""
-    height = float(np.median(logs[begin:end])) - middle
-    low, high = max(0, begin - AROUND), min(len(logs), end + AROUND)
-    sums = np.concatenate([[0.0], np.cumsum(np.clip(logs[low:high] - middle - height / 2, -height, height))])
+    height = float(np.median(above[begin:end]))
+    low, high = max(0, begin - AROUND), min(len(above), end + AROUND)
+    sums = np.concatenate([[0.0], np.cumsum(np.clip(above[low:high] - height / 2, -height, height))])
     inner = (begin + end) // 2 - low
     first = int(np.argmin(sums[: inner + 1]))
     last = inner + int(np.argmax(sums[inner:]))
@@ -144,7 +205,7 @@ def _carried(ground: Ground, code: int, name: str, stretch: Stretch, width: int)
         return True
     windows = np.arange(stretch.first * width, min(stretch.last * width, len(ground.start_ns)))
     counts = ground.counts(np.array([code]), windows)
-    limit = float(of_known.median(ground.p99_ns[code])) * math.exp(stretch.above) / 2
+    limit = math.exp(stretch.typical + stretch.above) / 2
     return int(counts[ground.rows.layout.values >= limit].sum()) >= ALONE_SAMPLES
 
 
@@ -153,7 +214,7 @@ def _claim(ground: Ground, code: int, name: str, stretch: Stretch, width: int) -
     cells = np.zeros(ground.shape, np.bool_)
     cells[code, first:last] = True
     values = ground.p50_ns if name == "p50" else ground.p99_ns
-    typical = float(of_known.median(values[code]))
+    typical = math.exp(stretch.typical)
     inside = np.sort(values[code, first:last][~np.isnan(values[code, first:last])])
     reached = float(inside[(len(inside) - 1) // 2])  # that of a window, which the command of the finding shows
     return Claim(
