@@ -94,6 +94,15 @@ def figure(value: float, digits: int = 3) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def size(number: float) -> str:
+    """Return a number of bytes for people: 1.5 GB."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if number < 1000:
+            return f"{figure(number)} {unit}"
+        number /= 1000
+    return f"{figure(number)} TB"
+
+
 def up_to(share: float) -> str:
     """Return a cumulative share in percent, so that the rest is told from nothing: 12.5 %, 99.98 %; 100 % for all alone."""
     if share < NEARLY_ALL or share >= 1:

@@ -60,15 +60,6 @@ def fits(verification: Verification, url: str) -> Iterator[Line]:
         yield Line(what, OK, f"{verification.runs:,} runs, {verification.documents:,} documents, all belong to a run and add up")
 
 
-def size(number: float) -> str:
-    """Return bytes for people: 1.5 GB."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if number < 1000:
-            return f"{number:.3g} {unit}"
-        number /= 1000
-    return f"{number:.3g} TB"
-
-
 def failed(name: str, error: StoreError, remedy: str = "") -> Line:
     """Return the line of what ended with an error; its sentence says what to do where there is no remedy."""
     return Line(name, WRONG, str(error), remedy)

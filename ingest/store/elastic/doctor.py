@@ -14,7 +14,8 @@ from typing import Any
 
 from ingest.core.errors import StoreError, listed
 from ingest.core.fields import elasticsearch_mappings, indices
-from ingest.store.doctor import NOT_SEEN, OK, WRONG, Line, failed, fits, size
+from ingest.core.writing import size
+from ingest.store.doctor import NOT_SEEN, OK, WRONG, Line, failed, fits
 from ingest.store.elastic.connection import MAJORS, Connection, Refusal, parse_address
 from ingest.store.elastic.disks import allocation
 from ingest.store.elastic.names import Names
