@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -124,7 +125,7 @@ def _set_up_templates(address: Address, options: Options) -> int:
         _show(change, "would be" if options.dry_run or change in left else "is")
     if not options.dry_run:
         apply(connection, site, wanted)
-        for sentence in make_empty(connection, site) if options.kibana else ():
+        for sentence in make_empty(connection, site, time.time_ns()) if options.kibana else ():
             say(sentence)
     say(_summary(site, address.store, connection.version, len(all_changes), len(left)))
     return len(left)

@@ -10,12 +10,17 @@ from pathlib import Path
 import pytest
 
 from ingest.cli import run as command
+from ingest.objectives.objectives import read_objectives
+from ingest.store.elastic.names import PERIODIC
+from ingest.view.kibana.rules import question
 from ingest.view.kibana.saved_objects import SavedObject
 from tests.doubles.elasticsearch import ElasticsearchDouble
+from tests.doubles.elasticsearch.proofs.replaying import send
 from tests.doubles.kibana import KibanaDouble
-from tests.store.grounds import SERVER
+from tests.store.grounds import SERVER, loaded
 from tests.view.kibana.test_importing import board
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "cbt-archive"
 VIEW = {"name": "Rollups", "timeFieldName": "@timestamp"}
 SLA = """objectives:
   - {name: read p99, percentile: 99, threshold: 5ms, window: 10s, where: {op: read, kind: completion}, by: [host]}
@@ -294,3 +299,27 @@ def test_secrets_are_in_no_output_even_with_everything_logged(made, monkeypatch,
             for secret in ("bXkta2V5OnNlY3JldA==", "pass-phrase", "ZWxhc3RpYzpwYXNzLXBocmFzZQ=="):
                 assert secret not in done.stdout + done.stderr
     assert {one.status for one in kibana.requests} == {200}
+
+
+def test_e3_e8_tables_and_rules_find_empty_indices_before_the_first_load(elastic, kibana, sla) -> None:
+    assert command(["setup", "--elasticsearch", elastic.url, "--kibana", kibana.url]) == 0
+    kinds = {name.split("-")[1] for name in elastic.index_names()}
+    assert kinds >= {"marks", "episodes", "findings", *PERIODIC}
+    objective = read_objectives(Path(sla), None)[0]  # the others get no rule
+    query = f"{question(objective, 'tailboard')} | limit 1000"
+    answer = send(elastic, "POST", "/_query", {"query": query}, {"content-type": "application/json"})
+    assert (answer.status, answer.body["values"]) == (200, [])
+    assert "run.id" in [column["name"] for column in answer.body["columns"]]
+
+
+def test_a_period_may_change_while_nothing_is_stored(elastic, kibana, capsys) -> None:
+    words = ["setup", "--elasticsearch", elastic.url, "--kibana", kibana.url, "--overwrite", "--period"]
+    assert command([*words, "month"]) == 0
+    indices = elastic.index_names()
+    assert command([*words, "day"]) == 0
+    assert elastic.index_names() == indices  # those of another period are enough for tables and rules
+    loaded(elastic.url, [EXAMPLE])
+    assert "tailboard-intervals-2026.11.20" in elastic.index_names()
+    capsys.readouterr()
+    assert command([*words, "week"]) == 4
+    assert "hold data: with another period a load would store documents twice" in capsys.readouterr().err

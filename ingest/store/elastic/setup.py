@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ingest.core.errors import StoreError
 from ingest.store.elastic.connection import Connection, Refusal
 from ingest.store.elastic.marks import widen_index
+from ingest.store.elastic.names import PERIODIC
 from ingest.store.elastic.templates import COMPACT_FROM, Site, check_not_newer, differences, path_of, stored_template, templates
 
 
@@ -54,18 +57,20 @@ def apply(connection: Connection, site: Site, wanted: list[Change]) -> None:
                 widen_index(connection, site.names, index)
 
 
-def make_empty(connection: Connection, site: Site) -> list[str]:
-    """Create the empty indices of marks, episodes and findings, as Kibana's tables need them; return a sentence if refused."""
+def make_empty(connection: Connection, site: Site, now_ns: int) -> list[str]:
+    """Create each kind of index that Kibana's tables and rules ask, empty where there is none; return a sentence if refused."""
     sentences = []
-    for index in ("marks", "episodes", "findings"):
-        name = site.names.one(index)
+    for index in ("marks", "episodes", "findings", *PERIODIC):
+        if index in PERIODIC and _indices(connection, site, index):
+            continue
+        [name] = site.names.of(index, np.array([now_ns])) if index in PERIODIC else [site.names.one(index)]
         try:
             connection.call("PUT", f"/{name}")
         except Refusal as error:
             if error.kind != "resource_already_exists_exception":
-                singular = index.removesuffix("s")
                 sentences.append(
-                    f"the index {name} was not created ({error.kind}): until the first {singular} Kibana's table shows an error"
+                    f"the index {name} was not created ({error.kind}): until something is stored in it Kibana's tables and rules"
+                    " show an error"
                 )
     return sentences
 
@@ -79,7 +84,14 @@ def fitting(connection: Connection, site: Site) -> tuple[Site, str]:
     return site, ""
 
 
+def _indices(connection: Connection, site: Site, index: str) -> list[str]:
+    """Return the names of the indices of a kind that ends in a period."""
+    found = connection.call("GET", f"/_resolve/index/{site.names.all(index)}")["indices"]
+    return [there["name"] for there in found]
+
+
 def _check_empty(connection: Connection, site: Site) -> None:
-    names = ",".join(site.names.all(index) for index in ("intervals", "rollups"))
-    if connection.call("GET", f"/_resolve/index/{names}")["indices"]:
-        raise StoreError(f"{names} exist: with another period a load would store documents twice; use another --index-prefix")
+    """Raise StoreError where anything is stored; indices of which nothing was loaded yet do not matter."""
+    names = ",".join(site.names.all(index) for index in PERIODIC)
+    if connection.call("GET", f"/{names}/_count")["count"]:
+        raise StoreError(f"{names} hold data: with another period a load would store documents twice; use another --index-prefix")
