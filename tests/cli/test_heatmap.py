@@ -127,6 +127,7 @@ def test_a_range_of_latency_is_binned_anew():
         assert int(row["count"]) == sum(inside)
 
 
+@pytest.mark.slow
 def test_a_highlight_counts_what_the_filter_counts():
     found = rows(tailboard("heatmap", EXAMPLE, "--step", "1s", "--by", "op", "--highlight", "host=ceph-b", "--format", "csv"))
     alone = rows(tailboard("heatmap", EXAMPLE, "--step", "1s", "--by", "op", "--where", "host=ceph-b", "--format", "csv"))

@@ -75,6 +75,7 @@ def test_bounds_of_missing_samples_and_of_chance_are_not_mixed(masked: Path) -> 
     assert done.returncode == 2 and "leave one out" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_page_and_the_picture_mark_where_samples_are_missing(masked: Path, tmp_path: Path) -> None:
     assert "samples are missing" in tailboard("heatmap", masked, "--format", "svg").stdout
     assert tailboard("report", masked, "-o", tmp_path / "r.html").returncode == 0

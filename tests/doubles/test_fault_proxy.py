@@ -257,6 +257,7 @@ class FaultProxyAt:
         self.url = url
 
 
+@pytest.mark.slow
 def test_the_same_seed_repeats_a_whole_run(target: Target) -> None:
     runs = []
     for seed in (5, 5, 6):
@@ -541,6 +542,7 @@ def test_errors_of_the_target_itself_pass(target: Target) -> None:
         client.search(index="missing")
 
 
+@pytest.mark.slow
 def test_a_sender_that_repeats_until_all_is_acknowledged_ends_with_each_document_there(target: Target) -> None:
     """The proxy as it will be used: a naive loop of repeats over all faults ends complete, and some writes happened twice."""
     names = [f"{chunk}-{number}" for chunk in range(60) for number in range(5)]

@@ -76,6 +76,7 @@ def test_histogram_logs_replace_what_the_dumps_gave(tmp_path: Path, kind: str) -
         assert answers(ground.url) == answers(batch(tmp_path / "out", tmp_path / "batch.db"))
 
 
+@pytest.mark.slow
 def test_the_command_watches_fio_to_its_end(tmp_path: Path) -> None:
     process = fio(tmp_path / "out", "--runtime=2", "--write_hist_log=h", "--log_hist_msec=500")
     words = [

@@ -102,6 +102,7 @@ def paused_heap_of(page) -> int:
     return found
 
 
+@pytest.mark.slow
 def test_what_is_new_is_drawn_within_two_refreshes(looking, tmp_path):
     """Counted in what the page asks, as it draws: one question may have been under way when something was written."""
     url, zero = f"sqlite:{tmp_path / 'a.db'}", (time.time_ns() // SECOND - 70) * SECOND

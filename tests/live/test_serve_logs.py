@@ -49,6 +49,7 @@ def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         writer.stream.close()
 
 
+@pytest.mark.slow
 def test_a_page_keeps_up_with_logs(logs, tmp_path: Path) -> None:
     folder, writers = logs
     for writer in writers:

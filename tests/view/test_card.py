@@ -59,6 +59,7 @@ def test_a_card_has_the_sentences_of_the_story_and_the_hosts(example: Files) -> 
     assert len(re.findall(r"<path ", re.search(r'mark-rect role-mark strip"[^>]*>(.*?)</g>', svg, re.DOTALL)[1])) == len(strips)
 
 
+@pytest.mark.slow
 def test_a_card_is_1200_by_630(tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
     done = tailboard("card", EXAMPLE, "-o", tmp_path / "card.png")

@@ -154,6 +154,7 @@ def test_every_pixel_is_a_count(browser, written: Path, scheme: str) -> None:
         assert page.evaluate(at, [x, y]) == pytest.approx(drawn, abs=2)  # what is on the screen is that cell
 
 
+@pytest.mark.slow
 def test_a_click_tells_what_a_loop_counts(browser, written: Path) -> None:
     expected = counted(made())
     with opened(browser, written) as page:

@@ -85,6 +85,7 @@ def visible(page) -> list[str]:
     return [name for name in ("omission", "gap", "kinds") if page.locator(f"#{name}").is_visible()]
 
 
+@pytest.mark.slow
 def test_the_stall_is_shown(opened, stall):
     """Service time stays flat, response time has the ramp of the queue; both as the query layer answers them."""
     files = files_of(stall / "fixed.csv", rate="1000")

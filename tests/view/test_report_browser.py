@@ -54,6 +54,7 @@ def example(files) -> list:
     return overviews(files, files.run_names, Question())
 
 
+@pytest.mark.slow
 def test_lines_are_what_the_query_answers(opened, example, files):
     answers = {by: files.answer(Question(by=by and (by,), step=SECOND)) for by in ("op", "host", "")}
     together = files.answer(Question(step=SECOND))
@@ -421,6 +422,7 @@ def test_windows_without_completions_or_with_few_samples(opened):
         assert "3 of 3 have too few samples" in page.locator("#percentiles-says").inner_text()
 
 
+@pytest.mark.slow
 def test_labels_are_text(opened):
     rows = [
         (series(label, label, label, HOSTILE[0]), at, {900 + 60 * code: 500})
