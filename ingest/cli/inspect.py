@@ -95,7 +95,8 @@ def inspect(paths: tuple[str, ...], options: Options) -> None:
         ops[number] = seen
     rows = [_source_row(source, ops[number]) for number, source in enumerate(discovered.sources)]
     others = [{"path": str(entry.path), "format": entry.action, "reason": entry.reason} for entry in discovered.skipped]
-    caveats = [*discovered.caveats, *conflicts(discovered), *_lacks(discovered)]
+    of_files = [caveat for source in discovered.sources for caveat in source.context.account.caveats]
+    caveats = [*discovered.caveats, *of_files, *conflicts(discovered), *_lacks(discovered)]
     if options.format == "ndjson":
         lacks = [{"path": lack.subject, "format": "caveat", "code": lack.code, "reason": str(lack)} for lack in caveats]
         sys.stdout.writelines(json.dumps(row) + "\n" for row in [*rows, *others, *lacks])

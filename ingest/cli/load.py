@@ -231,7 +231,7 @@ def print_account(account: LoadAccount, url: str) -> None:
     for name, counter in (("skipped", account.skipped), ("shadowed", account.shadowed), ("duplicate", account.duplicate)):
         for reason, count in sorted(counter.items()):
             line(f"{count} {plural(count, 'file')} {name}: {reason}")
-    for text in (*_refusals(account), *account.caveats, *_notes(account)):
+    for text in dict.fromkeys((*_refusals(account), *account.caveats, *map(str, rows.caveats), *_notes(account))):
         line(text)
     for finding in rows.findings[:SHOWN_FINDINGS]:
         line(str(finding))

@@ -384,8 +384,8 @@ def warnings_of(accounts: Iterable[Account], discovered: Found | None = None) ->
         texts.append(in_last_bin(total.saturated))
     schedules = sentences((account.path, digest) for account in taken for digest in account.schedule)
     if discovered is None:
-        return [*texts, *total.notes, *schedules]
-    return [*texts, *discovered.refusals(), *(str(caveat) for caveat in discovered.caveats), *total.notes, *schedules]
+        return [*texts, *map(str, total.caveats), *total.notes, *schedules]
+    return [*texts, *discovered.refusals(), *map(str, (*discovered.caveats, *total.caveats)), *total.notes, *schedules]
 
 
 def median_width(sources: Iterable[Source]) -> float:

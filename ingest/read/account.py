@@ -137,6 +137,7 @@ class Account:
         self.whole_rows.extend(other.whole_rows)
         self.schedule.extend(other.schedule)
         self.missing.extend(other.missing)
+        self.caveats.extend(caveat for caveat in other.caveats if caveat not in self.caveats)
 
     def replace(self, other: Account) -> None:
         """Become equal to the account that a worker process kept for the same source."""
@@ -148,7 +149,8 @@ class Account:
         """Return all of the account but `totals` as plain values, as `of` takes them."""
         plain = {column.name: getattr(self, column.name) for column in fields(self) if column.name not in NOT_PLAIN}
         findings = [[finding.action, finding.reason, finding.path, finding.line] for finding in self.findings]
-        return {**plain, "findings": findings, "missing": [[entry.run, entry.told()] for entry in self.missing]}
+        missing = [[entry.run, entry.told()] for entry in self.missing]
+        return {**plain, "findings": findings, "missing": missing, "caveats": [caveat.told() for caveat in self.caveats]}
 
     @staticmethod
     def of(stored: Mapping[str, Any]) -> Account:
@@ -156,7 +158,8 @@ class Account:
         counters = {name: Counter(stored[name]) for name in ("repaired", "rejected", "skipped")}
         missing = [Missing.of(run, entry) for run, entry in stored.get("missing", ())]
         findings = [Finding(*finding) for finding in stored["findings"]]
-        return Account(**{**stored, **counters, "findings": findings, "missing": missing})
+        caveats = [Caveat.of(caveat) for caveat in stored.get("caveats", ())]
+        return Account(**{**stored, **counters, "findings": findings, "missing": missing, "caveats": caveats})
 
     def as_dict(self) -> dict[str, Any]:
         """Return the account as plain values, for run records and `--json`."""

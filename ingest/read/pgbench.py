@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ingest.core.caveats import Caveat
 from ingest.core.errors import InputError
 from ingest.core.intervals import Int, Intervals
 from ingest.core.layout import hdr_layout
@@ -43,6 +44,10 @@ NOT_A_ROW = "not a transaction as pgbench writes them"
 LAG_TOO_LONG = "a lag that is longer than its transaction took"
 NONE = "holds no transaction that can be read"
 WITHOUT_TIME = "transactions without a time: {}"
+SEVENTH = "seventh-column"
+SEVENTH_LAG = "its seventh column is taken as the lag of -R, since it is more than a number of tries"
+SEVENTH_TRIES = "its seventh column is taken as the number of tries of --max-tries, since it is small, and not as the lag of -R"
+LOG_BOTH = "log with -R and --max-tries (eight columns) where it is not so"
 AGGREGATES = "sums of pgbench --aggregate-interval hold no latencies, so no percentiles: run pgbench -l without it"
 AGGREGATE = re.compile(rb"^\d{9,10}( \d+){5,14}\s*$")
 
@@ -62,7 +67,9 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     scripts: dict[str, int] = {}
     columns: list[tuple[int, int, int, int]] = []
     left_out = dict.fromkeys(WORDS, 0)
-    lagged = _lagged(path, context)
+    wide, lagged = _lagged(path, context)
+    if wide == RETRIES:
+        account.caveats.append(Caveat(SEVENTH, str(path), SEVENTH_LAG if lagged else SEVENTH_TRIES, LOG_BOTH))
     number, rest = 0, b""
     for block in whole_blocks(path, account, context.upto):
         text = rest + bytes(block)
@@ -122,13 +129,13 @@ def _take(
         columns.append((scripts.setdefault(cells[3].decode(), len(scripts)), end, took, lag))
 
 
-def _lagged(path: Path, context: Context) -> bool:
-    """Return whether transactions have a lag: of eight columns the seventh; of seven, where it is more than a number of tries."""
+def _lagged(path: Path, context: Context) -> tuple[int, bool]:
+    """Return the number of columns, and whether the seventh is a lag: of eight it is; of seven if more than a number of tries."""
     lines = [line.split() for line in head(path, upto=context.upto).split(b"\n")[:200] if ROW.match(line)]
     wide = max((len(cells) for cells in lines), default=0)
     if wide != RETRIES:
-        return wide > RETRIES
-    return max(int(cells[LAG]) for cells in lines if len(cells) > LAG) > TRIED_LEAST
+        return wide, wide > RETRIES
+    return wide, max(int(cells[LAG]) for cells in lines if len(cells) > LAG) > TRIED_LEAST
 
 
 def _first_ns(path: Path, context: Context) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ingest import Files, Question
+from ingest.cli import run as tailboard
 from ingest.read import ReadOptions
 from tests.read.test_histograms import DATA, rows
 
@@ -44,5 +45,31 @@ def test_seven_columns_are_lags_or_retries(tmp_path: Path) -> None:
     lag, retries = tmp_path / "pgbench_log.1", tmp_path / "pgbench_log.2"
     lag.write_text("".join(f"0 {n} 900 0 1795329757 {n} {50 + n}\n" for n in range(9)))
     retries.write_text("".join(f"0 {n} 900 0 1795329757 {n} {n % 3}\n" for n in range(9)))
-    assert {series.kind for series, *_ in rows(lag)[0]} == {"service", "response", "wait"}
-    assert {series.kind for series, *_ in rows(retries)[0]} == {"service"}
+    for path, kinds, word in (
+        (lag, {"service", "response", "wait"}, "lag of -R, since"),
+        (retries, {"service"}, "number of tries of"),
+    ):
+        found, account = rows(path)
+        assert {series.kind for series, *_ in found} == kinds
+        [caveat] = account.caveats
+        assert caveat.code == "seventh-column" and word in caveat.sentence
+    assert rows(PLAIN)[1].caveats == []
+
+
+def test_what_a_reader_guesses_is_in_every_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """From files, by several processes, while loading and from the store; inspect and --json have it, too."""
+    for number in (1, 2):
+        lines = "".join(f"0 {at} 900 0 1795329757 {at} {50 + at * number}\n" for at in range(9))
+        (tmp_path / f"pgbench_log.{number}").write_text(lines)
+    store = f"sqlite:{tmp_path / 'x.db'}"
+    for words in (
+        ["percentiles", str(tmp_path)],
+        ["percentiles", str(tmp_path), "--jobs", "2"],
+        ["inspect", str(tmp_path)],
+        ["load", str(tmp_path), "--run", "r", "--store", store],
+        ["percentiles", store],
+    ):
+        assert tailboard(words) == 0
+        told = "".join(capsys.readouterr())
+        for number in (1, 2):
+            assert f"pgbench_log.{number}: its seventh column is taken as the lag of -R" in told, words
