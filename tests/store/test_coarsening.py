@@ -301,7 +301,7 @@ def killed_and_completed(seed: int, ground) -> int:
 @pytest.mark.ordeal
 def test_killed_at_random_moments_a_coarsening_is_completed_exactly(killing_ground) -> None:
     hits = seed = 0
-    while seed < figure(1, 2) or not hits:  # now and then a coarsening has ended before it is killed
+    while seed < figure(1, 1, 5) or not hits:  # now and then a coarsening has ended before it is killed
         hits += killed_and_completed(seed, killing_ground)
         seed += 1
         assert seed < 30

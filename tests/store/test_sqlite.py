@@ -309,7 +309,7 @@ def killing_ground(tmp_path_factory) -> tuple[Path, Path, float]:
 @pytest.mark.slow
 def test_killed_at_random_moments_a_load_is_completed_exactly(killing_ground, tmp_path: Path) -> None:
     hits = seed = 0
-    while seed < figure(1, 5) or hits < figure(1, 3):  # now and then a load has ended before it is killed
+    while seed < figure(1, 2, 5) or hits < figure(1, 2, 3):  # now and then a load has ended before it is killed
         hits += killed_and_completed(seed, killing_ground, tmp_path)
         seed += 1
         assert seed < 30
