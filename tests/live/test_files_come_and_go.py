@@ -373,7 +373,7 @@ def test_what_was_begun_before_a_kill_and_bears_other_labels_now_is_not_counted_
 @pytest.mark.parametrize(
     ("many", "limits", "held"),
     [
-        pytest.param(300, (200, 4096), 300, id="by default", marks=pytest.mark.slow),
+        pytest.param(300, (200, 4096), 300, id="by default", marks=pytest.mark.soak),
         pytest.param(250, (200, 200), 130, id="at all"),
         pytest.param(1200, (1024, 4096), 1200, id="a thousand", marks=pytest.mark.soak),
     ],

@@ -76,7 +76,7 @@ def killed_and_completed(seed: int, folder: Path, url: str) -> int:
 @pytest.mark.parametrize("kind", ["sqlite", pytest.param("double", marks=pytest.mark.slow)])
 def test_killed_at_random_moments_a_watch_ends_as_a_load(tmp_path: Path, kind: str) -> None:
     kills, seed = 0, 0
-    while seed < figure(1, 2, 5) or kills < figure(1, 2, 3):  # a quick machine has ended before it is killed now and then
+    while seed < figure(1, 1, 5) or kills < figure(1, 1, 3):  # a quick machine has ended before it is killed now and then
         with grounds(kind, tmp_path) as ground:
             (tmp_path / f"{seed}").mkdir()
             kills += killed_and_completed(seed, tmp_path / f"{seed}", ground.url)

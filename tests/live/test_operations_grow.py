@@ -64,7 +64,7 @@ def scheduled(log: Kind, kind: str, seed: int, words: dict[str, object], folder:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_rest")
-@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CASES])
+@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.soak) for name in CASES])
 def test_whatever_happens_to_the_logs_the_store_answers_as_a_load_of_them(name: str, tmp_path: Path) -> None:
     scheduled(*CASES[name], tmp_path)
 

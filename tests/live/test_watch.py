@@ -95,7 +95,7 @@ def rotated(rng: random.Random, writer: Writer) -> None:
     ("kind", "seed"),
     [
         ("sqlite", 0),
-        *(pytest.param(*one, marks=pytest.mark.slow) for one in (("sqlite", 1), ("sqlite", 2), ("double", 3), ("double", 4))),
+        *(pytest.param(*one, marks=pytest.mark.soak) for one in (("sqlite", 1), ("sqlite", 2), ("double", 3), ("double", 4))),
     ],
 )
 def test_whatever_happens_to_the_logs_the_store_answers_as_a_load_of_them(kind: str, seed: int, tmp_path: Path) -> None:

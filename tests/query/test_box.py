@@ -110,7 +110,7 @@ def test_300_random_boxes_equal_brute_force_over_the_documents(example) -> None:
     filled = 0
     with open_store(ground.url) as store:
         zero = store.runs()[0].start_ns
-        for number in range(figure(8, 40, 300)):
+        for number in range(figure(8, 20, 300)):
             box = drawn(noise)
             expected, total = counted(documents, box, zero)
             answer = explained(store, Question(), box)

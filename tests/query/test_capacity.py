@@ -65,7 +65,7 @@ def test_the_interval_holds_the_true_capacity(queue: str) -> None:
 @pytest.mark.parametrize("load", [0.5, 0.7])
 def test_the_share_above_a_limit_is_known_as_well_as_windows_vary(load: float) -> None:
     """Bounds from samples as independent ones would miss the truth, which is 1 %, every second time."""
-    limit, covered, naive, tries = queues.limit_of_mm1(load), 0, 0, figure(40, 200, 1000)
+    limit, covered, naive, tries = queues.limit_of_mm1(load), 0, 0, figure(40, 100, 1000)
     for seed in range(tries):
         ends, took = queues.open_queue(np.random.default_rng([seed, 5]), load, 20_000)
         place = np.minimum((ends / ends[-1] * 100).astype(np.int64), 99)

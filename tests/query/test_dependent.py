@@ -118,7 +118,7 @@ def test_bounds_of_both_ways_round_are_inverse_and_hold_the_ratio(seed: int, per
 @pytest.mark.parametrize("percentile", [P50, P90, P99], ids=str)
 def test_bounds_of_one_run_hold_the_truth(percentile) -> None:
     """Independent windows of known percentiles, and the mirror: what bounds a percentile bounds the share of samples below it."""
-    quantile, held, tries = float(percentile.text) / 100, 0, figure(40, 200, 1000)
+    quantile, held, tries = float(percentile.text) / 100, 0, figure(40, 100, 1000)
     true = math.exp(11 + math.hypot(0.1, 0.5) * NormalDist().inv_cdf(quantile))
     for seed in range(tries):
         side = windows(latencies(np.random.default_rng(1000 + seed), 80, each=60))
@@ -192,7 +192,7 @@ def test_the_spread_between_three_runs_a_side_bounds_their_ratio() -> None:
 def test_c1_equal_runs_are_seldom_called_different(correlation: float, most_certain: float, most_silent: float) -> None:
     """The full figures are in benchmarks/verdicts.py."""
     noise = np.random.default_rng(6)
-    tries = figure(40, 200, 1000)
+    tries = figure(40, 100, 1000)
     certain, silent = 0, 0
     for _ in range(tries):
         first, second = (windows(latencies(noise, 100, correlation, each=60)) for _ in range(2))

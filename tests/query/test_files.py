@@ -322,8 +322,8 @@ def test_order_of_files_and_number_of_processes_change_nothing(archive: Path) ->
     [
         (1, 1, 1 << 18),
         (300, 10**9, 5_000),
-        pytest.param(10**9, 3, 77, marks=pytest.mark.slow),
-        pytest.param(10**9, 10**9, 1, marks=pytest.mark.slow),
+        pytest.param(10**9, 3, 77, marks=pytest.mark.soak),
+        pytest.param(10**9, 10**9, 1, marks=pytest.mark.soak),
     ],
 )
 def test_chunk_and_block_sizes_change_nothing(

@@ -131,7 +131,7 @@ def drawn_marks(seed: int) -> list[tuple[int, int | None]]:
 def test_every_episode_in_a_phase_of_random_incidents_is_found_and_no_other(tmp_path: Path, kind: str) -> None:
     with contextlib.ExitStack() as stack:
         ground = None if kind == "files" else stack.enter_context(grounds(kind, tmp_path))
-        tried = figure(quick=24, full=120, soak=2000) if ground is None else figure(quick=4, full=20, soak=300)
+        tried = figure(quick=24, full=60, soak=2000) if ground is None else figure(quick=4, full=20, soak=300)
         incidents, cut = held_against_the_oracle(tmp_path, range(tried), ground)
     assert incidents >= tried / 4
     assert cut >= tried
@@ -278,7 +278,7 @@ def test_both_sides_hold_the_windows_of_their_phase_whatever_the_step(tmp_path: 
     tried = 0
     with contextlib.ExitStack() as stack:
         ground = None if kind == "files" else stack.enter_context(grounds(kind, tmp_path))
-        for seed in range(figure(quick=6 if kind == "files" else 3, full=15, soak=200)):
+        for seed in range(figure(quick=6 if kind == "files" else 3, full=8, soak=200)):
             events, _ = drawn(seed)
             spans = [(low, None if seed % 2 else high or low + 3 * SECOND) for low, high in drawn_marks(seed)]
             path, run = written(tmp_path / str(seed), events), f"r{seed}"

@@ -39,7 +39,7 @@ def noise_of(kind: str, random_numbers: np.random.Generator, count: int) -> np.n
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["usual", "wild", "in bins"])
-@pytest.mark.parametrize("runs", [12, pytest.param(30, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("runs", [12, pytest.param(30, marks=pytest.mark.soak)])
 def test_false_alarms_are_two_in_a_hundred(kind: str, runs: int) -> None:
     """Any change at all counts here; seeded, 400 series, of which 8 are expected; 16 or more would be a chance of 1 in 100."""
     random_numbers = np.random.default_rng(5)

@@ -116,7 +116,7 @@ def nights(kind: str, folder: Path, seed: int, number: int, hosts: int = 3, turn
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["sqlite", pytest.param("double", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("double", marks=pytest.mark.soak)])
 def test_two_nights(kind: str, tmp_path: Path) -> None:
     nights(kind, tmp_path, 1, 2, hosts=2, turns=2)
 

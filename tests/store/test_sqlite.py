@@ -309,7 +309,7 @@ def killing_ground(tmp_path_factory) -> tuple[Path, Path, float]:
 @pytest.mark.slow
 def test_killed_at_random_moments_a_load_is_completed_exactly(killing_ground, tmp_path: Path) -> None:
     hits = seed = 0
-    while seed < figure(1, 2, 5) or hits < figure(1, 2, 3):  # now and then a load has ended before it is killed
+    while seed < figure(1, 1, 5) or hits < figure(1, 1, 3):  # now and then a load has ended before it is killed
         hits += killed_and_completed(seed, killing_ground, tmp_path)
         seed += 1
         assert seed < 30
@@ -338,7 +338,7 @@ def test_interrupt_in_mid_load_says_what_to_do(killing_ground, tmp_path: Path) -
 
 @pytest.mark.slow
 def test_eight_loads_of_one_run_at_once(tmp_path: Path) -> None:
-    hosts, store, clean = logs_by_host(tmp_path, 8, turns=figure(30, 120)), tmp_path / "s.db", tmp_path / "clean.db"
+    hosts, store, clean = logs_by_host(tmp_path, 8, turns=figure(30, 60, 120)), tmp_path / "s.db", tmp_path / "clean.db"
     loads_at_once([load_command(host, store, "--host", host.name) for host in hosts])
     for host in hosts:
         subprocess.run(load_command(host, clean, "--host", host.name), check=True, stderr=subprocess.DEVNULL)

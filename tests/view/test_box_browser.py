@@ -71,7 +71,7 @@ def asked(files: Files, used: dict, where: dict[str, str]):
 def test_random_boxes_on_the_page_equal_the_query_layer(browser, reported: Path) -> None:
     files, noise, filled = Files([EXAMPLE], jobs=1), random.Random(21), 0
     with shown(browser, reported) as page:
-        for _ in range(figure(4, 20, 40)):
+        for _ in range(figure(4, 10, 40)):
             text, op = drawn(noise), noise.choice(("", "read"))
             if text == ",,,":
                 continue
@@ -101,7 +101,7 @@ def test_the_box_holds_what_was_asked_and_no_window_or_bin_more(browser, reporte
     noise = random.Random(5)
     with shown(browser, reported) as page:
         edges = page.evaluate("tailboard.content.sections.box[tailboard.content.runs[0].name].edges.map(Number)")
-        for _ in range(figure(20, 100, 300)):
+        for _ in range(figure(20, 50, 300)):
             text = drawn(noise)
             if text == ",,,":
                 continue

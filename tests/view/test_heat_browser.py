@@ -103,8 +103,8 @@ def test_every_cell_is_what_the_query_layer_counts(opened, example, files, view)
     ("view", "chosen"),
     [
         ("linear, zoomed", "host=ceph-b"),
-        pytest.param("log", "op=write", marks=pytest.mark.slow),
-        *(pytest.param(view, "host=ceph-b", marks=pytest.mark.slow) for view in VIEWS if view != "linear, zoomed"),
+        pytest.param("log", "op=write", marks=pytest.mark.soak),
+        *(pytest.param(view, "host=ceph-b", marks=pytest.mark.soak) for view in VIEWS if view != "linear, zoomed"),
     ],
 )
 def test_what_is_highlighted_is_what_a_filter_counts(opened, example, files, view, chosen):
@@ -248,7 +248,7 @@ def parts_of(text: str) -> dict[str, float]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("axis", ["log", pytest.param("linear", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("axis", ["log", pytest.param("linear", marks=pytest.mark.soak)])
 def test_a_clicked_cell_is_split_by_host_thread_and_operation(opened, example, files, axis):
     with opened(example, fragment=f"#axis={axis}") as page:
         items = sorted(drawn_cells(page), key=lambda item: -item["datum"]["c"])

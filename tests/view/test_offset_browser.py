@@ -125,7 +125,7 @@ def shade(colors: list[str], share: float) -> list[float]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.soak)])
 def test_every_pixel_is_a_count(browser, written: Path, scheme: str) -> None:
     expected = counted(made())
     with opened(browser, written, scheme=scheme) as page:

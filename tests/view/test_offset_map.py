@@ -309,7 +309,7 @@ return given.places.map(([label, column, row]) => o.sharesOf(run, label, o.group
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("height", [50, pytest.param(49, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("height", [50, pytest.param(49, marks=pytest.mark.soak)])
 def test_whose_events_a_cell_holds(folder: Path, height: int) -> None:
     found = overview(files_of(folder))
     places = [

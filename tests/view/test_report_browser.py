@@ -329,7 +329,7 @@ def test_arrows_go_from_window_to_window(opened):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scope", ["host", pytest.param("thread", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("scope", ["host", pytest.param("thread", marks=pytest.mark.soak)])
 def test_tail_maps_are_what_the_query_answers(opened, example, files, scope):
     view = f"{scope}s"
     by = ("host",) if scope == "host" else ("host", "volume", "job")

@@ -126,7 +126,7 @@ def test_e1_e2_a_panel_after_a_refresh_is_a_fresh_one(majors, two_runs, identity
     """Each panel once; each with every action, theme and size in soak."""
     panel, number = panel_of(two_runs, identity), PANELS.index(identity)
     names = list(ACTIONS)
-    some = [names[(number + turn) % len(names)] for turn in range(figure(1, 2, len(names)))]
+    some = [names[(number + turn) % len(names)] for turn in range(figure(1, 1, len(names)))]
     for turn, action in enumerate(some):
         for place in range(figure(1, 1, 4)):
             theme = ("light", "dark")[(number + turn + place) % 2]
