@@ -286,6 +286,27 @@ def test_runs_are_chosen_in_the_page(looking, tmp_path):
         assert page.locator("#chosen").inner_text() == "1 of 4, fourth"
 
 
+def test_what_comes_while_the_page_is_drawn_is_drawn_too(looking, tmp_path):
+    """Panels that were still to be drawn were drawn of the data before, and stayed so until more came."""
+    url = f"sqlite:{tmp_path / 'a.db'}"
+    put(url, plain(range(12)), "run")
+    with serving(url, refresh_ns=3600 * SECOND) as port, looking(f"http://127.0.0.1:{port}/") as page:
+        settle(page)
+        put(url, plain(range(20)), "run")
+        page.evaluate("""async () => {
+            const unpack = tailboard.unpack, next = await (await fetch("/data")).json();
+            tailboard.unpack = async (text) => {
+              const content = await unpack(text);
+              drawing.refresh();
+              await new Promise((drawn) => requestAnimationFrame(drawn));
+              return content;
+            };
+            await controls.renewed(next.data);
+        }""")
+        settle(page)
+        assert len({t for t, _ in drawn(page)}) == 20
+
+
 @pytest.mark.slow
 def test_range_and_step_are_chosen_in_the_page(looking, tmp_path):
     url, now = f"sqlite:{tmp_path / 'a.db'}", time.time_ns() // SECOND * SECOND

@@ -2,7 +2,7 @@
 // feeds. Follows draw.js in the same script, and begins all of it.
 const controls = (() => {
   const { page, now, WHOLE, find, every, change, correct, fromAddress, toAddress, settled, chooseRun, unpacked, replaced } = chosen;
-  const { byName, map, hand, sections } = panels, { pulled, isDrawn, refresh, redraw } = drawing;
+  const { byName, map, hand, sections } = panels, { pulled, isDrawn, refresh, renew, redraw } = drawing;
   const FEEDS = {
     p: ["percentiles", "heatmap", "runs", "load", "worst"], also: ["percentiles"], by: ["percentiles", "rate", "distribution"],
     tail: ["hosts", "threads", "percentiles", "worst"],
@@ -58,11 +58,10 @@ const controls = (() => {
   // Data of the same page in place of those that it has: what was chosen stays, pictures are kept and filled anew.
   async function renewed(text) {
     const next = await tailboard.unpack(text), typing = document.activeElement?.type === "number" ? document.activeElement : null;
-    page.ready = page.ready.then(() => {
+    return renew(() => {
       replaced(next);
       show(typing);
-    }).catch(failed);
-    return refresh();
+    });
   }
 
   // ---- Listening.

@@ -161,14 +161,16 @@ const drawing = (() => {
       }
     }).catch(failed));
   }
-  function redraw() {
-    page.ready = page.ready.then(() => {
-      Object.keys(charts).forEach(discard);
-      forgetTheme();
-    });
-    return refresh();
+  // Changes what is drawn, between two goes, and draws all of it: what a go under way drew until then is drawn again.
+  function renew(changed) {
+    page.ready = page.ready.then(changed).catch(failed);
+    return page.ready.then(() => refresh());
   }
+  const redraw = () => renew(() => {
+    Object.keys(charts).forEach(discard);
+    forgetTheme();
+  });
   const isDrawn = (name) => Boolean(charts[name]);
   const tablesOf = (name) => charts[name]?.last ?? {};
-  return { pulled, isDrawn, tablesOf, heightOf, refresh, redraw };
+  return { pulled, isDrawn, tablesOf, heightOf, refresh, renew, redraw };
 })();
