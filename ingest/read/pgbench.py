@@ -65,7 +65,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     """
     account = context.account
     scripts: dict[str, int] = {}
-    columns: list[tuple[int, int, int, int]] = []
+    parts: list[Int] = []  # script, end, time and lag of each transaction, an array a block
     left_out = dict.fromkeys(WORDS, 0)
     wide, lagged = _lagged(path, context)
     if wide == RETRIES:
@@ -75,18 +75,21 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
         text = rest + bytes(block)
         lines = text.split(b"\n")
         rest = lines.pop()
+        columns: list[tuple[int, int, int, int]] = []
         for line in lines:
             number += 1
             _take(line, number, account, (columns, scripts, left_out), lagged=lagged)
+        parts.append(np.array(columns, np.int64).reshape(-1, 4))
     if rest.strip():
         account.reject(CUT_OFF, [number + 1])
     for word, many in left_out.items():
         if many:
             account.skip(WITHOUT_TIME.format(word), many)
-    account.accept(len(columns))
-    if not columns:
+    taken = np.concatenate(parts) if parts else np.empty((0, 4), np.int64)
+    account.accept(len(taken))
+    if not len(taken):
         return
-    codes, ends, times, lags = (np.ascontiguousarray(column) for column in np.array(columns, np.int64).T)
+    codes, ends, times, lags = (np.ascontiguousarray(column) for column in taken.T)
     kinds: dict[str, Int] = {"service": times - lags}
     if lagged:
         kinds |= {"response": times, "wait": lags}
