@@ -36,6 +36,7 @@ from ingest.read.format_names import (
     PLAIN_JSON,
     PROMETHEUS,
     RAW,
+    SAMPLES,
     SMALLFILE,
     SNABB,
     YCSB,
@@ -181,6 +182,14 @@ TABLE: list[Format] = [
         reach=WHOLE_HEAD,
         known_by="content: `latency raw data: op, timestamp(ms), latency(us)`",
         holds="single operations",
+    ),
+    Format(
+        SAMPLES,
+        "answers kept by tailboard sample",
+        "histograms.sampled",
+        head=rb'\A\{"sampled_at":[\d.]+,"record":"',
+        known_by='content: `{"sampled_at":..,"record":..` (`tailboard sample`)',
+        holds="histograms of Ceph, Redis, Prometheus, OpenTelemetry, or as a `.yml` says, by poll",
     ),
     Format(
         OTLP,

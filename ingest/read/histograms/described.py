@@ -32,6 +32,7 @@ from ingest.read.histograms.description import (
     JSON,
     LIST,
     MAP,
+    NDJSON,
     PYTHON,
     TEXT,
     TOTAL,
@@ -44,6 +45,7 @@ from ingest.read.histograms.description import (
 from ingest.read.histograms.file_bins import OPEN, FileBin, FileHistogram, in_bins
 from ingest.read.histograms.lines import WrongError, count, lines_of, objects_of, readers
 from ingest.read.histograms.polls import Polls
+from ingest.read.histograms.sample_file import Answer, SampleFile, is_sample_file, seconds
 from ingest.read.histograms.trees import Place, places
 from ingest.read.text import CUT_OFF
 
@@ -64,17 +66,31 @@ def polls(path: Path, context: Context) -> Polls:
     description = context.description
     if not isinstance(description, HistogramDescription):
         raise InputError("needs a description of its histograms: --input-format FILE.yml", path)
-    reading = _Reading(path, context, description)
     held = Polls(context, description.every_ns)
-    for poll in in_bins(list(reading.histograms()), description, context):
+    file = SampleFile(path, context) if is_sample_file(path, context.upto) else None
+    if file is None:
+        histograms = list(_Reading(path, context, description).histograms())
+    else:
+        histograms = [
+            histogram for answer in file.answers() for histogram in _Reading(path, context, description, answer).histograms()
+        ]
+    for poll in in_bins(histograms, description, context):
         held.add(poll)
+    if file is not None:
+        file.finish(held)
     return held
 
 
-class _Reading:
-    """Takes the records of one file in turn; `_newest` is the newest one that only tells the time."""
+def of_document(document: Any, answer: Answer, context: Context, description: HistogramDescription) -> Iterator[FileHistogram]:
+    """Yield the histograms of a document that is the answer to a poll."""
+    yield from _Reading(Path(), context, description, answer).of_document(answer.line, document)
 
-    def __init__(self, path: Path, context: Context, description: HistogramDescription) -> None:
+
+class _Reading:
+    """Takes the records of one file in turn, or of one answer to a poll; `_newest` is the newest one that only tells the time."""
+
+    def __init__(self, path: Path, context: Context, description: HistogramDescription, answer: Answer | None = None) -> None:
+        self._answer = answer
         self._path = path
         self._context = context
         self._description = description
@@ -88,17 +104,29 @@ class _Reading:
             yield from self._of_rows(self._table() if shape == CSV else self._text())
             return
         for line, document in self._documents():
-            try:
-                if self._tells_time(document):
-                    continue
-                found = list(places(document, self._description.each))
-            except RecursionError:
-                self._context.account.reject("nested too deeply", [line])
-                continue
-            for place in found:
-                if place.value is None or not isinstance(place.value, (dict, list)):
-                    continue
+            yield from self.of_document(line, document)
+
+    def of_document(self, line: int, document: Any) -> Iterator[FileHistogram]:
+        """Yield the histograms of a document."""
+        try:
+            if self._tells_time(document):
+                return
+            found = list(places(document, self._description.each))
+        except RecursionError:
+            self._context.account.reject("nested too deeply", [line])
+            return
+        for place in found:
+            if isinstance(place.value, (dict, list)):
                 yield from self._kept(line, place, lambda place=place: self._listed(place))
+
+    def _lines(self) -> Iterator[tuple[int, bytes, bool]]:
+        """Yield the lines of the file, or of the answer."""
+        if self._answer is None:
+            yield from lines_of(self._path, self._context)
+        else:
+            said = self._answer.said
+            text = said if isinstance(said, str) else json.dumps(said, default=str)
+            yield from ((self._answer.line, line.encode(), True) for line in text.split("\n"))
 
     def _kept(self, line: int, place: Place, bins: Any) -> Iterator[FileHistogram]:
         """Yield the histogram at a place, unless `where` leaves it out or it cannot be taken."""
@@ -113,9 +141,14 @@ class _Reading:
             self._context.account.reject(str(error), [line])
 
     def _documents(self) -> Iterator[tuple[int, Any]]:
-        description, context = self._description, self._context
-        if description.shape == JSON:
-            text = b"".join(line + b"\n" for _, line, _ in lines_of(self._path, context))
+        description, context, answer = self._description, self._context, self._answer
+        if answer is not None and description.shape == NDJSON:
+            stamp = Decimal(seconds(answer.at_ns))
+            yield answer.line, {"sampled_at": stamp, "host": answer.host, "command": answer.command, "said": answer.said}
+        elif answer is not None and description.shape == JSON and not answer.text:
+            yield answer.line, answer.said
+        elif description.shape == JSON:
+            text = b"".join(line + b"\n" for _, line, _ in self._lines())
             if len(text) > MOST_DOCUMENT:
                 raise InputError("more than 256 MiB are no single document: describe it as ndjson", self._path)
             try:
@@ -123,7 +156,7 @@ class _Reading:
             except (ValueError, RecursionError):
                 context.account.reject(CUT_OFF, [1])
         elif description.shape == PYTHON:
-            for number, line, whole in lines_of(self._path, context):
+            for number, line, whole in self._lines():
                 if not line.strip():
                     continue
                 try:
@@ -144,7 +177,7 @@ class _Reading:
         """Yield the rows of a table with their line numbers."""
         description, context = self._description, self._context
         names: list[str] = []
-        for number, line, whole in lines_of(self._path, context):
+        for number, line, whole in self._lines():
             if not line.strip():
                 continue
             if description.delimiter == WHITESPACE:
@@ -167,7 +200,7 @@ class _Reading:
     def _text(self) -> Iterator[tuple[int, Place]]:
         """Yield the lines of text that are bins, as rows of their groups."""
         pattern = re.compile(self._description.bin)
-        for number, line, _ in lines_of(self._path, self._context):
+        for number, line, _ in self._lines():
             match = pattern.search(line.decode("utf-8", "replace"))
             if match is not None:
                 yield number, Place({name: value or "" for name, value in match.groupdict().items()})
@@ -267,13 +300,17 @@ class _Reading:
         labels = {**named, **{label: _word(word) for label, word in words.items() if word is not None}, **description.fixed}
         known = {label: text for label, text in labels.items() if label in Series.__slots__ and label not in ("run", "segment")}
         base = self._context.series
-        series = base.replaced(kind=description.kind, **{**known, "host": base.host or known.get("host", "")})
+        asked = "" if self._answer is None else self._answer.host
+        series = base.replaced(kind=description.kind, **{**known, "host": base.host or known.get("host", "") or asked})
         start, end = self._times(place)
         return FileHistogram(line, series, start, end, bins, _said(description.over_time, place, NO_TEMPORALITY) == TOTAL)
 
     def _times(self, place: Place) -> tuple[int | None, int]:
         """Return when counting began and ended, by the description."""
         times = self._description.time
+        if times.of_file and self._answer is not None:
+            every = self._description.every_ns
+            return self._answer.at_ns - every if every else None, self._answer.at_ns
         if times.of_file:
             self._file = self._file or self._of_file()
             return self._file
@@ -296,7 +333,7 @@ class _Reading:
             if not every:
                 raise WrongError("a time of the file needs every: or length: how long it took")
             return end - every, end
-        for _, line, _ in lines_of(self._path, self._context):
+        for _, line, _ in self._lines():
             match = re.search(length, line.decode("utf-8", "replace"))
             if match is not None:
                 number = _bound(match[1] if match.groups() else match[0], UNITS["s"])

@@ -61,9 +61,14 @@ def polls(path: Path, context: Context) -> Polls:
     """Return the histograms of a file; points that cannot be taken are rejected, metrics that are no latencies skipped."""
     held = Polls(context)
     for line, entry in objects_of(path, context):
-        for metric, resource in _metrics(entry):
-            _take(metric, resource, line, context, held)
+        take(entry, line, context, held)
     return held
+
+
+def take(entry: Mapping[str, Any], line: int, context: Context, held: Polls) -> None:
+    """Add the histograms of one document to `held`."""
+    for metric, resource in _metrics(entry):
+        _take(metric, resource, line, context, held)
 
 
 def _metrics(entry: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, str]]]:

@@ -87,6 +87,15 @@ class Polls:
         else:
             self._held.setdefault(poll.series, []).append(poll)
 
+    @property
+    def is_total(self) -> bool:
+        """Return whether all counts are since a start."""
+        return all(poll.total for polls in self._held.values() for poll in polls)
+
+    def by_series(self) -> list[tuple[Poll, ...]]:
+        """Return the histograms that were taken so far, those of a series together."""
+        return [tuple(polls) for polls in self._held.values()]
+
     def intervals(self) -> Iterator[Intervals[Series]]:
         """Yield the rows of all series, one layout each; notes what was left out. CapacityError past 2^62 samples."""
         by_layout: dict[Layout, list[Poll]] = {}
