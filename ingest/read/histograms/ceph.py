@@ -28,7 +28,7 @@ from ingest.read.context import Context
 from ingest.read.format_names import CEPH
 from ingest.read.formats import AGAIN, Reader
 from ingest.read.histograms.lines import WrongError, end_ns, objects_of, readers, whole
-from ingest.read.histograms.polls import Poll, Polls, sparse
+from ingest.read.histograms.polls import Lost, Poll, Polls, sparse
 
 OPS = {"op_r_": "read", "op_w_": "write", "op_rw_": "read and write"}
 TWICE = "op_rw_latency_out_"
@@ -68,6 +68,10 @@ def take(dump: Any, poller: Poller, context: Context, held: Polls) -> None:
     """Add the histograms of one dump to `held`."""
     base = context.series
     for name, body in histograms(dump):
+        op = next((word for prefix, word in OPS.items() if name.startswith(prefix)), name)
+        series = base.replaced(
+            host=base.host or poller.host, volume=poller.daemon, op=op, kind="service", tag=name.removesuffix("_histogram")
+        )
         try:
             if name.startswith(TWICE):
                 context.account.skip(SAME, 1)
@@ -76,13 +80,9 @@ def take(dump: Any, poller: Poller, context: Context, held: Polls) -> None:
             if histogram is None:
                 context.account.skip(NO_AXIS, 1)
                 continue
-            op = next((word for prefix, word in OPS.items() if name.startswith(prefix)), name)
-            series = base.replaced(
-                host=base.host or poller.host, volume=poller.daemon, op=op, kind="service", tag=name.removesuffix("_histogram")
-            )
             held.add(Poll(poller.line, series, None, poller.at_ns, *histogram, total=True))
         except WrongError as error:
-            context.account.reject(str(error), [poller.line])
+            held.reject(str(error), poller.line, Lost(series, None, poller.at_ns, total=True))
 
 
 def _time(value: Any) -> int:

@@ -34,7 +34,7 @@ from ingest.read.format_names import PROMETHEUS
 from ingest.read.formats import AGAIN, Reader
 from ingest.read.histograms.labels import series_of
 from ingest.read.histograms.lines import WrongError, count, end_ns, lines_of, readers, whole
-from ingest.read.histograms.polls import Poll, Polls, sparse
+from ingest.read.histograms.polls import Lost, Poll, Polls, sparse
 
 SAMPLE = re.compile(
     r"""^\s*(?P<name>[A-Za-z_:][\w:]*)?\s*(?:\{(?P<labels>(?:[^"}]|"(?:[^"\\]|\\.)*")*)\})?\s+"""
@@ -173,14 +173,14 @@ def _take(
     if unit_ns is None:
         context.account.skip(NO_LATENCY, 1)
         return
+    series = series_of(context.series, name, labels)
     try:
         if not dated and times[0] is None:
             raise WrongError(NO_START)
         layout, bins, counts = _classic(scrape.counts, unit_ns)
-        series = series_of(context.series, name, labels)
         held.add(Poll(scrape.line, series, times[0], times[1], layout, bins, counts, total=True))
     except WrongError as error:
-        context.account.reject(str(error), [scrape.line])
+        held.reject(str(error), scrape.line, Lost(series, *times, total=True))
 
 
 def _unit(name: str, context: Context) -> int | None:

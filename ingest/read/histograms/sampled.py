@@ -47,8 +47,7 @@ def polls(path: Path, context: Context) -> Polls:
                 by_redis += _taken(replace(answer, said=said), context, held, redis)
         except WrongError as error:
             context.account.reject(str(error), [answer.line])
-    for poll in in_bins(by_redis, redis, context):
-        held.add(poll)
+    in_bins(by_redis, redis, context, held)
     file.finish(held)
     return held
 
@@ -80,7 +79,7 @@ def _taken(answer: Answer, context: Context, held: Polls, redis: HistogramDescri
         ceph.take(said, ceph.Poller(answer.line, answer.at_ns, answer.host, _daemon(answer.command)), context, held)
     elif isinstance(said, dict) and all(isinstance(entry, dict) and "histogram_usec" in entry for entry in said.values()):
         record = {"t": Decimal(seconds(answer.at_ns)), "host": answer.host, "r": said}
-        return list(described.of_document(record, answer, context, redis))
+        return list(described.of_document(record, answer, context, redis, held))
     else:
         raise WrongError(UNKNOWN)
     return []
