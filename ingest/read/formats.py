@@ -21,6 +21,8 @@ from ingest.core.series import Series
 from ingest.read.context import Context
 from ingest.read.format_names import (
     AVERAGED,
+    BCC,
+    BPFTRACE,
     CEPH,
     CHROME,
     DESCRIBED,
@@ -29,6 +31,7 @@ from ingest.read.format_names import (
     HDR_SNAPSHOTS,
     HIST,
     JSON,
+    MEMTIER,
     OPERATIONS,
     OTLP,
     PERF,
@@ -233,6 +236,31 @@ TABLE: list[Format] = [
         head=rb'"SignificantFigures"\s*:',
         known_by='content: `"SignificantFigures":` and `"Counts":`, a line each (cockroach workload)',
         holds="histograms per interval and op",
+    ),
+    Format(
+        MEMTIER,
+        "memtier_benchmark JSON",
+        "histograms.memtier",
+        head=rb'(?s)\A\s*\{.*"(ALL STATS|BEST RUN RESULTS|run information)"\s*:',
+        reach=WHOLE_HEAD,
+        known_by='content: JSON with `"run information":` or `"ALL STATS":` (`--json-out-file`)',
+        holds="a histogram of each command over the whole run",
+    ),
+    Format(
+        BPFTRACE,
+        "bpftrace histograms",
+        "histograms.bpftrace",
+        head=rb'(?m)^\{"type":\s*"(attached_probes|hist|lhist|printf|time)"|^@\w*(\[[^\n]*\])?:\s*\n[\[(]',
+        known_by='content: `@NAME:` and lines `[16, 32)  5 |@@ |`; with `-f json` `{"type": "hist"`',
+        holds="histograms since the start of the script, or since they were cleared",
+    ),
+    Format(
+        BCC,
+        "bcc histograms",
+        "histograms.bcc",
+        head=rb"(?m)^ +[nmu]?secs +: count +distribution",
+        known_by="content: a line `usecs : count distribution` (`biolatency -T` and other tools of bcc)",
+        holds="histograms of the intervals between two prints",
     ),
     Format(
         PERF,

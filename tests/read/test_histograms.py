@@ -317,7 +317,7 @@ def test_sysbench_events_are_all_there() -> None:
     assert isinstance(layout, Edges) and layout.bins == 1025
 
 
-def test_mysql_and_biolatency_and_bpftrace_presets_read_what_the_sheet_shows(tmp_path: Path) -> None:
+def test_mysql_biolatency_and_bpftrace_are_read_as_the_sheet_shows(tmp_path: Path) -> None:
     mysql = tmp_path / "m.csv"
     head = "sampled_at,SCHEMA_NAME,DIGEST,BUCKET_NUMBER,BUCKET_TIMER_LOW,BUCKET_TIMER_HIGH,COUNT_BUCKET\n"
     mysql.write_text(
@@ -345,14 +345,14 @@ def test_mysql_and_biolatency_and_bpftrace_presets_read_what_the_sheet_shows(tmp
             for second in (1, 2, 3)
         )
     )
-    found, account = rows(trace, **described("bpftrace"))
+    found, account = rows(trace)
     assert [bins for *_, bins, _ in found] == [{999: 1, 1999: 2}] * 2
     assert [series.tag for series, *_ in found] == ["@usecs"] * 2
     assert any("below zero" in note for note in account.notes)
 
 
 def test_every_preset_is_a_description() -> None:
-    assert {"redis-latency", "sysbench", "mysql-statements", "biolatency", "bpftrace"} <= set(presets())
+    assert {"redis-latency", "sysbench", "mysql-statements", "biolatency"} <= set(presets())
     for name in presets():
         assert description_of(name).text
 

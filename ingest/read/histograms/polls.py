@@ -159,7 +159,7 @@ class Polls:
             start = end = None
         else:
             start, end = start + offset, end + offset
-        labels = labels_of(lost.series, unknown=() if lost.series.tag else ROW_LABELS)
+        labels = labels_of(lost.series, unknown=ROW_LABELS if lost.series == self._context.series else ())
         account.lack(Missing(labels, start, end, lost.samples, 0, None, Caveat(REJECTED, account.path, NOT_TAKEN, SEE_INSPECT)))
 
     def _once(self, polls: list[Poll]) -> list[Poll]:
