@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ingest.cli.wrap_fio import script
+from tests.effort import few
 
 FIO = "/usr/bin/fio"
 SHELLS = [
@@ -221,7 +222,7 @@ def passed(words: list[bytes]) -> list[bytes]:
     return after
 
 
-@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+@pytest.mark.parametrize("locale", few(["C", "C.UTF-8"], 1))
 @pytest.mark.parametrize("shell", SHELLS)
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(words=st.lists(ANY, max_size=12))
@@ -491,14 +492,8 @@ def fios_counts(output: Path) -> dict[str, int]:
     return {op: sum(job[op]["clat_ns"].get("N", 0) for job in document["jobs"]) for op in ("read", "write")}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[] if name == "flat" else pytest.mark.slow)
-        for name in LINES
-        if name not in ("prefill", "procs_per_volume", *TEXT)
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in LINES if name not in ("prefill", "procs_per_volume", *TEXT)])
 def test_the_counts_of_the_histograms_are_fios(name, recorded) -> None:
     folder = recorded[name]
     outputs = sorted(folder.glob("output.?"))
@@ -530,6 +525,7 @@ def test_text_output_keeps_its_shape_and_has_histograms(name, recorded) -> None:
     assert len(list(recorded[name].glob("output.0_clat_hist.?.log"))) == 2
 
 
+@pytest.mark.slow
 def test_of_text_output_the_raw_logs_have_what_histograms_lack(recorded) -> None:
     """Without JSON nothing holds the last interval but CBT's own logs of single I/Os: docs/guides/cbt.md says --prefer raw."""
     question = ["--where", "kind=completion", "--step", "all", "--format", "csv", "--fio-version", "3.33"]

@@ -384,6 +384,7 @@ def lower_edge(place: int) -> int:
     return place if place < 128 else (64 + place % 64) << (place // 64 - 1)
 
 
+@pytest.mark.slow
 def test_the_example_tells_exactly_the_stall_and_the_throttle_and_both_hold_in_the_raw_rows() -> None:
     told = story(Files([EXAMPLE], jobs=1), Question())
     found = {finding.kind: finding for finding in told.findings}

@@ -130,6 +130,7 @@ def test_a7_a_whole_range_shows_both_each_on_its_own_axis(mixed: Path, capsys, w
     assert "no axis with the other runs" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a7_a_range_by_the_clock_is_none_of_a_run_without_one(mixed: Path, capsys) -> None:
     assert command(["percentiles", str(mixed), "--run", "night/undated", "--to", "2100-01-01"]) == 2
     assert "this run has no start time, so its times are elapsed" in capsys.readouterr().err
