@@ -320,6 +320,7 @@ def busy_run(seed: int, factor: float = 1.0, shift: int = 0, order: tuple[int, .
     )
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10_000), order=st.permutations(range(4)), shift=st.integers(-(10**9), 10**9))
 @settings(max_examples=3)
 def test_order_of_hosts_and_time_change_nothing_and_shares_add_up(seed: int, order: list[int], shift: int) -> None:

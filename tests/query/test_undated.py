@@ -159,6 +159,7 @@ def test_a7_check_judges_each_run_on_its_own_clock(mixed: Path, tmp_path: Path, 
     assert "lasted" in (shown := capsys.readouterr().out) and not re.search(r" \d+d ", shown)
 
 
+@pytest.mark.slow
 def test_a7_a_report_shows_both_runs_and_no_1970(mixed: Path, tmp_path: Path) -> None:
     out = tmp_path / "x.html"
     assert command(["report", str(mixed), "-o", str(out)]) == 0

@@ -34,6 +34,7 @@ def tailboard(*words: object) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("digits", "lowest"),
     [
