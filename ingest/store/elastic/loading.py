@@ -21,7 +21,7 @@ from ingest.core.series import Series
 from ingest.query.missing import Lack, stored_entries
 from ingest.store.elastic.breaths import settle_breaths
 from ingest.store.elastic.encoding import MS
-from ingest.store.elastic.gathered import FOREVER, Gathered, widened
+from ingest.store.elastic.gathered import FOREVER, Gathered
 from ingest.store.elastic.overtaken import check_all_there, check_not_overtaken
 from ingest.store.elastic.own_rollups import OwnRollups
 from ingest.store.elastic.record_documents import SourceState
@@ -43,13 +43,17 @@ MOST_NAMED = 1000  # sources that a query leaves out by name
 
 @dataclass(slots=True)
 class Loading:
-    """What a load knows of a run that it writes: how it stood when it began, what it has written, which sources are read."""
+    """What a load knows of a run that it writes: how it stood when it began, what it has written, which sources are read.
+
+    `rolled` are the samples that it has written and that rollups have to hold.
+    """
 
     standing: Standing
     gathered: Gathered
     fresh: bool = True
     anew: bool = False
     breathed: bool = False
+    rolled: int = 0
     touched: Touched = field(default_factory=Touched)
     states: dict[str, SourceState] = field(default_factory=dict)
     finished: list[SourceRecord] = field(default_factory=list)
@@ -61,8 +65,7 @@ class Loading:
     def wrote(self, source: str, touch: Touch, documents: int) -> None:
         """Note documents that were written."""
         self.touched.add(touch.windows)
-        for part in widened(touch.rolled):
-            self.gathered.add(part)
+        self.rolled += touch.rolled
         state = self.state(source)
         layout = parse_layout(touch.layout)
         for series in touch.series:
@@ -110,10 +113,11 @@ class Finish:
         return not shared and not layouts_moved([*theirs, *self._series()], self._series_names()) and self._lacks_in_place()
 
     def _from_memory(self) -> bool:
-        """Return whether the store holds of the sources just what this load has written of them."""
+        """Return whether the store holds of the sources just what this load has written of them, and all of that was gathered."""
         loading = self._loading
         refused = any(state.refused for state in loading.states.values())
-        return loading.fresh and not refused and bool(loading.finished) and bool(loading.touched.windows)
+        whole = loading.gathered.samples == loading.rolled
+        return whole and loading.fresh and not refused and bool(loading.finished) and bool(loading.touched.windows)
 
     def _alone(self) -> bool:
         """Make the rollups from memory; return whether nobody has touched the run meanwhile, and its sources are complete."""
