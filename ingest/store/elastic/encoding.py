@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise, repeat
+from pickle import PickleBuffer
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,10 @@ class Chunk:
 
     body: bytes
     documents: int
+
+    def __reduce__(self) -> tuple[type[Chunk], tuple[PickleBuffer, int]]:
+        """Return it with its body apart, which then goes from one process to another without being copied into a pickle."""
+        return Chunk, (PickleBuffer(self.body), self.documents)
 
 
 def labels_document(series: Series) -> dict[str, Any]:
