@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ingest.core.csr import total as sum_of
-from ingest.core.intervals import Intervals, merged
+from ingest.core.intervals import Intervals, Key, merged
 from ingest.core.layout import Layout
 from ingest.core.series import OFFSET, Series
+from ingest.store.elastic.passing import narrowed, widened
+from ingest.store.elastic.remembered import Remembered, Windows
 from ingest.store.rollups import RollupKey, host_group
 
 MOST_ENTRIES, LEAST_ENTRIES = 3_000_000, 1_000_000  # 16 bytes each; of all reading processes, of one of them
@@ -26,11 +28,15 @@ Kind = tuple[Layout, bool]
 
 
 class Sums(NamedTuple):
-    """What one process has gathered: sums of the windows that start before `until_ns`, of how many samples in all."""
+    """What one process has gathered: sums of the windows that start before `until_ns`, of how many samples in all.
+
+    `kept` are the windows themselves, if they are of one host and few enough.
+    """
 
     until_ns: int
     samples: int
     parts: list[Intervals[RollupKey]]
+    kept: Windows | None
 
 
 @dataclass(slots=True)
@@ -44,6 +50,8 @@ class Gathered:
     most_entries: int = field(default_factory=lambda: MOST_ENTRIES)
     until_ns: int = FOREVER
     samples: int = 0
+    keeps_bytes: bool = True
+    remembered: Remembered = field(default_factory=Remembered)
     _parts: dict[Kind, list[Intervals[RollupKey]]] = field(default_factory=dict)
     _entries: int = 0
     _limit: int = 0
@@ -51,8 +59,10 @@ class Gathered:
     def add(self, windows: Intervals[Series]) -> None:
         """Add windows of series. Offsets have no rollups and are left out."""
         rows = windows if all(series.kind != OFFSET for series in windows.table) else windows.where(_has_rollups)
+        rows = rows if self.keeps_bytes else without_bytes(rows)
         if len(rows):
             self.samples += sum_of(rows.counts if rows.completions is None else rows.completions)
+            self.remembered.add(rows)
             self._hold(rows.relabelled(host_group))
 
     def take(self, sums: Sums) -> None:
@@ -61,11 +71,12 @@ class Gathered:
         if sums.until_ns < self.until_ns:
             self._cut(sums.until_ns)
         for part in sums.parts:
-            self._hold(_widened(part))
+            self._hold(widened(part))
+        self.remembered.take(sums.kept)
 
     def sums(self) -> Sums:
         """Return what was gathered, in as few bytes as it fits in: it goes from one process to another."""
-        return Sums(self.until_ns, self.samples, [_narrowed(part) for part in self.parts()])
+        return Sums(self.until_ns, self.samples, [narrowed(part) for part in self.parts()], self.remembered.kept)
 
     def _hold(self, windows: Intervals[RollupKey]) -> None:
         rows = before(windows, self.until_ns)
@@ -112,27 +123,21 @@ def most_of_one(processes: int) -> int:
     return max(min(LEAST_ENTRIES, MOST_ENTRIES), MOST_ENTRIES // processes)
 
 
+def without_bytes(windows: Intervals[Key]) -> Intervals[Key]:
+    """Return windows without the bytes that were moved in them."""
+    if windows.exact is None or windows.exact.bytes is None:
+        return windows
+    return replace(windows, exact=replace(windows.exact, bytes=None))
+
+
 def before(windows: Intervals[RollupKey], until_ns: int) -> Intervals[RollupKey]:
     """Return the windows that start before a time."""
     inside = windows.start_ns < until_ns
     return windows if inside.all() else windows.take(np.flatnonzero(inside))
 
 
-def _narrowed(part: Intervals[RollupKey]) -> Intervals[RollupKey]:
-    return replace(part, bins=_narrow(part.bins), counts=_narrow(part.counts))
-
-
-def _widened(part: Intervals[RollupKey]) -> Intervals[RollupKey]:
-    return replace(part, bins=part.bins.astype(np.int64), counts=part.counts.astype(np.int64))
-
-
 def _has_rollups(series: Series) -> bool:
     return series.kind != OFFSET
-
-
-def _narrow(column: Any) -> Any:
-    """Return integers as 4 bytes each where all of them fit."""
-    return column.astype(np.int32) if len(column) and int(column.max()) < 1 << 31 else column
 
 
 def joined(

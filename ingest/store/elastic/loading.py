@@ -25,6 +25,7 @@ from ingest.store.elastic.gathered import FOREVER, Gathered
 from ingest.store.elastic.overtaken import check_all_there, check_not_overtaken
 from ingest.store.elastic.own_rollups import OwnRollups
 from ingest.store.elastic.record_documents import SourceState
+from ingest.store.elastic.remembered import Windows
 from ingest.store.elastic.rollups import RollupWriter, slab_of
 from ingest.store.elastic.standing import Standing, loaded_again
 from ingest.store.elastic.sweeping import Sweeper
@@ -45,7 +46,8 @@ MOST_NAMED = 1000  # sources that a query leaves out by name
 class Loading:
     """What a load knows of a run that it writes: how it stood when it began, what it has written, which sources are read.
 
-    `rolled` are the samples that it has written and that rollups have to hold.
+    `rolled` are the samples that it has written and that rollups have to hold. `kept` are in the end all windows of the run, if
+    this load alone has written it and still has them.
     """
 
     standing: Standing
@@ -54,6 +56,7 @@ class Loading:
     anew: bool = False
     breathed: bool = False
     rolled: int = 0
+    kept: Windows | None = None
     touched: Touched = field(default_factory=Touched)
     states: dict[str, SourceState] = field(default_factory=dict)
     finished: list[SourceRecord] = field(default_factory=list)
@@ -136,6 +139,7 @@ class Finish:
         if late or run_late:
             return False
         self._complete(standing)
+        loading.kept = None if others else loading.gathered.remembered.kept
         return True
 
     def _among_others(self) -> None:
