@@ -114,6 +114,9 @@ def sum_dense(parts: Sequence[tuple[Int, Int, Int, Int]], rows: int) -> tuple[In
     low, width = span_of(parts)
     dense = np.zeros(rows * width, np.int64)
     for group, indptr, bins, counts in parts:
+        if rows == 1:
+            np.add.at(dense, bins - low, counts)
+            continue
         cell = np.repeat(group * width - low, np.diff(indptr))
         cell += bins
         np.add.at(dense, cell, counts)
