@@ -31,6 +31,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ingest.core.layout import hdr_half
+from ingest.read.unpacking import from_base64, inflated
 
 WORD_SIZE_BITS = 0xF0
 V0, V1, V2 = 0x1C849308, 0x1C849301, 0x1C849303
@@ -85,7 +86,7 @@ class Payload(NamedTuple):
 def payload_of(text: bytes) -> Payload:
     """Return the histogram that base64 text holds, its counts packed; PayloadError says why it holds none."""
     try:
-        data = binascii.a2b_base64(text, strict_mode=True)
+        data = from_base64(text)
     except binascii.Error as error:
         raise PayloadError(f"no base64 ({_first(str(error))})") from None
     return _usual(data) or payload_of_bytes(data)
@@ -118,7 +119,7 @@ def _usual(data: bytes) -> Payload | None:
     if data[:4] != USUAL or len(data) > SMALL:
         return None
     try:
-        body = zlib.decompress(data[8 : 8 + int.from_bytes(data[4:8], "big")])
+        body = inflated(data[8 : 8 + int.from_bytes(data[4:8], "big")])
         geometry, slots = _shape(body[SHAPE])
     except (zlib.error, struct.error, PayloadError):
         return None
@@ -137,7 +138,7 @@ def _inflated(data: bytes, length: int) -> bytes:
     source = memoryview(data)[OUTER.size : OUTER.size + length]
     try:
         if len(source) <= SMALL:
-            return zlib.decompress(source)
+            return inflated(source)
         stream = zlib.decompressobj()
         body = stream.decompress(source, PLENTY)
         if not stream.eof and stream.unconsumed_tail:

@@ -166,9 +166,8 @@ def _placed(advance: NDArray[np.integer], counts: NDArray[np.integer], starts: I
     passed = np.cumsum(advance, dtype=np.int32 if narrow else np.int64)
     at = np.flatnonzero(counts != 0)
     indptr = np.searchsorted(at, starts)
-    before = np.ones(len(starts) - 1, np.int64)
-    begun = starts[:-1] > 0
-    before[begun] += passed.take(starts[:-1][begun] - 1)
+    firsts = starts[:-1]
+    before = np.where(firsts > 0, passed.take(firsts - 1, mode="wrap") if len(passed) else 0, 0) + 1
     bins = passed.take(at).astype(np.int64)
     bins -= np.repeat(before, np.diff(indptr))
     return indptr, bins, counts.take(at).astype(np.int64)

@@ -42,7 +42,7 @@ from ingest.read.hdr.rows import COMMENT, LEGEND, Rows
 from ingest.read.hdr.stamps import interval_of
 from ingest.read.text import blocks, head
 
-BATCH_BYTES = 1 << 17  # what is made of so many stays in a processor's cache
+BATCH_BYTES = 1 << 18
 CHUNK_ENTRIES = 1 << 17
 CHUNK_ROWS = 20_000
 HEAD_ROWS = 200
