@@ -110,7 +110,7 @@ class Layout:
         if self.reports == MIDPOINT or not self.has_bins:
             return self.values[bins]
         if len(bins) > self.bins:
-            return _middles(self)[bins]
+            return _middles(self).take(bins)
         return self._middles_of(bins)
 
     def _middles_of(self, bins: Int) -> Int:

@@ -225,9 +225,10 @@ def _sum_parts(chunks: Sequence[Intervals], group: Int, groups: int) -> tuple[In
         for chunk, end in zip(chunks, ends, strict=True)
         if len(chunk.bins)
     ]
-    if groups * span_of(parts)[1] <= DENSE_CELLS:
+    span = span_of(parts)
+    if groups * span[1] <= DENSE_CELLS:
         check_addable([(rows, indptr, counts) for rows, indptr, _, counts in parts], groups)
-        return sum_dense(parts, groups)
+        return sum_dense(parts, groups, span)
     rows = concatenate(chunks)
     return sum_rows(rows.indptr, rows.bins, rows.counts, group, groups)
 

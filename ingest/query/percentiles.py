@@ -71,8 +71,10 @@ def table_of(origin: Origin, question: Question, wanted: Wanted) -> tuple[Table,
 
 
 def _rows(part: Intervals[Group], answer: Answer, wanted: Wanted) -> Table:
-    rows = part.take(np.flatnonzero(part.samples > 0))
-    ranked = Ranked(rows)
+    rows, ranked = part, Ranked(part)
+    if not (ranked.samples > 0).all():
+        rows = part.take(np.flatnonzero(ranked.samples > 0))
+        ranked = Ranked(rows)
     count = ranked.samples if rows.completions is None else rows.completions
     low, high, mean, exact = extremes(rows, ranked)
     events, seconds = events_of(answer, rows, count), covered_seconds(answer, rows)
