@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.core import intervals as waist
+from ingest.core import csr
 from ingest.core.csr import row_sums, sum_rows
 from ingest.core.intervals import Exact, Intervals, Sum, concatenate, merged, no_exact
 from ingest.core.layout import fio_layout
@@ -74,7 +74,7 @@ def test_sum_rows_equals_a_dictionary(rows: list[dict[int, int]], data: st.DataO
                 expected[place][slot] = expected[place].get(slot, 0) + count
     made_rows = made(COARSE, [(0, 0, 0, row) for row in rows])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(waist, "DENSE_CELLS", cells)
+        patch.setattr(csr, "DENSE_CELLS", cells)
         indptr, bins, counts = sum_rows(made_rows.indptr, made_rows.bins, made_rows.counts, group, groups)
     found = [
         dict(zip(bins[indptr[g] : indptr[g + 1]].tolist(), counts[indptr[g] : indptr[g + 1]].tolist(), strict=True))
