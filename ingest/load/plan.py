@@ -38,6 +38,7 @@ from ingest.store.records import COMPLETE, UNKNOWN_ZERO, Held, RunRecord, Source
 HASH_BLOCK = 1 << 18
 DIGEST_SIZE = 16
 MOST_LABELS = 32
+COLUMNS = "columns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +204,7 @@ def _parameters(reading: ReadOptions, warning: str) -> dict[str, Any]:
         "digits": reading.digits or None,
         "prefer": reading.prefer if reading.prefer != PREFER_HIST else None,
         "fio_version": ".".join(map(str, reading.fio_version or ())),
-        "columns": reading.description.text if reading.description else "",
+        COLUMNS: reading.description.text if reading.description else "",
         "tsc_hz": reading.tsc_hz or None,
     }
     return {name: value for name, value in parameters.items() if value not in (None, {}, "")}
@@ -225,7 +226,8 @@ def _check_same(known: RunRecord, new: RunRecord) -> None:
 
 
 def _of_reading(record: RunRecord) -> dict[str, Any]:
-    return {name: value for name, value in record.parameters.items() if name not in NOT_OF_READING}
+    """Return the options of reading that all loads of a run share. A description is that of files of one layer: see `_to_do`."""
+    return {name: value for name, value in record.parameters.items() if name not in (*NOT_OF_READING, COLUMNS)}
 
 
 def _check_all_replaced(known: RunRecord, new: RunRecord, work: Sequence[tuple[Source, SourceRecord]], held: Held) -> None:

@@ -78,6 +78,7 @@ class Context:
     `digits` 0 bins single events as finely as fio, `shadowed` are the ops that another source of the same I/Os is taken for,
     `description` gives the columns of a file that no reader knows. Of a log of lines that is still written, the first `upto`
     bytes are read: up to the end of its last whole line.
+    `layer` is where the user said that all of it was timed; empty leaves that to the reader.
     `options` are the tool's own, and under the names above what the user said: how requests were sent, how fast a counter ran.
     """
 
@@ -87,6 +88,7 @@ class Context:
     version: tuple[int, ...] | None = None
     since: tuple[int, ...] | None = None
     options: Mapping[str, str] = field(default_factory=dict)
+    layer: str = ""
     through_client: bool = False
     jobs: tuple[Job, ...] = ()
     runtime_ns: int = 0

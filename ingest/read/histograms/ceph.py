@@ -22,6 +22,7 @@ import numpy as np
 from ingest.core.edges import Edges
 from ingest.core.intervals import Int
 from ingest.core.layout import Layout
+from ingest.core.series import SERVICE, in_layer
 from ingest.core.timing import UNITS_NS, iso_ns
 from ingest.read.context import Context
 from ingest.read.format_names import CEPH
@@ -29,6 +30,7 @@ from ingest.read.formats import AGAIN, Reader
 from ingest.read.histograms.lines import WrongError, end_ns, objects_of, readers, whole
 from ingest.read.histograms.polls import Poll, Polls, sparse
 
+KIND = in_layer("service", SERVICE)
 OPS = {"op_r_": "read", "op_w_": "write", "op_rw_": "read and write"}
 TWICE = "op_rw_latency_out_"
 UNITS = {"nanoseconds": "ns", "microseconds": "us", "milliseconds": "ms", "seconds": "s"}
@@ -61,7 +63,7 @@ def polls(path: Path, context: Context) -> Polls:
                 op = next((word for prefix, word in OPS.items() if name.startswith(prefix)), name)
                 base = context.series
                 series = base.replaced(
-                    host=base.host or host, volume=daemon, op=op, kind="service", tag=name.removesuffix("_histogram")
+                    host=base.host or host, volume=daemon, op=op, kind=KIND, tag=name.removesuffix("_histogram")
                 )
                 held.add(Poll(line, series, None, end, *histogram, total=True))
             except WrongError as error:
