@@ -30,7 +30,9 @@ def in_their_layer(source: Source, rows: Iterator[Intervals[Series]]) -> Iterato
         yield from rows
         return
     for part in rows:
-        yield part.relabelled(lambda series: series if series.kind == OFFSET else series.replaced(kind=in_layer(series.kind, layer)))
+        yield part.relabelled(
+            lambda series: series if series.kind == OFFSET else series.replaced(kind=in_layer(series.kind, layer))
+        )
     account.missing = [_below(entry, layer) for entry in account.missing]
     for stated in (*account.whole_runs, *account.whole_rows):
         if stated.get("kind"):

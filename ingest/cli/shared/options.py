@@ -169,7 +169,13 @@ loading_options = stacked(
         is_flag=True,
         help="Allow a step finer than the interval of the logs; counts are then spread evenly, and marked.",
     ),
-    click.option("--label", "labels", metavar="K=V", multiple=True, help="Label of the run, for --by and --where; layer=client, service or device: where these files timed operations."),
+    click.option(
+        "--label",
+        "labels",
+        metavar="K=V",
+        multiple=True,
+        help="Label of the run, for --by and --where; layer=client, service or device: where these files timed operations.",
+    ),
     reading_options,
     click.option(
         "--offsets/--no-offsets",
