@@ -74,7 +74,7 @@ def _layer(answer: Answer, layer: str, kind: str) -> dict[str, Any]:
 
 
 def rows_of(layout: Layout) -> tuple[Int, Int]:
-    """Return the row of each bin of a layout, and the edges of rows in ns: whole bins, at most a quarter of an octave together."""
+    """Return the row of each bin of a layout, and the edges of rows in ns: whole bins, at most a quarter of an octave each."""
     edges = layout.edges
     rows, begun = np.zeros(layout.bins, np.int64), 0
     for at in range(1, layout.bins):
