@@ -86,6 +86,7 @@ def table_of(page, panel: str, labels: int) -> list[list[str]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("panel", "by"),
     [
@@ -369,6 +370,7 @@ def test_more_groups_than_a_page_can_show_are_said_to_be_left_out(browser, tmp_p
         assert page.locator("[name=group] option").count() == 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("major", EACH_MAJOR)
 @pytest.mark.parametrize("colors", [LIGHT, DARK], ids=["light", "dark"])
 def test_ratios_are_drawn_without_a_warning_in_both_versions_of_vega(browser, major: int, colors: dict):

@@ -110,6 +110,7 @@ def test_every_cell_is_drawn_where_it_belongs(page, answer: OffsetMap) -> None:
     assert not any(gap["x1"] < (box["x1"] + box["x2"]) / 2 < gap["x2"] for box in boxes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [pytest.param((5, LIGHT), marks=pytest.mark.slow), (6, LIGHT)], indirect=True)
 def test_rank_or_linear_and_what_is_clicked(page, answer: OffsetMap) -> None:
     page.draw(offset_tables.picture(answer))
@@ -129,6 +130,7 @@ def test_rank_or_linear_and_what_is_clicked(page, answer: OffsetMap) -> None:
     assert picked == [cells["t"][ones[7]], cells["lower"][ones[7]], 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [pytest.param((5, LIGHT), marks=pytest.mark.slow), (6, LIGHT)], indirect=True)
 def test_odd_tables_draw_without_a_warning(page) -> None:
     row = {"t": ZERO / MS, "t2": ZERO / MS + 1000, "lower": 0, "upper": 20 * MS, "c": 1, "n": 1, "rank": 1, "part": 1}
@@ -168,6 +170,7 @@ def lit(folder: Path, answer: OffsetMap) -> OffsetMap:
     return highlighted(answer, mapped(folder, lit={"process": ("p1",)}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [pytest.param((5, LIGHT), marks=pytest.mark.slow), (6, LIGHT)], indirect=True)
 def test_what_is_highlighted_has_a_hue_of_its_own(page, lit: OffsetMap) -> None:
     spec = offset_tables.picture(lit, highlight="process=p1")

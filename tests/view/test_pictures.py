@@ -85,6 +85,7 @@ def test_shades_of_the_table_are_ranks_and_shares():
     assert drawn["cum"] == [1, 2, 4, 12, 1, 2, 4, 20]
 
 
+@pytest.mark.slow
 def test_thin_windows_are_drawn_at_their_maximum():
     answer = Made(
         [(series(), 0, {900: 99, 1000: 1}), (series(), 1, {900: 10}), (series(host="b", op="write"), 1, {950: 5})]

@@ -91,6 +91,7 @@ def test_threads_are_what_the_query_answers(opened, example, files):
         assert drawn(page) == expected
 
 
+@pytest.mark.slow
 def test_every_mark_is_where_its_number_is(opened, example):
     with opened(example, by=("host",)) as page:
         begin, end, (low, high) = page.evaluate("['begin', 'end', 'yd'].map((name) => tailboard.views.percentiles.signal(name))")
@@ -768,6 +769,7 @@ def test_labels_asked_with_by_tell_lines_apart(opened, example, files):
         assert drawn(page) == answered(files.answer(Question(by=("volume",), where={"host": "ceph-b"}, step=SECOND)), "99")
 
 
+@pytest.mark.slow
 def test_d8_the_legend_of_a_map_of_one_host_ends_above_its_axis(opened) -> None:
     origin = Made([(series("read", host, "1"), at, {900 + at: 150, 1200: 1}) for at in range(8) for host in ("h1", "h2")])
     ends = """name => {

@@ -116,6 +116,7 @@ def test_the_surface(page, served) -> None:
     assert len(page.marks("heat")) == len(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("level", "step"), HALF.values(), ids=HALF)
 def test_the_heat_map(page, served, level, step) -> None:
     page.draw(served.answered(served.spec("heatmap", scope="host", level=level)))
@@ -131,6 +132,7 @@ def test_the_heat_map(page, served, level, step) -> None:
         assert row["v"] in allowed(found, 99)[row["t"], ()]
 
 
+@pytest.mark.slow
 def test_the_marks_of_the_heat_map_are_those_of_the_report(page, served) -> None:
     spec = served.answered(served.spec("heatmap"))
     tables = {"cells": vega.cells(answer(served)), "gaps": vega.gaps(answer(served))}
@@ -146,6 +148,7 @@ def test_the_marks_of_the_heat_map_are_those_of_the_report(page, served) -> None
         assert sorted(marks, key=key) == sorted(page.marks(name), key=key)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drop", [0.01, 1, 5])
 def test_what_the_heat_map_leaves_out(page, served, drop) -> None:
     page.draw(served.answered(served.spec("heatmap")))
@@ -162,6 +165,7 @@ def test_what_the_heat_map_leaves_out(page, served, drop) -> None:
     assert len(page.marks("above")) == len(over)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", ["p50", "p90", "p99", "p99_9", "max"])
 def test_the_tail_of_hosts(page, served, number) -> None:
     page.draw(served.answered(served.spec("hosts"), Shown(served.shown.begin_ms, served.shown.end_ms)))
@@ -177,6 +181,7 @@ def test_the_tail_of_hosts(page, served, number) -> None:
     assert len(page.marks("heat")) == len(worst)
 
 
+@pytest.mark.slow
 def test_the_tail_of_threads(page, served) -> None:
     spec = served.spec("threads", index="intervals")
     page.draw(served.answered(spec))
@@ -188,6 +193,7 @@ def test_the_tail_of_threads(page, served) -> None:
     assert len(page.table("rows")) == 12
 
 
+@pytest.mark.slow
 def test_the_distribution(page, served) -> None:
     page.draw(served.answered(served.spec("distribution")))
     report = vega.curve(answer(served, by=("op",), step="all"))
@@ -199,6 +205,7 @@ def test_the_distribution(page, served) -> None:
     )
 
 
+@pytest.mark.slow
 def test_what_is_chosen_and_what_is_excluded(page, served) -> None:
     for filters, words in (
         ([chosen("host.name", ["ceph-b"])], {"where": {"host": "ceph-b"}}),
@@ -215,6 +222,7 @@ def test_what_is_chosen_and_what_is_excluded(page, served) -> None:
     assert page.signal("heading") == "no completions here: try another time range, run or filter"
 
 
+@pytest.mark.slow
 def test_a_percentile_that_cannot_be_carried_is_never_drawn(page, served) -> None:
     page.draw(served.answered(served.spec("percentiles")))
     page.choose(percentile=99.999)
