@@ -18,6 +18,7 @@ from ingest.read.histograms.description import HistogramDescription
 EXPECTED, RATE, INTENDED = "tailboard.expected_interval_ns", "tailboard.rate", "tailboard.intended_column"
 TSC_HZ = "tailboard.tsc_hz"
 KEEP_IDLE = "tailboard.keep_idle"
+OWN_STAMPS = "time stamps in the file"  # where a start was taken from: each record says its real time, and --t0 is not for it
 YEAR_NS = 365 * 86_400 * 10**9  # stamps from a year after 1970 on are real times, others count from a start
 NOT_REAL = "a time near 1970 in a log of real times: a line that was cut, or a clock that was not set"
 NOT_RELATIVE = "a real time in a log of times since its start: another clock"

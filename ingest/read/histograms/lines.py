@@ -17,7 +17,7 @@ from ingest.core.errors import InputError
 from ingest.core.intervals import Intervals
 from ingest.core.series import Series
 from ingest.read.account import Account
-from ingest.read.context import Context, TimeZero
+from ingest.read.context import OWN_STAMPS, Context, TimeZero
 from ingest.read.histograms.polls import Polls
 from ingest.read.sources import Around, Source
 from ingest.read.text import CUT_OFF, NEWLINE, TABLE_ENDINGS, name_without, whole_blocks
@@ -116,7 +116,7 @@ def readers(
             raise InputError(f"no histogram in it can be taken: {reasons[0]}" if reasons else none, path)
         start = min(int(part.start_ns.min()) for part in filled_parts)
         widths = np.concatenate([part.end_ns - part.start_ns for part in filled_parts])
-        zero = around.zero(path, TimeZero(start, "time stamps in the file"), lambda: 0, absolute=True)
+        zero = around.zero(path, TimeZero(start, OWN_STAMPS), lambda: 0, absolute=True)
         return Source(path, format_name, replace(context, zero=zero), int(np.median(widths)), str(filled_parts[0].layout))
 
     def rows(path: Path, context: Context) -> Iterator[Intervals[Series]]:
