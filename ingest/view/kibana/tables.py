@@ -228,7 +228,6 @@ def cells(source: str = "windows", kept: Sequence[str] = ()) -> list[Entry]:
         ["inside_cells", "outside_cells"],
         {"type": "joinaggregate", **by_window, "ops": ["sum"], "fields": ["c"], "as": ["n"]},
         {"type": "window", **by_window, "sort": {"field": "lower"}, "ops": ["sum"], "fields": ["c"], "as": ["cum"]},
-        shares(),
     )
     return [edges(ROWS), raw, rows, inside, outside, shaded]
 
@@ -273,19 +272,6 @@ def edges(an_octave: int) -> Entry:
             formula("above", "datum.name"),
         ],
     }
-
-
-def shares() -> list[Transform]:
-    """Return transforms that add what a cell's shade needs: rank, the share of cells at most as full, and part of the fullest.
-
-    Vega's `cume_dist` takes the first of equal rows for less than the others: the largest of each count is right.
-    """
-    return [
-        {"type": "window", "sort": {"field": "c"}, "ops": ["cume_dist"], "fields": [None], "as": ["rank"]},
-        {"type": "joinaggregate", "groupby": ["c"], "ops": ["max"], "fields": ["rank"], "as": ["rank"]},
-        {"type": "joinaggregate", "ops": ["max"], "fields": ["c"], "as": ["most"]},
-        formula("part", "datum.c / max(1, datum.most)"),
-    ]
 
 
 def _edge_of_first() -> str:

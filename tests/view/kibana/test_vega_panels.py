@@ -21,6 +21,7 @@ from ingest.view.kibana.asked import Shown, chosen
 from ingest.view.kibana.bins import layout_columns, snapped
 from ingest.view.kibana.compile import compiled
 from ingest.view.kibana.requests import PERCENTS
+from oracles.shades import by_rank
 from tests.view.kibana.conftest import ROOT, loaded
 
 SECOND = 1_000_000_000
@@ -126,9 +127,8 @@ def test_the_heat_map(page, served, level, step) -> None:
     names = ("t", "t2", "lower", "upper", "c", "n", "cum")
     report = vega.cells(found)
     assert picked(page.table("cells"), *names) == columns(report, *names)
-    for name in ("rank", "part"):
-        got = [row[1:] for row in picked(page.table("cells"), "t", "lower", name)]
-        assert np.allclose([value for _, value in got], [value for *_, value in columns(report, "t", "lower", name)])
+    expected = by_rank(report["c"])
+    assert all(row["shade"] == pytest.approx(expected[row["c"]]) for row in page.table("shown"))
     assert len(page.marks("heat")) == len(report["c"])
     for row in page.table("points"):
         assert row["v"] in allowed(found, 99)[row["t"], ()]
