@@ -38,6 +38,17 @@ def test_merging_does_not_depend_on_order(parts: list[Intervals], random: object
     assert per_key(merged([merged(parts[:1]), merged(parts[1:])])) == expected
 
 
+@given(st.lists(intervals(), min_size=1, max_size=4), st.sampled_from([1, 7, 64]))
+def test_parts_that_are_added_up_block_by_block_are_the_sum_by_key(parts: list[Intervals], cells: int) -> None:
+    ordered = [merged([part]) for part in parts]  # as readers and loads have them
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csr, "DENSE_CELLS", cells)
+        patch.setattr(csr, "WORTH_A_BLOCK", 0)
+        result = merged(ordered)
+    check(result)
+    assert per_key(result) == per_key(concatenate(parts))
+
+
 @given(intervals(), intervals(layout=FINE))
 def test_merging_unlike_layouts_keeps_every_count(one: Intervals, two: Intervals) -> None:
     result = merged([one, two])
