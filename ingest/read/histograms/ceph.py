@@ -23,6 +23,7 @@ import numpy as np
 from ingest.core.edges import Edges
 from ingest.core.intervals import Int
 from ingest.core.layout import Layout
+from ingest.core.series import SERVICE, in_layer
 from ingest.core.timing import UNITS_NS, iso_ns
 from ingest.read.context import Context
 from ingest.read.format_names import CEPH
@@ -30,6 +31,7 @@ from ingest.read.formats import AGAIN, Reader
 from ingest.read.histograms.lines import WrongError, end_ns, objects_of, readers, whole
 from ingest.read.histograms.polls import Lost, Poll, Polls, sparse
 
+KIND = in_layer("service", SERVICE)
 OPS = {"op_r_": "read", "op_w_": "write", "op_rw_": "read and write"}
 TWICE = "op_rw_latency_out_"
 UNITS = {"nanoseconds": "ns", "microseconds": "us", "milliseconds": "ms", "seconds": "s"}
@@ -70,7 +72,7 @@ def take(dump: Any, poller: Poller, context: Context, held: Polls) -> None:
     for name, body in histograms(dump):
         op = next((word for prefix, word in OPS.items() if name.startswith(prefix)), name)
         series = base.replaced(
-            host=base.host or poller.host, volume=poller.daemon, op=op, kind="service", tag=name.removesuffix("_histogram")
+            host=base.host or poller.host, volume=poller.daemon, op=op, kind=KIND, tag=name.removesuffix("_histogram")
         )
         try:
             if name.startswith(TWICE):

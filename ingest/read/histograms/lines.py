@@ -18,7 +18,7 @@ from ingest.core.intervals import Intervals
 from ingest.core.missing import Missing, labels_of
 from ingest.core.series import Series
 from ingest.read.account import Account
-from ingest.read.context import Context, TimeZero
+from ingest.read.context import OWN_STAMPS, Context, TimeZero
 from ingest.read.formats import ROW_LABELS
 from ingest.read.histograms.polls import Polls
 from ingest.read.lacks import REJECTED, SEE_INSPECT
@@ -120,7 +120,7 @@ def readers(
             raise InputError(f"no histogram in it can be taken: {reasons[0]}" if reasons else none, path)
         start = min(int(part.start_ns.min()) for part in filled_parts)
         widths = np.concatenate([part.end_ns - part.start_ns for part in filled_parts])
-        zero = around.zero(path, TimeZero(start, "time stamps in the file"), lambda: 0, absolute=True)
+        zero = around.zero(path, TimeZero(start, OWN_STAMPS), lambda: 0, absolute=True)
         return Source(path, format_name, replace(context, zero=zero), int(np.median(widths)), str(filled_parts[0].layout))
 
     def rows(path: Path, context: Context) -> Iterator[Intervals[Series]]:

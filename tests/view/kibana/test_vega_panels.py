@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import uuid
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +22,7 @@ from ingest.view.kibana.bins import layout_columns, snapped
 from ingest.view.kibana.compile import compiled
 from ingest.view.kibana.requests import PERCENTS
 from oracles.shades import by_rank
+from tests.view.kibana.conftest import ROOT, loaded
 
 SECOND = 1_000_000_000
 STEP = 10 * SECOND
@@ -247,3 +249,18 @@ def test_every_compiled_panel_is_answered_and_drawn(page, served) -> None:
                 len(page.table("cells" if saved.id.rsplit("-", 1)[-1] in ("maps", "offsets", "density") else "points")) > 0
                 or empty
             ), saved.id
+
+
+@pytest.mark.slow
+def test_bins_that_are_not_the_panels_are_called_approximate(page, server, served, tmp_path) -> None:
+    """Ceph's octaves in rows of an eighth of one: each sample stands at the value that its bin reports."""
+    polls = ROOT / "tests" / "data" / "histograms" / "ceph_perf_histogram_synthetic.ndjson"
+    ceph = loaded(server, tmp_path, f"ceph{uuid.uuid4().hex[:8]}", {"ceph": (str(polls),)})
+    page.draw(ceph.answered(ceph.spec("heatmap")))
+    assert page.signal("heading").startswith(
+        "APPROXIMATE: samples stand where their wide bins report them; run ceph, service:service"
+    )
+    with open_store(ceph.sqlite) as store:
+        assert sum(cell["c"] for cell in page.table("cells")) == store.answer(Question(step="all")).samples
+    page.draw(served.answered(served.spec("heatmap")))
+    assert page.signal("heading").startswith("run nightly")
