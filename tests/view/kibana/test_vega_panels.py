@@ -257,7 +257,9 @@ def test_bins_that_are_not_the_panels_are_called_approximate(page, server, serve
     polls = ROOT / "tests" / "data" / "histograms" / "ceph_perf_histogram_synthetic.ndjson"
     ceph = loaded(server, tmp_path, f"ceph{uuid.uuid4().hex[:8]}", {"ceph": (str(polls),)})
     page.draw(ceph.answered(ceph.spec("heatmap")))
-    assert page.signal("heading").startswith("APPROXIMATE: samples stand where their wide bins report them; run ceph, service:service")
+    assert page.signal("heading").startswith(
+        "APPROXIMATE: samples stand where their wide bins report them; run ceph, service:service"
+    )
     with open_store(ceph.sqlite) as store:
         assert sum(cell["c"] for cell in page.table("cells")) == store.answer(Question(step="all")).samples
     page.draw(served.answered(served.spec("heatmap")))
