@@ -1,6 +1,6 @@
 """What a load into Elasticsearch costs beside the least that any program must do: `orjson.dumps` and sending.
 
-    python benchmarks/run.py elastic-cpu elastic-stages elastic-memory      against a sink that forgets (sink.py), without a server
+    python benchmarks/run.py elastic-cpu elastic-stages elastic-memory      against a sink that forgets (sink.py), no server
     ELASTICSEARCH_URL=http://127.0.0.1:9200 python benchmarks/run.py elastic-speed
 
 `elastic-cpu` counts user and system seconds of the whole `tailboard load` process tree, start, reading and all, against those of
