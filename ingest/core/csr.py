@@ -115,12 +115,17 @@ def span_of(parts: Sequence[tuple[Int, Int, Int, Int]]) -> tuple[int, int]:
     return low, max((int(bins.max()) for _, _, bins, _ in parts), default=low - 1) + 1 - low
 
 
-def sum_dense(parts: Sequence[tuple[Int, Int, Int, Int]], rows: int) -> tuple[Int, Int, Int]:
-    """Return the sums of CSR parts (result row of each row, row pointers, bins, counts)."""
+def sum_dense(parts: Sequence[tuple[Int, Int, Int, Int]], rows: int, span: tuple[int, int] | None = None) -> tuple[Int, Int, Int]:
+    """Return the sums of CSR parts (result row of each row, row pointers, bins, counts); `span` is theirs where it is known."""
     parts = [part for part in parts if len(part[2])]
-    low, width = span_of(parts)
+    low, width = span or span_of(parts)
+    if rows == 1 and low + width <= DENSE_CELLS:  # without moving all bins first
+        low, width = 0, low + width
     dense = np.zeros(rows * width, np.int64)
     for group, indptr, bins, counts in parts:
+        if rows == 1:
+            np.add.at(dense, bins - low if low else bins, counts)
+            continue
         cell = np.repeat(group * width - low, np.diff(indptr))
         cell += bins
         np.add.at(dense, cell, counts)

@@ -227,10 +227,11 @@ def _sum_parts(chunks: Sequence[Intervals], group: Int, groups: int) -> tuple[In
         for chunk, end in zip(chunks, ends, strict=True)
         if len(chunk.bins)
     ]
-    blocks = groups * span_of(parts)[1] // DENSE_CELLS
+    span = span_of(parts)
+    blocks = groups * span[1] // DENSE_CELLS
     if not blocks or (_fill(parts, blocks) and all((rows[1:] >= rows[:-1]).all() for rows, *_ in parts)):
         check_addable([(rows, indptr, counts) for rows, indptr, _, counts in parts], groups)
-        return sum_ordered(parts, groups) if blocks else sum_dense(parts, groups)
+        return sum_ordered(parts, groups) if blocks else sum_dense(parts, groups, span)
     rows = concatenate(chunks)
     return sum_rows(rows.indptr, rows.bins, rows.counts, group, groups)
 

@@ -18,6 +18,7 @@ from ingest.read.histograms.description import HistogramDescription
 EXPECTED, RATE, INTENDED = "tailboard.expected_interval_ns", "tailboard.rate", "tailboard.intended_column"
 TSC_HZ = "tailboard.tsc_hz"
 KEEP_IDLE = "tailboard.keep_idle"
+OWN_STAMPS = "time stamps in the file"  # where a start was taken from: each record says its real time, and --t0 is not for it
 YEAR_NS = 365 * 86_400 * 10**9  # stamps from a year after 1970 on are real times, others count from a start
 NOT_REAL = "a time near 1970 in a log of real times: a line that was cut, or a clock that was not set"
 NOT_RELATIVE = "a real time in a log of times since its start: another clock"
@@ -78,6 +79,7 @@ class Context:
     `digits` 0 bins single events as finely as fio, `shadowed` are the ops that another source of the same I/Os is taken for,
     `description` gives the columns of a file that no reader knows. Of a log of lines that is still written, the first `upto`
     bytes are read: up to the end of its last whole line.
+    `layer` is where the user said that all of it was timed; empty leaves that to the reader.
     `options` are the tool's own, and under the names above what the user said: how requests were sent, how fast a counter ran.
     """
 
@@ -87,6 +89,7 @@ class Context:
     version: tuple[int, ...] | None = None
     since: tuple[int, ...] | None = None
     options: Mapping[str, str] = field(default_factory=dict)
+    layer: str = ""
     through_client: bool = False
     jobs: tuple[Job, ...] = ()
     runtime_ns: int = 0
