@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from fnmatch import fnmatchcase
 
+from ingest.core.dataclass import dataclass
 from ingest.core.plain import as_text
 
 OPS = ("read", "write", "trim")

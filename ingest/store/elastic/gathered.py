@@ -6,11 +6,12 @@ Memory is bounded. Where a load has more windows than fit, the later ones are le
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Intervals, merged
 from ingest.core.layout import Layout
 from ingest.core.series import OFFSET, Series

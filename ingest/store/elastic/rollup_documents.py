@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import orjson
 
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Int, Intervals
 from ingest.core.series import Series, kind_preference
 from ingest.query.missing import Lack
