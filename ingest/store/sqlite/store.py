@@ -100,6 +100,7 @@ class SqliteStore:
         self._series: dict[tuple[Any, ...], int] = {}
         self._finished: dict[str, list[SourceRecord]] = {}
         self._seen = -1
+        self._runs: tuple[tuple[int, int], list[RunRecord], list[Watch]] | None = None
         self._written: Counter[tuple[str, str, int]] = Counter()
         self._is_new = write and not self.path.exists()
         with store_errors(self.url):
@@ -165,13 +166,19 @@ class SqliteStore:
             self.db.set_progress_handler(None, 0)
 
     def runs(self) -> list[RunRecord]:
-        """Return the records of all runs, by name."""
+        """Return the records of all runs, by name: read again once anything was written."""
         with self._store_errors():
-            rows = self.db.execute(f"SELECT {', '.join(RUNS)} FROM runs ORDER BY run").fetchall()
-            check_cells("runs", RUNS, rows)
-            watches = self.db.execute(SELECT_WATCHES).fetchall()
-            check_cells("watches", WATCHES, watches)
-            return watched([run_record(row) for row in rows], (Watch(*row) for row in watches))
+            state = self.db.execute("PRAGMA data_version").fetchone()[0], self.db.total_changes
+            if self._runs is None or self._runs[0] != state:
+                self._runs = state, *self._read_runs()
+            return watched(*self._runs[1:])
+
+    def _read_runs(self) -> tuple[list[RunRecord], list[Watch]]:
+        rows = self.db.execute(f"SELECT {', '.join(RUNS)} FROM runs ORDER BY run").fetchall()
+        check_cells("runs", RUNS, rows)
+        watches = self.db.execute(SELECT_WATCHES).fetchall()
+        check_cells("watches", WATCHES, watches)
+        return [run_record(row) for row in rows], [Watch(*row) for row in watches]
 
     def sources(self, run: str) -> list[SourceRecord]:
         """Return the records of a run's sources, by identity."""
@@ -247,8 +254,9 @@ class SqliteStore:
         return len(documents)
 
     def look_again(self) -> None:
-        """Forget the numbers of series: some were deleted or renamed."""
+        """Forget what is known of the store: series were deleted or renamed, or a write was undone."""
         self._series.clear()
+        self._runs = None
 
     def note_reach(self, db: sqlite3.Connection, spans: Spans) -> None:
         """Write from when to when series reach, inside the transaction of the caller."""
