@@ -69,14 +69,19 @@ class Catalogue:
     records: Sequence[RunRecord]
     series: Sequence[StoredSeries]
     accounts: Mapping[str, Sequence[Mapping[str, Any]]]
+    _by_run: dict[str, list[StoredSeries]] = field(init=False, default_factory=dict, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for stored in self.series:
+            self._by_run.setdefault(stored.series.run, []).append(stored)
 
     def all_of(self, run: str) -> list[StoredSeries]:
         """Return all series of a run."""
-        return [stored for stored in self.series if stored.series.run == run]
+        return list(self._by_run.get(run, ()))
 
     def of(self, run: str, key: Key) -> list[StoredSeries]:
         """Return the series of latencies of a run that a question selects; offsets are never among them."""
-        mine = (stored for stored in self.series if stored.series.run == run and stored.series.kind != OFFSET)
+        mine = (stored for stored in self._by_run.get(run, ()) if stored.series.kind != OFFSET)
         return [stored for stored in mine if key(stored.series) is not None]
 
 
