@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import pytest
 
-from ingest.core.dataclass import dataclass
+from ingest.core.dataclass import dataclass, replace
 
 KINDS = [
     {},
@@ -192,3 +192,15 @@ def test_nothing_is_compiled_before_an_object_is_made() -> None:
     Unused(1)
     assert Unused.__init__ is not before
     assert Unused.__init__.__code__.co_varnames == ("self", "value")
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_replacing_is_as_the_library_does_it(kind: dict[str, bool]) -> None:
+    for ours, theirs in zip(shapes(dataclass, kind), shapes(dataclasses.dataclass, kind), strict=True):
+        mine, others = ([thing for thing in made(cls) if not isinstance(thing, type)] for cls in (ours, theirs))
+        for changes in ({}, {"first": 9}, {"second": "y", "fourth": 0.5}, {"value": 2}, {"nothing": 1}):
+            found = [outcome(lambda: repr(replace(thing, **changes))) for thing in mine]
+            assert found == [outcome(lambda: repr(dataclasses.replace(thing, **changes))) for thing in others]
+    late = Late("four")
+    assert replace(late, name="fivefold").width == 8
+    assert replace(Kept("a", (1,)), name="b") == Kept("b", (1,))

@@ -11,11 +11,11 @@ from __future__ import annotations
 import importlib.util
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from pathlib import Path
 
 from ingest.core.caveats import Caveat
-from ingest.core.dataclass import dataclass
+from ingest.core.dataclass import dataclass, replace
 from ingest.core.errors import InputError, plural
 from ingest.read import unread
 from ingest.read.archives import Archives
@@ -70,7 +70,7 @@ def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
     call.documents.versions.update(call.versions)
     call.decide_runs(logs)
     # A JSON is read for itself only where no log was found that it describes, so logs come first.
-    ordered = sorted(call.formats, key=lambda path: (call.formats[path] == JSON, path))
+    ordered = sorted(call.formats, key=lambda path: (call.formats[path] == JSON, path.parts))
     sources = [source for path in ordered if (source := call.located(path)) is not None]
     sources = counted_once(sources, options.prefer, call.skipped)
     sources = _readable(sources, call)
@@ -78,9 +78,11 @@ def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
     _check_readable(paths, sources, call.skipped)
     of_files = (*call.caveats, *call.documents.caveats(), *doubts(sources, call.documents))
     caveats = (*call.archives.unreadable(), *of_files)
-    skipped = tuple(sorted(call.skipped, key=lambda entry: entry.path))
+    skipped = tuple(sorted(call.skipped, key=lambda entry: entry.path.parts))
     missing = tuple(not_held(call, sources, call.documents.without_log()))
-    discovered = Found(tuple(sorted(sources, key=lambda placed: placed.path)), skipped, call.labels_of(sources), caveats, missing)
+    discovered = Found(
+        tuple(sorted(sources, key=lambda placed: placed.path.parts)), skipped, call.labels_of(sources), caveats, missing
+    )
     return apart(decodable(discovered))
 
 
