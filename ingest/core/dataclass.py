@@ -33,8 +33,9 @@ def _dataclass(
 
 def _replace(thing: Any, /, **changes: Any) -> Any:
     """Return an object like `thing` with some fields changed, as `dataclasses.replace` does, in a third of its time."""
-    names, values = _given_to(type(thing))
-    return type(thing)(**{**dict(zip(names, values(thing), strict=True)), **changes})
+    cls: Any = type(thing)
+    names, values = _given_to(cls)
+    return cls(**{**dict(zip(names, values(thing), strict=True)), **changes})
 
 
 @cache
