@@ -31,6 +31,7 @@ ROW = 2**53 - 1  # the most samples of a row of an HdrHistogram log
 huge = st.dictionaries(st.integers(0, 1800), st.one_of(st.integers(1, 9), st.integers(1 << 58, 1 << 59)), min_size=1, max_size=6)
 
 
+@pytest.mark.slow
 @given(st.lists(huge, min_size=1, max_size=12), st.sampled_from(["0", "1", "50", "99", "99.999", "100"]))
 def test_b3_ranks_are_exact_however_many_samples_all_rows_hold(held: list[dict[int, int]], text: str) -> None:
     """All rows together pass 2^63, each of them does not: the running total over all rows wrapped."""

@@ -296,6 +296,7 @@ def test_f3_up_after_an_upgrade_and_with_compact_indices(services: dict[str, dic
         assert (elastic.refusals, kibana.refusals) == ([], [])
 
 
+@pytest.mark.slow
 def test_up_fails_with_a_sentence_where_something_is_wrong(services: dict[str, dict], image: Path) -> None:
     with ElasticsearchDouble(version=SERVER) as elastic, KibanaDouble(basic=("elastic", "right")) as kibana:
         done = up(services, image, TAILBOARD_STORE=elastic.url, KIBANA_URL=kibana.url, TAILBOARD_ES_PASSWORD="wrong")

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.core import csr
 from ingest.core import intervals as waist
 from ingest.core.csr import row_sums, sum_rows
 from ingest.core.intervals import Exact, Intervals, Sum, concatenate, merged, no_exact
@@ -36,6 +37,18 @@ def test_merging_does_not_depend_on_order(parts: list[Intervals], random: object
     expected = per_key(merged(parts))
     assert per_key(merged(shuffled)) == expected
     assert per_key(merged([merged(parts[:1]), merged(parts[1:])])) == expected
+
+
+@given(st.lists(intervals(), min_size=1, max_size=4), st.sampled_from([1, 7, 64]))
+def test_parts_that_are_added_up_block_by_block_are_the_sum_by_key(parts: list[Intervals], cells: int) -> None:
+    ordered = [merged([part]) for part in parts]  # as readers and loads have them
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (waist, csr):
+            patch.setattr(module, "DENSE_CELLS", cells)
+        patch.setattr(waist, "WORTH_A_BLOCK", 0)
+        result = merged(ordered)
+    check(result)
+    assert per_key(result) == per_key(concatenate(parts))
 
 
 @given(intervals(), intervals(layout=FINE))
@@ -74,7 +87,7 @@ def test_sum_rows_equals_a_dictionary(rows: list[dict[int, int]], data: st.DataO
                 expected[place][slot] = expected[place].get(slot, 0) + count
     made_rows = made(COARSE, [(0, 0, 0, row) for row in rows])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(waist, "DENSE_CELLS", cells)
+        patch.setattr(csr, "DENSE_CELLS", cells)
         indptr, bins, counts = sum_rows(made_rows.indptr, made_rows.bins, made_rows.counts, group, groups)
     found = [
         dict(zip(bins[indptr[g] : indptr[g + 1]].tolist(), counts[indptr[g] : indptr[g + 1]].tolist(), strict=True))

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import gzip
-import json
 import os
-import statistics
-import subprocess
-import sys
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 import generate
+import stages
 import upstream
 from generate import LogSet
 from measure import RATIO_HEADINGS, Bench, BenchmarkError, by_turns, print_table, ratio_rows, wall
 
 ROOT = Path(__file__).parents[2]
-STAGES = Path(__file__).parents[1] / "stages.py"
 REAL_TIMES = 10
 OURS = "tailboard percentiles"
 SLOW_ROUNDS = {upstream.HIST: 3}
@@ -96,16 +91,11 @@ def _size(folder: Path) -> int:
 
 
 def where_the_time_goes(bench: Bench, title: str, folder: Path) -> None:
-    """Print the median seconds of each step of our command in one process."""
-    command = [sys.executable, str(STAGES), *upstream.ours(bench, folder)[1:], "--jobs", "1"]
-    runs: list[dict[str, float]] = []
-    for _ in range(bench.rounds + 1):
-        env = {**bench.env, "BENCH_STARTED_NS": str(time.time_ns())}
-        ended = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=env, check=False)
-        if ended.returncode:
-            raise BenchmarkError(f"stages.py failed: {ended.stderr.decode()[-300:]}")
-        runs.append(json.loads(ended.stderr.splitlines()[-1]))
-    medians = {step: statistics.median(run[step] for run in runs[1:]) for step in runs[0]}
+    """Print the median CPU seconds of each step of our command in one process."""
+    try:
+        medians = stages.seconds_of(stages.FIO, [*upstream.ours(bench, folder)[1:], "--jobs", "1"], bench.rounds, bench.env)
+    except RuntimeError as error:
+        raise BenchmarkError(str(error)) from None
     total = sum(medians.values())
     rows = [[step, f"{1000 * seconds:.0f}", f"{100 * seconds / total:.0f} %"] for step, seconds in medians.items()]
     rows.append(["total, one process", f"{1000 * total:.0f}", ""])

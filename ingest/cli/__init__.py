@@ -49,6 +49,7 @@ SUMMARIES = {
         "export": "All data as csv, or as a log for HdrHistogram's tools",
     },
     "Keep in a store": {
+        "sample": "Ask a server for its histograms on a clock, into a file",
         "load": "Load log files and folders; each sample counts once",
         "watch": "Load files while they grow",
         "runs": "List, verify, delete and coarsen runs",

@@ -53,7 +53,7 @@ drawing_options = shared.map_options(
     "--shading",
     "Mark data whose label K matches in a colour of its own.",
     shades=("rank", "linear", "exponent"),
-    hues="Darkness of a cell: by rank among all cells, in proportion to its count, or to its square root.",
+    hues="Darkness of a cell: by rank among the different counts, in proportion to its count, or to its square root.",
 )
 
 

@@ -20,6 +20,7 @@ from ingest.cli.shared.stores import letters_named
 from ingest.cli.shared.values import pairs, parse_step, read_options
 from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError, StoreError, TailboardError, UsageError, listed, plural
+from ingest.core.series import LAYER
 
 if TYPE_CHECKING:
     from ingest.load.load import LoadAccount
@@ -121,12 +122,18 @@ def load_options(options: shared.Loading, what: str) -> LoadOptions:
     step = parse_step(options.step) if options.step else None
     if isinstance(step, str):
         raise UsageError(f"--step of {what} is a width such as 1s")
+    labels = pairs(options.labels, "--label")
+    reading = read_options(options, options.run)
+    if LAYER in labels:
+        from ingest.read.layers import layer_named
+
+        reading = replace(reading, layer=layer_named(labels.pop(LAYER)))
     return LoadOptions(
-        read=read_options(options, options.run),
+        read=reading,
         step_ns=step,
         force=options.force,
         attribution=options.attribution,
-        labels=pairs(options.labels, "--label"),
+        labels=labels,
         replace=options.replace,
         offsets=options.offsets,
         jobs=options.jobs,

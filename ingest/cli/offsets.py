@@ -45,7 +45,7 @@ class Options(shared.Asking, shared.Showing):
     "--scale",
     "Draw data whose label K matches in a colour of its own.",
     shades=("rank", "linear"),
-    hues="Darkness of a cell: by rank among all cells, or in proportion to its count.",
+    hues="Darkness of a cell: by rank among the different counts, or in proportion to its count.",
 )
 @shared.reading_options
 @shared.typed(Options)

@@ -109,6 +109,11 @@ class Layout:
         """
         if self.reports == MIDPOINT or not self.has_bins:
             return self.values[bins]
+        if len(bins) > self.bins:
+            return _middles(self).take(bins)
+        return self._middles_of(bins)
+
+    def _middles_of(self, bins: Int) -> Int:
         lower = self.edges[bins]
         width = self.edges[bins + 1] - lower
         middle = lower + (width >> 1 if self.grain == 1 else width // self.grain // 2 * self.grain)
@@ -182,6 +187,11 @@ def _highest_values(layout: Layout) -> Int:
         values[-1] = layout.edges[-2]
     values.flags.writeable = False
     return values
+
+
+@lru_cache(maxsize=8)
+def _middles(layout: Layout) -> Int:
+    return layout._middles_of(np.arange(layout.bins))  # noqa: SLF001  # its own, for all bins at once
 
 
 @lru_cache(maxsize=64)

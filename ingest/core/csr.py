@@ -6,7 +6,6 @@ Row i has `bins[indptr[i]:indptr[i + 1]]` and as many counts. All sums are int64
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,15 +89,23 @@ def sum_rows(indptr: Int, bins: Int, counts: Int, group: Int, groups: int) -> tu
         group = group[order]
         indptr, flat = gather(indptr, order)
         bins, counts = bins[flat], counts[flat]
-    step = max(1, DENSE_CELLS // width)
-    cuts = np.searchsorted(group, np.append(np.arange(0, groups, step), groups))
-    parts: list[tuple[Int, Int, Int]] = []
-    for begin, end in pairwise(cuts.tolist()):
-        first = len(parts) * step
-        entries = slice(indptr[begin], indptr[end])
-        rows = (group[begin:end] - first, indptr[begin : end + 1], bins[entries], counts[entries])
-        parts.append(sum_dense([rows], min(step, groups - first)))
-    pointers, all_bins, all_counts = zip(*parts, strict=True)
+    return sum_ordered([(group, indptr, bins, counts)], groups)
+
+
+def sum_ordered(parts: Sequence[tuple[Int, Int, Int, Int]], groups: int) -> tuple[Int, Int, Int]:
+    """Return what `sum_dense` does of CSR parts whose rows are in the order of their result rows, in blocks of 2 MB."""
+    step = max(1, DENSE_CELLS // max(span_of(parts)[1], 1))
+    edges = np.append(np.arange(0, groups, step), groups)
+    cuts = [np.searchsorted(part[0], edges).tolist() for part in parts]
+    sums: list[tuple[Int, Int, Int]] = []
+    for block, first in enumerate(edges[:-1].tolist()):
+        rows = []
+        for (group, indptr, bins, counts), cut in zip(parts, cuts, strict=True):
+            begin, end = cut[block : block + 2]
+            entries = slice(indptr[begin], indptr[end])
+            rows.append((group[begin:end] - first, indptr[begin : end + 1], bins[entries], counts[entries]))
+        sums.append(sum_dense(rows, min(step, groups - first)))
+    pointers, all_bins, all_counts = zip(*sums, strict=True)
     return joined_rows(pointers), np.concatenate(all_bins), np.concatenate(all_counts)
 
 
@@ -108,12 +115,17 @@ def span_of(parts: Sequence[tuple[Int, Int, Int, Int]]) -> tuple[int, int]:
     return low, max((int(bins.max()) for _, _, bins, _ in parts), default=low - 1) + 1 - low
 
 
-def sum_dense(parts: Sequence[tuple[Int, Int, Int, Int]], rows: int) -> tuple[Int, Int, Int]:
-    """Return the sums of CSR parts (result row of each row, row pointers, bins, counts)."""
+def sum_dense(parts: Sequence[tuple[Int, Int, Int, Int]], rows: int, span: tuple[int, int] | None = None) -> tuple[Int, Int, Int]:
+    """Return the sums of CSR parts (result row of each row, row pointers, bins, counts); `span` is theirs where it is known."""
     parts = [part for part in parts if len(part[2])]
-    low, width = span_of(parts)
+    low, width = span or span_of(parts)
+    if rows == 1 and low + width <= DENSE_CELLS:  # without moving all bins first
+        low, width = 0, low + width
     dense = np.zeros(rows * width, np.int64)
     for group, indptr, bins, counts in parts:
+        if rows == 1:
+            np.add.at(dense, bins - low if low else bins, counts)
+            continue
         cell = np.repeat(group * width - low, np.diff(indptr))
         cell += bins
         np.add.at(dense, cell, counts)

@@ -21,9 +21,10 @@ from typing import Any
 from ingest.core.errors import TailboardError
 
 INDEX = struct.Struct("<I")
-LENGTH = struct.Struct("<Q")
+LENGTH, HEAD = struct.Struct("<Q"), struct.Struct("<QQQ")  # of a text; of the lengths of texts, of the pickle, of all texts
 PIPE_ITEMS = 8192
-READ_AT_ONCE = 1 << 20
+PIPE_BYTES, MOST_VIEWS = 1 << 20, 1000
+NOTHING = object()
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 KEPT, LARGEST_KEPT = 128 << 20, 32 << 20
 
@@ -62,6 +63,7 @@ def _shared(
     try:
         for _ in range(min(jobs, len(items))):
             results, answer = os.pipe()
+            _widen(answer)
             child = os.fork()
             if not child:
                 os.close(results)
@@ -84,6 +86,14 @@ def keep_freed_memory() -> None:
         allocator.mallopt(M_TRIM_THRESHOLD, KEPT)
     except (OSError, AttributeError):  # another C library
         return
+
+
+def _widen(pipe: int) -> None:
+    """Give a pipe room for a body of documents, so that it is filled and emptied at once; where it may not be wider, it stays."""
+    with contextlib.suppress(OSError, AttributeError, ImportError):
+        import fcntl
+
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
 
 def _stop(child: int) -> None:
@@ -123,43 +133,99 @@ def _serve(
 
 
 def _send(answer: int, message: object) -> None:
-    data = pickle.dumps(message, protocol=5)
-    view = memoryview(LENGTH.pack(len(data)) + data)
-    while view:
-        view = view[os.write(answer, view) :]
+    """Write a message: the lengths of what follows, its pickle, and the texts that it holds behind that, which are not copied."""
+    texts: list[pickle.PickleBuffer] = []
+
+    def apart(buffer: pickle.PickleBuffer) -> bool:
+        """Take a text out of the pickle; arrays stay in it: they are small, and may outlive what they came with."""
+        is_text = isinstance(memoryview(buffer).obj, bytes)
+        if is_text:
+            texts.append(buffer)
+        return not is_text
+
+    data = pickle.dumps(message, protocol=5, buffer_callback=apart)
+    views = [memoryview(text) for text in texts]
+    sizes = b"".join(LENGTH.pack(len(view)) for view in views)
+    left = [memoryview(HEAD.pack(len(sizes), len(data), sum(map(len, views))) + sizes + data), *views]
+    while left:
+        written = os.writev(answer, left[:MOST_VIEWS])
+        while left and written >= len(left[0]):
+            written -= len(left.pop(0))
+        if left:
+            left[0] = left[0][written:]
+
+
+class _Inbox:
+    """Takes the messages of one worker apart, as they come through its pipe."""
+
+    def __init__(self, results: int) -> None:
+        self._results = results
+        self._head = bytearray(HEAD.size)
+        self._left = [memoryview(self._head)]
+        self._data = self._texts = bytearray()
+
+    @property
+    def between(self) -> bool:
+        """Return whether no message has begun."""
+        return not self._data and len(self._left[0]) == HEAD.size
+
+    def read(self) -> Any:
+        """Return the next message if it is whole now, NOTHING before; EOFError at the end."""
+        got = os.readv(self._results, self._left)
+        if not got:
+            raise EOFError
+        while self._left and got >= len(self._left[0]):
+            got -= len(self._left.pop(0))
+        if self._left:
+            self._left[0] = self._left[0][got:]
+            return NOTHING
+        if not self._data:
+            sizes, data, texts = HEAD.unpack(self._head)
+            self._data, self._texts = bytearray(sizes + data), bytearray(texts)
+            self._left = [memoryview(part) for part in (self._data, self._texts) if part]
+            return NOTHING
+        return self._whole()
+
+    def _whole(self) -> Any:
+        sizes = [size for (size,) in LENGTH.iter_unpack(self._data[: HEAD.unpack(self._head)[0]])]
+        texts, first = memoryview(self._texts), 0
+        parts = []
+        for size in sizes:
+            parts.append(bytes(texts[first : first + size]))
+            first += size
+        message = pickle.loads(memoryview(self._data)[LENGTH.size * len(sizes) :], buffers=parts)  # from our own fork
+        self._data = self._texts = bytearray()
+        self._left = [memoryview(self._head)]
+        return message
 
 
 def _collected(workers: dict[int, int]) -> Iterator[tuple[int, Any]]:
     """Yield what the workers send; a worker that has ended well is taken out of `workers`."""
-    buffers = {results: bytearray() for results in workers}
+    inboxes = {results: _Inbox(results) for results in workers}
     with selectors.DefaultSelector() as ready:
         for results in workers:
             ready.register(results, selectors.EVENT_READ)
-        while buffers:
+        while inboxes:
             for results in [key.fd for key, _ in ready.select()]:
-                data = os.read(results, READ_AT_ONCE)
-                buffers[results] += data
-                yield from _messages(buffers[results])
-                if data:
+                try:
+                    message = inboxes[results].read()
+                except EOFError:
+                    whole = inboxes.pop(results).between
+                    ready.unregister(results)
+                    os.close(results)
+                    _, status = os.waitpid(workers.pop(results), 0)
+                    if status or not whole:
+                        raise TailboardError("a worker process was killed in mid-work: is the machine out of memory?") from None
                     continue
-                whole = not buffers.pop(results)
-                ready.unregister(results)
-                os.close(results)
-                _, status = os.waitpid(workers.pop(results), 0)
-                if status or not whole:
-                    raise TailboardError("a worker process was killed in mid-work: is the machine out of memory?")
+                if message is not NOTHING:
+                    yield _result(message)
 
 
-def _messages(buffer: bytearray) -> Iterator[tuple[int, Any]]:
-    """Yield the complete messages at the front of a buffer and take them off."""
-    while len(buffer) >= LENGTH.size:
-        end = LENGTH.size + LENGTH.unpack_from(buffer)[0]
-        if len(buffer) < end:
-            return
-        number, result, error = pickle.loads(bytes(buffer[LENGTH.size : end]))  # from our own fork
-        del buffer[:end]
-        if isinstance(error, TailboardError):
-            raise error
-        if error is not None:
-            raise RuntimeError(f"a worker failed:\n{error}")
-        yield number, result
+def _result(message: tuple[int, Any, Any]) -> tuple[int, Any]:
+    """Return the number of an item and a result of it; raises what its worker met."""
+    number, result, error = message
+    if isinstance(error, TailboardError):
+        raise error
+    if error is not None:
+        raise RuntimeError(f"a worker failed:\n{error}")
+    return number, result

@@ -228,13 +228,13 @@ def saturated(rows: Intervals) -> Int:
     return over
 
 
-def censored(rows: Intervals, percentiles: Iterable[Percentile]) -> list[Bool]:
+def censored(rows: Intervals, percentiles: Iterable[Percentile], ranked: Ranked | None = None) -> list[Bool]:
     """Return, for each percentile, where its value is only a lower bound because its rank lies in the open last bin."""
-    samples, over = rows.samples, saturated(rows)
+    samples, over = rows.samples if ranked is None else ranked.samples, saturated(rows)
     return [(over > 0) & (percentile.ranks(samples) > samples - over) for percentile in percentiles]
 
 
-def extremes(rows: Intervals) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64], Bool]:
+def extremes(rows: Intervals, ranked: Ranked | None = None) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64], Bool]:
     """Return min, max and mean in ns of each row, and where min and max are exact; rows must not be empty.
 
     Exact where the source gave them, else the lowest of the first bin and the highest of the last (`highest_of`; the lower
@@ -253,7 +253,7 @@ def extremes(rows: Intervals) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.fl
         low = np.where(known, rows.exact.min_ns, low)
         high = np.where(known, rows.exact.max_ns, high)
         sums = np.where(known, rows.exact.sum_ns, sums)
-    return low, high, sums / rows.samples, known
+    return low, high, sums / (rows.samples if ranked is None else ranked.samples), known
 
 
 def _known_extremes(rows: Intervals) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], Bool]:

@@ -18,6 +18,8 @@ IN_FLIGHT = "in-flight"
 CORRECTED = "corrected"
 OFFSET = "offset"
 MEAN = ".mean"
+LAYER = "layer"
+LAYERS = CLIENT, SERVICE, DEVICE = ("client", "service", "device")  # from the top: whose clock timed an operation
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -46,6 +48,8 @@ _NAMES = tuple(field.name for field in fields(Series))
 _VALUES = attrgetter(*_NAMES)
 LABELS = tuple(name for name in _NAMES if name != "segment")
 
+ASKABLE = (*LABELS, LAYER)  # the labels of a series that questions may name
+
 THREAD = ("host", "volume", "job", "process", "tag")  # what distinguishes the threads of a run, whatever they do
 
 Group = tuple[str, ...]
@@ -56,6 +60,8 @@ def label_of(series: Series, name: str, run_labels: RunLabels) -> str:
     """Return the label `name` of a series: one of its own, else one of its run's labels, else empty text."""
     if name in LABELS:
         return str(getattr(series, name))
+    if name == LAYER:
+        return layer_of(series.kind)
     return run_labels.get(series.run, {}).get(name, "")
 
 
@@ -101,13 +107,32 @@ def runs_asked(runs: Iterable[str], globs: Iterable[str], where: Mapping[str, st
     """Return the runs that a question names: by globs, and of these by what it says of labels of runs where any has them so."""
     patterns = tuple(globs)
     named = [run for run in runs if run_matches(run, patterns)]
-    of_runs = {name: glob for name, glob in where.items() if name == "run" or name not in LABELS}
+    of_runs = {name: glob for name, glob in where.items() if name == "run" or name not in ASKABLE}
     fits = [
         run
         for run in named
         if all(fnmatchcase(label_of(Series(run=run), name, run_labels), glob) for name, glob in of_runs.items())
     ]
     return fits or named
+
+
+def layer_of(kind: str) -> str:
+    """Return the layer that a kind was timed at: what stands before its colon, else the client's."""
+    layer, colon, _ = kind.partition(":")
+    return layer if colon and layer in LAYERS else CLIENT
+
+
+def in_layer(kind: str, layer: str) -> str:
+    """Return a kind as timed at a layer: that of a client is bare, others bear theirs, as in `device:completion`.
+
+    So samples of unlike layers are never added up, as those of unlike kinds are not, in any store.
+    """
+    return bare_kind(kind) if layer == CLIENT else f"{layer}:{bare_kind(kind)}"
+
+
+def bare_kind(kind: str) -> str:
+    """Return a kind without its layer."""
+    return kind if layer_of(kind) == CLIENT else kind.partition(":")[2]
 
 
 def mean_kind(kind: str) -> str:
@@ -121,19 +146,26 @@ def is_mean(kind: str) -> bool:
 
 
 PREFERENCES = {"response": 4, "total": 3, "service": 2, "completion": 1}
+OF_LAYERS = {SERVICE: -3, DEVICE: -4}
+MADE_OF_LAYERS = -5
 
 
 def kind_preference(kind: str) -> int:
     """Return which kind is taken before others when none is asked for: the highest, and of equals the first by name.
 
     Corrected and in-flight kinds (-1) are taken only where there is nothing else; offsets (-2) are no latencies. Means without
-    a histogram (ten less than the kind that they are of) are below all that has one.
+    a histogram (ten less than the kind that they are of) are below all that has one. What was timed below the client is taken
+    only where nothing else was: -3 at a service, -4 at a device, -5 what is made of these.
     """
     if kind == OFFSET:
         return -2
     if is_mean(kind):
         return kind_preference(kind.removesuffix(MEAN)) - 10
-    return -1 if kind.endswith((IN_FLIGHT, CORRECTED)) else PREFERENCES.get(kind, 0)
+    made_of = kind.endswith((IN_FLIGHT, CORRECTED))
+    layer = layer_of(kind)
+    if layer != CLIENT:
+        return MADE_OF_LAYERS if made_of else OF_LAYERS[layer]
+    return -1 if made_of else PREFERENCES.get(kind, 0)
 
 
 def default_kind(kinds: Iterable[str]) -> str:

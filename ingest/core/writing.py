@@ -6,12 +6,14 @@ import math
 import re
 from collections.abc import Callable
 from datetime import datetime, tzinfo
+from typing import Any
 
 import numpy as np
 
 SECOND = 1e9
 MS = 1_000_000
 INFINITE = float("inf")
+WHOLE = 2.0**63
 
 STEPS = (  # unit, and the number from which on the next is taken
     (1, "ns", 1e3),
@@ -32,6 +34,11 @@ def utc(stamp_ns: int) -> str:
     return f"{np.datetime64(stamp_ns // MS, 'ms')}Z"
 
 
+def utc_column(stamps_ns: Any) -> list[str]:
+    """Return what `utc` does of each stamp of an array."""
+    return [f"{text}Z" for text in np.datetime_as_string((stamps_ns // MS).view("M8[ms]")).tolist()]
+
+
 def local(stamp_ns: int, zone: tzinfo | None = None) -> str:
     """Return ISO 8601 in the local time zone (or `zone`) with its offset."""
     return datetime.fromtimestamp(stamp_ns // MS / 1000, zone).astimezone(zone).isoformat(timespec="milliseconds")
@@ -48,6 +55,16 @@ def number(value: float) -> str:
         return ""
     whole = int(value)
     return str(whole) if whole == value else f"{value:.15g}"
+
+
+def number_column(values: Any) -> list[str]:
+    """Return what `number` does of each value of an array: at once where all are whole, as most columns are."""
+    numbers = np.asarray(values)
+    if numbers.dtype.kind == "i":
+        return [str(value) for value in numbers.tolist()]
+    if numbers.dtype == np.float64 and bool((np.abs(numbers) < WHOLE).all()) and bool((numbers == np.trunc(numbers)).all()):
+        return [str(value) for value in numbers.astype(np.int64).tolist()]
+    return [number(value) for value in numbers.tolist()]
 
 
 def latency(value_ns: float) -> str:

@@ -35,7 +35,7 @@ from ingest.read.event_once import offset_sources, once
 from ingest.read.formats import SNABB
 from ingest.read.lacks import dead
 from ingest.read.processes import processes
-from ingest.store import Store
+from ingest.store import Gatherer, Store
 from ingest.store.findings import write_findings
 from ingest.store.records import COMPLETE, UNKNOWN_ZERO, SourceRecord, Spans
 
@@ -181,6 +181,8 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
     _check_claims(plan, store)
 
     held, most = plan.held, store.most_samples
+    jobs = processes(options.jobs, plan.paths)
+    packer = _Packer(plan, store, store.gatherer(plan.record, jobs))
     if options.attribution == IN_FLIGHT:
         most = min(most, MOST_SAMPLES >> WEIGHT_BITS)
 
@@ -190,10 +192,13 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
     def work(item: tuple[Source, SourceRecord]) -> Iterator[_Piece]:
         part = plan.parts.get(item[1].source)
         if part is not None:
-            return _read_added_up(part, plan, store, options, offsets)
-        return _read(*item, plan, store, options, events=item[0].path in offsets)
+            return _read_added_up(part, packer, options, offsets)
+        return _read(*item, packer, options, events=item[0].path in offsets)
 
-    for number, (packed, samples, rows, spans) in fork_map(work, plan.work, processes(options.jobs, plan.paths)):
+    for number, (packed, samples, rows, spans) in fork_map(work, plan.work, jobs, packer.rest):
+        if number == len(plan.work):
+            store.gathered(plan.record, packed)
+            continue
         source, record = plan.work[number]
         if number in left_out:
             if rows is not None:
@@ -216,28 +221,55 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
             account.documents += 0 if samples is None else written
             account.offset_documents += written if samples is None else 0
         if rows is not None:
-            for file, own in zip(plan.files(number), rows, strict=True):
-                file.context.account.replace(own)
-                account.rows.add(own)
-                account.lacks.update(dict.fromkeys(entry.caveat for entry in own.missing))
-            _carry(plan, number, rows)
-            account.loaded += len(rows)
-            account.sources += plan.files(number)
-            part = plan.parts.get(record.source)
-            kept = rows[0].as_dict() if part is None else account_of(part, rows)
-            store.finish_source(replace(record, account=kept), spans)
+            _finish_source(plan, number, rows, spans, store, account)
             yield 1
     account.windows = account.documents
     store.finish_run(plan.record)
     account.caveats += write_findings(store, plan.record.run)
 
 
+def _finish_source(plan: Plan, number: int, rows: Sequence[Account], spans: Spans, store: Store, account: LoadAccount) -> None:
+    """Note that an entry of the work of a plan is read, with the account of each of its files."""
+    record = plan.work[number][1]
+    for file, own in zip(plan.files(number), rows, strict=True):
+        file.context.account.replace(own)
+        account.rows.add(own)
+        account.lacks.update(dict.fromkeys(entry.caveat for entry in own.missing))
+    _carry(plan, number, rows)
+    account.loaded += len(rows)
+    account.sources += plan.files(number)
+    part = plan.parts.get(record.source)
+    kept = rows[0].as_dict() if part is None else account_of(part, rows)
+    store.finish_source(replace(record, account=kept), spans)
+
+
 _Piece = tuple[Any, int | None, Sequence[Account] | None, Spans]
 
 
-def _read(
-    source: Source, record: SourceRecord, plan: Plan, store: Store, options: LoadOptions, *, events: bool
-) -> Iterator[_Piece]:
+@dataclass(frozen=True, slots=True)
+class _Packer:
+    """Packs windows in a reading process; `sums` adds them up, for a store that needs that."""
+
+    plan: Plan
+    store: Store
+    sums: Gatherer | None
+
+    def pieces(self, windows: Intervals[Series], record: SourceRecord) -> Iterator[_Piece]:
+        """Yield windows as documents of a source, at most DOCUMENTS_A_CHUNK at a time."""
+        if self.sums is not None:
+            self.sums.add(windows)
+        for first in range(0, len(windows), DOCUMENTS_A_CHUNK):
+            chunk = windows.take(np.arange(first, min(first + DOCUMENTS_A_CHUNK, len(windows))))
+            counts = chunk.counts if chunk.completions is None else chunk.completions
+            samples = None if is_offsets(chunk) else sum_of(counts)
+            yield self.store.packed(self.plan.record, record, chunk), samples, None, {}
+
+    def rest(self) -> _Piece:
+        """Return what the process has added up over all that it read."""
+        return None if self.sums is None else self.sums.sums(), 0, None, {}
+
+
+def _read(source: Source, record: SourceRecord, packer: _Packer, options: LoadOptions, *, events: bool) -> Iterator[_Piece]:
     """Yield what is to be written of a source: documents, how many samples of latencies they hold; last its account, its reach.
 
     With `events` offsets, too. CapacityError is yielded, not raised: it concerns this source alone.
@@ -246,8 +278,8 @@ def _read(
     stored = Stored() if events else None
     try:
         weighed = options.attribution == IN_FLIGHT
-        for windows in whole_windows(source, plan.record.step_ns, spans, stored, in_flight=weighed):
-            yield from _pieces(windows, plan, record, store)
+        for windows in whole_windows(source, packer.plan.record.step_ns, spans, stored, in_flight=weighed):
+            yield from packer.pieces(windows, record)
         if source.format == SNABB:
             from ingest.read.snabb.work import kept_of
 
@@ -259,9 +291,9 @@ def _read(
     yield None, 0, [source.context.account], of_all_segments(spans)
 
 
-def _read_added_up(part: Part, plan: Plan, store: Store, options: LoadOptions, offsets: Collection[Path]) -> Iterator[_Piece]:
+def _read_added_up(part: Part, packer: _Packer, options: LoadOptions, offsets: Collection[Path]) -> Iterator[_Piece]:
     """Yield what `_read` does, of the logs of a part, added up; a log that cannot be read to its end is left there."""
-    step_ns, weighed = plan.record.step_ns, options.attribution == IN_FLIGHT
+    step_ns, weighed = packer.plan.record.step_ns, options.attribution == IN_FLIGHT
     sources, spans = [source for source, _ in part.logs], [dict[Series, tuple[int, int]]() for _ in part.logs]
     total = AddingUp(options.add_up, part.first_segment, step_ns)
 
@@ -274,19 +306,10 @@ def _read_added_up(part: Part, plan: Plan, store: Store, options: LoadOptions, o
 
     try:
         for rows in total.windows([windows(*each) for each in zip(sources, spans, strict=True)]):
-            yield from _pieces(rows, plan, part.record, store)
+            yield from packer.pieces(rows, part.record)
     except CapacityError as error:
         yield error, 0, None, {}
     yield None, 0, [source.context.account for source in sources], total.reach(spans)
-
-
-def _pieces(windows: Intervals[Series], plan: Plan, record: SourceRecord, store: Store) -> Iterator[_Piece]:
-    """Yield windows as documents of a source, at most DOCUMENTS_A_CHUNK at a time."""
-    for first in range(0, len(windows), DOCUMENTS_A_CHUNK):
-        chunk = windows.take(np.arange(first, min(first + DOCUMENTS_A_CHUNK, len(windows))))
-        counts = chunk.counts if chunk.completions is None else chunk.completions
-        samples = None if is_offsets(chunk) else sum_of(counts)
-        yield store.packed(plan.record, record, chunk), samples, None, {}
 
 
 def _not_read(source: Source, error: InputError) -> None:

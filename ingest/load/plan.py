@@ -26,6 +26,7 @@ from ingest.load.parts import Part, members_of, parts_of
 from ingest.query.files import finest_width, median_width, run_starts
 from ingest.query.steps import check_step
 from ingest.read import Found, ReadOptions, Source
+from ingest.read.context import OWN_STAMPS
 from ingest.read.copies import labels_in, rival, two_formats, two_of_one
 from ingest.read.formats import AVERAGED, PLAIN_JSON
 from ingest.read.processes import processes
@@ -39,6 +40,8 @@ from ingest.store.records import COMPLETE, UNKNOWN_ZERO, Held, RunRecord, Source
 HASH_BLOCK = 1 << 18
 DIGEST_SIZE = 16
 MOST_LABELS = 32
+COLUMNS = "columns"
+OF_LOGS = ("t0", "recorded_unit_ns", "digits", "prefer", "fio_version", "tsc_hz")
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +193,10 @@ def record_of(
     if known and not options.replace:
         # The step before a coarsening is not an option of reading.
         kept = {name: value for name, value in known.parameters.items() if name in NOT_OF_READING}
+        if OWN_STAMPS in (known.zero, new.zero):  # one of the two are histograms, of which the options of logs say nothing
+            kept |= {name: value for name, value in known.parameters.items() if name in OF_LOGS and name not in new.parameters}
+            told = {name: value for name, value in new.parameters.items() if name in OF_LOGS and name not in known.parameters}
+            known = replace(known, parameters={**known.parameters, **told})
         new = replace(new, parameters={**new.parameters, **kept})
         _check_same(known, new)
     return new
@@ -204,7 +211,7 @@ def _parameters(reading: ReadOptions, warning: str) -> dict[str, Any]:
         "digits": reading.digits or None,
         "prefer": reading.prefer if reading.prefer != PREFER_HIST else None,
         "fio_version": ".".join(map(str, reading.fio_version or ())),
-        "columns": reading.description.text if reading.description else "",
+        COLUMNS: reading.description.text if reading.description else "",
         "tsc_hz": reading.tsc_hz or None,
     }
     return {name: value for name, value in parameters.items() if value not in (None, {}, "")}
@@ -226,7 +233,8 @@ def _check_same(known: RunRecord, new: RunRecord) -> None:
 
 
 def _of_reading(record: RunRecord) -> dict[str, Any]:
-    return {name: value for name, value in record.parameters.items() if name not in NOT_OF_READING}
+    """Return the options of reading that all loads of a run share. A description is that of files of one layer: see `_to_do`."""
+    return {name: value for name, value in record.parameters.items() if name not in (*NOT_OF_READING, COLUMNS)}
 
 
 def _check_all_replaced(known: RunRecord, new: RunRecord, work: Sequence[tuple[Source, SourceRecord]], held: Held) -> None:

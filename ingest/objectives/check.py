@@ -22,7 +22,7 @@ from ingest.core.errors import InputError, UsageError
 from ingest.core.marks import Mark
 from ingest.core.objective import VIOLATE, Objective
 from ingest.core.phases import DURING, FOREVER, OUTSIDE, InstantError, stretches
-from ingest.core.series import LABELS, RunLabels, Series, label_of, run_matches
+from ingest.core.series import ASKABLE, RunLabels, Series, label_of, run_matches
 from ingest.query.clocks import ABSOLUTE, is_absolute
 from ingest.query.episodes import HOST, NOT_BETWEEN, Life, judged, no_windows, verdicts
 from ingest.query.origin import Run
@@ -261,7 +261,7 @@ def _whole_run(run: str, step_ns: int) -> Question:
 def _selected(run: str, selection: Question, objective: Objective, runs: RunLabels) -> bool:
     """Return whether a run is asked for, by what `where` says of runs."""
     series = Series(run=run)
-    own = {name: glob for name, glob in objective.where.items() if name == "run" or name not in LABELS}
+    own = {name: glob for name, glob in objective.where.items() if name == "run" or name not in ASKABLE}
     return run_matches(run, selection.runs) and all(fnmatchcase(label_of(series, name, runs), glob) for name, glob in own.items())
 
 

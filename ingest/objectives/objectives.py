@@ -30,7 +30,7 @@ from ingest.core.objective import HOLD, OK, VIOLATE, Objective
 from ingest.core.phases import WORDS as PHASES
 from ingest.core.phases import Phase
 from ingest.core.ranks import Percentile, parse_percentiles
-from ingest.core.series import LABELS
+from ingest.core.series import ASKABLE
 from ingest.core.timing import parse_duration
 from ingest.read.folders import check_is_file
 
@@ -181,9 +181,9 @@ class _Reader:
         return tuple(labels)
 
     def label(self, node: Node, name: str) -> str:
-        if self.run_labels is None or name in LABELS or name in self.run_labels:
+        if self.run_labels is None or name in ASKABLE or name in self.run_labels:
             return name
-        known = (*LABELS, *sorted(self.run_labels))
+        known = (*ASKABLE, *sorted(self.run_labels))
         raise self.wrong(node, f"there is no label {name!r}: {choices(name, known, most=len(known))}")
 
     def mapping(self, node: Node, what: str) -> dict[str, tuple[Node, Node]]:

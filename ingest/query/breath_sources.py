@@ -13,7 +13,7 @@ from ingest.core.breaths import BreathWindows, Kept, Rows, joined, nothing, take
 from ingest.core.errors import InputError
 from ingest.core.grid import SECOND
 from ingest.core.parallel import fork_map
-from ingest.core.series import LABELS, RunLabels, Series
+from ingest.core.series import ASKABLE, RunLabels, Series
 from ingest.query.files import run_starts
 from ingest.query.origin import BREATHS, Origin
 from ingest.query.question import Question
@@ -55,7 +55,7 @@ def from_files(files: Files, question: Question) -> Kept:
 
 def selected(question: Question, labels: RunLabels) -> Callable[[Series], bool]:
     """Return whether a question asks for a series; what it says of ops, kinds, jobs and tags is not about breaths."""
-    mine = {name: glob for name, glob in question.where.items() if name in OF_BREATHS or name not in LABELS}
+    mine = {name: glob for name, glob in question.where.items() if name in OF_BREATHS or name not in ASKABLE}
     key = replace(question, where=mine, by=()).key(labels)
     return lambda series: key(series) is not None
 

@@ -13,7 +13,7 @@ from ingest.core.errors import InputError, counted, listed, plural
 from ingest.core.grid import UNTIMED, stored_step
 from ingest.core.intervals import Intervals, Sum
 from ingest.core.parallel import fork_map
-from ingest.core.series import LABELS, Group, label_of, runs_asked
+from ingest.core.series import LABELS, LAYER, Group, label_of, runs_asked
 from ingest.core.whole_runs import WholeRun
 from ingest.query.clocks import beside, left_out, logs_left_out, shown_beside, undated_runs
 from ingest.query.file_offers import offers_of
@@ -319,7 +319,8 @@ class Files:
         return {source.context.series.run for source in sources} | {run for run in named if run not in apart}
 
     def _matching(self, question: Question) -> list[Source]:
-        labels = [row_labels(source) for source in self.found.sources]
+        of_rows = (row_labels(source) for source in self.found.sources)
+        labels = [(*names, LAYER) if "kind" in names else names for names in of_rows]
         keys = {
             by_rows: replace(question, where={k: v for k, v in question.where.items() if k not in by_rows}).key(self.found.labels)
             for by_rows in set(labels)

@@ -20,7 +20,7 @@ from ingest.core.intervals import Bool, Int, Intervals
 from ingest.core.marks import Noted, in_time_order, noted
 from ingest.core.missing import ANY_TIME, NO_LACK, OPEN, UNKNOWN, Lacking, Missing, Possible
 from ingest.core.ranks import Percentile, Ranked
-from ingest.core.series import CORRECTED, LABELS, Group, RunLabels, kinds_made_of, run_matches
+from ingest.core.series import ASKABLE, CORRECTED, LAYER, Group, RunLabels, kinds_made_of, layer_of, run_matches
 from ingest.query.spans import Bounds
 from ingest.query.table import Table
 
@@ -61,12 +61,19 @@ def lacks(
         if entry is None:
             continue
         labels = {**run_labels.get(entry.run, {}), **entry.labels}
-        asked = [labels.get(name, None if name in LABELS else "") for name in question.where]
+        asked = [_label(labels, name) for name in question.where]
         wanted = zip(question.where.items(), asked, strict=True)
         if any(value is not None and not _matches(name, value, glob) for (name, glob), value in wanted):
             continue
         selected.append(Lack(replace(entry, labels=labels), None not in asked and entry is whole))
     return tuple(selected)
+
+
+def _label(labels: Mapping[str, str], name: str) -> str | None:
+    """Return a label of what is missing, None where it may be anything."""
+    if name == LAYER:
+        return None if labels.get("kind") is None else layer_of(labels["kind"])
+    return labels.get(name, None if name in ASKABLE else "")
 
 
 def _matches(name: str, value: str, glob: str) -> bool:
@@ -145,8 +152,7 @@ def cut_at(
     rows_of = _RowsOf(series, table)
     for lack in lacking:
         entry = lack.entry
-        wanted = tuple(entry.labels.get(name, None if name in LABELS else "") for name in by)
-        rows = rows_of(wanted)
+        rows = rows_of(wanted := tuple(_label(entry.labels, name) for name in by))
         starts, ends = start_ns[rows], end_ns[rows]
         low, high = entry.span
         touches = (starts < high) & (ends > low) if low < high else (starts < high) & (ends >= high)

@@ -71,9 +71,12 @@ def table_of(origin: Origin, question: Question, wanted: Wanted) -> tuple[Table,
 
 
 def _rows(part: Intervals[Group], answer: Answer, wanted: Wanted) -> Table:
-    rows = part.take(np.flatnonzero(part.samples > 0))
-    count = rows.samples if rows.completions is None else rows.completions
-    low, high, mean, exact = extremes(rows)
+    rows, ranked = part, Ranked(part)
+    if not (ranked.samples > 0).all():
+        rows = part.take(np.flatnonzero(ranked.samples > 0))
+        ranked = Ranked(rows)
+    count = ranked.samples if rows.completions is None else rows.completions
+    low, high, mean, exact = extremes(rows, ranked)
     events, seconds = events_of(answer, rows, count), covered_seconds(answer, rows)
     columns: dict[str, object] = {"start_ns": rows.start_ns, "end_ns": rows.end_ns}
     for place, name in enumerate(answer.by):
@@ -83,7 +86,7 @@ def _rows(part: Intervals[Group], answer: Answer, wanted: Wanted) -> Table:
     if lacks_bins(answer):
         columns[BANDWIDTH] = _moved(rows) / seconds / MIB
     columns |= {"min": low, "mean": mean, "max": high}
-    ranked, mixed = Ranked(rows), mixed_rows(answer, rows)
+    mixed = mixed_rows(answer, rows)
     with_lacks = Rows(rows, answer, ranked=ranked, interpolate=wanted.interpolate)
     columns |= {"exact": exact & with_lacks.complete, "complete": with_lacks.complete}
     means = with_lacks.means(mean)
@@ -97,7 +100,7 @@ def _rows(part: Intervals[Group], answer: Answer, wanted: Wanted) -> Table:
             columns |= {f"{percentile.name}_lo": cells.least, f"{percentile.name}_hi": cells.most}
         columns[f"{percentile.name}{MOST}"] = cells.most
     columns[f"max{MOST}"] = np.where(with_lacks.complete, high, np.nan if not len(rows) else np.inf)
-    for percentile, flags in zip(wanted.percentiles, censored(rows, wanted.percentiles), strict=True):
+    for percentile, flags in zip(wanted.percentiles, censored(rows, wanted.percentiles, ranked), strict=True):
         columns[f"{percentile.name}_censored"] = flags
     if wanted.bounds:
         highest = max(wanted.percentiles)

@@ -18,14 +18,19 @@ from ingest.core.intervals import Intervals, merged
 from ingest.core.layout import Layout, common_layout
 from ingest.core.nearest import choices
 from ingest.core.series import (
+    ASKABLE,
+    CLIENT,
     IN_FLIGHT,
-    LABELS,
+    LAYER,
+    LAYERS,
     Group,
     RunLabels,
     Series,
+    bare_kind,
     default_kind,
     group_of,
     label_of,
+    layer_of,
     run_and_kind,
     run_matches,
 )
@@ -110,7 +115,7 @@ class Answer:
     `weights` is set where events were sampled: how many events a stored one stands for in each group of one rate.
     `covered` gives, per run, from when to when there is data within the range that was asked for (of all kinds where the step is
     "all"): rates of the first and the last window count that time alone. `auto_ns` is the step that "auto" would have, where a
-    store was asked for the whole range.
+    store was asked for the whole range. `layers` are those that the selected data was timed at, also where rows are of one alone.
     """
 
     parts: tuple[Intervals[Group], ...]
@@ -130,6 +135,16 @@ class Answer:
     missing: tuple[Lack, ...] = ()
     caveats: tuple[Caveat, ...] = ()
     layouts: Layouts = field(default_factory=dict)
+    layers: tuple[str, ...] = ()
+
+    @property
+    def latency(self) -> str:
+        """Return what was timed, in words: `completion latency`; where there are several layers, at which one."""
+        if not set(self.layers) - {CLIENT}:
+            return f"{self.kind} latency"
+        kinds = self.kind.split(", ")
+        named = [(layer, [bare_kind(kind) for kind in kinds if layer_of(kind) == layer]) for layer in LAYERS]
+        return " and ".join(f"{', '.join(own)} latency of the {layer} layer" for layer, own in named if own)
 
     @property
     def samples(self) -> int:
@@ -164,7 +179,7 @@ def moved_edges(question: Question, run_start_ns: int, step_ns: int) -> str:
 
 def check_labels(question: Question, run_labels: RunLabels) -> None:
     """Raise UsageError for a label that no series and no run has."""
-    known = {*LABELS, *(name for labels in run_labels.values() for name in labels)}
+    known = {*ASKABLE, *(name for labels in run_labels.values() for name in labels)}
     for name in (*question.by, *question.where):
         if name not in known:
             raise UsageError(f"no label {name!r} here: {choices(name, sorted(known), most=len(known))}")
@@ -188,13 +203,14 @@ def finish(
     for run, kind, *_ in keys:
         kinds.setdefault(run, set()).add(kind)
     shape = shape_of(question, kinds)
-    name_runs, name_kinds = "run" in shape.named, "kind" in shape.named
+    name_runs, name_kinds, name_layers = (name in shape.named for name in ("run", "kind", LAYER))
 
     def regroup(key: Group) -> Group | None:
         run, kind, *labels = key
         if kind not in shape.taken.get(run, ()):  # a table may hold keys that no row is of
             return None
-        return (*((run,) if name_runs else ()), *((kind,) if name_kinds else ()), *labels)
+        layer = (layer_of(kind),) if name_layers else ()
+        return (*((run,) if name_runs else ()), *((kind,) if name_kinds else ()), *layer, *labels)
 
     targets = _targets(rows, facts.layouts, shape, question)
     joined = _by_layout([taken for part in rows for alike in _alike(part, targets) if len(taken := alike.relabelled(regroup))])
@@ -203,9 +219,21 @@ def finish(
     covered = covered_by(reach or {}, shape.taken, all_kinds=not facts.step_ns)
     layouts = {key: (layout,) for key, layout in targets.items()}
     shown = replace(facts, parts=tuple(joined), by=shape.by, kind=shape.kind, runs=shape.runs)
-    shown = replace(shown, covered=covered, layouts=layouts)
+    there = {layer_of(kind) for run_kinds in kinds.values() for kind in run_kinds}
+    shown = replace(shown, covered=covered, layouts=layouts, layers=tuple(layer for layer in LAYERS if layer in there))
+    shown = replace(shown, warnings=(*layers_beside(shown, question), *shown.warnings))
     shown = with_caveats(shown, of_kinds(facts.missing, shape.taken))
     return replace(shown, relative=facts.relative or alone, undated=undated)
+
+
+def layers_beside(answer: Answer, question: Question) -> tuple[str, ...]:
+    """Return a sentence on layers that were selected and that an answer holds nothing of."""
+    shown = {layer_of(kind) for kind in answer.kind.split(", ")}
+    beside = [layer for layer in answer.layers if layer not in shown]
+    if not beside or LAYER in question.where or "kind" in question.where:
+        return ()
+    inside = [layer for layer in answer.layers if layer in shown]
+    return (f"of the {' and '.join(inside)} layer; {' and '.join(beside)} latencies are there, too: --by layer shows them apart",)
 
 
 def with_caveats(answer: Answer, missing: tuple[Lack, ...]) -> Answer:
@@ -231,7 +259,7 @@ def _targets(parts: Sequence[Intervals[Group]], layouts: Layouts, shape: Shape, 
     for (run, kind), own_layouts in known.items():
         binned = {layout for layout in own_layouts if layout.has_bins}
         if kind in shape.taken.get(run, ()) and binned:
-            place = (run if "run" in apart else "", kind if "kind" in apart else "")
+            place = (run if "run" in apart else "", kind if "kind" in apart else layer_of(kind) if LAYER in apart else "")
             places[run, kind] = place
             together.setdefault(place, set()).update(binned)
     common = {place: common_layout(shared_layouts) for place, shared_layouts in together.items()}
@@ -280,12 +308,22 @@ class Shape:
 def shape_of(question: Question, kinds: Mapping[str, Collection[str]]) -> Shape:
     """Return what the rows of an answer are where runs hold these kinds: the default kind of each, unless kinds are asked for."""
     asked = "kind" in question.by or "kind" in question.where
-    taken = {run: sorted(run_kinds) if asked else [default_kind(run_kinds)] for run, run_kinds in kinds.items()}
+    taken = {run: sorted(run_kinds) if asked else _default_kinds(run_kinds, question) for run, run_kinds in kinds.items()}
     shown = sorted({kind for run_kinds in taken.values() for kind in run_kinds})
     name_runs = len(kinds) > 1 and "run" not in question.by and not question.merge_runs
     name_kinds = asked and "kind" not in question.by and len(shown) > 1
-    named = (*(("run",) if name_runs else ()), *(("kind",) if name_kinds else ()))
+    several = len({layer_of(kind) for kind in shown}) > 1  # where runs are added up, each of another layer by default
+    name_layers = several and not name_runs and not {"run", "kind", LAYER} & {*question.by} and not name_kinds
+    named = (*(("run",) if name_runs else ()), *(("kind",) if name_kinds else ()), *((LAYER,) if name_layers else ()))
     return Shape(taken, (*named, *question.by), named, ", ".join(kind for kind in shown if kind))
+
+
+def _default_kinds(kinds: Collection[str], question: Question) -> list[str]:
+    """Return the kind that is taken of those of a run where none is asked for; of each layer where layers are kept apart."""
+    if LAYER not in question.by:
+        return [default_kind(kinds)]
+    layers = {layer_of(kind) for kind in kinds}
+    return sorted(default_kind(kind for kind in kinds if layer_of(kind) == layer) for layer in layers)
 
 
 def regrouped(answer: Answer, by: Sequence[str]) -> Answer:

@@ -13,7 +13,7 @@ from ingest.core.events import Events
 from ingest.core.grid import clipped, coarsened, in_flight, in_windows, to_windows, window_parts
 from ingest.core.intervals import Intervals, Sum
 from ingest.core.layout import Layout
-from ingest.core.series import IN_FLIGHT, LABELS, OFFSET, Group, Series, default_kind, in_flight_kind
+from ingest.core.series import IN_FLIGHT, LABELS, LAYER, OFFSET, Group, Series, default_kind, in_flight_kind
 from ingest.query.question import AUTO, Key, Question, keys_of, note_layouts, range_in
 from ingest.query.spans import Reach, Span, dense, note_reach, of_runs, ranges, together, widen
 from ingest.query.steps import auto_span, sure_step, widened
@@ -90,7 +90,8 @@ def of_kinds(sources: list[Source], question: Question) -> list[Source]:
     kinds: dict[str, set[str]] = {}
     for source in sources:
         kinds.setdefault(source.context.series.run, set()).add(source.context.series.kind)
-    if "kind" in question.by or any("" in run_kinds for run_kinds in kinds.values()):
+    layers = LAYER in question.by or LAYER in question.where
+    if layers or "kind" in question.by or any("" in run_kinds for run_kinds in kinds.values()):
         return sources
     glob = question.where.get("kind")
     if not glob and not isinstance(question.step, int):

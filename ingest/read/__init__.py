@@ -24,6 +24,7 @@ from ingest.read.event_rows import Windows
 from ingest.read.events import events_layout, latencies
 from ingest.read.formats import SMALL, reader_of
 from ingest.read.lacks import counted, followed, held_against
+from ingest.read.layers import in_their_layer
 from ingest.read.placing import discover
 from ingest.read.sources import Evidence, Found, ReadOptions, Skipped, Source
 
@@ -50,7 +51,7 @@ def read(
         rows = held_against(source, rows) if known else rows
     else:
         rows = reader.rows(source.path, context)
-    rows = followed(source, _addable(rows, source))
+    rows = in_their_layer(source, followed(source, _addable(rows, source)))
     expected = context.options.get(EXPECTED)
     if not expected:
         return rows
@@ -62,7 +63,11 @@ def read(
 def read_many(sources: Sequence[Source]) -> tuple[list[Intervals[Series]], list[Source]]:
     """Return the intervals of many small sources of one format, and the sources that are left to `read`, untouched."""
     many = reader_of(sources[0].format).many
-    if many is None or len(sources) == 1 or any(source.context.options.get(EXPECTED) for source in sources):
+    if (
+        many is None
+        or len(sources) == 1
+        or any(source.context.options.get(EXPECTED) or source.context.layer for source in sources)
+    ):
         return [], list(sources)
     rows, left = many([(source.path, source.context) for source in sources])
     return rows, [sources[number] for number in left]

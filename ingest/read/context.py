@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError
@@ -13,12 +14,15 @@ from ingest.core.series import Series
 from ingest.core.timing import OUT_OF_RANGE, is_instant
 from ingest.core.whole_runs import WholeRun
 from ingest.read.account import Account
-from ingest.read.delimited.description import Description
-from ingest.read.histograms.description import HistogramDescription
+
+if TYPE_CHECKING:  # most calls read no file that is described
+    from ingest.read.delimited.description import Description
+    from ingest.read.histograms.description import HistogramDescription
 
 EXPECTED, RATE, INTENDED = "tailboard.expected_interval_ns", "tailboard.rate", "tailboard.intended_column"
 TSC_HZ = "tailboard.tsc_hz"
 KEEP_IDLE = "tailboard.keep_idle"
+OWN_STAMPS = "time stamps in the file"  # where a start was taken from: each record says its real time, and --t0 is not for it
 YEAR_NS = 365 * 86_400 * 10**9  # stamps from a year after 1970 on are real times, others count from a start
 NOT_REAL = "a time near 1970 in a log of real times: a line that was cut, or a clock that was not set"
 NOT_RELATIVE = "a real time in a log of times since its start: another clock"
@@ -79,6 +83,7 @@ class Context:
     `digits` 0 bins single events as finely as fio, `shadowed` are the ops that another source of the same I/Os is taken for,
     `description` gives the columns of a file that no reader knows. Of a log of lines that is still written, the first `upto`
     bytes are read: up to the end of its last whole line.
+    `layer` is where the user said that all of it was timed; empty leaves that to the reader.
     `options` are the tool's own, and under the names above what the user said: how requests were sent, how fast a counter ran.
     """
 
@@ -88,6 +93,7 @@ class Context:
     version: tuple[int, ...] | None = None
     since: tuple[int, ...] | None = None
     options: Mapping[str, str] = field(default_factory=dict)
+    layer: str = ""
     through_client: bool = False
     jobs: tuple[Job, ...] = ()
     runtime_ns: int = 0

@@ -35,7 +35,7 @@ def description_of(text: str) -> Description | HistogramDescription:
 def fitting(path: Path) -> tuple[str, int, int] | None:
     """Return the preset that fits a file best, with the histograms and samples that it reads; None where none reads any.
 
-    Best is the one with the fewest rejected records, and of these the one with the most samples.
+    Best is the one that takes the most histograms more than it rejects, and of these the one with the most samples.
     """
     from ingest.read.account import Account
     from ingest.read.context import Context
@@ -49,8 +49,8 @@ def fitting(path: Path) -> tuple[str, int, int] | None:
         except TailboardError:
             continue
         if context.account.samples:
-            fits.append((context.account.rows_rejected, -context.account.samples, found, name))
+            fits.append((context.account.accepted - context.account.rows_rejected, context.account.samples, found, name))
     if not fits:
         return None
-    _, samples, found, name = min(fits)
-    return name, found, -samples
+    _, samples, found, name = max(fits)
+    return name, found, samples

@@ -4,4 +4,5 @@ HIST, RAW, JSON, HDR, OPERATIONS = "fio-hist", "fio-raw", "fio-json", "hdr-log",
 AVERAGED, PLAIN_JSON = "fio-averaged", "fio-plain-json"
 SMALLFILE, YCSB, PERF, CHROME, SNABB, DESCRIBED = "smallfile", "ycsb-raw", "perf-script", "chrome-trace", "snabb", "described"
 OTLP, PROMETHEUS, PGBENCH, DESCRIBED_HISTOGRAMS = "otlp", "prometheus", "pgbench", "described-histograms"
-CEPH, HDR_SNAPSHOTS = "ceph-histograms", "hdr-snapshots"
+CEPH, HDR_SNAPSHOTS, SAMPLES, MEMTIER = "ceph-histograms", "hdr-snapshots", "samples", "memtier"
+BPFTRACE, BCC = "bpftrace", "bcc"

@@ -30,7 +30,6 @@ from ingest.read.fio.readers import counted_once, kind_of_log
 from ingest.read.fio.versions import version_of_text
 from ingest.read.folders import files_under, leading_out, root_of, why_closed
 from ingest.read.formats import AVERAGED, DESCRIBED, DESCRIBED_HISTOGRAMS, HIST, JSON, RAW, TABLE, reader_of
-from ingest.read.histograms.description import HistogramDescription
 from ingest.read.not_held import not_held
 from ingest.read.sources import CONTEXT, REFUSED, SKIPPED, Around, Evidence, Found, Place, ReadOptions, Skipped, Source
 from ingest.read.text import head, plain_name
@@ -152,6 +151,8 @@ class _Call:
         """Return the format of a file by the options, its name or its beginning; empty text where that is unknown."""
         description, wanted, named = self.options.description, self.options.input_format, path in self.named
         if description is not None:
+            from ingest.read.histograms.description import HistogramDescription
+
             histograms = isinstance(description, HistogramDescription)
             of_yaml = DESCRIBED_HISTOGRAMS if histograms else DESCRIBED
             return "" if plain_name(path) == Path(description.path).name else of_yaml

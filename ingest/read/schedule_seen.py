@@ -24,6 +24,7 @@ BEYOND = 10  # samples that must lie beyond a percentile before it is judged
 PART = 64  # bins an octave: percentiles of a digest are off by at most 1.1 %
 CELLS = 64 * PART
 MOST_SERIES, MOST_WINDOWS = 256, 512
+MOST_EXACT = 2.0**53
 SERVICE, RESPONSE, WAIT = "service", "response", "wait"
 RATED = (SERVICE, RESPONSE, WAIT, "")
 
@@ -50,10 +51,10 @@ class Seen:
         if not len(rows) or not rows.layout.has_bins:
             return
         samples = rows.samples
+        few = float(samples.sum(dtype=np.float64)) < MOST_EXACT
         newest = int(rows.end_ns.argmax())
         self._add_edges(int(rows.start_ns.min()), int(rows.end_ns[newest]), int(rows.start_ns[newest]))
         self._longest = max(self._longest, int((rows.end_ns - rows.start_ns).max()))
-        cells = _cells(rows.layout)[rows.bins]
         codes = np.flatnonzero(np.bincount(rows.series, minlength=len(rows.table))).tolist()
         entry_codes = rows.series[rows.row] if len(codes) > 1 else None
         for code in codes:
@@ -65,7 +66,7 @@ class Seen:
             if self._rate:
                 self._add_windows(label[2], rows.start_ns[ours], rows.end_ns[ours], samples[ours])
             if label in self._bins or len(self._bins) < MOST_SERIES:
-                counted: NDArray[np.float64] = np.bincount(cells[mine], rows.counts[mine], CELLS).astype(np.float64)
+                counted = _counted(rows.layout, rows.bins[mine], rows.counts[mine], few=few)
                 self._bins[label] = self._bins[label] + counted if label in self._bins else counted
             if label[2] == WAIT:
                 self._lag_ns = max(self._lag_ns or 0, int(rows.layout.values[rows.bins[mine].max()]))
@@ -137,6 +138,18 @@ class Seen:
                 "series": [[*label, *_levels(counted)] for label, counted in sorted(self._bins.items())],
             }
         )
+
+
+def _counted(layout: Layout, bins: Int, counts: Int, *, few: bool) -> NDArray[np.float64]:
+    """Return how many samples lie in each cell of a digest; `few` are so many that float64 holds each sum of them exactly."""
+    cells, width = _cells(layout), int(bins.max()) + 1
+    if few and width < len(bins):  # by bins first: they are fewer than entries, and rising
+        of_bins = np.zeros(width, np.int64)
+        np.add.at(of_bins, bins, counts)
+        cells, counts = cells[:width], of_bins
+    else:
+        cells = cells[bins]
+    return np.bincount(cells, counts, CELLS).astype(np.float64)
 
 
 @lru_cache(maxsize=8)

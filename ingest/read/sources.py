@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ingest.core.caveats import Caveat
 from ingest.core.dataclass import dataclass
 from ingest.core.errors import listed
 from ingest.core.missing import Missing
-from ingest.core.series import Series
+from ingest.core.series import CLIENT, Series, layer_of
 from ingest.read.account import Account
 from ingest.read.context import EXPECTED, INTENDED, RATE, TSC_HZ, Context, TimeZero
-from ingest.read.delimited.description import Description
 from ingest.read.fio.joining import Documents
 from ingest.read.format_names import AVERAGED, HIST, RAW
-from ingest.read.histograms.description import HistogramDescription
 from ingest.read.text import COMPRESSED, last_line_end
+
+if TYPE_CHECKING:  # most calls read no file that is described
+    from ingest.read.delimited.description import Description
+    from ingest.read.histograms.description import HistogramDescription
 
 COMPLETION = "completion"
 PREFER_HIST, PREFER_RAW = "hist", "raw"
@@ -41,7 +44,7 @@ class ReadOptions:
     `digits` 0 bins single events as finely as fio; `prefer` names the log to take where a histogram and a raw log hold the
     same I/Os; `keep_idle` takes samples of idle CPUs, too; `description` gives the columns of files that no reader knows.
     `tsc_hz` is the frequency of a timeline's counter, 0 where its own clock shows it. `growing` logs of single operations are
-    still written: they end with their last whole line.
+    still written: they end with their last whole line. `layer` is where all of it was timed, empty as the readers know it.
     """
 
     run: str = ""
@@ -61,6 +64,7 @@ class ReadOptions:
     description: Description | HistogramDescription | None = None
     tsc_hz: int = 0
     growing: bool = False
+    layer: str = ""
 
     @property
     def told(self) -> Mapping[str, str]:
@@ -146,6 +150,7 @@ class Around:
             digits=options.digits,
             description=options.description,
             options=options.told,
+            layer=options.layer,
             upto=options.upto(path),
             account=Account(path=str(path)),
         )
@@ -185,13 +190,20 @@ class Source:
         """Return the identity of the source, whatever its path: its labels and format."""
         series = self.context.series
         kind = f":{series.kind}" if self.format in (RAW, AVERAGED) else ""  # one job has raw logs of several kinds
-        return f"{self.format}{kind}|{series.host}|{series.volume}|{series.job}|{series.process}"
+        return f"{self.format}{kind}|{series.host}|{series.volume}|{series.job}|{series.process}{self._below}"
+
+    @property
+    def _below(self) -> str:
+        """Return what tells a source from one of the same labels that was timed by the client, empty text of the latter."""
+        context = self.context
+        said = context.layer or layer_of(context.description.kind if context.description else "")
+        return "" if said == CLIENT else f" at the {said}"
 
     @property
     def twins(self) -> tuple[str, ...]:
         """Return the identities of sources that would hold the same I/Os: the other log of a histogram and a raw log."""
         series = self.context.series
-        labels = f"{series.host}|{series.volume}|{series.job}|{series.process}"
+        labels = f"{series.host}|{series.volume}|{series.job}|{series.process}{self._below}"
         if self.format == RAW and series.kind == COMPLETION:
             return (f"{HIST}|{labels}",)
         return (f"{RAW}:{COMPLETION}|{labels}",) if self.format == HIST else ()

@@ -28,21 +28,50 @@ class Unread:
     head: bytes = b""
 
 
-PERCENTILES_ONLY = (
-    ("wrk", "use wrk2 --latency, or a client that logs each request", rb"(?s)\ARunning .{0,80} test @.*Latency Distribution"),
+PERCENTILES_ONLY = (  # the tool, what to ask it for, what its output is known by
+    (
+        "wrk",
+        "use wrk2 --latency, or a client that logs each request",
+        rb"(?s)\ARunning .{0,80} test @.*(Latency Distribution|Thread Stats)",
+    ),
     (
         "sysbench --report-interval",
         "run it with --histogram",
-        rb"(?ms)\Asysbench \d(?!.*^Latency histogram).*lat \(ms,\d+%\)",
+        rb"(?ms)\A(?!.*^Latency histogram).*^\[ *\d+s *\] thds: \d[^\n]*lat \(ms,\d+%\)",
     ),
+    ("sysbench", "run it with --histogram", rb"(?ms)\A(?!.*^Latency histogram).*^sysbench \d.*^Latency \(ms\):.*percentile:"),
     (
         "redis-benchmark --csv",
-        "poll LATENCY HISTOGRAM and read it with --input-format redis-latency",
+        "poll the server with `tailboard sample -- redis-cli --json latency histogram`",
         rb'\A"test","rps","avg_latency_ms"',
     ),
+    ("memtier_benchmark", "run it with --json-out-file FILE", rb"(?m)^(ALL STATS|BEST RUN RESULTS)\s*\n=+\s*\nType +Ops/sec"),
     ("Locust history", "log each request, or keep `response_times` of --json", rb"\ATimestamp,User Count,Type,Name,Requests/s"),
-    ("nodetool tablehistograms", "poll the histograms over JMX", rb"(?m)^Percentile +(Read|SSTables|Write)"),
+    ("nodetool tablehistograms or proxyhistograms", "poll the histograms over JMX", rb"(?m)^Percentile +(Read|SSTables|Write)"),
     ("RocksDB statistics", "use its perf_context, or log each operation", rb"rocksdb\.\S+ P50 : [\d.]+ P95 :"),
+    ("ab", "run it with -g FILE, and describe its columns seconds and ttime", rb"(?m)^Percentage of the requests served within"),
+    ("ab -e", "run it with -g FILE, and describe its columns seconds and ttime", rb"\APercentage served,Time in ms"),
+    (
+        "vegeta report",
+        "use `vegeta encode --to csv`, and describe its columns",
+        rb"(?m)^Latencies +\[min, mean, 50, 90, 95, 99, max\]",
+    ),
+    (
+        "hey or oha",
+        "run it with -o csv (oha: --output-format csv), and describe its columns",
+        rb"(?m)^ *(Latency|Response time) distribution:\s*\n +10(\.00)?%",
+    ),
+    (
+        "k6's summary",
+        "run it with --out csv=FILE, and describe its columns with `where`",
+        rb"(?m)^\W*http_req_duration\W+avg=\S+ .*p\(\d+\)=",
+    ),
+    (
+        "YCSB's summary",
+        "run it with measurementtype=raw, or with hdrhistogram.fileoutput=true",
+        rb"(?m)^\[[\w-]+\], 9[59]thPercentileLatency\(us\)",
+    ),
+    ("cassandra-stress", "run it with -log hdrfile=FILE", rb"(?m)^Latency (95|99)(\.0)?th percentile +:"),
 )
 BY_NAME = (
     Unread(CONTEXT, f"fio bw log: {MEANS}", r"_bw(\.\d+)?\.log(\..+)?$"),

@@ -26,6 +26,18 @@ if TYPE_CHECKING:
     from ingest.store.wider_bins import Widened, WiderBins
 
 
+class Gatherer(Protocol):
+    """Adds up windows in a reading process."""
+
+    def add(self, windows: Intervals[Series]) -> None:
+        """Add windows."""
+        ...
+
+    def sums(self) -> Any:
+        """Return what was added up, when the process has read all that it reads."""
+        ...
+
+
 class Store(Origin, Protocol):
     """An origin that keeps runs and documents, and is loaded into."""
 
@@ -80,6 +92,14 @@ class Store(Origin, Protocol):
 
     def write(self, run: RunRecord, source: SourceRecord, packed: Any) -> int:
         """Write whole documents of a source, replacing older ones of the same identity; return how many."""
+        ...
+
+    def gatherer(self, run: RunRecord, processes: int) -> Gatherer | None:
+        """Return what adds up the windows of a run in each of so many reading processes; None where nothing needs their sums."""
+        ...
+
+    def gathered(self, run: RunRecord, sums: Any) -> None:
+        """Take the sums of all windows that a reading process has packed."""
         ...
 
     def write_breaths(self, source: SourceRecord, kept: Kept) -> int:

@@ -14,7 +14,7 @@ from ingest.core.errors import UsageError, counted, plural
 from ingest.core.grid import coarsened
 from ingest.core.intervals import Intervals, Sum, merged
 from ingest.core.layout import Layout, common_layout
-from ingest.core.series import IN_FLIGHT, LABELS, OFFSET, Group, Series, mean_kind
+from ingest.core.series import IN_FLIGHT, LABELS, LAYER, OFFSET, Group, Series, mean_kind
 from ingest.core.timing import format_duration
 from ingest.core.whole_runs import WholeRow, WholeRun, whole_rows, whole_runs
 from ingest.query.clocks import beside, run_left_out, shown_beside
@@ -57,7 +57,7 @@ from ingest.store.records import (
 from ingest.store.rollups import cluster_group, host_group, layouts_by
 from ingest.store.wider_bins import layout_shown
 
-ROLLUP_LABELS = {"run", "host", "op", "kind"}
+ROLLUP_LABELS = {"run", "host", "op", "kind", LAYER}
 # Notes in a source's account that concern every number from it.
 SAID_WITH_ANSWERS = ("coordinated omission:", "schedule:", "means:")
 

@@ -68,7 +68,7 @@ def lines_of(story: Story, answer: Answer, hosts: int) -> list[str]:
     for sentence in sentences:
         lines += textwrap.wrap(vega.printable(sentence), LINE, max_lines=LINES_A_SENTENCE, placeholder=" …")
     step = f" in windows of {format_duration(answer.step_ns)}" if answer.step_ns else ""
-    drawn = f"{answer.kind} latency of {counted(answer.samples, 'sample')}{step}; the line is p99"
+    drawn = f"{answer.latency} of {counted(answer.samples, 'sample')}{step}; the line is p99"
     return [*lines, f"Below: {drawn}{', the strips p99 by host' if hosts else ''}."]
 
 

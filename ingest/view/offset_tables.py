@@ -26,7 +26,6 @@ def cells(answer: OffsetMap) -> vega.Columns:
     """
     part = in_time_order(answer.cells)
     row, edges, counts = part.row, answer.periods.edges, part.counts
-    most = int(counts.max(initial=1))
     lit = {"lit": lit_counts(answer).tolist()} if answer.lit is not None else {}
     return {
         "t": (part.start_ns[row] / vega.MS).tolist(),
@@ -35,8 +34,6 @@ def cells(answer: OffsetMap) -> vega.Columns:
         "upper": edges[part.bins + 1].tolist(),
         "c": counts.tolist(),
         "n": part.samples[row].tolist(),
-        "rank": (np.searchsorted(np.sort(counts), counts, side="right") / max(len(counts), 1)).tolist(),
-        "part": (counts / most).tolist(),
         **lit,
     }
 

@@ -123,7 +123,7 @@ def _filled(
     more = len(answer.runs) - RUNS_NAMED
     runs = ", ".join(answer.runs[:RUNS_NAMED]) + (f" and {more} more" if more > 0 else "")
     step = f", windows of {format_duration(answer.step_ns)}" if answer.step_ns else ""
-    subtitle = "; ".join((f"{answer.kind} latency, {counted(answer.samples, 'sample')}{step}", *map(vega.printable, notes)))
+    subtitle = "; ".join((f"{answer.latency}, {counted(answer.samples, 'sample')}{step}", *map(vega.printable, notes)))
     head = derived("picture", text=vega.printable(runs), subtitle=subtitle)
     spec = vega.with_values(vega.spec(name) if of is None else of, tables, **clock_of_answer(answer, clock))
     return {**spec, **head}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ingest.core.writing import MS, Stamp, number, utc
+from ingest.core.writing import MS, Stamp, number_column, utc, utc_column
 from ingest.query.missing import LEAST, MOST
 from ingest.query.table import Table
 
@@ -21,6 +21,8 @@ WORDS = ("verdict",)  # columns of text that are no labels
 def _column(name: str, values: Any, stamp: Stamp, unit: str, words: tuple[str, ...]) -> list[Any]:
     """Return the cells of a column: text, or numbers as csv has them; None for an empty cell."""
     if name in ("start_ns", "end_ns"):
+        if stamp is utc:
+            return utc_column(values)
         known = {value: stamp(value) for value in set(values.tolist())}
         return [known[value] for value in values.tolist()]
     if name in words:
@@ -28,8 +30,8 @@ def _column(name: str, values: Any, stamp: Stamp, unit: str, words: tuple[str, .
     if name in ("exact", "complete"):
         return ["true" if value else "false" for value in values]
     if name in PLAIN or name.startswith("below_") or name.endswith("_error") or unit == "ns":
-        return [number(value) for value in np.asarray(values).tolist()]
-    return [number(value) for value in (np.asarray(values) / UNITS[unit]).tolist()]
+        return number_column(values)
+    return number_column(np.asarray(values) / UNITS[unit])
 
 
 def shown_columns(table: Table) -> list[str]:

@@ -196,8 +196,6 @@ def cells(answer: Answer, rows: Rows = EIGHTHS, lit: Answer | None = None, colum
 def cell_columns(heat_map: Cells, answer: Answer) -> Columns:
     """Return cells as the columns of the spec."""
     names = group_names(answer)
-    counts = heat_map.count.astype(np.float64)
-    ranks = np.searchsorted(np.sort(counts), counts, side="right") / max(len(counts), 1)
     lit = {} if heat_map.lit is None else {"lit": heat_map.lit.tolist()}
     return {
         "t": _milliseconds(heat_map.start_ns).tolist(),
@@ -207,8 +205,6 @@ def cell_columns(heat_map: Cells, answer: Answer) -> Columns:
         "c": heat_map.count.tolist(),
         **{name: getattr(heat_map, name).tolist() for name in ("open", "n", "cum")},
         **lit,
-        "rank": ranks.tolist(),
-        "part": (counts / max(1.0, float(counts.max(initial=0)))).tolist(),
     }
 
 

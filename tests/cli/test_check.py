@@ -327,6 +327,7 @@ def test_the_same_episode_has_the_same_id_in_both_stores(tmp_path: Path) -> None
 # ---- while a run is watched ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_watched_run_tells_of_each_beginning_and_end_once(tmp_path: Path) -> None:
     """A run that grows by a second at a time: what is told over all cycles is what the whole run shows."""
     events = [

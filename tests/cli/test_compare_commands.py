@@ -407,6 +407,7 @@ def trend_rows(cases: list[tuple[str, str, float, float, float, float]]) -> list
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("major", EACH_MAJOR)
 @pytest.mark.parametrize("colors", [LIGHT, DARK], ids=["light", "dark"])
 def test_the_trend_is_drawn_without_a_warning_in_both_versions_of_vega(browser, major: int, colors: dict) -> None:  # noqa: F811
@@ -456,13 +457,9 @@ def test_the_picture_of_a_comparison_holds_both_runs(nights: Path) -> None:
         assert sum(cells["c"][at] for at in mine) == 24_000
         assert sorted({cells["t"][at] for at in mine}) == [1000 * second for second in range(20)]
         assert {cells["name"][at] for at in mine} == {"baseline: good" if side == "baseline" else "run: bad"}
-    counts = sorted(cells["c"])
-    assert all(
-        rank == sum(one <= c for one in counts) / len(counts)
-        for c, rank in list(zip(cells["c"], cells["rank"], strict=True))[::50]
-    )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("major", EACH_MAJOR)
 def test_a_comparison_is_drawn_without_a_warning_in_both_versions_of_vega(browser, nights: Path, major: int) -> None:  # noqa: F811
     if not installed():

@@ -312,6 +312,7 @@ def test_e3_e8_tables_and_rules_find_empty_indices_before_the_first_load(elastic
     assert "run.id" in [column["name"] for column in answer.body["columns"]]
 
 
+@pytest.mark.slow
 def test_a_period_may_change_while_nothing_is_stored(elastic, kibana, capsys) -> None:
     words = ["setup", "--elasticsearch", elastic.url, "--kibana", kibana.url, "--overwrite", "--period"]
     assert command([*words, "month"]) == 0

@@ -104,6 +104,7 @@ def test_d15_a_distribution_has_a_screen_of_ranges() -> None:
     assert sum(bool(re.match(r"^ +[\d.]+(ns|us|ms|s) ", line)) for line in every) == len(bins) - 1
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.dictionaries(st.integers(0, 1500), st.integers(1, 1000), min_size=1, max_size=40), min_size=1, max_size=5),

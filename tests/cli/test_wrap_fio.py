@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ingest.cli.wrap_fio import script
+from tests.effort import few
 
 FIO = "/usr/bin/fio"
 SHELLS = [
@@ -221,7 +222,7 @@ def passed(words: list[bytes]) -> list[bytes]:
     return after
 
 
-@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+@pytest.mark.parametrize("locale", few(["C", "C.UTF-8"], 1))
 @pytest.mark.parametrize("shell", SHELLS)
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(words=st.lists(ANY, max_size=12))
@@ -491,14 +492,8 @@ def fios_counts(output: Path) -> dict[str, int]:
     return {op: sum(job[op]["clat_ns"].get("N", 0) for job in document["jobs"]) for op in ("read", "write")}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[] if name == "flat" else pytest.mark.slow)
-        for name in LINES
-        if name not in ("prefill", "procs_per_volume", *TEXT)
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in LINES if name not in ("prefill", "procs_per_volume", *TEXT)])
 def test_the_counts_of_the_histograms_are_fios(name, recorded) -> None:
     folder = recorded[name]
     outputs = sorted(folder.glob("output.?"))
@@ -516,6 +511,7 @@ def test_the_counts_of_the_histograms_are_fios(name, recorded) -> None:
         assert said and said[1] == said[2], told
 
 
+@pytest.mark.slow
 def test_where_the_last_job_alone_logs_it_alone_has_a_histogram(recorded) -> None:
     """CBT's procs_per_volume with workloads: logs stand behind the last --name; the wrapper adds histograms where there are logs."""
     logs = {path.name for path in recorded["procs_per_volume"].iterdir()}
@@ -523,6 +519,7 @@ def test_where_the_last_job_alone_logs_it_alone_has_a_histogram(recorded) -> Non
     assert not {"output.0_clat.1.log", "output.0_clat_hist.1.log"} & logs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TEXT)
 def test_text_output_keeps_its_shape_and_has_histograms(name, recorded) -> None:
     text = (recorded[name] / "output.0").read_text()
@@ -530,6 +527,7 @@ def test_text_output_keeps_its_shape_and_has_histograms(name, recorded) -> None:
     assert len(list(recorded[name].glob("output.0_clat_hist.?.log"))) == 2
 
 
+@pytest.mark.slow
 def test_of_text_output_the_raw_logs_have_what_histograms_lack(recorded) -> None:
     """Without JSON nothing holds the last interval but CBT's own logs of single I/Os: docs/guides/cbt.md says --prefer raw."""
     question = ["--where", "kind=completion", "--step", "all", "--format", "csv", "--fio-version", "3.33"]
@@ -541,11 +539,13 @@ def test_of_text_output_the_raw_logs_have_what_histograms_lack(recorded) -> None
     assert counted[0] < counted[1] == logged
 
 
+@pytest.mark.slow
 def test_prefill_leaves_no_log_and_its_output_is_plain_json(recorded) -> None:
     assert [path.name for path in recorded["prefill"].iterdir()] == ["output.0"]
     assert '"bins"' not in (recorded["prefill"] / "output.0").read_text()
 
 
+@pytest.mark.slow
 def test_averaged_logs_do_not_change_histograms(recorded) -> None:
     """log_avg_msec=100 makes means of the latency logs; histogram rows stay counts."""
     rows = (recorded["averaged"] / "output.0_clat_hist.1.log").read_text().splitlines()

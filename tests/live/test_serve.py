@@ -118,6 +118,7 @@ def test_names_are_known_where_it_is_asked_for(store):
             assert get(found, "/data", headers={"Host": host}).status == status, host
 
 
+@pytest.mark.slow
 def test_other_pages_cannot_have_it_asked(port):
     for site, status in (("cross-site", 403), ("same-site", 403), ("same-origin", 200), ("none", 200)):
         assert get(port, "/data", headers={"Sec-Fetch-Site": site}).status == status
@@ -353,6 +354,7 @@ def test_hostile_names_are_text(tmp_path):
 # ---- What it costs.
 
 
+@pytest.mark.slow
 def test_an_idle_page_costs_nothing(store, monkeypatch):
     made = []
     monkeypatch.setattr(pages, "parts_from", lambda *words, **more: made.append(1) or parts_from(*words, **more))

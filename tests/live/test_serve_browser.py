@@ -443,6 +443,7 @@ def test_hostile_labels_do_nothing(looking, tmp_path):
         assert page.evaluate("document.querySelectorAll('main img, main script, main b b').length") == 0
 
 
+@pytest.mark.slow
 def test_a_watched_run_is_followed_until_it_is_settled(looking, tmp_path):
     url, clock, writer = (
         f"sqlite:{tmp_path / 'a.db'}",

@@ -123,6 +123,7 @@ def test_g3_a_second_request_has_a_deadline_of_its_own(port: int, opened, monkey
         assert ended(wire)
 
 
+@pytest.mark.slow
 def test_g3_who_does_not_take_an_answer_is_closed(port: int, opened, monkeypatch) -> None:
     monkeypatch.setattr(connections, "PATIENCE_SECONDS", 0.2)
     monkeypatch.setattr(connections, "SLOWEST_RATE", 1e12)

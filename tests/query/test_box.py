@@ -134,6 +134,7 @@ def files_notes(files: Files, box: Box) -> list[str]:
     return list(explained(files, Question(), box).answer.warnings)
 
 
+@pytest.mark.slow
 @given(
     low=st.integers(0, 10**10),
     wide=st.integers(1, 10**10),
@@ -209,6 +210,7 @@ def test_nothing_is_over_represented_in_a_box_of_usual_latencies(example) -> Non
     assert MORE not in answer.table.columns["verdict"].tolist()
 
 
+@pytest.mark.slow
 def test_an_empty_box_says_so(example, capsys) -> None:
     answer = explained(example[0], Question(), parse_box("..,100s.."))
     assert (answer.inside, sentences(answer)) == (0, ["No sample lies in this box."])
@@ -233,6 +235,7 @@ def test_formats_hold_the_same_values(example, capsys) -> None:
     assert (whole["box"]["low_ns"], whole["inside"], whole["complete"]) == (9_961_472, 145, True)
 
 
+@pytest.mark.slow
 def test_marks_in_the_box_are_named(tmp_path: Path, capsys) -> None:
     marks = tmp_path / "marks.csv"
     marks.write_text("+30s,,osd.3 down\n+70s,,later\n")

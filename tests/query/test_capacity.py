@@ -42,6 +42,7 @@ SLA = parse_sla("p99<5ms")
 # Queues with known answers -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("queue", ["mm1", "md1", "closed"])
 def test_the_interval_holds_the_true_capacity(queue: str) -> None:
     """In at least 93 % of cases, give or take chance where they are few; half as wide as the gap between the loads, in the median."""

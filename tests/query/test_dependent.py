@@ -186,6 +186,7 @@ def test_the_spread_between_three_runs_a_side_bounds_their_ratio() -> None:
     assert wrong[4] <= 4 < wrong[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("correlation", "most_certain", "most_silent"), [(0.0, 0.08, 0.1), (0.5, 0.1, 0.15)], ids=["independent", "dependent"]
 )

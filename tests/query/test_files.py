@@ -29,6 +29,7 @@ from ingest.read.fio import hist as fio_hist
 from oracles import brute, logs, per_io
 from strategies import chains
 from tests.commands import tailboard
+from tests.effort import few
 
 PERCENTS = ("50", "95", "99", "99.9")
 MS = 1_000_000
@@ -118,7 +119,7 @@ def bins_of(path: Path) -> int:
 STEPS: list[int | str] = ["all", SECOND, 10 * SECOND, 500 * MS, 333_333_333, 1_700 * MS]
 
 
-@pytest.mark.parametrize("step", STEPS, ids=str)
+@pytest.mark.parametrize("step", few(STEPS, 3), ids=str)
 def test_every_cell_of_recorded_runs(fio: Path, step: int | str) -> None:
     for name, (paths, streams, bins) in recorded(fio).items():
         for by in ((), ("op",), ("host", "job", "op")):

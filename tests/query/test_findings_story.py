@@ -320,6 +320,7 @@ def busy_run(seed: int, factor: float = 1.0, shift: int = 0, order: tuple[int, .
     )
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10_000), order=st.permutations(range(4)), shift=st.integers(-(10**9), 10**9))
 @settings(max_examples=3)
 def test_order_of_hosts_and_time_change_nothing_and_shares_add_up(seed: int, order: list[int], shift: int) -> None:
@@ -384,6 +385,7 @@ def lower_edge(place: int) -> int:
     return place if place < 128 else (64 + place % 64) << (place // 64 - 1)
 
 
+@pytest.mark.slow
 def test_the_example_tells_exactly_the_stall_and_the_throttle_and_both_hold_in_the_raw_rows() -> None:
     told = story(Files([EXAMPLE], jobs=1), Question())
     found = {finding.kind: finding for finding in told.findings}

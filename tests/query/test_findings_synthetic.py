@@ -92,6 +92,7 @@ def test_episode_and_step(number: int) -> None:
     assert after / before == pytest.approx(1.3, rel=0.06)
 
 
+@pytest.mark.slow
 def test_drift_rhythm_modes_omission() -> None:
     _, cause, rows, _ = alone("drift")
     host = cause.host or "host-01"
@@ -170,6 +171,7 @@ def test_judgement_of_a_rhythm_asks_for_its_period(monkeypatch, text: str, found
     assert judged(run).found == (found,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["omission+stall/1"])
 def test_in_memory_it_answers_as_its_logs_do(name: str, tmp_path: Path) -> None:
     run = made(name, SEED)

@@ -130,6 +130,7 @@ def test_a7_a_whole_range_shows_both_each_on_its_own_axis(mixed: Path, capsys, w
     assert "no axis with the other runs" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a7_a_range_by_the_clock_is_none_of_a_run_without_one(mixed: Path, capsys) -> None:
     assert command(["percentiles", str(mixed), "--run", "night/undated", "--to", "2100-01-01"]) == 2
     assert "this run has no start time, so its times are elapsed" in capsys.readouterr().err
@@ -158,6 +159,7 @@ def test_a7_check_judges_each_run_on_its_own_clock(mixed: Path, tmp_path: Path, 
     assert "lasted" in (shown := capsys.readouterr().out) and not re.search(r" \d+d ", shown)
 
 
+@pytest.mark.slow
 def test_a7_a_report_shows_both_runs_and_no_1970(mixed: Path, tmp_path: Path) -> None:
     out = tmp_path / "x.html"
     assert command(["report", str(mixed), "-o", str(out)]) == 0

@@ -18,7 +18,7 @@ from ingest.query.question import Question
 from ingest.read import ReadOptions, discover, read
 from ingest.read.hdr.codec import PayloadError, payload_of, payload_of_bytes
 from ingest.read.hdr.counts import counts_of
-from tests.effort import figure
+from tests.effort import few, figure
 from tests.mutations import Change, Mutation, mutated, mutations
 
 DATA = Path(__file__).parent.parent / "data" / "hdr"
@@ -82,7 +82,7 @@ def intervals_in(content: bytes) -> int:
     return sum(bool(line.strip(b" \t\r\0")) and line[:1] not in (b"#", b'"') for line in content.split(b"\n"))
 
 
-@pytest.mark.parametrize("name", LOGS)
+@pytest.mark.parametrize("name", few(LOGS, 2))
 @settings(max_examples=EXAMPLES)
 @given(changes=steps)
 @example(changes=[])

@@ -20,6 +20,7 @@ from ingest.view import hgrm, hlog
 from oracles import java
 from oracles.per_io import histogram_files
 from tests import commands
+from tests.effort import few
 
 HDR = Path(__file__).parent.parent / "data" / "hdr"
 FIO = Path(__file__).parent.parent / "data" / "fio"
@@ -33,6 +34,7 @@ def tailboard(*words: object) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("digits", "lowest"),
     [
@@ -117,7 +119,7 @@ def test_fio_bins_become_hdr_bins_that_hold_their_highest_values(tmp_path: Path)
 
 
 @pytest.mark.parametrize(("ticks", "unit"), [(5, "us"), (1, "ns"), (10, "ms")])
-@pytest.mark.parametrize("name", ["tagged", "2.2.2-3-digits", "2.1.12-2-digits-lowest-20000"])
+@pytest.mark.parametrize("name", few(["tagged", "2.2.2-3-digits", "2.1.12-2-digits-lowest-20000"], 1))
 def test_hgrm_is_javas_text(name: str, ticks: int, unit: str) -> None:
     ratio = {"ns": 1, "us": 1000, "ms": 1_000_000}[unit]
     told = java.run("Oracle", "hgrm", HDR / f"{name}.hlog", ratio, ticks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import random
 from collections import Counter
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest import Files, Question
+from ingest.cli import run as tailboard
 from ingest.core.errors import TailboardError
 from ingest.core.layout import Edges, Exponential
 from ingest.read import ReadOptions
@@ -179,6 +181,55 @@ def test_a_damaged_point_is_left_out_with_its_reason(tmp_path: Path, change: dic
     assert said in " ".join([*account.rejected, *account.skipped])
 
 
+@pytest.mark.parametrize(
+    ("change", "lost"),
+    [
+        ({"count": "7"}, (1, 2, None)),
+        ({"scale": -9}, (1, 2, 5)),
+        ({"count": "x"}, (1, 2, None)),
+        ({"startTimeUnixNano": "-"}, (1, 2, 5)),
+        ({"timeUnixNano": "x"}, (None, None, 5)),
+    ],
+)
+def test_a_rejected_interval_is_missing_from_the_answer(tmp_path: Path, change: dict, lost: tuple, capsys) -> None:
+    """Its time and count so far as it says them; the answer is not complete."""
+    path = tmp_path / "a.jsonl"
+    points = [point(second, [5], start=second - 1) for second in (1, 2, 3)]
+    path.write_text("".join(otlp(entry, temporality=1) for entry in (points[0], {**points[1], **change}, points[2])))
+    _, account = rows(path)
+    [entry] = account.missing
+    at = [None if stamp is None else stamp // 10**9 - 1_700_000_000 for stamp in (entry.from_ns, entry.to_ns)]
+    assert (*at, entry.count) == lost and entry.caveat.code == "rejected-rows" and entry.labels["tag"] == "m"
+    assert tailboard(["percentiles", str(path), "--step", "1s", "--format", "csv"]) == 0
+    windows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    complete = {int(window["start"][17:19]) - 20: window["complete"] for window in windows}
+    assert {at: complete[at] for at in (0, 2)} == dict.fromkeys((0, 2), "true" if lost[0] else "false")
+    assert complete.get(1, "false") == "false"
+
+
+def test_a_rejected_total_is_in_the_next_and_missing_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    good = [point(second, [5 * second]) for second in range(1, 6)]
+    for broken, missing in ((2, []), (4, [(4, 5)])):
+        path.write_text("".join(otlp({**entry, "count": "1"} if at == broken else entry) for at, entry in enumerate(good)))
+        found, account = rows(path)
+        assert sum(sum(bins.values()) for *_, bins, _ in found) == (25 if broken == 2 else 20)
+        reach = [(lost.from_ns // 10**9 - 1_700_000_000, lost.to_ns // 10**9 - 1_700_000_000) for lost in account.missing]
+        assert reach == missing
+
+
+def test_a_line_that_is_no_json_may_have_held_intervals(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    for temporality, lost in ((1, 1), (2, 0)):
+        lines = [
+            otlp(point(second, [5 * second], start=second - 1 if temporality == 1 else 0), temporality=temporality)
+            for second in (1, 2, 3)
+        ]
+        path.write_text(lines[0] + lines[1][:80] + "\n" + lines[2])
+        _, account = rows(path)
+        assert len(account.missing) == lost
+
+
 def test_scales_beyond_ours_are_brought_down_exactly(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text(otlp(point(1, [1] * 64, scale=12, offset=4096), temporality=1))
@@ -266,7 +317,7 @@ def test_sysbench_events_are_all_there() -> None:
     assert isinstance(layout, Edges) and layout.bins == 1025
 
 
-def test_mysql_and_biolatency_and_bpftrace_presets_read_what_the_sheet_shows(tmp_path: Path) -> None:
+def test_mysql_biolatency_and_bpftrace_are_read_as_the_sheet_shows(tmp_path: Path) -> None:
     mysql = tmp_path / "m.csv"
     head = "sampled_at,SCHEMA_NAME,DIGEST,BUCKET_NUMBER,BUCKET_TIMER_LOW,BUCKET_TIMER_HIGH,COUNT_BUCKET\n"
     mysql.write_text(
@@ -294,14 +345,14 @@ def test_mysql_and_biolatency_and_bpftrace_presets_read_what_the_sheet_shows(tmp
             for second in (1, 2, 3)
         )
     )
-    found, account = rows(trace, **described("bpftrace"))
+    found, account = rows(trace)
     assert [bins for *_, bins, _ in found] == [{999: 1, 1999: 2}] * 2
     assert [series.tag for series, *_ in found] == ["@usecs"] * 2
     assert any("below zero" in note for note in account.notes)
 
 
 def test_every_preset_is_a_description() -> None:
-    assert {"redis-latency", "sysbench", "mysql-statements", "biolatency", "bpftrace"} <= set(presets())
+    assert {"redis-latency", "sysbench", "mysql-statements", "biolatency"} <= set(presets())
     for name in presets():
         assert description_of(name).text
 

@@ -130,6 +130,7 @@ def request(number: int, at: int, sector: int, *, end: bool = False) -> str:
     return f"fio {number} [000] {at // 10**6}.{at % 10**6:06d}: block:block_rq_{what}{sector} + 8 [fio]"
 
 
+@pytest.mark.slow
 def test_pairs_lie_across_blocks_and_late_ends_are_kept_apart(log: Any) -> None:
     """30,000 requests that overlap, 3 MB: many begin in one block of the file and end in the next."""
     generator = random.Random(9)

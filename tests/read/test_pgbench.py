@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ingest import Files, Question
 from ingest.cli import run as tailboard
-from ingest.read import ReadOptions
+from ingest.read import ReadOptions, pgbench, text
+from tests.effort import figure
 from tests.read.test_histograms import DATA, rows
 
 PLAIN, RATE = DATA / "pgbench15_plain.log", DATA / "pgbench15_rate.log"
@@ -73,3 +77,61 @@ def test_what_a_reader_guesses_is_in_every_answer(tmp_path: Path, capsys: pytest
         told = "".join(capsys.readouterr())
         for number in (1, 2):
             assert f"pgbench_log.{number}: its seventh column is taken as the lag of -R" in told, words
+
+
+ODD = (
+    "garbage",
+    "{line} \t",
+    "{line}\r",
+    "",
+    "{line} é",
+    "0 1 skipped 0 1795329757 5 0 0",
+    "0 1 99999999999999 0 1795329757 5 0 0",
+    "0 1 5 0 9999999999 5 1 0",
+)
+LINE = re.compile(r"\d+ \d+ (\d+) (\d+) (\d{9,10}) (\d{1,6}) (\d+) \d+\s*$", re.ASCII)
+
+
+@settings(max_examples=figure(25, 300), deadline=None)
+@given(st.data())
+def test_blocks_of_lines_are_read_as_line_by_line(tmp_path_factory, data) -> None:
+    """Brute force: a pattern a line. Odd lines between, several scripts, and blocks that are added up one after the other."""
+    cells = st.tuples(
+        st.integers(0, 9), st.integers(0, 60_000), st.sampled_from([2, 0, 11]), st.integers(0, 5_000_000), st.integers(0, 70_000)
+    )
+    lines = []
+    for client, took, script, at, lag in data.draw(st.lists(cells, min_size=1, max_size=40)):
+        line = f"{client} 7 {took} {script} {1_795_329_757 + at // 10**6} {at % 10**6} {lag} 0"
+        lines.append(data.draw(st.sampled_from([line] * 6 + list(ODD))).format(line=line))
+    path = tmp_path_factory.mktemp("p") / "pgbench_log.1"
+    path.write_text("".join(f"{line}\n" for line in ["0 7 900 0 1795329757 0 50 0", *lines]))
+    wanted: dict[tuple, list[int]] = {}
+    for line in path.read_text().split("\n"):
+        match = LINE.match(line)
+        if match and int(match[5]) <= int(match[1]) < 86_400 * 10**6 and int(match[3]) < 4 * 10**9:
+            second = (int(match[3]) * 10**6 + int(match[4]) - 1) // 10**6  # windows are (start, end]
+            took, lag = int(match[1]) * 1000, int(match[5]) * 1000
+            for kind, value in (("service", took - lag), ("response", took), ("wait", lag)):
+                wanted.setdefault((kind, int(match[2]), second), []).append(value)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pgbench, "MOST_WAITING", data.draw(st.sampled_from([1, 7, 1 << 18])))
+        patch.setattr(text, "BLOCK", 1 << 8)
+        patch.setattr(text, "SMALLEST_BLOCK", 1 << 8)
+        files = Files([path], ReadOptions(run="r"), jobs=1)
+        [source] = files.found.sources
+        parts = list(pgbench.read(path, source.context))
+    several = len({script for _, script, _ in wanted}) > 1
+    found = {}
+    for part in parts:
+        for row in range(len(part)):
+            series, exact = part.table[part.series[row]], part.exact
+            count = int(part.counts[part.indptr[row] : part.indptr[row + 1]].sum())
+            script = int(series.op.removeprefix("script ")) if several else next(iter(wanted))[1]
+            found[series.kind, script, int(part.start_ns[row]) // 10**9] = (
+                count,
+                int(exact.min_ns[row]),
+                int(exact.max_ns[row]),
+                int(exact.sum_ns[row]),
+            )
+    assert found == {key: (len(values), min(values), max(values), sum(values)) for key, values in wanted.items()}
+    assert source.context.account.samples == sum(len(values) for (kind, *_), values in wanted.items() if kind == "service")

@@ -19,6 +19,7 @@ from ingest.view.text import csv_lines
 from oracles import events as oracle
 from oracles.per_io import histogram_files
 from tests.commands import tailboard
+from tests.effort import few
 
 RAW = Path(__file__).parent.parent / "data" / "raw"
 SECOND = 1_000_000_000
@@ -41,7 +42,7 @@ def answered(origin: Any, question: Question) -> list[str]:
 
 
 @pytest.mark.parametrize("prefer", ["hist", "raw"])
-@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("question", few(QUESTIONS, 1))
 def test_store_and_files_answer_alike(tmp_path: Path, question: Question, prefer: str) -> None:
     loaded([RAW / "both"], tmp_path / "s.db", prefer=prefer)
     files = Files([RAW / "both"], ReadOptions(run="r", prefer=prefer))

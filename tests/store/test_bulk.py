@@ -63,6 +63,31 @@ def test_f6_a_body_that_never_fits_is_halved_down_to_the_document(double, tmp_pa
     assert breaker or memory.refused <= 11, "what can be known at once is not tried again"
 
 
+def test_f4_bodies_are_halved_on_413_and_grow_again_while_all_goes_well(tmp_path: Path) -> None:
+    """A body of 400 kB is halved until it fits; those after it begin at the size that fitted."""
+    most = 100_000
+    with ElasticsearchDouble(version=SERVER, max_content_length=most) as double:
+        connection = Connection(parse_address(double.url))
+        connection.open()
+        sender = Sender(connection, Delivery(), tmp_path / "letters", senders=1)
+        chunks = [
+            Chunk(b'{"index":{"_index":"plain","_id":"%d"}}\n{"text":"%b"}\n' % (number, b"x" * 9_900), 1)
+            for number in range(200)
+        ]
+        refused = []
+        for first in range(0, len(chunks), 40):
+            for chunk in chunks[first : first + 40]:
+                sender.send(chunk)
+            sender.flush()
+            refused.append(sum(seen.status == 413 for seen in double.requests))
+        sender.close()
+        connection.close()
+        taken = [seen.length for seen in double.requests if seen.status == 200 and seen.path.startswith("/_bulk")]
+        assert len(double.documents("plain")) == 200 and sender.delivery.counts["created"] == 200
+    assert refused == [3] * 5, "what was too large once is not tried again soon"
+    assert max(taken) <= most and sorted(taken)[len(taken) // 2] > most / 2, "bodies stay near what fits"
+
+
 def test_f6_a_load_goes_through_a_server_of_little_memory(double, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     ground, clean = ElasticGround(double.url), ElasticGround(double.url)

@@ -142,12 +142,12 @@ def test_killed_fifty_times(killing_ground) -> None:
     assert sum(killed_and_completed(seed, *killing_ground, replace=seed % 5 == 4) for seed in range(100, 150)) >= 50
 
 
+@pytest.mark.slow
 @pytest.mark.ordeal
-@pytest.mark.soak
 def test_killed_and_faulty_at_once(killing_ground, monkeypatch) -> None:
     logs, double, seconds, clean = killing_ground
     monkeypatch.setenv("TAILBOARD_ES_TIMEOUT", "4")
-    for seed in range(10):
+    for seed in range(figure(1, 1, 50)):
         ground = ElasticGround(double.url)
         with FaultProxy(double.url, seed=seed, share=0.3, only=lambda method, path: path != "/") as proxy:
             url = through(proxy, ground)

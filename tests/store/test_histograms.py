@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -46,8 +47,9 @@ SAMPLES = {
     "redis70_latency_histogram.ndjson": "redis-latency",
     "sysbench1020_histogram.txt": "sysbench",
     "made.ndjson": "made",
+    "sampled.ndjson": "",
 }
-QUICK = ("otlp_delta.jsonl", "made.ndjson")
+QUICK = ("otlp_delta.jsonl", "made.ndjson", "sampled.ndjson")
 SOME = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in SAMPLES]
 
 
@@ -73,7 +75,23 @@ def made(folder: Path) -> Path:
     return path
 
 
+def sampled(folder: Path) -> Path:
+    """Polls of Redis, a second apart, with a reset and a poll that failed."""
+    lines = []
+    for second in range(12):
+        counts = {op: {"1": 3 * second, "8": 5 * second if second < 7 else second, "132": 9 * second} for op in ("get", "set")}
+        said = {op: {"calls": upto["132"], "histogram_usec": upto} for op, upto in counts.items()}
+        more = {"error": "exit status 1"} if second == 4 else {"said": said}
+        stamp = f"{1_700_000_000 + second}.250000000"
+        lines.append(f'{{"sampled_at":{stamp},"record":"poll","host":"h1","command":"redis-cli",{json.dumps(more)[1:]}\n')
+    path = folder / "sampled.ndjson"
+    path.write_text("".join(lines))
+    return path
+
+
 def sample(name: str, folder: Path) -> tuple[Path, dict]:
+    if name == "sampled.ndjson":
+        return sampled(folder), {}
     if name == "made.ndjson":
         return made(folder), {"description": description_of(str(folder / "made.yml"))}
     return DATA / name, {"description": description_of(SAMPLES[name])} if SAMPLES[name] else {}

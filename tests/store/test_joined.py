@@ -16,6 +16,7 @@ from ingest.store.elastic.own_rollups import OwnRollups
 from ingest.store.elastic.rollups import RollupWriter
 from ingest.store.elastic.standing import Standings
 from tests.doubles.elasticsearch import ElasticsearchDouble
+from tests.effort import few
 from tests.store.grounds import SERVER, ElasticGround, loaded, logs_by_host, many_logs
 from tests.store.test_contract import ZERO
 from tests.store.test_overtaken import once
@@ -61,7 +62,7 @@ def jobs_of(folder: Path) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize("shared", [False, True], ids=["other host", "same host"])
-@pytest.mark.parametrize("step", STEPS, ids=lambda step: f"{step[0].__name__}.{step[1]}")
+@pytest.mark.parametrize("step", few(STEPS, 2), ids=lambda step: f"{step[0].__name__}.{step[1]}")
 def test_f4_whoever_joins_while_a_load_works_alone_is_seen(
     double, tmp_path: Path, monkeypatch, step: tuple[type, str], shared: bool
 ) -> None:
@@ -124,7 +125,7 @@ def _cut_off(real: Callable[..., object], after: int) -> Callable[..., object]:
     return step
 
 
-@pytest.mark.parametrize("most", [1, 500])
+@pytest.mark.parametrize("most", few([1, 500], 1))
 def test_f4_windows_that_do_not_fit_into_memory_are_read_back(double, tmp_path: Path, monkeypatch, most: int) -> None:
     logs = many_logs(tmp_path / "logs", 2, turns=16)
     clean, ground = ElasticGround(double.url), ElasticGround(double.url)

@@ -179,6 +179,7 @@ def test_archives_are_compared_run_by_run(sources: list[str], capsys: pytest.Cap
         assert {**alone, "permutation": row["permutation"]} == row
 
 
+@pytest.mark.slow
 def test_depths_of_one_archive_are_compared_by_the_rest(sources: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     found, said = answered(capsys, "compare", *sources, "--baseline", "B/*-3", "--run", "B/*-8", "-p", "50", "--by", "op")
     assert {(row["permutation"], row["op"]) for row in found} == {
@@ -193,6 +194,7 @@ def test_depths_of_one_archive_are_compared_by_the_rest(sources: list[str], caps
         assert (status, f"--baseline {globs[0]} matches" in told) == (2, True) or globs[0] == "B/*16k*", told
 
 
+@pytest.mark.slow
 def test_a_trend_of_archives_has_a_series_for_each_permutation(sources: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     found, said = answered(capsys, "trend", *sources, "-p", "99")
     series: dict[str, list[str]] = {}

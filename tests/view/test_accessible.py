@@ -85,6 +85,7 @@ def test_axe_finds_nothing_on_the_live_page(browser, tmp_path: Path, scheme: str
         looked_at(page)
 
 
+@pytest.mark.slow
 def test_a_keyboard_alone_walks_the_first_screen_and_makes_a_box(browser, made) -> None:
     with shown(browser, made("report"), size=SCREEN) as page:
         stops = []

@@ -68,6 +68,7 @@ def asked(files: Files, used: dict, where: dict[str, str]):
     return explained(files, Question(where=where), Box(begin, end, int(used["low"] or 0), used["high"] and int(used["high"])))
 
 
+@pytest.mark.slow
 def test_random_boxes_on_the_page_equal_the_query_layer(browser, reported: Path) -> None:
     files, noise, filled = Files([EXAMPLE], jobs=1), random.Random(21), 0
     with shown(browser, reported) as page:
@@ -97,6 +98,7 @@ def test_random_boxes_on_the_page_equal_the_query_layer(browser, reported: Path)
     assert filled > 2
 
 
+@pytest.mark.slow
 def test_the_box_holds_what_was_asked_and_no_window_or_bin_more(browser, reported: Path) -> None:
     noise = random.Random(5)
     with shown(browser, reported) as page:
@@ -140,6 +142,7 @@ def test_the_stall_names_ceph_b_and_the_fields_and_the_address_hold_the_box(brow
         )
 
 
+@pytest.mark.slow
 def test_the_offsets_of_a_box_are_those_of_the_query(browser, tmp_path: Path) -> None:
     path, described = event_file(tmp_path, ticking()), tmp_path / "events.yml"
     files = Files([path], reading(tmp_path), jobs=1)
@@ -190,6 +193,7 @@ def test_what_is_no_box_shows_none(browser, reported: Path) -> None:
             assert page.inner_text("#box") == "", text
 
 
+@pytest.mark.slow
 def test_names_do_nothing_and_what_does_not_fit_is_named(browser, tmp_path, monkeypatch) -> None:
     noise = random.Random(1)
     rows = [

@@ -185,6 +185,7 @@ def names(page, view: str) -> list[str]:
     return [row["facet"] for row in rows_of(page, view, "facets")]
 
 
+@pytest.mark.slow
 def test_the_panels_hold_what_the_query_finds(opened, files, kept) -> None:
     windows = breath_rows(kept.windows)
     name = names_of(kept.windows)

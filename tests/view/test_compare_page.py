@@ -27,6 +27,7 @@ from ingest.query.question import AUTO
 from ingest.view import vega
 from ingest.view.page.finished.compare import compare_page
 from ingest.view.terminal import comparison
+from oracles.shades import by_rank
 from tests.browsing import missing, shown
 from tests.doubles.origin import SECOND, Made, series
 from tests.query.nights import drawn, written
@@ -86,6 +87,7 @@ def table_of(page, panel: str, labels: int) -> list[list[str]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("panel", "by"),
     [
@@ -218,10 +220,12 @@ def test_both_runs_over_elapsed_time_on_one_scale(browser, compare_html: Path, n
         for side, answer in answers.items():
             assert sum(cell["c"] for cell in cells if cell["run"] == side) == answer.samples == 24_000
         expected = comparison.cells(Pair(answers["baseline"], answers["run"]))
-        keys = ("run", "t", "lower", "c", "rank")
+        keys = ("run", "t", "lower", "c")
         assert [[cell[key] for key in keys] for cell in cells] == [
             list(row) for row in zip(*(expected[key] for key in keys), strict=True)
         ]
+        ranked = by_rank(expected["c"])
+        assert all(cell["shade"] == pytest.approx(ranked[cell["c"]]) for cell in cells)
         pictures = page.evaluate(
             """() => tailboard.views.maps.scenegraph().root.items[0].items.find((one) => one.name === 'pictures').items.map((group) => ({
             height: group.height, items: group.items.find((one) => one.name === 'heat').items.map(({ y, height, fill, datum }) => ({ y, height, fill, lower: datum.lower, c: datum.c })) }))"""
@@ -369,6 +373,7 @@ def test_more_groups_than_a_page_can_show_are_said_to_be_left_out(browser, tmp_p
         assert page.locator("[name=group] option").count() == 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("major", EACH_MAJOR)
 @pytest.mark.parametrize("colors", [LIGHT, DARK], ids=["light", "dark"])
 def test_ratios_are_drawn_without_a_warning_in_both_versions_of_vega(browser, major: int, colors: dict):

@@ -33,6 +33,7 @@ def table_of(page) -> list[list[str]]:
     return page.eval_on_selector_all("#episodes-rows tr", "rows => rows.map(row => [...row.cells].map(cell => cell.textContent))")
 
 
+@pytest.mark.slow
 def test_bands_lie_where_the_episodes_are(browser, kept) -> None:
     path, episodes = kept
     with shown(browser, path) as page:

@@ -162,6 +162,7 @@ def test_unlike_layouts_are_highlighted_in_their_common_one(opened):
         assert all(cell["lit"] <= cell["c"] for cell in cells)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_nothing_is_never_shaded_like_one_sample(opened, scheme):
     """On the pixels, at every shading: a cell of one beside one of a million, and the empty one beside both."""

@@ -83,6 +83,7 @@ def test_d2_ranks_are_those_of_unlike_counts(opened):
         assert shades[1] < 0.2 and shades[7] == 1  # no navy slab
 
 
+@pytest.mark.slow
 def test_d7_the_outliers_of_the_linear_axis_come_back_on_the_log_one(opened):
     rows = [(series(), at, {900: 2000, **({1500: 1} if at == 4 else {})}) for at in range(8)]
     with opened(Made(rows).overviews()) as page:
@@ -132,6 +133,7 @@ def test_d3_four_smooth_modes_are_four_ridges(opened, shading):
     assert ridges == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
 def test_pixels_are_the_counts_of_the_query_layer_under_any_zoom(opened, example, seed):
     files, runs = example
@@ -311,6 +313,7 @@ def test_a_drag_on_the_map_makes_a_box_of_whole_cells_and_a_click_beside_it_clea
         assert state(page)["box"].endswith(",")  # open above
 
 
+@pytest.mark.slow
 def test_the_time_axis_of_the_map_zooms_time(opened, example):
     _, runs = example
     with opened(runs) as page:
@@ -328,6 +331,7 @@ def test_the_time_axis_of_the_map_zooms_time(opened, example):
         assert state(page)["box"] == ""
 
 
+@pytest.mark.slow
 def test_the_line_is_dragged_to_the_share_below_the_pointer(opened):
     bins = {720: 600, 848: 250, 976: 100, 1104: 50}
     with opened(Made([(series(), at, bins) for at in range(20)]).overviews()) as page:
@@ -345,6 +349,7 @@ def test_the_line_is_dragged_to_the_share_below_the_pointer(opened):
         }
 
 
+@pytest.mark.slow
 def test_several_highlights_have_a_hue_each(opened):
     rows = [(series(host=f"h{host}"), at, {800 + 128 * host: 20, 1300: 1}) for host in range(3) for at in range(10)]
     with opened(Made(rows).overviews()) as page:
@@ -366,6 +371,7 @@ def test_several_highlights_have_a_hue_each(opened):
         assert state(page)["highlight"] == "host=h2"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_every_palette_of_the_map_is_monotonic_in_lightness(opened, scheme):
     with opened(Made([(series(host=f"h{host}"), 0, {900: 1}) for host in range(2)]).overviews(), scheme=scheme) as page:

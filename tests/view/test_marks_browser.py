@@ -55,6 +55,7 @@ def test_bands_lie_where_the_marks_are_and_only_the_longest_are_drawn(browser, r
             assert sorted(drawn) == sorted(told)[-98:]
 
 
+@pytest.mark.slow
 def test_notes_wide_bands_and_the_longest_are_named_and_names_do_not_overlap(browser, reported: Path) -> None:
     with shown(browser, reported) as page:
         names = [

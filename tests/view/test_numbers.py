@@ -124,6 +124,7 @@ ROWS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(ROWS)
 def test_d8_no_table_has_a_percentile_above_its_maximum_or_a_power_of_ten(rows: list[tuple[int, int, dict[int, int]]]) -> None:

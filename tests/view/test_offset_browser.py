@@ -18,6 +18,7 @@ from ingest.cli import run as command
 from ingest.query.percentiles import Wanted, percentiles
 from oracles import offsets as oracle
 from oracles import per_io
+from oracles.shades import by_rank
 from tests.browsing import shown
 from tests.view.page import HOSTILE, choose, drag, rows_of, settle
 
@@ -133,12 +134,12 @@ def test_every_pixel_is_a_count(browser, written: Path, scheme: str) -> None:
         assert (found["t"] * MS, found["t2"] * MS, found["width"], found["height"]) == (ZERO, ZERO + 40 * SECOND, 40, 50)
         assert {(column, row) for column, row, *_ in found["cells"]} == set(expected)
         ramp = page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--ramp')").split(",")
-        counts = sorted(expected.values())
+        counts, ranked = sorted(expected.values()), by_rank(expected.values())
         for scale in ("rank", "linear"):
             choose(page, "offset_shading", scale)
             for column, row, *color in pixels(page)["cells"]:
                 count = expected[column, row]
-                share = sum(one <= count for one in counts) / len(counts) if scale == "rank" else count / counts[-1]
+                share = ranked[count] if scale == "rank" else count / counts[-1]
                 assert color == pytest.approx(shade(ramp, share), abs=0.51), (column, row)
         assert [(row["t"] * MS, row["t2"] * MS) for row in rows_of(page, "offsets", "gaps")] == [
             (ZERO + 23 * SECOND, ZERO + 26 * SECOND)
@@ -246,6 +247,7 @@ def test_isolate_exclude_highlight(browser, written: Path) -> None:
         tick(page, "all")
         tick(page, "lit", "zoneadmd")
         expected, lit = counted(made()), counted([row for row in made() if row[3] == "zoneadmd"])
+        ranked = by_rank(expected.values())
         assert gap <= set(lit)  # the blocker lies in the gap
         ramps = [
             page.evaluate("(name) => getComputedStyle(document.documentElement).getPropertyValue(name)", name).split(",")
@@ -253,7 +255,7 @@ def test_isolate_exclude_highlight(browser, written: Path) -> None:
         ]
         for column, row, *color in pixels(page)["cells"]:
             count, many = expected[column, row], lit[column, row]
-            share = sum(one <= count for one in expected.values()) / len(expected)
+            share = ranked[count]
             hue = 0 if not many else 1 if many == count else 0.15 + 0.7 * many / count
             blue, red = (shade(ramp, share) for ramp in ramps)
             assert color == pytest.approx([one * (1 - hue) + other * hue for one, other in zip(blue, red, strict=True)], abs=0.51)

@@ -158,6 +158,7 @@ def test_a_generator_that_fell_behind_is_warned_of(opened, stall):
         assert page.locator("#omission").count() == 0
 
 
+@pytest.mark.slow
 def test_every_mark_is_where_its_number_is(opened):
     origin = stalled()
     with opened(origin.overviews(), sla=5 * MS) as page:
@@ -411,6 +412,7 @@ def rows_for(name: str, values: tuple[tuple[int, int | None, int], ...]) -> list
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("major", EACH_MAJOR)
 @pytest.mark.parametrize("name", ["omission", "gap"])
 @pytest.mark.parametrize("colors", [LIGHT, DARK], ids=["light", "dark"])

@@ -18,7 +18,9 @@ from ingest.query.cells import cells
 from ingest.query.files import Files
 from ingest.query.question import Question
 from ingest.view import pictures, vega
+from ingest.view.shades import quarters, shades
 from ingest.view.terminal import heatmap as preview
+from oracles.shades import by_rank
 from tests.commands import tailboard
 from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series
 
@@ -70,21 +72,29 @@ def test_every_cell_is_drawn(files):
     rects = re.search(r'<g class="mark-rect role-mark heat"[^>]*>(.*?)</g>', svg, re.DOTALL)[1]
     assert len(re.findall(r"<path ", rects)) == len(drawn["c"])
     fills = re.findall(r'fill="([^"]+)"', rects)
-    most = int(np.argmax(drawn["rank"]))
+    most = int(np.argmax(drawn["c"]))
     assert fills[most] == "rgb(8, 48, 107)"
 
 
-def test_shades_of_the_table_are_ranks_and_shares():
+@pytest.mark.parametrize("most", [3, 30, 3000])
+def test_d2_shades_are_ranks_among_the_different_counts(most):
+    counts = np.random.default_rng(most).integers(0, most, (40, 30)).astype(np.float64)
+    counts[counts < most * 0.3] = 0
+    expected = by_rank(counts.ravel().tolist())
+    assert np.allclose(shades(counts, "rank"), np.vectorize(lambda count: expected.get(count, 0.0))(counts))
+    assert np.array_equal(shades(counts, "linear"), counts / counts.max())
+    assert np.array_equal(shades(np.zeros((2, 2)), "rank"), np.zeros((2, 2)))
+    assert set(quarters(counts).tolist()) <= set(counts.ravel().tolist()) and quarters(counts)[-1] == counts.max()
+
+
+def test_sums_of_cells_stand_beside_them():
     answer = Made([(series(), at, {700: 1, 800: 1, 900: 2, 1000: 8 * at + 8}) for at in range(2)]).answer(Question(step=SECOND))
     drawn = vega.cells(answer)
-    counts = sorted(drawn["c"])
-    for c, rank, part in zip(drawn["c"], drawn["rank"], drawn["part"], strict=True):
-        assert rank == sum(one <= c for one in counts) / len(counts)
-        assert part == c / counts[-1]
     assert drawn["n"] == [12] * 4 + [20] * 4
     assert drawn["cum"] == [1, 2, 4, 12, 1, 2, 4, 20]
 
 
+@pytest.mark.slow
 def test_thin_windows_are_drawn_at_their_maximum():
     answer = Made(
         [(series(), 0, {900: 99, 1000: 1}), (series(), 1, {900: 10}), (series(host="b", op="write"), 1, {950: 5})]

@@ -21,6 +21,7 @@ from ingest.query.overview import CLUSTER_WINDOWS, overviews
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.query.worst import worst_windows
+from oracles.shades import by_rank
 from tests.browsing import shown
 from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series
 from tests.view.page import (
@@ -91,6 +92,7 @@ def test_threads_are_what_the_query_answers(opened, example, files):
         assert drawn(page) == expected
 
 
+@pytest.mark.slow
 def test_every_mark_is_where_its_number_is(opened, example):
     with opened(example, by=("host",)) as page:
         begin, end, (low, high) = page.evaluate("['begin', 'end', 'yd'].map((name) => tailboard.views.percentiles.signal(name))")
@@ -678,10 +680,8 @@ def test_each_run_has_a_heat_map_on_the_scales_of_all(opened):
                 assert cell["n"] == sum(c for (t, _), c in expected.items() if t == cell["t"])
                 held[name] += cell["c"]
             assert held[name] == sum(expected.values())
-        counts = sorted(cell["c"] for cell in cells)
-        for cell in cells:
-            assert cell["rank"] == pytest.approx(sum(c <= cell["c"] for c in counts) / len(counts))
-            assert cell["part"] == pytest.approx(cell["c"] / counts[-1])
+        ranked = by_rank(cell["c"] for cell in cells)
+        assert all(cell["shade"] == pytest.approx(ranked[cell["c"]]) for cell in rows_of(page, "maps", "shown"))
         pictures = page.evaluate(
             """() => tailboard.views.maps.scenegraph().root.items[0].items.find((one) => one.name === "pictures").items.map((group) =>
             ({ run: group.datum.run, items: group.items.find((one) => one.name === "heat").items
@@ -708,7 +708,7 @@ def test_each_run_has_a_heat_map_on_the_scales_of_all(opened):
         choose(page, "palette", "false")
         choose(page, "shading", "linear")
         shades = {cell["c"]: cell["shade"] for cell in rows_of(page, "maps", "shown")}
-        assert shades == {c: pytest.approx(c / counts[-1]) for c in counts}
+        assert shades == {c: pytest.approx(c / max(ranked)) for c in ranked}
         after = page.evaluate(
             "tailboard.views.maps.scenegraph().root.items[0].items.find((one) => one.name === 'pictures').items[0].items.find((one) => one.name === 'heat').items.map((one) => one.fill)"
         )
@@ -768,6 +768,7 @@ def test_labels_asked_with_by_tell_lines_apart(opened, example, files):
         assert drawn(page) == answered(files.answer(Question(by=("volume",), where={"host": "ceph-b"}, step=SECOND)), "99")
 
 
+@pytest.mark.slow
 def test_d8_the_legend_of_a_map_of_one_host_ends_above_its_axis(opened) -> None:
     origin = Made([(series("read", host, "1"), at, {900 + at: 150, 1200: 1}) for at in range(8) for host in ("h1", "h2")])
     ends = """name => {

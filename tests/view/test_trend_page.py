@@ -73,6 +73,7 @@ def test_tables_hold_the_rows_of_the_csv(browser, trend_html: Path, rows: list):
             assert len(found) == 22
 
 
+@pytest.mark.slow
 def test_dots_bounds_levels_and_changes_are_where_their_numbers_are(browser, trend_html: Path, rows: list):
     with shown(browser, trend_html) as page:
         for place, op in enumerate(("read", "write")):
@@ -171,6 +172,7 @@ def test_throughput_and_shares_have_panels_of_their_own(browser, nights: Path, t
         assert verdict.startswith("nightly-11 is slower than before: p") and "above 300us has been " in verdict
 
 
+@pytest.mark.slow
 def test_the_page_is_whole_in_itself(trend_html: Path):
     assert outside(trend_html.read_text(encoding="utf-8")) == []
 

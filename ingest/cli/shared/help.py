@@ -18,7 +18,7 @@ GROUPS = {
         "wanted runs run baseline at by where merge_runs load slas throughput above names level breaths callbacks limit asked sla"
         " objectives accuracy bounds below interpolate approx estimate shifts unlike_kinds mark.accept box"
     ),
-    "Time": "begin end step force until age period time_base interval until_idle refresh",
+    "Time": "begin end step force until age period time_base interval until_idle refresh sample.every duration timeout",
     "Picture": "latency most_rows rows axis drop columns highlight shading scale curves hgrm distribution.sla marks full",
     "Verdict": "fail_above same_within least_change accept last allow_unknown record webhook",
     "Output": "every form printed format unit ticks points output as_json check",

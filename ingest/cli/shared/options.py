@@ -170,7 +170,13 @@ loading_options = stacked(
         is_flag=True,
         help="Allow a step finer than the interval of the logs; counts are then spread evenly, and marked.",
     ),
-    click.option("--label", "labels", metavar="K=V", multiple=True, help="Label of the run, for --by and --where."),
+    click.option(
+        "--label",
+        "labels",
+        metavar="K=V",
+        multiple=True,
+        help="Label of the run, for --by and --where; layer=client, service or device: where these files timed operations.",
+    ),
     reading_options,
     click.option(
         "--offsets/--no-offsets",
@@ -200,7 +206,7 @@ selecting_options = stacked(
         "--by",
         metavar="LABELS",
         default="",
-        help="One group for each value of these labels: host,op,job,kind,run,volume,... or a setting.",
+        help="One group for each value of these labels: host,op,job,kind,layer,run,volume,... or a setting.",
     ),
     click.option("--where", metavar="K=GLOB", multiple=True, help="Only data whose label K matches GLOB."),
     click.option(

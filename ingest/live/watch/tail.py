@@ -25,6 +25,7 @@ from ingest.read import Source
 from ingest.read.account import Account
 from ingest.read.fio.json_plus import LARGEST_DOCUMENT
 from ingest.read.formats import row_labels
+from ingest.read.layers import in_their_layer
 from ingest.store.live import Checkpoint, News
 from ingest.store.records import RunRecord, SourceRecord
 
@@ -163,7 +164,7 @@ class Tail:
         assert self._reader is not None
         assert self.source is not None
         changed: list[Intervals[Series]] = []
-        rows_of = with_corrections(self.source, self._reader.take(data, self.known.offset))
+        rows_of = in_their_layer(self.source, with_corrections(self.source, self._reader.take(data, self.known.offset)))
         for recorded in rows_of:
             if not len(recorded):
                 continue

@@ -12,7 +12,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from ingest.core.dataclass import dataclass
-from ingest.query.findings.model import Finding, Story
+from ingest.query.findings.model import Below, Finding, Story
 from ingest.query.question import Question
 
 STORY = "story"
@@ -72,7 +72,8 @@ def story_from(documents: Iterable[KeptFinding], stamp: str, source: str = "") -
 
 
 def _document(run: str, rank: int, stamp: str, finding: Finding) -> KeptFinding:
-    content = {field.name: getattr(finding, field.name) for field in fields(finding)}
+    content = {field.name: getattr(finding, field.name) for field in fields(finding) if field.name != "below"}
+    content |= {"below": [each.as_dict() for each in finding.below]} if finding.below else {}
     return KeptFinding(
         run=run,
         rank=rank,
@@ -92,6 +93,7 @@ def _finding(content: Mapping[str, Any], source: str) -> Finding:
     told = dict(content)
     told["who"] = tuple((name, value) for name, value in told["who"])
     told["latency_ns"] = None if told["latency_ns"] is None else tuple(told["latency_ns"])
+    told["below"] = tuple(map(Below.of, told.get("below", ())))
     words = shlex.split(told["command"])
     told["command"] = shlex.join([*words[:2], *shlex.split(source), *words[2:]])
     return Finding(**told)

@@ -24,6 +24,7 @@ STALL, SLOW_MEMBER, THROTTLED, EPISODE, STEP, DRIFT = "stall", "slow member", "t
 RHYTHM, MODES, IMBALANCE, OMISSION, EDGE = "rhythm", "modes", "imbalance", "omission", "edge"
 KINDS = (STALL, SLOW_MEMBER, THROTTLED, EPISODE, STEP, DRIFT, RHYTHM, MODES, IMBALANCE, OMISSION, EDGE)
 SECOND = 1_000_000_000
+MEMBER = ("host", "volume", "job", "process")  # what tells the members of a layer apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +99,40 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class Below:
+    """What is seen of a finding in a layer below the client: a verdict (seen, not seen, cannot tell), in words in `text`.
+
+    `members` (host, volume, job, process) are those named. `least` and `most` are bounds, by the layer's bins, of the share of
+    the clients' excess that these (or where none is named, all) took longer in the same windows; both at most 1.
+    """
+
+    layer: str
+    verdict: str
+    members: tuple[Group, ...]
+    least: float
+    most: float
+    text: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        who = [{name: label for name, label in zip(MEMBER, member, strict=True) if label} for member in self.members]
+        shares = {"least": round(self.least, 6), "most": round(self.most, 6)}
+        return {"layer": self.layer, "verdict": self.verdict, "who": who, **shares, "text": self.text}
+
+    @staticmethod
+    def of(told: Mapping[str, Any]) -> Below:
+        """Return what `as_dict` gave."""
+        members = tuple(tuple(str(labels.get(name, "")) for name in MEMBER) for labels in told["who"])
+        return Below(told["layer"], told["verdict"], members, told["least"], told["most"], told["text"])
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """What happened: a claim with its share of all excess latency, and its words.
 
     `missing` are completions that did not happen, an estimate (rate of the reference times the gap), `missing_share` that against
     those of the whole run. `consistent` says what it is consistent with, `against` what speaks against it, `command` shows its
-    numbers.
+    numbers. `below` says of each layer below the client whether it is seen there.
     """
 
     kind: str
@@ -123,6 +152,7 @@ class Finding:
     consistent: str
     against: str
     command: str
+    below: tuple[Below, ...] = ()
 
     def as_dict(self, zero_ns: int) -> dict[str, Any]:
         """Return it as JSON has it; times are seconds from `zero_ns`, the start of the run."""
@@ -144,6 +174,7 @@ class Finding:
             "consistent": self.consistent,
             "against": self.against,
             "command": self.command,
+            **({"below": [each.as_dict() for each in self.below]} if self.below else {}),
         }
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError
 from ingest.core.series import default_kind
+from ingest.query.findings.below import with_lower_layers
 from ingest.query.findings.edge import edges
 from ingest.query.findings.episode import episodes
 from ingest.query.findings.ground import (
@@ -103,10 +104,10 @@ def story(origin: Origin, question: Question, source: str = "") -> Story:
 def computed(origin: Origin, question: Question, source: str = "") -> Story:
     """Return what happened in the one run (or several added up) that a question selects, from its data."""
     try:
-        ground, _ = grounds(origin, question)
+        ground, answer = grounds(origin, question)
     except NoGroundError as reason:
         return nothing_told(", ".join(question.runs), str(reason))
-    return story_of(ground, source)
+    return with_lower_layers(origin, question, ground, answer.layers, story_of(ground, source))
 
 
 def stories(origin: Origin, question: Question, source: str = "") -> list[Story]:
@@ -137,12 +138,11 @@ def story_of_overview(origin: Origin, run: Overview, question: Question, source:
             break
         threads = None if run.thread_tails else _of_default_kind(run.threads)
         answer = None if threads is None or run.extra else regrouped(threads, (HOST, label, OP, KIND))
+    runs = tuple(literal(name) for name in run.cluster.runs)
+    asked = replace(question, runs=runs, merge_runs=len(runs) > 1)
     try:
-        if answer is not None:
-            return story_of(ground_of(answer), source)
-        runs = tuple(literal(name) for name in run.cluster.runs)
-        asked = replace(question, runs=runs, merge_runs=len(runs) > 1)
-        return story_of(grounds(origin, asked)[0], source)
+        ground = grounds(origin, asked)[0] if answer is None else ground_of(answer)
+        return with_lower_layers(origin, asked, ground, run.cluster.layers, story_of(ground, source))
     except (NoGroundError, InputError) as reason:
         return nothing_told(run.run, str(reason))
 

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from ingest.core.dataclass import dataclass
 from ingest.core.errors import UsageError
-from ingest.core.series import LABELS
+from ingest.core.series import CLIENT, LABELS, LAYER, LAYERS, in_layer
 from ingest.core.timing import UNITS_NS
 from ingest.read.delimited.blank_columns import WHITESPACE
 from ingest.read.folders import check_is_file
@@ -134,11 +134,10 @@ def column_description(path: str, entries: Any) -> Description:
         raise ValueError("delimiter is one character, such as ; or \\t in double quotes, or the word whitespace")
     blanks = column_name("blanks", entries["blanks"]) if "blanks" in entries else ""
     check(not blanks or delimiter == WHITESPACE, "blanks is for tables: it needs delimiter: whitespace")
-    header, kind = entries.get("header", True), entries.get("kind", "service")
+    header, kind = entries.get("header", True), kind_in(entries, entries.get("labels", {}))
     check(isinstance(header, bool), "header is true or false")
-    check(isinstance(kind, str) and bool(kind.strip()), "kind is a word such as service or response")
     units = _units(entries.get("unit"), columns)
-    return Description(path, columns, units, labels, fixed, kind.strip().lower(), delimiter, header, blanks)
+    return Description(path, columns, units, labels, fixed, kind, delimiter, header, blanks)
 
 
 def check(good: bool, wrong: str) -> None:  # noqa: FBT001
@@ -184,13 +183,24 @@ def _units(setting: Any, columns: Mapping[str, str]) -> dict[str, int]:
     return units
 
 
+def kind_in(entries: Mapping[str, Any], pairs: Any) -> str:
+    """Return the kind that the lines `kind` and `labels` give: `labels: {layer: =device}` says where all of it was timed."""
+    kind = entries.get("kind", "service")
+    check(isinstance(kind, str) and bool(kind.strip()), "kind is a word such as service or response")
+    layer = str(pairs.get(LAYER, f"={CLIENT}")) if isinstance(pairs, dict) else f"={CLIENT}"
+    check(layer[:1] == "=" and layer[1:] in LAYERS, f"label layer takes ={', ='.join(LAYERS)}")
+    return in_layer(kind.strip().lower(), layer[1:])
+
+
 def labels_in(pairs: Any) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the columns of labels, and those labels whose text is given."""
+    """Return the columns of labels, and those labels whose text is given; the layer is in the kind."""
     check(isinstance(pairs, dict), "labels takes pairs such as {op: type, host: node}")
     columns, fixed = {}, {}
     for name, value in pairs.items():
+        if name == LAYER:
+            continue
         if name not in DESCRIBABLE:
-            raise ValueError(f"no label {name!r}: there are {', '.join(DESCRIBABLE)}")
+            raise ValueError(f"no label {name!r}: there are {', '.join((*DESCRIBABLE, LAYER))}")
         text = column_name(f"label {name}", value)
         if text.startswith("="):
             fixed[name] = text[1:]

@@ -31,6 +31,7 @@ from typing import NamedTuple
 
 from ingest.core.dataclass import dataclass
 from ingest.core.layout import hdr_half
+from ingest.read.unpacking import from_base64, inflated
 
 WORD_SIZE_BITS = 0xF0
 V0, V1, V2 = 0x1C849308, 0x1C849301, 0x1C849303
@@ -43,6 +44,9 @@ OUTER = struct.Struct(">II")
 DOUBLE_OUTER = struct.Struct(">IIQ")
 HEADER = struct.Struct(">IIIIqqd")
 HEADER_V0 = struct.Struct(">IIqqq")
+USUAL, USUAL_BODY = bytes.fromhex("1c849314"), bytes.fromhex("1c849313")  # compressed V2, what it holds: nearly all payloads
+USUAL_SHAPE = struct.Struct(">IIqqd")  # the header behind its payload length
+SHAPE = slice(HEADER.size - USUAL_SHAPE.size, HEADER.size)
 LARGEST_WORD = 9
 MOST_INFLATED = 64 << 20
 PLENTY = 1 << 20
@@ -82,10 +86,10 @@ class Payload(NamedTuple):
 def payload_of(text: bytes) -> Payload:
     """Return the histogram that base64 text holds, its counts packed; PayloadError says why it holds none."""
     try:
-        data = binascii.a2b_base64(text, strict_mode=True)
+        data = from_base64(text)
     except binascii.Error as error:
         raise PayloadError(f"no base64 ({_first(str(error))})") from None
-    return payload_of_bytes(data)
+    return _usual(data) or payload_of_bytes(data)
 
 
 def payload_of_bytes(data: bytes) -> Payload:
@@ -110,6 +114,21 @@ def payload_of_bytes(data: bytes) -> Payload:
     raise PayloadError("no histogram: unknown cookie")
 
 
+def _usual(data: bytes) -> Payload | None:
+    """Return a compressed V2 integer histogram, as `payload_of_bytes` does; None of all else, and where it has a fault."""
+    if data[:4] != USUAL or len(data) > SMALL:
+        return None
+    try:
+        body = inflated(data[8 : 8 + int.from_bytes(data[4:8], "big")])
+        geometry, slots = _shape(body[SHAPE])
+    except (zlib.error, struct.error, PayloadError):
+        return None
+    words = body[HEADER.size : HEADER.size + int.from_bytes(body[4:8], "big")]
+    if body[:4] != USUAL_BODY or len(words) > slots * LARGEST_WORD:
+        return None
+    return Payload(geometry, slots, ANY_SIZE, words)
+
+
 def _first(text: str) -> str:
     return text[:1].lower() + text[1:]
 
@@ -119,7 +138,7 @@ def _inflated(data: bytes, length: int) -> bytes:
     source = memoryview(data)[OUTER.size : OUTER.size + length]
     try:
         if len(source) <= SMALL:
-            return zlib.decompress(source)
+            return inflated(source)
         stream = zlib.decompressobj()
         body = stream.decompress(source, PLENTY)
         if not stream.eof and stream.unconsumed_tail:
@@ -162,6 +181,13 @@ def _header(body: bytes, *, double: bool) -> tuple[Geometry, int, int, int, int]
         return *_geometry(digits, lowest, highest, 1.0), header.size, len(body), 0
     _, length, offset, digits, lowest, highest, ratio = header.unpack_from(body)
     return *_geometry(digits, lowest, highest, ratio if double else 1.0), header.size, length, offset
+
+
+@lru_cache(maxsize=64)
+def _shape(text: bytes) -> tuple[Geometry, int]:
+    """Return geometry and slots of what a V2 header of an integer histogram says behind its payload length."""
+    _, digits, lowest, highest, _ = USUAL_SHAPE.unpack(text)
+    return _geometry(digits, lowest, highest, 1.0)
 
 
 @lru_cache(maxsize=1024)

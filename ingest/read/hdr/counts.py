@@ -161,14 +161,15 @@ def _long_words(data: Bytes, ends: Int, sizes: Int) -> Int:
 
 
 def _placed(advance: NDArray[np.integer], counts: NDArray[np.integer], starts: Int) -> tuple[Int, Int, Int]:
-    """Return CSR rows: each count with its bin, the sum of all advances before it in its row."""
-    narrow = int(advance.sum(dtype=np.int64)) <= INT32_MAX
-    passed = np.zeros(len(advance) + 1, np.int32 if narrow else np.int64)
-    np.cumsum(advance, out=passed[1:])
+    """Return CSR rows: each count with its bin, the sum of all advances before it in its row. A count itself advances by 1."""
+    narrow = len(advance) * np.iinfo(advance.dtype).max <= INT32_MAX or int(advance.sum(dtype=np.int64)) <= INT32_MAX
+    passed = np.cumsum(advance, dtype=np.int32 if narrow else np.int64)
     at = np.flatnonzero(counts != 0)
     indptr = np.searchsorted(at, starts)
+    firsts = starts[:-1]
+    before = np.where(firsts > 0, passed.take(firsts - 1, mode="wrap") if len(passed) else 0, 0) + 1
     bins = passed.take(at).astype(np.int64)
-    bins -= np.repeat(passed[starts[:-1]], np.diff(indptr))
+    bins -= np.repeat(before, np.diff(indptr))
     return indptr, bins, counts.take(at).astype(np.int64)
 
 

@@ -95,9 +95,9 @@ def _place(geometry: Geometry, unit: Fraction, index: int) -> int:
 
 
 def moved(bins: Int, geometry: Geometry, target: Bins) -> Int:
-    """Return the bin of the target layout for each bin; those past its end get the number of its bins."""
+    """Return the bin of the target layout for each bin; those past its end get the number of its bins, or a larger one."""
     if target.moved_by is None:
-        return np.minimum(bins, target.layout.bins)
+        return bins
     unit = target.moved_by
     distinct, place = np.unique(bins, return_inverse=True)
     values = [_place(geometry, unit, index) for index in distinct.tolist()]

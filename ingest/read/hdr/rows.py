@@ -143,9 +143,13 @@ class Rows:
             self._context.account.reject(reason, [lines[row].number])
             self._lost(lines[row])
         by_geometry: dict[Geometry, list[int]] = {}
+        met: dict[int, list[int]] = {}  # by identity, as nearly all lines share one object, and hashing it takes long
         for row, payload in enumerate(payloads):
             if row not in counts.faults:
-                by_geometry.setdefault(payload.geometry, []).append(row)
+                same = met.get(id(payload.geometry))
+                if same is None:
+                    same = met[id(payload.geometry)] = by_geometry.setdefault(payload.geometry, [])
+                same.append(row)
         checked: list[_Checked] = []
         for geometry, rows in by_geometry.items():
             target = self._layouts.of(geometry)
@@ -156,8 +160,15 @@ class Rows:
             else:
                 checked.append(self._checked(lines, rows, taken(counts, rows), geometry, target))
         # In the order of lines, whatever their layouts: segments are numbered by it, and batches may end anywhere.
-        layouts = {row: group.target.layout for group in checked for row in group.rows}
-        places = {row: self._placed(lines[row], layout) for row, layout in sorted(layouts.items())}
+        groups = {row: group for group, part in enumerate(checked) for row in part.rows}
+        places: dict[int, tuple[int, int] | None] = {}
+        known: dict[tuple[int, bytes], list[tuple[int, int]]] = {}
+        for row, group in sorted(groups.items()):
+            line, layout = lines[row], checked[group].target.layout
+            segments = known.get((group, line.tag))
+            if segments is None:
+                segments = known[group, line.tag] = self._ends.setdefault((line.tag, layout), [])
+            places[row] = self._placed(line, layout, segments)
         for part in checked:
             self._add(lines, part, [places[row] for row in part.rows])
 
@@ -201,7 +212,8 @@ class Rows:
         self._context.account.accept(len(keep))
         samples, table = rows.samples, rows.table
         self._check_addable([lines[checked.rows[number]] for number in keep], samples)
-        self._tallies.add([key_of(table[code]) for code in codes.tolist()], samples.tolist())
+        keys = [key_of(series) for series in table]
+        self._tallies.add([keys[code] for code in codes.tolist()], samples.tolist())
         self._context.account.samples += int(samples.sum())
 
     def _check_addable(self, lines: list[_Line], samples: Int) -> None:
@@ -215,9 +227,11 @@ class Rows:
             at = f"{self._context.account.path}:{lines[row].number}"
             raise CapacityError(f"{at}: from here on the log holds more than 2^62 samples, which cannot be added up")
 
-    def _placed(self, line: _Line, layout: Layout) -> tuple[int, int] | None:
-        """Return the code of the series that a line is of and its start there, None where it has no place."""
-        segments = self._ends.setdefault((line.tag, layout), [])
+    def _placed(self, line: _Line, layout: Layout, segments: list[tuple[int, int]]) -> tuple[int, int] | None:
+        """Return the code of the series that a line is of and its start there, None where it has no place.
+
+        `segments` are the end and code of those that there are of its tag and layout.
+        """
         place, start = _segment(segments, line)
         if place == len(segments):
             if place >= MOST_SEGMENTS or len(self._table) >= MOST_SERIES:
@@ -303,6 +317,8 @@ class Rows:
 
 def _segment(ends: list[tuple[int, int]], line: _Line) -> tuple[int, int]:
     """Return the first segment that a line can follow in, and the start it has there."""
+    if ends and line.start_ns >= ends[0][0]:
+        return 0, line.start_ns
     rounding = max(ROUNDING_NS, (line.end_ns - line.start_ns) // ROUNDED_SHARE)
     for place, (end, _) in enumerate(ends):
         if line.start_ns >= end:

@@ -19,16 +19,19 @@ from typing import Any
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.edges import Edges
 from ingest.core.intervals import Int
 from ingest.core.layout import Layout
+from ingest.core.series import SERVICE, in_layer
 from ingest.core.timing import UNITS_NS, iso_ns
 from ingest.read.context import Context
 from ingest.read.format_names import CEPH
 from ingest.read.formats import AGAIN, Reader
 from ingest.read.histograms.lines import WrongError, end_ns, objects_of, readers, whole
-from ingest.read.histograms.polls import Poll, Polls, sparse
+from ingest.read.histograms.polls import Lost, Poll, Polls, sparse
 
+KIND = in_layer("service", SERVICE)
 OPS = {"op_r_": "read", "op_w_": "write", "op_rw_": "read and write"}
 TWICE = "op_rw_latency_out_"
 UNITS = {"nanoseconds": "ns", "microseconds": "us", "milliseconds": "ms", "seconds": "s"}
@@ -37,6 +40,16 @@ NOTHING = "holds no histogram of latencies: poll `ceph daemon osd.N perf histogr
 NO_AXIS = "a histogram without an axis of latencies"
 SAME = "operations that another histogram of the dump holds by another size"
 NO_TIME = "a poll without sampled_at: the time it was made, in epoch s or ISO 8601"
+
+
+@dataclass(frozen=True, slots=True)
+class Poller:
+    """When and where a dump was made: line, time in ns, host and daemon."""
+
+    line: int
+    at_ns: int
+    host: str
+    daemon: str
 
 
 def polls(path: Path, context: Context) -> Polls:
@@ -49,24 +62,29 @@ def polls(path: Path, context: Context) -> Polls:
             context.account.reject(str(error), [line])
             continue
         daemon, host = str(entry.get("daemon") or ""), str(entry.get("host") or "")
-        for name, body in _histograms(entry.get("dump")):
-            try:
-                if name.startswith(TWICE):
-                    context.account.skip(SAME, 1)
-                    continue
-                histogram = _latencies(body)
-                if histogram is None:
-                    context.account.skip(NO_AXIS, 1)
-                    continue
-                op = next((word for prefix, word in OPS.items() if name.startswith(prefix)), name)
-                base = context.series
-                series = base.replaced(
-                    host=base.host or host, volume=daemon, op=op, kind="service", tag=name.removesuffix("_histogram")
-                )
-                held.add(Poll(line, series, None, end, *histogram, total=True))
-            except WrongError as error:
-                context.account.reject(str(error), [line])
+        take(entry.get("dump"), Poller(line, end, host, daemon), context, held)
     return held
+
+
+def take(dump: Any, poller: Poller, context: Context, held: Polls) -> None:
+    """Add the histograms of one dump to `held`."""
+    base = context.series
+    for name, body in histograms(dump):
+        op = next((word for prefix, word in OPS.items() if name.startswith(prefix)), name)
+        series = base.replaced(
+            host=base.host or poller.host, volume=poller.daemon, op=op, kind=KIND, tag=name.removesuffix("_histogram")
+        )
+        try:
+            if name.startswith(TWICE):
+                context.account.skip(SAME, 1)
+                continue
+            histogram = _latencies(body)
+            if histogram is None:
+                context.account.skip(NO_AXIS, 1)
+                continue
+            held.add(Poll(poller.line, series, None, poller.at_ns, *histogram, total=True))
+        except WrongError as error:
+            held.reject(str(error), poller.line, Lost(series, None, poller.at_ns, total=True))
 
 
 def _time(value: Any) -> int:
@@ -77,7 +95,8 @@ def _time(value: Any) -> int:
     return end_ns(value, UNITS_NS["s"])
 
 
-def _histograms(dump: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def histograms(dump: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the names and bodies of the histograms of a dump."""
     for counters in dump.values() if isinstance(dump, dict) else ():
         for name, body in counters.items() if isinstance(counters, dict) else ():
             if isinstance(body, dict) and "axes" in body:

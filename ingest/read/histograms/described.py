@@ -13,7 +13,6 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -22,7 +21,6 @@ from typing import Any
 
 from ingest.core.errors import InputError
 from ingest.core.series import Series
-from ingest.core.timing import iso_ns
 from ingest.read.context import Context
 from ingest.read.delimited.blank_columns import WHITESPACE, fields
 from ingest.read.format_names import DESCRIBED_HISTOGRAMS
@@ -32,6 +30,7 @@ from ingest.read.histograms.description import (
     JSON,
     LIST,
     MAP,
+    NDJSON,
     PYTHON,
     TEXT,
     TOTAL,
@@ -43,20 +42,20 @@ from ingest.read.histograms.description import (
 )
 from ingest.read.histograms.file_bins import OPEN, FileBin, FileHistogram, in_bins
 from ingest.read.histograms.lines import WrongError, count, lines_of, objects_of, readers
-from ingest.read.histograms.polls import Polls
+from ingest.read.histograms.polls import Lost, Polls
+from ingest.read.histograms.sample_file import Answer, SampleFile, is_sample_file, seconds
 from ingest.read.histograms.trees import Place, places
+from ingest.read.histograms.values import NO_TIME, as_word, bound_ns, decoded, numeral, stamp_ns
 from ingest.read.text import CUT_OFF
 
 NOTHING = "holds no histogram as its description says"
 NOT_WHERE = "a record that `where` leaves out"
-NO_TIME = "no time where the description says"
 NO_PYTHON = "no Python literal"
 UNFIT = "an edge that the description does not have"
 FALLS = "counts up to an edge that fall"
 NO_UNIT = "a unit that the description does not have"
 NO_TEMPORALITY = "nothing says whether it counts an interval or since a start"
 MOST_DOCUMENT = 1 << 28
-WORDS_OPEN = ("+inf", "inf", "infinity", "")
 
 
 def polls(path: Path, context: Context) -> Polls:
@@ -64,17 +63,37 @@ def polls(path: Path, context: Context) -> Polls:
     description = context.description
     if not isinstance(description, HistogramDescription):
         raise InputError("needs a description of its histograms: --input-format FILE.yml", path)
-    reading = _Reading(path, context, description)
     held = Polls(context, description.every_ns)
-    for poll in in_bins(list(reading.histograms()), description, context):
-        held.add(poll)
+    file = SampleFile(path, context) if is_sample_file(path, context.upto) else None
+    if file is None:
+        histograms = list(_Reading(path, context, description, held).histograms())
+    else:
+        histograms = [
+            histogram
+            for answer in file.answers()
+            for histogram in _Reading(path, context, description, held, answer).histograms()
+        ]
+    in_bins(histograms, description, context, held)
+    if file is not None:
+        file.finish(held)
     return held
 
 
-class _Reading:
-    """Takes the records of one file in turn; `_newest` is the newest one that only tells the time."""
+def of_document(
+    document: Any, answer: Answer, context: Context, description: HistogramDescription, held: Polls
+) -> Iterator[FileHistogram]:
+    """Yield the histograms of a document that is the answer to a poll."""
+    yield from _Reading(Path(), context, description, held, answer).of_document(answer.line, document)
 
-    def __init__(self, path: Path, context: Context, description: HistogramDescription) -> None:
+
+class _Reading:
+    """Takes the records of one file in turn, or of one answer to a poll; `_newest` is the newest one that only tells the time."""
+
+    def __init__(
+        self, path: Path, context: Context, description: HistogramDescription, held: Polls, answer: Answer | None = None
+    ) -> None:
+        self._answer = answer
+        self._held = held
         self._path = path
         self._context = context
         self._description = description
@@ -88,17 +107,29 @@ class _Reading:
             yield from self._of_rows(self._table() if shape == CSV else self._text())
             return
         for line, document in self._documents():
-            try:
-                if self._tells_time(document):
-                    continue
-                found = list(places(document, self._description.each))
-            except RecursionError:
-                self._context.account.reject("nested too deeply", [line])
-                continue
-            for place in found:
-                if place.value is None or not isinstance(place.value, (dict, list)):
-                    continue
+            yield from self.of_document(line, document)
+
+    def of_document(self, line: int, document: Any) -> Iterator[FileHistogram]:
+        """Yield the histograms of a document."""
+        try:
+            if self._tells_time(document):
+                return
+            found = list(places(document, self._description.each))
+        except RecursionError:
+            self._context.account.reject("nested too deeply", [line])
+            return
+        for place in found:
+            if isinstance(place.value, (dict, list)):
                 yield from self._kept(line, place, lambda place=place: self._listed(place))
+
+    def _lines(self) -> Iterator[tuple[int, bytes, bool]]:
+        """Yield the lines of the file, or of the answer."""
+        if self._answer is None:
+            yield from lines_of(self._path, self._context)
+        else:
+            said = self._answer.said
+            text = said if isinstance(said, str) else json.dumps(said, default=str)
+            yield from ((self._answer.line, line.encode(), True) for line in text.split("\n"))
 
     def _kept(self, line: int, place: Place, bins: Any) -> Iterator[FileHistogram]:
         """Yield the histogram at a place, unless `where` leaves it out or it cannot be taken."""
@@ -110,12 +141,26 @@ class _Reading:
             if taken:
                 yield self._found(line, place, taken)
         except WrongError as error:
-            self._context.account.reject(str(error), [line])
+            self._reject(str(error), line, place)
+
+    def _reject(self, reason: str, line: int, place: Place) -> None:
+        """Count a histogram that cannot be taken, with its time where that can be read."""
+        try:
+            start, end = self._times(place)
+            total = _said(self._description.over_time, place, NO_TEMPORALITY) == TOTAL
+            self._held.reject(reason, line, Lost(self._context.series, start, end, total=total))
+        except WrongError:
+            self._held.reject(reason, line, Lost(self._context.series))
 
     def _documents(self) -> Iterator[tuple[int, Any]]:
-        description, context = self._description, self._context
-        if description.shape == JSON:
-            text = b"".join(line + b"\n" for _, line, _ in lines_of(self._path, context))
+        description, context, answer = self._description, self._context, self._answer
+        if answer is not None and description.shape == NDJSON:
+            stamp = Decimal(seconds(answer.at_ns))
+            yield answer.line, {"sampled_at": stamp, "host": answer.host, "command": answer.command, "said": answer.said}
+        elif answer is not None and description.shape == JSON and not answer.text:
+            yield answer.line, answer.said
+        elif description.shape == JSON:
+            text = b"".join(line + b"\n" for _, line, _ in self._lines())
             if len(text) > MOST_DOCUMENT:
                 raise InputError("more than 256 MiB are no single document: describe it as ndjson", self._path)
             try:
@@ -123,11 +168,11 @@ class _Reading:
             except (ValueError, RecursionError):
                 context.account.reject(CUT_OFF, [1])
         elif description.shape == PYTHON:
-            for number, line, whole in lines_of(self._path, context):
+            for number, line, whole in self._lines():
                 if not line.strip():
                     continue
                 try:
-                    yield number, _decoded(ast.literal_eval(line.decode("utf-8", "replace").strip()))
+                    yield number, decoded(ast.literal_eval(line.decode("utf-8", "replace").strip()))
                 except (ValueError, SyntaxError, MemoryError, RecursionError):
                     context.account.reject(NO_PYTHON if whole else CUT_OFF, [number])
         else:
@@ -144,7 +189,7 @@ class _Reading:
         """Yield the rows of a table with their line numbers."""
         description, context = self._description, self._context
         names: list[str] = []
-        for number, line, whole in lines_of(self._path, context):
+        for number, line, whole in self._lines():
             if not line.strip():
                 continue
             if description.delimiter == WHITESPACE:
@@ -167,7 +212,7 @@ class _Reading:
     def _text(self) -> Iterator[tuple[int, Place]]:
         """Yield the lines of text that are bins, as rows of their groups."""
         pattern = re.compile(self._description.bin)
-        for number, line, _ in lines_of(self._path, self._context):
+        for number, line, _ in self._lines():
             match = pattern.search(line.decode("utf-8", "replace"))
             if match is not None:
                 yield number, Place({name: value or "" for name, value in match.groupdict().items()})
@@ -216,15 +261,15 @@ class _Reading:
         description = self._description
         key = {name: name if plain else getattr(description, name) for name in ("lower", "upper", "value", "count")}
         inside = Place(entry)
-        number = count(_numeral(inside.found(key["count"])))
+        number = count(numeral(inside.found(key["count"])))
         unit = self._unit(place)
         if description.rule:
             role = next(name for name in ("value", "upper", "lower") if key[name] and inside.found(key[name]) is not None)
-            return self._of_rule(_bound(inside.found(key[role]), unit), unit, number)
+            return self._of_rule(bound_ns(inside.found(key[role]), unit), unit, number)
         last = before = None
-        if key["upper"] and (bound := _bound(inside.found(key["upper"]), unit)) is not None:
+        if key["upper"] and (bound := bound_ns(inside.found(key["upper"]), unit)) is not None:
             last = last_of(bound, description.edge, unit)
-        if key["lower"] and (bound := _bound(inside.found(key["lower"]), unit)) is not None:
+        if key["lower"] and (bound := bound_ns(inside.found(key["lower"]), unit)) is not None:
             edge = "[)" if description.edge == "[]" else description.edge
             before = last_of(bound, edge, unit)
         return FileBin(before, last, number)
@@ -264,24 +309,28 @@ class _Reading:
         description = self._description
         named = dict(place.labels)
         words = {label: named.get(label) or place.found(key) for label, key in description.labels.items()}
-        labels = {**named, **{label: _word(word) for label, word in words.items() if word is not None}, **description.fixed}
+        labels = {**named, **{label: as_word(word) for label, word in words.items() if word is not None}, **description.fixed}
         known = {label: text for label, text in labels.items() if label in Series.__slots__ and label not in ("run", "segment")}
         base = self._context.series
-        series = base.replaced(kind=description.kind, **{**known, "host": base.host or known.get("host", "")})
+        asked = "" if self._answer is None else self._answer.host
+        series = base.replaced(kind=description.kind, **{**known, "host": base.host or known.get("host", "") or asked})
         start, end = self._times(place)
         return FileHistogram(line, series, start, end, bins, _said(description.over_time, place, NO_TEMPORALITY) == TOTAL)
 
     def _times(self, place: Place) -> tuple[int | None, int]:
         """Return when counting began and ended, by the description."""
         times = self._description.time
+        if times.of_file and self._answer is not None:
+            every = self._description.every_ns
+            return self._answer.at_ns - every if every else None, self._answer.at_ns
         if times.of_file:
             self._file = self._file or self._of_file()
             return self._file
         holder = (self._newest if times.record else None) or place
         if times.record and self._newest is None:
             raise WrongError(NO_TIME)
-        at = sum(_stamp(holder.found(key), unit, times.zone) for key, unit in zip(times.at, times.units, strict=True))
-        begun = _stamp(place.found(times.start), times.units[0], times.zone) if times.start else None
+        at = sum(stamp_ns(holder.found(key), unit, times.zone) for key, unit in zip(times.at, times.units, strict=True))
+        begun = stamp_ns(place.found(times.start), times.units[0], times.zone) if times.start else None
         if not times.is_start:
             return begun, at
         if not self._description.every_ns:
@@ -296,10 +345,10 @@ class _Reading:
             if not every:
                 raise WrongError("a time of the file needs every: or length: how long it took")
             return end - every, end
-        for _, line, _ in lines_of(self._path, self._context):
+        for _, line, _ in self._lines():
             match = re.search(length, line.decode("utf-8", "replace"))
             if match is not None:
-                number = _bound(match[1] if match.groups() else match[0], UNITS["s"])
+                number = bound_ns(match[1] if match.groups() else match[0], UNITS["s"])
                 if number is not None and number > 0:
                     return end - int(number), end
         raise WrongError("no duration where the description says")
@@ -308,71 +357,14 @@ class _Reading:
 def _said(chosen: Chosen, place: Place, missing: str) -> str:
     if not chosen.key:
         return chosen.word
-    word = chosen.table.get(_word(place.found(chosen.key)))
+    word = chosen.table.get(as_word(place.found(chosen.key)))
     if word is None:
         raise WrongError(missing)
     return word
 
 
 def _fits(place: Place, where: Mapping[str, str]) -> bool:
-    return all(_word(place.found(key)) == value for key, value in where.items())
-
-
-def _word(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "" if value is None else str(value)
-
-
-def _decoded(value: Any) -> Any:
-    """Return a Python literal with bytes as text and floats as exact decimals of what was written."""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if isinstance(value, float):
-        return Decimal(repr(value))
-    if isinstance(value, dict):
-        return {_word(_decoded(key)): _decoded(entry) for key, entry in value.items()}
-    return [_decoded(entry) for entry in value] if isinstance(value, (list, tuple)) else value
-
-
-def _numeral(value: Any) -> Any:
-    return value.strip() if isinstance(value, str) else value
-
-
-def _bound(value: Any, unit: Fraction) -> Fraction | None:
-    """Return an edge in ns, None of one that is open; WrongError where it is no number."""
-    if value is None or (isinstance(value, str) and value.strip().lower() in WORDS_OPEN):
-        return None
-    try:
-        number = Decimal(_word(value).strip())
-        if not number.is_finite():
-            return None
-        if abs(number) > 10**22 or (number and abs(number) < Decimal("1e-30")):
-            raise WrongError("an edge or time out of range")
-        return Fraction(number) * unit
-    except ArithmeticError:
-        raise WrongError(f"{_word(value)[:40]!r} is no number") from None
-
-
-def _stamp(value: Any, unit: str, zone: str) -> int:
-    """Return a time in ns since 1970; WrongError where it is none."""
-    if value is None:
-        raise WrongError(NO_TIME)
-    text = _word(value).strip()
-    if unit in UNITS:
-        number = _bound(text, UNITS[unit])
-        if number is None or abs(number) > 2**62:
-            raise WrongError(f"{text[:40]!r} is no time")
-        return int(number // 1)
-    if unit != "iso":
-        try:
-            text = datetime.strptime(text, unit).isoformat()  # noqa: DTZ007 - its zone follows
-        except ValueError:
-            raise WrongError(f"{text[:40]!r} is no time as described") from None
-    stamp = iso_ns(text if not zone or re.search(r"(Z|[-+]\d\d:?\d\d)$", text) else text + zone)
-    if stamp is None:
-        raise WrongError(f"{text[:40]!r} is no time")
-    return stamp
+    return all(as_word(place.found(key)) == value for key, value in where.items())
 
 
 locate, rows = readers(DESCRIBED_HISTOGRAMS, polls, NOTHING)

@@ -11,7 +11,7 @@
     over_time: total                 # since a start, or interval; or {from: key, ...}
     every: 1s                        # how long an interval is, where only its end is known
     time: {at: t, unit: s}           # unit: s, ms, us, ns, iso, or a pattern with zone: "+01:00"; is: start; start: a key
-    labels: {host: host, op: =get}   # labels and their keys or columns; "=get" is the text itself
+    labels: {host: host, op: =get}   # labels and their keys or columns; "=get" is the text itself; layer: =device
     where: {type: hist}              # records to take
 
 `time` may be two columns (`at: [sec, usec]`, `unit: [s, us]`), of the newest record before (`record: {type: printf}`), or that of
@@ -34,7 +34,7 @@ from ingest.core.dataclass import dataclass
 from ingest.core.errors import UsageError
 from ingest.core.timing import UNITS_NS, parse_duration
 from ingest.read.delimited.blank_columns import WHITESPACE
-from ingest.read.delimited.description import check, column_name, labels_in
+from ingest.read.delimited.description import check, column_name, kind_in, labels_in
 
 SHAPES = CSV, NDJSON, JSON, PYTHON, TEXT = ("csv", "ndjson", "json", "python", "text")
 BINS = LIST, MAP, ARRAYS = ("list", "map", "arrays")
@@ -137,8 +137,6 @@ def histogram_description(path: str, entries: Any) -> HistogramDescription:
         "delimiter is one character, or whitespace",
     )
     check(isinstance(header, bool), "header is true or false")
-    kind = entries.get("kind", "service")
-    check(isinstance(kind, str) and bool(kind.strip()), "kind is a word such as service or response")
     every = entries.get("every", "")
     try:
         every_ns = parse_duration(str(every)) if every else 0
@@ -161,7 +159,7 @@ def histogram_description(path: str, entries: Any) -> HistogramDescription:
         labels=labels,
         fixed=fixed,
         where=_pairs("where", entries.get("where", {})),
-        kind=kind.strip().lower(),
+        kind=kind_in(entries, entries.get("labels", {})),
         delimiter=delimiter,
         header=header,
         **words,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ingest.core.intervals import Int
 from ingest.core.series import Series
 from ingest.read.context import Context
 from ingest.read.histograms.description import HistogramDescription
-from ingest.read.histograms.polls import Poll, sparse
+from ingest.read.histograms.polls import Lost, Poll, Polls, sparse
 
 OPEN = None
 
@@ -40,8 +40,8 @@ class FileHistogram:
     total: bool
 
 
-def in_bins(found: Sequence[FileHistogram], description: HistogramDescription, context: Context) -> Iterator[Poll]:
-    """Yield histograms with the bins that all have in common: by the rule, else of all edges that the file shows."""
+def in_bins(found: Sequence[FileHistogram], description: HistogramDescription, context: Context, held: Polls) -> None:
+    """Add histograms to `held` with the bins that all have in common: by the rule, else of all edges that the file shows."""
     shared: tuple[int, ...] | None = description.rule
     if not shared:
         every = {end for entry in found for one in entry.bins for end in (one.before, one.last) if end is not None}
@@ -61,9 +61,9 @@ def in_bins(found: Sequence[FileHistogram], description: HistogramDescription, c
             below += sum(one.count for last, one in zip(lasts, entry.bins, strict=True) if last < 0)
             places = layout.index(np.array([min(max(last, 0), LAST_NS // 2) for last in lasts], np.int64))
             bins, counts = sparse(places, [one.count if last >= 0 else 0 for last, one in zip(lasts, entry.bins, strict=True)])
-            yield Poll(entry.line, entry.series, entry.start_ns, entry.end_ns, layout, bins, counts, entry.total)
+            held.add(Poll(entry.line, entry.series, entry.start_ns, entry.end_ns, layout, bins, counts, entry.total))
         except (ValueError, OverflowError) as error:
-            context.account.reject(str(error), [entry.line])
+            held.reject(str(error), entry.line, Lost(entry.series, entry.start_ns, entry.end_ns, total=entry.total))
     if below:
         context.account.note(f"{counted(below, 'value', 'values')} below zero: no latencies, left out")
 

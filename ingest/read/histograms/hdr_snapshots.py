@@ -23,7 +23,7 @@ from ingest.read.context import Context
 from ingest.read.format_names import HDR_SNAPSHOTS
 from ingest.read.formats import AGAIN, Reader
 from ingest.read.histograms.lines import WrongError, count, objects_of, readers, whole
-from ingest.read.histograms.polls import Poll, Polls, sparse
+from ingest.read.histograms.polls import Lost, Poll, Polls, sparse
 
 NOTHING = "holds no snapshot of a histogram"
 MOST_DIGITS, MOST_LOWEST = 5, 1 << 40
@@ -33,17 +33,19 @@ def polls(path: Path, context: Context) -> Polls:
     """Return the snapshots of a file."""
     held = Polls(context)
     for line, entry in objects_of(path, context):
+        series = context.series.replaced(op=str(entry.get("Name") or ""), kind="service")
+        lost = Lost(series)
         try:
             stamp, elapsed = iso_ns(str(entry.get("Now"))), count(entry.get("Elapsed"))
             if stamp is None:
                 raise WrongError("Now is no time")
+            lost = Lost(series, stamp - elapsed, stamp)
             body = entry.get("Hist")
             if not isinstance(body, dict):
                 raise WrongError("no histogram in it")
-            series = context.series.replaced(op=str(entry.get("Name") or ""), kind="service")
             held.add(Poll(line, series, stamp - elapsed, stamp, *_snapshot(body), total=False))
         except WrongError as error:
-            context.account.reject(str(error), [line])
+            held.reject(str(error), line, lost)
     return held
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ingest.core.series import Series
+from ingest.core.series import CLIENT, LAYER, LAYERS, Series, in_layer
 
 KNOWN = {
     "host": ("host", "host.name", "hostname", "node"),
@@ -22,6 +22,7 @@ def series_of(base: Series, metric: str, attributes: Mapping[str, str]) -> Serie
     A Prometheus `instance` is host and port: the host is taken from it where nothing else says it.
     """
     rest = {name: value for name, value in attributes.items() if not name.startswith(OF_THE_SDK)}
+    layer = rest.pop(LAYER) if rest.get(LAYER) in LAYERS else CLIENT
     labels = {}
     for label, names in KNOWN.items():
         name = next((name for name in names if rest.get(name)), None)
@@ -33,6 +34,6 @@ def series_of(base: Series, metric: str, attributes: Mapping[str, str]) -> Serie
     more = ",".join(f"{name}={rest[name]}" for name in sorted(rest))
     labels["tag"] = f"{metric}{{{more}}}" if more else metric
     labels.setdefault("op", metric)
-    labels["kind"] = "service"
+    labels["kind"] = in_layer("service", layer)
     host = base.host or labels.get("host", "")
     return base.replaced(**{**labels, "host": host})

@@ -15,14 +15,18 @@ import numpy as np
 from ingest.core.caveats import Caveat
 from ingest.core.errors import InputError
 from ingest.core.intervals import Intervals
+from ingest.core.missing import Missing, labels_of
 from ingest.core.series import Series
 from ingest.read.account import Account
-from ingest.read.context import Context, TimeZero
+from ingest.read.context import OWN_STAMPS, Context, TimeZero
+from ingest.read.formats import ROW_LABELS
 from ingest.read.histograms.polls import Polls
+from ingest.read.lacks import REJECTED, SEE_INSPECT
 from ingest.read.sources import Around, Source
 from ingest.read.text import CUT_OFF, NEWLINE, TABLE_ENDINGS, name_without, whole_blocks
 
 NO_JSON = "no JSON object"
+NOT_READ = "lines were rejected: if they held histograms, their samples are missing"
 METRICS = "several-metrics"
 ENDINGS = (*TABLE_ENDINGS, ".jsonl", ".ndjson", ".json", ".txt", ".log", ".prom")
 SHOWN = 4
@@ -116,11 +120,15 @@ def readers(
             raise InputError(f"no histogram in it can be taken: {reasons[0]}" if reasons else none, path)
         start = min(int(part.start_ns.min()) for part in filled_parts)
         widths = np.concatenate([part.end_ns - part.start_ns for part in filled_parts])
-        zero = around.zero(path, TimeZero(start, "time stamps in the file"), lambda: 0, absolute=True)
+        zero = around.zero(path, TimeZero(start, OWN_STAMPS), lambda: 0, absolute=True)
         return Source(path, format_name, replace(context, zero=zero), int(np.median(widths)), str(filled_parts[0].layout))
 
     def rows(path: Path, context: Context) -> Iterator[Intervals[Series]]:
-        parts = list(filled(path, context).intervals())
+        held = filled(path, context)
+        parts = list(held.intervals())
+        if not held.is_total and (NO_JSON in context.account.rejected or CUT_OFF in context.account.rejected):
+            caveat = Caveat(REJECTED, str(path), NOT_READ, SEE_INSPECT)
+            context.account.lack(Missing(labels_of(context.series, unknown=ROW_LABELS), None, None, None, 0, None, caveat))
         context.account.caveats.extend(_several(path, parts))
         yield from parts
 

@@ -30,7 +30,7 @@ from ingest.read.format_names import OTLP
 from ingest.read.formats import AGAIN, Reader
 from ingest.read.histograms.labels import series_of
 from ingest.read.histograms.lines import WrongError, count, end_ns, objects_of, readers, whole
-from ingest.read.histograms.polls import Poll, Polls, sparse
+from ingest.read.histograms.polls import Lost, Poll, Polls, sparse
 
 DELTA, CUMULATIVE = 1, 2
 TEMPORALITIES = {"AGGREGATION_TEMPORALITY_DELTA": DELTA, "AGGREGATION_TEMPORALITY_CUMULATIVE": CUMULATIVE}
@@ -61,9 +61,14 @@ def polls(path: Path, context: Context) -> Polls:
     """Return the histograms of a file; points that cannot be taken are rejected, metrics that are no latencies skipped."""
     held = Polls(context)
     for line, entry in objects_of(path, context):
-        for metric, resource in _metrics(entry):
-            _take(metric, resource, line, context, held)
+        take(entry, line, context, held)
     return held
+
+
+def take(entry: Mapping[str, Any], line: int, context: Context, held: Polls) -> None:
+    """Add the histograms of one document to `held`."""
+    for metric, resource in _metrics(entry):
+        _take(metric, resource, line, context, held)
 
 
 def _metrics(entry: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, str]]]:
@@ -117,7 +122,37 @@ def _take(metric: Mapping[str, Any], resource: Mapping[str, str], line: int, con
                     continue
                 held.add(_poll(point, shared, resource, line, context, (layout, *sparse(places, counts))))
             except WrongError as error:
-                context.account.reject(str(error), [line])
+                if str(error) in (UNIT_UNKNOWN, BELOW_ZERO):  # it may be no latency at all
+                    context.account.reject(str(error), [line])
+                else:
+                    held.reject(str(error), line, _lost(str(error), metric, body, point, resource, context))
+
+
+def _lost(
+    reason: str,
+    metric: Mapping[str, Any],
+    body: Mapping[str, Any],
+    point: Mapping[str, Any],
+    resource: Mapping[str, str],
+    context: Context,
+) -> Lost:
+    """Return whose samples a point that cannot be taken holds, and from when to when."""
+    start, end, samples = (_or_none(point.get(name)) for name in ("startTimeUnixNano", "timeUnixNano", "count"))
+    attributes = {**resource, **_attributes(point.get("attributes") or point.get("labels"))}
+    series = series_of(context.series, str(metric.get("name") or ""), attributes)
+    samples = None if reason == NO_SUM else samples
+    try:
+        total = _total(body)
+    except WrongError:
+        total = False
+    return Lost(series, start or None, end or None, samples, total)
+
+
+def _or_none(value: Any) -> int | None:
+    try:
+        return count(value)
+    except WrongError:
+        return None
 
 
 def _unit(unit: str, context: Context) -> int:

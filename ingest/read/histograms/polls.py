@@ -24,6 +24,8 @@ from ingest.core.missing import Missing, labels_of
 from ingest.core.series import Series
 from ingest.core.timing import MOST_NS
 from ingest.read.context import Context
+from ingest.read.formats import ROW_LABELS
+from ingest.read.lacks import REJECTED, SEE_INSPECT
 
 RESET = "counter-reset"
 TWICE = "the same histogram again: a series and time that were read before"
@@ -34,7 +36,9 @@ BACKWARDS = "it ends before it begins"
 OVERLAP = "histograms of one series overlap in time too often"
 OTHER_EDGES = "bins changed to others that cannot be held against those before: counting begins anew there"
 STAMPS = "a time that cannot be counted with"
+NOT_TAKEN = "histograms were rejected: their samples are missing"
 LATE_TIMES = 3
+MOST_LOST = 64
 MOST_SEGMENTS = 64
 
 
@@ -60,6 +64,17 @@ class Poll:
         return int(self.counts.sum())
 
 
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A histogram that cannot be taken, so far as it is known whose it was: None for what it does not say."""
+
+    series: Series
+    start_ns: int | None = None
+    end_ns: int | None = None
+    samples: int | None = None
+    total: bool = False
+
+
 def sparse(places: Int, counts: Sequence[int] | Int) -> tuple[Int, Int]:
     """Return bins rising and their counts, those of equal bins added up and empty ones left out."""
     values = np.asarray(counts, np.int64)
@@ -77,6 +92,12 @@ class Polls:
         self._every_ns = every_ns
         self._held: dict[Series, list[Poll]] = {}
         self._resets = 0
+        self._lost_ones: list[Lost] = []
+
+    def reject(self, reason: str, line: int, lost: Lost) -> None:
+        """Count a histogram that cannot be taken; its samples are missing, unless a later one of the series holds them, too."""
+        self._context.account.reject(reason, [line])
+        self._lost_ones.append(lost)
 
     def add(self, poll: Poll) -> None:
         """Take a histogram."""
@@ -87,6 +108,15 @@ class Polls:
             self._context.account.reject(BACKWARDS, [poll.line])
         else:
             self._held.setdefault(poll.series, []).append(poll)
+
+    @property
+    def is_total(self) -> bool:
+        """Return whether all counts are since a start."""
+        return all(poll.total for polls in self._held.values() for poll in polls)
+
+    def by_series(self) -> list[tuple[Poll, ...]]:
+        """Return the histograms that were taken so far, those of a series together."""
+        return [tuple(polls) for polls in self._held.values()]
 
     def intervals(self) -> Iterator[Intervals[Series]]:
         """Yield the rows of all series, one layout each; notes what was left out. CapacityError past 2^62 samples."""
@@ -101,8 +131,37 @@ class Polls:
         if self._resets:
             times = counted(self._resets, "time", "times")
             self._context.account.note(f"counters were set to zero {times}: what was counted just before is lost")
+        for lost in self._lost_ones[:MOST_LOST]:
+            self._keep(lost)
+        if len(self._lost_ones) > MOST_LOST:
+            self._lack(Lost(self._context.series))
         for layout, polls in by_layout.items():
             yield self._rows(layout, polls)
+
+    def _keep(self, lost: Lost) -> None:
+        """Keep the samples of a histogram that cannot be taken as missing, unless a later one counts from the same start."""
+        if not lost.total:
+            self._lack(lost)
+            return
+        ends = [poll.end_ns for poll in self._held.get(lost.series, ()) if _from_one_start(poll.start_ns, lost.start_ns)]
+        if lost.end_ns is None:
+            return
+        if not any(end > lost.end_ns for end in ends):
+            before = max((end for end in ends if end < lost.end_ns), default=lost.start_ns)
+            if before is not None:
+                self._lack(replace(lost, start_ns=before, samples=None))
+
+    def _lack(self, lost: Lost) -> None:
+        account, offset = self._context.account, self._context.offset_ns
+        start, end = lost.start_ns, lost.end_ns
+        if start is None and end is not None:  # an interval begins where the one before ended
+            start = max((poll.end_ns for polls in self._held.values() for poll in polls if poll.end_ns < end), default=None)
+        if start is None or end is None or not -MOST_NS < start <= end < MOST_NS:
+            start = end = None
+        else:
+            start, end = start + offset, end + offset
+        labels = labels_of(lost.series, unknown=ROW_LABELS if lost.series == self._context.series else ())
+        account.lack(Missing(labels, start, end, lost.samples, 0, None, Caveat(REJECTED, account.path, NOT_TAKEN, SEE_INSPECT)))
 
     def _once(self, polls: list[Poll]) -> list[Poll]:
         """Return the polls of a series in order of time, each once."""
@@ -212,6 +271,10 @@ class Polls:
             bins=np.concatenate([poll.bins for poll in polls]),
             counts=np.concatenate([poll.counts for poll in polls]),
         )
+
+
+def _from_one_start(start: int | None, other: int | None) -> bool:
+    return start is None or other is None or start == other
 
 
 def _same(poll: Poll, other: Poll) -> bool:

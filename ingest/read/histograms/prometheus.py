@@ -35,7 +35,7 @@ from ingest.read.format_names import PROMETHEUS
 from ingest.read.formats import AGAIN, Reader
 from ingest.read.histograms.labels import series_of
 from ingest.read.histograms.lines import WrongError, count, end_ns, lines_of, readers, whole
-from ingest.read.histograms.polls import Poll, Polls, sparse
+from ingest.read.histograms.polls import Lost, Poll, Polls, sparse
 
 SAMPLE = re.compile(
     r"""^\s*(?P<name>[A-Za-z_:][\w:]*)?\s*(?:\{(?P<labels>(?:[^"}]|"(?:[^"\\]|\\.)*")*)\})?\s+"""
@@ -92,17 +92,21 @@ def polls(path: Path, context: Context) -> Polls:
     if first.startswith(b"{") and not first.startswith(b"{__name__") and b'"' in first:
         _answers(lines, context, held)
     else:
-        _samples(path, lines, context, held)
+        take(lines, context, held, asked_ns=path.stat().st_mtime_ns, dated=False)
     return held
 
 
-def _samples(path: Path, lines: Sequence[tuple[int, bytes, bool]], context: Context, held: Polls) -> None:
-    """Take the buckets of an exposition, or of a dump."""
+def take(
+    lines: Sequence[tuple[int, bytes, bool]], context: Context, held: Polls, *, asked_ns: int, dated: bool, host: str = ""
+) -> None:
+    """Add the buckets of an exposition, or of a dump, to `held`; samples without a time are of `asked_ns`.
+
+    Unless it is `dated`, such a scrape stands alone: it has to say when counting began. `host` is that of labels without one.
+    """
     open_metrics = any(line.strip() == b"# EOF" for _, line, _ in lines)
     scrapes: dict[Key, _Scrape] = {}
     created: dict[tuple[str, tuple[tuple[str, str], ...]], int] = {}
     process: int | None = None
-    mtime = path.stat().st_mtime_ns
     for sample in _parsed(lines, context):
         name = sample.labels["__name__"]
         try:
@@ -113,7 +117,7 @@ def _samples(path: Path, lines: Sequence[tuple[int, bytes, bool]], context: Cont
             elif name.endswith(BUCKET) and "le" in sample.labels:
                 dump = not sample.labels.get("\0plain")
                 unit = "s" if open_metrics and not dump else "ms"
-                stamp = end_ns(sample.stamp, UNITS_NS[unit]) if sample.stamp else mtime
+                stamp = end_ns(sample.stamp, UNITS_NS[unit]) if sample.stamp else asked_ns
                 key = (_owner(sample.labels, name), -1 if not sample.stamp else stamp)
                 _put(scrapes.setdefault(key, _Scrape(sample.line)), sample)
         except WrongError as error:
@@ -122,7 +126,8 @@ def _samples(path: Path, lines: Sequence[tuple[int, bytes, bool]], context: Cont
         labels = dict(owner)
         name = labels.pop("__name__").removesuffix(BUCKET)
         start = created.get((name, _owner(labels)), process)
-        _take(scrape, name, labels, (start, mtime if stamp == -1 else stamp), context, held, dated=stamp != -1)
+        own = {"host": host, **labels} if host and not labels.get("instance") else labels
+        _take(scrape, name, own, (start, asked_ns if stamp == -1 else stamp), context, held, dated=dated or stamp != -1)
 
 
 def _owner(labels: Mapping[str, str], name: str = "") -> tuple[tuple[str, str], ...]:
@@ -169,14 +174,14 @@ def _take(
     if unit_ns is None:
         context.account.skip(NO_LATENCY, 1)
         return
+    series = series_of(context.series, name, labels)
     try:
         if not dated and times[0] is None:
             raise WrongError(NO_START)
         layout, bins, counts = _classic(scrape.counts, unit_ns)
-        series = series_of(context.series, name, labels)
         held.add(Poll(scrape.line, series, times[0], times[1], layout, bins, counts, total=True))
     except WrongError as error:
-        context.account.reject(str(error), [scrape.line])
+        held.reject(str(error), scrape.line, Lost(series, *times, total=True))
 
 
 def _unit(name: str, context: Context) -> int | None:
@@ -232,6 +237,11 @@ def _answers(lines: Sequence[tuple[int, bytes, bool]], context: Context, held: P
                 documents.append((number, json.loads(line, parse_float=Decimal)))
             except (ValueError, RecursionError):
                 context.account.reject("no JSON object", [number])
+    take_answers(documents, context, held)
+
+
+def take_answers(documents: Sequence[tuple[int, Any]], context: Context, held: Polls) -> None:
+    """Add the series of answers of the query API, with their lines, to `held`."""
     scrapes: dict[Key, _Scrape] = {}
     for number, document in documents:
         data = document.get("data") if isinstance(document, dict) else None

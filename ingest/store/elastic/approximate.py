@@ -62,6 +62,8 @@ def approximated(
     for member in members:
         kinds.setdefault(member.series.run, set()).add(member.series.kind)
     shape = shape_of(question, kinds)
+    if not {*shape.by} <= {*LABELS}:
+        raise UsageError("--approx cannot tell the layers of these runs apart: add --where layer=client")
     if any(is_mean(kind) for taken in shape.taken.values() for kind in taken):
         raise InputError(f"the server has no histograms of {shape.kind} to estimate from: leave out --approx")
     in_the_middle = all(stored.layout.reports == MIDPOINT for stored in members)

@@ -9,7 +9,7 @@
 - A version conflict means that somebody has written a later version: nothing to do.
 
 Chunks are joined to bodies of the size that the server takes best. After a body that was too large, later ones are half as
-large; while all goes well they grow again.
+large; while all goes well they grow again, up to the largest that was taken, and beyond it once many went well.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from ingest.store.elastic.encoding import Chunk, documents_of, halves
 SENDERS, WAITING = 2, 3
 BODY_BYTES, LEAST_BODY_BYTES = 8 << 20, 1 << 16
 GROWTH = 1.25  # of bodies, after each that was taken whole
+FORGOTTEN = 64  # after so many bodies that were taken whole a server may take what was too large before
 ANSWER = "errors,items.*.status,items.*.result,items.*.error.type,items.*.error.reason,items.*.error.caused_by.reason"
 CONFLICT = 409
 REASON_LENGTH = 500
@@ -122,7 +123,8 @@ class Sender:
         self._queue: queue.Queue[tuple[Chunk, bool] | None] = queue.Queue(waiting)
         self._held: list[Chunk] = []
         self._held_bytes = 0
-        self._body_bytes = float(BODY_BYTES)
+        self._body_bytes = self._most_bytes = float(BODY_BYTES)
+        self._taken, self._largest = 0, 0  # bodies since one was too large; the bytes of the largest that was ever taken
         self._unseen = False
         self._failure: BaseException | None = None
         self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(senders)]
@@ -222,13 +224,13 @@ class Sender:
                 continue
             if isinstance(outcome, tuple):
                 rest, why = outcome
+                size = len(part.chunk.body)
                 if rest.documents < part.chunk.documents:
                     taken = time.monotonic()
                     deadline = taken + patience
                     part = Part(rest)
                 if not rest.documents:
-                    with self._lock:
-                        self._body_bytes = min(self._body_bytes * GROWTH, BODY_BYTES)
+                    self._grow(size)
                     continue
             else:
                 why = str(outcome)
@@ -246,6 +248,15 @@ class Sender:
             wanted = outcome.after if isinstance(outcome, TransientError) else 0.0
             time.sleep(min(max(pause, wanted), LONGEST_PAUSE))
             left.append(part)
+
+    def _grow(self, taken: int) -> None:
+        """Let the next body be larger: one of `taken` bytes was taken whole."""
+        with self._lock:
+            self._taken += 1
+            self._largest = max(self._largest, taken)
+            if self._taken >= FORGOTTEN:
+                self._most_bytes = float(BODY_BYTES)
+            self._body_bytes = min(self._body_bytes * GROWTH, self._most_bytes)
 
     def _tried(self, part: Part, *, refresh: bool) -> tuple[Chunk, str] | TransientError | TooLargeError:
         """Send a part once; return the documents to send again, and why; or how it failed as a whole."""
@@ -267,6 +278,8 @@ class Sender:
         self._count("retried", part.chunk.documents)
         with self._lock:
             self._body_bytes = max(min(self._body_bytes, len(part.chunk.body) / 2), LEAST_BODY_BYTES)
+            self._most_bytes = max(self._body_bytes, min(self._largest, len(part.chunk.body)))
+            self._taken = 0
         left.extend(Part(half) for half in halves(part.chunk))
 
     def _judged(self, chunk: Chunk, answer: Mapping[str, Any]) -> tuple[Chunk, str]:

@@ -10,7 +10,8 @@ A histogram holds the value that each occupied bin reports, which its layout tur
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, pairwise
+from itertools import chain, pairwise, repeat
+from pickle import PickleBuffer
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,10 @@ class Chunk:
     body: bytes
     documents: int
 
+    def __reduce__(self) -> tuple[type[Chunk], tuple[PickleBuffer, int]]:
+        """Return it with its body apart, which then goes from one process to another without being copied into a pickle."""
+        return Chunk, (PickleBuffer(self.body), self.documents)
+
 
 def labels_document(series: Series) -> dict[str, Any]:
     """Return the labels of a series as fields of a document; labels that the source does not have are left out."""
@@ -75,28 +80,38 @@ def interval_chunks(windows: Intervals[Series], run: RunRecord, source: SourceRe
     ids = window_ids([series_digest(series, step) for series in table], windows.series, windows.start_ns, step)
     common = {"source": {"id": source.source}, "generation": source.generation, "interval": {"step_ms": step // MS}}
     heads = [
-        _inner({**labels_document(series), "kind_preference": kind_preference(series.kind), "segment": series.segment, **common})
+        inner({**labels_document(series), "kind_preference": kind_preference(series.kind), "segment": series.segment, **common})
         for series in table
     ]
-    histograms = _histogram_fields(windows)
     layout = {"layout": str(windows.layout)} if is_offsets(windows) else geometry(windows.layout)
     opening = b'"%b":' % (b"offset" if is_offsets(windows) else b"latency") + orjson.dumps(layout)[:-1]
     samples = (windows.samples if windows.completions is None else windows.completions).tolist()
-    lines = (
-        b'{"index":{"_index":"%b","_id":"%b"}}\n{"@timestamp":%d,%b,%b,"count":%d%b%b}\n'
-        % (index.encode(), id_.encode(), at, heads[code], opening, count, exact, histogram)
-        for index, id_, at, code, count, exact, histogram in zip(
+    begun = (
+        b'{"index":{"_index":"%b","_id":"%b"}}\n{"@timestamp":%d,%b,%b,"count":%d%b'
+        % (index.encode(), id_.encode(), at, heads[code], opening, count, exact)
+        for index, id_, at, code, count, exact in zip(
             names.of("intervals", windows.start_ns),
             ids,
             (windows.start_ns // MS).tolist(),
             windows.series.tolist(),
             samples,
             _exact_texts(windows),
-            histograms,
             strict=True,
         )
     )
-    return list(chunked(lines))
+    return list(joined_chunks(_ended(windows, begun)))
+
+
+def _ended(windows: Intervals, begun: Iterable[bytes]) -> Iterator[Sequence[bytes]]:
+    """Yield the pieces of each document, begun up to its histogram: weights have a field of their own, and no bins have none.
+
+    A histogram of one bin without meaning would be counted by aggregations of other people.
+    """
+    end = repeat(b"}}\n")
+    if not windows.layout.has_bins:
+        return zip(begun, end, strict=False)
+    field = b',"histogram":' if windows.completions is None else b'},"in_flight":{"histogram":'
+    return zip(begun, repeat(field), histogram_texts(windows), end, strict=False)
 
 
 def geometry(layout: Layout) -> dict[str, Any]:
@@ -124,16 +139,23 @@ def offsets_in(sources: Sequence[Mapping[str, Any]]) -> Iterator[Intervals[Serie
 
 def chunked(lines: Iterable[bytes]) -> Iterator[Chunk]:
     """Yield documents (action and source, both lines in one) in chunks of bounded size."""
+    return joined_chunks((line,) for line in lines)
+
+
+def joined_chunks(documents: Iterable[Sequence[bytes]]) -> Iterator[Chunk]:
+    """Yield documents (action and source, in pieces) in chunks of bounded size; each byte is copied once."""
     held: list[bytes] = []
-    size = 0
-    for line in lines:
-        if held and (size + len(line) > CHUNK_BYTES or len(held) == CHUNK_DOCUMENTS):
-            yield Chunk(b"".join(held), len(held))
-            held, size = [], 0
-        held.append(line)
-        size += len(line)
+    size = number = 0
+    for pieces in documents:
+        more = sum(map(len, pieces))
+        if held and (size + more > CHUNK_BYTES or number == CHUNK_DOCUMENTS):
+            yield Chunk(b"".join(held), number)
+            held, size, number = [], 0, 0
+        held += pieces
+        size += more
+        number += 1
     if held:
-        yield Chunk(b"".join(held), len(held))
+        yield Chunk(b"".join(held), number)
 
 
 def deletion(index: str, id_: str) -> bytes:
@@ -158,30 +180,16 @@ def halves(chunk: Chunk) -> Iterator[Chunk]:
             yield Chunk(b"".join(line + b"\n" for pair in half for line in pair if line), len(half))
 
 
-def _inner(document: Mapping[str, Any]) -> bytes:
+def inner(document: Mapping[str, Any]) -> bytes:
+    """Return the fields of a document as JSON, without the braces around them."""
     return orjson.dumps(document)[1:-1]
 
 
-def _histogram_fields(windows: Intervals) -> list[bytes]:
-    """Return the end of each document from its histogram on: weights have a field of their own, and without bins there is none.
-
-    A histogram of one bin without meaning would be counted by aggregations of other people.
-    """
-    if not windows.layout.has_bins:
-        return [b"}"] * len(windows)
-    before, after = (b',"histogram":', b"}") if windows.completions is None else (b'},"in_flight":{"histogram":', b"}")
-    return [
-        b'%b{"values":%b,"counts":%b}%b' % (before, values, counts, after)
-        for values, counts in zip(*histogram_texts(windows), strict=True)
-    ]
-
-
-def histogram_texts(windows: Intervals) -> tuple[list[bytes], list[bytes]]:
-    """Return values and counts of each window as JSON arrays."""
-    keys, counts = windows.layout.keys[windows.bins], np.ascontiguousarray(windows.counts)
-    spans = list(pairwise(windows.indptr.tolist()))
-    texts = [[orjson.dumps(column[a:b], option=orjson.OPT_SERIALIZE_NUMPY) for a, b in spans] for column in (keys, counts)]
-    return texts[0], texts[1]
+def histogram_texts(windows: Intervals) -> Iterator[bytes]:
+    """Yield the histogram of each window, values and counts, as JSON."""
+    values, counts = windows.layout.keys[windows.bins], np.ascontiguousarray(windows.counts)
+    for begin, end in pairwise(windows.indptr.tolist()):
+        yield orjson.dumps({"values": values[begin:end], "counts": counts[begin:end]}, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
 def _exact_texts(windows: Intervals) -> list[bytes]:

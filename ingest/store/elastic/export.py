@@ -98,7 +98,7 @@ def made(store: SqliteStore, record: RunRecord, names: Names) -> Iterator[bytes]
     for scope, grouped in ((HOST, host_group), (CLUSTER, cluster_group)):
         for step in rollup_steps(record.step_ns):
             for windows in SqliteHoldings(store.db).rollup_windows(Plan(record, step, scope=scope)):
-                yield from documents.lines(windows.relabelled(grouped), step, 0)
+                yield from map(b"".join, documents.lines(windows.relabelled(grouped), step, 0))
     for mark in store.marks_of([record.run]):
         yield mark_line(record.run, mark, names)
     for episode in episodes_of(store.db, [record.run]):

@@ -1,48 +1,91 @@
 """The windows of hosts that a load has written, added up as it goes: what its rollups are made of where nobody else writes them.
 
-Memory is bounded. Where a load has more windows than fit, the later ones are let go, and are read back from the server.
+Each reading process adds up what it packs, and hands its sums over when it ends: they are far fewer than the windows. Memory is
+bounded. Where a load has more windows than fit, the later ones are let go, and are read back from the server.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
+from ingest.core.csr import total as sum_of
 from ingest.core.dataclass import dataclass
-from ingest.core.intervals import Intervals, merged
+from ingest.core.intervals import Intervals, Key, merged
 from ingest.core.layout import Layout
 from ingest.core.series import OFFSET, Series
+from ingest.store.elastic.passing import narrowed, widened
+from ingest.store.elastic.remembered import Remembered, Windows
 from ingest.store.rollups import RollupKey, host_group
 
-MOST_ENTRIES = 3_000_000  # 16 bytes each
+MOST_ENTRIES, LEAST_ENTRIES = 3_000_000, 1_000_000  # 16 bytes each; of all reading processes, of one of them
 KEPT = 0.6
 FOREVER = 1 << 62
 
 Kind = tuple[Layout, bool]
 
 
+class Sums(NamedTuple):
+    """What one process has gathered: sums of the windows that start before `until_ns`, of how many samples in all.
+
+    `kept` are the windows themselves, if they are of one host and few enough.
+    """
+
+    until_ns: int
+    samples: int
+    parts: list[Intervals[RollupKey]]
+    kept: Windows | None
+
+
 @dataclass(slots=True)
 class Gathered:
-    """Sums of windows by host, operation and kind, all that start before `until_ns`: whole time slabs."""
+    """Sums of windows by host, operation and kind, all that start before `until_ns`: whole time slabs.
+
+    `samples` are those of all windows that were added, also of those that were let go.
+    """
 
     slab_ns: int
     most_entries: int = field(default_factory=lambda: MOST_ENTRIES)
     until_ns: int = FOREVER
+    samples: int = 0
+    keeps_bytes: bool = True
+    remembered: Remembered = field(default_factory=Remembered)
     _parts: dict[Kind, list[Intervals[RollupKey]]] = field(default_factory=dict)
     _entries: int = 0
     _limit: int = 0
 
-    def add(self, windows: Intervals[RollupKey]) -> None:
-        """Add windows."""
+    def add(self, windows: Intervals[Series]) -> None:
+        """Add windows of series. Offsets have no rollups and are left out."""
+        rows = windows if all(series.kind != OFFSET for series in windows.table) else windows.where(_has_rollups)
+        rows = rows if self.keeps_bytes else without_bytes(rows)
+        if len(rows):
+            self.samples += sum_of(rows.counts if rows.completions is None else rows.completions)
+            self.remembered.add(rows)
+            self._hold(rows.relabelled(host_group))
+
+    def take(self, sums: Sums) -> None:
+        """Add what another process has gathered."""
+        self.samples += sums.samples
+        if sums.until_ns < self.until_ns:
+            self._cut(sums.until_ns)
+        for part in sums.parts:
+            self._hold(widened(part))
+        self.remembered.take(sums.kept)
+
+    def sums(self) -> Sums:
+        """Return what was gathered, in as few bytes as it fits in: it goes from one process to another."""
+        return Sums(self.until_ns, self.samples, [narrowed(part) for part in self.parts()], self.remembered.kept)
+
+    def _hold(self, windows: Intervals[RollupKey]) -> None:
         rows = before(windows, self.until_ns)
         if not len(rows):
             return
         self._parts.setdefault((rows.layout, rows.completions is None), []).append(rows)
         self._entries += len(rows.bins)
-        if self._entries > max(self._limit, self.most_entries // 2):
+        if self._entries > max(self._limit, self.most_entries):
             self.settle()
 
     def parts(self) -> list[Intervals[RollupKey]]:
@@ -52,7 +95,7 @@ class Gathered:
 
     def settle(self) -> None:
         """Add up what was added, and let go of what does not fit: `until_ns` says then what there is."""
-        self._parts = {kind: [merged(widened(parts))] for kind, parts in self._parts.items() if parts}
+        self._parts = {kind: [merged(parts)] for kind, parts in self._parts.items() if parts}
         self._count()
         if self._entries > self.most_entries:
             self._let_go()
@@ -68,9 +111,24 @@ class Gathered:
         order = np.argsort(starts, kind="stable")
         sizes = np.cumsum(np.concatenate([np.diff(part.indptr) for part in every])[order])
         place = int(np.searchsorted(sizes, int(self.most_entries * KEPT)))
-        self.until_ns = int(starts[order][min(place, len(order) - 1)]) // self.slab_ns * self.slab_ns
+        self._cut(int(starts[order][min(place, len(order) - 1)]) // self.slab_ns * self.slab_ns)
+
+    def _cut(self, until_ns: int) -> None:
+        self.until_ns = until_ns
         self._parts = {kind: [before(part, self.until_ns) for part in parts] for kind, parts in self._parts.items()}
         self._count()
+
+
+def most_of_one(processes: int) -> int:
+    """Return how many entries each of so many reading processes may hold."""
+    return max(min(LEAST_ENTRIES, MOST_ENTRIES), MOST_ENTRIES // processes)
+
+
+def without_bytes(windows: Intervals[Key]) -> Intervals[Key]:
+    """Return windows without the bytes that were moved in them."""
+    if windows.exact is None or windows.exact.bytes is None:
+        return windows
+    return replace(windows, exact=replace(windows.exact, bytes=None))
 
 
 def before(windows: Intervals[RollupKey], until_ns: int) -> Intervals[RollupKey]:
@@ -79,28 +137,8 @@ def before(windows: Intervals[RollupKey], until_ns: int) -> Intervals[RollupKey]
     return windows if inside.all() else windows.take(np.flatnonzero(inside))
 
 
-def host_windows(windows: Intervals[Series]) -> Intervals[RollupKey]:
-    """Return windows of series added up by host, in as few bytes as they fit in: they go from one process to another.
-
-    Offsets have no rollups and are left out.
-    """
-    rows = windows if all(series.kind != OFFSET for series in windows.table) else windows.where(_has_rollups)
-    summed = merged([rows.relabelled(host_group)])
-    return replace(summed, bins=_narrow(summed.bins), counts=_narrow(summed.counts))
-
-
-def widened(parts: Iterable[Intervals[RollupKey]]) -> list[Intervals[RollupKey]]:
-    """Return windows with the bins and counts of full width that sums need."""
-    return [replace(part, bins=part.bins.astype(np.int64), counts=part.counts.astype(np.int64)) for part in parts]
-
-
 def _has_rollups(series: Series) -> bool:
     return series.kind != OFFSET
-
-
-def _narrow(column: Any) -> Any:
-    """Return integers as 4 bytes each where all of them fit."""
-    return column.astype(np.int32) if len(column) and int(column.max()) < 1 << 31 else column
 
 
 def joined(

@@ -22,10 +22,11 @@ from ingest.core.series import Series
 from ingest.query.missing import Lack, stored_entries
 from ingest.store.elastic.breaths import settle_breaths
 from ingest.store.elastic.encoding import MS
-from ingest.store.elastic.gathered import FOREVER, Gathered, widened
+from ingest.store.elastic.gathered import FOREVER, Gathered
 from ingest.store.elastic.overtaken import check_all_there, check_not_overtaken
 from ingest.store.elastic.own_rollups import OwnRollups
 from ingest.store.elastic.record_documents import SourceState
+from ingest.store.elastic.remembered import Windows
 from ingest.store.elastic.rollups import RollupWriter, slab_of
 from ingest.store.elastic.standing import Standing, loaded_again
 from ingest.store.elastic.sweeping import Sweeper
@@ -44,13 +45,19 @@ MOST_NAMED = 1000  # sources that a query leaves out by name
 
 @dataclass(slots=True)
 class Loading:
-    """What a load knows of a run that it writes: how it stood when it began, what it has written, which sources are read."""
+    """What a load knows of a run that it writes: how it stood when it began, what it has written, which sources are read.
+
+    `rolled` are the samples that it has written and that rollups have to hold. `kept` are in the end all windows of the run, if
+    this load alone has written it and still has them.
+    """
 
     standing: Standing
     gathered: Gathered
     fresh: bool = True
     anew: bool = False
     breathed: bool = False
+    rolled: int = 0
+    kept: Windows | None = None
     touched: Touched = field(default_factory=Touched)
     states: dict[str, SourceState] = field(default_factory=dict)
     finished: list[SourceRecord] = field(default_factory=list)
@@ -62,8 +69,7 @@ class Loading:
     def wrote(self, source: str, touch: Touch, documents: int) -> None:
         """Note documents that were written."""
         self.touched.add(touch.windows)
-        for part in widened(touch.rolled):
-            self.gathered.add(part)
+        self.rolled += touch.rolled
         state = self.state(source)
         layout = parse_layout(touch.layout)
         for series in touch.series:
@@ -111,10 +117,11 @@ class Finish:
         return not shared and not layouts_moved([*theirs, *self._series()], self._series_names()) and self._lacks_in_place()
 
     def _from_memory(self) -> bool:
-        """Return whether the store holds of the sources just what this load has written of them."""
+        """Return whether the store holds of the sources just what this load has written of them, and all of that was gathered."""
         loading = self._loading
         refused = any(state.refused for state in loading.states.values())
-        return loading.fresh and not refused and bool(loading.finished) and bool(loading.touched.windows)
+        whole = loading.gathered.samples == loading.rolled
+        return whole and loading.fresh and not refused and bool(loading.finished) and bool(loading.touched.windows)
 
     def _alone(self) -> bool:
         """Make the rollups from memory; return whether nobody has touched the run meanwhile, and its sources are complete."""
@@ -133,6 +140,7 @@ class Finish:
         if late or run_late:
             return False
         self._complete(standing)
+        loading.kept = None if others else loading.gathered.remembered.kept
         return True
 
     def _among_others(self) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Int, Intervals
 from ingest.core.series import Series, kind_preference
 from ingest.query.missing import Lack
-from ingest.store.elastic.encoding import MS, geometry, histogram_texts, labels_document
+from ingest.store.elastic.encoding import MS, geometry, histogram_texts, inner, labels_document
 from ingest.store.elastic.names import Names, digest, window_ids
 from ingest.store.elastic.record_documents import searchable
 from ingest.store.lacking import complete_rollups
@@ -21,6 +22,7 @@ from ingest.store.records import RunRecord, overview_step
 from ingest.store.rollups import RollupKey, rollup_values
 
 VERSION_BITS = 48
+COMPLETE_TEXTS = {None: b"", True: b',"complete":true', False: b',"complete":false'}
 EXACT = 1 << VERSION_BITS - 1  # counts below it are distinguished one by one
 
 
@@ -36,12 +38,12 @@ class RollupDocuments:
     marks: Marks
     missing: tuple[Lack, ...] | None = ()
 
-    def lines(self, windows: Intervals[RollupKey], step_ns: int, generation: int) -> Iterator[bytes]:
-        """Yield the bulk lines of merged windows."""
+    def lines(self, windows: Intervals[RollupKey], step_ns: int, generation: int) -> Iterator[Sequence[bytes]]:
+        """Yield the bulk lines of merged windows, each document in pieces."""
         values = rollup_values(windows)
         names = list(values)
         numbers = zip(*values.values(), strict=True)
-        texts = zip(*histogram_texts(windows), strict=True) if windows.layout.has_bins else [None] * len(windows)
+        texts = histogram_texts(windows) if windows.layout.has_bins else repeat(b"", len(windows))
         keys = windows.table
         prefixes = [digest([self.run.run, *key, step_ns]) for key in keys]
         ids = window_ids(prefixes, windows.series, windows.start_ns, step_ns)
@@ -51,22 +53,35 @@ class RollupDocuments:
         codes, starts, ends = windows.series.tolist(), windows.start_ns.tolist(), windows.end_ns.tolist()
         indices = self.names.of("rollups", windows.start_ns)
         whole = self._complete(windows, step_ns)
-        for index, id_, version, code, start, end, count, row, histogram_of, complete in zip(
+        heads = [self._of_key(key, step_ns, generation) for key in keys]
+        finals = [self.marks.of(key.host) for key in keys]
+        field = b"" if not windows.layout.has_bins else b',"histogram":'
+        if windows.completions is not None and field:
+            field = b'},"in_flight":{"histogram":'
+        for index, id_, version, code, start, end, count, row, histogram, complete in zip(
             indices, ids, versions, codes, starts, ends, counts, numbers, texts, whole, strict=True
         ):
             known = {name: value for name, value in zip(names, row, strict=True) if value is not None}
-            latency = {**layout, "count": count, **known, "exact": bool(known["exact"])}
-            head = self.head(keys[code], (start, end), step_ns, generation, complete=complete)
-            if histogram_of is None:
-                yield action(index, id_, version) + orjson.dumps({**head, "latency": latency}) + b"\n"
-                continue
-            values_of, counts_of = map(orjson.Fragment, histogram_of)
-            histogram = {"values": values_of, "counts": counts_of}
-            if windows.completions is None:
-                body = {**head, "latency": {**latency, "histogram": histogram}}
-            else:
-                body = {**head, "latency": latency, "in_flight": {"histogram": histogram}}
-            yield action(index, id_, version) + orjson.dumps(body) + b"\n"
+            latency = orjson.dumps({**layout, "count": count, **known, "exact": bool(known["exact"])})
+            of_key, rollup, generations = heads[code]
+            head = b'{"@timestamp":%d,%b,"rollup":{%b%b},"interval":{"end_ns":%d},"final":%b,%b,"latency":' % (
+                start // MS,
+                of_key,
+                rollup,
+                COMPLETE_TEXTS[complete],
+                end,
+                b"true" if end <= finals[code] else b"false",
+                generations,
+            )
+            yield action(index, id_, version), head, latency[:-1], field, histogram, b"}}\n"
+
+    def _of_key(self, key: RollupKey, step_ns: int, generation: int) -> tuple[bytes, bytes, bytes]:
+        """Return what all rollups of a key and step have alike, as JSON: its labels, what sort of rollup it is, and the rest."""
+        head = self.head(key, (0, 0), step_ns, generation)
+        own, common = {"@timestamp", "rollup", "interval", "final"}, {"generation", "labels"}
+        labels = {name: value for name, value in head.items() if name not in own | common}
+        rest = {name: value for name, value in head.items() if name in common}
+        return inner(labels), inner(head["rollup"]), inner(rest)
 
     def _complete(self, windows: Intervals[RollupKey], step_ns: int) -> list[bool | None]:
         if not self.missing:

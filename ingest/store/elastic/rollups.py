@@ -29,7 +29,7 @@ from ingest.core.timing import format_duration
 from ingest.query.missing import Lack
 from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.connection import Connection
-from ingest.store.elastic.encoding import MS, READ, as_stored, chunked, deletion, windows_in
+from ingest.store.elastic.encoding import MS, READ, as_stored, chunked, deletion, joined_chunks, windows_in
 from ingest.store.elastic.filters import HOLDS_SAMPLES, LATENCIES, any_of, at_step, one_of, rollups_of, slab_filter
 from ingest.store.elastic.gathered import FOREVER
 from ingest.store.elastic.names import Names, digest, window_ids
@@ -318,7 +318,7 @@ class RollupWriter:
     def _send(self, windows: Intervals[RollupKey], step_ns: int, generation: int) -> None:
         for scope, rows in windows.split(lambda key: key.scope):
             self.sent[Stage(scope, step_ns)] += samples_of(rows)
-        for chunk in chunked(self._documents.lines(windows, step_ns, generation)):
+        for chunk in joined_chunks(self._documents.lines(windows, step_ns, generation)):
             self.sender.send(chunk)
 
 

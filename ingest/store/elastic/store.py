@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -34,13 +33,14 @@ from ingest.store.elastic.deleting import delete_run
 from ingest.store.elastic.encoding import Chunk, interval_chunks
 from ingest.store.elastic.episodes import episodes_of, keep_episodes
 from ingest.store.elastic.findings import findings_of, keep_findings
-from ingest.store.elastic.gathered import Gathered
+from ingest.store.elastic.gathered import Gathered, Sums, most_of_one, without_bytes
 from ingest.store.elastic.holdings import ElasticHoldings
 from ingest.store.elastic.loading import Finish, Loading
 from ingest.store.elastic.marks import keep_marks, marks_of
 from ingest.store.elastic.mending import mend as repair
 from ingest.store.elastic.names import PERIODIC, Names
 from ingest.store.elastic.records import Records
+from ingest.store.elastic.remembered import Remembering, Windows
 from ingest.store.elastic.rollups import slab_of
 from ingest.store.elastic.standing import Standing, Standings, StillRecords
 from ingest.store.elastic.templates import site_of
@@ -102,7 +102,8 @@ class ElasticStore:
         self.standings = Standings(self.records)
         self._loads: dict[str, Loading] = {}
         self._planned: dict[str, Standing] = {}
-        self._ended: dict[str, Standing] = {}
+        self._ended: dict[str, tuple[Standing, Windows | None]] = {}
+        self._kept_of: tuple[str, Windows] | None = None
 
     def __enter__(self) -> Self:
         """Return the open store."""
@@ -133,6 +134,8 @@ class ElasticStore:
 
     @property
     def _holdings(self) -> ElasticHoldings:
+        if self._kept_of is not None:
+            return Remembering(self.connection, self.names, self.records, *self._kept_of)
         return ElasticHoldings(self.connection, self.names, self.records)
 
     @property
@@ -198,8 +201,7 @@ class ElasticStore:
 
         A server that was set up before documents kept bytes gets none: it would refuse the documents.
         """
-        if not self._keeps_bytes and windows.exact is not None and windows.exact.bytes is not None:
-            windows = replace(windows, exact=replace(windows.exact, bytes=None))
+        windows = windows if self._keeps_bytes else without_bytes(windows)
         return Packed(interval_chunks(windows, run, source, self.names), touch_of(windows))
 
     def write(self, run: RunRecord, source: SourceRecord, packed: Packed) -> int:
@@ -209,6 +211,14 @@ class ElasticStore:
         for chunk in packed.chunks:
             self.sender.send(chunk)
         return documents
+
+    def gatherer(self, run: RunRecord, processes: int) -> Gathered:
+        """Return what adds up the windows of a run, in each of so many reading processes."""
+        return Gathered(slab_of(run.step_ns), most_of_one(processes), keeps_bytes=self._keeps_bytes)
+
+    def gathered(self, run: RunRecord, sums: Sums) -> None:
+        """Take the sums of all windows that a reading process has packed: rollups are made of them."""
+        self._loading(run.run).gathered.take(sums)
 
     def write_breaths(self, source: SourceRecord, kept: Kept) -> int:
         """Hand the breaths that are kept of a source to the senders; return how many documents."""
@@ -239,18 +249,19 @@ class ElasticStore:
         with leaving_nothing(self, run.run, loading.finished):
             Finish(self, run, loading).finish()
         del self._loads[run.run]
-        self._ended[run.run] = loading.standing
+        self._ended[run.run] = loading.standing, loading.kept
         self.stop_senders()
 
     @contextmanager
     def still(self, run: str) -> Iterator[None]:
         """Hold what the records of a run say while questions are asked about this run alone."""
-        standing = self._ended.pop(run, None) or self.standings.read([run])[run]
+        standing, kept = self._ended.pop(run) if run in self._ended else (self.standings.read([run])[run], None)
         records, self.records = self.records, StillRecords(self.connection, self.names, standing)
+        self._kept_of = None if kept is None else (run, kept)
         try:
             yield
         finally:
-            self.records = records
+            self.records, self._kept_of = records, None
 
     def lacking(self, run: RunRecord, accounts: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[Lack, ...] | None:
         """Return the data that a run lacks by the accounts of its sources, None where rollups there have no field for it."""

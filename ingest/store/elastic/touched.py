@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ingest.core.csr import distinct
+from ingest.core.csr import total as sum_of
 from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Int, Intervals
 from ingest.core.series import OFFSET, Series
 from ingest.store.elastic.encoding import label_in
-from ingest.store.elastic.gathered import host_windows
 from ingest.store.records import HOST
 from ingest.store.rollups import RollupKey, host_group
 
@@ -21,7 +22,7 @@ from ingest.store.rollups import RollupKey, host_group
 class Touch:
     """What one piece of a load touches: starts of windows by rollup of their host, series written, how many samples.
 
-    `rolled` are its windows added up by host, in narrow columns.
+    `rolled` of these samples are in windows that have rollups.
     """
 
     windows: dict[RollupKey, Int]
@@ -29,7 +30,7 @@ class Touch:
     layout: str
     exact: bool
     samples: int
-    rolled: tuple[Intervals[RollupKey], ...] = ()
+    rolled: int
 
 
 def touch_of(windows: Intervals[Series]) -> Touch:
@@ -42,9 +43,10 @@ def touch_of(windows: Intervals[Series]) -> Touch:
         if series.kind == OFFSET:
             continue
         cells.setdefault(host_group(series), []).append(windows.start_ns[windows.series == code])
-    starts = {cell: np.unique(np.concatenate(parts)) for cell, parts in cells.items()}
-    samples = int((windows.counts if windows.completions is None else windows.completions).sum())
-    rolled = (host_windows(windows),) if starts else ()
+    starts = {cell: distinct(np.concatenate(parts)) for cell, parts in cells.items()}
+    samples = sum_of(windows.counts if windows.completions is None else windows.completions)
+    offsets = [code for code in present if table[code].kind == OFFSET]
+    rolled = samples - (sum_of(windows.samples[np.isin(windows.series, offsets)]) if offsets else 0)
     return Touch(starts, tuple(table[code] for code in present), str(windows.layout), windows.exact is not None, samples, rolled)
 
 

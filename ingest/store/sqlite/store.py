@@ -287,6 +287,12 @@ class SqliteStore:
             ids[code] = self._series[key]
         return ids
 
+    def gatherer(self, run: RunRecord, processes: int) -> None:
+        """Return None: rollups are made of the documents."""
+
+    def gathered(self, run: RunRecord, sums: Any) -> None:
+        """Take nothing."""
+
     def write_breaths(self, source: SourceRecord, kept: Kept) -> int:
         """Write the breaths that are kept of a source, replacing documents of the same identity; return how many."""
         with self.transaction() as db:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ingest.core.breaths import BREATH, CYCLES, PACKETS
 from ingest.query.breaths import CERTAIN, LEAST_FITTED
-from ingest.view.kibana import requests, tables
+from ingest.view.kibana import requests
 from ingest.view.kibana.bins import Transform, formula
 from ingest.view.kibana.filling import Signal, Spec, choice, filled, shades
 from ingest.view.kibana.tables import Entry, entry, flatten, keep, only
@@ -44,8 +44,7 @@ def density(prefix: str, _: Mapping[str, Any]) -> Spec:
             formula("y", _edge(CYCLES.half, "datum.line")),
             formula("y2", _edge(CYCLES.half, "(datum.line + 1)")),
             {"type": "joinaggregate", "groupby": ["facet"], "ops": ["sum"], "fields": ["c"], "as": ["all"]},
-            tables.shares(),
-            only("facet", "place", "x", "x2", "y", "y2", "n", "c", "all", "rank", "part"),
+            only("facet", "place", "x", "x2", "y", "y2", "n", "c", "all"),
         ),
         *lines("cells", "x2", "datum.base / datum.x + datum.slope"),
     ]

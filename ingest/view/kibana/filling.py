@@ -50,6 +50,7 @@ FAILED = (
     " + data('answer')[0]._shards.failed + ' of ' + data('answer')[0]._shards.total + ' shards failed; ' : '')"
 )
 LACKING = {"type": "filter", "expr": "datum.lacking"}
+APPROXIMATE = {"type": "filter", "expr": "datum.approximate"}
 NOTHING = "no completions here: try another time range, run or filter"
 
 
@@ -70,7 +71,8 @@ def filled(name: str, data: Sequence[Entry], inputs: Sequence[Signal], note: str
     names = {signal["name"] for signal in given}
     presets = [_themed(signal) for signal in picture["signals"] if signal["name"] not in names]
     signals = [_heard(signal) for signal in (*given, *presets, heading(note, width=width))]
-    tables = [*data, *(distinct(label) for label in ("run", "kind")), entry("lacking", "chosen", LACKING), *drawn]
+    flagged = (entry("lacking", "chosen", LACKING), entry("approximate", "chosen", APPROXIMATE))
+    tables = [*data, *(distinct(label) for label in ("run", "kind")), *flagged, *drawn]
     return _enclosed({**picture, "data": tables, "signals": signals})
 
 
@@ -148,7 +150,8 @@ def heading(note: str, *, width: bool) -> Signal:
     names = f"({listed}) + {other} + ', ' + join(pluck({kinds}, 'kind'), ', ')"
     lacking = "length(data('lacking')) ? 'SAMPLES ARE MISSING (see Complete windows); ' : ''"
     wide = f" + ', windows of ' + format({first}.width / 1000, ',') + ' s'" if width else ""
-    shown = f"length(data('chosen')) ? ({lacking}) + {names}{wide} + '; ' + ({note}) : '{NOTHING}'"
+    approximate = "length(data('approximate')) ? 'APPROXIMATE: samples stand where their wide bins report them; ' : ''"
+    shown = f"length(data('chosen')) ? ({lacking}) + ({approximate}) + {names}{wide} + '; ' + ({note}) : '{NOTHING}'"
     return {"name": "heading", "update": f"{FAILED} + ({shown})"}
 
 

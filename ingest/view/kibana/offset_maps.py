@@ -30,7 +30,7 @@ def offsets(prefix: str, _: Mapping[str, Any]) -> Spec:
         answer(prefix, asked, "intervals"),
         *tables.chosen_runs(),
         tables.windows(),
-        entry("cells", "windows", cells, tables.shares()),
+        entry("cells", "windows", cells),
         tables.gaps(),
         entry("late", "windows", late),
         *tables.noted(prefix),

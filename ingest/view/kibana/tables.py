@@ -21,6 +21,9 @@ Entry = dict[str, Any]
 WHOLE = "datum.of.fine.n.value >= datum.of.coarse.n.value"  # no sample lies before the last minutes
 BEYOND_ROWS = 1 << (LAST_OCTAVE + 1)  # the upper edge of the row above all edges
 
+# A layout whose bins are not those of the panel (exponential, listed edges), among the first two of a run.
+LISTED = "length(datum.of.layouts.buckets) > {0} && indexof(datum.of.layouts.buckets[{0}].key, 'loglinear') != 0"
+
 CARRIES = "(datum.p <= 50 || datum.n * round((100 - datum.p) * 1e4) >= 1e6)"
 BEYOND = "datum.n - ceil(datum.n * round(datum.p * 1e4) / 1e6)"
 POINT = ("t", "t2", "label", "row", "p", "v", "n", "beyond", "open")
@@ -62,6 +65,7 @@ def chosen_runs() -> list[Entry]:
             formula("name", "datum.run + ', ' + datum.kind"),
             formula("layout", "length(datum.of.layouts.buckets) == 1 ? datum.of.layouts.buckets[0].key : ''"),
             layout_columns("datum.layout"),
+            formula("approximate", f"({LISTED.format(0)}) || ({LISTED.format(1)}) ? 1 : 0"),
             formula("step", "datum.of.step.value || 0"),
             formula("lacking", "datum.of.lacking && datum.of.lacking.n.value > 0 ? 1 : 0"),
             formula("width", "max(datum.apart, datum.step)"),
@@ -224,7 +228,6 @@ def cells(source: str = "windows", kept: Sequence[str] = ()) -> list[Entry]:
         ["inside_cells", "outside_cells"],
         {"type": "joinaggregate", **by_window, "ops": ["sum"], "fields": ["c"], "as": ["n"]},
         {"type": "window", **by_window, "sort": {"field": "lower"}, "ops": ["sum"], "fields": ["c"], "as": ["cum"]},
-        shares(),
     )
     return [edges(ROWS), raw, rows, inside, outside, shaded]
 
@@ -269,19 +272,6 @@ def edges(an_octave: int) -> Entry:
             formula("above", "datum.name"),
         ],
     }
-
-
-def shares() -> list[Transform]:
-    """Return transforms that add what a cell's shade needs: rank, the share of cells at most as full, and part of the fullest.
-
-    Vega's `cume_dist` takes the first of equal rows for less than the others: the largest of each count is right.
-    """
-    return [
-        {"type": "window", "sort": {"field": "c"}, "ops": ["cume_dist"], "fields": [None], "as": ["rank"]},
-        {"type": "joinaggregate", "groupby": ["c"], "ops": ["max"], "fields": ["rank"], "as": ["rank"]},
-        {"type": "joinaggregate", "ops": ["max"], "fields": ["c"], "as": ["most"]},
-        formula("part", "datum.c / max(1, datum.most)"),
-    ]
 
 
 def _edge_of_first() -> str:

@@ -59,7 +59,7 @@ def heading(explained: Explained, stamp: Stamp) -> list[str]:
     """Return which box was used and how many samples are in it."""
     every = explained.inside + explained.outside
     share = percent(explained.inside / every) if every else "0 %"
-    what = f"box of {', '.join(explained.answer.runs[:3])}: {explained.answer.kind} latency"
+    what = f"box of {', '.join(explained.answer.runs[:3])}: {explained.answer.latency}"
     where = f"in {counted(explained.windows, 'window')} of {format_duration(explained.window_ns)}"
     return [
         f"{what} {latencies(explained)}, {times_of(explained, stamp)}",

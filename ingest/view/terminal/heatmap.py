@@ -20,6 +20,7 @@ from ingest.query.latency_rows import Rows
 from ingest.query.question import Answer
 from ingest.view import vega
 from ingest.view.marked import escape
+from ingest.view.shades import quarters, shades
 from ingest.view.terminal.tables import clock, count, people
 
 EIGHTHS = Rows(octave=8, most=24)
@@ -114,7 +115,7 @@ def grid_of(heat_map: Cells) -> Grid:
 
 
 def _print(grid: Grid, stamp: Stamp, asked: Asked, heat_map: Cells, out: Console) -> None:
-    shades = _shades(grid.counts, asked.shading)
+    shaded = shades(grid.counts, asked.shading)
     shares = (
         np.divide(grid.lit, grid.counts, out=np.zeros_like(grid.counts), where=grid.counts > 0) if grid.lit is not None else None
     )
@@ -122,7 +123,7 @@ def _print(grid: Grid, stamp: Stamp, asked: Asked, heat_map: Cells, out: Console
     for row in range(len(grid.counts) - 1, -1, -1):
         label = (">" if grid.over and row == len(grid.counts) - 1 else "") + latency(float(grid.edges[row]))
         line = Text(f"{label:>{GUTTER - 2}} ", no_wrap=True)
-        for at, shade in enumerate(shades[row].tolist()):
+        for at, shade in enumerate(shaded[row].tolist()):
             share = 0.0 if shares is None else float(shares[row, at])
             letters = LETTERS if share == 0 else SOME if share < HALF else MOSTLY
             line.append(
@@ -141,25 +142,15 @@ def _print(grid: Grid, stamp: Stamp, asked: Asked, heat_map: Cells, out: Console
         out.print(escape(line_of), style="dim", highlight=False, soft_wrap=True)
 
 
-def _shades(counts: NDArray[np.float64], shading: str) -> NDArray[np.float64]:
-    """Return shades above 0 to 1; 0 only where there is nothing."""
-    if shading == "rank":
-        ranked = np.sort(counts[counts > 0])
-        return np.where(counts > 0, np.searchsorted(ranked, counts, side="right") / max(len(ranked), 1), 0)
-    part: NDArray[np.float64] = counts / max(1.0, float(counts.max(initial=0)))
-    return np.sqrt(part) if shading == "exponent" else part
-
-
 def _width(heat_map: Cells) -> str:
     wide = int((heat_map.end_ns - heat_map.start_ns).max())
     return format_duration(wide) if wide % vega.MS == 0 else latency(wide)
 
 
 def _legend(grid: Grid, shading: str) -> str:
-    ranked = np.sort(grid.counts[grid.counts > 0])
-    quarters = [count(float(ranked[min(len(ranked) - 1, len(ranked) * part // 4)])) for part in range(5)] if len(ranked) else []
+    steps = [count(float(value)) for value in quarters(grid.counts)]
     how = {"rank": "by rank", "linear": "in proportion", "exponent": "by square root"}[shading]
-    return f"samples in a cell {how}: {' '.join(dict.fromkeys(quarters))}; {count(float(ranked.sum()))} in all"
+    return f"samples in a cell {how}: {' '.join(dict.fromkeys(steps))}; {count(float(grid.counts.sum()))} in all"
 
 
 def _lit_legend(grid: Grid, asked: Asked, coloured: bool) -> list[str]:  # noqa: FBT001  # how it is shown, as _print has it

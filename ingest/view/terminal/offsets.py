@@ -16,6 +16,7 @@ from ingest.core.timing import format_duration
 from ingest.core.writing import Stamp, latency
 from ingest.query.offsets.map import OffsetMap, joined
 from ingest.view.marked import escape
+from ingest.view.shades import shades
 from ingest.view.terminal.heatmap import GUTTER, HALF, LEAST_COLUMNS, LETTERS, MOST_GROUPS, MOSTLY, OTHER, RAMP, SOME, mix
 from ingest.view.terminal.tables import clock, count, people
 
@@ -73,10 +74,7 @@ def dense(answer: OffsetMap, cells: Intervals[Group], group: Group, width_ns: in
 def _print(answer: OffsetMap, group: Group, step: int, stamp: Stamp, shading: str, out: Console) -> None:
     counts = dense(answer, answer.cells, group, step)
     lit = np.zeros_like(counts) if answer.lit is None else dense(answer, answer.lit, group, step)
-    filled = np.sort(counts[counts > 0])
-    most = int(filled[-1]) if len(filled) else 1
-    shares = np.searchsorted(filled, counts, side="right") / max(len(filled), 1) if shading == "rank" else counts / most
-    shares[counts == 0] = 0
+    shares, most = shades(counts.astype(np.float64), shading), int(counts.max(initial=1))
     coloured = out.is_terminal and out.color_system is not None
     starts = answer.first_ns + np.arange(counts.shape[1]) * step
     nothing = _nothing(answer, starts, step)

@@ -24,6 +24,8 @@ def print_story(story: Story, stamp: Stamp | None = None, marks: Sequence[str] =
     out.print()
     for number, finding in enumerate(story.findings, 1):
         out.print(escape(f"{number}. {finding.text}"), style="bold", highlight=False, soft_wrap=True)
+        for each in finding.below:
+            out.print(escape(f"   below it: {each.text}"), highlight=False, soft_wrap=True)
         for name, text in _details(finding, stamp).items():
             out.print(escape(f"   {name}: {text}"), highlight=False, soft_wrap=True)
     for line in closing(story):

@@ -124,7 +124,7 @@ def heading(answer: Answer, what: str, bound: Precision | None) -> list[str]:
         error = f"{error}; means without percentiles, approximate" if bound else "means without percentiles, approximate"
     return [
         (
-            f"{what} of {runs}: {answer.kind} latency, {step}, {counted(answer.samples, 'sample')} from {answer.series} series "
+            f"{what} of {runs}: {answer.latency}, {step}, {counted(answer.samples, 'sample')} from {answer.series} series "
             f"({answer.answered_from}), {error}"
         ),
         *(f"note: {text}" for text in answer.warnings),

@@ -100,6 +100,7 @@ RUNS = {"nightly": ("completion", "ceph-b"), "late": ("response", "h2")}
 TILES = {"p50": "p50", "p99": "p99", "p99-9": "p99.9"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("tile", TILES)
 def test_tiles_show_the_worst_window_of_the_default_kind(site, panels, run: str, tile: str) -> None:
@@ -145,6 +146,7 @@ def test_rate_is_that_of_the_windows_for_any_number_of_hosts_and_kinds(site, pan
     assert run == "nightly" or [found[at, op] for at in stalled for op in ("read", "write")] == [None] * 6, "gaps, never zeros"
 
 
+@pytest.mark.slow
 def test_a_rate_does_not_depend_on_how_far_one_zooms_in(site, panels) -> None:
     """Buckets of 5 s over windows of 10 s: the same rates, half of the buckets empty."""
     whole = shown_of(site, "nightly")

@@ -39,6 +39,7 @@ def test_a_sweep_is_drawn_over_its_depth(page, sweep) -> None:
         assert row["v"] in values
 
 
+@pytest.mark.slow
 def test_runs_that_are_no_sweep_are_drawn_over_what_they_achieved(page, sweep) -> None:
     page.draw(sweep.answered(sweep.spec("load", scope="host", level="run")))
     [run] = {row["run"] for row in page.table("points") if row["x"] == 128}

@@ -22,7 +22,7 @@ from ingest.view.kibana.compile import compiled
 from ingest.view.kibana.config import dashboards
 from ingest.view.kibana.filling import CATEGORY, NOTHING
 from tests.browsing import missing
-from tests.effort import figure
+from tests.effort import few, figure
 from tests.vega.drawn import DARK, LIGHT, drawing, installed
 from tests.view.kibana.conftest import EXAMPLE, ROOT, Served, loaded
 
@@ -121,7 +121,7 @@ def refreshed_is_fresh(page: Any, panel: Panel, action: str, size: tuple[int, in
     assert fresh["heading"]
 
 
-@pytest.mark.parametrize("identity", PANELS)
+@pytest.mark.parametrize("identity", few(PANELS, 5))
 def test_e1_e2_a_panel_after_a_refresh_is_a_fresh_one(majors, two_runs, identity) -> None:
     """Each panel once; each with every action, theme and size in soak."""
     panel, number = panel_of(two_runs, identity), PANELS.index(identity)
@@ -133,6 +133,7 @@ def test_e1_e2_a_panel_after_a_refresh_is_a_fresh_one(majors, two_runs, identity
             refreshed_is_fresh(majors[theme], panel, action, SIZES[(number + turn + place // 2) % 2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("identity", ["cluster-latency-heatmap", "cluster-latency-percentiles"])
 def test_e1_a_refresh_during_a_drag_ends_the_drag(majors, two_runs, identity) -> None:
     page, panel = majors["light"], panel_of(two_runs, identity)
@@ -149,6 +150,7 @@ def test_e1_a_refresh_during_a_drag_ends_the_drag(majors, two_runs, identity) ->
     assert page.picture() == fresh
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("identity", ["cluster-latency-heatmap", "compare-runs-runs"])
 def test_a_panel_that_is_resized_is_a_fresh_one_of_that_size(majors, two_runs, identity) -> None:
     page, panel = majors["light"], panel_of(two_runs, identity)
@@ -218,6 +220,7 @@ def test_e7_failed_shards_are_said(majors, two_runs) -> None:
     assert page.signal("heading") == f"INCOMPLETE: 3 of 3 shards failed; {NOTHING}"
 
 
+@pytest.mark.slow
 def test_e5_axes_have_the_browsers_clock_as_lens_has(browser, two_runs) -> None:
     if not installed():
         missing("the Vega of npm (npm ci --prefix tests/vega)")
@@ -236,6 +239,7 @@ def test_e5_axes_have_the_browsers_clock_as_lens_has(browser, two_runs) -> None:
     assert any(text.startswith(f"{hour + timedelta(hours=5, minutes=30):%H:}") for text in india)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("identity", ["hosts-and-threads-hosts", "cluster-latency-heatmap"])
 def test_e11_more_stands_out_more_on_light_and_on_dark_ground(majors, two_runs, identity) -> None:
     page = majors["dark"]
@@ -262,6 +266,7 @@ def test_e11_the_stall_of_the_example_shows(majors, two_runs, identity, width_s)
     assert ", windows of 3,600 s;" in page.signal("heading") or ", windows of 10,800 s;" in page.signal("heading")
 
 
+@pytest.mark.slow
 def test_e11_a_run_of_which_a_part_lies_before_the_last_minutes_is_whole(majors, two_runs) -> None:
     """Nothing is left out where the stored step is asked for the end of the time range alone."""
     page, panel = majors["light"], panel_of(two_runs, "cluster-latency-heatmap")

@@ -49,6 +49,7 @@ def answer(served, **words):
         return store.answer(Question(**{"step": 10 * SECOND, **words}))
 
 
+@pytest.mark.slow
 def test_a_click_on_a_cell_sets_the_time_range_to_its_window(page, served) -> None:
     page.draw(served.answered(served.spec("heatmap")))
     cell = page.marks("heat")[200]
@@ -88,6 +89,7 @@ def test_one_run_is_shown_the_one_that_began_last(page, two_runs) -> None:
     assert picked(page.table("cells"), *names) == columns(vega.cells(answer(two_runs, runs=("good",))), *names)
 
 
+@pytest.mark.slow
 def test_two_runs_side_by_side(page, two_runs) -> None:
     page.draw(two_runs.answered(two_runs.spec("runs")))
     page.choose(percentile=50)
@@ -113,6 +115,7 @@ def test_two_runs_side_by_side(page, two_runs) -> None:
         assert picked(own, "cum", "v", "n") == columns(report, "cum", "v", "n")
 
 
+@pytest.mark.slow
 def test_kinds_are_never_merged_and_the_default_is_that_of_the_queries(page, stalled) -> None:
     page.draw(stalled.answered(stalled.spec("percentiles")))
     assert answer(stalled).kind == "response"
@@ -175,6 +178,7 @@ def test_a_host_that_stops_reporting_shows(page, server, tmp_path_factory) -> No
         assert len(page.marks("no_completions")) == rows
 
 
+@pytest.mark.slow
 def test_marks_of_the_run_show_whatever_is_chosen(page, two_runs) -> None:
     runs = {name: answer(two_runs, runs=(name,)).runs[0] for name in ("good", "bad")}
     at = two_runs.shown.end_ms - 90_000

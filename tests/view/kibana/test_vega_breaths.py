@@ -80,6 +80,7 @@ def test_cells_are_those_of_the_query(page, timelines) -> None:
     assert page.signal("heading").startswith("run run (began last of 2: choose above), breaths;")
 
 
+@pytest.mark.slow
 def test_lines_are_those_of_the_query(page, timelines) -> None:
     facets = drawn(page, timelines, "breaths")
     windows = breath_rows(kept(timelines).windows)
@@ -100,6 +101,7 @@ def test_lines_are_those_of_the_query(page, timelines) -> None:
         assert row["v"] == pytest.approx(expected[row["facet"]].base + expected[row["facet"]].slope * row["x"], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_single_breaths_are_the_first_of_the_sample_and_the_longest(page, timelines) -> None:
     facets = drawn(page, timelines, "breaths")
     sample = kept(timelines).sample
@@ -116,6 +118,7 @@ def test_single_breaths_are_the_first_of_the_sample_and_the_longest(page, timeli
     assert len(page.marks("breaths")) == len(page.table("points"))
 
 
+@pytest.mark.slow
 def test_a_chosen_run_and_a_time_range(page, timelines) -> None:
     earlier = replace(timelines.shown, filters=[chosen("run.id", ["earlier"])])
     assert drawn(page, timelines, "breath-density", earlier) == ["counted"]
@@ -156,12 +159,14 @@ def test_panels_of_numbers_are_sums_of_the_query(timelines) -> None:
     } == {name: (cost.n, cost.idle, cost.longest) for name, cost in found.items()}
 
 
+@pytest.mark.slow
 def test_nothing_there_is_said(page, timelines) -> None:
     for picture in ("breaths", "breath-density"):
         assert drawn(page, timelines, picture, Shown(0, MINUTE)) == []
         assert page.signal("heading").startswith("no completions here")
 
 
+@pytest.mark.slow
 def test_a_site_without_snabb_has_no_index_to_ask(page, timelines) -> None:
     other = replace(timelines, prefix=f"{timelines.prefix}-none")
     for picture in ("breaths", "breath-density"):

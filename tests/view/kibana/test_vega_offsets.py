@@ -41,6 +41,7 @@ def seconds(page, spec) -> list[tuple]:
     return sorted((row["t"], row["lower"], row["upper"], row["c"]) for row in page.table("cells"))
 
 
+@pytest.mark.slow
 def test_cells_are_those_of_the_command(page, sampled, capsys) -> None:
     spec = sampled.answered(sampled.spec("offsets", index="intervals"))
     cells = seconds(page, spec)
@@ -50,6 +51,7 @@ def test_cells_are_those_of_the_command(page, sampled, capsys) -> None:
     assert "counts by offset within the second" in page.signal("heading")
 
 
+@pytest.mark.slow
 def test_a_process_alone(page, sampled, capsys) -> None:
     ask = [one for one in vega_requests(sampled.spec("offsets", index="intervals"), sampled.shown) if one.name == "answer"]
     named = {"names": {"terms": {"field": "process.name", "size": 50}}}

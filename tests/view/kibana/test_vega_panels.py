@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import uuid
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +21,8 @@ from ingest.view.kibana.asked import Shown, chosen
 from ingest.view.kibana.bins import layout_columns, snapped
 from ingest.view.kibana.compile import compiled
 from ingest.view.kibana.requests import PERCENTS
+from oracles.shades import by_rank
+from tests.view.kibana.conftest import ROOT, loaded
 
 SECOND = 1_000_000_000
 STEP = 10 * SECOND
@@ -116,6 +119,7 @@ def test_the_surface(page, served) -> None:
     assert len(page.marks("heat")) == len(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("level", "step"), HALF.values(), ids=HALF)
 def test_the_heat_map(page, served, level, step) -> None:
     page.draw(served.answered(served.spec("heatmap", scope="host", level=level)))
@@ -123,14 +127,14 @@ def test_the_heat_map(page, served, level, step) -> None:
     names = ("t", "t2", "lower", "upper", "c", "n", "cum")
     report = vega.cells(found)
     assert picked(page.table("cells"), *names) == columns(report, *names)
-    for name in ("rank", "part"):
-        got = [row[1:] for row in picked(page.table("cells"), "t", "lower", name)]
-        assert np.allclose([value for _, value in got], [value for *_, value in columns(report, "t", "lower", name)])
+    expected = by_rank(report["c"])
+    assert all(row["shade"] == pytest.approx(expected[row["c"]]) for row in page.table("shown"))
     assert len(page.marks("heat")) == len(report["c"])
     for row in page.table("points"):
         assert row["v"] in allowed(found, 99)[row["t"], ()]
 
 
+@pytest.mark.slow
 def test_the_marks_of_the_heat_map_are_those_of_the_report(page, served) -> None:
     spec = served.answered(served.spec("heatmap"))
     tables = {"cells": vega.cells(answer(served)), "gaps": vega.gaps(answer(served))}
@@ -146,6 +150,7 @@ def test_the_marks_of_the_heat_map_are_those_of_the_report(page, served) -> None
         assert sorted(marks, key=key) == sorted(page.marks(name), key=key)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drop", [0.01, 1, 5])
 def test_what_the_heat_map_leaves_out(page, served, drop) -> None:
     page.draw(served.answered(served.spec("heatmap")))
@@ -162,6 +167,7 @@ def test_what_the_heat_map_leaves_out(page, served, drop) -> None:
     assert len(page.marks("above")) == len(over)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", ["p50", "p90", "p99", "p99_9", "max"])
 def test_the_tail_of_hosts(page, served, number) -> None:
     page.draw(served.answered(served.spec("hosts"), Shown(served.shown.begin_ms, served.shown.end_ms)))
@@ -177,6 +183,7 @@ def test_the_tail_of_hosts(page, served, number) -> None:
     assert len(page.marks("heat")) == len(worst)
 
 
+@pytest.mark.slow
 def test_the_tail_of_threads(page, served) -> None:
     spec = served.spec("threads", index="intervals")
     page.draw(served.answered(spec))
@@ -188,6 +195,7 @@ def test_the_tail_of_threads(page, served) -> None:
     assert len(page.table("rows")) == 12
 
 
+@pytest.mark.slow
 def test_the_distribution(page, served) -> None:
     page.draw(served.answered(served.spec("distribution")))
     report = vega.curve(answer(served, by=("op",), step="all"))
@@ -199,6 +207,7 @@ def test_the_distribution(page, served) -> None:
     )
 
 
+@pytest.mark.slow
 def test_what_is_chosen_and_what_is_excluded(page, served) -> None:
     for filters, words in (
         ([chosen("host.name", ["ceph-b"])], {"where": {"host": "ceph-b"}}),
@@ -215,6 +224,7 @@ def test_what_is_chosen_and_what_is_excluded(page, served) -> None:
     assert page.signal("heading") == "no completions here: try another time range, run or filter"
 
 
+@pytest.mark.slow
 def test_a_percentile_that_cannot_be_carried_is_never_drawn(page, served) -> None:
     page.draw(served.answered(served.spec("percentiles")))
     page.choose(percentile=99.999)
@@ -239,3 +249,18 @@ def test_every_compiled_panel_is_answered_and_drawn(page, served) -> None:
                 len(page.table("cells" if saved.id.rsplit("-", 1)[-1] in ("maps", "offsets", "density") else "points")) > 0
                 or empty
             ), saved.id
+
+
+@pytest.mark.slow
+def test_bins_that_are_not_the_panels_are_called_approximate(page, server, served, tmp_path) -> None:
+    """Ceph's octaves in rows of an eighth of one: each sample stands at the value that its bin reports."""
+    polls = ROOT / "tests" / "data" / "histograms" / "ceph_perf_histogram_synthetic.ndjson"
+    ceph = loaded(server, tmp_path, f"ceph{uuid.uuid4().hex[:8]}", {"ceph": (str(polls),)})
+    page.draw(ceph.answered(ceph.spec("heatmap")))
+    assert page.signal("heading").startswith(
+        "APPROXIMATE: samples stand where their wide bins report them; run ceph, service:service"
+    )
+    with open_store(ceph.sqlite) as store:
+        assert sum(cell["c"] for cell in page.table("cells")) == store.answer(Question(step="all")).samples
+    page.draw(served.answered(served.spec("heatmap")))
+    assert page.signal("heading").startswith("run nightly")

@@ -59,12 +59,6 @@ const breaths = (() => {
       return { facet: stream.name, place: stream.place, x: packets[column], x2: packets[column + 1], y: cycles[row], y2: cycles[row + 1], n, c, all };
     });
   }
-  // What the shade of a cell needs, among all that are drawn.
-  function shaded(cells) {
-    const counts = cells.map(({ c }) => c).sort((a, b) => a - b), most = counts.at(-1) ?? 1, upTo = new Map();
-    counts.forEach((c, at) => upTo.set(c, at + 1));
-    return cells.map((cell) => ({ ...cell, rank: upTo.get(cell.c) / counts.length, part: cell.c / most }));
-  }
   // The packets that a line is drawn over: from the fewest to the most that a breath moved.
   function reachOf(stream, { packets, cycles }) {
     const columns = [...stream.cells.keys()].map((cell) => Math.floor(cell / (cycles.length - 1)));
@@ -89,6 +83,6 @@ const breaths = (() => {
     const stands = c === n ? "" : `, which stand for ${whole(c)}`;
     return `${facet}, ${size} ${whole(y)} to ${whole(y2 - 1)} cycles a packet: ${whole(n)} breaths${stands} (${Number(((100 * c) / all).toPrecision(3))} %)`;
   }
-  return { BREATH, NOTHING, few, costOf, windowsIn, addedUp, fitOf, cellsOf, shaded, lineOf, reachOf, byCost, cellText };
+  return { BREATH, NOTHING, few, costOf, windowsIn, addedUp, fitOf, cellsOf, lineOf, reachOf, byCost, cellText };
 })();
 if (typeof module !== "undefined") module.exports = breaths;

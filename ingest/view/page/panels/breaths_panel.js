@@ -2,7 +2,7 @@
 // The panel of breath efficiency: pictures of processes, and tables of what they cost. Follows breaths.js in the same script;
 // panels.js hands over what is chosen. What Python says of each run is in `content.sections.breaths` (see breaths.py).
 (() => {
-  const { BREATH, NOTHING, few, costOf, windowsIn, addedUp, fitOf, cellsOf, shaded, lineOf, reachOf, byCost, cellText } = breaths;
+  const { BREATH, NOTHING, few, costOf, windowsIn, addedUp, fitOf, cellsOf, lineOf, reachOf, byCost, cellText } = breaths;
   const WIDE = 700, LINED = 10;
   let now, memo, find, number, offer; // what panels.js offers
 
@@ -61,7 +61,7 @@
     const { section, state } = here();
     if (hidden("density", section.streams.length)) return {};
     const picked = pictured(), { facets, columns, height: tall } = grid(picked);
-    const cells = shaded(picked.some.flatMap((process) => cellsOf(process, section.edges)));
+    const cells = picked.some.flatMap((process) => cellsOf(process, section.edges));
     const lines = picked.some.flatMap((process) => drawn(process, section).each), idle = picked.some.reduce((sum, process) => sum + process.idle, 0);
     const unknown = picked.some.reduce((sum, process) => sum + process.n - process.known, 0), [top] = [...cells].sort((a, b) => b.c - a.c);
     const says = [

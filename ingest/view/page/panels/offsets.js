@@ -118,17 +118,19 @@ const offsetMap = (() => {
     const counts = counted(run, asked, groups, shape), reds = lit && counted(run, asked, lit, shape);
     return { ...shape, counts, reds, rows: asked.rows, period: asked.period, edges: edgesOf(asked.period, asked.rows), end: begin + columns * width };
   }
-  // What shades and legends need: the filled cells' counts in order, the fullest, and the sums by row and of all.
+  // What is said beside a map: the fullest cell, and the sums by row and of all.
   function summaryOf({ counts, rows, columns }) {
-    const filled = counts.filter((c) => c > 0).sort(), sums = new Float64Array(rows);
+    const sums = new Float64Array(rows);
     for (let at = 0; at < columns * rows; at++) sums[at % rows] += counts[at];
-    return { filled, most: filled.at(-1) ?? 0, sums, total: sums.reduce((sum, c) => sum + c, 0) };
+    return { most: counts.reduce((most, c) => Math.max(most, c), 0), sums, total: sums.reduce((sum, c) => sum + c, 0) };
   }
-  // The shade of each count that occurs: the share of cells at most as full, or of the fullest.
-  function shadesOf({ filled, most }, shading) {
-    const shades = new Map();
-    filled.forEach((c, at) => shades.set(c, shading === "rank" ? (at + 1) / filled.length : c / Math.max(most, 1)));
-    return shades;
+  // The shade of each count that occurs in some maps, from above 0 to 1, and the counts that the legend names. Shaded as specs do: by rank
+  // among the different counts, in proportion where that is asked for or at least half of the cells hold the same count.
+  function shadesOf(maps, shading) {
+    const filled = Float64Array.from(maps.flatMap(({ counts }) => [...counts.filter((c) => c > 0)])), { each, cells } = shades.distinct(filled);
+    const most = each.at(-1) ?? 0, even = 2 * Math.max(0, ...cells) >= filled.length, ranked = shading === "rank" && !even;
+    const quarter = (share) => each[Math.round(share * (each.length - 1))] ?? 0, [least, q1, median, q3] = [0, 0.25, 0.5, 0.75].map(quarter);
+    return { of: new Map(each.map((c, at) => [c, ranked ? (at + 1) / each.length : c / Math.max(most, 1)])), levels: { least, q1, median, q3, most, even } };
   }
   function cellAt(map, column, row) {
     const { counts, reds, rows, begin, width, edges } = map, at = column * rows + row, t = begin + column * width;

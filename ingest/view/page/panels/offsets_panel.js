@@ -118,14 +118,13 @@
   }
   // What is drawn of a map in some colours: it stays the same while only the chosen cell changes.
   function looked(view, shading, colors) {
-    const { map, sums } = view, shades = shadesOf(sums, shading), quarter = (share) => sums.filled[Math.round(share * (sums.filled.length - 1))] ?? 0;
-    const [least, q1, median, q3, most] = [0, 0.25, 0.5, 0.75, 1].map(quarter);
+    const { map, sums } = view, { of, levels } = shadesOf([map], shading);
     const rows_of = Array.from(sums.sums, (c, row) => ({ lower: map.edges[row], upper: map.edges[row + 1], c })).filter(({ c }) => c);
-    const picture = [{ t: map.begin, t2: map.end, image: imageOf(map, shades, colors) }];
+    const picture = [{ t: map.begin, t2: map.end, image: imageOf(map, of, colors) }];
     names(view);
     eachAlone(view, shading, colors);
     view.marks = marked(view);
-    return { picture, pointed_at: [], levels: [{ least, q1, median, q3, most }], rows_of, total: [{ c: sums.total }], ...view.marks };
+    return { picture, pointed_at: [], levels: [levels], rows_of, total: [{ c: sums.total }], ...view.marks };
   }
 
   // ---- Whose events: a list to tick, the most first.
@@ -161,10 +160,9 @@
       const mine = groups.filter((group) => nameOf(data.groups[group], by) === name);
       return { name, ...mapOf(data, { period: map.period, rows: map.rows, from: map.begin, to: map.begin + (map.high - map.low) * map.unit, most: SMALL }, mine) };
     });
-    const sums = maps.map(summaryOf), filled = Float64Array.from(sums.flatMap((sum) => [...sum.filled])).sort();
-    const shades = shadesOf({ filled, most: filled.at(-1) ?? 0 }, shading);
+    const sums = maps.map(summaryOf), { of } = shadesOf(maps, shading);
     find("offset-each").replaceChildren(...maps.map((small, at) => {
-      const figure = document.createElement("figure"), caption = document.createElement("figcaption"), image = imageOf(small, shades, colors);
+      const figure = document.createElement("figure"), caption = document.createElement("figcaption"), image = imageOf(small, of, colors);
       caption.textContent = `${small.name || "-"}: ${events(sums[at].total)}`;
       image.setAttribute("role", "img");
       image.setAttribute("aria-label", `Subsecond offsets of ${caption.textContent}`);

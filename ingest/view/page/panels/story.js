@@ -29,8 +29,8 @@ const story = (() => {
       if (here) link.setAttribute("aria-current", "true");
       return part("li", link);
     }
-    function reasons({ text, consistent, against, command }) {
-      const lines = [consistent, against].filter(Boolean).map((line) => part("dd", line));
+    function reasons({ text, below, consistent, against, command }) {
+      const lines = [...(below || []).map((each) => each.text), consistent, against].filter(Boolean).map((line) => part("dd", line));
       return part("div", part("dt", text), ...lines, ...(command ? [part("dd", part("code", command))] : []));
     }
     // A list that says the same keeps its links: one may have the focus, or be under a pointer that goes down.

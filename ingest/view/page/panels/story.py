@@ -42,7 +42,8 @@ def sections(stories: Sequence[Mapping[str, Any] | None]) -> list[Section]:
 
 def _reasons(finding: Mapping[str, Any]) -> str:
     """Return what stands behind a finding, as entries of a list."""
-    lines = [finding.get("consistent", ""), finding.get("against", "")]
+    below = [each["text"] for each in finding.get("below", ())]
+    lines = [*below, finding.get("consistent", ""), finding.get("against", "")]
     said = "".join(f"<dd>{text(line)}</dd>" for line in lines if line)
     command = f"<dd><code>{text(finding['command'])}</code></dd>" if finding.get("command") else ""
     return f"<div><dt>{text(finding['text'])}</dt>{said}{command}</div>"

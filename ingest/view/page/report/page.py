@@ -8,7 +8,7 @@ it names: the Vega runtime, and the page's own (FIRST, those of its sections, LA
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -17,15 +17,15 @@ from ingest import __version__
 from ingest.core.dataclass import dataclass
 from ingest.core.layout import Layout
 from ingest.core.ranks import parse_percentiles
-from ingest.core.series import THREAD, default_kind
+from ingest.core.series import CLIENT, LAYERS, THREAD, bare_kind, default_kind, layer_of
 from ingest.core.timing import format_duration
 from ingest.core.writing import spaced
 from ingest.query.overview import Overview
 from ingest.query.precision import precision_from
-from ingest.query.question import Answer
+from ingest.query.question import Answer, regrouped
 from ingest.query.sweeps import Sweep
 from ingest.view import vega
-from ingest.view.page.panels import box, omission, story
+from ingest.view.page.panels import box, layers, omission, story
 from ingest.view.page.report.packing import packed
 from ingest.view.page.report.section import PLACES, Section
 from ingest.view.page.report.tables import few, summary, worst
@@ -99,7 +99,7 @@ def parts_of(
     schedules = [omission.content_of(_kinds(run.cluster), run.cluster.warnings) for run in runs]
     told = story.sections([run.story for run in runs])
     schedules_shown = [omission.section(schedules)] if any(schedule["kinds"] for schedule in schedules) else []
-    shown = [*told, *schedules_shown, *box.sections(runs), *sections]
+    shown = [*told, *schedules_shown, *box.sections(runs), *layers.sections(runs), *sections]
     content = {
         "specs": _specs(shown, several=len(runs) > 1),
         "sections": {section.name: section.content for section in shown},
@@ -220,7 +220,7 @@ def facts_of(runs: Sequence[Overview]) -> list[tuple[str, str]]:
     return [
         ("Runs", _names(runs)),
         ("Latency", ", ".join(sorted({kind for answer in answers for kind in _kinds(answer)}))),
-        ("Samples", f"{sum(answer.samples for answer in answers):,}"),
+        ("Samples", _samples(answers)),
         ("Time", between(low, high) + elapsed if dated else "elapsed only: the start of the run is not known"),
         ("Duration", duration(high - low)),
         ("Step", ", ".join(sorted({_step(answer) for answer in answers}))),
@@ -231,6 +231,27 @@ def facts_of(runs: Sequence[Overview]) -> list[tuple[str, str]]:
         ("Repairs and rejects", _repairs(runs)),
         ("Made by", f"tailboard {__version__}"),
     ]
+
+
+def _samples(answers: Sequence[Answer]) -> str:
+    """Return how many samples there are; of each layer where there are several: these hold the same operations."""
+    by_layer = _samples_by_layer(answers)
+    if set(by_layer) <= {CLIENT}:
+        return f"{sum(by_layer.values()):,}"
+    return ", ".join(f"{layer} {by_layer[layer]:,}" for layer in LAYERS if layer in by_layer)
+
+
+def _samples_by_layer(answers: Sequence[Answer]) -> dict[str, int]:
+    sums: dict[str, int] = {}
+    for answer in answers:
+        if not set(answer.layers) - {CLIENT}:
+            sums[CLIENT] = sums.get(CLIENT, 0) + answer.samples
+            continue
+        by_kind = regrouped(answer, ("kind",))
+        for part in by_kind.parts:
+            for layer, rows in part.split(lambda key: layer_of(key[0])):
+                sums[layer] = sums.get(layer, 0) + replace(by_kind, parts=(rows,)).samples
+    return sums
 
 
 def _bins(layout: Layout) -> str:
@@ -291,10 +312,15 @@ def _title(runs: Sequence[Overview]) -> str:
 
 
 def _lead(runs: Sequence[Overview]) -> str:
-    kinds = ", ".join(sorted({kind for run in runs for kind in _kinds(run.cluster)}))
-    samples = sum(run.cluster.samples for run in runs)
+    found = sorted({kind for run in runs for kind in _kinds(run.cluster)})
+    by_layer = _samples_by_layer([run.cluster for run in runs])
+    top, *below = (layer for layer in LAYERS if layer in by_layer)
+    kinds, samples = ", ".join(bare_kind(kind) for kind in found if layer_of(kind) == top), by_layer[top]
     seconds = duration(sum(run.span[1] - run.span[0] for run in runs))
-    return f"{kinds} latency, {count(samples)} samples in {seconds}" + (f", {len(runs)} runs" if len(runs) > 1 else "")
+    several = f", {len(runs)} runs" if len(runs) > 1 else ""
+    beside = f"; {' and '.join(below)} below it" if below else ""
+    layer = f" of the {top}" if below or top != CLIENT else ""
+    return f"{kinds} latency{layer}, {count(samples)} samples in {seconds}{several}{beside}"
 
 
 def _grouping(runs: Sequence[Overview]) -> str:

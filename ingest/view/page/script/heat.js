@@ -193,21 +193,12 @@ const heat = (() => {
     const { columns, begin, width } = table;
     return cellsOf({ ...ladder, ...countsOf(table, ladder), columns, rows: ladder.edges.length - 1, begin, width, lit: [] });
   }
-  // Cells with what their shade needs: the share of cells at most as full, and of the fullest one.
-  function compared(cells) {
-    const counts = Float64Array.from(cells, ({ c }) => c).sort(), ranks = new Map(), most = Math.max(1, counts.at(-1) ?? 1);
-    counts.forEach((c, at) => ranks.set(c, (at + 1) / counts.length));
-    for (const cell of cells) Object.assign(cell, { rank: ranks.get(cell.c), part: cell.c / most });
-    return cells;
-  }
-  // A map of each table with the same rows; shades compare the cells of all of them.
+  // A map of each table with the same rows.
   function heatMaps(tables) {
     const filled = tables.filter(({ rows }) => rows), all = () => filled.flatMap((table) => heatOf(table, half));
     let half = Math.min(FINEST, ...filled.map((table) => fitting(table.layouts[0], filledIn(binsOf(table)), MOST.high)));
     while (half > 1 && all().length > MOST.cells) half /= 2;
-    const maps = tables.map((table) => heatOf(table, half));
-    compared(maps.flat());
-    return maps;
+    return tables.map((table) => heatOf(table, half));
   }
   // How many samples each group has in [lower, upper), in the whole of a table, most first; a bin by its overlap.
   function splitOf(table, names, lower, upper) {

@@ -123,6 +123,7 @@ def _hits(one: Exchange, answer: Json) -> list[Json]:
     return shown
 
 
+@pytest.mark.slow
 def test_all_hits(exchanges: list[Exchange]) -> None:
     pages: dict[str, list[Exchange]] = {}
     for one in exchanges:

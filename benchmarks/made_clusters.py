@@ -1,0 +1,143 @@
+"""A simulated cluster: clients above OSDs above disks, one of which is slow for a time; or something else is, or nothing.
+
+    client latency = service latency + network + (the cause `network`)        fio's bins, 1.6 % wide
+    service latency = device latency + work of the OSD + (the cause `osd`)    Ceph's bins, an octave wide from 100 us on
+    device latency = lognormal, times (the causes `disk`, `within`, `all`)    bpftrace's bins, an octave of us
+
+Each operation of a client goes to one OSD at random, and in four of five cases to its disk (else the OSD has it cached). With
+`replicas` a write waits for the slowest of so many OSDs. The level of each disk and of the network wanders from second to second.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from made_runs import RUN, Made
+from numpy.typing import NDArray
+
+from ingest import Question
+from ingest.core.edges import Edges
+from ingest.core.grid import SECOND
+from ingest.core.intervals import Intervals
+from ingest.core.layout import Layout, fio_layout
+from ingest.core.series import Series, in_layer
+from ingest.query.files import LogRun
+from ingest.query.question import Answer
+from ingest.query.summed import Adding, Summed
+
+Float = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+LENGTH, START = 300, 1_795_000_000  # s
+HOSTS, OSDS_A_HOST, CLIENTS = 4, 2, 3
+RATE = 400  # operations a second and client
+CACHED = 0.2
+CLIENT_LAYOUT = fio_layout(29, 1)
+CEPH = Edges((0, *(100_000 << step for step in range(31))), is_open=True)
+BPF = Edges((0, *(1_000 << step for step in range(26))), is_open=True)
+CAUSES = ("disk", "osd", "network", "within", "all", "no service data", "no device data", "quiet")
+SLOW = {"disk": (3.0, 8.0), "osd": (3.0, 8.0), "within": (1.9, 1.9), "all": (3.0, 6.0)}
+
+
+@dataclass(frozen=True)
+class Cluster(Made):
+    """A run of three layers; `culprit` is the number of its slow OSD, `from_s` and `to_s` when it was slow."""
+
+    lower: tuple[Intervals[Series], ...] = ()
+    culprit: int = 0
+    from_s: int = 0
+    to_s: int = 0
+    names: tuple[tuple[str, str, str], ...] = field(default=())
+
+    def runs(self) -> list[LogRun]:
+        """Return the run."""
+        return [LogRun(RUN, {}, self.start_ns, relative=False)]
+
+    def _added(self, question: Question, step: int) -> Summed:
+        adding = Adding(question, question.key({}), step, SECOND, self.start_ns, RUN)
+        for part in (self.rows, *self.lower):
+            adding.add(part)
+        return adding.summed()
+
+    def answer(self, question: Question) -> Answer:
+        """Return the merged windows that a question asks for, as files do."""
+        return Made.answer(self, question)
+
+
+def cluster(cause: str, seed: int, *, replicas: int = 1, osds_a_host: int = OSDS_A_HOST, factor: float = 0.0) -> Cluster:
+    """Return a cluster with a cause, at a random OSD and time; `factor` is how much slower, 0 a random one of the cause's."""
+    random = np.random.default_rng([seed, CAUSES.index(cause)])
+    hosts = 1 if cause == "within" else HOSTS
+    osds = hosts * osds_a_host
+    culprit, length = int(random.integers(osds)), int(random.integers(10, 41))
+    from_s = int(random.integers(40, LENGTH - 40 - length))
+    slow = np.zeros(LENGTH, np.bool_)
+    slow[from_s : from_s + length] = True
+    times = factor or random.uniform(*SLOW.get(cause, SLOW["disk"]))
+    disk = np.exp(0.05 * _wander(random, osds))
+    if cause in ("disk", "within", "no service data", "no device data"):
+        disk[culprit, slow] *= times
+    elif cause == "all":
+        disk[:, slow] *= times
+    network = 0.15e6 * np.exp(0.1 * _wander(random, 1)[0])
+    network[slow] += 8e6 if cause == "network" else 0.0
+
+    rate = random.poisson(RATE * np.exp(0.03 * random.standard_normal((CLIENTS, LENGTH))))
+    client = np.repeat(np.arange(CLIENTS * LENGTH), rate.ravel())
+    second, number = client % LENGTH, len(client)
+    placed = (
+        np.argsort(random.random((number, osds)), axis=1)[:, :replicas]
+        if replicas > 1
+        else random.integers(osds, size=(number, 1))
+    )
+    to_disk = random.random(number) >= CACHED if replicas == 1 else np.ones(number, np.bool_)
+    at_disk = 0.8e6 * np.exp(0.4 * random.standard_normal(placed.shape)) * disk[placed, second[:, None]]
+    work = 0.2e6 * np.exp(0.3 * random.standard_normal(number))
+    if cause == "osd":
+        work[(placed[:, 0] == culprit) & slow[second]] += (times - 1) * 1e6
+    service = np.where(to_disk, at_disk.max(axis=1), 0.0) + work
+    latency = service + network[second] * np.exp(0.3 * random.standard_normal(number))
+
+    names = tuple((f"ceph{osd // osds_a_host}", f"osd.{osd}", f"sd{'bcdefgh'[osd % osds_a_host]}") for osd in range(osds))
+    of_disk = to_disk[:, None].repeat(replicas, axis=1).ravel()
+    seconds = second[:, None].repeat(replicas, axis=1).ravel()
+    kept = ~slow if cause == "no service data" else np.ones(LENGTH, np.bool_)
+    device = ~slow if cause == "no device data" else np.ones(LENGTH, np.bool_)
+    top = [Series(RUN, host=f"client{at}", op="write", kind="completion") for at in range(CLIENTS)]
+    ceph = [Series(RUN, host=host, volume=osd, op="write", kind=in_layer("service", "service")) for host, osd, _ in names]
+    disks = [Series(RUN, host=host, volume=name, op="write", kind=in_layer("completion", "device")) for host, _, name in names]
+    first = placed[:, 0]
+    lower = (
+        _rows(ceph, (first * LENGTH + second)[kept[second]], service[kept[second]], CEPH),
+        _rows(
+            disks, (placed.ravel() * LENGTH + seconds)[of_disk & device[seconds]], at_disk.ravel()[of_disk & device[seconds]], BPF
+        ),
+    )
+    rows = _rows(top, client, latency, CLIENT_LAYOUT)
+    return Cluster(f"{cause}/{seed}", (), rows, START * SECOND, (), False, lower, culprit, from_s, from_s + length, names)
+
+
+def _wander(random: np.random.Generator, count: int) -> Float:
+    """Return levels (count, LENGTH) that follow AR(1) with coefficient 0.8, of deviation 1."""
+    noise = 0.6 * random.standard_normal((count, LENGTH))
+    for at in range(1, LENGTH):
+        noise[:, at] += 0.8 * noise[:, at - 1]
+    return noise
+
+
+def _rows(table: list[Series], cell: Int, values_ns: Float, layout: Layout) -> Intervals[Series]:
+    """Return samples as rows of a second; sample i is of series `cell[i] // LENGTH` in second `cell[i] % LENGTH`."""
+    used, counts = np.unique(cell * layout.bins + layout.index(values_ns.astype(np.int64)), return_counts=True)
+    rows, row_of = np.unique(used // layout.bins, return_inverse=True)
+    start = (START + rows % LENGTH) * SECOND
+    return Intervals(
+        layout=layout,
+        table=tuple(table),
+        series=rows // LENGTH,
+        start_ns=start,
+        end_ns=start + SECOND,
+        indptr=np.searchsorted(row_of, np.arange(len(rows) + 1)),
+        bins=used % layout.bins,
+        counts=counts.astype(np.int64),
+    )

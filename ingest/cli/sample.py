@@ -1,0 +1,120 @@
+"""sample: a command is asked on a clock, and what it says is kept."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import socket
+import sys
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ingest.cli.shared import options as shared
+from ingest.cli.shared.help import Command, file_names
+from ingest.cli.shared.say import say
+from ingest.core.dataclass import dataclass
+from ingest.core.errors import InputError, UsageError, counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ingest.live.sample.asking import Stop
+
+INTERRUPTED = 130
+PATIENCE = 3  # a command may take so many intervals, unless --timeout says otherwise
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What a call of sample says."""
+
+    every: str
+    output: Path | None
+    host: str | None
+    duration: str | None
+    timeout: str | None
+
+
+@click.command(cls=Command, context_settings={"allow_interspersed_args": False})
+@click.argument("command", nargs=-1, required=True, metavar="-- COMMAND...", type=click.UNPROCESSED, shell_complete=file_names)
+@click.option("--every", default="10s", show_default=True, metavar="D", help="How often to ask.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Append to this file; a last line that a kill cut off is taken away first [default: standard output].",
+)
+@click.option("--host", metavar="NAME", help="Whose answers these are [default: the name of this machine].")
+@click.option("--for", "duration", metavar="D", help="End after this long, such as 1h [default: at Ctrl-C or SIGTERM].")
+@click.option("--timeout", metavar="D", help="Kill a command that takes longer [default: three times --every].")
+@shared.typed(Options)
+def sample(command: tuple[str, ...], options: Options) -> int:
+    """Ask a command on a clock, and keep what it says: histograms of servers that write no log.
+
+    \b
+    Examples:
+      tailboard sample --every 10s -o osd3.ndjson -- ceph daemon osd.3 perf histogram dump -f json
+      tailboard sample --every 10s -o redis.ndjson --for 1h -- redis-cli --json latency histogram
+      tailboard sample --every 15s -o api.ndjson -- curl -sf http://127.0.0.1:9100/metrics
+      tailboard percentiles osd3.ndjson --by op
+
+    Each answer is a line of JSON with its time and host. Load, watch or show the file as any other; the guide is
+    docs/guides/sample.md. A command that fails, or takes longer than --timeout, is a line with its error, and is asked again.
+    Polls that were not made are a line, too, and are said. Run it again after a kill: it goes on in the same file.
+    Exit status: 0 done, 3 no poll had an answer, 130 after Ctrl-C.
+    """
+    from ingest.core.timing import parse_duration
+    from ingest.live.sample.asking import Stop
+    from ingest.live.sample.log import SampleLog
+    from ingest.live.sample.sampler import RealClock, Sampler
+
+    if shutil.which(command[0]) is None:
+        raise UsageError(f"there is no command {command[0]!r} that can be run")
+    every = parse_duration(options.every)
+    timeout = parse_duration(options.timeout) if options.timeout else PATIENCE * every
+    for_ns = parse_duration(options.duration) if options.duration else None
+    lines = SampleLog(options.output) if options.output else _Printed()
+    if isinstance(lines, SampleLog) and lines.cut:
+        say(f"{options.output}: took away {counted(lines.cut, 'byte')} of a last line that was cut off")
+    stop = Stop()
+    host = options.host or socket.gethostname()
+    sampler = Sampler(command, every, timeout, host, lines, RealClock(stop), stop, say, for_ns)
+    with _signals(stop):
+        sampler.run(lines.last_ns if isinstance(lines, SampleLog) else None)
+    say(f"{counted(sampler.answered, 'answer')}, {sampler.failed} failed, {sampler.missed} missed")
+    if stop.signal == signal.SIGINT:
+        return INTERRUPTED
+    if not sampler.answered:
+        raise InputError(f"no poll had an answer: {sampler.error or 'the end came before the first'}")
+    return 0
+
+
+class _Printed:
+    """Lines on standard output."""
+
+    def write(self, line: str) -> str:
+        """Print a line."""
+        sys.stdout.write(line)
+        sys.stdout.flush()
+        return ""
+
+
+@contextmanager
+def _signals(stop: Stop) -> Iterator[None]:
+    """Let signals end the sampling."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    wanted = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]  # nohup
+    before = [(number, signal.signal(number, stop)) for number in wanted]
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)

@@ -1,0 +1,1 @@
+"""Commands that are asked on a clock: `tailboard sample`."""

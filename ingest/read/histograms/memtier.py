@@ -1,0 +1,127 @@
+"""memtier_benchmark's JSON (`--json-out-file`): an HdrHistogram of each command over the whole run.
+
+    {"configuration": {...}, "run information": {...}, "ALL STATS": {"Runtime": {"Start time": 1795330000123, "Finish time": ...},
+      "Gets": {"Count": 59964, "Percentile Latencies": {..., "Histogram log format": {"Compressed Histogram": "HIST..."}}},
+      "Totals": {...}}}
+
+Values are in us, with 3 digits. `Totals` are all commands again, and left out; so is the average that `--run-count` adds, whose
+best and worst run are read. A histogram may hold some more samples than `Count`, which is taken when the time is over: requests
+on their way are answered after that. It is the histogram that counts here.
+
+Source: redis/memtier_benchmark, run_stats.cpp (`print_json`); memtier did not run here, histograms of the same library did.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ingest.core.caveats import Caveat
+from ingest.core.errors import counted
+from ingest.core.intervals import Int
+from ingest.core.layout import Layout, hdr_layout
+from ingest.core.timing import UNITS_NS
+from ingest.read.context import Context
+from ingest.read.format_names import MEMTIER
+from ingest.read.formats import WHOLE, Reader
+from ingest.read.hdr.codec import PayloadError, payload_of
+from ingest.read.hdr.counts import counts_of
+from ingest.read.histograms.lines import WrongError, count, lines_of, readers
+from ingest.read.histograms.polls import Lost, Poll, Polls, sparse
+from ingest.read.text import CUT_OFF
+
+NOTHING = "holds no histogram: memtier_benchmark writes them from version 1.3 on, unless --hide-histogram is given"
+AVERAGE = "the average of several runs, which are read themselves"
+TOTALS = "the sum of all commands"
+NO_TIME = "nothing says when the run began and ended"
+NO_HISTOGRAM = "no histogram of a command that has samples"
+RUNS_LEFT_OUT = "runs-left-out"
+BEST_AND_WORST = "memtier_benchmark keeps the best and the worst of its runs, and no histograms of the others"
+ONE_EACH = "run each by itself, or keep --hdr-file-prefix"
+NOT_COMMANDS = ("Runtime", "Totals", "Per-Key Misses")
+
+
+def polls(path: Path, context: Context) -> Polls:
+    """Return the histograms of a file."""
+    held = Polls(context)
+    text = b"".join(line + b"\n" for _, line, _ in lines_of(path, context))
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        held.reject(CUT_OFF, 1, Lost(context.series))
+        return held
+    sections = {
+        str(name): body for name, body in document.items() if isinstance(body, dict) and isinstance(body.get("Runtime"), dict)
+    }
+    for name, body in sections.items():
+        if name.startswith("AGGREGATED"):
+            context.account.skip(AVERAGE, 1)
+            continue
+        _take(body, context, held)
+    if len(sections) > 1:
+        context.account.caveats.append(Caveat(RUNS_LEFT_OUT, str(path), BEST_AND_WORST, ONE_EACH))
+    return held
+
+
+def _take(body: Mapping[str, Any], context: Context, held: Polls) -> None:
+    """Add the commands of one run."""
+    try:
+        start, end = (count(body["Runtime"].get(name)) * UNITS_NS["ms"] for name in ("Start time", "Finish time"))
+        if not 0 < start <= end:
+            raise WrongError(NO_TIME)
+    except WrongError:
+        held.reject(NO_TIME, 1, Lost(context.series))
+        return
+    more = 0
+    for command, stats in _commands(body, context):
+        series = context.series.replaced(op=command, kind="service")
+        samples = None
+        try:
+            samples = count(stats.get("Count"))
+            histogram = _histogram(stats)
+            if histogram is None and samples:
+                raise WrongError(NO_HISTOGRAM)
+            if histogram is not None:
+                more += max(int(histogram[2].sum()) - samples, 0)
+                held.add(Poll(1, series, start, end, *histogram, total=False))
+        except WrongError as error:
+            held.reject(str(error), 1, Lost(series, start, end, samples))
+    if more:
+        context.account.note(f"its histograms hold {counted(more, 'sample')} more than it counts: answered after the end")
+
+
+def _commands(body: Mapping[str, Any], context: Context) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the commands by their names in the singular, lower case, as the server calls them: `Gets` is get."""
+    for name, stats in body.items():
+        if name == "Totals":
+            context.account.skip(TOTALS, 1)
+        elif name not in NOT_COMMANDS and isinstance(stats, dict) and "Count" in stats:
+            yield str(name).removesuffix("s").lower(), stats
+
+
+def _histogram(stats: Mapping[str, Any]) -> tuple[Layout, Int, Int] | None:
+    """Return the layout, bins and counts of a command, None where it has no samples."""
+    latencies = stats.get("Percentile Latencies")
+    log = latencies.get("Histogram log format") if isinstance(latencies, dict) else None
+    text = log.get("Compressed Histogram") if isinstance(log, dict) else None
+    if not isinstance(text, str) or not text:
+        return None
+    try:
+        payload = payload_of(text.encode("ascii", "replace"))
+        geometry = payload.geometry
+        layout = hdr_layout(geometry.digits, geometry.unit_magnitude, UNITS_NS["us"])
+    except (PayloadError, ValueError, OverflowError) as error:
+        raise WrongError(str(error)) from None
+    counts = counts_of([payload])
+    if counts.faults:
+        raise WrongError(counts.faults[0])
+    if len(counts.bins) and int(counts.bins[-1]) >= layout.bins:
+        raise WrongError("counts past the end of its bins")
+    bins, numbers = sparse(counts.bins, counts.counts)
+    return (layout, bins, numbers) if len(bins) else None
+
+
+locate, rows = readers(MEMTIER, polls, NOTHING)
+READER = Reader(locate, rows=rows, grows=WHOLE)

@@ -1,0 +1,24 @@
+"""Windows as they go from one process to another, and are held in great number: in as few bytes as they fit in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ingest.core.intervals import Intervals, Key
+
+
+def narrowed(part: Intervals[Key]) -> Intervals[Key]:
+    """Return windows with bins and counts of 4 bytes each where they fit."""
+    return replace(part, bins=_narrow(part.bins), counts=_narrow(part.counts))
+
+
+def widened(part: Intervals[Key]) -> Intervals[Key]:
+    """Return windows with bins and counts of the full width that sums need."""
+    return replace(part, bins=part.bins.astype(np.int64), counts=part.counts.astype(np.int64))
+
+
+def _narrow(column: Any) -> Any:
+    return column.astype(np.int32) if len(column) and int(column.max()) < 1 << 31 else column

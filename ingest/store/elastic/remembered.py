@@ -1,0 +1,85 @@
+"""The windows of a run that a load has just written, kept for its findings: they need not be read back from the server.
+
+Findings look at hosts, which rollups know; of a run with one host at its volumes and jobs, which documents alone know. So the
+windows of a single host are kept, as long as they fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import field, replace
+
+import numpy as np
+
+from ingest.core.dataclass import dataclass
+from ingest.core.intervals import Intervals
+from ingest.core.series import Group, Series
+from ingest.query.question import Key
+from ingest.store.answers import Plan
+from ingest.store.elastic.holdings import ElasticHoldings
+from ingest.store.elastic.passing import narrowed, widened
+
+MOST_KEPT = 6_000_000  # bins, 8 bytes each: of a run, and of what each reading process holds of it
+LABELS_KEPT = ("run", "host", "volume", "job", "op", "kind")
+
+Windows = list[Intervals[Series]]
+
+
+@dataclass(slots=True)
+class Remembered:
+    """The windows of one host, under the labels that findings look at; `kept` is None from the moment when there are too many."""
+
+    kept: Windows | None = field(default_factory=list)
+    _hosts: set[str] = field(default_factory=set)
+    _entries: int = 0
+
+    def add(self, windows: Intervals[Series]) -> None:
+        """Add windows of latencies as they are written."""
+        self._hosts |= {windows.table[code].host for code in np.unique(windows.series).tolist()}
+        self._entries += len(windows.bins)
+        if self.kept is not None:
+            self.kept.append(narrowed(_as_documents(windows).relabelled(_labels_kept)))
+        self._check()
+
+    def take(self, kept: Windows | None) -> None:
+        """Add what another process has kept."""
+        self.kept = None if kept is None or self.kept is None else self.kept + kept
+        self._hosts |= {series.host for part in kept or () for series in part.table}
+        self._entries += sum(len(part.bins) for part in kept or ())
+        self._check()
+
+    def _check(self) -> None:
+        if len(self._hosts) > 1 or self._entries > MOST_KEPT:
+            self.kept = None
+
+
+@dataclass(frozen=True, slots=True)
+class Remembering(ElasticHoldings):
+    """The holdings of a site, of which the documents of one run are `kept` here as well."""
+
+    run: str
+    kept: Windows
+
+    def document_windows(self, plan: Plan, key: Key, step_ns: int) -> Iterator[Intervals[Group]]:
+        """Yield windows of a plan's series under the groups that `key` gives."""
+        bounded = plan.begin_ns is not None or plan.end_ns is not None
+        if plan.record.run != self.run or bounded or not set(plan.labels) <= {*LABELS_KEPT}:
+            yield from ElasticHoldings.document_windows(self, plan, key, step_ns)
+            return
+        for part in self.kept:
+            windows = widened(part.relabelled(key))
+            if len(windows):
+                yield windows
+
+
+def _labels_kept(series: Series) -> Series:
+    return Series(**{label: getattr(series, label) for label in LABELS_KEPT})
+
+
+def _as_documents(windows: Intervals[Series]) -> Intervals[Series]:
+    """Return windows as they are read back: those with bins have no bytes, and exact values that say nothing are none."""
+    exact = windows.exact
+    if exact is None:
+        return windows
+    exact = replace(exact, bytes=None) if windows.layout.has_bins else exact
+    return replace(windows, exact=None if exact.says_nothing else exact)

@@ -1,0 +1,85 @@
+"""The layers of a run under one another in the report, on one time axis and with one colour scale; layers.js draws them.
+
+Bins of unlike layers have unlike heights, and layers unlike numbers of operations: a cell is coloured by the share of its
+window's samples, per factor of 2 of latency. So an octave-wide bin has the colour of the narrow ones that it would be made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ingest.core.intervals import Int
+from ingest.core.layout import Layout
+from ingest.core.ranks import parse_percentiles
+from ingest.core.series import LAYERS, bare_kind, default_kind, layer_of
+from ingest.core.timing import format_duration
+from ingest.core.writing import spaced
+from ingest.query.overview import Overview, fitted
+from ingest.query.precision import precision_from
+from ingest.query.question import Answer, regrouped
+from ingest.view import vega
+from ingest.view.page.report.section import AFTER_HOSTS, Section
+from ingest.view.specs import derived
+from ingest.view.terminal.tables import bound_text
+
+NAME = "layers"
+MOST_WINDOWS = 180
+ROWS_AN_OCTAVE = 4
+(MEDIAN,) = parse_percentiles("50")
+
+
+def sections(runs: Sequence[Overview]) -> list[Section]:
+    """Return the section where a run was timed at several layers."""
+    if all(len(run.cluster.layers) < 2 for run in runs):
+        return []
+    contents = [_content(run) for run in runs]
+    return [Section(NAME, "panels/layers.html", ("panels/layers.js",), {NAME: derived("layers")}, contents, AFTER_HOSTS)]
+
+
+def _content(run: Overview) -> dict[str, Any]:
+    """Return the windows of each layer of a run, the client's first; no layers where there is one alone."""
+    kinds = {key[run.cluster.by.index("kind")] for part in run.cluster.parts for key in part.table}
+    if len({layer_of(kind) for kind in kinds}) < 2:
+        return {"layers": []}
+    answer, _ = fitted(run.cluster, MOST_WINDOWS)
+    taken = {layer: default_kind(own) for layer in LAYERS if (own := [kind for kind in kinds if layer_of(kind) == layer])}
+    return {"step": answer.step_ns / vega.MS, "layers": [_layer(answer, layer, kind) for layer, kind in taken.items()]}
+
+
+def _layer(answer: Answer, layer: str, kind: str) -> dict[str, Any]:
+    """Return the cells of a kind, as columns: window start in ms, edges in ns, and share of its window per octave."""
+    place = answer.by.index("kind")
+    parts = [part.where(lambda key: key[place] == kind) for part in answer.parts]
+    alone = regrouped(replace(answer, parts=tuple(part for part in parts if len(part))), ())
+    columns: dict[str, list[float]] = {name: [] for name in ("t", "lower", "upper", "share", "n")}
+    for part in alone.parts:
+        row_of, edges = rows_of(part.layout)
+        cell, entry = np.unique(part.row * len(edges) + row_of[part.bins], return_inverse=True)
+        counts = np.bincount(entry, part.counts)
+        row, at = np.divmod(cell, len(edges))
+        # The first bin begins at 0: an octave of it is shown.
+        octaves = np.log2(edges[at + 1] / np.maximum(edges[at], edges[at + 1] / 2))
+        columns["t"] += (part.start_ns[row] / vega.MS).tolist()
+        columns["lower"] += edges[at].tolist()
+        columns["upper"] += edges[at + 1].tolist()
+        columns["share"] += [float(f"{share:.3g}") for share in counts / part.samples[row] / octaves]
+        columns["n"] += counts.tolist()
+    bound = spaced(bound_text(precision_from(alone.parts, MEDIAN), "± "))
+    step = spaced(format_duration(answer.step_ns)) if answer.step_ns else "the whole range"
+    return {"layer": layer, "kind": vega.printable(bare_kind(kind)), "bound": bound, "windows": step, **columns}
+
+
+def rows_of(layout: Layout) -> tuple[Int, Int]:
+    """Return the row of each bin of a layout, and the edges of rows in ns: whole bins, at most a quarter of an octave each."""
+    edges = layout.edges
+    rows, begun = np.zeros(layout.bins, np.int64), 0
+    for at in range(1, layout.bins):
+        joined = edges[begun] > 0 and edges[at + 1] <= edges[begun] * 2 ** (1 / ROWS_AN_OCTAVE)
+        begun = begun if joined else at
+        rows[at] = rows[at - 1] + (begun == at)
+    firsts = np.searchsorted(rows, np.arange(int(rows[-1]) + 1))
+    return rows, np.append(edges[firsts], edges[-1])

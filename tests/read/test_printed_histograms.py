@@ -1,0 +1,312 @@
+"""Histograms that bpftrace and bcc print, and memtier_benchmark's JSON: counts as they stand there, times so far as they are said.
+
+The texts follow the forms of the tools' own documentation; none of the tools ran here.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import struct
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ingest import Files, Question
+from ingest.core.errors import TailboardError
+from ingest.read import ReadOptions
+from ingest.read.formats import names
+from tests.effort import figure
+from tests.mutations import CHANGES, mutated, mutations
+from tests.read.test_histograms import rows
+
+S, MS, US = 10**9, 10**6, 10**3
+WRITTEN = 1_700_000_000 * S
+
+
+def written(path: Path, text: str, at_ns: int = WRITTEN) -> Path:
+    path.write_text(text)
+    os.utime(path, ns=(at_ns, at_ns))
+    return path
+
+
+def short(number: int) -> str:
+    """A power of two as bpftrace prints it."""
+    for letter in " KMGT":
+        if number < 1024:
+            return f"{number}{letter}".strip()
+        number >>= 10
+    raise AssertionError
+
+
+def hist_text(name: str, counts: dict[int, int]) -> str:
+    """The text of hist(): [0], [1], [2, 4) ...; empty bins between are printed, too."""
+    lines = [f"{name}:"]
+    for power in range(min(counts), max(counts) + 1):
+        edges = f"[{power}]" if power < 2 else f"[{short(1 << power - 1)}, {short(1 << power)})"
+        lines.append(f"{edges:<16}{counts.get(power, 0):9d} |{'@' * 3:52}|")
+    return "\n".join(lines) + "\n\n"
+
+
+def hist_json(name: str, counts: dict[int, int], key: str = "") -> str:
+    bins = []
+    for power in range(min(counts), max(counts) + 1):
+        low, high = (power, power) if power < 2 else (1 << power - 1, (1 << power) - 1)
+        bins.append({"min": low, "max": high, "count": counts.get(power, 0)})
+    return json.dumps({"type": "hist", "data": {name: {key: bins} if key else bins}}) + "\n"
+
+
+def last_ns(power: int, unit: int) -> int:
+    """The last ns of bin [0], [1], [2, 4) ..."""
+    return (power + 1 if power < 2 else 1 << power) * unit - 1
+
+
+COUNTS = st.lists(st.dictionaries(st.integers(0, 40), st.integers(1, 10**6), min_size=1, max_size=8), min_size=2, max_size=5)
+
+
+@settings(max_examples=figure(15, 200), deadline=None)
+@given(COUNTS, st.booleans())
+def test_text_and_json_of_one_map_are_read_alike(tmp_path_factory, windows: list[dict[int, int]], cleared: bool) -> None:
+    """Oracle: the counts that were drawn. A map that is never cleared holds their running sum."""
+    folder = tmp_path_factory.mktemp("b")
+    total: dict[int, int] = {}
+    text, lines = (
+        "Attaching 3 probes...\nTracing block device I/O... Hit Ctrl-C to end.\n",
+        '{"type": "attached_probes", "data": {"probes": 3}}\n',
+    )
+    for second, window in enumerate(windows):
+        total = {power: total.get(power, 0) + window.get(power, 0) for power in total.keys() | window.keys()}
+        shown = window if cleared else total
+        text += f"06:20:{second:02d}\n" + hist_text("@usecs[259,0]", shown)
+        lines += (
+            json.dumps({"type": "printf", "data": f"{1_700_000_000 - len(windows) + 1 + second}\n"})
+            + "\n"
+            + hist_json("@usecs", shown, "259,0")
+        )
+    falls = sum(any(b.get(power, 0) < count for power, count in a.items()) for a, b in zip(windows, windows[1:]))
+    if cleared and 2 * falls < len(windows) - 1:
+        return
+    wanted = windows if cleared else windows[1:]
+    taken = []
+    for name, content in (("a.txt", text), ("a.json", lines)):
+        found, account = rows(written(folder / name, content))
+        assert [bins for *_, bins, _ in found] == [
+            {last_ns(power, US): count for power, count in sorted(window.items())} for window in wanted
+        ]
+        assert {(series.volume, series.op, series.tag) for series, *_ in found} == {("259,0", "usecs", "@usecs[259,0]")}
+        assert not account.missing and [end for _, _, end, *_ in found][-1] == WRITTEN
+        taken.append([row[1:4] for row in found])
+        word = "those of intervals" if cleared else "never fall"
+        assert any(word in caveat.sentence for caveat in account.caveats)
+    assert taken[0] == taken[1]
+
+
+def test_a_map_that_falls_once_was_reset(tmp_path: Path) -> None:
+    text = "".join(f"06:20:{second:02d}\n" + hist_text("@ns", {10: count}) for second, count in enumerate((5, 9, 12, 3, 7)))
+    found, account = rows(written(tmp_path / "a.txt", text))
+    assert [sum(bins.values()) for *_, bins, _ in found] == [4, 3, 3, 4]
+    assert [lost.caveat.code for lost in account.missing] == ["counter-reset"]
+
+
+def test_linear_histograms_old_versions_and_what_is_no_latency(tmp_path: Path) -> None:
+    text = (
+        "06:20:16\n@bytes:\n[512, 1K)   99 |@@|\n\n@ms:\n(..., 0)    2 |@|\n[0, 10)     5 |@@|\n[10, 20)    7 |@@@|\n[20, ...)   1 |@|\n\n"
+        "@start[7]: 3\n@old_usecs:\n[0, 1]      4 |@@|\n[2, 4)      6 |@@|\n\nLost 7 events\n"
+    )
+    found, account = rows(written(tmp_path / "a.txt", text))
+    by_op = {series.op: (bins, layout) for series, _, _, bins, layout in found}
+    assert by_op["ms"][0] == {10 * MS - 1: 5, 20 * MS - 1: 7, 20 * MS: 1} and by_op["ms"][1].open_ended
+    assert by_op["old_usecs"][0] == {2 * US - 1: 4, 4 * US - 1: 6}
+    assert sum(account.skipped.values()) == 1 and any("Lost 7 events" in note for note in account.notes)
+    assert any("2 values below zero" in note for note in account.notes)
+
+
+def test_one_histogram_without_a_time_is_a_point_and_says_so(tmp_path: Path) -> None:
+    for name, text in (("a.txt", hist_text("@usecs", {3: 5})), ("b.txt", BCC_HEAD + bcc_rows({3: 5}))):
+        [(_, start, end, bins, _)], account = rows(written(tmp_path / name, text))
+        assert start == end == WRITTEN and sum(bins.values()) == 5
+        assert any(caveat.code == "time-of-file" and "nothing in it says when" in caveat.sentence for caveat in account.caveats)
+
+
+def test_several_without_a_time_are_refused_with_what_to_do(tmp_path: Path) -> None:
+    for text in (hist_text("@usecs", {3: 5}) * 2, (BCC_HEAD + bcc_rows({3: 5}) + "\n") * 2):
+        with pytest.raises(TailboardError, match="print a time before each"):
+            Files([written(tmp_path / "a.txt", text)], ReadOptions(run="r"), jobs=1).answer(Question())
+
+
+def test_what_a_script_prints_at_its_end_is_of_the_time_of_the_file(tmp_path: Path) -> None:
+    text = "".join(f"17000{second}00\n" + hist_text("@ns", {10: count}) for second, count in ((100, 5), (101, 9)))
+    found, _ = rows(written(tmp_path / "a.txt", text + hist_text("@ns", {10: 11}), 1_700_010_500 * S))
+    assert [(start // S, end // S, sum(bins.values())) for _, start, end, bins, _ in found] == [
+        (1_700_010_000, 1_700_010_100, 4),
+        (1_700_010_100, 1_700_010_500, 2),
+    ]
+
+
+# ---- bcc.
+
+BCC_HEAD = "     usecs               : count     distribution\n"
+
+
+def bcc_rows(counts: dict[int, int]) -> str:
+    text = ""
+    for power in range(max(counts) + 1):
+        low, high = (0, 1) if power == 0 else (1 << power, (1 << power + 1) - 1)
+        text += f"{low:10d} -> {high:<10d} : {counts.get(power, 0):<8d} |{'*' * 4:40}|\n"
+    return text
+
+
+@settings(max_examples=figure(15, 200), deadline=None)
+@given(COUNTS)
+def test_biolatency_holds_the_counts_of_each_second(tmp_path_factory, windows: list[dict[int, int]]) -> None:
+    """Oracle: the counts that were drawn; past midnight, by disk."""
+    windows = [{power % 28: count for power, count in window.items()} for window in windows]
+    text = "Tracing block device I/O... Hit Ctrl-C to end.\n"
+    for number, window in enumerate(windows):
+        clock = (86_400 - 2 + number) % 86_400
+        text += f"\n{clock // 3600:02d}:{clock // 60 % 60:02d}:{clock % 60:02d}\n"
+        for disk, factor in (("sda", 1), ("nvme0n1", 3)):
+            text += f"disk = '{disk}'\n{BCC_HEAD}" + bcc_rows({power: factor * count for power, count in window.items()}) + "\n"
+    found, account = rows(written(tmp_path_factory.mktemp("c") / "a.txt", text))
+    for disk, factor in (("sda", 1), ("nvme0n1", 3)):
+        mine = [(start, end, bins) for series, start, end, bins, _ in found if series.volume == disk]
+        ends = [WRITTEN - (len(windows) - 1 - number) * S for number in range(len(windows))]
+        assert mine == [
+            (end - S, end, {(1 << power + 1) * US - 1: factor * count for power, count in sorted(window.items())})
+            for end, window in zip(ends, windows)
+        ]
+    assert [caveat.code for caveat in account.caveats] == ["time-of-file"] and not account.missing
+
+
+def test_flags_operations_and_units_of_bcc(tmp_path: Path) -> None:
+    text = (
+        "06:49:27:\n\noperation = 'read'\n     msecs  : count     distribution\n         0 -> 1          : 7        |**|\n\nflags = Sync-Write\n"
+        + BCC_HEAD
+        + bcc_rows({3: 4})
+    )
+    found, _ = rows(written(tmp_path / "a.txt", text))
+    assert {series.op: bins for series, _, _, bins, _ in found} == {"read": {2 * MS - 1: 7}, "Sync-Write": {16 * US - 1: 4}}
+
+
+# ---- memtier_benchmark.
+
+
+def encoded(counts: dict[int, int], digits: int = 3) -> str:
+    """HdrHistogram V2 by its definition: ZigZag LEB128 words, runs of zeros as negative numbers; bins by their index."""
+    payload, at = bytearray(), 0
+    for index, count in sorted(counts.items()):
+        for signed in [at - index] * (index > at) + [count]:
+            number = (signed << 1) ^ (signed >> 63)
+            while number >= 128:
+                payload.append((number & 127) | 128)
+                number >>= 7
+            payload.append(number)
+        at = index + 1
+    body = struct.pack(">IIIIqqd", 0x1C849303, len(payload), 0, digits, 1, 60_000_000, 1.0) + bytes(payload)
+    inner = zlib.compress(body)
+    return base64.b64encode(struct.pack(">II", 0x1C849304, len(inner)) + inner).decode()
+
+
+def memtier(stats: dict[str, tuple[int, dict[int, int]]], section: str = "ALL STATS", start: int = 1_700_000_000_000) -> dict:
+    body: dict = {
+        "Runtime": {"Start time": start, "Finish time": start + 5000, "Total duration": 5000, "Time unit": "MILLISECONDS"}
+    }
+    for name, (count, bins) in stats.items():
+        latencies: dict = {"p50.00": 0.4}
+        latencies["Histogram log format"] = {"Compressed Histogram": encoded(bins)}
+        body[name] = {"Count": count, "Ops/sec": 1.5, "Percentile Latencies": latencies}
+    return {section: body}
+
+
+BASE = {"configuration": {"server": "localhost"}, "run information": {"Threads": 4}}
+
+
+def test_memtier_holds_a_histogram_of_each_command(tmp_path: Path) -> None:
+    """Bins below 2048 us are 1 us wide; Totals are no further samples."""
+    document = {
+        **BASE,
+        **memtier({"Sets": (9, {300: 4, 1500: 5}), "Gets": (7, {100: 7}), "Waits": (0, {}), "Totals": (16, {100: 7, 300: 9})}),
+    }
+    found, account = rows(written(tmp_path / "m.json", json.dumps(document, indent=1)))
+    assert {series.op: (start, end, sum(bins.values())) for series, start, end, bins, _ in found} == {
+        op: (WRITTEN, WRITTEN + 5 * S, count) for op, count in (("set", 9), ("get", 7))
+    }
+    assert not account.rejected and not account.missing and not account.notes
+    answer = Files([tmp_path / "m.json"], ReadOptions(run="r"), jobs=1).answer(Question(step="all", by=("op",)))
+    assert sum(int(part.samples.sum()) for part in answer.parts) == 16
+
+
+def test_memtier_more_samples_than_count_and_runs_that_are_left_out(tmp_path: Path) -> None:
+    document = {
+        **BASE,
+        **memtier({"Gets": (5, {100: 7})}, "BEST RUN RESULTS"),
+        **memtier({"Gets": (4, {100: 4})}, "WORST RUN RESULTS", 1_700_000_009_000),
+        **memtier({"Gets": (12, {100: 14})}, "AGGREGATED AVERAGE RESULTS (3 runs)"),
+    }
+    found, account = rows(written(tmp_path / "m.json", json.dumps(document)))
+    assert [sum(bins.values()) for *_, bins, _ in found] == [7, 4]
+    assert [caveat.code for caveat in account.caveats] == ["runs-left-out"]
+    assert any("2 samples more than it counts" in note for note in account.notes)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda stats: stats["Gets"].pop("Percentile Latencies"), "no histogram of a command"),
+        (
+            lambda stats: stats["Gets"]["Percentile Latencies"]["Histogram log format"].update(
+                {"Compressed Histogram": "HISTxx"}
+            ),
+            "base64|cookie|short",
+        ),
+        (lambda stats: stats["Gets"].update(Count=-1), "below zero"),
+    ],
+)
+def test_what_memtier_lacks_is_missing(tmp_path: Path, change, said: str) -> None:
+    document = {**BASE, **memtier({"Sets": (9, {300: 9}), "Gets": (7, {100: 7})})}
+    change(document["ALL STATS"])
+    found, account = rows(written(tmp_path / "m.json", json.dumps(document)))
+    assert [series.op for series, *_ in found] == ["set"]
+    [lost] = account.missing
+    assert lost.labels["op"] == "get" and (lost.from_ns, lost.to_ns) == (WRITTEN, WRITTEN + 5 * S)
+    assert any(__import__("re").search(said, reason) for reason in account.rejected)
+
+
+def test_memtier_without_histograms_is_refused_by_name(tmp_path: Path) -> None:
+    path = written(tmp_path / "m.json", json.dumps({**BASE, "ALL STATS": {"Gets": {"Count": 5}}}))
+    with pytest.raises(TailboardError, match="--hide-histogram"):
+        Files([path], ReadOptions(run="r"), jobs=1).answer(Question())
+
+
+@pytest.mark.parametrize("name", ["bpftrace.txt", "bpftrace.json", "bcc.txt", "memtier.json"])
+def test_mutated_files_never_end_in_a_traceback(tmp_path_factory, name: str) -> None:
+    folder = tmp_path_factory.mktemp("f")
+    text = {
+        "bpftrace.txt": "".join(f"06:20:0{at}\n" + hist_text("@usecs", {3: at, 9: 2 * at}) for at in range(1, 5)),
+        "bpftrace.json": "".join(
+            '{"type": "printf", "data": "17000000%02d"}\n' % at + hist_json("@usecs", {3: at}) for at in range(1, 5)
+        ),
+        "bcc.txt": "".join(f"06:20:0{at}\n{BCC_HEAD}" + bcc_rows({3: at, 5: 7}) + "\n" for at in range(1, 5)),
+        "memtier.json": json.dumps({**BASE, **memtier({"Sets": (9, {300: 4, 1500: 5}), "Gets": (7, {100: 7})})}, indent=1),
+    }[name]
+
+    @settings(max_examples=figure(5, 100, 1000), deadline=None)
+    @given(mutations(sorted(CHANGES), 3000, 40, st.sampled_from([b"9", b"-1", b'"', b"{", b"]", b"\n", b"1e999", b"null", b"K"])))
+    def held(steps) -> None:
+        path = folder / name
+        path.write_bytes(mutated(text.encode(), steps))
+        try:
+            found, account = rows(path)
+            assert account.samples == sum(sum(bins.values()) for *_, bins, _ in found)
+        except TailboardError:
+            pass
+
+    held()
+
+
+def test_they_can_be_named() -> None:
+    assert {"bpftrace", "bcc", "memtier", "samples"} <= set(names())

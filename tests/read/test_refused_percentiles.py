@@ -1,0 +1,87 @@
+"""What holds percentiles only is refused by the tool's name, with the reason and what to ask it for; nothing else is.
+
+The texts follow the forms that the tools print; wrk 4.1, redis-benchmark 7.0, Locust and pgbench 15 are recordings.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ingest.cli import run as tailboard
+from ingest.core.errors import TailboardError
+from ingest.read import ReadOptions, discover
+from ingest.read.unread import PERCENTILES_ONLY
+from tests.read.test_histograms import DATA
+
+WRK = "Running 30s test @ http://127.0.0.1:8080/x\n  12 threads and 400 connections\n  Thread Stats   Avg      Stdev     Max   +/- Stdev\n    Latency   635.91us    0.89ms  12.92ms   93.69%\nRequests/sec: 748868.53\n"
+SYSBENCH = (
+    "{}[ 10s ] thds: 4 tps: 93.38 qps: 1875.13 (r/w/o: 1312.87/375.10/187.15) lat (ms,95%): 58.92 err/s: 0.00 reconn/s: 0.00\n"
+)
+SYSBENCH_END = "sysbench 1.0.20 (using system LuaJIT 2.1.0)\n\nGeneral statistics:\n    total number of events:  957\n\nLatency (ms):\n         min:   1.04\n         95th percentile:   1.12\n"
+MEMTIER = "ALL STATS\n=========\nType         Ops/sec     Hits/sec   Misses/sec    Avg. Latency     p50 Latency\n------\nSets        13604.50          ---\n"
+NODETOOL = "ks/t histograms\nPercentile  Read Latency     Write Latency          SSTables    Partition Size        Cell Count\n                (micros)          (micros)\n50%              158.49            120.00              1.00\n"
+CFHISTOGRAMS = "Percentile  SSTables     Write Latency      Read Latency    Partition Size        Cell Count\n                              (micros)          (micros)\n50%             2.00              0.00\n"
+PROXY = "proxy histograms\nPercentile       Read Latency      Write Latency      Range Latency\n                     (micros)           (micros)\n50%                   1502.50            375.00\n"
+ROCKSDB = "2022/11/24-15:58:09.512106 32851 [/db_impl/db_impl.cc:761] STATISTICS:\n rocksdb.block.cache.miss COUNT : 61\nrocksdb.db.get.micros P50 : 8.4 P95 : 21.8 P99 : 33.9 P100 : 92.0 COUNT : 7 SUM : 88\n"
+AB = "This is ApacheBench, Version 2.3 <$Revision: 1 $>\n\nConnection Times (ms)\n              min  mean[+/-sd] median   max\nTotal:          3    6   1.3      6      28\n\nPercentage of the requests served within a certain time (ms)\n  50%      6\n 100%     28 (longest request)\n"
+VEGETA = "Requests      [total, rate, throughput]         1200, 120.00, 65.87\nLatencies     [min, mean, 50, 90, 95, 99, max]  1ms, 2ms, 2ms, 3ms, 3ms, 4ms, 9ms\n"
+HEY = "\nSummary:\n  Total:\t1.8 secs\n\nLatency distribution:\n  10% in 0.0012 secs\n  25% in 0.0014 secs\n"
+OHA = "Summary:\n  Success rate:\t100.00%\n\nResponse time distribution:\n  10.00% in 0.0012 secs\n"
+K6 = "     http_req_blocked...............: avg=1.1ms  min=1us\n     http_req_duration..............: avg=117.55ms min=102ms med=104ms max=801ms p(90)=130.2ms p(95)=178.8ms\n"
+YCSB = "[OVERALL], RunTime(ms), 10110\n[READ], Operations, 9000\n[READ], 95thPercentileLatency(us), 1101\n[READ], 99thPercentileLatency(us), 2101\n"
+STRESS = "Results:\nOp rate                   :    6,784 op/s  [WRITE: 6,784 op/s]\nLatency median            :    0.5 ms [WRITE: 0.5 ms]\nLatency 95th percentile   :    1.2 ms [WRITE: 1.2 ms]\n"
+TEXTS = {
+    "wrk": [(DATA / "wrk41_latency.txt").read_text(), WRK],
+    "sysbench --report-interval": [
+        SYSBENCH.format(""),
+        SYSBENCH.format("WARNING: --max-time is deprecated\nsysbench 1.0.20\n\nThreads started!\n\n"),
+    ],
+    "sysbench": [SYSBENCH_END],
+    "redis-benchmark --csv": [(DATA / "redis70_benchmark.csv").read_text()],
+    "memtier_benchmark": [MEMTIER],
+    "Locust history": [(DATA / "locust_stats_history.csv").read_text()],
+    "nodetool tablehistograms or proxyhistograms": [NODETOOL, CFHISTOGRAMS, PROXY],
+    "RocksDB statistics": [ROCKSDB],
+    "ab": [AB],
+    "ab -e": ["Percentage served,Time in ms\n0,1.234\n1,1.300\n"],
+    "vegeta report": [VEGETA],
+    "hey or oha": [HEY, OHA],
+    "k6's summary": [K6],
+    "YCSB's summary": [YCSB],
+    "cassandra-stress": [STRESS],
+}
+REASON = "percentiles only, which cannot be added up or put on one time axis"
+
+
+def test_every_refusal_has_its_text() -> None:
+    assert set(TEXTS) == {tool for tool, *_ in PERCENTILES_ONLY}
+
+
+@pytest.mark.parametrize("tool", TEXTS)
+def test_percentiles_only_are_refused_by_name_with_what_to_ask(tmp_path: Path, tool: str) -> None:
+    [ask] = [remedy for name, remedy, _ in PERCENTILES_ONLY if name == tool]
+    for number, text in enumerate(TEXTS[tool]):
+        path = tmp_path / f"out{number}.txt"
+        path.write_text(text)
+        with pytest.raises(TailboardError, match=re.escape(f"{tool}: {REASON}; {ask}")):
+            discover([path], ReadOptions(run="r"))
+
+
+def test_a_folder_with_one_is_read_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What lies beside logs does not stop them."""
+    (tmp_path / "nodetool.txt").write_text(NODETOOL)
+    (tmp_path / "pgbench_log.7").write_text((DATA / "pgbench15_plain.log").read_text())
+    assert tailboard(["inspect", str(tmp_path)]) == 0
+    assert "nodetool tablehistograms" in capsys.readouterr().out
+
+
+def test_samples_of_real_formats_are_not_taken_for_percentiles() -> None:
+    """Of all recordings, only those that hold percentiles alone match."""
+    mine = {"wrk41_latency.txt", "redis70_benchmark.csv", "locust_stats_history.csv"}
+    for path in DATA.iterdir():
+        start = path.read_bytes()[:8192]
+        matching = [tool for tool, _, pattern in PERCENTILES_ONLY if re.search(pattern, start)]
+        assert bool(matching) == (path.name in mine), (path, matching)

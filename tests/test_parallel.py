@@ -1,0 +1,52 @@
+"""Work of forked processes: what comes back is what was sent, in order, texts and arrays of any size."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from ingest.core import parallel
+from ingest.core.errors import TailboardError
+from ingest.core.parallel import fork_map
+from ingest.store.elastic.encoding import Chunk
+
+
+def results(number: int) -> Iterator[tuple[list[Chunk], np.ndarray, str] | None]:
+    sizes = (number * 40_001, 1, 0)
+    yield [Chunk(bytes([number]) * size, number) for size in sizes], np.arange(number * 500), "x" * number
+    yield None
+
+
+@pytest.mark.parametrize("pipe", [4096, 1 << 20])
+def test_bodies_and_arrays_come_back_as_they_were(pipe: int, monkeypatch) -> None:
+    monkeypatch.setattr(parallel, "PIPE_BYTES", pipe)
+    monkeypatch.setattr(parallel, "MOST_VIEWS", 2)
+    found: dict[int, list] = {}
+    for number, result in fork_map(results, range(12), 2, lambda: "last"):
+        found.setdefault(number, []).append(result)
+    assert found.pop(12) == ["last", "last"]
+    assert sorted(found) == list(range(12))
+    for number, (first, second) in found.items():
+        chunks, array, text = first
+        expected = next(results(number))
+        assert expected is not None
+        assert chunks == expected[0] and all(type(chunk.body) is bytes for chunk in chunks)
+        assert np.array_equal(array, expected[1]) and text == expected[2] and second is None
+
+
+def test_a_worker_that_dies_in_the_middle_of_a_message_is_told() -> None:
+    def work(number: int) -> Iterator[Chunk]:
+        real = os.writev
+
+        def half(pipe: int, views: list[memoryview]) -> int:
+            real(pipe, [views[0][: len(views[0]) // 2]])
+            os._exit(0)
+
+        os.writev = half  # type: ignore[assignment]  # in the process of the worker
+        yield Chunk(b"x" * 100, number)
+
+    with pytest.raises(TailboardError, match="killed in mid-work"):
+        list(fork_map(work, range(2), 2))
