@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from ingest.cli.shared import options as shared
 from ingest.cli.shared.help import Command, file_names
-from ingest.core.dataclass import dataclass
 from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:

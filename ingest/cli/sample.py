@@ -8,6 +8,7 @@ import socket
 import sys
 import threading
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,6 @@ import click
 from ingest.cli.shared import options as shared
 from ingest.cli.shared.help import Command, file_names
 from ingest.cli.shared.say import say
-from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError, UsageError, counted
 
 if TYPE_CHECKING:

@@ -17,14 +17,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.csr import gather
-from ingest.core.dataclass import dataclass
 from ingest.core.grid import SECOND
 from ingest.core.intervals import Int
 from ingest.core.layout import LogLinear

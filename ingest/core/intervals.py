@@ -7,6 +7,7 @@ CSR form: row i has `bins[indptr[i]:indptr[i + 1]]`, strictly increasing, with `
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
@@ -21,7 +22,6 @@ from ingest.core.csr import (
     summed,
     summed_ns,
 )
-from ingest.core.dataclass import dataclass, replace
 from ingest.core.layout import Layout, common_layout
 from ingest.core.series import Group, Series
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from fractions import Fraction
 
-from ingest.core.dataclass import dataclass
 from ingest.core.phases import Phase
 from ingest.core.ranks import Percentile
 

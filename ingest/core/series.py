@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase, translate
 from functools import cache
 from operator import attrgetter
 
-from ingest.core.dataclass import dataclass
 from ingest.core.plain import as_text
 
 OPS = ("read", "write", "trim")

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.csr import row_sums
-from ingest.core.dataclass import dataclass
 from ingest.core.errors import UsageError
 from ingest.core.grid import whole_windows
 from ingest.core.intervals import Intervals

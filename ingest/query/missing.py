@@ -7,6 +7,7 @@ within, all of its samples are the row's; where it only overlaps, or some label 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.caveats import Caveat
-from ingest.core.dataclass import dataclass, replace
 from ingest.core.errors import listed
 from ingest.core.intervals import Bool, Int, Intervals
 from ingest.core.marks import Noted, in_time_order, noted

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 import numpy as np
 
 from ingest.core.caveats import Caveat, sentences
 from ingest.core.csr import total
-from ingest.core.dataclass import dataclass, replace
 from ingest.core.errors import InputError, UsageError, listed
 from ingest.core.grid import WEIGHT_BITS, whole_windows
 from ingest.core.intervals import Intervals, merged
@@ -219,11 +218,16 @@ def finish(
     covered = covered_by(reach or {}, shape.taken, all_kinds=not facts.step_ns)
     layouts = {key: (layout,) for key, layout in targets.items()}
     shown = replace(facts, parts=tuple(joined), by=shape.by, kind=shape.kind, runs=shape.runs)
-    there = {layer_of(kind) for run_kinds in kinds.values() for kind in run_kinds}
-    shown = replace(shown, covered=covered, layouts=layouts, layers=tuple(layer for layer in LAYERS if layer in there))
-    shown = replace(shown, warnings=(*layers_beside(shown, question), *shown.warnings))
+    shown = with_layers(replace(shown, covered=covered, layouts=layouts), kinds, question)
     shown = with_caveats(shown, of_kinds(facts.missing, shape.taken))
     return replace(shown, relative=facts.relative or alone, undated=undated)
+
+
+def with_layers(answer: Answer, kinds: Mapping[str, Collection[str]], question: Question) -> Answer:
+    """Return the answer with the layers of all kinds that were selected, and a sentence on those that it holds nothing of."""
+    there = {layer_of(kind) for run_kinds in kinds.values() for kind in run_kinds}
+    answer = replace(answer, layers=tuple(layer for layer in LAYERS if layer in there))
+    return replace(answer, warnings=(*layers_beside(answer, question), *answer.warnings))
 
 
 def layers_beside(answer: Answer, question: Question) -> tuple[str, ...]:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import field
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
-
-from ingest.core.dataclass import dataclass
 
 if TYPE_CHECKING:  # stores keep episodes, and need no reader of YAML for that
     from ingest.core.objective import Objective

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError
 from ingest.core.intervals import Histogram
 from ingest.core.series import Series

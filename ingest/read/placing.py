@@ -11,11 +11,10 @@ from __future__ import annotations
 import importlib.util
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ingest.core.caveats import Caveat
-from ingest.core.dataclass import dataclass, replace
 from ingest.core.errors import InputError, plural
 from ingest.read import unread
 from ingest.read.archives import Archives

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.core.caveats import Caveat
-from ingest.core.dataclass import dataclass
 from ingest.core.errors import listed
 from ingest.core.missing import Missing
 from ingest.core.series import CLIENT, Series, layer_of

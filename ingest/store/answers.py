@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from ingest.core.caveats import in_last_bin
-from ingest.core.dataclass import dataclass, replace
 from ingest.core.errors import UsageError, counted, plural
 from ingest.core.grid import coarsened
 from ingest.core.intervals import Intervals, Sum, merged

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from ingest.core.dataclass import dataclass
 from ingest.core.errors import StoreError
 from ingest.core.grid import SECOND
 from ingest.core.layout import Layout

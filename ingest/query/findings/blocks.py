@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Bool, Int, Intervals, merged
 from ingest.core.ranks import Ranked
 from ingest.core.series import Group

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from ingest.core.dataclass import dataclass
 from ingest.query.findings.model import Below, Finding, Story
 from ingest.query.question import Question
 

@@ -8,12 +8,11 @@ returned, and the logs are read in one piece.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.core.dataclass import dataclass
 from ingest.core.errors import CapacityError, InputError
 from ingest.core.grid import INT64_MAX
 from ingest.core.intervals import Intervals, Sum, in_time_order, merged

@@ -14,12 +14,21 @@ import numpy as np
 
 from ingest.core.errors import CapacityError
 from ingest.core.intervals import Intervals
-from ingest.core.series import IN_FLIGHT, Group, run_and_kind
+from ingest.core.series import IN_FLIGHT, LAYER, Group, run_and_kind
 from ingest.query.files import Files, median_width, warnings_of
 from ingest.query.missing import of_kinds, with_complete
 from ingest.query.percentiles import Wanted, seconds_covered, spans_of
 from ingest.query.precision import together
-from ingest.query.question import Answer, NothingMatchesError, Question, check_labels, moved_edges, shape_of, with_caveats
+from ingest.query.question import (
+    Answer,
+    NothingMatchesError,
+    Question,
+    check_labels,
+    moved_edges,
+    shape_of,
+    with_caveats,
+    with_layers,
+)
 from ingest.query.spans import Span, covered_by, reach_inside, spanned
 from ingest.query.steps import check_step
 from ingest.query.streaming.in_ranges import Gathered, in_ranges
@@ -98,7 +107,7 @@ def _in_one(files: Files, question: Question, gathered: Gathered, sources: Seque
 
 def _finished(
     tables: Sequence[Table], question: Question, facts: Answer, reach: Mapping[tuple[str, str], Span]
-) -> tuple[Table, Answer]:
+) -> tuple[Table, Answer] | None:
     """Return all rows as `finish` would have them: each run's default kind taken, runs named where there are several.
 
     Rates are those of the time that there is data of, which is known only now.
@@ -114,6 +123,8 @@ def _finished(
     for run, kind in pairs:
         kinds.setdefault(run, set()).add(kind)
     shape = shape_of(question, kinds)
+    if LAYER in shape.named:
+        return None  # several layers have a column, which windows that are let go do not bear
     covered = covered_by(reach, shape.taken, all_kinds=False)
     spans = spans_of((run if "run" in shape.by else None for run, _ in pairs), covered)
     columns["rate"] = columns["count"] / seconds_covered(columns["start_ns"], columns["end_ns"], spans[of_rows])
@@ -133,7 +144,7 @@ def _finished(
     parts = tuple(_of_kinds(part, shape.taken) for part in facts.parts)
     layouts = {(run, kind): tuple({part.layout for part in parts}) for run, took in shape.taken.items() for kind in took}
     answer = replace(facts, by=shape.by, parts=parts, kind=shape.kind, runs=shape.runs, covered=covered, layouts=layouts)
-    answer = with_caveats(answer, of_kinds(facts.missing, shape.taken))
+    answer = with_caveats(with_layers(answer, kinds, question), of_kinds(facts.missing, shape.taken))
     return with_complete(table, answer), answer
 
 

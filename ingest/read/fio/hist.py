@@ -25,14 +25,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError
 from ingest.core.intervals import Histogram, Intervals
 from ingest.core.layout import LogLinear, fio_layout

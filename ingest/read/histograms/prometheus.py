@@ -18,7 +18,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
@@ -26,7 +26,6 @@ from typing import Any
 
 import numpy as np
 
-from ingest.core.dataclass import dataclass
 from ingest.core.edges import LEAST_SCALE, MOST_SCALE, Edges, Exponential
 from ingest.core.intervals import Int
 from ingest.core.layout import Layout

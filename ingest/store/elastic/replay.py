@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import orjson
 
-from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError, counted
 from ingest.core.series import OFFSET
 from ingest.store.elastic.bulk import Delivery, Sender

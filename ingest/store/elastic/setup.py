@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ingest.core.dataclass import dataclass
 from ingest.core.errors import StoreError
 from ingest.store.elastic.connection import Connection, Refusal
 from ingest.store.elastic.marks import widen_index

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.text import Text
 
-from ingest.core.dataclass import dataclass
 from ingest.core.errors import UsageError, counted
 from ingest.core.timing import format_duration
 from ingest.core.writing import Stamp, latency
