@@ -12,10 +12,11 @@ other windows do by chance. Where the most is not enough, the cause lies above t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError, UsageError
 from ingest.core.intervals import Bool, Int, Intervals, concatenate, merged
 from ingest.core.layout import Layout, common_layout
