@@ -298,3 +298,14 @@ def test_a_report_holds_each_layer_once(logs: Path) -> None:
     assert "of the client, 480 samples" in parts_of(runs).filling["lead"]
     alone = Files([logs / "fio_clat.1.log"], options(), 1)
     assert layers.sections(overviews(alone, alone.run_names, Question())) == []
+
+
+def test_what_bcc_prints_of_a_disk_is_of_the_device(tmp_path: Path) -> None:
+    """`biolatency -T -D`; a histogram that names no disk may be of anything."""
+    for disk, kind in (("disk = 'sdb'\n", "device:service"), ("", "service")):
+        path = tmp_path / "out.txt"
+        head = "Tracing block device I/O... Hit Ctrl-C to end.\n\n06:20:16\n"
+        bars = "     usecs               : count     distribution\n         0 -> 1          : 0        |    |\n       128 -> 255        : 12       |****|\n"
+        path.write_text(f"{head}{disk}{bars}\n06:20:17\n{disk}{bars}")
+        answer = Files([path], ReadOptions(), 1).answer(Question(step="all"))
+        assert answer.kind == kind and answer.samples == 24

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ingest.core.caveats import Caveat
-from ingest.core.series import Series
+from ingest.core.series import CLIENT, DEVICE, Series, in_layer
 from ingest.core.timing import UNITS_NS, iso_ns
 from ingest.read.context import Context
 from ingest.read.events import DAY_NS
@@ -150,5 +150,6 @@ def _is_total(prints: Iterable[Print]) -> bool:
 
 
 def with_labels(base: Series, **labels: str) -> Series:
-    """Return the series of a printed histogram: service latencies."""
-    return base.replaced(kind="service", **labels)
+    """Return the series of a printed histogram: service latencies, of the layer of devices where it names its disk."""
+    layer = DEVICE if labels.get("volume", "") not in ("", base.volume) else CLIENT
+    return base.replaced(kind=in_layer("service", layer), **labels)
