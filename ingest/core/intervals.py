@@ -229,16 +229,12 @@ def _sum_parts(chunks: Sequence[Intervals], group: Int, groups: int) -> tuple[In
     ]
     span = span_of(parts)
     blocks = groups * span[1] // DENSE_CELLS
-    if not blocks or (_fill(parts, blocks) and all((rows[1:] >= rows[:-1]).all() for rows, *_ in parts)):
+    full = blocks * len(parts) * WORTH_A_BLOCK <= sum(len(bins) for _, _, bins, _ in parts)
+    if not blocks or (full and all((rows[1:] >= rows[:-1]).all() for rows, *_ in parts)):
         check_addable([(rows, indptr, counts) for rows, indptr, _, counts in parts], groups)
         return sum_ordered(parts, groups) if blocks else sum_dense(parts, groups, span)
     rows = concatenate(chunks)
     return sum_rows(rows.indptr, rows.bins, rows.counts, group, groups)
-
-
-def _fill(parts: Sequence[tuple[Int, Int, Int, Int]], blocks: int) -> bool:
-    """Return whether CSR parts hold so much in so many blocks that each is better added up where it lies."""
-    return blocks * len(parts) * WORTH_A_BLOCK <= sum(len(bins) for _, _, bins, _ in parts)
 
 
 def concatenate(parts: Iterable[Intervals[Key]]) -> Intervals[Key]:
