@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import base64
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import StoreError, UsageError
 
 

@@ -10,13 +10,13 @@ import hmac
 import socket
 import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 import orjson
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import StoreError
 from ingest.core.writing import number
 from ingest.environment import Server, seconds

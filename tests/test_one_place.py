@@ -18,6 +18,7 @@ from ingest.store.sqlite import documents as sqlite_documents
 from ingest.store.sqlite import episodes as sqlite_episodes
 from ingest.store.sqlite import findings as sqlite_findings
 from ingest.store.sqlite import live as sqlite_live
+from ingest.store.sqlite import records as sqlite_records
 from ingest.store.sqlite import rollups as sqlite_rollups
 from ingest.store.sqlite import store as sqlite
 from ingest.store.sqlite.statements import insert, put, put_unless_newer
@@ -31,7 +32,7 @@ WRITTEN = {
     "runs": sqlite.RUNS,
     "sources": sqlite.SOURCES,
     "checkpoints": sqlite_live.CHECKPOINTS,
-    "watches": sqlite.WATCHES,
+    "watches": sqlite_records.WATCHES,
     "breaths": sqlite_breaths.WINDOWS,
     "points": sqlite_breaths.POINTS,
     "marks": sqlite.MARKS,
@@ -64,8 +65,8 @@ def test_h4_the_order_of_columns_in_the_file_does_not_matter(turned: bool) -> No
             "CREATE TABLE watches (told_ns INTEGER, largest_ns INTEGER, final_ns INTEGER, watch TEXT, run TEXT, PRIMARY KEY (run, watch))"
         )
     for told in (3, 4):
-        db.execute(put("watches", sqlite.WATCHES), ("r", "w", 1, 2, told))
-    assert db.execute(sqlite.SELECT_WATCHES).fetchall() == [("r", "w", 1, 2, 4)]
+        db.execute(put("watches", sqlite_records.WATCHES), ("r", "w", 1, 2, told))
+    assert db.execute(sqlite_records.SELECT_WATCHES).fetchall() == [("r", "w", 1, 2, 4)]
 
 
 def test_h4_an_older_row_never_replaces_a_newer_one() -> None:

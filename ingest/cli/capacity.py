@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +13,7 @@ from ingest.cli.shared.by_run import EachRun, answered, bounded_options, opened_
 from ingest.cli.shared.help import Choice, Command, file_names
 from ingest.cli.shared.say import say
 from ingest.cli.shared.streams import verdict_stands
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError
 from ingest.core.nearest import choices
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import click
 
@@ -12,6 +12,7 @@ from ingest.cli.shared.answers import asked, clock_of, warn
 from ingest.cli.shared.help import Command, file_names
 from ingest.cli.shared.output import write_whole
 from ingest.cli.shared.say import say
+from ingest.core.dataclass import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

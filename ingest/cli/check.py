@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from ingest.cli.shared.say import say
 from ingest.cli.shared.sources import opened, split_sources
 from ingest.cli.shared.streams import verdict_stands
 from ingest.cli.shared.values import pairs
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import DeliveryError, UsageError, counted
 
 if TYPE_CHECKING:

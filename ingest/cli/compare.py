@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,7 @@ from ingest.cli.shared.pages import beside_page, compared, over_time, page_optio
 from ingest.cli.shared.say import say
 from ingest.cli.shared.sources import split_sources
 from ingest.cli.shared.streams import verdict_stands
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError, UsageError, listed
 from ingest.core.nearest import choices
 from ingest.core.writing import figure, number

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import click
 
@@ -11,6 +11,7 @@ from ingest.cli.shared import options as shared
 from ingest.cli.shared.answers import PICTURES, answered, asked, warn, write, write_picture
 from ingest.cli.shared.help import Choice, Command, file_names
 from ingest.cli.shared.values import curve_files
+from ingest.core.dataclass import dataclass
 
 TABLE_ROWS = 30
 

@@ -6,7 +6,6 @@ import math
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from ingest.cli.shared import options as shared
 from ingest.cli.shared.help import Choice, Command
 from ingest.cli.shared.say import say
 from ingest.cli.shared.values import frequency
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +12,7 @@ from ingest.cli import explain_box as boxes
 from ingest.cli.explain_box import box_option, explain_box
 from ingest.cli.shared import options as shared
 from ingest.cli.shared.help import Choice, Command, file_names
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ import click
 from ingest.cli.shared import options as shared
 from ingest.cli.shared.answers import asked, in_range, stamp_of, warn
 from ingest.cli.shared.say import say
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:

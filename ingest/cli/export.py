@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from ingest.cli.shared.help import Choice, Command, file_names
 from ingest.cli.shared.say import say
 from ingest.cli.shared.sources import opened, split_sources
 from ingest.cli.shared.stores import chosen
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from ingest.cli.shared.answers import PICTURES, answered, asked, clock_of, one_a
 from ingest.cli.shared.help import Choice, Command, file_names
 from ingest.cli.shared.say import say
 from ingest.cli.shared.values import pairs, parse_step
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from ingest.cli.shared import options as shared
 from ingest.cli.shared.help import Choice, Command, file_names
 from ingest.cli.shared.sources import split_sources
 from ingest.cli.shared.values import read_options
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError, counted
 from ingest.core.plain import shown
 

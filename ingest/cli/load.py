@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from ingest.cli.shared.say import say
 from ingest.cli.shared.sources import store_url
 from ingest.cli.shared.stores import letters_named
 from ingest.cli.shared.values import pairs, parse_step, read_options
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError, StoreError, TailboardError, UsageError, listed, plural
 from ingest.core.series import LAYER
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from ingest.cli.shared import options as shared
 from ingest.cli.shared.answers import PICTURES, answered, asked, clock_of, in_range, one_axis, stamp_of, write, write_picture
 from ingest.cli.shared.help import Choice, Command, file_names
 from ingest.cli.shared.values import parse_step
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:

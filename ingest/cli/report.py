@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -13,6 +12,7 @@ from ingest.cli.shared.answers import asked
 from ingest.cli.shared.help import Command, file_names
 from ingest.cli.shared.pages import written as write_page
 from ingest.cli.shared.values import parse_step
+from ingest.core.dataclass import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,6 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from ingest.cli.shared.marks import read_all
 from ingest.cli.shared.say import say
 from ingest.cli.shared.sources import split_sources
 from ingest.cli.shared.values import parse_step, read_options
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError, UsageError
 
 if TYPE_CHECKING:

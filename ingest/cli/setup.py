@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +11,7 @@ import click
 from ingest.cli.shared import options as shared
 from ingest.cli.shared.help import Command
 from ingest.cli.shared.say import say
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import StoreError, UsageError, counted
 
 if TYPE_CHECKING:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.cli.shared.say import say
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import StoreError, UsageError, counted
 
 if TYPE_CHECKING:

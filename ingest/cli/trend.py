@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -29,6 +29,7 @@ from ingest.cli.shared.help import Command, file_names
 from ingest.cli.shared.pages import beside_page, page_option, written
 from ingest.cli.shared.say import say
 from ingest.cli.shared.streams import verdict_stands
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError, UsageError, listed
 from ingest.core.nearest import choices
 from ingest.core.writing import number

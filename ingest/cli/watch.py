@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from ingest.cli.shared.marks import keep, read_all
 from ingest.cli.shared.say import say
 from ingest.cli.shared.sources import store_url
 from ingest.cli.shared.stores import letters_named
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError, StoreError, UsageError, counted, plural
 
 if TYPE_CHECKING:

@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.csr import gather
+from ingest.core.dataclass import dataclass
 from ingest.core.grid import SECOND
 from ingest.core.intervals import Int
 from ingest.core.layout import LogLinear

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import counted
 from ingest.core.plain import as_text
 

@@ -7,13 +7,13 @@ narrowest of four codings that holds them is taken, so that a typical fio bin ta
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.csr import gather
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError
 from ingest.core.intervals import Exact, Int, Intervals, merged
 from ingest.core.layout import Layout

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
@@ -16,6 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from ingest.core.bins import LAST_NS, Int, Layout
+from ingest.core.dataclass import dataclass
 
 LEAST_SCALE, MOST_SCALE = -6, 8
 MOST_EDGES = 1500  # their text fits in a keyword of Elasticsearch: 32,766 bytes

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.csr import total
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Int
 from ingest.core.series import Series
 

@@ -10,12 +10,11 @@ it was under way instead. Both keep every count: the sum over windows is the sum
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.csr import MOST_SAMPLES, TOO_MANY, gather, sum_rows
+from ingest.core.dataclass import replace
 from ingest.core.errors import CapacityError, InputError
 from ingest.core.intervals import Exact, Intervals, Key, concatenate
 

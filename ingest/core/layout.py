@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
 from ingest.core.bins import HIGHEST, LAST_NS, MIDPOINT, NOTHING, REPORTS, UNLIKE, UPPER, Int, Layout
+from ingest.core.dataclass import dataclass
 from ingest.core.edges import Edges, Exponential
 from ingest.core.errors import InputError
 

@@ -7,9 +7,9 @@ and pages take marks as mappings: run, at_ns, text, and end_ns where there is an
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import UsageError
 from ingest.core.timing import MOST_NS, Instant
 

@@ -10,7 +10,7 @@ percentile is then what it is with all missing samples at the bottom of their ra
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ingest.core.caveats import Caveat
 from ingest.core.csr import distinct, gather
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Int, Intervals
 from ingest.core.ranks import INT64_MAX, Percentile
 from ingest.core.series import LABELS, Series

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 
+from ingest.core.dataclass import dataclass
 from ingest.core.phases import Phase
 from ingest.core.ranks import Percentile
 

@@ -13,12 +13,13 @@ which are (start, start + step], those of offsets are [start, start + 1 s): a pe
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import UsageError
 from ingest.core.grid import INT64_MAX, MS, SECOND
 from ingest.core.intervals import Bool, Int, Intervals, Key, Sum

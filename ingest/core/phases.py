@@ -13,10 +13,10 @@ of them, outside of all, before the first begins, after the last has ended.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError, UsageError
 from ingest.core.nearest import marks_for
 from ingest.core.timing import format_duration

@@ -22,7 +22,8 @@ STANDS_FOR: dict[str, str] = {}  # what people know the files as that this progr
 
 def as_text(name: Path | str) -> str:
     """Return a name that is Unicode throughout: bytes that are no UTF-8 stand as their numbers."""
-    return NO_UNICODE.sub(lambda match: _number(match[0]), str(name))
+    text = str(name)
+    return text if text.isascii() else NO_UNICODE.sub(lambda match: _number(match[0]), text)
 
 
 def as_path(text: str) -> Path:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
-from fnmatch import fnmatchcase
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from fnmatch import fnmatchcase, translate
+from functools import cache
+from operator import attrgetter
 
+from ingest.core.dataclass import dataclass
 from ingest.core.plain import as_text
 
 OPS = ("read", "write", "trim")
@@ -37,10 +41,12 @@ class Series:
 
     def replaced(self, **labels: str | int) -> Series:
         """Return this series with some labels replaced."""
-        return replace(self, **labels)  # type: ignore[arg-type]  # names and types are checked by the callers' words
+        return Series(**{**dict(zip(_NAMES, _VALUES(self), strict=True)), **labels})
 
 
-LABELS = tuple(field.name for field in fields(Series) if field.name != "segment")
+_NAMES = tuple(field.name for field in fields(Series))
+_VALUES = attrgetter(*_NAMES)
+LABELS = tuple(name for name in _NAMES if name != "segment")
 
 ASKABLE = (*LABELS, LAYER)  # the labels of a series that questions may name
 
@@ -86,8 +92,15 @@ def kinds_made_of(kind: str) -> tuple[str, ...]:
 
 def run_matches(run: str, globs: Iterable[str]) -> bool:
     """Return whether a run is selected: by a glob on its id, or by the name of the load that it came from."""
-    patterns = tuple(map(as_text, globs))  # as runs are named after folders
-    return not patterns or any(fnmatchcase(run, glob) or fnmatchcase(run, f"{glob}/*") for glob in patterns)
+    patterns = tuple(globs)
+    return not patterns or bool(_any_of(patterns)(run))
+
+
+@cache
+def _any_of(globs: tuple[str, ...]) -> Callable[[str], object]:
+    """Return what says of a run whether a glob matches it: compiled once, as a question asks it of each of many runs."""
+    whole = map(as_text, globs)  # as runs are named after folders
+    return re.compile("|".join(translate(text) for glob in whole for text in (glob, f"{glob}/*"))).match
 
 
 def runs_asked(runs: Iterable[str], globs: Iterable[str], where: Mapping[str, str], run_labels: RunLabels) -> list[str]:

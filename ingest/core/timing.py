@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import UsageError
 
 UNITS_NS = {

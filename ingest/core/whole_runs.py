@@ -6,10 +6,10 @@ Percentiles of single jobs cannot be merged into one of a host or a cluster; cou
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ingest.core.csr import MOST_SAMPLES
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Exact
 from ingest.core.ranks import COMMON
 from ingest.core.series import Series

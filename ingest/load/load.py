@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from ingest.core.breaths import Kept
 from ingest.core.caveats import Caveat
 from ingest.core.csr import MOST_SAMPLES
 from ingest.core.csr import total as sum_of
+from ingest.core.dataclass import dataclass
 from ingest.core.documents import Whole, check_storable
 from ingest.core.errors import CapacityError, InputError, StoreError, TailboardError
 from ingest.core.events import Events

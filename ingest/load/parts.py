@@ -18,10 +18,11 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError, StoreError, UsageError, listed, plural
 from ingest.core.plain import as_text
 from ingest.core.series import Series

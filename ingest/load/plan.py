@@ -10,11 +10,12 @@ from __future__ import annotations
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 from ingest.core.caveats import Caveat
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError, StoreError, UsageError, counted
 from ingest.core.grid import STEPS, stored_step
 from ingest.core.missing import Missing

@@ -13,10 +13,11 @@ phases.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError, UsageError
 from ingest.core.marks import Mark
 from ingest.core.objective import VIOLATE, Objective

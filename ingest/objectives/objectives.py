@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from typing import Any
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError, UsageError
 from ingest.core.nearest import choices
 from ingest.core.objective import HOLD, OK, VIOLATE, Objective

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import orjson
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import DeliveryError, RefusedError, StoreError, UsageError
 from ingest.core.plain import shown
 from ingest.core.timing import format_duration

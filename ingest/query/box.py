@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.csr import row_sums
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import UsageError
 from ingest.core.grid import whole_windows
 from ingest.core.intervals import Intervals

@@ -7,8 +7,8 @@ edges of the windows and bins that they are made of, so a box of such edges is c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Intervals, Sum, merged
 from ingest.core.layout import common_layout
 from ingest.core.series import Group

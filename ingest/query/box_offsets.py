@@ -7,11 +7,11 @@ same from the ticks that it holds (view/page/panels/offsets.js).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.core.dataclass import dataclass
 from ingest.core.grid import MS, SECOND
 from ingest.core.missing import ANY_TIME
 from ingest.query.offsets.overview import OffsetOverview, offset_overviews

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from ingest.core.breaths import BREATH, CYCLES, PACKETS, SUMS, BreathWindows, only, taken, weight_of
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Int
 from ingest.core.series import Series
 from ingest.core.writing import figure, number

@@ -14,12 +14,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import UsageError
 from ingest.core.intervals import Intervals, merged
 from ingest.core.ranks import Percentile, parse_percentiles, percentile_values

@@ -8,13 +8,14 @@ Only what has samples is a cell. Every sample is in a cell, or counted as below 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.csr import surely_addable
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import UsageError, counted
 from ingest.core.grid import WEIGHT_BITS
 from ingest.core.intervals import Int

@@ -11,11 +11,12 @@ works on whole columns; see `ingest.objectives.check` for who asks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError
 from ingest.core.intervals import Bool, Int, Intervals
 from ingest.core.missing import OPEN as OPEN_END

@@ -10,10 +10,10 @@ delays the outer one, too. Counts are those of stored events.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Intervals
 from ingest.core.layout import common_layout
 from ingest.core.ranks import parse_percentiles, percentile_values

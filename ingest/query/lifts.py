@@ -13,11 +13,11 @@ a single event. view/page/panels/box.js does the same in the page.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.core.dataclass import dataclass
 from ingest.query.dependent import LEAST_BATCHES, TAIL, neighbours, student
 
 Float = NDArray[np.float64]

@@ -8,9 +8,9 @@ are at hand and are taken.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ingest.core.dataclass import replace
 from ingest.core.errors import InputError, listed
 from ingest.core.intervals import Intervals, no_exact
 from ingest.core.series import Group, Series, is_mean, mean_kind

@@ -7,7 +7,6 @@ within, all of its samples are the row's; where it only overlaps, or some label 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.caveats import Caveat
+from ingest.core.dataclass import dataclass, replace
 from ingest.core.errors import listed
 from ingest.core.intervals import Bool, Int, Intervals
 from ingest.core.marks import Noted, in_time_order, noted
@@ -149,16 +149,14 @@ def cut_at(
 ) -> Lacking:
     """Return what windows (start, end] of groups lack; of weights in flight numbers are unknown (not `counted`)."""
     parts: list[tuple[Int, Int, Int, Int, Int]] = []
+    rows_of = _RowsOf(series, table)
     for lack in lacking:
         entry = lack.entry
-        wanted = [_label(entry.labels, name) for name in by]
-        fits = [all(label is None or label == own for label, own in zip(wanted, key, strict=True)) for key in table]
-        codes = np.array(fits, np.bool_)
-        if not codes.any():
-            continue
+        rows = rows_of(wanted := tuple(_label(entry.labels, name) for name in by))
+        starts, ends = start_ns[rows], end_ns[rows]
         low, high = entry.span
-        touches = (start_ns < high) & (end_ns > low) if low < high else (start_ns < high) & (end_ns >= high)
-        picked = np.flatnonzero(codes[series] & touches)
+        touches = (starts < high) & (ends > low) if low < high else (starts < high) & (ends >= high)
+        picked = rows[touches]
         if not len(picked):
             continue
         inside = (start_ns[picked] <= low) & (end_ns[picked] >= high)
@@ -172,6 +170,34 @@ def cut_at(
     if not parts:
         return NO_LACK
     return Lacking(*(np.concatenate([part[place] for part in parts]).astype(np.int64) for place in range(5)))
+
+
+class _RowsOf:
+    """The rows whose groups have some labels, None standing for any: each is looked for once, however many entries ask for it."""
+
+    def __init__(self, series: Int, table: Sequence[Group]) -> None:
+        self._table = table
+        self._order = np.argsort(series, kind="stable")
+        self._first = np.searchsorted(series[self._order], np.arange(len(table) + 1))
+        self._groups: dict[tuple[int, ...], dict[tuple[str, ...], list[int]]] = {}
+        self._rows: dict[tuple[str | None, ...], Int] = {}
+
+    def __call__(self, wanted: tuple[str | None, ...]) -> Int:
+        """Return the numbers of the rows, ascending."""
+        if wanted not in self._rows:
+            codes = self._codes(wanted)
+            picked = [self._order[self._first[code] : self._first[code + 1]] for code in codes]
+            self._rows[wanted] = np.sort(np.concatenate(picked)) if picked else np.empty(0, np.int64)
+        return self._rows[wanted]
+
+    def _codes(self, wanted: tuple[str | None, ...]) -> list[int]:
+        """Return the codes of the groups that have the labels."""
+        places = tuple(place for place, label in enumerate(wanted) if label is not None)
+        if places not in self._groups:
+            groups = self._groups[places] = {}
+            for code, key in enumerate(self._table):
+                groups.setdefault(tuple(key[place] for place in places), []).append(code)
+        return self._groups[places].get(tuple(label for label in wanted if label is not None), [])
 
 
 @dataclass(frozen=True, slots=True)

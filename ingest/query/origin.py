@@ -12,9 +12,9 @@ A new kind of store implements `Origin` and has one line in `KINDS`. What it off
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ one host after the other; of threads that are too many for bins only the three b
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError, listed
 from ingest.core.intervals import Intervals
 from ingest.core.nearest import choices

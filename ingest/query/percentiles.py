@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import UsageError
 from ingest.core.grid import INT64_MAX
 from ingest.core.intervals import NO_BYTES, Int, Intervals, no_exact

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError, UsageError
 from ingest.core.marks import AFTER_END_NS, Mark, in_time_order, of_run
 from ingest.core.nearest import marks_for

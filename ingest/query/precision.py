@@ -7,12 +7,12 @@ are as wide as its lowest discernible value (16 us in logs of jHiccup), whatever
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Int, Intervals
 from ingest.core.layout import MIDPOINT, Layout
 from ingest.core.ranks import Percentile, Ranked

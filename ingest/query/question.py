@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from fnmatch import fnmatchcase
 
 import numpy as np
 
 from ingest.core.caveats import Caveat, sentences
 from ingest.core.csr import total
+from ingest.core.dataclass import dataclass, replace
 from ingest.core.errors import InputError, UsageError, listed
 from ingest.core.grid import WEIGHT_BITS, whole_windows
 from ingest.core.intervals import Intervals, merged

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.core.dataclass import dataclass
 from ingest.core.series import Group, RunLabels
 from ingest.query.change_points import LEAST_CHANGE, LEAST_RUNS, PHIS, tamed
 from ingest.query.dependent import student

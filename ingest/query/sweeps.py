@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from ingest.core.dataclass import dataclass
 from ingest.core.series import RunLabels
 
 DEPTHS = ("total_iodepth", "iodepth", "numjobs")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import TYPE_CHECKING
+
+from ingest.core.dataclass import dataclass
 
 if TYPE_CHECKING:  # stores keep episodes, and need no reader of YAML for that
     from ingest.core.objective import Objective

@@ -17,10 +17,11 @@ chosen by measured coverage on M/M/1 queues at loads of 0.3 to 0.92 (docs/explan
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ingest.core.dataclass import dataclass
 
 Float = NDArray[np.float64]
 

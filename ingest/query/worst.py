@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Intervals
 from ingest.core.ranks import Percentile, censored, extremes, parse_percentiles, percentile_values
 from ingest.core.series import Group

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError
 from ingest.core.intervals import Histogram
 from ingest.core.series import Series
 from ingest.core.timing import OUT_OF_RANGE, is_instant
 from ingest.core.whole_runs import WholeRun
 from ingest.read.account import Account
-from ingest.read.delimited.description import Description
-from ingest.read.histograms.description import HistogramDescription
+
+if TYPE_CHECKING:  # most calls read no file that is described
+    from ingest.read.delimited.description import Description
+    from ingest.read.histograms.description import HistogramDescription
 
 EXPECTED, RATE, INTENDED = "tailboard.expected_interval_ns", "tailboard.rate", "tailboard.intended_column"
 TSC_HZ = "tailboard.tsc_hz"

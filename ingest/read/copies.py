@@ -119,13 +119,17 @@ def conflicts(discovered: Found) -> Iterator[Caveat]:
     for source in discovered.sources:
         run = source.context.series.run
         other = first.setdefault((run, source.identity), source)
-        asked = any(entry.fact == "host" and entry.origin in SAID for entry in (*source.evidence, *other.evidence))
-        if other is not source and not asked:
+        if other is not source and not _named_by_user(source, other):
             yield Caveat("same-labels", str(source.path), two_of_one(source, str(other.path)))
         if is_timed(source.format):
             other = timed.setdefault((run, labels_in(source.identity)), source)
             if other.format != source.format:
                 yield Caveat("same-labels", str(source.path), two_formats(source, str(other.path)))
+
+
+def _named_by_user(*sources: Source) -> bool:
+    """Return whether the user gave one of the sources its host."""
+    return any(entry.fact == "host" and entry.origin in SAID for source in sources for entry in source.evidence)
 
 
 def labels_in(identity: str) -> str:

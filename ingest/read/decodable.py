@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
+from ingest.core.dataclass import replace
 from ingest.core.plain import as_text
 from ingest.core.series import LABELS
 from ingest.read.sources import Found, Source

@@ -10,11 +10,12 @@ go, an event that comes too late for its window goes to a further segment of its
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
 from ingest.core.csr import MOST_SAMPLES, TOO_MANY, summed_ns, surely_addable, total
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import CapacityError
 from ingest.core.events import Events
 from ingest.core.grid import INT64_MAX, SECOND, WEIGHT_BITS

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 
+from ingest.core.dataclass import dataclass
 from ingest.core.events import Events
 from ingest.core.intervals import Intervals
 from ingest.core.series import Series

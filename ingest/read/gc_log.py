@@ -19,10 +19,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from pathlib import Path
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError
 from ingest.core.marks import Mark, one_line
 from ingest.core.timing import MOST_NS, UNITS_NS, Instant, iso_ns

@@ -20,12 +20,12 @@ halves down to the rows that are at fault, so one bad row costs only itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.csr import joined_rows
+from ingest.core.dataclass import dataclass
 
 Bytes = NDArray[np.uint8]
 Int = NDArray[np.int64]

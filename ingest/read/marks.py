@@ -16,9 +16,9 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError, UsageError, counted, plural
 from ingest.core.marks import LONGEST_TEXT, Mark, checked
 from ingest.core.timing import FarTimeError, Instant, parse_instant

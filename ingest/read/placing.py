@@ -11,10 +11,11 @@ from __future__ import annotations
 import importlib.util
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from pathlib import Path
 
 from ingest.core.caveats import Caveat
+from ingest.core.dataclass import dataclass, replace
 from ingest.core.errors import InputError, plural
 from ingest.read import unread
 from ingest.read.archives import Archives
@@ -29,7 +30,6 @@ from ingest.read.fio.readers import counted_once, kind_of_log
 from ingest.read.fio.versions import version_of_text
 from ingest.read.folders import files_under, leading_out, root_of, why_closed
 from ingest.read.formats import AVERAGED, DESCRIBED, DESCRIBED_HISTOGRAMS, HIST, JSON, RAW, TABLE, reader_of
-from ingest.read.histograms.description import HistogramDescription
 from ingest.read.not_held import not_held
 from ingest.read.sources import CONTEXT, REFUSED, SKIPPED, Around, Evidence, Found, Place, ReadOptions, Skipped, Source
 from ingest.read.text import head, plain_name
@@ -69,7 +69,7 @@ def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
     call.documents.versions.update(call.versions)
     call.decide_runs(logs)
     # A JSON is read for itself only where no log was found that it describes, so logs come first.
-    ordered = sorted(call.formats, key=lambda path: (call.formats[path] == JSON, path))
+    ordered = sorted(call.formats, key=lambda path: (call.formats[path] == JSON, path.parts))
     sources = [source for path in ordered if (source := call.located(path)) is not None]
     sources = counted_once(sources, options.prefer, call.skipped)
     sources = _readable(sources, call)
@@ -77,9 +77,11 @@ def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
     _check_readable(paths, sources, call.skipped)
     of_files = (*call.caveats, *call.documents.caveats(), *doubts(sources, call.documents))
     caveats = (*call.archives.unreadable(), *of_files)
-    skipped = tuple(sorted(call.skipped, key=lambda entry: entry.path))
+    skipped = tuple(sorted(call.skipped, key=lambda entry: entry.path.parts))
     missing = tuple(not_held(call, sources, call.documents.without_log()))
-    discovered = Found(tuple(sorted(sources, key=lambda placed: placed.path)), skipped, call.labels_of(sources), caveats, missing)
+    discovered = Found(
+        tuple(sorted(sources, key=lambda placed: placed.path.parts)), skipped, call.labels_of(sources), caveats, missing
+    )
     return apart(decodable(discovered))
 
 
@@ -149,6 +151,8 @@ class _Call:
         """Return the format of a file by the options, its name or its beginning; empty text where that is unknown."""
         description, wanted, named = self.options.description, self.options.input_format, path in self.named
         if description is not None:
+            from ingest.read.histograms.description import HistogramDescription
+
             histograms = isinstance(description, HistogramDescription)
             of_yaml = DESCRIBED_HISTOGRAMS if histograms else DESCRIBED
             return "" if plain_name(path) == Path(description.path).name else of_yaml

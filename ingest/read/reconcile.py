@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Histogram, Intervals
 from ingest.core.ranks import parse_percentiles, percentile_values
 from ingest.core.series import MIXED

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ingest.core.caveats import Caveat
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import listed
 from ingest.core.missing import Missing
 from ingest.core.series import CLIENT, Series, layer_of
 from ingest.read.account import Account
 from ingest.read.context import EXPECTED, INTENDED, RATE, TSC_HZ, Context, TimeZero
-from ingest.read.delimited.description import Description
 from ingest.read.fio.joining import Documents
 from ingest.read.format_names import AVERAGED, HIST, RAW
-from ingest.read.histograms.description import HistogramDescription
 from ingest.read.text import COMPRESSED, last_line_end
+
+if TYPE_CHECKING:  # most calls read no file that is described
+    from ingest.read.delimited.description import Description
+    from ingest.read.histograms.description import HistogramDescription
 
 COMPLETION = "completion"
 PREFER_HIST, PREFER_RAW = "hist", "raw"

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from typing import Any, Protocol
 
 import numpy as np
 
 from ingest.core.caveats import in_last_bin
+from ingest.core.dataclass import dataclass, replace
 from ingest.core.errors import UsageError, counted, plural
 from ingest.core.grid import coarsened
 from ingest.core.intervals import Intervals, Sum, merged
 from ingest.core.layout import Layout, common_layout
-from ingest.core.series import IN_FLIGHT, LABELS, LAYER, OFFSET, Group, Series, mean_kind
+from ingest.core.series import IN_FLIGHT, LABELS, LAYER, OFFSET, Group, RunLabels, Series, mean_kind
 from ingest.core.timing import format_duration
 from ingest.core.whole_runs import WholeRow, WholeRun, whole_rows, whole_runs
 from ingest.query.clocks import beside, run_left_out, shown_beside
@@ -68,15 +69,19 @@ class Catalogue:
     records: Sequence[RunRecord]
     series: Sequence[StoredSeries]
     accounts: Mapping[str, Sequence[Mapping[str, Any]]]
+    _by_run: dict[str, list[StoredSeries]] = field(init=False, default_factory=dict, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for stored in self.series:
+            self._by_run.setdefault(stored.series.run, []).append(stored)
 
     def all_of(self, run: str) -> list[StoredSeries]:
         """Return all series of a run."""
-        return [stored for stored in self.series if stored.series.run == run]
+        return list(self._by_run.get(run, ()))
 
     def of(self, run: str, key: Key) -> list[StoredSeries]:
         """Return the series of latencies of a run that a question selects; offsets are never among them."""
-        mine = (stored for stored in self.series if stored.series.run == run and stored.series.kind != OFFSET)
-        return [stored for stored in mine if key(stored.series) is not None]
+        return [stored for stored in self.all_of(run) if stored.series.kind != OFFSET and key(stored.series) is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,8 +271,7 @@ def _reach_in(catalogue: Catalogue, question: Question, key: Key) -> Reach:
             for stored in catalogue.of(record.run, key):
                 if stored.first_ns is not None and stored.last_ns is not None:
                     widen(reach, (record.run, stored.series.kind), (stored.first_ns, stored.last_ns))
-    bounds = {record.run: range_of(record, question) for record in catalogue.records}
-    return reach_inside(reach, bounds)
+    return reach_inside(reach, {record.run: range_of(record, question) for record in catalogue.records})
 
 
 def windows_from(holdings: Holdings, records: Sequence[RunRecord], question: Question) -> Iterator[Intervals[Group]]:
@@ -341,7 +345,7 @@ def _plans(
     record: RunRecord,
     question: Question,
     step: int,
-    labels: Mapping[str, Mapping[str, str]],
+    labels: RunLabels,
     *,
     rollups: bool,
 ) -> Iterator[Plan]:

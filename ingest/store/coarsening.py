@@ -10,9 +10,9 @@ those that are there, so a later load may repeat what it holds, or replace all o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import StoreError, UsageError
 from ingest.core.grid import STEPS
 from ingest.core.timing import format_duration

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib import import_module
 from typing import Any
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import StoreError, UsageError
 from ingest.query.origin import KINDS
 from ingest.store.verify import Verification

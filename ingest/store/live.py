@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Intervals
 from ingest.core.series import Series
 from ingest.store.records import UNKNOWN_ZERO, WATCHED, RunRecord, SourceRecord, Spans

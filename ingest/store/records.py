@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import StoreError
 from ingest.core.grid import SECOND
 from ingest.core.layout import Layout

@@ -6,9 +6,10 @@ A store finds `Finding`s (and with `mend` repairs them); here they are added up 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import listed, plural
 from ingest.store.coarsening import unfinished
 from ingest.store.records import COMPLETE, WATCHED, RunRecord, SourceRecord

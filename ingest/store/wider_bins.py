@@ -11,10 +11,11 @@ Bins that are as wide already stay as they are, and so do offsets.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ingest.core.bins import Layout
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import StoreError, UsageError
 from ingest.core.layout import HIGHEST, MIDPOINT, LogLinear, hdr_half
 from ingest.store.records import COMPLETE, RunRecord

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import compress
 from typing import Any
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import counted
 from ingest.core.ranks import Percentile
 from ingest.core.series import Group

@@ -619,7 +619,10 @@ def test_one_fio_log_imports_no_other_format() -> None:
         for name in loaded
         if name.startswith(tuple(f"ingest.read.{other}" for other in others)) and name != "ingest.read.fio.raw_shape"
     }
-    assert not {"pyarrow", "yaml", "urllib3", "rich", "sqlite3"} & loaded
+    assert not {"pyarrow", "yaml", "urllib3", "rich", "sqlite3", "tenacity", "ssl", "http.client", "asyncio"} & loaded
+    assert not {name for name in loaded if name.startswith(("ingest.load", "ingest.store", "ingest.live", "ingest.http"))}
+    assert not {name for name in loaded if name.startswith(("ingest.query.findings", "ingest.view.page", "ingest.view.terminal"))}
+    assert not {name for name in loaded if name.startswith("ingest.read.") and "descri" in name}
 
 
 def test_logs_of_unlike_formats_are_never_one_series(tmp_path: Path) -> None:

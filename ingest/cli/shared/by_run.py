@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from ingest.cli.shared.answers import PICTURES, asked
 from ingest.cli.shared.help import Choice
 from ingest.cli.shared.sources import saying_why, split_sources
 from ingest.cli.shared.values import read_options
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import StoreError, UsageError, listed
 from ingest.read.undated import undated_part_of
 

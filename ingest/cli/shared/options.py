@@ -6,7 +6,7 @@ A command has a class `Options` of its own, made of the classes here and of its 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import click
 
 from ingest.cli.shared.help import Choice
+from ingest.core.dataclass import dataclass
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Result = TypeVar("Result")

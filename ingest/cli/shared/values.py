@@ -12,6 +12,8 @@ from ingest.core.plain import as_text
 
 if TYPE_CHECKING:
     from ingest.cli.shared.options import Reading
+    from ingest.read.delimited.description import Description
+    from ingest.read.histograms.description import HistogramDescription
     from ingest.read.sources import ReadOptions
 
 VERSION = re.compile(r"^(fio-)?\d{1,3}\.\d{1,4}(\.\d{1,4})?(-.*)?$")
@@ -56,15 +58,9 @@ def pairs(texts: tuple[str, ...], option: str) -> dict[str, str]:
 def read_options(reading: Reading, run: str = "") -> ReadOptions:
     """Return how files are read, as the options of a call say; UsageError for what cannot be."""
     from ingest.core.timing import MOST_NS, UNITS_NS, parse_duration, parse_instant
-    from ingest.read.describing import description_of, is_described, presets
-    from ingest.read.formats import names as format_names
     from ingest.read.sources import ReadOptions
 
-    described = bool(reading.input_format) and is_described(str(reading.input_format))
-    if reading.input_format and not described and reading.input_format not in format_names():
-        known = [*format_names(), *presets()]
-        choice = f"{choices(reading.input_format, known, most=len(known))}, or a file that describes one (events.yml)"
-        raise UsageError(f"no input format {reading.input_format!r}: {choice}")
+    input_format, description = _format(str(reading.input_format)) if reading.input_format else ("", None)
     if reading.fio_version and not VERSION.match(reading.fio_version):
         raise UsageError(f"--fio-version takes what fio --version says, such as 3.33, not {reading.fio_version!r}")
     if reading.rate and (not RATE.match(reading.rate) or not float(reading.rate)):
@@ -79,7 +75,7 @@ def read_options(reading: Reading, run: str = "") -> ReadOptions:
             raise UsageError(f"--host-offset takes HOST=MS, not {name}={text}")
     return ReadOptions(
         run=as_text(run),
-        input_format="" if described else reading.input_format or "",
+        input_format=input_format,
         host=as_text(reading.host or ""),
         host_alias=pairs(reading.host_alias, "--host-alias"),
         host_offset_ns=offsets,
@@ -92,9 +88,23 @@ def read_options(reading: Reading, run: str = "") -> ReadOptions:
         prefer=reading.prefer,
         keep_idle=reading.keep_idle,
         fio_version=tuple(int(part) for part in re.findall(r"\d+", reading.fio_version)[:3]) if reading.fio_version else None,
-        description=description_of(str(reading.input_format)) if described else None,
+        description=description,
         tsc_hz=frequency(reading.tsc_hz) if reading.tsc_hz else 0,
     )
+
+
+def _format(text: str) -> tuple[str, Description | HistogramDescription | None]:
+    """Return the format that --input-format names, or what describes one; UsageError where it is neither."""
+    from ingest.read.describing import description_of, is_described, presets
+    from ingest.read.formats import names
+
+    if is_described(text):
+        return "", description_of(text)
+    if text not in names():
+        known = [*names(), *presets()]
+        choice = f"{choices(text, known, most=len(known))}, or a file that describes one (events.yml)"
+        raise UsageError(f"no input format {text!r}: {choice}")
+    return text, None
 
 
 def frequency(text: str) -> int:

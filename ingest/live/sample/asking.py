@@ -10,8 +10,8 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
+from ingest.core.dataclass import dataclass
 from ingest.core.timing import format_duration
 
 SECOND = 1_000_000_000

@@ -11,10 +11,11 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from shlex import join
 from typing import Any, NoReturn, Protocol
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import counted
 from ingest.core.timing import format_duration
 from ingest.live.sample.asking import SECOND, Reply, Stop, ask

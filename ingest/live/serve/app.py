@@ -12,9 +12,9 @@ import ipaddress
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError, StoreError, TailboardError, UsageError
 from ingest.core.plain import shown
 from ingest.live.serve.cache import BusyError, Cache, Kept

@@ -11,10 +11,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYetError
-from dataclasses import dataclass
 from threading import Lock
 from typing import Generic, Protocol, TypeVar
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import TailboardError
 
 WORKERS = 2

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
 import orjson
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError
 from ingest.core.marks import Mark
 from ingest.core.series import run_matches

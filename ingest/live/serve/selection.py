@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from urllib.parse import parse_qsl
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError, UsageError
 from ingest.core.nearest import choices
 from ingest.core.timing import parse_duration, parse_instant

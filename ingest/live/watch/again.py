@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.documents import document_ids
 from ingest.core.errors import InputError
 from ingest.core.intervals import Int, Intervals

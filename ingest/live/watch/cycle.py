@@ -11,9 +11,9 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError
 from ingest.live.watch.arrive import arrive, load_whole
 from ingest.live.watch.files import Seen, scanned

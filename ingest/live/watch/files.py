@@ -13,10 +13,10 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError
 from ingest.read.folders import listed_files
 from ingest.read.text import COMPRESSED, head

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from ingest.core.caveats import Caveat
+from ingest.core.dataclass import dataclass
 from ingest.core.documents import check_storable
 from ingest.core.grid import window_parts
 from ingest.core.intervals import Intervals

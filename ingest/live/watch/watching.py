@@ -6,9 +6,10 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError, counted
 from ingest.core.plain import as_text
 from ingest.core.series import IN_FLIGHT

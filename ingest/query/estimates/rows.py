@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Int
 from ingest.core.ranks import Percentile
 from ingest.core.series import Group

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Bool, Int, Intervals, merged
 from ingest.core.ranks import Ranked
 from ingest.core.series import Group

@@ -9,11 +9,11 @@ weighed as trends weigh nights (query/change_points.py): a change is one where i
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Int
 from ingest.query.change_points import FEW_RUNS, PHIS, kept_share, likelihood, limit_of, tamed, whitened
 from ingest.query.findings.model import DRIFT, STEP, Float

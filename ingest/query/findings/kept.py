@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
+from ingest.core.dataclass import dataclass
 from ingest.query.findings.model import Below, Finding, Story
 from ingest.query.question import Question
 

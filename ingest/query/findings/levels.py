@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Bool, Int
 from ingest.core.ranks import Ranked
 from ingest.query.change_points import FEW_RUNS, fits, places_of

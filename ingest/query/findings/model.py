@@ -8,12 +8,12 @@ Definitions, thresholds and measured error rates: docs/explanation/findings.md.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Bool, Int, Intervals
 from ingest.core.series import Group
 

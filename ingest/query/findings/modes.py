@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Bool, Int
 from ingest.query.findings import of_known
 from ingest.query.findings.changes import changes_of

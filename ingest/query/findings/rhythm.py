@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Bool, Int
 from ingest.query.findings import of_known
 from ingest.query.findings.levels import Together, gatherings, judged

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Bool
 from ingest.query.findings import of_known
 from ingest.query.findings.ground import member

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Bool, Int
 from ingest.query.findings.changes import Change, changes_of
 from ingest.query.findings.ground import apart

@@ -8,10 +8,11 @@ A claim that keeps less than half of its own excess and of its windows, because 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError
 from ingest.core.series import default_kind
 from ingest.query.findings.below import with_lower_layers

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ingest.core.dataclass import dataclass
 from ingest.core.timing import format_duration
 from ingest.core.writing import figure, latency
 from ingest.query.findings.ground import HOST, OP

@@ -6,11 +6,12 @@ Counts are intervals whose keys are (what, run, labels): sums of them can be han
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fnmatch import fnmatchcase
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError
 from ingest.core.events import Events
 from ingest.core.intervals import Bool, Intervals, Other

@@ -6,10 +6,10 @@ It follows from the counts of a first pass alone, so that it is the same however
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Int
 from ingest.core.series import Group
 

@@ -12,10 +12,11 @@ Threads that there is no room for are added up, by host where that can be, never
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.grid import MS, SECOND
 from ingest.core.intervals import Int, Intervals, Sum, merged
 from ingest.core.offsets import LAYOUT, counted

@@ -8,11 +8,12 @@ returned, and the logs are read in one piece.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import CapacityError, InputError
 from ingest.core.grid import INT64_MAX
 from ingest.core.intervals import Intervals, Sum, in_time_order, merged

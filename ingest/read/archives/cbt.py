@@ -19,10 +19,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from ingest.core.dataclass import dataclass
 from ingest.read.sources import Evidence, Place
 
 PERMUTATION, ARCHIVE = "benchmark_config.yaml", "cbt_config.yaml"

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from ingest.core.caveats import Caveat
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import listed
 from ingest.read.archives.pbench import CLIENTS
 from ingest.read.fio.joining import Documents

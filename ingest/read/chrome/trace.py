@@ -18,7 +18,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import orjson
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError
 from ingest.core.events import Events
 from ingest.core.intervals import Int

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError
 from ingest.core.events import Events
 from ingest.core.intervals import Bool, Int

@@ -14,10 +14,11 @@ column whose text may hold blanks), `header: false` for a first line that is dat
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import UsageError
 from ingest.core.series import CLIENT, LABELS, LAYER, LAYERS, in_layer
 from ingest.core.timing import UNITS_NS

@@ -7,11 +7,11 @@ and is an operation that can be taken. Of such a block both ways give the same; 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError
 from ingest.core.intervals import Int
 from ingest.read.delimited.arrow_lines import arrow, integers

@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import re
 from array import array
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError
 from ingest.core.intervals import Int
 from ingest.core.timing import MOST_NS, UNITS_NS

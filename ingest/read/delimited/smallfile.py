@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+from ingest.core.dataclass import dataclass
 from ingest.core.events import Events
 from ingest.read.account import Account
 from ingest.read.context import Context, TimeZero

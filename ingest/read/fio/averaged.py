@@ -20,11 +20,12 @@ Source: fio stat.c (_add_stat_to_log, __add_samples); checked against the output
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError
 from ingest.core.intervals import NO_MAX, NO_MIN, NO_SUM, Exact, Int, Intervals, told_exact
 from ingest.core.layout import NO_BINS

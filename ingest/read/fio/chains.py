@@ -7,13 +7,14 @@ chain is a series (its op), each segment a series of its own.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.csr import gather, row_sums, total
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import counted, listed
 from ingest.core.intervals import Histogram, Int, Intervals
 from ingest.core.layout import LogLinear

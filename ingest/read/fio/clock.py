@@ -10,9 +10,9 @@ own. They are known by the option, or by a first stamp that lies beyond the whol
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import accumulate
 
+from ingest.core.dataclass import dataclass
 from ingest.core.writing import number
 from ingest.read.context import Context
 

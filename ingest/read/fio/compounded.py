@@ -13,12 +13,12 @@ Recorded --client logs: 48 to 2,364 bits; of 8 to 11 rows at coarseness 6: 10 to
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Int
 
 CERTAIN_BITS, DOUBTFUL_BITS = 30, 8

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from ingest.core.caveats import Caveat
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import listed
 from ingest.read.fio.joining import Beside, Documents, Joined, log_name_of
 from ingest.read.fio.names import LogName

@@ -25,13 +25,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError
 from ingest.core.intervals import Histogram, Intervals
 from ingest.core.layout import LogLinear, fio_layout
@@ -50,7 +51,7 @@ NS_GROUPS, US_GROUPS = 29, 19
 NS_UNIT, US_UNIT = 1, 1000
 LARGEST_CUSTOM, SMALLEST_CUSTOM = 37, 19
 HEAD = 1 << 16
-CHUNK_ENTRIES = 400_000
+CHUNK_ENTRIES = 200_000
 CHUNK_ROWS = 20_000
 STAMP_DIGITS = len(str(LAST_STAMP_MS))
 GARBAGE_COLUMNS = range(4, 9)

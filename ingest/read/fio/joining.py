@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from itertools import chain
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from ingest.core.caveats import Caveat
+from ingest.core.dataclass import dataclass, replace
 from ingest.core.errors import InputError, listed
 from ingest.read.context import Context
 from ingest.read.fio.names import LogName, SummaryName, parse_log_name, parse_summary_name

@@ -24,13 +24,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import orjson
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError
 from ingest.core.intervals import Histogram, Int
 from ingest.core.layout import fio_layout

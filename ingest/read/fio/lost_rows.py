@@ -12,11 +12,11 @@ middle of 1,701: 1,698 seen, and the others are in logs of 8 rows.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Int
 
 MOST = 64

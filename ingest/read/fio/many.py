@@ -9,13 +9,14 @@ plain is left to `hist.read`, untouched: each repair and each refusal stands the
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.csr import gather, row_sums, sum_rows
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Int, Intervals, concatenate
 from ingest.core.layout import LogLinear
 from ingest.core.series import OPS, Series

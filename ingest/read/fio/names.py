@@ -13,10 +13,10 @@ Any of them may end in .gz or .xz. A host suffix alone says nothing about --clie
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from ingest.core.dataclass import dataclass
 from ingest.read.text import plain_name
 
 LOG_NAME = re.compile(

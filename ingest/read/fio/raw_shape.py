@@ -17,10 +17,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError
 from ingest.core.series import OPS
 from ingest.core.writing import figure

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ingest.core.dataclass import replace
 from ingest.core.errors import InputError
 from ingest.core.events import Events
 from ingest.core.intervals import Intervals

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.csr import gather, joined_rows
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Int
 from ingest.core.layout import LogLinear
 from ingest.core.series import OPS

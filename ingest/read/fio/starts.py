@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+from ingest.core.dataclass import dataclass
 
 POLL_MS = 100
 AFTER_JOB_MS = 150  # what is left of a poll, 50 ms on average, and the poll that begins the next job

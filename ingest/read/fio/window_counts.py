@@ -16,13 +16,13 @@ Source: fio stat.c (__add_samples, add_log_sample), checked against the logs of 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Int
 from ingest.read.account import Account
 from ingest.read.context import Context

@@ -26,10 +26,10 @@ from __future__ import annotations
 import binascii
 import struct
 import zlib
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+from ingest.core.dataclass import dataclass
 from ingest.core.layout import hdr_half
 from ingest.read.unpacking import from_base64, inflated
 

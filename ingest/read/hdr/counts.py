@@ -16,12 +16,12 @@ counts that far.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.csr import gather, joined_rows, row_sums
+from ingest.core.dataclass import dataclass
 from ingest.read.hdr.codec import ANY_SIZE, PAST, Payload
 
 Int = NDArray[np.int64]

@@ -8,13 +8,14 @@ their edges meet, else off by up to one more bin.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.core.dataclass import dataclass
 from ingest.core.layout import UPPER, LogLinear, hdr_half, hdr_layout
 from ingest.read.hdr.codec import Geometry
 

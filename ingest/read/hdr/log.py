@@ -24,11 +24,11 @@ Source: HdrHistogram's HistogramLogWriter, HistogramLogScanner and HistogramLogR
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError
 from ingest.core.intervals import Intervals
 from ingest.core.series import Series

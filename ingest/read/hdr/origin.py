@@ -24,8 +24,8 @@ unit (-hdr-latency-units) shows in the lowest value of its histograms: 50 us.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from ingest.core.dataclass import dataclass
 from ingest.core.timing import UNITS_NS
 from ingest.read.hdr.clock import TAG, StampError, split_line
 from ingest.read.hdr.codec import PayloadError, payload_of

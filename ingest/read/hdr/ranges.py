@@ -12,9 +12,10 @@ import mmap
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError
 from ingest.core.intervals import Intervals
 from ingest.core.layout import Layout

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from ingest.core.dataclass import dataclass
 from ingest.core.layout import Layout
 from ingest.read.hdr.tallies import Key, Tally
 from ingest.read.schedule_seen import Seen

@@ -14,12 +14,12 @@ Source: Ceph's perf_histogram.h and doc/dev/perf_histograms.rst; synthetic polls
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.edges import Edges
 from ingest.core.intervals import Int
 from ingest.core.layout import Layout

@@ -24,12 +24,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal, InvalidOperation, localcontext
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import UsageError
 from ingest.core.timing import UNITS_NS, parse_duration
 from ingest.read.delimited.blank_columns import WHITESPACE

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ingest.core.bins import LAST_NS
+from ingest.core.dataclass import dataclass
 from ingest.core.edges import MOST_EDGES, Edges
 from ingest.core.errors import counted
 from ingest.core.intervals import Int

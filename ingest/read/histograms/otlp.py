@@ -14,13 +14,13 @@ Source: opentelemetry-proto's metrics.proto; checked against the counts of the P
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.edges import LEAST_SCALE, MOST_SCALE, Edges, Exponential
 from ingest.core.intervals import Int
 from ingest.core.layout import Layout

@@ -9,13 +9,14 @@ last poll and that moment is kept as missing. Documents may come in any order an
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import attrgetter
 
 import numpy as np
 
 from ingest.core.caveats import Caveat
 from ingest.core.csr import MOST_SAMPLES
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import CapacityError, counted
 from ingest.core.intervals import Int, Intervals
 from ingest.core.layout import Layout

@@ -12,7 +12,7 @@ commands and hosts may be put together.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ingest.core.caveats import Caveat
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import counted
 from ingest.core.missing import Missing, labels_of
 from ingest.core.timing import UNITS_NS

@@ -7,8 +7,9 @@ place does not have itself is looked for in what holds it, step by step. Keys wi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from ingest.core.dataclass import dataclass
 
 MISSING = None
 ANY = "*"

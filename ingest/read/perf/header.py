@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from ingest.core.dataclass import dataclass
 from ingest.read.account import Account
 from ingest.read.perf.lines import FTRACE, NS_DIGITS, SAMPLE, SECOND, samples
 from ingest.read.text import head

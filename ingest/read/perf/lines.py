@@ -9,13 +9,13 @@ Most bytes are frames: they are separated from samples by the first byte of thei
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Int
 from ingest.read.account import Account
 from ingest.read.delimited.arrow_lines import CRLF, WholeLines, arrow, binary_lines, flags, reject

@@ -15,12 +15,12 @@ beginning counts. Other events, and those of which the recording has only one of
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.events import Events
 from ingest.core.intervals import Bool, Int
 from ingest.core.series import Series

@@ -7,11 +7,10 @@ where start and end both have `totalpackets`, they are totals since the process 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Bool, Int
 from ingest.read.snabb.clock import nanoseconds
 from ingest.read.snabb.lags import BREATH_END, BREATH_START

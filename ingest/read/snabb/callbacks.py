@@ -10,10 +10,10 @@ second, the larger of in and out. Events have borne them until December 2022; ne
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Int
 from ingest.read.snabb.breaths import Float, grown
 from ingest.read.snabb.lags import COUNTED, Lags

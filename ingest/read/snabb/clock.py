@@ -8,11 +8,11 @@ numbers show which.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError
 from ingest.core.grid import MS, SECOND
 from ingest.core.intervals import Int

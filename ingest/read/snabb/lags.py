@@ -15,10 +15,10 @@ series of their own. Not every lag is a latency, and those that are not are left
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Int
 from ingest.read.snabb.messages import Message
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from ingest.core.dataclass import dataclass
 from ingest.read.snabb.ring import ALIGNED, ARGUMENTS
 
 OUTERMOST = 9

@@ -19,13 +19,13 @@ op is the event as category.event in lower case, job the app, process the Snabb 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError
 from ingest.core.events import Events
 from ingest.core.grid import SECOND

@@ -20,12 +20,13 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import StoreError
 from ingest.http import FIRST_PAUSE, LONGEST_PAUSE, OVERLOADED, TransientError
 from ingest.store.elastic.connection import Connection, OverloadedError, Refusal, TooLargeError, block_sentence, is_disk_full

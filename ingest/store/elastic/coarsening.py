@@ -14,9 +14,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import StoreError
 from ingest.core.grid import coarsened
 from ingest.core.intervals import Intervals, Sum, merged

@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlunsplit
 
 import orjson
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import StoreError, UsageError
 from ingest.environment import Server
 from ingest.http import JSON, OVERLOADED, PASSING, TOO_LARGE, Answer, Client, TransientError, with_query

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from ingest.core.dataclass import dataclass
 from ingest.store.elastic.connection import Connection
 
 WATERMARK = "cluster.routing.allocation.disk.watermark"

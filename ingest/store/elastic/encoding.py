@@ -10,7 +10,6 @@ A histogram holds the value that each occupied bin reports, which its layout tur
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, pairwise, repeat
 from pickle import PickleBuffer
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 import orjson
 
+from ingest.core.dataclass import dataclass
 from ingest.core.documents import known_only
 from ingest.core.errors import StoreError
 from ingest.core.grid import SECOND

@@ -7,12 +7,13 @@ bounded. Where a load has more windows than fit, the later ones are let go, and 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from ingest.core.csr import total as sum_of
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Intervals, Key, merged
 from ingest.core.layout import Layout
 from ingest.core.series import OFFSET, Series

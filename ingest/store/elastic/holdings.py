@@ -7,11 +7,11 @@ costs each document whole. Both give the same counts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.grid import SECOND
 from ingest.core.intervals import Int, Intervals
 from ingest.core.layout import parse_layout

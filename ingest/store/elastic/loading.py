@@ -11,11 +11,12 @@ sources that count as loading: the next load reads them again, and finds the sam
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.layout import parse_layout
 from ingest.core.series import Series
 from ingest.query.missing import Lack, stored_entries

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ingest.core.dataclass import dataclass
 from ingest.core.layout import parse_layout
 from ingest.core.series import Series
 from ingest.store.elastic.encoding import FIELDS, MS, label_in, labels_document

@@ -7,10 +7,11 @@ windows of a single host are kept, as long as they fit.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Intervals
 from ingest.core.series import Group, Series
 from ingest.query.question import Key

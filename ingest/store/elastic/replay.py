@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import orjson
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError, counted
 from ingest.core.series import OFFSET
 from ingest.store.elastic.bulk import Delivery, Sender

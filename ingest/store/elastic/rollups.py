@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import StoreError
 from ingest.core.grid import SECOND, coarsened
 from ingest.core.intervals import Int, Intervals, Key, Sum, merged

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import StoreError
 from ingest.store.elastic.connection import Connection, Refusal
 from ingest.store.elastic.marks import widen_index

@@ -8,11 +8,12 @@ nobody has joined, replaced, coarsened or deleted the run in between.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import orjson
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import StoreError
 from ingest.store.coarsening import Grid, check_joinable, grid_in, unfinished
 from ingest.store.elastic.connection import Connection

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ingest.core.breaths import Kept
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError, StoreError, counted
 from ingest.core.intervals import Int, Intervals
 from ingest.core.marks import noted

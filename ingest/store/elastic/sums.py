@@ -7,11 +7,11 @@ past 2^53 ns it is not); then windows and groups come in pages of fewer buckets 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Exact, Int, Intervals
 from ingest.core.layout import Layout
 from ingest.core.series import Group

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Int
 from ingest.core.series import OFFSET
 from ingest.store.elastic.bulk import Sender

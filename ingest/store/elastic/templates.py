@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import StoreError, UsageError
 from ingest.core.fields import elasticsearch_mappings, fields, indices
 from ingest.store.elastic.connection import Connection, Refusal

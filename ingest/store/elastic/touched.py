@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from ingest.core.csr import distinct
 from ingest.core.csr import total as sum_of
+from ingest.core.dataclass import dataclass
 from ingest.core.intervals import Int, Intervals
 from ingest.core.series import OFFSET, Series
 from ingest.store.elastic.encoding import label_in

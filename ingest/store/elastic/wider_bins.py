@@ -10,13 +10,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import orjson
 
 from ingest.core.bins import Layout
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import StoreError
 from ingest.core.layout import parse_layout
 from ingest.query.missing import Lack

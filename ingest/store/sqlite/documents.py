@@ -18,6 +18,7 @@ from ingest.store.sqlite.damage import check_bins, check_cells, check_times, lay
 from ingest.store.sqlite.statements import insert, put_unless_newer
 
 BATCH = 8_000
+MOST_NAMED = 1000  # in one statement
 INTERVALS = ("id", "count", "sum", "min", "max", "coding", "bins", "generation", "bytes")
 INSERT_DOCUMENT, PUT_DOCUMENT = insert("intervals", INTERVALS), put_unless_newer("intervals", INTERVALS, ("id",))
 
@@ -86,7 +87,8 @@ def stored_series(db: sqlite3.Connection, runs: Iterable[str]) -> list[StoredSer
     """Return all series of the runs, by number."""
     wanted = set(runs)
     columns = ("id", "layout", "exact", "first_ns", "last_ns", *LABELS, "segment")
-    rows = db.execute(f"SELECT {', '.join(columns)} FROM series ORDER BY id").fetchall()
+    few = f" WHERE run IN ({', '.join('?' * len(wanted))})" if len(wanted) <= MOST_NAMED else ""
+    rows = db.execute(f"SELECT {', '.join(columns)} FROM series{few} ORDER BY id", tuple(wanted) if few else ()).fetchall()
     check_cells("series", columns, rows)
     return [
         StoredSeries(number, Series(*labels), layout_in(layout), bool(exact), first, last)

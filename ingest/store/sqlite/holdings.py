@@ -17,12 +17,11 @@ from ingest.query.question import Key
 from ingest.store.answers import Catalogue, Plan
 from ingest.store.records import CLUSTER, RunRecord, StoredSeries
 from ingest.store.sqlite.damage import check_bins, check_times, layout_in, object_in
-from ingest.store.sqlite.documents import stored_series, windows_of
+from ingest.store.sqlite.documents import MOST_NAMED, stored_series, windows_of
 
 SERIES_A_SHARE = 8
 MERGED = "op, kind, host, layout, start_ns, end_ns, coding, bins, sum, min, max, exact, bytes, count"
 ROLLUP_BATCH = 2000
-MOST_NAMED = 1000
 UNKNOWN = -1  # as min or max of a rollup without bins
 
 

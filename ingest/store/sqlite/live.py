@@ -20,9 +20,10 @@ from ingest.store.sqlite.damage import object_in
 from ingest.store.sqlite.documents import stored_series
 from ingest.store.sqlite.file import store_errors
 from ingest.store.sqlite.owners import check_run, is_newest
+from ingest.store.sqlite.records import SELECT_WATCHES, WATCHES
 from ingest.store.sqlite.rollups import note_final, write_rollups, write_touched
 from ingest.store.sqlite.statements import put
-from ingest.store.sqlite.store import SELECT_WATCHES, WATCHES, SqliteStore
+from ingest.store.sqlite.store import SqliteStore
 
 CHECKPOINTS = ("run", "source", "watch", "state")
 PUT_CHECKPOINT = put("checkpoints", CHECKPOINTS)

@@ -3,13 +3,41 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from typing import Any
 
+from ingest.store.live import Watch, watched
 from ingest.store.records import RunRecord, SourceRecord
-from ingest.store.sqlite.damage import object_in
+from ingest.store.sqlite.damage import check_cells, object_in
 
 RUNS = ("run", "load", "step_ns", "attribution", "start_ns", "zero", "parameters", "labels", "state", "loaded")
 SOURCES = ("run", "source", "path", "size", "digest", "context", "state", "generation", "account")
+
+WATCHES = ("run", "watch", "final_ns", "largest_ns", "told_ns")
+SELECT_WATCHES = f"SELECT {', '.join(WATCHES)} FROM watches"
+
+
+class Runs:
+    """The records of all runs, read again once anything was written: each of many questions asks for them."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._read: tuple[tuple[int, int], list[RunRecord], list[Watch]] | None = None
+
+    def all(self) -> list[RunRecord]:
+        """Return the records, by name."""
+        state = self._db.execute("PRAGMA data_version").fetchone()[0], self._db.total_changes
+        if self._read is None or self._read[0] != state:
+            rows = self._db.execute(f"SELECT {', '.join(RUNS)} FROM runs ORDER BY run").fetchall()
+            check_cells("runs", RUNS, rows)
+            watches = self._db.execute(SELECT_WATCHES).fetchall()
+            check_cells("watches", WATCHES, watches)
+            self._read = state, [run_record(row) for row in rows], [Watch(*row) for row in watches]
+        return watched(*self._read[1:])
+
+    def forget(self) -> None:
+        """Forget what was read: a write was undone."""
+        self._read = None
 
 
 def run_record(row: tuple[Any, ...]) -> RunRecord:

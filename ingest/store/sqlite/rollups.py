@@ -30,7 +30,8 @@ from ingest.store.sqlite.documents import stored_series, windows_of
 from ingest.store.sqlite.holdings import MERGED, UNKNOWN, merged_windows
 from ingest.store.sqlite.statements import put
 
-SLAB_WINDOWS = 120
+SLAB_WINDOWS = 120  # at least, of each series
+SLAB_ROWS = 2000  # or more, where that takes few series: each slab has its own cost
 OF_KEY = ("run", "scope", "kind", "step_ns", "start_ns", "op", "host")
 ROLLUPS = (*OF_KEY, "end_ns", "layout", "count", *VALUES, "final", "coding", "bins")
 PUT_ROLLUP = put("rollups", ROLLUPS)
@@ -96,7 +97,8 @@ def _slabs(db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int)
     Empty stretches are skipped: a log with a clock jump must not cost a pass per minute of the gap.
     """
     first, end = _span(db, stored, step_ns)
-    width = max(SLAB_ALIGN, SLAB_WINDOWS * step_ns // SLAB_ALIGN * SLAB_ALIGN)
+    windows = max(SLAB_WINDOWS, SLAB_ROWS // len(stored))
+    width = max(SLAB_ALIGN, windows * step_ns // SLAB_ALIGN * SLAB_ALIGN)
     at = first // width * width
     while at < end:
         parts = windows_of(db, stored, step_ns, at, at + width)

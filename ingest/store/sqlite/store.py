@@ -34,7 +34,7 @@ from ingest.query.question import Answer, Key, Question
 from ingest.store.answers import answer_from, facts_from, windows_from
 from ingest.store.capabilities import DOCUMENTS, GROWTH
 from ingest.store.coarsening import Coarsened, check_joinable
-from ingest.store.live import LiveStore, Watch, final_by_all, watched
+from ingest.store.live import LiveStore, Watch, final_by_all
 from ingest.store.offers import offers_of
 from ingest.store.records import (
     COMPLETE,
@@ -57,7 +57,7 @@ from ingest.store.sqlite.file import opened, removed_if_empty, snapshot, store_e
 from ingest.store.sqlite.findings import findings_of, keep_findings
 from ingest.store.sqlite.holdings import SqliteHoldings
 from ingest.store.sqlite.owners import check_run, is_current, is_newest
-from ingest.store.sqlite.records import RUNS, SOURCES, run_record, run_row, source_record, source_row
+from ingest.store.sqlite.records import RUNS, SELECT_WATCHES, SOURCES, Runs, run_row, source_record, source_row
 from ingest.store.sqlite.rollups import write_rollups
 from ingest.store.sqlite.statements import insert, put, put_unless_newer
 from ingest.store.sqlite.wider_bins import widen
@@ -72,8 +72,6 @@ if TYPE_CHECKING:
 OVERWRITE = "".join(f"{name} = excluded.{name}, " for name in ("start_ns", "step_ns", "attribution", "zero", "parameters"))
 STEPS_BETWEEN = 100_000  # of SQLite's machine, between two looks at the clock
 SERIES_COLUMNS = (*LABELS, "segment")
-WATCHES = ("run", "watch", "final_ns", "largest_ns", "told_ns")
-SELECT_WATCHES = f"SELECT {', '.join(WATCHES)} FROM watches"
 PUT_SOURCE = put_unless_newer("sources", SOURCES, ("run", "source"))
 MARKS = ("run", "at_ns", "text", "end_ns")
 SERIES_KEY = " AND ".join(f"{column} = ?" for column in SERIES_COLUMNS)
@@ -104,6 +102,7 @@ class SqliteStore:
         self._is_new = write and not self.path.exists()
         with store_errors(self.url):
             self.db = opened(self.path, self.url, write=write)
+        self._runs = Runs(self.db)
 
     def _store_errors(self) -> AbstractContextManager[None]:
         """Turn SQLite's errors, and those of a damaged file, into sentences."""
@@ -165,13 +164,9 @@ class SqliteStore:
             self.db.set_progress_handler(None, 0)
 
     def runs(self) -> list[RunRecord]:
-        """Return the records of all runs, by name."""
+        """Return the records of all runs, by name: read again once anything was written."""
         with self._store_errors():
-            rows = self.db.execute(f"SELECT {', '.join(RUNS)} FROM runs ORDER BY run").fetchall()
-            check_cells("runs", RUNS, rows)
-            watches = self.db.execute(SELECT_WATCHES).fetchall()
-            check_cells("watches", WATCHES, watches)
-            return watched([run_record(row) for row in rows], (Watch(*row) for row in watches))
+            return self._runs.all()
 
     def sources(self, run: str) -> list[SourceRecord]:
         """Return the records of a run's sources, by identity."""
@@ -246,8 +241,9 @@ class SqliteStore:
         return len(documents)
 
     def look_again(self) -> None:
-        """Forget the numbers of series: some were deleted or renamed."""
+        """Forget what is known of the store: series were deleted or renamed, or a write was undone."""
         self._series.clear()
+        self._runs.forget()
 
     def note_reach(self, db: sqlite3.Connection, spans: Spans) -> None:
         """Write from when to when series reach, inside the transaction of the caller."""

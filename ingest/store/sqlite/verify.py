@@ -9,13 +9,14 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.core.dataclass import dataclass
 from ingest.core.documents import CODINGS, WINDOW_BITS, id_range, unpack, window_of
 from ingest.core.errors import InputError, StoreError
 from ingest.core.grid import SECOND

@@ -9,9 +9,10 @@ Source: es_query_parser.ts and dateHistogramInterval of Kibana; docs/reference/c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+
+from ingest.core.dataclass import dataclass
 
 SECOND, MINUTE, HOUR, DAY = 1000, 60_000, 3_600_000, 86_400_000
 ROUNDED = (

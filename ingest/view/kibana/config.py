@@ -22,10 +22,11 @@ on Kibana's grid of 48 columns. Unknown words are errors.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import InputError
 from ingest.core.fields import assets
 

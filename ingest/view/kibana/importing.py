@@ -11,9 +11,9 @@ Kibana writes nothing at all, although it lists the others as successes: here no
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import StoreError
 from ingest.view.kibana.address import DEFAULT_SPACE
 from ingest.view.kibana.connection import Connection, Refusal

@@ -7,9 +7,9 @@ table has a column for it, lines are drawn by kind, and a rate is divided by the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import UsageError
 from ingest.view.kibana.config import Panel
 from ingest.view.kibana.data_views import view_id

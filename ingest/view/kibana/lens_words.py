@@ -21,9 +21,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import UsageError
 from ingest.core.fields import indices
 from ingest.view.kibana.config import LEVELS, Panel

@@ -18,9 +18,9 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import StoreError
 from ingest.core.fields import fields
 from ingest.core.objective import VIOLATE, Objective

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from ingest.core.dataclass import dataclass
 
 CORE_VERSION = "8.8.0"
 SPEC = "spec"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.text import Text
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import UsageError, counted
 from ingest.core.timing import format_duration
 from ingest.core.writing import Stamp, latency

@@ -7,10 +7,10 @@ breaker: 2,000 with 3 digits are about a GB, with the 2 digits of our panels an 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ingest.core.breaths import CELLS
+from ingest.core.dataclass import dataclass
 from ingest.view.kibana.asked_lens import BAR_TARGET
 from ingest.view.kibana.lint.objects import Objects, Problem
 from ingest.view.kibana.lint.trees import kind_of, subs

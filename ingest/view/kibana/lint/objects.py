@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from ingest.core.dataclass import dataclass
 from ingest.view.kibana.asked_lens import lens_aggs, lens_layer, unknown_operations
 from ingest.view.kibana.data_views import index_of
 from ingest.view.kibana.kql import query

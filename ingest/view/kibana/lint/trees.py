@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from ingest.core.dataclass import dataclass
 
 Json = Mapping[str, Any]
 

@@ -8,11 +8,11 @@ may be called by its number, which is another each time) all processes of a run 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from ingest.core.breaths import Kept
+from ingest.core.dataclass import dataclass
 from ingest.core.series import Series
 from ingest.core.writing import figure
 from ingest.query.breaths import Cost, Fit, Name, breath_rows, costs, fits

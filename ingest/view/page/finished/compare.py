@@ -6,11 +6,12 @@ Its numbers are those of `tailboard compare`: the tables hold each number as csv
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from ingest import __version__
+from ingest.core.dataclass import dataclass
 from ingest.core.grid import SECOND
 from ingest.core.ranks import Percentile
 from ingest.core.writing import number, spaced

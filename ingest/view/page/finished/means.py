@@ -7,12 +7,13 @@ run, by job. Percentiles, heat map and distribution are left out with a sentence
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ingest import __version__
+from ingest.core.dataclass import dataclass
 from ingest.core.ranks import COMMON, parse_percentiles
 from ingest.core.series import default_kind, is_mean
 from ingest.core.timing import format_duration

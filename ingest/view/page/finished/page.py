@@ -8,10 +8,11 @@ of the first view stand in the file itself, so they need no script.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ingest import __version__
+from ingest.core.dataclass import dataclass
 from ingest.view import vega
 from ingest.view.page.template import deflated, fact_list, filled, note_list, page_file, policy, runtime
 from ingest.view.page.wording import text

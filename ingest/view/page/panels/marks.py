@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from ingest.core.dataclass import dataclass
 from ingest.core.errors import counted
 from ingest.core.marks import MOST_OF_RUN, Mark, in_time_order, lasted, longest, of_run, overlaps
 from ingest.core.writing import elapsed, latency, utc

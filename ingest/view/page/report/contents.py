@@ -27,6 +27,7 @@ from ingest.view.page.panels import episodes as episode_section
 from ingest.view.page.panels import estimates as estimate_section
 from ingest.view.page.panels import marks as mark_section
 from ingest.view.page.panels import offsets as offset_section
+from ingest.view.page.panels import others as other_section
 from ingest.view.page.panels.capacity import capacities_of
 from ingest.view.page.report import offsets_alone as offset_page
 from ingest.view.page.report.page import Parts, parts_of
@@ -61,6 +62,10 @@ def parts_from(
     `estimates` a panel shows what averaging would have said, with an `objective` the load curve the capacity by it. `named`
     is the source in the commands of the story. InputError where nothing is selected.
     """
+    everything = chosen_runs(names, question)
+    if not full and not question.merge_runs and len(everything) > other_section.MOST_RUNS:
+        names = other_section.newest(source.runs(), everything, other_section.MOST_RUNS)
+    left_out = [run for run in everything if run not in names]
     held = offset_overviews(source, shown_names(names, question), question, full=full) if offsets else []
     try:
         runs = overviews(source, names, question, full=full, without={overview.ticks.run for overview in held})
@@ -87,6 +92,7 @@ def parts_from(
     noted = mark_section.chosen(_spans(runs), source.marks(chosen), given)
     of_marks = mark_section.sections(noted, starts, relative=chosen.relative)
     sections = [*of_episodes, *of_marks, *offset_section.sections(held, shown), *of_breaths, *averaged, *more]
+    sections += other_section.sections(source, question, left_out, len(everything))
     said = [replace(runs[0], notes=(*runs[0].notes, *noted.notes)), *runs[1:]]
     known = labels_of(source)
     sweep = swept({name: known.get(name, {}) for name in shown}) if len(shown) > 1 else None

@@ -21,12 +21,13 @@ and the bins of p50 and p99 plus one (0: too few samples), maximum and minimum i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.core.dataclass import dataclass
 from ingest.core.grid import WEIGHT_BITS
 from ingest.core.intervals import Intervals, no_exact
 from ingest.core.layout import Layout, LogLinear, common_layout

@@ -8,12 +8,13 @@ it names: the Vega runtime, and the page's own (FIRST, those of its sections, LA
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 
 from ingest import __version__
+from ingest.core.dataclass import dataclass
 from ingest.core.layout import Layout
 from ingest.core.ranks import parse_percentiles
 from ingest.core.series import CLIENT, LAYERS, THREAD, bare_kind, default_kind, layer_of

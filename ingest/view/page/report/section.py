@@ -11,8 +11,10 @@ words) and takes `panels` and `feeds` of what it returns; see there. Its data li
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from ingest.core.dataclass import dataclass
 
 AT_TOP = "at_top"
 IN_CONTROLS = "in_controls"

@@ -40,12 +40,12 @@ def summary(runs: Sequence[Overview], by: Sequence[str]) -> str:
             name = names[tuple(whole.columns[label][row] for label in answer.by)]
             name = f"{short} {name}" if len(runs) > 1 else name
             cells = [f"{int(whole.columns['count'][row]):,}"]
-            cells += [_cell(whole, name, row) for name in (*(percentile.name for percentile in SUMMARY), "max")]
+            cells += [cell(whole, name, row) for name in (*(percentile.name for percentile in SUMMARY), "max")]
             body.append(f'<tr><th scope="row">{text(name)}</th>' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     return f"<caption>The whole range</caption><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
 
 
-def _cell(table: Table, name: str, row: int) -> str:
+def cell(table: Table, name: str, row: int) -> str:
     """Return a percentile, or the maximum: 4.23 ms, ≥ 4.23 ms, or 4.23 to 9 ms where samples are missing."""
     low, high = (shown_latency(table.columns[column][row]) for column in (name, name + MOST))
     flags = table.columns.get(f"{name}_censored")
