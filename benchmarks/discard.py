@@ -52,9 +52,6 @@ class Nothing:
     def gatherer(self, run: RunRecord, processes: int) -> None:
         """Return None: nothing is added up."""
 
-    def gathered(self, run: RunRecord, sums: object) -> None:
-        """Take nothing."""
-
     def write(self, run: RunRecord, source: SourceRecord, packed: int) -> int:
         """Return how many documents there would be."""
         return packed

@@ -146,7 +146,7 @@ def _send(answer: int, message: object) -> None:
     data = pickle.dumps(message, protocol=5, buffer_callback=apart)
     views = [memoryview(text) for text in texts]
     sizes = b"".join(LENGTH.pack(len(view)) for view in views)
-    left = [memoryview(HEAD.pack(len(sizes), len(data), sum(map(len, views))) + sizes + data), *views]
+    left = [memoryview(HEAD.pack(len(sizes), len(data), sum(map(len, views))) + sizes), memoryview(data), *views]
     while left:
         written = os.writev(answer, left[:MOST_VIEWS])
         while left and written >= len(left[0]):

@@ -181,6 +181,7 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
 
     held, most = plan.held, store.most_samples
     jobs = processes(options.jobs, plan.paths)
+    handed: list[Any] = []
     packer = _Packer(plan, store, store.gatherer(plan.record, jobs))
     if options.attribution == IN_FLIGHT:
         most = min(most, MOST_SAMPLES >> WEIGHT_BITS)
@@ -196,7 +197,7 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
 
     for number, (packed, samples, rows, spans) in fork_map(work, plan.work, jobs, packer.rest):
         if number == len(plan.work):
-            store.gathered(plan.record, packed)
+            handed.append(packed)
             continue
         source, record = plan.work[number]
         if number in left_out:
@@ -223,6 +224,7 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
             _finish_source(plan, number, rows, spans, store, account)
             yield 1
     account.windows = account.documents
+    packer.take(handed)
     store.finish_run(plan.record)
     account.caveats += write_findings(store, plan.record.run)
 
@@ -266,6 +268,12 @@ class _Packer:
     def rest(self) -> _Piece:
         """Return what the process has added up over all that it read."""
         return None if self.sums is None else self.sums.sums(), 0, None, {}
+
+    def take(self, handed: Sequence[Any]) -> None:
+        """Take what reading processes have added up, after the last of them was forked: none is to begin with it."""
+        if self.sums is not None:
+            for sums in handed:
+                self.sums.take(sums)
 
 
 def _read(source: Source, record: SourceRecord, packer: _Packer, options: LoadOptions, *, events: bool) -> Iterator[_Piece]:

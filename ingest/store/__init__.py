@@ -34,7 +34,11 @@ class Gatherer(Protocol):
         ...
 
     def sums(self) -> Any:
-        """Return what was added up, when the process has read all that it reads."""
+        """Hand over what was added up, when the process has read all that it reads."""
+        ...
+
+    def take(self, sums: Any) -> None:
+        """Add what a reading process has handed over; done in the process that writes."""
         ...
 
 
@@ -96,10 +100,6 @@ class Store(Origin, Protocol):
 
     def gatherer(self, run: RunRecord, processes: int) -> Gatherer | None:
         """Return what adds up the windows of a run in each of so many reading processes; None where nothing needs their sums."""
-        ...
-
-    def gathered(self, run: RunRecord, sums: Any) -> None:
-        """Take the sums of all windows that a reading process has packed."""
         ...
 
     def write_breaths(self, source: SourceRecord, kept: Kept) -> int:

@@ -20,7 +20,7 @@ from ingest.store.elastic.passing import narrowed, widened
 from ingest.store.elastic.remembered import Remembered, Windows
 from ingest.store.rollups import RollupKey, host_group
 
-MOST_ENTRIES, LEAST_ENTRIES = 3_000_000, 1_000_000  # 16 bytes each; of all reading processes, of one of them
+MOST_ENTRIES, LEAST_ENTRIES = 2_000_000, 500_000  # 16 bytes each; of all reading processes, of one of them
 KEPT = 0.6
 FOREVER = 1 << 62
 
@@ -66,7 +66,8 @@ class Gathered:
             self._hold(rows.relabelled(host_group))
 
     def take(self, sums: Sums) -> None:
-        """Add what another process has gathered."""
+        """Add what a reading process has handed over."""
+        self.most_entries = MOST_ENTRIES  # of all of them together
         self.samples += sums.samples
         if sums.until_ns < self.until_ns:
             self._cut(sums.until_ns)
@@ -75,8 +76,10 @@ class Gathered:
         self.remembered.take(sums.kept)
 
     def sums(self) -> Sums:
-        """Return what was gathered, in as few bytes as it fits in: it goes from one process to another."""
-        return Sums(self.until_ns, self.samples, [narrowed(part) for part in self.parts()], self.remembered.kept)
+        """Hand over what was gathered, in as few bytes as it fits in: it goes from one process to another."""
+        sums = Sums(self.until_ns, self.samples, [narrowed(part) for part in self.parts()], self.remembered.kept)
+        self.samples, self._parts, self._entries, self.remembered = 0, {}, 0, Remembered()
+        return sums
 
     def _hold(self, windows: Intervals[RollupKey]) -> None:
         rows = before(windows, self.until_ns)

@@ -18,7 +18,7 @@ from ingest.store.answers import Plan
 from ingest.store.elastic.holdings import ElasticHoldings
 from ingest.store.elastic.passing import narrowed, widened
 
-MOST_KEPT = 6_000_000  # bins, 8 bytes each: of a run, and of what each reading process holds of it
+MOST_KEPT = 5_000_000  # bins, 8 bytes each: of a run, and of what each reading process holds of it
 LABELS_KEPT = ("run", "host", "volume", "job", "op", "kind")
 
 Windows = list[Intervals[Series]]

@@ -33,7 +33,7 @@ from ingest.store.elastic.deleting import delete_run
 from ingest.store.elastic.encoding import Chunk, interval_chunks
 from ingest.store.elastic.episodes import episodes_of, keep_episodes
 from ingest.store.elastic.findings import findings_of, keep_findings
-from ingest.store.elastic.gathered import Gathered, Sums, most_of_one, without_bytes
+from ingest.store.elastic.gathered import Gathered, most_of_one, without_bytes
 from ingest.store.elastic.holdings import ElasticHoldings
 from ingest.store.elastic.loading import Finish, Loading
 from ingest.store.elastic.marks import keep_marks, marks_of
@@ -214,11 +214,9 @@ class ElasticStore:
 
     def gatherer(self, run: RunRecord, processes: int) -> Gathered:
         """Return what adds up the windows of a run, in each of so many reading processes."""
-        return Gathered(slab_of(run.step_ns), most_of_one(processes), keeps_bytes=self._keeps_bytes)
-
-    def gathered(self, run: RunRecord, sums: Sums) -> None:
-        """Take the sums of all windows that a reading process has packed: rollups are made of them."""
-        self._loading(run.run).gathered.take(sums)
+        gathered = self._loading(run.run).gathered
+        gathered.most_entries, gathered.keeps_bytes = most_of_one(processes), self._keeps_bytes
+        return gathered
 
     def write_breaths(self, source: SourceRecord, kept: Kept) -> int:
         """Hand the breaths that are kept of a source to the senders; return how many documents."""

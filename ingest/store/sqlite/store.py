@@ -204,9 +204,8 @@ class SqliteStore:
             )
             for source in wanted:
                 self._written.pop((source.run, source.source, source.generation), None)
-                there = db.execute(
-                    "SELECT generation, digest, path FROM sources WHERE run = ? AND source = ?", (source.run, source.source)
-                ).fetchone()
+                known = "SELECT generation, digest, path FROM sources WHERE run = ? AND source = ?"
+                there = db.execute(known, (source.run, source.source)).fetchone()
                 check_unclaimed(source, there)
                 db.execute(PUT_SOURCE, source_row(replace(source, state=LOADING)))
 
@@ -277,9 +276,6 @@ class SqliteStore:
 
     def gatherer(self, run: RunRecord, processes: int) -> None:
         """Return None: rollups are made of the documents."""
-
-    def gathered(self, run: RunRecord, sums: Any) -> None:
-        """Take nothing."""
 
     def write_breaths(self, source: SourceRecord, kept: Kept) -> int:
         """Write the breaths that are kept of a source, replacing documents of the same identity; return how many."""
