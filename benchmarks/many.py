@@ -74,7 +74,7 @@ def main() -> None:
     parser.add_argument("--tailboard", nargs="+", default=[str(Path(sys.executable).with_name("tailboard"))])
     words = parser.parse_args()
     logs = small_logs(words.folder / f"small-{words.files}", words.files)
-    first, store = sorted(logs.iterdir())[0], f"sqlite:{store_of(words.folder, words.runs)}"
+    first, store = min(logs.iterdir()), f"sqlite:{store_of(words.folder, words.runs)}"
     questions = {
         "--help": ["--help"],
         "one small log": ["percentiles", str(first), "--format", "csv"],
