@@ -1,6 +1,6 @@
 """What a load into Elasticsearch costs beside the least that any program must do: `orjson.dumps` and sending.
 
-    python benchmarks/run.py elastic-cpu elastic-memory             against a sink that forgets (sink.py), no server needed
+    python benchmarks/run.py elastic-cpu elastic-stages elastic-memory      against a sink that forgets (sink.py), no server
     ELASTICSEARCH_URL=http://127.0.0.1:9200 python benchmarks/run.py elastic-speed
 
 `elastic-cpu` counts user and system seconds of the whole `tailboard load` process tree, start, reading and all, against those of
@@ -21,7 +21,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -280,14 +280,18 @@ class Server:
         connection.close()
 
 
-def aimed(record: Path, index: str) -> tuple[list[bytes], int]:
-    """Return recorded bulk bodies with the documents of intervals alone, aimed at one index, and how many documents there are."""
+def aimed(record: Path, indices: Mapping[str, str]) -> tuple[list[bytes], int]:
+    """Return recorded bulk bodies with the documents of some kinds alone, and how many these are.
+
+    `indices` gives the index at which those of a kind are aimed.
+    """
     bodies, documents = [], 0
     for body in recorded(record):
         lines = []
         for action, document in pairs(body):
             ((_, words),) = json.loads(action).items()
-            if document is not None and "-intervals-" in words.get("_index", ""):
+            index = next((to for kind, to in indices.items() if f"-{kind}-" in words.get("_index", "")), None)
+            if document is not None and index is not None:
                 lines += [json.dumps({"index": {"_index": index, "_id": words["_id"]}}).encode(), document]
         if lines:
             bodies.append(b"\n".join(lines) + b"\n")
@@ -295,8 +299,8 @@ def aimed(record: Path, index: str) -> tuple[list[bytes], int]:
     return bodies, documents
 
 
-def bare_seconds(server: Server, bodies: Sequence[bytes], senders: int, index: str) -> float:
-    """Return the seconds that so many senders need for all bodies into a new index, which is deleted again."""
+def bare_seconds(server: Server, bodies: Sequence[bytes], senders: int, indices: Collection[str]) -> float:
+    """Return the seconds that so many senders need for all bodies into new indices, which are deleted again."""
     failures: list[Exception] = []
 
     def work(part: Sequence[bytes]) -> None:
@@ -312,7 +316,8 @@ def bare_seconds(server: Server, bodies: Sequence[bytes], senders: int, index: s
     for thread in threads:
         thread.join()
     took = time.perf_counter() - began
-    server.ask("DELETE", f"/{quote(index)}")
+    for index in indices:
+        server.ask("DELETE", f"/{quote(index)}")
     if failures:
         raise BenchmarkError(f"the bare client failed: {failures[0]}")
     return took
@@ -332,30 +337,42 @@ def speed(bench: Bench) -> None:
         measured(bench, load_command(bench, folder, local, "bench"))
     prefix = f"tailboard-bench-{os.getpid()}"
     setup(bench, url, prefix)
-    index = f"{prefix}-intervals-bare"
-    bodies, documents = aimed(record, index)
-    if not documents:
+    kinds = {kind: f"{prefix}-{kind}-bare" for kind in ("intervals", "rollups")}
+    alone = {"intervals": kinds["intervals"]}
+    bodies = {"documents": aimed(record, alone), "documents and rollups": aimed(record, kinds)}
+    if not bodies["documents"][1]:
         raise BenchmarkError("the load sent no documents to an index of intervals: nothing to compare with")
-    clients = {senders: f"bare client, {senders} at once" for senders in SENDERS}
-    rates: dict[str, list[float]] = {name: [] for name in [*clients.values(), "tailboard load"]}
+    bare: dict[tuple[str, int], list[float]] = {(what, senders): [] for what in bodies for senders in SENDERS}
+    loads: list[float] = []
     store = f"{url}?index_prefix={prefix}"
     try:
         for number in range(bench.rounds):
-            for senders, name in clients.items():
-                rates[name].append(documents / bare_seconds(server, bodies, senders, index))
-            rates["tailboard load"].append(documents / measured(bench, load_command(bench, folder, store, f"bench-{number}"))[1])
+            for (what, senders), seconds in bare.items():
+                indices = (alone if what == "documents" else kinds).values()
+                seconds.append(bare_seconds(server, bodies[what][0], senders, indices))
+            loads.append(measured(bench, load_command(bench, folder, store, f"bench-{number}"))[1])
         where = staged(bench, folder, store, "bench-stages")
     finally:
         server.clean(prefix)
-    best = max(statistics.median(found) for name, found in rates.items() if name != "tailboard load")
     rows = []
-    for name, found in rates.items():
-        middle = statistics.median(found)
-        verdict = [f"{LEAST_SPEED:g}", met(middle / best, LEAST_SPEED)] if name == "tailboard load" else ["", ""]
-        rows.append([name, f"{middle:,.0f} ({min(found):,.0f}-{max(found):,.0f})", f"{middle / best:.2f}", *verdict])
+    for what, (_, documents) in bodies.items():
+        best = min(statistics.median(bare[what, senders]) for senders in SENDERS)
+        rows += [
+            [f"bare client, {what}, {senders} at once", *_rates(documents, bare[what, senders], best), "", ""]
+            for senders in SENDERS
+        ]
+        share = best / statistics.median(loads)
+        verdict = [f"{LEAST_SPEED:g}", met(share, LEAST_SPEED)]
+        rows.append([f"tailboard load, {what} counted", *_rates(documents, loads, best), *verdict])
     headings = ("command", "documents a second", "of the best bare client", "at least", "verdict")
-    print_table(f"load into {urlsplit(url).hostname}: {documents} documents, aim 0.8", headings, rows)
+    print_table(f"load into {urlsplit(url).hostname}: {bodies['documents'][1]} documents, aim 0.8", headings, rows)
     print_stages(where)
+
+
+def _rates(documents: int, seconds: Sequence[float], best: float) -> list[str]:
+    middle = statistics.median(seconds)
+    shown = f"{documents / middle:,.0f} ({documents / max(seconds):,.0f}-{documents / min(seconds):,.0f})"
+    return [shown, f"{best / middle:.2f}"]
 
 
 def staged(bench: Bench, folder: Path, url: str, run: str) -> dict[str, Any]:
@@ -375,11 +392,21 @@ def print_stages(found: dict[str, Any]) -> None:
         [name, f"{requests:.0f}", f"{sent / MB:.2f}", f"{read / MB:.2f}", f"{seconds:.2f}"]
         for name, (requests, sent, read, seconds) in sorted(found["stages"].items(), key=lambda row: -row[1][3])
     ]
-    title = f"where the time goes: {found['seconds']:.2f} s in all, {found['cpu']:.2f} CPU s of ours"
+    title = f"where the time goes: {found['seconds']:.2f} s in all, in one process"
     print_table(title, ("requests for", "requests", "MB sent", "MB read", "s waited"), rows)
+    stages = [[name, f"{cpu:.2f}", f"{cpu / found['cpu']:.0%}"] for name, cpu in found["stages_cpu"].items()]
+    print_table("CPU seconds of the same load", ("stage", "CPU s", "share"), [*stages, ["all", f"{found['cpu']:.2f}", ""]])
 
 
-QUESTIONS = {"elastic-cpu": cpu, "elastic-memory": memory, "elastic-speed": speed}
+def where(bench: Bench) -> None:
+    """Print where the time of a load goes, against the sink: what is encoded and sent, no answer that costs a server work."""
+    folder = generate.logs(bench.folder, LOGS)
+    with sink() as url:
+        setup(bench, url)
+        print_stages(staged(bench, folder, url, "bench"))
+
+
+QUESTIONS = {"elastic-cpu": cpu, "elastic-stages": where, "elastic-memory": memory, "elastic-speed": speed}
 
 
 def main() -> None:

@@ -1,15 +1,14 @@
-"""Where the time of a load into Elasticsearch goes: its requests by what they are for, what they carry, how long they take.
+"""Where the time of a load into Elasticsearch goes: CPU by stages, and requests by what they are for, carry and take.
 
     python benchmarks/elastic_stages.py FOLDER STORE RUN          prints JSON
 
-The load runs in this process and its children. Senders wait for answers at the same time as the load reads, so the seconds of
-bodies of documents do not add up to those of the load.
+The load runs in this process alone, so that its CPU can be told apart. Senders wait for answers at the same time as the load
+reads, so the seconds of bodies of documents do not add up to those of the load.
 """
 
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import threading
 import time
@@ -21,13 +20,25 @@ from urllib.parse import urlsplit
 from ingest import http
 from ingest.core.parallel import keep_freed_memory
 from ingest.core.timing import parse_instant
-from ingest.load.load import load
+from ingest.load import load as loading
 from ingest.load.plan import LoadOptions
 from ingest.read import ReadOptions
 from ingest.store import open_store
+from ingest.store.elastic.bulk import Sender
+from ingest.store.elastic.gathered import Gathered
+from ingest.store.elastic.store import ElasticStore
 
 ZERO = "2026-11-01T00:00:00Z"
 RECORDS = "-runs"
+STAGES = (
+    (ElasticStore, "packed", "making documents"),
+    (Gathered, "add", "adding up windows for rollups"),
+    (Gathered, "sums", "adding up windows for rollups"),
+    (ElasticStore, "write", "handing documents to the senders"),
+    (Sender, "_deliver", "sending, and judging answers"),
+    (ElasticStore, "finish_run", "rollups, and records of sources"),
+    (loading, "write_findings", "findings, with what is read for them"),
+)
 
 
 class Stages:
@@ -69,6 +80,32 @@ def named(target: str, body: bytes | None) -> str:
     return "records" if RECORDS in index else "contact and templates"
 
 
+class Cpu:
+    """CPU seconds of functions, each without those of others that it calls, by the name of their stage; threads apart."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._inner = threading.local()
+
+    def count(self, owner: Any, name: str, stage: str) -> None:
+        """Count a function of a module or class from now on."""
+        real = getattr(owner, name)
+        self.seconds.setdefault(stage, 0.0)
+
+        def counted(*words: Any, **named: Any) -> Any:
+            outer = getattr(self._inner, "seconds", 0.0)
+            self._inner.seconds = 0.0
+            began = time.thread_time()
+            try:
+                return real(*words, **named)
+            finally:
+                took = time.thread_time() - began
+                self.seconds[stage] += took - self._inner.seconds
+                self._inner.seconds = outer + took
+
+        setattr(owner, name, counted)
+
+
 def main() -> None:
     """Load, and print what it took."""
     folder, url, run = sys.argv[1:]
@@ -79,13 +116,23 @@ def main() -> None:
         return stages.exchange(client, *words)
 
     http.Client.exchange = exchange  # type: ignore[method-assign]  # as every client of this process is to be counted
+    cpu = Cpu()
+    for owner, name, stage in STAGES:
+        cpu.count(owner, name, stage)
+    before = time.process_time()
     began = time.perf_counter()
     with open_store(url, write=True) as store:
-        account = load([Path(folder)], store, LoadOptions(read=ReadOptions(run=run, t0=parse_instant(ZERO).epoch_ns(0))))
+        reading = ReadOptions(run=run, t0=parse_instant(ZERO).epoch_ns(0))
+        account = loading.load([Path(folder)], store, LoadOptions(read=reading, jobs=1))
     took = time.perf_counter() - began
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    cpu = sum(each.ru_utime + each.ru_stime for each in used)
-    print(json.dumps({"seconds": took, "cpu": cpu, "documents": account.documents, "stages": stages.rows}))
+    whole = time.process_time()
+    stages_cpu = {
+        "starting": before,
+        "reading, checking and cutting logs": whole - before - sum(cpu.seconds.values()),
+        **cpu.seconds,
+    }
+    found = {"seconds": took, "cpu": whole, "documents": account.documents, "stages": stages.rows, "stages_cpu": stages_cpu}
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How often `explain` is right about which lower layer a client's excess is seen in (docs/explanation/findings.md).
 
-    python benchmarks/layers.py [--causes disk,quiet] [--runs 20] [--seed N] [--replicas 3] [--show]
+    python benchmarks/layers.py [--causes disk,quiet] [--runs 20] [--seed N] [--replicas 3] [--poll 10] [--show]
 
 Clusters are those of made_clusters.py. Each is judged by the finding that overlaps its cause the most.
 """
@@ -73,10 +73,14 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--replicas", type=int, default=1)
+    parser.add_argument("--poll", type=int, default=1, help="seconds between polls of services and devices")
     parser.add_argument("--show", action="store_true")
     options = parser.parse_args()
     for cause in options.causes.split(","):
-        said = [said_of(cluster(cause, options.seed + run, replicas=options.replicas)) for run in range(options.runs)]
+        said = [
+            said_of(cluster(cause, options.seed + run, replicas=options.replicas, poll=options.poll))
+            for run in range(options.runs)
+        ]
         for layer in (SERVICE, DEVICE):
             counts = Counter(getattr(each, layer) for each in said)
             print(f"{cause:16} {layer:8} " + ", ".join(f"{verdict} {number}" for verdict, number in counts.most_common()))

@@ -65,8 +65,13 @@ class Cluster(Made):
         return Made.answer(self, question)
 
 
-def cluster(cause: str, seed: int, *, replicas: int = 1, osds_a_host: int = OSDS_A_HOST, factor: float = 0.0) -> Cluster:
-    """Return a cluster with a cause, at a random OSD and time; `factor` is how much slower, 0 a random one of the cause's."""
+def cluster(
+    cause: str, seed: int, *, replicas: int = 1, osds_a_host: int = OSDS_A_HOST, factor: float = 0.0, poll: int = 1
+) -> Cluster:
+    """Return a cluster with a cause, at a random OSD and time; `factor` is how much slower, 0 a random one of the cause's.
+
+    Services and devices are polled every `poll` seconds.
+    """
     random = np.random.default_rng([seed, CAUSES.index(cause)])
     hosts = 1 if cause == "within" else HOSTS
     osds = hosts * osds_a_host
@@ -107,12 +112,10 @@ def cluster(cause: str, seed: int, *, replicas: int = 1, osds_a_host: int = OSDS
     top = [Series(RUN, host=f"client{at}", op="write", kind="completion") for at in range(CLIENTS)]
     ceph = [Series(RUN, host=host, volume=osd, op="write", kind=in_layer("service", "service")) for host, osd, _ in names]
     disks = [Series(RUN, host=host, volume=name, op="write", kind=in_layer("completion", "device")) for host, _, name in names]
-    first = placed[:, 0]
+    first, timed = placed[:, 0], of_disk & device[seconds]
     lower = (
-        _rows(ceph, (first * LENGTH + second)[kept[second]], service[kept[second]], CEPH),
-        _rows(
-            disks, (placed.ravel() * LENGTH + seconds)[of_disk & device[seconds]], at_disk.ravel()[of_disk & device[seconds]], BPF
-        ),
+        _rows(ceph, (first * LENGTH + second)[kept[second]], service[kept[second]], CEPH, poll),
+        _rows(disks, (placed.ravel() * LENGTH + seconds)[timed], at_disk.ravel()[timed], BPF, poll),
     )
     rows = _rows(top, client, latency, CLIENT_LAYOUT)
     return Cluster(f"{cause}/{seed}", (), rows, START * SECOND, (), False, lower, culprit, from_s, from_s + length, names)
@@ -126,8 +129,9 @@ def _wander(random: np.random.Generator, count: int) -> Float:
     return noise
 
 
-def _rows(table: list[Series], cell: Int, values_ns: Float, layout: Layout) -> Intervals[Series]:
-    """Return samples as rows of a second; sample i is of series `cell[i] // LENGTH` in second `cell[i] % LENGTH`."""
+def _rows(table: list[Series], cell: Int, values_ns: Float, layout: Layout, width: int = 1) -> Intervals[Series]:
+    """Return samples as rows of `width` seconds; sample i is of series `cell[i] // LENGTH` in second `cell[i] % LENGTH`."""
+    cell = cell // width * width
     used, counts = np.unique(cell * layout.bins + layout.index(values_ns.astype(np.int64)), return_counts=True)
     rows, row_of = np.unique(used // layout.bins, return_inverse=True)
     start = (START + rows % LENGTH) * SECOND
@@ -136,7 +140,7 @@ def _rows(table: list[Series], cell: Int, values_ns: Float, layout: Layout) -> I
         table=tuple(table),
         series=rows // LENGTH,
         start_ns=start,
-        end_ns=start + SECOND,
+        end_ns=start + width * SECOND,
         indptr=np.searchsorted(row_of, np.arange(len(rows) + 1)),
         bins=used % layout.bins,
         counts=counts.astype(np.int64),

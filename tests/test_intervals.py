@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.core import csr
-from ingest.core import intervals as waist
 from ingest.core.csr import row_sums, sum_rows
 from ingest.core.intervals import Exact, Intervals, Sum, concatenate, merged, no_exact
 from ingest.core.layout import fio_layout
@@ -43,9 +42,8 @@ def test_merging_does_not_depend_on_order(parts: list[Intervals], random: object
 def test_parts_that_are_added_up_block_by_block_are_the_sum_by_key(parts: list[Intervals], cells: int) -> None:
     ordered = [merged([part]) for part in parts]  # as readers and loads have them
     with pytest.MonkeyPatch.context() as patch:
-        for module in (waist, csr):
-            patch.setattr(module, "DENSE_CELLS", cells)
-        patch.setattr(waist, "WORTH_A_BLOCK", 0)
+        patch.setattr(csr, "DENSE_CELLS", cells)
+        patch.setattr(csr, "WORTH_A_BLOCK", 0)
         result = merged(ordered)
     check(result)
     assert per_key(result) == per_key(concatenate(parts))

@@ -61,13 +61,13 @@ def sample(command: tuple[str, ...], options: Options) -> int:
     Examples:
       tailboard sample --every 10s -o osd3.ndjson -- ceph daemon osd.3 perf histogram dump -f json
       tailboard sample --every 10s -o redis.ndjson --for 1h -- redis-cli --json latency histogram
-      tailboard sample --every 15s -o api.ndjson -- curl -sf http://127.0.0.1:9100/metrics
+      tailboard sample --every 15s -o api.ndjson -- curl -sf http://127.0.0.1:9090/metrics
       tailboard percentiles osd3.ndjson --by op
 
     Each answer is a line of JSON with its time and host. Load, watch or show the file as any other; the guide is
     docs/guides/sample.md. A command that fails, or takes longer than --timeout, is a line with its error, and is asked again.
     Polls that were not made are a line, too, and are said. Run it again after a kill: it goes on in the same file.
-    Exit status: 0 done, 3 no poll had an answer, 130 after Ctrl-C.
+    Exit status: 0 done, 2 no such command, 3 no poll had an answer, 130 after Ctrl-C.
     """
     from ingest.core.timing import parse_duration
     from ingest.live.sample.asking import Stop

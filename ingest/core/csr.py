@@ -16,6 +16,7 @@ Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]
 
 DENSE_CELLS = 1 << 18
+WORTH_A_BLOCK = 1000  # entries: adding up fewer of a part at once costs more than laying them after others
 MOST_SAMPLES = 1 << 62  # of a row, and of what is added up to one: sums and ranks are int64
 TOO_MANY = "more than 2^62 samples (in flight: 2^46) cannot be added up: choose fewer with --where, --by, --from or --to"
 
@@ -90,6 +91,24 @@ def sum_rows(indptr: Int, bins: Int, counts: Int, group: Int, groups: int) -> tu
         indptr, flat = gather(indptr, order)
         bins, counts = bins[flat], counts[flat]
     return sum_ordered([(group, indptr, bins, counts)], groups)
+
+
+def sum_apart(parts: Sequence[tuple[Int, Int, Int, Int]], groups: int) -> tuple[Int, Int, Int] | None:
+    """Return the sums of CSR parts (result row of each row, row pointers, bins, counts), added up where they lie.
+
+    None where that would take longer than laying them after one another; CapacityError as `sum_rows`.
+    """
+    span = span_of(parts)
+    blocks = groups * span[1] // DENSE_CELLS
+    if blocks and not (_fill(parts, blocks) and all((rows[1:] >= rows[:-1]).all() for rows, *_ in parts)):
+        return None
+    check_addable([(rows, indptr, counts) for rows, indptr, _, counts in parts], groups)
+    return sum_ordered(parts, groups) if blocks else sum_dense(parts, groups, span)
+
+
+def _fill(parts: Sequence[tuple[Int, Int, Int, Int]], blocks: int) -> bool:
+    """Return whether CSR parts hold so much in so many blocks that each is better added up where it lies."""
+    return blocks * len(parts) * WORTH_A_BLOCK <= sum(len(bins) for _, _, bins, _ in parts)
 
 
 def sum_ordered(parts: Sequence[tuple[Int, Int, Int, Int]], groups: int) -> tuple[Int, Int, Int]:

@@ -13,14 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.csr import (
-    DENSE_CELLS,
-    check_addable,
     gather,
     joined_rows,
     row_sums,
-    span_of,
-    sum_dense,
-    sum_ordered,
+    sum_apart,
     sum_rows,
     summed,
     summed_ns,
@@ -43,7 +39,6 @@ else:
     Key_co = TypeVar("Key_co", bound=Series | Group, covariant=True)
 
 # In place of unknown values of a row without bins; a merge keeps them.
-WORTH_A_BLOCK = 1000  # entries: adding up fewer of a part at once costs more than laying them after others
 NO_MIN, NO_MAX, NO_SUM, NO_BYTES = -1, 2**63 - 1, -1, -1
 
 
@@ -227,18 +222,10 @@ def _sum_parts(chunks: Sequence[Intervals], group: Int, groups: int) -> tuple[In
         for chunk, end in zip(chunks, ends, strict=True)
         if len(chunk.bins)
     ]
-    span = span_of(parts)
-    blocks = groups * span[1] // DENSE_CELLS
-    if not blocks or (_fill(parts, blocks) and all((rows[1:] >= rows[:-1]).all() for rows, *_ in parts)):
-        check_addable([(rows, indptr, counts) for rows, indptr, _, counts in parts], groups)
-        return sum_ordered(parts, groups) if blocks else sum_dense(parts, groups, span)
+    if (sums := sum_apart(parts, groups)) is not None:
+        return sums
     rows = concatenate(chunks)
     return sum_rows(rows.indptr, rows.bins, rows.counts, group, groups)
-
-
-def _fill(parts: Sequence[tuple[Int, Int, Int, Int]], blocks: int) -> bool:
-    """Return whether CSR parts hold so much in so many blocks that each is better added up where it lies."""
-    return blocks * len(parts) * WORTH_A_BLOCK <= sum(len(bins) for _, _, bins, _ in parts)
 
 
 def concatenate(parts: Iterable[Intervals[Key]]) -> Intervals[Key]:

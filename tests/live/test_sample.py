@@ -278,7 +278,9 @@ def await_size(path: Path, least: int, process: subprocess.Popen) -> None:
     raise AssertionError(f"it did not come: {process.stderr.read() if process.stderr else ''}")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, *(pytest.param(number, marks=pytest.mark.slow) for number in (signal.SIGINT, signal.SIGHUP))]
+)
 def test_a_signal_ends_it_at_once_with_whole_lines(tmp_path: Path, number: signal.Signals) -> None:
     """The second poll hangs: it is killed, and noted."""
     path = tmp_path / "s"
@@ -299,7 +301,8 @@ def test_a_signal_ends_it_at_once_with_whole_lines(tmp_path: Path, number: signa
     assert records(path)[-1]["why"] == number.name
 
 
-@pytest.mark.parametrize("seed", range(figure(1, 6, 40)))
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(figure(3, 3, 40)))
 def test_kills_cost_at_most_the_last_line(tmp_path: Path, seed: int) -> None:
     """Lines of 2 MB, so that kills hit the middle of writes; what was whole before stays, byte for byte."""
     chance, path = random.Random(seed), tmp_path / "s"

@@ -125,3 +125,39 @@ def test_sums_of_pgbench_are_refused_by_name() -> None:
 def test_sysbench_with_a_histogram_is_not_refused_for_its_percentiles() -> None:
     found, _ = rows(DATA / "sysbench1020_histogram.txt", description=description_of("sysbench"))
     assert len(found) == 1
+
+
+def test_native_histograms_of_a_dump_are_those_of_the_api(tmp_path: Path) -> None:
+    """The recorded answer, written as newer versions of promtool dump it; neither the form of the text nor its order matter."""
+    [series] = json.loads(NATIVE.read_text())["data"]["result"]
+    labels = ", ".join(f'{name}="{value}"' for name, value in series["metric"].items())
+    lines = []
+    for stamp, histogram in series["histograms"]:
+        ranges = [
+            f"{'[' if rule in (1, 3) else '('}{left},{right}{']' if rule in (0, 3) else ')'}:{count}"
+            for rule, left, right, count in histogram["buckets"]
+        ]
+        lines.append(
+            f"{{{labels}}} {{count:{histogram['count']}, sum:{histogram['sum']}, {', '.join(ranges)}}} {round(stamp * 1000)}\n"
+        )
+    path = tmp_path / "dump.txt"
+    path.write_text("".join(reversed(lines)))
+    (asked, one), (dumped, two) = rows(NATIVE), rows(path)
+    assert [row[1:] for row in dumped] == [row[1:] for row in asked] and dumped
+    assert len(one.missing) == len(two.missing) == 1 and not two.rejected
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{count:3, sum:1, (0.5,1]:2}", "not its count"),
+        ("{count:1.5, sum:1, (0.5,1]:1.5}", "rate"),
+        ("{count:2, sum:1, (x,1]:2}", "no edge"),
+        ("{count:2, sum:-1, (-2,-1]:2}", "below zero"),
+    ],
+)
+def test_a_damaged_native_histogram_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "dump.txt"
+    path.write_text("".join(f'{{__name__="x_seconds", job="j"}} {text} {1_700_000_000_000 + 1000 * at}\n' for at in range(3)))
+    with pytest.raises(TailboardError, match=said):
+        Files([path], ReadOptions(run="r"), jobs=1).answer(Question())

@@ -5,18 +5,23 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from ingest import open_store
 from ingest.cli import run as command
 from ingest.core.errors import StoreError
+from ingest.core.marks import noted
 from ingest.store.elastic.bulk import Delivery, Sender
 from ingest.store.elastic.connection import Connection, parse_address
 from ingest.store.elastic.encoding import Chunk
 from tests.doubles.elasticsearch import ElasticsearchDouble
+from tests.doubles.fault_proxy import FaultProxy
+from tests.doubles.faults import Fault
 from tests.store.grounds import ElasticGround, loaded
-from tests.store.test_contract import EXAMPLE, SECOND, ZERO
+from tests.store.test_contract import EXAMPLE, SECOND, ZERO, a_log
 from tests.store.test_elastic import SERVER, _made, _spoiled
 
 FLOOD = {"index.blocks.read_only_allow_delete": True}
@@ -86,6 +91,23 @@ def test_f4_bodies_are_halved_on_413_and_grow_again_while_all_goes_well(tmp_path
         assert len(double.documents("plain")) == 200 and sender.delivery.counts["created"] == 200
     assert refused == [3] * 5, "what was too large once is not tried again soon"
     assert max(taken) <= most and sorted(taken)[len(taken) // 2] > most / 2, "bodies stay near what fits"
+
+
+@pytest.mark.parametrize("fault", [Fault.TOO_LARGE, Fault.REJECT_ITEMS], ids=str)
+def test_f6_marks_and_findings_are_halved_and_sent_again(double, tmp_path: Path, fault: Fault) -> None:
+    """413 was an internal error, an overloaded server a refusal: found by fifty loads with kills and faults."""
+    ground = ElasticGround(double.url)
+    loaded(ground.url, [a_log(tmp_path / "logs")], reading=ZERO)
+    with FaultProxy(double.url, seed=3, share=0.5, faults=[fault], only=lambda _, path: "_bulk" in path) as proxy:
+        with open_store(f"{proxy.url}?index_prefix={ground.prefix}", write=True) as store:
+            story = store.findings_of(["r"])[0]
+            for turn in range(4):
+                store.mark_all("r", [noted("r", number * SECOND, "x") for number in range(10)])
+                store.keep_findings("r", [replace(story, rank=rank, text=f"{turn}") for rank in range(10)])
+        assert proxy.injected[fault] >= 2
+    with open_store(ground.url) as store:
+        assert len(store.marks_of(["r"])) == 10
+        assert [(kept.rank, kept.text) for kept in store.findings_of(["r"])] == [(rank, "3") for rank in range(10)]
 
 
 def test_f6_a_load_goes_through_a_server_of_little_memory(double, tmp_path: Path, monkeypatch) -> None:

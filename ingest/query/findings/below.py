@@ -32,6 +32,7 @@ from ingest.query.findings.model import (
     STEP,
     Below,
     Finding,
+    Float,
     Ground,
     Story,
 )
@@ -47,6 +48,7 @@ BEYOND = 3.0  # times what any other stretch of the member's windows has
 ALIKE = 0.5  # of the worst member's excess an operation: as slow as that one
 MOST_NAMED = 3
 MOST_STRETCHES = 60
+COVERED = 0.9  # of the windows: where a layer has data in fewer it cannot be said that the cause is not there
 LEAST_OUTSIDE = 5  # windows that are typical of a member
 AFTER_STALL = 2  # windows in which what waited arrives
 PERCENT = 100
@@ -160,7 +162,8 @@ def _told(finding: Finding, windows: Bool, quiet: Bool, ground: Ground, lower: S
     excess = float(ground.excess_ns[:, windows].sum())
     if not windows.any() or not excess:
         return finding
-    below = tuple(judged(layer, windows, quiet, excess) for layer in lower)
+    done = ground.samples.sum(axis=0).astype(np.float64)
+    below = tuple(judged(layer, windows, quiet, excess, done) for layer in lower)
     named = [f"{_listed([_name(who) for who in each.members])} ({each.layer})" for each in below if each.verdict == SEEN]
     text = f"{finding.text} Slow below it in the same windows: {', '.join(named)}." if named else finding.text
     return replace(finding, text=text, below=below)
@@ -177,10 +180,11 @@ def windows_of(finding: Finding, ground: Ground) -> Bool:
     return windows
 
 
-def judged(lower: Lower, windows: Bool, quiet: Bool, excess_ns: float) -> Below:
+def judged(lower: Lower, windows: Bool, quiet: Bool, excess_ns: float, done: Float) -> Below:
     """Return what is seen in a layer of an excess that the clients have in some windows, in ns summed over their operations.
 
-    `quiet` are the windows in which nothing happened: those that are typical of each member.
+    `quiet` are the windows in which nothing happened: those that are typical of each member. `done` is what the clients
+    completed in each window.
     """
     seen_in = np.zeros(len(windows), np.bool_)
     seen_in[lower.window_of] = True
@@ -214,6 +218,10 @@ def judged(lower: Lower, windows: Bool, quiet: Bool, excess_ns: float) -> Below:
         has = "has" if len(silent) == 1 else "have"
         return told(CANNOT_TELL, f"cannot tell: {_listed(silent[:MOST_NAMED])} {has} no data in these windows")
     most = sum(member.most_ns for member in members) / excess_ns
+    of_clients = float(done[windows].sum() / max(done[outside].sum(), 1))
+    counted_then, counted_else = (sum(getattr(member, name) for member in members) for name in ("samples", "before"))
+    if covered < COVERED or counted_then < NOT_THERE * of_clients * counted_else:  # polls that were lost, or spread over others
+        return told(CANNOT_TELL, "cannot tell: it has no data in some of these windows")
     if most < NOT_THERE:
         return told(NOT_SEEN, f"not seen there: it can hold {_percent(most)} of it at most, so the cause lies above")
     width = f"{PERCENT * lower.widest:.0f} %"

@@ -2,6 +2,7 @@
 
     op_latency_seconds_bucket{host="h1",op="read",le="0.001"} 38 [stamp]
     {__name__="op_latency_seconds_bucket", op="read", le="0.001"} 38 1795329818508
+    {__name__="op_latency_seconds"} {count:10, sum:2.5, (0.0005,0.0007]:4, (0.0014,0.002]:6} 1795329818508
     {"status":"success","data":{"resultType":"matrix","result":[{"metric":{..., "le":"0.001"},"values":[[1795329818.508,"38"]]}]}}
 
 Counts are of all samples up to `le`, since the start of the process. A stamp in an exposition is in ms (in OpenMetrics, which
@@ -39,9 +40,11 @@ from ingest.read.histograms.polls import Lost, Poll, Polls, sparse
 
 SAMPLE = re.compile(
     r"""^\s*(?P<name>[A-Za-z_:][\w:]*)?\s*(?:\{(?P<labels>(?:[^"}]|"(?:[^"\\]|\\.)*")*)\})?\s+"""
-    r"""(?P<value>[-+.\w]+)(?:\s+(?P<stamp>-?[\d.eE+]+))?\s*(?:\#.*)?$"""
+    r"""(?P<value>[-+.\w]+|\{count:[^}]*\})(?:\s+(?P<stamp>-?[\d.eE+]+))?\s*(?:\#.*)?$"""
 )
 LABEL = re.compile(r'([A-Za-z_][\w.]*|"(?:[^"\\]|\\.)*")\s*=\s*"((?:[^"\\]|\\.)*)"')
+RANGE = re.compile(r"([\[(])([-+.\w]+),([-+.\w]+)([\])]):([-+.\w]+)")
+RULES = {"(]": 0, "[)": 1, "()": 2, "[]": 3}
 ESCAPES = {"\\n": "\n", '\\"': '"', "\\\\": "\\"}
 BUCKET, CREATED, PROCESS_START = "_bucket", "_created", "process_start_time_seconds"
 ENDINGS = {"seconds": "s", "milliseconds": "ms", "ms": "ms", "microseconds": "us", "us": "us", "nanoseconds": "ns", "ns": "ns"}
@@ -114,6 +117,11 @@ def take(
                 process = end_ns(sample.value, UNITS_NS["s"])
             elif name.endswith(CREATED):
                 created[name.removesuffix(CREATED), _owner(sample.labels)] = end_ns(sample.value, UNITS_NS["s"])
+            elif sample.value.startswith("{") and sample.stamp:
+                native = _of_text(sample.value)
+                _take_native(
+                    native, dict(_owner(sample.labels)), (name, end_ns(sample.stamp, UNITS_NS["ms"])), sample.line, context, held
+                )
             elif name.endswith(BUCKET) and "le" in sample.labels:
                 dump = not sample.labels.get("\0plain")
                 unit = "s" if open_metrics and not dump else "ms"
@@ -264,16 +272,33 @@ def _series(entry: Mapping[str, Any], line: int, scrapes: dict[Key, _Scrape], co
             for stamp, value in _pairs(entry, "values", "value"):
                 scrape = scrapes.setdefault((owner, end_ns(stamp, UNITS_NS["s"])), _Scrape(line))
                 _put(scrape, _Sample(line, labels, str(value), ""))
-        unit_ns = _unit(name, context)
         for stamp, histogram in _pairs(entry, "histograms", "histogram"):
-            if unit_ns is None:
-                context.account.skip(NO_LATENCY, 1)
-                continue
-            layout, bins, counts = _native(histogram, unit_ns)
-            series = series_of(context.series, name, dict(_owner(labels)))
-            held.add(Poll(line, series, None, end_ns(stamp, UNITS_NS["s"]), layout, bins, counts, total=True))
+            _take_native(histogram, dict(_owner(labels)), (name, end_ns(stamp, UNITS_NS["s"])), line, context, held)
     except WrongError as error:
         context.account.reject(str(error), [line])
+
+
+def _take_native(
+    histogram: Any, labels: Mapping[str, str], named: tuple[str, int], line: int, context: Context, held: Polls
+) -> None:
+    """Add one native histogram of a name and time."""
+    name, end = named
+    unit_ns = _unit(name, context)
+    if unit_ns is None:
+        context.account.skip(NO_LATENCY, 1)
+        return
+    series = series_of(context.series, name, labels)
+    try:
+        held.add(Poll(line, series, None, end, *_native(histogram, unit_ns), total=True))
+    except WrongError as error:
+        held.reject(str(error), line, Lost(series, None, end, total=True))
+
+
+def _of_text(text: str) -> dict[str, Any]:
+    """Return a native histogram of a dump, `{count:10, sum:2.51, [-1e-06,1e-06]:1, (0.5,0.7]:9}`, as the query API gives it."""
+    match = re.search(r"count:([-+.\w]+)", text)
+    buckets = [[RULES[opening + closing], left, right, number] for opening, left, right, closing, number in RANGE.findall(text)]
+    return {"count": match[1] if match else "", "buckets": buckets}
 
 
 def _pairs(entry: Mapping[str, Any], many: str, single: str) -> Iterator[tuple[Any, Any]]:

@@ -107,6 +107,27 @@ def owner_in(document: bytes) -> str:
         return UNREADABLE
 
 
+def put_at_once(connection: Connection, chunk: Chunk, what: str) -> list[Mapping[str, Any]]:
+    """Write a few documents, each of which is `what`, seen by every search at once; return the outcome of each.
+
+    They are sent again while the server is overloaded, and in halves where they are too large together. StoreError for one
+    that is too large alone.
+    """
+    try:
+        answer = connection.call("POST", "/_bulk", chunk.body, _none_rejected, refresh=True)
+    except TooLargeError:
+        parts = list(halves(chunk))
+        if len(parts) < 2:
+            raise StoreError(f"{connection.address.url}: {what} is too large for the server") from None
+        return [outcome for part in parts for outcome in put_at_once(connection, part, what)]
+    return [outcome for item in answer["items"] for outcome in item.values()]
+
+
+def _none_rejected(answer: Mapping[str, Any]) -> None:
+    if any(outcome["status"] == OVERLOADED for item in answer["items"] for outcome in item.values()):
+        raise TransientError(OVERLOADED_SENTENCE)
+
+
 class Sender:
     """Hands bodies to `senders` threads; at most `waiting` of them wait, so that reading is held back by a slow server.
 

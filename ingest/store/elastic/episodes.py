@@ -10,6 +10,7 @@ import orjson
 
 from ingest.core.errors import StoreError
 from ingest.query.verdicts import Episode
+from ingest.store.elastic.bulk import put_at_once
 from ingest.store.elastic.connection import Connection
 from ingest.store.elastic.encoding import MS, chunked, deletion
 from ingest.store.elastic.names import Names
@@ -32,9 +33,7 @@ def keep_episodes(connection: Connection, names: Names, run: str, objective: str
     for page in pages(connection, index, whose, source=False):
         lines += [deletion(hit["_index"], hit["_id"]) for hit in page if hit["_id"] not in kept]
     for chunk in chunked(lines):
-        answer = connection.call("POST", "/_bulk", chunk.body, refresh=True)
-        outcomes = [outcome for item in answer["items"] for outcome in item.values()]
-        refused = [outcome["error"] for outcome in outcomes if "error" in outcome]
+        refused = [outcome["error"] for outcome in put_at_once(connection, chunk, "an episode") if "error" in outcome]
         if refused:
             raise StoreError(f"{connection.address.url}: an episode is refused: {refused[0].get('reason')}")
 

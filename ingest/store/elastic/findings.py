@@ -12,6 +12,7 @@ import orjson
 
 from ingest.core.errors import StoreError
 from ingest.query.findings.kept import KeptFinding
+from ingest.store.elastic.bulk import put_at_once
 from ingest.store.elastic.connection import Connection
 from ingest.store.elastic.encoding import MS, chunked, deletion
 from ingest.store.elastic.names import Names, digest
@@ -29,8 +30,7 @@ def keep_findings(connection: Connection, names: Names, run: str, kept: Sequence
     lines = [finding_line(document, names) for document in kept]
     lines += [deletion(index, id_) for id_ in sorted(there - {_id(document) for document in kept})]
     for chunk in chunked(lines):
-        answer = connection.call("POST", "/_bulk", chunk.body, refresh=True)
-        refused = [outcome["error"] for item in answer["items"] for outcome in item.values() if "error" in outcome]
+        refused = [outcome["error"] for outcome in put_at_once(connection, chunk, "a finding") if "error" in outcome]
         if refused:
             raise StoreError(f"{connection.address.url}: a finding is refused: {refused[0].get('reason')}")
 

@@ -10,6 +10,7 @@ import orjson
 from ingest.core.errors import StoreError, counted
 from ingest.core.fields import elasticsearch_mappings
 from ingest.core.marks import in_time_order, noted
+from ingest.store.elastic.bulk import put_at_once
 from ingest.store.elastic.connection import Connection, Refusal
 from ingest.store.elastic.encoding import MS, chunked
 from ingest.store.elastic.names import Names, digest
@@ -25,8 +26,7 @@ def keep_marks(connection: Connection, names: Names, run: str, marks: Sequence[M
     StoreError where the server refuses one, or was set up before marks had an end.
     """
     for chunk in chunked([mark_line(run, mark, names) for mark in marks]):
-        answer = connection.call("POST", "/_bulk", chunk.body, refresh=True)
-        refused = [outcome["error"] for item in answer["items"] for outcome in item.values() if "error" in outcome]
+        refused = [outcome["error"] for outcome in put_at_once(connection, chunk, "a mark") if "error" in outcome]
         if not refused:
             continue
         url = connection.address.url

@@ -16,10 +16,10 @@ import orjson
 from ingest import __version__
 from ingest.core.errors import StoreError
 from ingest.core.series import Series
-from ingest.http import TransientError
 from ingest.store.coarsening import COARSENING, Grid, grid_in, unfinished
-from ingest.store.elastic.connection import Connection, Refusal, TooLargeError
-from ingest.store.elastic.encoding import Chunk, chunked, halves
+from ingest.store.elastic.bulk import put_at_once
+from ingest.store.elastic.connection import Connection, Refusal
+from ingest.store.elastic.encoding import Chunk, chunked
 from ingest.store.elastic.names import Names, digest
 from ingest.store.elastic.reading import documents, every, searches
 from ingest.store.elastic.record_documents import (
@@ -247,14 +247,7 @@ class Records:
 
     def put_chunk(self, chunk: Chunk) -> list[Mapping[str, Any]]:
         """Write records; return the outcome of each: an error only where it is guarded, and others have changed it since."""
-        try:
-            answer = self.connection.call("POST", "/_bulk", chunk.body, _none_rejected, refresh=True)
-        except TooLargeError:
-            parts = list(halves(chunk))
-            if len(parts) < 2:
-                raise StoreError(f"{self.connection.address.url}: the record of a source is too large for the server") from None
-            return [outcome for part in parts for outcome in self.put_chunk(part)]
-        outcomes = [outcome for item in answer["items"] for outcome in item.values()]
+        outcomes = put_at_once(self.connection, chunk, "the record of a source")
         errors = [outcome["error"] for outcome in outcomes if "error" in outcome and outcome["status"] != CONFLICT]
         if errors:
             raise StoreError(f"{self.connection.address.url}: the record of a source is refused: {errors[0].get('reason')}")
@@ -340,11 +333,6 @@ def loaded_now() -> str:
     """Return when a load has ended, and by which version: now, by this one."""
     when = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     return f"{when} by tailboard {__version__}"
-
-
-def _none_rejected(answer: Mapping[str, Any]) -> None:
-    if any(outcome["status"] == OVERLOADED for item in answer["items"] for outcome in item.values()):
-        raise TransientError("the server is overloaded (429)")
 
 
 def _of_run(run: str) -> dict[str, Any]:
