@@ -183,6 +183,10 @@ SNAPSHOT: Capability[Callable[[float], AbstractContextManager[None]]] = Capabili
     "one moment for several answers", "is not available here: this store changes while it is read"
 )
 
+KNOWN_RUNS: Capability[Callable[[], AbstractContextManager[None]]] = Capability(
+    "what runs are, read once for several questions", "costs nothing to read here"
+)
+
 
 def needed(origin: Origin, capability: Capability[T], subject: str = "") -> T:
     """Return its implementation; UsageError about `subject` (by default the capability) where the origin has none."""

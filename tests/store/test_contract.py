@@ -101,7 +101,7 @@ def test_both_ways_of_asking_a_server_give_the_same_rows(example, monkeypatch, c
     expected = [answered(example.url, question) for question in asked]
     calls = []
     real = holdings.summed_windows
-    monkeypatch.setattr(holdings, "SERVER_COST", cost)
+    monkeypatch.setattr(holdings, "SUM_CELL", cost)
     monkeypatch.setattr(holdings, "summed_windows", lambda *words: calls.append(words) or real(*words))
     monkeypatch.setattr(answers, "ROLLUP_LABELS", set())
     for number, (question, rows) in enumerate(zip(asked, expected), 1):

@@ -18,6 +18,7 @@ import pytest
 from ingest import Question, open_store
 from ingest.cli import run as command
 from ingest.core.errors import StoreError, UsageError
+from ingest.http import Answer
 from ingest.store.elastic.connection import parse_address
 from ingest.store.elastic.templates import differences
 from tests.doubles.elasticsearch import ElasticsearchDouble
@@ -464,11 +465,13 @@ def test_shards_that_fail_are_never_silent(ground, monkeypatch) -> None:
         real = store.connection.call
 
         def partial(method, path, body=None, **params):
+            if not path.endswith("_search"):
+                return real(method, path, body, **params)
+            assert params["allow_partial_search_results"] is False
+            decode = params.pop("decode")
             answer = real(method, path, body, **params)
-            if path.endswith("_search"):
-                assert params["allow_partial_search_results"] is False
-                return {**answer, "_shards": {**answer["_shards"], "failed": 1}}
-            return answer
+            text = json.dumps({**answer, "_shards": {**answer["_shards"], "failed": 1}})
+            return decode(Answer(200, {"content-type": "application/json"}, text.encode()))
 
         monkeypatch.setattr(type(store.connection), "call", lambda self, *words, **params: partial(*words, **params))
         with pytest.raises(StoreError, match="part of the data only"):

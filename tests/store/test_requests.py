@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from ingest import Question, open_store
+from ingest.cli import run as command
 from ingest.core.grid import SECOND
+from ingest.store.elastic import reading
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.live.feeding import Clock, Writer, begun
 from tests.store.grounds import SERVER, ElasticGround, loaded, logs_by_host
@@ -117,20 +119,86 @@ def test_f4_a_cycle_of_a_watch_takes_six_requests(double, ground, tmp_path: Path
     ]
 
 
+KNOWN, UNCHANGED = "POST _msearch", "POST runs _search"  # the records of runs and their sources; whether a run was coarsened
+DOCUMENTS, ROLLUPS = "POST intervals-* _search", "POST rollups-* _search"
+
+
+@pytest.fixture(scope="module")
+def filled() -> Iterator[tuple[ElasticsearchDouble, ElasticGround]]:
+    with ElasticsearchDouble(version=SERVER) as running:
+        filled = ElasticGround(running.url)
+        for run in ("r", "other"):
+            loaded(filled.url, [EXAMPLE], run=run)
+        yield running, filled
+        assert not running.refusals, running.refusals
+
+
+def asked(filled, question: Question) -> list[str]:
+    double, ground = filled
+    requests = Counted(double, ground)
+    with open_store(ground.url) as store:
+        assert csv(store.answer(question))
+    return requests.words()
+
+
 @pytest.mark.parametrize("by", [("job", "op"), ("host", "volume", "job", "op")])
-def test_f5_jobs_and_threads_take_eight_requests(double, ground, by: tuple[str, ...]) -> None:
-    """Of the example; many bins in many windows still come in more pages of buckets."""
-    loaded(ground.url, [EXAMPLE])
-    requests = Counted(double, ground)
-    with open_store(ground.url) as store:
-        assert csv(store.answer(Question(by=by, step=10 * SECOND)))
-    assert len(requests.words()) <= 8, requests.words()
+@pytest.mark.parametrize("where", [{}, {"host": "ceph-b"}], ids=["all", "a host"])
+def test_f5_jobs_and_threads_take_five_requests(filled, by: tuple[str, ...], where: dict[str, str]) -> None:
+    survey = [DOCUMENTS]  # whether it is less to let the server add up
+    assert asked(filled, Question(runs=R, by=by, where=where, step=10 * SECOND)) == ["GET", KNOWN, *survey, DOCUMENTS, UNCHANGED]
 
 
-def test_f5_a_question_about_the_cluster_takes_five_requests(double, ground) -> None:
-    loaded(ground.url, [EXAMPLE])
+def test_f5_more_than_a_page_of_documents_takes_eight_requests(filled, monkeypatch) -> None:
+    """33 for 19,264 documents of 236 bins before: two pages of 10,000, here of 1,000, and no page smaller than an answer may be."""
+    monkeypatch.setattr(reading, "MOST_HITS", 1000)
+    pages = ["POST intervals-* _pit", "POST _search", "POST _search", "DELETE _pit"]
+    assert asked(filled, Question(runs=R, by=("job", "op"), step=10 * SECOND)) == ["GET", KNOWN, DOCUMENTS, *pages, UNCHANGED]
+
+
+def test_f5_pages_grow_to_what_an_answer_may_be(filled, monkeypatch) -> None:
+    """Of documents as they are stored nobody knows the size beforehand: the first page shows it."""
+    sizes = []
+    real = reading._in_columns
+
+    def seen(connection, index, body):
+        columns = real(connection, index, body)
+        sizes.append((body["size"], len(columns.answer["hits"]["hits"]), columns.size))
+        return columns
+
+    monkeypatch.setattr(reading, "_in_columns", seen)
+    monkeypatch.setattr(reading, "PAGE_BYTES", 300_000)
+    asked(filled, Question(runs=R, by=("host", "volume", "job", "op"), step=SECOND))
+    assert sum(hits for _, hits, _ in sizes) > 1000
+    assert sizes[0][0] < 20 and all(300 < size < 700 for size, _, _ in sizes[1:]), sizes
+    assert all(size < 400_000 for _, _, size in sizes)
+
+
+def test_f5_a_question_about_the_cluster_takes_four_requests(filled) -> None:
+    assert asked(filled, Question(runs=R, by=("op",), step=10 * SECOND)) == ["GET", KNOWN, ROLLUPS, UNCHANGED]
+
+
+R = ("r",)
+COMMANDS = [  # of two runs; before: 6, 6, 10, 10, 19, 20, 18, 24, 109
+    ("heatmap --format csv", 5),
+    ("distribution --format csv", 5),
+    ("explain", 4),
+    ("explain --from +1s", 6),
+    ("compare --baseline r/* --run other/*", 10),
+    ("trend --run * -p 99", 11),
+    ("check {slo}", 8),
+    ("explain --box +20s..+30s,1ms..", 17),
+    pytest.param("report -o {page}", 58, marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize(("words", "most"), COMMANDS)
+def test_f5_a_command_reads_what_runs_are_once(filled, tmp_path: Path, words: str, most: int) -> None:
+    """Each question of a command asks for its data, and whether a run was coarsened meanwhile; docs/guides/scale.md has the table."""
+    double, ground = filled
+    objectives = tmp_path / "slo.yml"
+    objectives.write_text("objectives: [{name: p99, percentile: 99, threshold: 5ms, window: 10s, by: [host]}]")
+    name, *rest = words.format(slo=objectives, page=tmp_path / "page.html").split()
     requests = Counted(double, ground)
-    with open_store(ground.url) as store:
-        assert csv(store.answer(Question(by=("op",), step=10 * SECOND)))
-    rollups = "POST rollups-* _search"
-    assert requests.words() == ["GET", "POST _msearch", "POST runs _search", rollups, "POST runs _search"]
+    where = [rest.pop(0), ground.url] if name == "check" else [ground.url]
+    assert command([name, *where, *rest]) in (0, 1)
+    assert len(requests.words()) <= most and requests.words().count(KNOWN) == 1, requests.words()

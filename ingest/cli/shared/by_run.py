@@ -16,7 +16,7 @@ import click
 from ingest.cli.shared import options as shared
 from ingest.cli.shared.answers import PICTURES, asked
 from ingest.cli.shared.help import Choice
-from ingest.cli.shared.sources import saying_why, split_sources
+from ingest.cli.shared.sources import knowing_runs, saying_why, split_sources
 from ingest.cli.shared.values import read_options
 from ingest.core.errors import StoreError, UsageError, listed
 from ingest.read.undated import undated_part_of
@@ -89,7 +89,7 @@ def opened_origins(sources: tuple[str, ...], options: EachRun) -> Iterator[Mappi
     if stores:
         from ingest.store import open_store
 
-        with open_store(stores[0]) as store, saying_why([store]):
+        with open_store(stores[0]) as store, knowing_runs(store), saying_why([store]):
             records = store.runs()
             if not records:
                 raise StoreError("the store holds no run yet: tailboard load PATH --run NAME")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -80,7 +80,7 @@ def opened(sources: tuple[str, ...], reading: Reading) -> Iterator[Origin]:
     if stores:
         from ingest.store import open_store
 
-        with open_store(stores[0]) as store, saying_why([store]):
+        with open_store(stores[0]) as store, knowing_runs(store), saying_why([store]):
             yield store
         return
     from ingest.cli.shared.progress import Progress
@@ -90,6 +90,14 @@ def opened(sources: tuple[str, ...], reading: Reading) -> Iterator[Origin]:
         files = Files(paths, read_options(reading), reading.jobs, bar)
         with saying_why([files]):
             yield files
+
+
+def knowing_runs(store: Origin) -> AbstractContextManager[None]:
+    """Return the context of a command: what runs are is read once in it, where reading it costs requests."""
+    from ingest.query.origin import KNOWN_RUNS
+
+    known = store.offers.get(KNOWN_RUNS)
+    return nullcontext() if known is None else known()
 
 
 @contextmanager

@@ -281,7 +281,7 @@ class Sender:
     def _tried(self, part: Part, *, refresh: bool) -> tuple[Chunk, str] | TransientError | TooLargeError:
         """Send a part once; return the documents to send again, and why; or how it failed as a whole."""
         try:
-            words = {"refresh": True} if refresh else {}
+            words: dict[str, Any] = {"refresh": True} if refresh else {}
             answer = self._connection.once("POST", "/_bulk", part.chunk.body, filter_path=ANSWER, **words)
             return self._judged(part.chunk, answer)
         except (TransientError, TooLargeError) as error:

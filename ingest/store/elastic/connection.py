@@ -29,6 +29,7 @@ MAJORS = ("8", "9")
 PRESSURE = re.compile(r"coordinating_operation_bytes=(\d+).*max_coordinating(?:_and_primary)?_bytes=(\d+)")
 
 Check = Callable[[Any], None]
+Decode = Callable[[Answer], Any]
 
 
 class OverloadedError(TransientError):
@@ -111,15 +112,24 @@ class Connection(Client):
         if self.version.split(".")[0] not in MAJORS:
             raise StoreError(f"{self.url} is Elasticsearch {self.version}; tailboard supports 8.x and 9.x")
 
-    def call(self, method: str, path: str, body: object = None, check: Check | None = None, **params: Any) -> Any:
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        check: Check | None = None,
+        decode: Decode = Answer.decoded,
+        **params: Any,
+    ) -> Any:
         """Return the decoded answer of a request, sent again while it fails in a way that passes.
 
-        `check` may find an answer wanting and raise TransientError. Raises Refusal for what the server refuses, TooLargeError
-        for a bulk body that is too large, StoreError when patience ends or the login has no permission.
+        `check` may find an answer wanting, and `decode` a text cut off, and raise TransientError. Raises Refusal for what the
+        server refuses, TooLargeError for a bulk body that is too large, StoreError when patience ends or the login has no
+        permission.
         """
 
         def attempt() -> Any:
-            answer = self.once(method, path, body, **params)
+            answer = self.once(method, path, body, decode, **params)
             if check:
                 check(answer)
             return answer
@@ -133,7 +143,7 @@ class Connection(Client):
                 raise
             raise StoreError(f"{self.url} refuses a request for its size (http.max_content_length)") from None
 
-    def once(self, method: str, path: str, body: object = None, **params: Any) -> Any:
+    def once(self, method: str, path: str, body: object = None, decode: Decode = Answer.decoded, **params: Any) -> Any:
         """Return the decoded answer of one request; TransientError, TooLargeError, Refusal or StoreError if there is none."""
         headers = {"accept": JSON}
         if isinstance(body, bytes):
@@ -143,7 +153,7 @@ class Connection(Client):
         answer = self.exchange(method, with_query(quote(path, safe="/*,.@_-"), params), body, headers)
         ours = answer.headers.get("x-elastic-product") == PRODUCT
         if ours and 200 <= answer.status < 300:
-            return answer.decoded()
+            return decode(answer)
         error = _judged(answer)
         raise error if ours or not isinstance(error, Refusal) else self._not_elasticsearch()
 

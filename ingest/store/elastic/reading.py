@@ -2,34 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import orjson
 
 from ingest.core.errors import StoreError
-from ingest.store.elastic.connection import Connection, Refusal
+from ingest.http import Answer
+from ingest.store.elastic.columns import Columns, Histograms, Page, columns_of
+from ingest.store.elastic.connection import Connection, Decode, Refusal
 
 MOST_HITS = 10_000
 PAGE = 1000
-PAGE_BYTES = 32 << 20  # of documents, in an answer to a question: what becomes of them in memory is some five times that
+PAGE_BYTES = 36 << 20  # of an answer with histograms: what becomes of them in memory is some four times that
 KEEP_ALIVE = "5m"
 
 Query = Mapping[str, Any]
+Ask = Callable[[Connection, str | None, Mapping[str, Any]], Columns]
 
 
 def search(connection: Connection, index: str | None, body: Mapping[str, Any], **params: Any) -> Mapping[str, Any]:
     """Return the answer of a search; a shard that fails makes it fail. StoreError for what the server refuses."""
+    answer: Mapping[str, Any] = _asked(connection, index, body, Answer.decoded, **params)
+    _check_whole(connection, answer)
+    return answer
+
+
+def _in_columns(connection: Connection, index: str | None, body: Mapping[str, Any]) -> Columns:
+    """Return the answer of a search as `search` does, its histograms in columns."""
+    columns: Columns = _asked(connection, index, body, columns_of)
+    _check_whole(connection, columns.answer)
+    return columns
+
+
+def _as_objects(connection: Connection, index: str | None, body: Mapping[str, Any]) -> Columns:
+    return Columns(search(connection, index, body), Histograms(), 0)
+
+
+def _asked(connection: Connection, index: str | None, body: Mapping[str, Any], decode: Decode, **params: Any) -> Any:
     path = f"/{index}/_search" if index else "/_search"
     if index:
         params = {"ignore_unavailable": True, **params}
     try:
-        answer: Mapping[str, Any] = connection.call("POST", path, body, allow_partial_search_results=False, **params)
+        return connection.call("POST", path, body, decode=decode, allow_partial_search_results=False, **params)
     except Refusal as error:
         raise StoreError(f"{connection.address.url} refuses a search: {error}") from None
-    _check_whole(connection, answer)
-    return answer
 
 
 def searches(connection: Connection, index: str, bodies: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -88,7 +106,7 @@ def guarded_hits(connection: Connection, index: str, query: Query) -> list[Mappi
 
 
 class Expected(NamedTuple):
-    """How many documents a query will find, and about how many bytes they have."""
+    """How many documents a query finds, at most, and how many bytes they have."""
 
     documents: int
     bytes: int
@@ -96,7 +114,12 @@ class Expected(NamedTuple):
     @property
     def page(self) -> int:
         """Return how many of them to read at once; the server gives 10,000 at most."""
-        return min(MOST_HITS, max(PAGE, PAGE_BYTES * self.documents // max(self.bytes, 1)))
+        return _page_of(self.bytes / max(self.documents, 1))
+
+
+def _page_of(size: float) -> int:
+    """Return how many documents of a size in bytes are read at once."""
+    return max(1, min(MOST_HITS, int(PAGE_BYTES // max(size, 1))))
 
 
 @contextmanager
@@ -124,49 +147,69 @@ def pages(
     source: Any,
     sort: Sequence[Any] = ("_shard_doc",),
     size: int = PAGE,
-    expected: Expected | None = None,
     **words: Any,
-) -> Iterator[list[Mapping[str, Any]]]:
-    """Yield all hits of a query in pages, all of one point in time: one search where a page is enough for them.
+) -> Iterator[Sequence[Mapping[str, Any]]]:
+    """Yield all hits of a query in pages of `size`, all of one point in time: one search where a page is enough for them."""
+    body = {"query": query, "_source": source, "track_total_hits": False, **words}
+    for page in _pages(connection, index, body, sort, size, _as_objects, alone=True):
+        yield page.hits
 
-    Pages are of `size` hits; where it is said what is `expected`, of as many as fit an answer.
+
+def column_pages(
+    connection: Connection,
+    index: str,
+    query: Query,
+    source: Sequence[str],
+    sort: Sequence[Any] = ("_shard_doc",),
+    expected: Expected | None = None,
+) -> Iterator[Page]:
+    """Yield all documents of a query with their histograms in columns, as `pages` does.
+
+    A page has as many as fit into PAGE_BYTES, by what is `expected` at first, then by those that came before.
     """
-    if expected is not None:
-        size = expected.page
-        if expected.documents > size:
-            yield from _paged(connection, index, query, source, sort, size, **words)
+    body = {"query": query, "_source": list(source), "track_total_hits": False}
+    size = PAGE if expected is None else expected.page
+    alone = expected is None or expected.documents < size
+    yield from _pages(connection, index, body, sort, size, _in_columns, alone=alone)
+
+
+def _pages(
+    connection: Connection,
+    index: str,
+    body: Mapping[str, Any],
+    sort: Sequence[Any],
+    size: int,
+    ask: Ask,
+    *,
+    alone: bool,
+) -> Iterator[Page]:
+    """Yield the hits of a search in pages; `alone` tries first whether one search is enough."""
+    if alone:
+        ordered = [entry for entry in sort if entry != "_shard_doc"]
+        page = _page(ask(connection, index, {**body, "size": size, "sort": ordered or ["_doc"]}))
+        if len(page.hits) < size:
+            if page.hits:
+                yield page
             return
-    ordered = [entry for entry in sort if entry != "_shard_doc"]
-    first = {"size": size, "query": query, "_source": source, "sort": ordered or ["_doc"], "track_total_hits": False, **words}
-    hits = search(connection, index, first)["hits"]["hits"]
-    if len(hits) < size:
-        if hits:
-            yield hits
-        return
-    yield from _paged(connection, index, query, source, sort, size, **words)
-
-
-def _paged(
-    connection: Connection, index: str, query: Query, source: Any, sort: Sequence[Any], size: int, **words: Any
-) -> Iterator[list[Mapping[str, Any]]]:
+        size = _next_size(page, size)
     with point_in_time(connection, index) as opened:
-        pit, after = opened, None
+        pit: str | None = opened
+        after: dict[str, Any] = {}
         while pit is not None:
-            body: dict[str, Any] = {
-                "size": size,
-                "query": query,
-                "_source": source,
-                "sort": list(sort),
-                "track_total_hits": False,
-                "pit": {"id": pit, "keep_alive": KEEP_ALIVE},
-                **words,
-            }
-            if after is not None:
-                body["search_after"] = after
-            answer = search(connection, None, body)
-            hits, pit = answer["hits"]["hits"], answer.get("pit_id", pit)
-            if hits:
-                yield hits
-            if len(hits) < size:
+            at = {"size": size, "sort": list(sort), "pit": {"id": pit, "keep_alive": KEEP_ALIVE}}
+            columns = ask(connection, None, {**body, **at, **after})
+            page, pit = _page(columns), columns.answer.get("pit_id", pit)
+            if page.hits:
+                yield page
+            if len(page.hits) < size:
                 return
-            after = hits[-1]["sort"]
+            after, size = {"search_after": page.hits[-1]["sort"]}, _next_size(page, size)
+
+
+def _page(columns: Columns) -> Page:
+    return Page(columns.answer["hits"]["hits"], columns.histograms, columns.size)
+
+
+def _next_size(page: Page, size: int) -> int:
+    """Return how many documents the next page is to have; those of Python objects, whose size is not known, as many always."""
+    return _page_of(page.size / len(page.hits)) if page.size else size

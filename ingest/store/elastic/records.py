@@ -53,6 +53,7 @@ STATES_CELLS = {
     "size": STATES_A_PAGE,
     "sources": [{"run": {"terms": {"field": "run.id"}}}, {"state": {"terms": {"field": "source.state"}}}],
 }
+FEW = {"bool": {"filter": [{"terms": {"record": [RUN, WATCH]}}]}}
 NOT_FOUND, CONFLICT, OVERLOADED = 404, 409, 429
 Change = Callable[[Mapping[str, Any] | None], dict[str, Any] | None]
 
@@ -64,11 +65,22 @@ class Records:
         self.connection = connection
         self.index = names.one("runs")
 
+    @property
+    def held(self) -> bool:
+        """Return whether they are held as they were read, for several questions."""
+        return False
+
+    def forget(self) -> None:
+        """Let go of what is held: the next question reads it anew."""
+
     def runs(self) -> list[RunRecord]:
         """Return the records of all runs, by name."""
-        few = {"bool": {"filter": [{"terms": {"record": [RUN, WATCH]}}]}}
-        found, counted = searches(self.connection, self.index, [every(few), bucket_page(STATES, STATES_CELLS)])
-        stored = documents(self.connection, self.index, few, found)
+        found, counted = searches(self.connection, self.index, [every(FEW), bucket_page(STATES, STATES_CELLS)])
+        return self.records_in(found, counted)
+
+    def records_in(self, found: Mapping[str, Any], counted: Mapping[str, Any]) -> list[RunRecord]:
+        """Return the records of runs by the answers for these and for the states of their sources."""
+        stored = documents(self.connection, self.index, FEW, found)
         states = self._states(counted)
         records = []
         for document in stored:
@@ -109,10 +121,14 @@ class Records:
 
     def series(self, runs: Iterable[str]) -> tuple[list[StoredSeries], dict[str, list[Mapping[str, Any]]]]:
         """Return all series of runs, and the accounts of their sources by run."""
-        query = {"bool": {"filter": [{"terms": {"run.id": sorted(runs)}}, {"term": {"record": SOURCE}}]}}
+        return self.series_in(documents(self.connection, self.index, sources_of(runs)))
+
+    @staticmethod
+    def series_in(sources: Iterable[Mapping[str, Any]]) -> tuple[list[StoredSeries], dict[str, list[Mapping[str, Any]]]]:
+        """Return all series in records of sources, and the accounts by run."""
         series: list[StoredSeries] = []
         accounts: dict[str, list[Mapping[str, Any]]] = {}
-        for document in documents(self.connection, self.index, query):
+        for document in sources:
             accounts.setdefault(document["run"]["id"], []).append(document["source"].get("account") or {})
             for entry in document["source"].get("series") or ():
                 series.append(stored_series(len(series), document["run"]["id"], entry))
@@ -314,6 +330,11 @@ class Records:
                     continue
                 raise StoreError(f"the record of {run} is refused: {error}") from None
             return
+
+
+def sources_of(runs: Iterable[str]) -> dict[str, Any]:
+    """Return the query for the records of the sources of runs."""
+    return {"bool": {"filter": [{"terms": {"run.id": sorted(runs)}}, {"term": {"record": SOURCE}}]}}
 
 
 def lowest_generation(record: Mapping[str, Any] | None) -> int:

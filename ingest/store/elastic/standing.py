@@ -222,6 +222,11 @@ class StillRecords(Records):
         super().__init__(connection, names)
         self._standing = standing
 
+    @property
+    def held(self) -> bool:
+        """Return that they are."""
+        return True
+
     def runs(self) -> list[RunRecord]:
         """Return the record of the run, if there is one."""
         record = self._standing.run_record

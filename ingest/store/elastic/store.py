@@ -17,7 +17,7 @@ from ingest.core.marks import noted
 from ingest.core.ranks import Percentile
 from ingest.core.series import Group, Series
 from ingest.query.missing import Lack
-from ingest.query.origin import APPROXIMATE, Offers
+from ingest.query.origin import APPROXIMATE, KNOWN_RUNS, Offers
 from ingest.query.question import Answer, Key, Question
 from ingest.query.table import Table
 from ingest.query.verdicts import Episode
@@ -35,6 +35,7 @@ from ingest.store.elastic.episodes import episodes_of, keep_episodes
 from ingest.store.elastic.findings import findings_of, keep_findings
 from ingest.store.elastic.gathered import Gathered, most_of_one, without_bytes
 from ingest.store.elastic.holdings import ElasticHoldings
+from ingest.store.elastic.known_records import KnownRecords
 from ingest.store.elastic.loading import Finish, Loading
 from ingest.store.elastic.marks import keep_marks, marks_of
 from ingest.store.elastic.mending import mend as repair
@@ -134,14 +135,21 @@ class ElasticStore:
 
     @property
     def _holdings(self) -> ElasticHoldings:
+        return self._holdings_of(self.records)
+
+    def _holdings_of(self, records: Records) -> ElasticHoldings:
         if self._kept_of is not None:
-            return Remembering(self.connection, self.names, self.records, *self._kept_of)
-        return ElasticHoldings(self.connection, self.names, self.records)
+            return Remembering(self.connection, self.names, records, *self._kept_of)
+        return ElasticHoldings(self.connection, self.names, records)
+
+    def _known(self) -> Records:
+        """Return the records for a question: those that are held, or else as they are when it is asked."""
+        return self.records if self.records.held else KnownRecords(self.connection, self.names)
 
     @property
     def offers(self) -> Offers:
         """Return the capabilities beyond those that every origin has."""
-        offers = offers_of(self).add(GROWTH, self._growth).add(APPROXIMATE, self.approximate)
+        offers = offers_of(self).add(GROWTH, self._growth).add(APPROXIMATE, self.approximate).add(KNOWN_RUNS, self.knowing_runs)
         return offers.add(DOCUMENTS, self._documents).add(DEAD_LETTERS, self._replayed)
 
     def _growth(self) -> LiveStore:
@@ -251,6 +259,15 @@ class ElasticStore:
         self.stop_senders()
 
     @contextmanager
+    def knowing_runs(self) -> Iterator[None]:
+        """Hold what the records of runs say for several questions; whether a run was coarsened is asked after each."""
+        records, self.records = self.records, KnownRecords(self.connection, self.names)
+        try:
+            yield
+        finally:
+            self.records = records
+
+    @contextmanager
     def still(self, run: str) -> Iterator[None]:
         """Hold what the records of a run say while questions are asked about this run alone."""
         standing, kept = self._ended.pop(run) if run in self._ended else (self.standings.read([run])[run], None)
@@ -321,31 +338,34 @@ class ElasticStore:
 
     def answer(self, question: Question) -> Answer:
         """Return the merged windows that a question asks for, from rollups where they answer, else from documents."""
+        known = self._known()
         while True:
-            records = self.runs()
             try:
-                answer = answer_from(self._holdings, records, question)
+                answer = answer_from(self._holdings_of(known), known.runs(), question)
             except InputError:
-                if not self._coarsened(records):
+                if not self._coarsened(known):
                     raise
             else:
-                if not self._coarsened(records):
+                if not self._coarsened(known):
                     return answer
+            known.forget()
 
     def approximate(self, question: Question, wanted: Sequence[Percentile]) -> tuple[Table, Answer]:
         """Return a table of percentiles as the server estimates them (hdr, 3 digits), and the facts about it."""
-        return approximated(self._holdings, self.runs(), question, wanted)
+        known = self._known()
+        return approximated(self._holdings_of(known), known.runs(), question, wanted)
 
     def windows(self, question: Question) -> Iterator[Intervals[Group]]:
         """Yield the selected windows at the stored step under the question's groups, in bounded batches."""
-        records = self.runs()
-        yield from windows_from(self._holdings, records, question)
-        if self._coarsened(records):
+        known = self._known()
+        yield from windows_from(self._holdings_of(known), known.runs(), question)
+        if self._coarsened(known):
             raise StoreError("a run was coarsened while it was read: ask again")
 
-    def _coarsened(self, records: Sequence[RunRecord]) -> bool:
+    def _coarsened(self, records: Records) -> bool:
         """Return whether a run has other windows or bins now than when its record was read: answers since then may lack some."""
-        now, then = self.records.grids(), {record.run: grid_in(record.step_ns, record.parameters) for record in records}
+        now = records.grids()
+        then = {record.run: grid_in(record.step_ns, record.parameters) for record in records.runs()}
         return any(now.get(run, grid) != grid for run, grid in then.items())
 
     def offset_windows(
@@ -360,8 +380,9 @@ class ElasticStore:
 
     def facts(self, answer: Answer) -> list[tuple[str, str]]:
         """Return (name, value) pairs about the runs of an answer."""
-        chosen = [record for record in self.runs() if record.run in answer.runs]
-        return facts_from(self._holdings.catalogue(chosen))
+        known = self._known()
+        chosen = [record for record in known.runs() if record.run in answer.runs]
+        return facts_from(self._holdings_of(known).catalogue(chosen))
 
     def mark(self, run: str, at_ns: int, text: str, end_ns: int | None = None) -> None:
         """Note a mark at a time of a run, or from then to `end_ns`; the same mark twice is one, with the last end."""

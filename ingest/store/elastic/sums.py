@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import orjson
 
 from ingest.core.intervals import Exact, Int, Intervals
 from ingest.core.layout import Layout
@@ -24,17 +25,22 @@ from ingest.store.records import StoredSeries
 
 MOST_BUCKETS = 60_000
 MOST_SURVEY_BINS = 4096
+SAMPLE, LABEL_BYTES = 10, 200
 EXACT_DOUBLE = 2**53
 FIELD = "latency.histogram"
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What a selection holds: by layout the occurring bins, documents and samples; from when to when its windows start."""
+    """What a selection holds: by layout the occurring bins; how many documents; from when to when its windows start.
+
+    `entries` is about how many bins a document has, `size` how many bytes: of the first ones.
+    """
 
     bins: Mapping[Layout, Int]
-    documents: Mapping[Layout, int]
-    samples: Mapping[Layout, int]
+    documents: int
+    entries: float
+    size: float
     first_ns: int
     last_ns: int
     summable: bool
@@ -57,10 +63,11 @@ def survey_of(connection: Connection, index: str, filters: Filters, members: Seq
         for place, layout in enumerate(layouts)
     }
     aggs |= {"first": {"min": {"field": "@timestamp"}}, "last": {"max": {"field": "@timestamp"}}}
-    body = {"size": 0, "track_total_hits": True, "query": {"bool": {"filter": list(filters)}}, "aggs": aggs}
+    sample = {"size": SAMPLE, "sort": ["_doc"], "_source": ["latency", "in_flight"]}
+    body = {**sample, "track_total_hits": True, "query": {"bool": {"filter": list(filters)}}, "aggs": aggs}
     answer = search(connection, index, body)
-    aggregations = answer.get("aggregations")
-    if not aggregations or not answer["hits"]["total"]["value"]:
+    aggregations, hits = answer.get("aggregations"), answer["hits"]["hits"]
+    if not aggregations or not hits:
         return None
     by_layout = {layout: aggregations[f"layout{place}"] for place, layout in enumerate(layouts)}
     if sum(bucket["doc_count"] for bucket in by_layout.values()) != answer["hits"]["total"]["value"]:
@@ -70,8 +77,9 @@ def survey_of(connection: Connection, index: str, filters: Filters, members: Seq
     }
     return Survey(
         bins={layout: np.flatnonzero(count) for layout, count in counts.items() if count.any()},
-        documents={layout: int(bucket["doc_count"]) for layout, bucket in by_layout.items()},
-        samples={layout: int(bucket["samples"]["value"]) for layout, bucket in by_layout.items()},
+        documents=int(answer["hits"]["total"]["value"]),
+        entries=sum(len(hit["_source"]["latency"]["histogram"]["values"]) for hit in hits) / len(hits),
+        size=sum(len(orjson.dumps(hit)) for hit in hits) / len(hits) + LABEL_BYTES,
         first_ns=int(aggregations["first"]["value"]) * MS,
         last_ns=int(aggregations["last"]["value"]) * MS,
         summable=all(
