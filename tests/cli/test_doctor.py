@@ -3,7 +3,7 @@
 `_nodes/stats/fs` and `_security/user/_has_privileges` are not recorded. What the double answers was held against Elasticsearch's reference
 (nodes stats API: `nodes.*.fs.total` with total_in_bytes, free_in_bytes, available_in_bytes, `timestamp` and `name` of a node; has privileges
 API: username, has_all_requested, cluster, index by name and privilege, application) and against the source that writes them (FsInfo.Path,
-which leaves out a number that is not known, and HasPrivilegesResponse): these have been the same since 6.6. Neither was run on 8.19 or 9.x.
+which leaves out a number that is not known, and HasPrivilegesResponse): they agreed. Neither was run on 8.19 or 9.x.
 """
 
 from __future__ import annotations

@@ -447,6 +447,23 @@ def test_files_sqlite_and_elasticsearch_tell_the_same_story(tmp_path: Path) -> N
     assert [json.dumps(each) for each in told] == [json.dumps(told[0])] * 3
 
 
+@pytest.mark.parametrize("kind", ["files", "sqlite", pytest.param("double", marks=pytest.mark.slow)])
+def test_a_story_says_which_log_it_knows_nothing_of(tmp_path: Path, kind: str) -> None:
+    folder = tmp_path / "r"
+    shutil.copytree(ROOT / "tests" / "data" / "fio" / "randrw", folder)
+    (folder / "b_clat_hist.1.log").write_text("100, 0, 4096, " + ", ".join(["0"] * 1000) + "\n")
+    if kind == "files":
+        told = story(Files([folder], jobs=1), Question(runs=("r",)))
+    else:
+        with sites(kind, tmp_path) as site:
+            loaded(site.url, [folder], "r", jobs=1)
+            with open_store(site.url) as store:
+                told = story(store, Question(runs=("r",)))
+    (lack,) = told.lacks
+    assert "b_clat_hist.1.log: not read" in lack and told.as_dict()["lacks"] == [lack]
+    assert told.nothing.endswith("itself. Samples are missing: this is about the others.") or told.findings
+
+
 def test_the_report_tells_the_story_of_explain() -> None:
     source = Files([EXAMPLE], jobs=1)
     (told,) = stories(source, Question())

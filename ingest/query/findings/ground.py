@@ -112,6 +112,7 @@ def ground_of(answer: Answer) -> Ground:
         window_of=window,
         reference=reference,
         warnings=answer.warnings,
+        lacks=tuple(dict.fromkeys(str(lack.caveat) for lack in answer.missing)),
         covered_ns=(first, last),
     )
 

@@ -66,7 +66,7 @@ def story_from(documents: Iterable[KeptFinding], stamp: str, source: str = "") -
     told = dict(mine[0].content)
     if told.pop("count", None) != len(mine) - 1:
         return None
-    told["caveats"] = tuple(told["caveats"])
+    told["caveats"], told["lacks"] = tuple(told["caveats"]), tuple(told.get("lacks", ()))
     return Story(**told, findings=tuple(_finding(document.content, source) for document in mine[1:]))
 
 

@@ -58,6 +58,7 @@ class Ground:
     window_of: Int
     reference: Intervals[Group]
     warnings: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
     covered_ns: tuple[int, int] = (-(1 << 62), 1 << 62)
 
     @property
@@ -183,7 +184,7 @@ class Story:
     """What happened in a run: findings, those that account for most first; `unexplained` is the share of excess of none of them.
 
     Shares of findings and `unexplained` add up to 1 where there is any excess. `nothing` is the sentence where nothing was
-    found, `reference` says what is taken for typical.
+    found, `reference` says what is taken for typical, `lacks` what of the run is not known: no finding can be about that.
     """
 
     run: str
@@ -196,6 +197,7 @@ class Story:
     step_ns: int
     relative: bool
     caveats: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -208,4 +210,5 @@ class Story:
             "reference": self.reference,
             "window_s": self.step_ns / SECOND,
             "caveats": list(self.caveats),
+            "lacks": list(self.lacks),
         }

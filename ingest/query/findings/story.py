@@ -57,7 +57,7 @@ from ingest.query.findings.peers import beside_peers, of_the_tail
 from ingest.query.findings.rhythm import rhythms
 from ingest.query.findings.stall import stalls
 from ingest.query.findings.steps import steps
-from ingest.query.findings.words import NOTHING, reference_sentence, words_of
+from ingest.query.findings.words import NOTHING, OF_THE_REST, reference_sentence, words_of
 from ingest.query.origin import FINDINGS, Origin
 from ingest.query.overview import Overview, chosen_runs, literal
 from ingest.query.question import Answer, Question, regrouped
@@ -179,12 +179,13 @@ def story_of(ground: Ground, source: str = "", detectors: Sequence[Detector] | N
         findings=tuple(findings),
         excess_ns=total,
         unexplained=max(0.0, 1.0 - explained) if total else 0.0,
-        nothing="" if findings else NOTHING,
+        nothing="" if findings else f"{NOTHING} {OF_THE_REST}" if ground.lacks else NOTHING,
         reference=reference_sentence(ground),
         zero_ns=ground.zero_ns,
         step_ns=ground.step_ns,
         relative=ground.relative,
         caveats=tuple(words_of(fact, ground, 0.0, source).text for fact in facts),
+        lacks=ground.lacks,
     )
 
 

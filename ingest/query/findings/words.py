@@ -34,6 +34,7 @@ from ingest.query.findings.model import (
 from ingest.query.overview import literal
 
 NOTHING = "Nothing stands out: no window, host or time is beyond what this run does by itself."
+OF_THE_REST = "Samples are missing: this is about the others."
 REFERENCE = (
     "Typical is each {member}'s own windows of {step} whose p99 is at or below the median of its p99s; for slow and throttled "
     "members their peers."

@@ -19,7 +19,7 @@ def print_story(story: Story, stamp: Stamp | None = None, marks: Sequence[str] =
     """Print the story of a run; with `stamp` each finding's times are written by it, too."""
     out = console or people()
     out.print(escape(f"what happened in {story.run or 'the run'}"), highlight=False, soft_wrap=True)
-    for line in (*story.caveats, *marks):
+    for line in (*story.lacks, *story.caveats, *marks):
         out.print(escape(f"note: {line}"), style="dim", highlight=False, soft_wrap=True)
     out.print()
     for number, finding in enumerate(story.findings, 1):
