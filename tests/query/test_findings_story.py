@@ -464,6 +464,12 @@ def test_a_story_says_which_log_it_knows_nothing_of(tmp_path: Path, kind: str) -
     assert told.nothing.endswith("itself. Samples are missing: this is about the others.") or told.findings
 
 
+def test_what_came_after_the_last_row_of_a_log_alone_is_a_note(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "tests" / "data" / "fio" / "randrw" / "a_clat_hist.1.log", tmp_path)
+    told = story(Files([tmp_path], jobs=1), Question())
+    assert "after the last row" in told.lacks[0] and "Samples are missing" not in told.nothing
+
+
 def test_the_report_tells_the_story_of_explain() -> None:
     source = Files([EXAMPLE], jobs=1)
     (told,) = stories(source, Question())

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ingest.core.caveats import sentences
 from ingest.core.grid import MS, coarsened
 from ingest.core.intervals import Bool, Int, Intervals, concatenate, merged
 from ingest.core.layout import common_layout
@@ -21,6 +22,7 @@ from ingest.query.areas import excess_of
 from ingest.query.findings.model import Float, Ground, Labels
 from ingest.query.lags import LAG
 from ingest.query.means import with_bins
+from ingest.query.missing import caveats_of
 from ingest.query.origin import Origin
 from ingest.query.question import Answer, Question, regrouped
 from ingest.query.spans import together
@@ -112,7 +114,8 @@ def ground_of(answer: Answer) -> Ground:
         window_of=window,
         reference=reference,
         warnings=answer.warnings,
-        lacks=tuple(dict.fromkeys(str(lack.caveat) for lack in answer.missing)),
+        lacks=sentences(caveats_of(answer.missing)),
+        partly=any(lack.entry.span[0] < high - step for lack in answer.missing),
         covered_ns=(first, last),
     )
 
