@@ -11,6 +11,7 @@ commands and hosts may be put together.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -172,7 +173,7 @@ class SampleFile:
             longest = max((gap.upto_ns - (gap.after_ns or 0)) / UNITS_NS["s"] for gap in wide)
             sentence = (
                 f"{counted(polls, 'poll')} without an answer ({wide[0].why}): the next answer holds their counts, "
-                f"in an interval of up to {longest:.3g} s"
+                f"in an interval of up to {math.ceil(longest)} s"
             )
             account.caveats.append(Caveat(WIDE, account.path, sentence, MORE_OFTEN))
 
