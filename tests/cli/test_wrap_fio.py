@@ -236,6 +236,7 @@ def test_any_argument_arrives_as_it_was(shell, locale, words, pair) -> None:
     assert done.stdout.split(b"\0")[2:-1] == passed(words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", SHELLS)
 def test_hundreds_of_arguments(shell, pair) -> None:
     words = [f"--section-{number}=a b" for number in range(600)]

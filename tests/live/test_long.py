@@ -51,7 +51,7 @@ def watched(folder: Path, store_path: Path, logs: int, seconds: int, a_cycle: in
     return sizes
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_quarter_of_an_hour_in_flat_memory(tmp_path: Path) -> None:
     sizes = watched(tmp_path / "logs", tmp_path / "s.db", logs=2, seconds=900, a_cycle=30)
     assert max(sizes[len(sizes) // 3 :]) - sizes[len(sizes) // 3] < SPARE

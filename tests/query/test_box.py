@@ -219,6 +219,7 @@ def test_an_empty_box_says_so(example, capsys) -> None:
     assert sentences(explained(example[0], Question(), parse_box("..")))[0].startswith("All samples lie in this box")
 
 
+@pytest.mark.slow
 def test_formats_hold_the_same_values(example, capsys) -> None:
     call = ["explain", str(EXAMPLE), "--box", "..,10ms..20ms", "--where", "op=write"]
     assert command([*call, "--format", "json"]) == 0

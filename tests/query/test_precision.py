@@ -32,7 +32,7 @@ DATA = Path(__file__).parents[1] / "data" / "precision"
 # Of lowest20000.hlog, from the values that were recorded in it (60,000 of them): nearest ranks and mean in ns.
 TRUTH = {"1": 24_799, "50": 99_182, "90": 213_471, "99": 397_245}
 MEAN = 118_859.51693333333
-MOST_DIGITS = figure(3, 5, 5)  # bins of 5 digits are 50 MB a layout
+MOST_DIGITS = figure(3, 4, 5)  # bins of 5 digits are 50 MB a layout
 
 FIO = [fio_layout(groups, unit, c) for groups, unit in ((29, 1), (19, 1000), (29, 1000), (37, 1)) for c in range(7)]
 HDR = [

@@ -9,6 +9,7 @@ from ingest.query.estimates.estimates import estimated, with_estimates
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer
 from ingest.view.text import csv_lines
+from tests.effort import few
 from tests.store.grounds import grounds, loaded
 from tests.store.test_contract import EXAMPLE, QUESTIONS, SECOND
 
@@ -30,7 +31,7 @@ def averaged(origin, question: Question) -> list[str]:
     return list(csv_lines(with_estimates(table, estimated(origin, question, answer, table, WANTED, NAMES))))
 
 
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("name", few(ASKED, 2))
 def test_a_store_says_what_the_files_say(example, name: str) -> None:
     with open_store(example.url) as store:
         rows = averaged(store, QUESTIONS[name])

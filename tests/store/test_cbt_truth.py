@@ -48,7 +48,7 @@ def of_archive(store, archive: str) -> tuple[str, ...]:
     return tuple(record.run for record in store.runs() if record.run.partition("/")[0] == archive)
 
 
-@pytest.mark.parametrize("archive", few("BCA", 2))
+@pytest.mark.parametrize("archive", few("CBA", 1))
 def test_a_store_holds_what_fio_counted_by_run_host_volume_and_op(ground, archive: str) -> None:
     with open_store(ground.url) as store:
         question = Question(runs=of_archive(store, archive), by=BY, step="all")

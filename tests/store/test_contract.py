@@ -16,6 +16,7 @@ from ingest.store import answers
 from ingest.store.elastic import holdings
 from ingest.view.text import csv_lines
 from oracles.per_io import histogram_files
+from tests.effort import few
 from tests.oracles import documents as brute
 from tests.store.grounds import grounds, loaded
 
@@ -79,7 +80,7 @@ def files() -> Files:
     return Files([EXAMPLE])
 
 
-@pytest.mark.parametrize("name", QUESTIONS)
+@pytest.mark.parametrize("name", few(QUESTIONS, 6))
 def test_stores_and_files_give_the_same_rows(example, files: Files, name: str) -> None:
     question = QUESTIONS[name]
     expected = csv(files.answer(question)) if question.begin is None else None
@@ -109,7 +110,9 @@ def test_both_ways_of_asking_a_server_give_the_same_rows(example, monkeypatch, c
         assert len(calls) == (number if summed else 0) or question.by == ("host", "volume", "job", "op")
 
 
-@pytest.mark.parametrize("name", [name for name, question in QUESTIONS.items() if "mode" not in question.by and name != "auto"])
+@pytest.mark.parametrize(
+    "name", few([name for name, question in QUESTIONS.items() if "mode" not in question.by and name != "auto"], 6)
+)
 def test_answers_equal_a_brute_force_over_the_documents(example, name: str) -> None:
     question = QUESTIONS[name]
     step = 0 if question.step == "all" else int(question.step)

@@ -24,7 +24,7 @@ from ingest.read import ReadOptions
 from ingest.store.sqlite import holdings as sqlite_holdings
 from ingest.view.text import csv_lines
 from oracles.per_io import histogram_files
-from tests.effort import figure
+from tests.effort import few, figure
 from tests.store.grounds import loads_at_once, logs_by_host, many_logs
 from tests.store.test_contract import QUESTIONS
 
@@ -73,7 +73,7 @@ def example_store(tmp_path_factory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS.keys())
+@pytest.mark.parametrize("question", few(QUESTIONS.values(), 6), ids=QUESTIONS.keys())
 def test_store_and_files_give_the_same_rows(example_store: Path, question: Question) -> None:
     if question.begin is None:
         assert answered(example_store, question) == csv(Files([EXAMPLE]).answer(question))

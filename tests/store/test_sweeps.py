@@ -20,6 +20,7 @@ from ingest.query.sweeps import Paired, Sweep, paired_runs, permutations, swept
 from ingest.view.page.report.contents import labels_of
 from ingest.view.text import csv_lines
 from tests.doubles.origin import Made, series
+from tests.effort import few
 from tests.store.grounds import grounds, loaded
 
 CBT = Path(__file__).parents[1] / "data" / "cbt"
@@ -63,7 +64,7 @@ QUESTIONS = {
 }
 
 
-@pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
+@pytest.mark.parametrize("question", few(QUESTIONS.values(), 3), ids=QUESTIONS)
 def test_a_store_says_of_many_runs_what_the_files_say(archive: Path, store: Any, question: Question) -> None:
     known = {record.run: dict(record.labels) for record in store.runs()}
     assert known == {run: dict(labels) for run, labels in Files([archive], jobs=1).found.labels.items()}

@@ -281,6 +281,7 @@ def test_keys_zoom_pan_and_make_a_box(opened):
         assert frame["t2"] - frame["t"] == pytest.approx(3000)
 
 
+@pytest.mark.slow
 def test_a_drag_on_the_map_makes_a_box_of_whole_cells_and_a_click_beside_it_clears_it(opened, example):
     _, runs = example
     with opened(runs) as page:

@@ -263,6 +263,7 @@ def test_pictures_draw_marks_of_files_and_stores(files, tmp_path: Path, capfdbin
     assert bands[0] == bands[1] > 80
 
 
+@pytest.mark.slow
 def test_a_picture_draws_a_band_from_when_to_when() -> None:
     answer = Files([EXAMPLE]).answer(Question(step=SECOND))
     marks = [{"at_ns": START, "text": "a", "end_ns": START + SECOND}, {"at_ns": START, "text": "b"}] * 2

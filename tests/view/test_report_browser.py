@@ -783,6 +783,7 @@ def test_d8_the_legend_of_a_map_of_one_host_ends_above_its_axis(opened) -> None:
             assert bottom <= height
 
 
+@pytest.mark.slow
 def test_a5_the_readout_says_that_samples_are_missing_where_the_table_has_a_range(browser, fio, tmp_path: Path) -> None:
     said = {}
     for name in ("cases/fio37-masked", "randrw"):

@@ -114,6 +114,7 @@ def test_tiles_show_the_worst_window_of_the_default_kind(site, panels, run: str,
     assert row["cluster"] == worst([one for one in cluster if one["op"] == "write"], TILES[tile])
 
 
+@pytest.mark.slow
 def test_tiles_show_another_kind_when_it_is_chosen(site, panels) -> None:
     [row] = asked_rows(site, panels["cluster-latency-p99"], shown_of(site, "late", chosen("kind", ["service"])))
     assert row["kind"] == "service"

@@ -59,6 +59,7 @@ def test_a_click_on_a_cell_sets_the_time_range_to_its_window(page, served) -> No
     assert page.called() == [["kibanaSetTimeFilter", row["t"], row["t2"]]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("picture", ["percentiles", "heatmap", "surface", "hosts"])
 def test_a_brush_sets_the_time_range_once(page, served, picture) -> None:
     page.draw(served.answered(served.spec(picture)))

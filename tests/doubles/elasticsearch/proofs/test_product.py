@@ -146,6 +146,7 @@ def test_all_hits(exchanges: list[Exchange]) -> None:
     assert Counter(map(len, pages.values())) == {1: 203, 2: 2}
 
 
+@pytest.mark.slow
 def test_places_in_a_shard_rise_from_page_to_page(exchanges: list[Exchange]) -> None:
     places: dict[str, list[tuple[Json, ...]]] = {}
     for one in exchanges:
