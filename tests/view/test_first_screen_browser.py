@@ -84,6 +84,7 @@ def test_d9_the_story_and_the_drawn_map_and_the_hosts_are_on_the_first_screen(op
         assert box(page, "#worst-rows")["y"] > bottoms[-1]
 
 
+@pytest.mark.slow
 def test_d9_without_a_story_the_page_is_whole_and_marks_the_worst_window(opened, example):
     with opened(example, by=("host",), size=SCREEN) as page:
         assert page.locator("#story").count() == 0
@@ -95,6 +96,7 @@ def test_d9_without_a_story_the_page_is_whole_and_marks_the_worst_window(opened,
         assert left - 1 <= x <= left + width + 1
 
 
+@pytest.mark.slow
 def test_d9_the_largest_event_is_the_strongest_mark_of_the_first_screen(opened, told):
     with opened(told, by=("host",), size=SCREEN) as page:
         marks = page.locator(".plot:has(#heatmap) .event")
@@ -128,6 +130,7 @@ def test_d9_each_sentence_leads_to_its_place_and_back(opened, told):
         assert page.evaluate("tailboard.views.heatmap.signal('range')") == [low, high]
 
 
+@pytest.mark.slow
 def test_d9_the_worst_list_begins_with_what_was_found_and_its_rows_are_links(opened, told, example):
     with opened(told, by=("host",)) as page:
         first, second, third = (page.locator("#worst-rows tr").nth(number).inner_text() for number in range(3))
@@ -141,6 +144,7 @@ def test_d9_the_worst_list_begins_with_what_was_found_and_its_rows_are_links(ope
         assert low <= ZERO / 1e6 + 30_000 <= high and high - low < 20_000
 
 
+@pytest.mark.slow
 def test_d9_a_quiet_run_says_that_nothing_stands_out(opened):
     rows = [(series("read", host), at, {900: 200, 910: 20}) for host in ("h1", "h2") for at in range(30)]
     quiet = {"findings": [], "unexplained": 0.0, "nothing": "Nothing stands out.", "reference": ""}
@@ -173,6 +177,7 @@ def test_d10_one_line_through_all_panels_and_all_series_read_at_the_nearest_wind
         page.wait_for_function("!document.querySelector('#vg-tooltip-element.visible')")
 
 
+@pytest.mark.slow
 def test_d10_arrows_move_the_line_of_the_focused_chart(opened, example):
     with opened(example, by=("host",)) as page:
         page.locator("#rate").focus()
@@ -214,6 +219,7 @@ def test_d11_back_and_forward_step_through_choices_and_a_slide_is_one(opened, ex
         assert page.locator("select[name=op]").input_value() == "write"
 
 
+@pytest.mark.slow
 def test_d11_each_panel_gives_its_numbers_and_its_picture(opened, example):
     with opened(example, by=("host",)) as page:
         assert page.locator(".tools").count() == len(TIMED) + 1
@@ -244,6 +250,7 @@ def test_d11_each_panel_gives_its_numbers_and_its_picture(opened, example):
         assert data[:8] == b"\x89PNG\r\n\x1a\n" and len(data) > 5000
 
 
+@pytest.mark.slow
 def test_d11_a_legend_switches_series_off_and_colours_stay(opened, example):
     with opened(example, by=("host",)) as page:
         colors = page.evaluate("tailboard.views.percentiles.scale('color')('ceph-c')")
@@ -271,6 +278,7 @@ def test_d12_panels_over_time_have_the_same_windows_and_the_page_says_which(open
         assert page.locator("#view-says").inner_text().endswith(f"windows of {wide / 1000:g} s")
 
 
+@pytest.mark.slow
 def test_d5_hosts_threads_and_surface_share_a_scale_that_noise_cannot_fill(opened, example):
     with opened(example) as page:
         scales = page.evaluate("['hosts', 'threads', 'surface'].map((name) => tailboard.views[name].signal('cd'))")
@@ -292,6 +300,7 @@ def test_d5_hosts_threads_and_surface_share_a_scale_that_noise_cannot_fill(opene
         assert len(fills) <= 3
 
 
+@pytest.mark.slow
 def test_d4_a_run_of_two_days_says_dates(opened):
     rows = [(series("read", host), at * 1800, {900: 400, 1500 + at % 5: 8}) for host in ("a", "b") for at in range(2 * 48)]
     with opened(Made(rows).overviews()) as page:
@@ -318,6 +327,7 @@ def test_d8_partial_windows_are_marked_and_stay_within_the_axis(opened, example)
                 assert plot["x"] - 0.5 <= x and x + width <= plot["x"] + plot["width"] + 0.5
 
 
+@pytest.mark.slow
 def test_d13_wide_screens_have_two_columns_and_narrow_ones_a_legend(opened, example):
     with opened(example, by=("host",), size={"width": 1920, "height": 1080}) as page:
         panels = [box(page, f".panel:has(#{name})") for name in ("percentiles", "threads", "rate", "surface", "distribution")]
@@ -330,6 +340,7 @@ def test_d13_wide_screens_have_two_columns_and_narrow_ones_a_legend(opened, exam
         assert all(button.bounding_box()["x"] + button.bounding_box()["width"] <= 400 for button in buttons.all())
 
 
+@pytest.mark.slow
 def test_d13_a_panel_with_nothing_to_say_is_a_line(opened):
     rows = [(series("read", "h1", "1"), at, {900 + at: 150, 1200: 1}) for at in range(8)]
     with opened(Made(rows).overviews()) as page:
@@ -339,6 +350,7 @@ def test_d13_a_panel_with_nothing_to_say_is_a_line(opened):
             assert "One " in panel.inner_text()
 
 
+@pytest.mark.slow
 def test_d13_print_cuts_no_column(opened, told):
     with opened(told, by=("host",), size={"width": 720, "height": 1000}) as page:
         page.emulate_media(media="print")
@@ -353,6 +365,7 @@ def test_d13_print_cuts_no_column(opened, told):
         settle(page)
 
 
+@pytest.mark.slow
 def test_the_mean_is_a_line_beside_percentiles(opened):
     rows = [(series("read", "a"), at, {900: 100, 1500: 1 + at}) for at in range(4)]
     origin = Made(rows)
