@@ -19,10 +19,10 @@ MOST_COLUMNS = 700
 
 
 def cells(answer: OffsetMap) -> vega.Columns:
-    """Return one row per period and occupied row of offsets: t, t2, lower, upper, c, n, rank, part.
+    """Return one row per period and occupied row of offsets: t, t2, lower, upper, c, n.
 
-    All groups must be one: see `picture`. Lower and upper are offsets in ns; n is the count of the period, rank the share of
-    cells that are at most as full, part the share of the fullest. Where something is highlighted also lit: how many of c are.
+    All groups must be one: see `picture`. Lower and upper are offsets in ns; n is the count of the period. Where something is
+    highlighted also lit: how many of c are.
     """
     part = in_time_order(answer.cells)
     row, edges, counts = part.row, answer.periods.edges, part.counts

@@ -18,11 +18,11 @@ epoch ms, latencies ns; rows are ordered by time, group, then latency.
              gap: t, t2, label, v, service, response, n,    response minus service at a percentile, of an operation
              and open
     cells    heatmap: t, t2, lower, upper, c, open, over    the samples of a window in [lower, upper); over: dropped from the map
-             and n, cum, rank, part, lit                    of its window, up to here; share of cells at most as full; c / most
-             lit                                               how many of c are highlighted, where something is
-             maps: as heatmap, and run, name                t, t2 in ms since the run's start; rank and part among all runs
+             and n, cum                                     of its window, up to here
+             and lit                                        how many of c are highlighted, where something is
+             maps: as heatmap, and run, name                t, t2 in ms since the run's start
              offsets: t, t2, lower, upper, c, n             events of a period by offset in it [lower, upper); n of the period
-             and rank, part, lit                            as heatmap; periods follow one another, starts are whole periods
+             and lit                                        as heatmap; periods follow one another, starts are whole periods
     gaps     t, t2 (tails: row)                             no completions; offsets: stretches in which nothing was recorded
     late     offsets: t, t2, n                              periods of which n events were reported late
     whole    percentiles: label, v                          the percentile of all windows together

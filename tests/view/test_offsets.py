@@ -231,7 +231,10 @@ def test_the_terminal_shows_every_cell_and_what_is_marked(answer: OffsetMap, sha
         assert (letter == "?") == (9 <= cell[1] < 12)
         assert (letter in " ?") == (cell not in counts), cell
     assert drawn[max(counts, key=counts.get)] == "@"
-    assert "?: nothing recorded; !: reported late" in lines[-1] and f"shaded by {shading}" in lines[-1]
+    assert (
+        "?: nothing recorded; !: reported late" in lines[-1]
+        and f"shaded {dict(rank='by rank', linear='in proportion')[shading]}" in lines[-1]
+    )
 
 
 @pytest.mark.slow

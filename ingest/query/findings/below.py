@@ -16,16 +16,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ingest.core.errors import InputError, UsageError
 from ingest.core.intervals import Bool, Int, Intervals, concatenate, merged
 from ingest.core.layout import Layout, common_layout
 from ingest.core.ranks import Ranked
 from ingest.core.series import CLIENT, LABELS, LAYER, LAYERS, Group
 from ingest.core.writing import figure
-from ingest.query.findings.ground import HOST, OP, P99
+from ingest.query.findings.ground import OP, P99
 from ingest.query.findings.model import (
     DRIFT,
     EPISODE,
+    MEMBER,
     RHYTHM,
     STALL,
     STEP,
@@ -37,9 +37,9 @@ from ingest.query.findings.model import (
 )
 from ingest.query.means import with_bins
 from ingest.query.origin import Origin
-from ingest.query.question import Answer, Question
+from ingest.query.question import Answer, NothingMatchesError, Question
 
-BY = (HOST, "volume", "job", "process", OP)
+BY = (*MEMBER, OP)
 OF_TIMES = (STALL, EPISODE, STEP, DRIFT, RHYTHM)  # findings that are typical at other times: what lasts throughout is not
 LEAST_SHARE = 0.1  # of the clients' excess, that a member must account for to be named
 NOT_THERE = 0.5  # of it: where all members together can hold less than that, the cause lies above them
@@ -124,7 +124,7 @@ def _lower(origin: Origin, question: Question, ground: Ground, layer: str) -> Lo
     asked = replace(question, where={**where, LAYER: layer}, by=BY, step=ground.step_ns)
     try:
         return lower_of(with_bins(origin.answer(asked)), ground, layer)
-    except (InputError, UsageError):
+    except NothingMatchesError:
         return None
 
 
@@ -138,8 +138,8 @@ def lower_of(answer: Answer, ground: Ground, layer: str) -> Lower | None:
     rows = merged([concatenate([part.in_layout(layout) for part in parts])])
     keys = [tuple(key[place] for place in places) for key in rows.table]
     names = [_member(key) for key in keys]
-    members = sorted(set(names))
-    member_of = np.array([members.index(name) for name in names], np.int64)[rows.series]
+    members = {name: number for number, name in enumerate(sorted(set(names)))}
+    member_of = np.array([members[name] for name in names], np.int64)[rows.series]
     pairs = [(name, key[-1]) for name, key in zip(names, keys, strict=True)]
     codes = {pair: code for code, pair in enumerate(sorted(set(pairs)))}
     code_of = np.array([codes[pair] for pair in pairs], np.int64)[rows.series]

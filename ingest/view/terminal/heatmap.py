@@ -19,7 +19,7 @@ from ingest.query.latency_rows import Rows
 from ingest.query.question import Answer
 from ingest.view import vega
 from ingest.view.marked import escape
-from ingest.view.shades import quarters, shades
+from ingest.view.shades import WORDS, quarters, shades, used
 from ingest.view.terminal.tables import clock, count, people
 
 EIGHTHS = Rows(octave=8, most=24)
@@ -148,7 +148,7 @@ def _width(heat_map: Cells) -> str:
 
 def _legend(grid: Grid, shading: str) -> str:
     steps = [count(float(value)) for value in quarters(grid.counts)]
-    how = {"rank": "by rank", "linear": "in proportion", "exponent": "by square root"}[shading]
+    how = WORDS[used(grid.counts, shading)]
     return f"samples in a cell {how}: {' '.join(dict.fromkeys(steps))}; {count(float(grid.counts.sum()))} in all"
 
 

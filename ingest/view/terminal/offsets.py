@@ -16,7 +16,7 @@ from ingest.core.timing import format_duration
 from ingest.core.writing import Stamp, latency
 from ingest.query.offsets.map import OffsetMap, joined
 from ingest.view.marked import escape
-from ingest.view.shades import shades
+from ingest.view.shades import WORDS, shades, used
 from ingest.view.terminal.heatmap import GUTTER, HALF, LEAST_COLUMNS, LETTERS, MOST_GROUPS, MOSTLY, OTHER, RAMP, SOME, mix
 from ingest.view.terminal.tables import clock, count, people
 
@@ -74,7 +74,8 @@ def dense(answer: OffsetMap, cells: Intervals[Group], group: Group, width_ns: in
 def _print(answer: OffsetMap, group: Group, step: int, stamp: Stamp, shading: str, out: Console) -> None:
     counts = dense(answer, answer.cells, group, step)
     lit = np.zeros_like(counts) if answer.lit is None else dense(answer, answer.lit, group, step)
-    shares, most = shades(counts.astype(np.float64), shading), int(counts.max(initial=1))
+    weights, most = counts.astype(np.float64), int(counts.max(initial=1))
+    shares = shades(weights, shading)
     coloured = out.is_terminal and out.color_system is not None
     starts = answer.first_ns + np.arange(counts.shape[1]) * step
     nothing = _nothing(answer, starts, step)
@@ -100,7 +101,11 @@ def _print(answer: OffsetMap, group: Group, step: int, stamp: Stamp, shading: st
     first, last = short(int(starts[0])), short(int(starts[-1]))
     room = len(starts) - len(first)
     out.print(" " * (GUTTER - 1) + first + (last.rjust(room) if room > len(last) else ""), style="dim", highlight=False)
-    notes = [day, f"a column is {format_duration(step)}", f"events in a cell up to {count(float(most))}, shaded by {shading}"]
+    notes = [
+        day,
+        f"a column is {format_duration(step)}",
+        f"events in a cell up to {count(float(most))}, shaded {WORDS[used(weights, shading)]}",
+    ]
     notes += [f"{NOTHING}: nothing recorded"] if nothing.any() else []
     notes += [f"{LATE}: reported late"] if late.any() else []
     how = "red" if coloured else "letters, capital where they are half of a cell or more"

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ingest.core.intervals import Int
-from ingest.core.layout import Layout
 from ingest.core.ranks import parse_percentiles
 from ingest.core.series import LAYERS, bare_kind, default_kind, layer_of
 from ingest.core.timing import format_duration
@@ -57,29 +55,14 @@ def _layer(answer: Answer, layer: str, kind: str) -> dict[str, Any]:
     alone = regrouped(replace(answer, parts=tuple(part for part in parts if len(part))), ())
     columns: dict[str, list[float]] = {name: [] for name in ("t", "lower", "upper", "share", "n")}
     for part in alone.parts:
-        row_of, edges = rows_of(part.layout)
-        cell, entry = np.unique(part.row * len(edges) + row_of[part.bins], return_inverse=True)
-        counts = np.bincount(entry, part.counts)
-        row, at = np.divmod(cell, len(edges))
-        # The first bin begins at 0: an octave of it is shown.
-        octaves = np.log2(edges[at + 1] / np.maximum(edges[at], edges[at + 1] / 2))
-        columns["t"] += (part.start_ns[row] / vega.MS).tolist()
-        columns["lower"] += edges[at].tolist()
-        columns["upper"] += edges[at + 1].tolist()
-        columns["share"] += [float(f"{share:.3g}") for share in counts / part.samples[row] / octaves]
-        columns["n"] += counts.tolist()
+        rows = part.in_layout(part.layout.coarser(ROWS_AN_OCTAVE))
+        lower, upper = (rows.layout.edges[rows.bins + side] for side in (0, 1))
+        octaves = np.log2(upper / np.maximum(lower, upper / 2))  # the first bin begins at 0: an octave of it is shown
+        columns["t"] += (rows.start_ns[rows.row] / vega.MS).tolist()
+        columns["lower"] += lower.tolist()
+        columns["upper"] += upper.tolist()
+        columns["share"] += [float(f"{share:.3g}") for share in rows.counts / rows.samples[rows.row] / octaves]
+        columns["n"] += rows.counts.tolist()
     bound = spaced(bound_text(precision_from(alone.parts, MEDIAN), "± "))
     step = spaced(format_duration(answer.step_ns)) if answer.step_ns else "the whole range"
     return {"layer": layer, "kind": vega.printable(bare_kind(kind)), "bound": bound, "windows": step, **columns}
-
-
-def rows_of(layout: Layout) -> tuple[Int, Int]:
-    """Return the row of each bin of a layout, and the edges of rows in ns: whole bins, at most a quarter of an octave each."""
-    edges = layout.edges
-    rows, begun = np.zeros(layout.bins, np.int64), 0
-    for at in range(1, layout.bins):
-        joined = edges[begun] > 0 and edges[at + 1] <= edges[begun] * 2 ** (1 / ROWS_AN_OCTAVE)
-        begun = begun if joined else at
-        rows[at] = rows[at - 1] + (begun == at)
-    firsts = np.searchsorted(rows, np.arange(int(rows[-1]) + 1))
-    return rows, np.append(edges[firsts], edges[-1])

@@ -37,14 +37,15 @@ def sections(source: Origin, question: Question, left: Sequence[str], chosen: in
         "A table below has the others; --run chooses runs, --full draws all"
     )
     began = {record.run: "" if record.relative else utc(record.start_ns)[:19].replace("T", " ") for record in source.runs()}
-    rows = _rows(source, question, set(left))
-    lines = [line for name in left for line in rows.get(name) or [f"<td></td><td></td>{'<td></td>' * (len(SUMMARY) + 1)}"]]
-    names = [name for name in left for _ in rows.get(name) or [""]]
+    rows, why = _rows(source, question, set(left))
+    nothing = [f'<td class="left"></td>{"<td></td>" * (len(SUMMARY) + 2)}']
     body = [
         f'<tr><th scope="row">{text(printable(name))}</th><td class="left">{began[name]}</td>{line}</tr>'
-        for name, line in zip(names, lines, strict=True)
+        for name in left
+        for line in rows.get(name, nothing)
     ]
     more = f"; {len(body) - MOST_ROWS} rows are left out here" if len(body) > MOST_ROWS else ""
+    more += f"; that table has no numbers: {why}" if why else ""
     return [
         Section(
             name="others",
@@ -62,19 +63,19 @@ def sections(source: Origin, question: Question, left: Sequence[str], chosen: in
     ]
 
 
-def _rows(source: Origin, question: Question, left: set[str]) -> Mapping[str, list[str]]:
-    """Return the cells of the rows of each run that is left out, by its name; nothing where one question cannot ask them all."""
+def _rows(source: Origin, question: Question, left: set[str]) -> tuple[Mapping[str, list[str]], str]:
+    """Return the cells of the rows of each run that is left out, by its name; where one question cannot ask them all, why."""
     labels = tuple(name for name in question.by or ("op",) if name != "run")
     asked = replace(question, by=("run", *labels), step=ALL, merge_runs=False)
     try:
         table = percentiles(source.answer(asked), Wanted(SUMMARY))
-    except InputError:
-        return {}
+    except InputError as error:
+        return {}, str(error)
     rows: dict[str, list[str]] = {}
     for row, run in enumerate(table.columns["run"].tolist()):
         if run in left:
             rows.setdefault(run, []).append(_row(table, row))
-    return rows
+    return rows, ""
 
 
 def _row(table: Table, row: int) -> str:
