@@ -9,6 +9,7 @@ last poll and that moment is kept as missing. Documents may come in any order an
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
@@ -107,6 +108,13 @@ class Polls:
             self._context.account.reject(BACKWARDS, [poll.line])
         else:
             self._held.setdefault(poll.series, []).append(poll)
+
+    def leave_out_intervals(self, lines: AbstractSet[int]) -> None:
+        """Leave out what was counted in intervals and stands on some lines; counts since a start stay."""
+        if not lines:
+            return
+        kept = {series: [poll for poll in polls if poll.total or poll.line not in lines] for series, polls in self._held.items()}
+        self._held = {series: polls for series, polls in kept.items() if polls}
 
     @property
     def is_total(self) -> bool:
