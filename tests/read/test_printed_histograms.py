@@ -349,6 +349,27 @@ def test_memtier_more_samples_than_count_and_runs_that_are_left_out(tmp_path: Pa
     assert any("2 samples more than it counts" in note for note in account.notes)
 
 
+def test_memtier_names_a_command_twice_that_was_given_twice(tmp_path: Path) -> None:
+    """As with two `--command "SET ..."`: its JSON has the key twice, and both calls count."""
+    text = json.dumps({**BASE, **memtier({"Sets": (9, {300: 9}), "Other": (7, {100: 7}), "Gets": (2, {9: 2})})})
+    found, account = rows(written(tmp_path / "m.json", text.replace('"Other"', '"Sets"')))
+    assert sorted((series.op, series.tag, sum(bins.values())) for series, _, _, bins, _ in found) == [
+        ("get", "", 2),
+        ("set", "{call=1}", 9),
+        ("set", "{call=2}", 7),
+    ]
+    assert not account.rejected and not account.missing and not account.caveats
+
+
+def test_memtier_prints_all_runs_and_two_of_them_again(tmp_path: Path) -> None:
+    runs = [memtier({"Gets": (n, {100: n})}, f"RUN #{n} RESULTS", 1_700_000_000_000 + n * 9000) for n in (1, 2, 3)]
+    again = {"BEST RUN RESULTS": runs[1]["RUN #2 RESULTS"], "WORST RUN RESULTS": runs[0]["RUN #1 RESULTS"]}
+    average = memtier({"Gets": (6, {100: 6})}, "AGGREGATED AVERAGE RESULTS (3 runs)")
+    found, account = rows(written(tmp_path / "m.json", json.dumps({**BASE, **runs[0], **runs[1], **runs[2], **again, **average})))
+    assert [sum(bins.values()) for *_, bins, _ in found] == [1, 2, 3]
+    assert not account.caveats and not account.rejected and account.rows_skipped == 3
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
