@@ -15,6 +15,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from ingest.core.errors import InputError
@@ -227,6 +228,44 @@ def test_the_working_folder_beside_results_counts_once(archives: Path, tmp_path:
     files = Files([tmp_path / "B"], jobs=1)
     assert counts(files, *BY) == truth("B")
     assert any("counted once" in entry.reason for entry in files.found.skipped)
+
+
+PACKED = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": lambda data: pa.compress(data, codec="zstd", asbytes=True)}
+
+
+@pytest.mark.parametrize("ending", PACKED)
+def test_a_log_beside_its_compressed_copy_counts_once(tmp_path: Path, ending: str) -> None:
+    """As after `gzip -k`; a copy that breaks off, or holds other data, is still refused."""
+    folder = tmp_path / "two-prefixes"
+    shutil.copytree(CASES / "two-prefixes", folder)
+    wanted = counts(Files([folder], jobs=1), *BY)
+    log = folder / "h_clat_hist.1.log"
+    packed = log.with_name(log.name + ending)
+    packed.write_bytes(PACKED[ending](log.read_bytes()))
+    files = Files([folder], jobs=1)
+    assert counts(files, *BY) == wanted
+    assert [entry.reason for entry in files.found.skipped if entry.path == packed] == [
+        f"the same content as {log}, compressed: counted once"
+    ]
+    log.write_bytes(log.read_bytes().replace(b"\n", b"\n\n", 1))
+    with pytest.raises(InputError, match="holds other data"):
+        counts(Files([folder], jobs=1), *BY)
+
+
+def test_a_folder_that_a_link_leads_to_counts_once(tmp_path: Path) -> None:
+    """As with `results/*`, where latest is a link to the newest; a link to a folder that is not named is read as that folder."""
+    results = tmp_path / "results"
+    shutil.copytree(CASES / "two-prefixes", results / "2026-11-22")
+    (results / "latest").symlink_to(results / "2026-11-22")
+    wanted = counts(Files([results / "2026-11-22"], jobs=1), "host", "volume", "op")
+    for paths in (
+        sorted(results.iterdir()),
+        sorted(results.iterdir())[::-1],
+        [results, results / "latest"],
+        [results / "latest"],
+    ):
+        files = Files(paths, jobs=1)
+        assert counts(files, "host", "volume", "op") == wanted and not files.found.caveats
 
 
 def test_a_fio_that_died_is_said(archives: Path, tmp_path: Path) -> None:
