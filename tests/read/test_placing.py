@@ -230,6 +230,27 @@ def test_the_working_folder_beside_results_counts_once(archives: Path, tmp_path:
     assert any("counted once" in entry.reason for entry in files.found.skipped)
 
 
+@pytest.mark.parametrize("ending", ["", "removed"])
+def test_a_log_without_a_byte_is_missing_as_one_that_is_not_there(tmp_path: Path, ending: str) -> None:
+    """As after a full disk: fio's JSON counts the job all the same."""
+    folder = tmp_path / "stonewall-333"
+    shutil.copytree(CASES / "stonewall-333", folder)
+    log = folder / "h_clat_hist.3.log"
+    log.unlink() if ending else log.write_bytes(b"")
+    answer = Files([folder], jobs=1).answer(Question(step="all"))
+    assert {(lack.entry.labels["op"], lack.entry.count) for lack in answer.missing} == {("read", 1200), ("write", 1200)}
+
+
+def test_logs_of_a_group_that_hold_more_than_fio_counts_are_said(tmp_path: Path) -> None:
+    folder = tmp_path / "group-raw-333"
+    shutil.copytree(CASES / "group-raw-333", folder)
+    log = folder / "x_lat.2.log"
+    log.write_bytes(log.read_bytes() * 2)
+    said = Files([folder], jobs=1).answer(Question(step="all")).warnings
+    sentence = "the logs of the group hold 12800 I/Os, fio's JSON counts 9600: not of one run, so its start may be wrong, too"
+    assert any(warning.endswith(sentence) for warning in said)
+
+
 PACKED = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": lambda data: pa.compress(data, codec="zstd", asbytes=True)}
 
 
