@@ -251,6 +251,34 @@ def test_logs_of_a_group_that_hold_more_than_fio_counts_are_said(tmp_path: Path)
     assert any(warning.endswith(sentence) for warning in said)
 
 
+def test_what_servers_counted_is_of_the_run_of_the_archive_beside_it(tmp_path: Path) -> None:
+    """As the guide says: `load osd3.ndjson fio-logs/ --run night-42`. Two archives stay two runs, and another log is none of theirs."""
+    for name in ("fio-logs", "others"):
+        shutil.copytree(CASES / "two-prefixes", tmp_path / name)
+    server = tmp_path / "redis.ndjson"
+    lines = [
+        {
+            "sampled_at": 1_795_326_616.5 + at,
+            "record": "poll",
+            "command": "ask",
+            "said": {"get": {"calls": at, "histogram_usec": {"1": at}}},
+        }
+        for at in range(4)
+    ]
+    server.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+
+    def runs(*paths: Path, run: str = "") -> dict[str, str]:
+        sources = discover(paths, ReadOptions(run=run)).sources
+        return {source.path.relative_to(tmp_path).parts[0]: source.context.series.run for source in sources}
+
+    assert runs(server, tmp_path / "fio-logs", run="night") == {"redis.ndjson": "night", "fio-logs": "night"}
+    assert runs(tmp_path / "fio-logs", server) == {"redis.ndjson": "fio-logs", "fio-logs": "fio-logs"}
+    three = runs(server, tmp_path / "fio-logs", tmp_path / "others", run="night")
+    assert three == {"redis.ndjson": "night", "fio-logs": "night/fio-logs", "others": "night/others"}
+    shutil.copy(DATA / "hdr" / "double.hlog", tmp_path)
+    assert runs(tmp_path / "fio-logs", tmp_path / "double.hlog", run="night")["double.hlog"] == "night"
+
+
 PACKED = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": lambda data: pa.compress(data, codec="zstd", asbytes=True)}
 
 
