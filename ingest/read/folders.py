@@ -79,7 +79,15 @@ def listed_files(folder: Path, closed: list[Path] | None = None, linked: list[Pa
         except OSError as error:
             if closed is not None and error.errno in (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG):
                 closed.append(Path(here))  # else it is gone meanwhile
-    return sorted(map(Path, files))
+    # As paths are sorted, in a quarter of the time that comparing paths takes.
+    files.sort(key=lambda file: file.split(os.sep))  # noqa: PTH206  # a path for each is what takes the time
+    return list(map(Path, files))
+
+
+def names_in(folder: Path) -> list[str]:
+    """Return the names of the files of a folder itself, in order; the entries of the folder are believed as in `listed_files`."""
+    with os.scandir(folder) as entries:
+        return sorted(entry.name for entry in entries if is_file(entry))
 
 
 def why_closed(folder: Path) -> str:

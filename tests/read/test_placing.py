@@ -690,16 +690,21 @@ def test_a_new_format_is_one_file_and_one_line(tmp_path: Path) -> None:
     assert "toy" in run("percentiles", "--help")
 
 
-def test_one_fio_log_imports_no_other_format() -> None:
-    """A format's module is imported when a file of it was found: start-up stays small, whatever else is read."""
+def imported_for(log: Path) -> set[str]:
+    """Return the modules that percentiles of a log import."""
     script = dedent("""
         import atexit, sys
         atexit.register(lambda: print(*sorted(sys.modules), file=sys.stderr))
         from ingest.cli import main
         main(sys.argv[1:])
     """)
-    words = [sys.executable, "-c", script, "percentiles", str(LOG), "--step", "all", "--format", "csv"]
-    loaded = set(subprocess.run(words, capture_output=True, timeout=120, check=True, text=True).stderr.split())
+    words = [sys.executable, "-c", script, "percentiles", str(log), "--step", "all", "--format", "csv"]
+    return set(subprocess.run(words, capture_output=True, timeout=120, check=True, text=True).stderr.split())
+
+
+def test_one_fio_log_imports_no_other_format() -> None:
+    """A format's module is imported when a file of it was found: start-up stays small, whatever else is read."""
+    loaded = imported_for(LOG)
     assert {name for name in loaded if name.startswith("ingest.read.fio.")} >= {"ingest.read.fio.hist", "ingest.read.fio.joining"}
     others = ("hdr", "perf", "chrome", "snabb", "operations", "smallfile", "ycsb_raw", "described", "marks", "fio.raw", "ndjson")
     assert not {
@@ -711,6 +716,15 @@ def test_one_fio_log_imports_no_other_format() -> None:
     assert not {name for name in loaded if name.startswith(("ingest.load", "ingest.store", "ingest.live", "ingest.http"))}
     assert not {name for name in loaded if name.startswith(("ingest.query.findings", "ingest.view.page", "ingest.view.terminal"))}
     assert not {name for name in loaded if name.startswith("ingest.read.") and "descri" in name}
+
+
+def test_a_fio_log_alone_imports_nothing_for_what_is_not_there(tmp_path: Path) -> None:
+    loaded = imported_for(Path(shutil.copy(LOG, tmp_path)))
+    of_json = {"json", "orjson", "ingest.read.fio.json_plus", "ingest.read.schedule", "ingest.read.reconcile"}
+    of_single_events = {"ingest.core.events", "ingest.read.events", "ingest.read.event_rows"}
+    of_several_logs = {"hashlib", "ingest.read.fio.many"}
+    assert "ingest.read.fio.hist" in loaded
+    assert not (of_json | of_single_events | of_several_logs | {"ingest.core.marks"}) & loaded
 
 
 def test_logs_of_unlike_formats_are_never_one_series(tmp_path: Path) -> None:

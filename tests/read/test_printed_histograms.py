@@ -69,7 +69,7 @@ def last_ns(power: int, unit: int) -> int:
 COUNTS = st.lists(st.dictionaries(st.integers(0, 40), st.integers(1, 10**6), min_size=1, max_size=8), min_size=2, max_size=5)
 
 
-@settings(max_examples=figure(15, 200), deadline=None)
+@settings(max_examples=figure(15, 60, 1000), deadline=None)
 @given(COUNTS, st.booleans())
 def test_text_and_json_of_one_map_are_read_alike(tmp_path_factory, windows: list[dict[int, int]], cleared: bool) -> None:
     """Oracle: the counts that were drawn. A map that is never cleared holds their running sum."""
@@ -220,7 +220,7 @@ def bcc_rows(counts: dict[int, int]) -> str:
     return text
 
 
-@settings(max_examples=figure(15, 200), deadline=None)
+@settings(max_examples=figure(15, 60, 1000), deadline=None)
 @given(COUNTS)
 def test_biolatency_holds_the_counts_of_each_second(tmp_path_factory, windows: list[dict[int, int]]) -> None:
     """Oracle: the counts that were drawn; past midnight, by disk."""
@@ -411,7 +411,7 @@ def test_mutated_files_never_end_in_a_traceback(tmp_path_factory, name: str) -> 
         "memtier.json": json.dumps({**BASE, **memtier({"Sets": (9, {300: 4, 1500: 5}), "Gets": (7, {100: 7})})}, indent=1),
     }[name]
 
-    @settings(max_examples=figure(5, 100, 1000), deadline=None)
+    @settings(max_examples=figure(5, 40, 1000), deadline=None)
     @given(mutations(sorted(CHANGES), 3000, 40, st.sampled_from([b"9", b"-1", b'"', b"{", b"]", b"\n", b"1e999", b"null", b"K"])))
     def held(steps) -> None:
         path = folder / name

@@ -158,7 +158,7 @@ def test_a_series_that_went_away_was_set_to_zero(tmp_path: Path) -> None:
     assert [lost.caveat.code for lost in account.missing] == ["counter-reset"]
 
 
-@settings(max_examples=figure(40, 400), deadline=None)
+@settings(max_examples=figure(40, 120, 2000), deadline=None)
 @given(
     st.lists(
         st.one_of(
@@ -324,7 +324,7 @@ def test_mutated_files_never_end_in_a_traceback(tmp_path_factory) -> None:
     lines += [poll(at, exposition((at, at, at)), command="curl") for at in range(6)] + [failed(7), missed(8, 3)]
     content = kept(folder, *lines).read_bytes()
 
-    @settings(max_examples=figure(10, 150, 1500), deadline=None)
+    @settings(max_examples=figure(10, 50, 1500), deadline=None)
     @given(mutations(sorted(CHANGES), 6000, 40, st.sampled_from([b"9", b"-1", b'"', b"{", b"]", b"\n", b"1e999", b"null"])))
     def held(steps) -> None:
         path = folder / "m.ndjson"

@@ -145,7 +145,7 @@ class Documents:
 
     def version_beside(self, path: Path) -> tuple[int, ...] | None:
         """Return the version of fio that all texts it printed into the folder of a log name, None where there is none, or two."""
-        versions = self.versions.get(path.parent, set())
+        versions = self.versions.get(path.parent, set()) if self.versions else set()
         return next(iter(versions)) if len(versions) == 1 else None
 
     def same_as(self, beside: Beside) -> Beside | None:
