@@ -142,10 +142,14 @@ def spans_of(runs: Iterable[str | None], covered: Mapping[str, Span]) -> Int:
 
 
 def seconds_covered(start_ns: Int, end_ns: Int, spans: Int) -> NDArray[np.float64]:
-    """Return how many seconds of each window lie in the span of its row (n x 2); all of them where none does."""
+    """Return how many seconds of each window lie in the span of its row (n x 2); all of them where none does.
+
+    NaN for a point in time, as of a histogram that says no more than when it was printed: it has no rate.
+    """
     first, last = spans.T
     low, high = np.maximum(first, start_ns), np.minimum(last, end_ns)
-    seconds: NDArray[np.float64] = np.maximum(np.where(low < high, high - low, end_ns - start_ns), 1) / NS
+    widths = np.where(low < high, high - low, end_ns - start_ns)
+    seconds: NDArray[np.float64] = np.where(widths > 1, widths, np.nan) / NS
     return seconds
 
 
