@@ -65,19 +65,8 @@ def _packed_beside(sources: Sequence[Source]) -> Iterator[tuple[Path, Path]]:
         named[path.with_name(plain_name(path))].append(path)
     for plain, paths in named.items():
         ordered = sorted(paths, key=lambda path: (path != plain, path))
-        digests = {path: _digest_unpacked(path) for path in ordered} if len(paths) > 1 else {}
+        digests = {path: _digest(path, blocks(path)) for path in ordered} if len(paths) > 1 else {}
         yield from ((path, ordered[0]) for path in ordered[1:] if digests[path] == digests[ordered[0]])
-
-
-def _digest_unpacked(path: Path) -> bytes:
-    """Return a digest of what a file holds, decompressed by its ending; of one that cannot be read to its end, of its name."""
-    digest = hashlib.blake2b(digest_size=16)
-    try:
-        for block in blocks(path):
-            digest.update(block)
-    except InputError:
-        return str(path).encode()
-    return digest.digest()
 
 
 def _has_host(source: Source, place_of: Callable[[Path], Place | None]) -> bool:
@@ -119,7 +108,7 @@ def _by_digest(sources: Sequence[Source], size: int) -> Iterator[tuple[bytes, So
     alike = Counter(looks.values())
     for source in sources:
         if alike[looks[source.path]] > 1:
-            yield _digest(source.path), source
+            yield _digest(source.path, _bytes_of(source.path)), source
 
 
 def _look(path: Path, size: int) -> int | str:
@@ -132,16 +121,21 @@ def _look(path: Path, size: int) -> int | str:
         return str(path)
 
 
-def _digest(path: Path) -> bytes:
-    """Return a digest of a file."""
+def _bytes_of(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as stream:
+        while data := stream.read(1 << 20):
+            yield data
+
+
+def _digest(path: Path, pieces: Iterable[bytes | memoryview]) -> bytes:
+    """Return a digest of the pieces of a file; of one that cannot be read to its end, of its name."""
     import hashlib  # takes 3 ms, and most calls meet no two files that may be alike
 
     digest = hashlib.blake2b(digest_size=16)
     try:
-        with path.open("rb") as stream:
-            while data := stream.read(1 << 20):
-                digest.update(data)
-    except OSError:
+        for piece in pieces:
+            digest.update(piece)
+    except (OSError, InputError):
         return str(path).encode()
     return digest.digest()
 
