@@ -414,6 +414,11 @@ class Sum(Generic[Key]):
         self._pending = sum(len(part.bins) for part in self._parts)
         self._limit = max(self._most, 2 * self._pending)
 
+    @property
+    def pending(self) -> list[Intervals[Key]]:
+        """Return the sums so far in as many parts as they have come to, for another sum."""
+        return self._parts
+
     def parts(self) -> list[Intervals[Key]]:
         """Return the sums so far, one per layout."""
         if self._parts:
