@@ -189,8 +189,7 @@ class Sender:
         self._check()
         if not self._held:
             return
-        alone = len(self._held) == 1
-        body = self._held[0].body if alone else b"".join(chunk.body for chunk in self._held)
+        body = b"".join(chunk.body for chunk in self._held)  # bytes that are alone are not copied
         whole = Chunk(body, sum(chunk.documents for chunk in self._held))
         self._held, self._held_bytes = [], 0
         self._unseen = self._unseen or not refresh

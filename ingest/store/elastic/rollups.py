@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 
+from ingest.core.csr import distinct
 from ingest.core.errors import StoreError
 from ingest.core.grid import SECOND, coarsened
 from ingest.core.intervals import Int, Intervals, Key, Sum, merged
@@ -272,7 +273,7 @@ class RollupWriter:
         for page in pages(self.connection, index, {"bool": {"filter": list(filters)}}, list(READ), OLDEST_FIRST):
             sources = [hit["_source"] for hit in page if "layout" in hit["_source"]["latency"]]
             numbers = np.array([source["@timestamp"] for source in sources], np.int64) * MS // self.slab_ns
-            for number in np.unique(numbers).tolist():
+            for number in distinct(numbers).tolist():
                 if slab is not None and number != slab:
                     yield held
                     held = []
@@ -330,7 +331,7 @@ class Gone:
     """Windows that were touched and of which nothing was found yet, by key and step."""
 
     def __init__(self, touched: Mapping[RollupKey, Int], steps: Sequence[int]) -> None:
-        self.cells = {(key, step): np.unique(starts // step * step) for key, starts in touched.items() for step in steps}
+        self.cells = {(key, step): distinct(starts // step * step) for key, starts in touched.items() for step in steps}
 
     def found(self, windows: Intervals[RollupKey], step_ns: int) -> None:
         """Take windows out."""
