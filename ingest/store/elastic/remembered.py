@@ -18,7 +18,7 @@ from ingest.store.answers import Plan
 from ingest.store.elastic.holdings import ElasticHoldings
 from ingest.store.elastic.passing import narrowed, widened
 
-MOST_KEPT = 40_000_000  # bytes of bins and counts: of a run, and of what each reading process holds of it
+MOST_KEPT = 40_000_000  # bytes of bins and counts: of a run, and of all reading processes together
 LABELS_KEPT = ("run", "host", "volume", "job", "op", "kind")
 
 Windows = list[Intervals[Series]]
@@ -26,8 +26,9 @@ Windows = list[Intervals[Series]]
 
 @dataclass(slots=True)
 class Remembered:
-    """The windows of one host, under the labels that findings look at; `kept` is None from the moment when there are too many."""
+    """The windows of one host, under the labels that findings look at; `kept` is None once they have more than `most` bytes."""
 
+    most: int = field(default_factory=lambda: MOST_KEPT)
     kept: Windows | None = field(default_factory=list)
     _hosts: set[str] = field(default_factory=set)
     _bytes: int = 0
@@ -43,13 +44,14 @@ class Remembered:
 
     def take(self, kept: Windows | None) -> None:
         """Add what another process has kept."""
+        self.most = MOST_KEPT  # of all of them together
         self.kept = None if kept is None or self.kept is None else self.kept + kept
         self._hosts |= {series.host for part in kept or () for series in part.table}
         self._bytes += sum(map(_bytes_of, kept or ()))
         self._check()
 
     def _check(self) -> None:
-        if len(self._hosts) > 1 or self._bytes > MOST_KEPT:
+        if len(self._hosts) > 1 or self._bytes > self.most:
             self.kept = None
 
 
