@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections import Counter
@@ -21,6 +22,8 @@ from ingest.core.series import Series  # noqa: E402
 from ingest.read import ReadOptions, discover, read  # noqa: E402
 from ingest.read.account import Account  # noqa: E402
 from tests.browsing import launched  # noqa: E402
+
+os.environ["XDG_CACHE_HOME"] = str(HERE.parent / "build" / "cache")  # of the commands, too: what they keep is not the user's
 
 settings.register_profile(
     "tailboard", derandomize=True, deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]

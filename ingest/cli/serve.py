@@ -80,7 +80,7 @@ def serve(sources: tuple[str, ...], options: Options) -> int:
     from ingest.core.timing import parse_duration
     from ingest.live.serve.app import application
     from ingest.live.serve.page import Subject
-    from ingest.view.page.template import runtime
+    from ingest.view.page.runtime import runtime
 
     try:
         from ingest.live.serve.server import is_local, listening, names_of, served

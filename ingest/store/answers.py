@@ -135,7 +135,7 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
 
     Without `rollups` documents alone are read.
     """
-    labels = {record.run: dict(record.labels) for record in records}
+    labels = {record.run: record.labels for record in records}
     if records:
         check_labels(question, labels)
     selected = chosen_records(records, question.runs, question.where)
@@ -276,7 +276,7 @@ def _reach_in(catalogue: Catalogue, question: Question, key: Key) -> Reach:
 
 def windows_from(holdings: Holdings, records: Sequence[RunRecord], question: Question) -> Iterator[Intervals[Group]]:
     """Yield the selected windows at the stored step under the question's groups, in bounded batches, as `ordered` has them."""
-    labels = {record.run: dict(record.labels) for record in records}
+    labels = {record.run: record.labels for record in records}
     check_labels(question, labels)
     key = question.key(labels)
     chosen = chosen_records(records, question.runs, question.where)

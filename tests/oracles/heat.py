@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from operator import itemgetter
 
 
 def nested_row(value: int, half: int, unit: int = 1) -> tuple[int, int]:
@@ -26,6 +29,23 @@ def spread(ranges: Iterable[tuple[int, int, int]], edges: Sequence[Fraction]) ->
                 shared = min(upper, high) - max(lower, low)
                 out[row] += count if shared == upper - lower else count * Fraction(shared) / (upper - lower)
     return out
+
+
+def running(ranges: Sequence[tuple[int, int, int]]) -> Callable[[Fraction], Fraction]:
+    """How many samples lie below an edge, of bins [lower, upper) that do not overlap, each evenly filled."""
+    bins = sorted(ranges)
+    before = [0, *accumulate(count for *_, count in bins)]
+
+    @functools.cache
+    def below(edge: Fraction) -> Fraction:
+        edge = int(edge) if edge.denominator == 1 else edge  # the same number, quicker
+        place = bisect_left(bins, edge, key=itemgetter(0))  # the last bin that begins below the edge is before it
+        if not place:
+            return Fraction(0)
+        lower, upper, count = bins[place - 1]
+        return Fraction(before[place]) if edge >= upper else before[place - 1] + Fraction(count * (edge - lower), upper - lower)
+
+    return below
 
 
 def equal(low: int, high: int, rows: int) -> list[Fraction]:

@@ -13,7 +13,7 @@ from ingest.query.heatmap import heatmap
 from ingest.query.overview import overviews
 from ingest.query.question import Question
 from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series
-from tests.oracles.heat import spread
+from tests.oracles.heat import running, spread
 from tests.view.page import cells_of, choose, drawn_cells, highlight, place, settle
 
 VIEWS = {
@@ -54,14 +54,15 @@ def windows_of(answer) -> dict[float, list[tuple[int, int, int]]]:
 
 def compare(cells: list[dict], answer, field: str = "c") -> float:
     """Hold every cell against the counted bins; return the samples in all of them."""
-    windows = windows_of(answer)
+    windows = {start: (running(bins), sum(count for *_, count in bins)) for start, bins in windows_of(answer).items()}
+    nothing = (running([]), 0)
     for cell in cells:
+        below, samples = windows.get(cell["t"], nothing)
         top = 1 << 62 if cell["over"] or cell["open"] else cell["upper"]
-        (wanted,) = spread(windows.get(cell["t"], []), [Fraction(cell["lower"]), Fraction(top)])
-        assert cell[field] == pytest.approx(float(wanted), abs=1e-6)
+        assert cell[field] == pytest.approx(float(below(Fraction(top)) - below(Fraction(cell["lower"]))), abs=1e-6)
         if field == "c":
-            assert cell["n"] == sum(count for *_, count in windows[cell["t"]])
-            assert cell["cum"] == pytest.approx(float(spread(windows[cell["t"]], [Fraction(0), Fraction(top)])[0]))
+            assert cell["n"] == samples
+            assert cell["cum"] == pytest.approx(float(below(Fraction(top))))
     return sum(cell[field] for cell in cells)
 
 

@@ -28,9 +28,9 @@ from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question
 from ingest.query.worst import worst_windows
 from ingest.view import vega
-from ingest.view.page import template as page_parts
 from ingest.view.page.report import packing
 from ingest.view.page.report import page as report
+from ingest.view.page.runtime import runtime
 from strategies import counts as drawn_counts
 from strategies import layouts, made
 from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series
@@ -532,7 +532,7 @@ def test_one_window_of_the_whole_range(files):
 
 
 def test_without_the_runtime_it_says_what_to_install(runs, monkeypatch):
-    page_parts.runtime.cache_clear()
+    runtime.cache_clear()
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(UsageError, match=r"pip install 'tailboard\[report\]'"):
         report.report(runs)

@@ -9,6 +9,7 @@ last poll and that moment is kept as missing. Documents may come in any order an
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
@@ -108,6 +109,13 @@ class Polls:
         else:
             self._held.setdefault(poll.series, []).append(poll)
 
+    def leave_out_intervals(self, lines: AbstractSet[int]) -> None:
+        """Leave out what was counted in intervals and stands on some lines; counts since a start stay."""
+        if not lines:
+            return
+        kept = {series: [poll for poll in polls if poll.total or poll.line not in lines] for series, polls in self._held.items()}
+        self._held = {series: polls for series, polls in kept.items() if polls}
+
     @property
     def is_total(self) -> bool:
         """Return whether all counts are since a start."""
@@ -122,7 +130,7 @@ class Polls:
         by_layout: dict[Layout, list[Poll]] = {}
         for series in self._held:
             polls = self._once(self._held[series])
-            every = self._every_ns or _typical([poll.end_ns for poll in polls])
+            every = self._every_ns or typical_gap([poll.end_ns for poll in polls])
             totals, alone = [poll for poll in polls if poll.total], [poll for poll in polls if not poll.total]
             rows = [*self._differences(totals, every), *self._begun(alone, every)]
             for poll in self._apart(rows):
@@ -280,7 +288,7 @@ def _same(poll: Poll, other: Poll) -> bool:
     return poll.layout == other.layout and np.array_equal(poll.bins, other.bins) and np.array_equal(poll.counts, other.counts)
 
 
-def _typical(ends: Sequence[int]) -> int:
-    """Return the median distance of times, 0 of one alone."""
+def typical_gap(ends: Sequence[int]) -> int:
+    """Return the median distance of times that rise, 0 of one alone."""
     gaps = np.diff(np.array(ends, np.int64))
     return int(np.median(gaps[gaps > 0])) if (gaps > 0).any() else 0

@@ -31,7 +31,7 @@ from ingest.store.sqlite.documents import stored_series, windows_of
 from ingest.store.sqlite.holdings import MERGED, UNKNOWN, merged_windows
 from ingest.store.sqlite.statements import put
 
-SLAB_WINDOWS = 120  # at least, of each series
+SLAB_WINDOWS = 60  # at least, of each series: twice as many take 70 MB more where a run has 900
 SLAB_ROWS = 2000  # or more, where that takes few series: each slab has its own cost
 OF_KEY = ("run", "scope", "kind", "step_ns", "start_ns", "op", "host")
 ROLLUPS = (*OF_KEY, "end_ns", "layout", "count", *VALUES, "final", "coding", "bins")

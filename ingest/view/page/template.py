@@ -11,13 +11,12 @@ import hashlib
 import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from importlib import resources
 from typing import Any
 
 import orjson
 
-from ingest.core.errors import UsageError
 from ingest.view.page.wording import text
 
 LONG_FACT = 60
@@ -40,20 +39,6 @@ def policy(*scripts: str, connect: bool = False) -> str:
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
     rest = "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
     return f"default-src 'none'; script-src {allowed}; {rest}" + ("; connect-src 'self'" if connect else "")
-
-
-@lru_cache(maxsize=1)
-def runtime() -> str:
-    """Return the script that sets `vegaEmbed`: Vega with its expression interpreter, and tooltips.
-
-    UsageError where vl-convert-python is not installed.
-    """
-    try:
-        import vl_convert
-    except ImportError:
-        raise UsageError("a page needs vl-convert-python: pip install 'tailboard[report]'") from None
-    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    return re.sub(r"<(?=/script|!--)", r"<\\", bundle, flags=re.IGNORECASE)
 
 
 def deflated(content: Mapping[str, Any]) -> str:

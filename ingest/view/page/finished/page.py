@@ -13,7 +13,8 @@ from typing import Any
 
 from ingest import __version__
 from ingest.view import vega
-from ingest.view.page.template import deflated, fact_list, filled, note_list, page_file, policy, runtime
+from ingest.view.page.runtime import runtime
+from ingest.view.page.template import deflated, fact_list, filled, note_list, page_file, policy
 from ingest.view.page.wording import text
 from ingest.view.specs import unversioned
 

@@ -28,7 +28,8 @@ from ingest.view.page.panels import box, layers, omission, story
 from ingest.view.page.report.packing import packed
 from ingest.view.page.report.section import PLACES, Section
 from ingest.view.page.report.tables import few, summary, worst
-from ingest.view.page.template import fact_list, filled, note_list, page_file, policy, runtime
+from ingest.view.page.runtime import runtime
+from ingest.view.page.template import fact_list, filled, note_list, page_file, policy
 from ingest.view.page.wording import between, duration, text
 from ingest.view.specs import changed, derived, unversioned
 from ingest.view.terminal.tables import bound_text, count
