@@ -31,7 +31,7 @@ from ingest.http import FIRST_PAUSE, LONGEST_PAUSE, OVERLOADED, TransientError
 from ingest.store.elastic.connection import Connection, OverloadedError, Refusal, TooLargeError, block_sentence, is_disk_full
 from ingest.store.elastic.encoding import Chunk, documents_of, halves
 
-SENDERS, WAITING = 2, 3
+SENDERS, WAITING = 2, 2
 BODY_BYTES, LEAST_BODY_BYTES = 8 << 20, 1 << 16
 GROWTH = 1.25  # of bodies, after each that was taken whole
 FORGOTTEN = 64  # after so many bodies that were taken whole a server may take what was too large before

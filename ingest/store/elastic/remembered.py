@@ -18,7 +18,7 @@ from ingest.store.answers import Plan
 from ingest.store.elastic.holdings import ElasticHoldings
 from ingest.store.elastic.passing import narrowed, widened
 
-MOST_KEPT = 40_000_000  # bytes of bins and counts: of a run, and of all reading processes together
+MOST_KEPT = 30_000_000  # bytes of bins and counts: of a run, and of all reading processes together
 LABELS_KEPT = ("run", "host", "volume", "job", "op", "kind")
 
 Windows = list[Intervals[Series]]
