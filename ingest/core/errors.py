@@ -7,7 +7,10 @@ prints them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # --help does without
+    from pathlib import Path
 
 MOST_LISTED = 5
 

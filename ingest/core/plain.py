@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 BYTES_FROM, BYTES_TO = 0xDC80, 0xDCFF  # how Python keeps bytes of file names that are no UTF-8
 NO_UNICODE = re.compile("[\ud800-\udfff]")
@@ -28,6 +31,8 @@ def as_text(name: Path | str) -> str:
 
 def as_path(text: str) -> Path:
     """Return the path that `as_text` was given: as it is written, else with the bytes that its numbers stand for."""
+    from pathlib import Path  # --help does without, and it takes 5 ms to import
+
     path = Path(text)
     if "\\x" not in text or path.exists():
         return path

@@ -105,8 +105,10 @@ def _any_of(globs: tuple[str, ...]) -> Callable[[str], object]:
 def runs_asked(runs: Iterable[str], globs: Iterable[str], where: Mapping[str, str], run_labels: RunLabels) -> list[str]:
     """Return the runs that a question names: by globs, and of these by what it says of labels of runs where any has them so."""
     patterns = tuple(globs)
-    named = [run for run in runs if run_matches(run, patterns)]
+    named = list(filter(_any_of(patterns), runs)) if patterns else list(runs)
     of_runs = {name: glob for name, glob in where.items() if name == "run" or name not in ASKABLE}
+    if not of_runs:
+        return named
     fits = [
         run
         for run in named

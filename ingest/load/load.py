@@ -28,9 +28,10 @@ from ingest.core.series import IN_FLIGHT, Series, in_flight_kind
 from ingest.load.adding_up import AddingUp
 from ingest.load.parts import Part, account_of, check_claims
 from ingest.load.plan import LoadOptions, Plan, plans
-from ingest.read import Found, Source, Windows, discover, read
+from ingest.read import Found, Source, discover, read
 from ingest.read.account import Account, nothing_taken
 from ingest.read.event_once import offset_sources, once
+from ingest.read.event_rows import Windows
 from ingest.read.formats import SNABB
 from ingest.read.lacks import dead
 from ingest.read.processes import processes

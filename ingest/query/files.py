@@ -39,12 +39,9 @@ from ingest.query.whole_rows import whole_rows_of, with_whole_rows
 from ingest.read import Found, ReadOptions, Source, discover, read, read_many, small_ones_together
 from ingest.read.account import Account, nothing_taken
 from ingest.read.copies import conflicts
-from ingest.read.events import MOMENTS
 from ingest.read.formats import HDR, SNABB, row_labels, single_events
 from ingest.read.lacks import dead
 from ingest.read.processes import processes
-from ingest.read.reconcile import reconciled, skew
-from ingest.read.schedule import sentences
 
 if TYPE_CHECKING:
     from ingest.query.percentiles import Wanted
@@ -266,11 +263,19 @@ class Files:
         fixed = replace(question, step=step)
         groups = kept_apart(sources) if question.by[:4] == LABELS[:4] else [sources]
         flat = [source for some in groups for source in some]
-        windows = fork_map(lambda source: iter([self._summed([source], fixed, step, starts).parts]), flat, self.jobs)
-        yield from in_order(windows, [len(some) for some in groups])
+
+        def work(source: Source) -> Iterator[list[Intervals[Group]]]:
+            total: Sum[Group] = Sum(HELD_ENTRIES)
+            for part in self._summed([source], fixed, step, starts).parts:
+                total.add(part)
+            yield total.parts()
+
+        yield from in_order(fork_map(work, flat, self.jobs), [len(some) for some in groups])
 
     def facts(self, answer: Answer) -> list[tuple[str, str]]:
         """Return (name, value) pairs about the runs of an answer."""
+        from ingest.read.reconcile import reconciled, skew  # for people's headings alone
+
         sources = [source for source in self.found.sources if source.context.series.run in answer.runs]
         hosts = sorted({source.context.series.host for source in sources} - {""})
         origins = sorted({source.context.zero.origin for source in sources})
@@ -350,7 +355,7 @@ class Files:
         for source in left:
             mine = adding[source.context.series.run]
             try:
-                for chunk in read(source, mine.windows, mine.seen(source)):
+                for chunk in read(source, *((mine.windows, mine.seen(source)) if single_events(source) else ())):
                     mine.add(chunk)
             except InputError as error:
                 source.context.account.note(f"not read: {error.reason}")
@@ -358,16 +363,21 @@ class Files:
         return all_of(run_sums.summed() for run_sums in adding.values())
 
     def _check_rejects(self, sources: Iterable[Source], parts: Sequence[Intervals[Group]]) -> None:
+        """Raise InputError where nothing came of the sources, with the reason."""
+        if parts:
+            return
+        from ingest.read.events import MOMENTS
+
         account = self.account
-        moments = [] if parts else [note for note in account.notes if note.endswith(MOMENTS)]
+        moments = [note for note in account.notes if note.endswith(MOMENTS)]
         if moments:
             raise InputError(f"nothing here has a latency: {moments[0]}")
-        if not parts and any(UNTIMED in note for note in account.notes):
+        if any(UNTIMED in note for note in account.notes):
             raise InputError(UNTIMED)
         unread = [note for note in account.notes if "not read: " in note]
-        if unread and not parts:
+        if unread:
             raise InputError(unread[0])
-        if not parts and not account.taken:
+        if not account.taken:
             raise nothing_taken(account, [source.path for source in sources])
 
     def _warnings(self, sources: Sequence[Source]) -> list[str]:
@@ -383,10 +393,19 @@ def warnings_of(accounts: Iterable[Account], discovered: Found | None = None) ->
     texts += [f"{count} {plural(count, 'row')} rejected: {reason}" for reason, count in sorted(total.rejected.items())]
     if total.saturated:
         texts.append(in_last_bin(total.saturated))
-    schedules = sentences((account.path, digest) for account in taken for digest in account.schedule)
+    schedules = _of_schedules([(account.path, digest) for account in taken for digest in account.schedule])
     if discovered is None:
         return [*texts, *map(str, total.caveats), *total.notes, *schedules]
     return [*texts, *discovered.refusals(), *map(str, (*discovered.caveats, *total.caveats)), *total.notes, *schedules]
+
+
+def _of_schedules(digests: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the sentences about when requests were due, by path and digest of what each source shows of it."""
+    if not digests:
+        return []
+    from ingest.read.schedule import sentences  # most logs show nothing of it
+
+    return sentences(digests)
 
 
 def median_width(sources: Iterable[Source]) -> float:

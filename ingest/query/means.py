@@ -38,8 +38,9 @@ def holds_means_alone(source: Source) -> bool:
 
 def whole_runs_of(sources: Iterable[Source]) -> list[WholeRun]:
     """Return what the tools themselves report of whole runs that have no histogram, by labels; known once sources are read."""
+    reported = ((source.context.series.run, source.context.account) for source in sources)
     tool_runs = [
-        whole_run for source in sources for whole_run in whole_runs(source.context.series.run, [source.context.account.as_dict()])
+        whole_run for run, account in reported if account.whole_runs for whole_run in whole_runs(run, [account.as_dict()])
     ]
     return sorted(tool_runs, key=lambda whole_run: whole_run.series)
 

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from ingest.core.caveats import Caveat
 from ingest.core.errors import listed
 from ingest.core.intervals import Bool, Int, Intervals
-from ingest.core.marks import Noted, in_time_order, noted
 from ingest.core.missing import ANY_TIME, NO_LACK, OPEN, UNKNOWN, Lacking, Missing, Possible
 from ingest.core.ranks import Percentile, Ranked
 from ingest.core.series import ASKABLE, CORRECTED, LAYER, Group, RunLabels, kinds_made_of, layer_of, run_matches
@@ -25,6 +24,7 @@ from ingest.query.spans import Bounds
 from ingest.query.table import Table
 
 if TYPE_CHECKING:
+    from ingest.core.marks import Noted
     from ingest.query.question import Answer, Question
 
 Float = NDArray[np.float64]
@@ -60,12 +60,13 @@ def lacks(
         entry = _in_range(whole, bounds[whole.run])
         if entry is None:
             continue
-        labels = {**run_labels.get(entry.run, {}), **entry.labels}
+        of_run = run_labels.get(entry.run)
+        labels = {**of_run, **entry.labels} if of_run else entry.labels
         asked = [_label(labels, name) for name in question.where]
         wanted = zip(question.where.items(), asked, strict=True)
         if any(value is not None and not _matches(name, value, glob) for (name, glob), value in wanted):
             continue
-        selected.append(Lack(replace(entry, labels=labels), None not in asked and entry is whole))
+        selected.append(Lack(replace(entry, labels=labels) if of_run else entry, None not in asked and entry is whole))
     return tuple(selected)
 
 
@@ -106,7 +107,7 @@ def of_kinds(lacking: Iterable[Lack], taken: Mapping[str, Sequence[str]]) -> tup
         for own in (own for own in kinds_made_of(kind) if own in kinds):
             number = None if CORRECTED in own else lack.entry.count
             entry = lack.entry if own == kind else replace(lack.entry, labels={**lack.entry.labels, "kind": own}, count=number)
-            kept.append(replace(lack, entry=entry))
+            kept.append(lack if own == kind else replace(lack, entry=entry))
     return tuple(kept)
 
 
@@ -235,6 +236,8 @@ class Rows:
         Where samples are missing in a known number the value that is shown is the least that it can be. In an unknown number they
         make an interval only where they cannot lower it.
         """
+        if not len(self.lacking):
+            return Cells(measured, measured, measured)
         least, most = self.limits(percentile, measured)
         given = ~self.uncounted | (least == measured)
         return Cells(np.where(given, least, measured), np.where(given, least, np.nan), np.where(given, most, np.nan))
@@ -323,6 +326,8 @@ def labelled(lacking: Iterable[Lack], name: str, value: str) -> tuple[Lack, ...]
 
 def bands(answer: Answer) -> list[Noted]:
     """Return the stretches of time of an answer's windows in which samples are missing, as marks of its runs in order."""
+    from ingest.core.marks import in_time_order, noted  # for pages and pictures alone
+
     parts = [part for part in answer.parts if len(part)]
     if not parts or not answer.missing:
         return []

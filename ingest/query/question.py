@@ -115,6 +115,7 @@ class Answer:
     `covered` gives, per run, from when to when there is data within the range that was asked for (of all kinds where the step is
     "all"): rates of the first and the last window count that time alone. `auto_ns` is the step that "auto" would have, where a
     store was asked for the whole range. `layers` are those that the selected data was timed at, also where rows are of one alone.
+    `alike` are labels that all selected series have in common, of those that a store has looked at; files do not look.
     """
 
     parts: tuple[Intervals[Group], ...]
@@ -135,6 +136,7 @@ class Answer:
     caveats: tuple[Caveat, ...] = ()
     layouts: Layouts = field(default_factory=dict)
     layers: tuple[str, ...] = ()
+    alike: frozenset[str] = frozenset()
 
     @property
     def latency(self) -> str:

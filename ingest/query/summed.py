@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.core.events import Events
 from ingest.core.grid import clipped, coarsened, in_flight, in_windows, to_windows, window_parts
 from ingest.core.intervals import Intervals, Sum
 from ingest.core.layout import Layout
@@ -17,9 +17,12 @@ from ingest.query.question import AUTO, Key, Question, keys_of, note_layouts, ra
 from ingest.query.spans import Reach, Span, dense, note_reach, of_runs, ranges, together, widen
 from ingest.query.steps import auto_span, sure_step, widened
 from ingest.query.streaming.ordered import ordered
-from ingest.read import Source, Windows
-from ingest.read.events import events_layout
+from ingest.read import Source
 from ingest.read.formats import row_labels
+
+if TYPE_CHECKING:  # for single events alone
+    from ingest.core.events import Events
+    from ingest.read.event_rows import Windows
 
 Met = dict[tuple[str, str], set[Layout]]  # layouts by run and kind
 
@@ -147,12 +150,15 @@ class Adding:
     @property
     def windows(self) -> Windows:
         """Return how single events are cut: where a store could answer, as it cuts them, so that rows reach as far as there."""
+        from ingest.read.event_rows import Windows
+
         windows = Windows(self._width, in_flight=True) if self._weighed else Windows(self._width, whole=False)
         begin, end = self._bounds
         return windows if self._grained else replace(windows, begin_ns=begin, end_ns=end)
 
     def seen(self, source: Source) -> Callable[[Events], None]:
         """Return what notes the layouts of the single events of a source: those outside of a range are not made into rows."""
+        from ingest.read.events import events_layout
 
         def seen(events: Events) -> None:
             if not self._grained and self._bounds != (None, None) and not self._weighed:
@@ -190,6 +196,6 @@ class Adding:
                 self._total.add(dense(part))
 
     def summed(self) -> Summed:
-        """Return the sums of all that was added, and from when to when it reaches."""
-        self._found.parts = self._total.parts()
+        """Return the sums of all that was added, in parts that are still to be added up, and from when to when it reaches."""
+        self._found.parts = list(self._total.pending)
         return self._found

@@ -21,9 +21,8 @@ if TYPE_CHECKING:  # stores ask for whole rows, too, and need no reader for that
 
 def whole_rows_of(sources: Iterable[Source]) -> list[WholeRow]:
     """Return the exact values of whole rows of sources, known once these are read."""
-    return [
-        whole_row for source in sources for whole_row in whole_rows(source.context.series.run, [source.context.account.as_dict()])
-    ]
+    reported = ((source.context.series.run, source.context.account) for source in sources)
+    return [whole_row for run, account in reported if account.whole_rows for whole_row in whole_rows(run, [account.as_dict()])]
 
 
 def with_whole_rows(

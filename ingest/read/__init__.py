@@ -9,24 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ingest.core.caveats import Caveat
 from ingest.core.csr import MOST_SAMPLES
 from ingest.core.errors import CapacityError, InputError
-from ingest.core.events import Events
 from ingest.core.intervals import Int, Intervals
 from ingest.core.series import Series
 from ingest.core.timing import OUT_OF_RANGE, is_instant
 from ingest.read.context import EXPECTED, Context
-from ingest.read.event_rows import Windows
-from ingest.read.events import events_layout, latencies
 from ingest.read.formats import SMALL, reader_of
 from ingest.read.lacks import counted, followed, held_against
 from ingest.read.layers import in_their_layer
 from ingest.read.placing import discover
 from ingest.read.sources import Evidence, Found, ReadOptions, Skipped, Source
+
+if TYPE_CHECKING:
+    from ingest.core.events import Events
+    from ingest.read.event_rows import Windows
 
 
 def read(
@@ -40,13 +42,14 @@ def read(
     context = source.context
     reader = reader_of(source.format)
     if reader.rows is None:
-        from ingest.read import event_rows
+        from ingest.read import event_rows  # for single events alone
+        from ingest.read.events import events_layout, latencies
 
         known = bool(context.jobs) or context.grouped > 0
         layout = events_layout(context.digits)
-        chunks = events(source) if seen is None else _shown(events(source), seen)
+        chunks = events_of(source) if seen is None else _shown(events_of(source), seen)
         rows = event_rows.intervals(
-            latencies(chunks, context.account), windows or Windows(), layout, context.account, totals=known
+            latencies(chunks, context.account), windows or event_rows.Windows(), layout, context.account, totals=known
         )
         rows = held_against(source, rows) if known else rows
     else:
@@ -113,7 +116,7 @@ def _shown(chunks: Iterator[Events], seen: Callable[[Events], None]) -> Iterator
         yield chunk
 
 
-def events(source: Source) -> Iterator[Events]:
+def events_of(source: Source) -> Iterator[Events]:
     """Yield the single operations of a source in bounded chunks; InputError where it is not what it claims, or has none."""
     reader = reader_of(source.format)
     if reader.events is None:
@@ -133,15 +136,13 @@ def events(source: Source) -> Iterator[Events]:
 __all__ = [
     "Caveat",
     "Context",
-    "Events",
     "Evidence",
     "Found",
     "ReadOptions",
     "Skipped",
     "Source",
-    "Windows",
     "discover",
-    "events",
+    "events_of",
     "read",
     "read_many",
     "small_ones_together",

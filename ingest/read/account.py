@@ -128,9 +128,9 @@ class Account:
         """Add the account of another source."""
         for name in ("rows", "accepted", "samples", "saturated", "shadowed", "rows_repaired", "rows_rejected", "rows_skipped"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.repaired.update(other.repaired)
-        self.rejected.update(other.rejected)
-        self.skipped.update(other.skipped)
+        for total, more in ((self.repaired, other.repaired), (self.rejected, other.rejected), (self.skipped, other.skipped)):
+            if more:
+                total.update(more)
         self.notes.extend(note if not other.path else f"{other.path}: {note}" for note in other.notes)
         self.findings.extend(other.findings)
         self.whole_runs.extend(other.whole_runs)

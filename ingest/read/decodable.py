@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from operator import attrgetter
 
 from ingest.core.plain import as_text
 from ingest.core.series import LABELS
 from ingest.read.sources import Found, Source
+
+labels_of = attrgetter(*LABELS)
 
 
 def decodable(discovered: Found) -> Found:
@@ -24,6 +27,8 @@ def _labels(labels: Mapping[str, str]) -> dict[str, str]:
 def _decodable(source: Source) -> Source:
     series, account = source.context.series, source.context.account
     account.path = as_text(account.path)
+    if "".join(labels_of(series)).isascii():
+        return source
     texts = {name: as_text(getattr(series, name)) for name in LABELS}
     if all(getattr(series, name) == text for name, text in texts.items()):
         return source

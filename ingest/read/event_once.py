@@ -12,7 +12,7 @@ import numpy as np
 
 from ingest.core.events import Events
 from ingest.core.series import default_kind
-from ingest.read import events
+from ingest.read import events_of
 from ingest.read.formats import RAW, YCSB, single_events
 from ingest.read.sources import Source
 
@@ -45,5 +45,5 @@ def once(source: Source, chunk: Events) -> Events:
 
 def events_once(source: Source) -> Iterator[Events]:
     """Yield the events of a source, each operation once; InputError where it is not what it claims."""
-    for chunk in events(source):
+    for chunk in events_of(source):
         yield once(source, chunk)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ingest.core.events import Events
 from ingest.core.intervals import Intervals
 from ingest.core.series import Series
 from ingest.read.context import Context
@@ -45,6 +45,9 @@ from ingest.read.format_names import (
     YCSB,
 )
 from ingest.read.sources import Around, Source
+
+if TYPE_CHECKING:  # most calls read none
+    from ingest.core.events import Events
 
 WHOLE, AGAIN, PIECES = "whole", "again", "pieces"
 ROW_LABELS = ("op", "kind", "job", "tag")
@@ -250,7 +253,7 @@ TABLE: list[Format] = [
         BPFTRACE,
         "bpftrace histograms",
         "histograms.bpftrace",
-        head=rb'(?m)^\{"type":\s*"(attached_probes|hist|lhist|printf|time)"|^@\w*(\[[^\n]*\])?:\s*\n[\[(]',
+        head=rb'(?m)^\{"type":\s*"(attached_probes|hist|lhist|printf|time)"|^(@\w*(\[[^\n]*\])?|[^\n]*\]):\s*\n[\[(](\.\.\.|-?\d)',
         known_by='content: `@NAME:` and lines `[16, 32)  5 |@@ |`; with `-f json` `{"type": "hist"`',
         holds="histograms since the start of the script, or since they were cleared",
     ),

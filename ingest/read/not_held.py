@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ingest.core.missing import Missing
 from ingest.core.series import MIXED
 from ingest.read.fio.joining import MS, Beside, log_name_of, without_log_caveat
-from ingest.read.fio.json_plus import Job
 from ingest.read.fio.readers import kind_of_log
 from ingest.read.formats import JSON
 from ingest.read.lacks import refused
 from ingest.read.sources import COMPLETION, REFUSED, Around, ReadOptions, Skipped, Source
+
+if TYPE_CHECKING:  # most calls meet no JSON of fio
+    from ingest.read.fio.json_plus import Job
 
 DIED = "fio wrote no result here"
 NO_LISTING = "no permission to list"

@@ -27,7 +27,7 @@ from ingest.read.fio.joining import Documents, documents_of, log_name_of
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name
 from ingest.read.fio.readers import counted_once, kind_of_log
 from ingest.read.fio.versions import version_of_text
-from ingest.read.folders import files_under, leading_out, root_of, why_closed
+from ingest.read.folders import files_under, leading_out, names_in, root_of, why_closed
 from ingest.read.formats import AVERAGED, DESCRIBED, DESCRIBED_HISTOGRAMS, HIST, JSON, RAW, TABLE, reader_of
 from ingest.read.not_held import not_held
 from ingest.read.sources import CONTEXT, REFUSED, SKIPPED, Around, Evidence, Found, Place, ReadOptions, Skipped, Source
@@ -208,6 +208,8 @@ class _Call:
         try:
             source = reader_of(name).locate(path, around)
         except InputError as error:
+            if not path.stat().st_size:
+                self.documents.found_empty(path)
             empty = not path.stat().st_size or error.reason.startswith("fio JSON without")
             self.skipped.append(Skipped(path, SKIPPED if empty else REFUSED, error.reason, error.line))
             return None
@@ -278,7 +280,7 @@ def _neighbours(logs: Mapping[Path, LogName], known: set[Path], call: _Call) -> 
     neighbours: list[Path] = []
     resolved = {path.resolve() for path in known} if folders else set()
     for folder in sorted(folders):
-        candidates = sorted(file for file in folder.iterdir() if file.is_file() and parse_log_name(file) is None)
+        candidates = [file for file in map(folder.joinpath, names_in(folder)) if parse_log_name(file) is None]
         unknown = [file for file in candidates[:MOST_NEIGHBOURS] if file not in known and file.resolve() not in resolved]
         neighbours.extend(file for file in unknown if _is_json(file))
     return neighbours

@@ -134,10 +134,11 @@ def _read_into(stream: BinaryIO, view: memoryview) -> int:
 def head(path: Path, size: int = HEAD_SIZE, upto: int | None = None) -> bytes:
     """Return up to `size` (and `upto`) first bytes of a file, decompressed; of a damaged one what can be had, else InputError."""
     size = size if upto is None else min(size, upto)
-    buffer = bytearray(size)
     filled = 0
     with open_input(path) as stream:
-        while filled < size:
+        known = os.fstat(stream.fileno()).st_size if isinstance(stream, io.FileIO) else 0  # 0 of a pipe, too
+        buffer = bytearray(min(size, known + 1) if known else size)
+        while filled < len(buffer):
             try:
                 got = _read_into(stream, memoryview(buffer)[filled:])
             except CORRUPT as error:
@@ -154,7 +155,8 @@ def head(path: Path, size: int = HEAD_SIZE, upto: int | None = None) -> bytes:
 
 def plain_name(path: Path) -> str:
     """Return the file name without a compression ending."""
-    return path.stem if path.suffix in COMPRESSED else path.name
+    name = path.name
+    return path.stem if name.endswith(COMPRESSED) else name
 
 
 def ending_of(start: bytes) -> str:

@@ -135,7 +135,7 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
 
     Without `rollups` documents alone are read.
     """
-    labels = {record.run: dict(record.labels) for record in records}
+    labels = {record.run: record.labels for record in records}
     if records:
         check_labels(question, labels)
     selected = chosen_records(records, question.runs, question.where)
@@ -188,6 +188,7 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
         missing=lacks_in(chosen, catalogue.accounts, question),
         caveats=caveats_in(catalogue.accounts, [record.run for record in chosen]),
         layouts=layouts,
+        alike=frozenset({"volume"} if len({stored.series.volume for stored in catalogue.series}) == 1 else ()),
     )
     answer = finish(parts, question, facts, _reach_in(catalogue, question, key))
     if not all(_moved_once(plan, answer.layouts) for plan in rolled):
@@ -275,7 +276,7 @@ def _reach_in(catalogue: Catalogue, question: Question, key: Key) -> Reach:
 
 def windows_from(holdings: Holdings, records: Sequence[RunRecord], question: Question) -> Iterator[Intervals[Group]]:
     """Yield the selected windows at the stored step under the question's groups, in bounded batches, as `ordered` has them."""
-    labels = {record.run: dict(record.labels) for record in records}
+    labels = {record.run: record.labels for record in records}
     check_labels(question, labels)
     key = question.key(labels)
     chosen = chosen_records(records, question.runs, question.where)

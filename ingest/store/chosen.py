@@ -19,9 +19,8 @@ def chosen_records(records: Sequence[RunRecord], globs: Sequence[str], where: Ma
     """
     if not records:
         raise StoreError("the store holds no run yet: tailboard load PATH --run NAME")
-    named = set(
-        runs_asked((record.run for record in records), globs, where or {}, {record.run: record.labels for record in records})
-    )
+    labels = {record.run: record.labels for record in records} if where else {}
+    named = set(runs_asked((record.run for record in records), globs, where or {}, labels))
     chosen = [record for record in records if record.run in named]
     if not chosen:
         asked = [*globs, *(f"--where {name}={glob}" for name, glob in (where or {}).items())]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -61,19 +60,21 @@ def _quoted(cell: str) -> str:
 
 def ndjson_lines(table: Table, stamp: Stamp = utc, unit: str = "ns") -> Iterator[str]:
     """Yield each row as a JSON object with the names of the csv; numbers are numbers, empty cells null."""
+    from json import dumps  # csv does without
+
     names = shown_columns(table)
     words = (*table.labels, *WORDS)
     columns = [_column(name, table.columns[name], stamp, unit, words) for name in names]
     for row in zip(*columns, strict=True):
-        cells = (_json_cell(name, cell, words) for name, cell in zip(names, row, strict=True))
-        yield "{" + ",".join(f"{json.dumps(_header(name))}:{cell}" for name, cell in zip(names, cells, strict=True)) + "}"
+        cells = (_json_cell(name, cell, words, dumps) for name, cell in zip(names, row, strict=True))
+        yield "{" + ",".join(f"{dumps(_header(name))}:{cell}" for name, cell in zip(names, cells, strict=True)) + "}"
 
 
-def _json_cell(name: str, cell: str, words: tuple[str, ...]) -> str:
+def _json_cell(name: str, cell: str, words: tuple[str, ...], quoted: Callable[[str], str]) -> str:
     if name in words:
-        return json.dumps(cell)
+        return quoted(cell)
     if name in ("start_ns", "end_ns"):
-        return cell if cell.replace(".", "", 1).removeprefix("-").isdigit() else json.dumps(cell)
+        return cell if cell.replace(".", "", 1).removeprefix("-").isdigit() else quoted(cell)
     return cell or "null"
 
 

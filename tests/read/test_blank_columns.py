@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.core.errors import InputError, UsageError
-from ingest.read import ReadOptions, discover, events
+from ingest.read import ReadOptions, discover, events_of
 from ingest.read.account import Account
 from ingest.read.delimited.blank_columns import fields, marked
 from ingest.read.delimited.description import parse_description
@@ -37,7 +37,7 @@ def taken(folder: Path, lines: str, text: bytes | Path, name: str = "log.txt") -
         path.write_bytes(text)
     [source] = discover([path], ReadOptions(description=parse_description(told))).sources
     found: Found = []
-    for chunk in events(source):
+    for chunk in events_of(source):
         for code, end, latency in zip(chunk.series.tolist(), chunk.end_ns.tolist(), chunk.latency_ns.tolist(), strict=True):
             series = chunk.table[code]
             found.append((series.op, series.volume, series.process, end, latency))

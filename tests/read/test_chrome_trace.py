@@ -17,7 +17,7 @@ from ingest.core.ranks import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.read import ReadOptions, Source, discover, events
+from ingest.read import ReadOptions, Source, discover, events_of
 from ingest.read.chrome import objects as chrome
 from oracles.events import nearest_rank
 from oracles.traces import Operation, chrome_operations
@@ -38,7 +38,7 @@ def taken(path: Path, **words: Any) -> tuple[Found, Source]:
     [source] = discover([path], ReadOptions(**words)).sources
     assert source.format == "chrome-trace"
     found = []
-    for chunk in events(source):
+    for chunk in events_of(source):
         for code, end, latency in zip(chunk.series.tolist(), chunk.end_ns.tolist(), chunk.latency_ns.tolist(), strict=True):
             series = chunk.table[code]
             assert series.kind == "service"
@@ -328,7 +328,7 @@ def test_mutated_traces_never_crash_and_every_event_is_accounted_for(
     path.write_bytes(content)
     try:
         [source] = discover([path], ReadOptions(input_format="chrome-trace")).sources
-        total = sum(len(chunk) for chunk in events(source))
+        total = sum(len(chunk) for chunk in events_of(source))
     except TailboardError:
         return
     account = source.context.account

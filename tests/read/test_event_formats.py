@@ -22,8 +22,9 @@ from ingest.core.ranks import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.read import ReadOptions, Windows, discover, events, read
+from ingest.read import ReadOptions, discover, events_of, read
 from ingest.read.delimited.description import parse_description
+from ingest.read.event_rows import Windows
 from oracles import events as oracle
 from tests.commands import tailboard
 from tests.effort import figure
@@ -38,7 +39,7 @@ def taken(*paths: Path, **words: Any) -> list[tuple[str, str, int, int]]:
     """Return (op, kind, completion, latency) of all operations, sorted."""
     found = []
     for source in discover(list(paths), ReadOptions(**words)).sources:
-        for chunk in events(source):
+        for chunk in events_of(source):
             labels = [(series.op, series.kind) for series in chunk.table]
             for code, end, latency in zip(chunk.series.tolist(), chunk.end_ns.tolist(), chunk.latency_ns.tolist(), strict=True):
                 found.append((*labels[code], end, latency))
@@ -243,7 +244,7 @@ def test_columns_by_number_without_a_header_and_fixed_labels(tmp_path: Path) -> 
     told = described(tmp_path, lines, text, "log.tsv")
     counts: Counter[tuple[str, str, str]] = Counter()
     for source in discover([tmp_path], ReadOptions(**told)).sources:
-        for chunk in events(source):
+        for chunk in events_of(source):
             for code in chunk.series.tolist():
                 series = chunk.table[code]
                 counts[series.host, series.op, series.tag] += 1

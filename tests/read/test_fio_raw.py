@@ -19,7 +19,8 @@ from ingest.core.timing import Instant
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.read import ReadOptions, Windows, discover, event_rows, read
+from ingest.read import ReadOptions, discover, event_rows, read
+from ingest.read.event_rows import Windows
 from oracles import events as oracle
 from oracles import per_io
 

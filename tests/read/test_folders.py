@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import subprocess
+import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -70,3 +73,24 @@ def test_files_come_once_and_in_the_order_of_their_parts(tmp_path: Path) -> None
     ]
     with pytest.raises(InputError, match="no such file or folder"):
         list(files_under([tmp_path / "none"]))
+
+
+def test_g7_each_of_many_logs_is_opened_three_times_at_most(tmp_path: Path) -> None:
+    """For its format, to be compared with others of its size, to be read: what each opening takes is most of a small log's time."""
+    width = 1_856
+    for number in range(40):
+        bins = ", ".join(str(number + 1 if place == 900 else 0) for place in range(width))
+        (tmp_path / f"a_clat_hist.{number + 1}.log").write_text(
+            "".join(f"{1000 * row}, 0, 4096, {bins}\n" for row in range(3 if number else 4))
+        )
+    script = (
+        "import sys; from ingest.cli import run; opened = []; "
+        "sys.addaudithook(lambda event, words: opened.append(str(words[0])) if event == 'open' else None); "
+        "run(sys.argv[1:]); print(*(name for name in opened if name.endswith('.log')), sep='\\n', file=sys.stderr)"
+    )
+    words = [sys.executable, "-c", script, "percentiles", str(tmp_path), "--jobs", "1", "--step", "all", "--format", "csv"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.splitlines()[1].split(",")[2] == str(3 * sum(range(1, 41)) + 1)
+    opened = Counter(line for line in done.stderr.splitlines() if line.startswith(str(tmp_path)) and line.endswith(".log"))
+    assert len(opened) == 40 and max(opened.values()) <= 3
+    assert min(opened.values()) == 2  # a log of a size of its own is compared with none

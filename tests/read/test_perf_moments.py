@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from ingest.core.errors import InputError, TailboardError
 from ingest.query.files import Files
 from ingest.query.question import Question
-from ingest.read import ReadOptions, Source, discover, events
+from ingest.read import ReadOptions, Source, discover, events_of
 from ingest.read.perf.moments import op_of
 from oracles.traces import Sample, is_idle, perf_samples
 from tests.effort import figure
@@ -40,7 +40,7 @@ def taken(path: Path, **words: Any) -> tuple[list[Moment], Source]:
     [source] = discover([path], ReadOptions(**words)).sources
     assert source.format == "perf-script"
     found = []
-    for chunk in events(source):
+    for chunk in events_of(source):
         for code, end, latency in zip(chunk.series.tolist(), chunk.end_ns.tolist(), chunk.latency_ns.tolist(), strict=True):
             series = chunk.table[code]
             assert (series.kind, latency) == ("offset", 0)
@@ -252,7 +252,7 @@ def test_frames_lie_in_the_next_block_and_requests_stand_between_samples(log: An
     path = log("".join(parts), "trace.txt")
     assert path.stat().st_size > 3_000_000
     [source] = discover([path], ReadOptions()).sources
-    chunks = list(events(source))
+    chunks = list(events_of(source))
     found = [
         (chunk.table[code].op, chunk.table[code].process, end)
         for chunk in chunks
@@ -302,7 +302,7 @@ def test_mutated_samples_never_crash_and_every_line_is_accounted_for(
     path.write_bytes(content)
     try:
         [source] = discover([path], ReadOptions(input_format="perf-script")).sources
-        total = sum(len(chunk) for chunk in events(source))
+        total = sum(len(chunk) for chunk in events_of(source))
     except TailboardError:
         return
     account = source.context.account

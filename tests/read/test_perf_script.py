@@ -18,7 +18,7 @@ from ingest.core.ranks import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.read import ReadOptions, discover, events
+from ingest.read import ReadOptions, discover, events_of
 from oracles import events as oracle
 from tests.effort import figure
 from tests.mutations import mutated, mutations
@@ -72,7 +72,7 @@ def taken(path: Path) -> tuple[list[Paired], Any]:
     [source] = discover([path], ReadOptions()).sources
     assert source.format == "perf-script"
     found = []
-    for chunk in events(source):
+    for chunk in events_of(source):
         for code, end, latency in zip(chunk.series.tolist(), chunk.end_ns.tolist(), chunk.latency_ns.tolist(), strict=True):
             series = chunk.table[code]
             found.append((series.op, series.kind, series.volume, series.process, end, latency))

@@ -18,7 +18,7 @@ from ingest.query.files import Files
 from ingest.query.lags import weighed
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.read import ReadOptions, discover, events, read
+from ingest.read import ReadOptions, discover, events_of, read
 from ingest.read.snabb.lags import REASONS
 from oracles import events as single
 from oracles import snabb as oracle
@@ -189,7 +189,7 @@ def test_any_program_bin_by_bin(tmp_path_factory: Any, seed: int, size: int, dig
     assert source.context.account.rows == min(size, len(ring.stored))
     samples = sum(sum(counts.values()) for counts, _ in found.values())
     assert source.context.account.samples == samples
-    assert sum(len(chunk) for chunk in events(source)) == samples
+    assert sum(len(chunk) for chunk in events_of(source)) == samples
 
 
 def test_processes_and_apps_are_told_apart(tmp_path: Path) -> None:

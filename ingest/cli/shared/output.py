@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
-from pathlib import Path
 
 from ingest.core.errors import InputError
 
@@ -14,6 +12,9 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 def write_whole(output: str, text: str | bytes) -> None:
     """Write a file whole, or leave what was there before. InputError where it cannot be written."""
+    import shutil
+    from pathlib import Path  # --help does without both
+
     content = text.encode() if isinstance(text, str) else text
     path = Path(os.path.realpath(output))  # a circle of links is an error of writing
     try:

@@ -19,7 +19,7 @@ from ingest.core.series import OPS, Group, Series
 from ingest.query.estimates.rows import Estimate, Float, Places, Sorted
 from ingest.query.files import Files, run_starts
 from ingest.query.question import Answer, Question
-from ingest.read import events
+from ingest.read import events_of
 from ingest.read.account import Account
 from ingest.read.formats import HIST, RAW
 from ingest.read.sources import COMPLETION, PREFER_HIST, PREFER_RAW, Source
@@ -129,7 +129,7 @@ def _samples(sources: dict[Job, Source], both: set[Job], key: _Key, places: Plac
         source = sources[job]
         own = replace(source, context=replace(source.context, account=Account(path=str(source.path))))
         try:
-            for chunk in events(own):
+            for chunk in events_of(own):
                 window = window_start(chunk.end_ns, places.step_ns) if places.step_ns else chunk.end_ns
                 at = places.rows(key.groups(chunk.table), np.asarray(chunk.series, np.int64), window)
                 kept = np.flatnonzero((at >= 0) & key.inside(job[0], chunk.end_ns))

@@ -77,10 +77,10 @@ def _of_one_job(logs: Sequence[_Log]) -> Iterator[Caveat]:
         yield Caveat("counted-twice", _names(paths), sentence, "leave all but one out")
 
 
-def _perhaps_of_one_job(alone: Iterable[_Log]) -> Iterator[Caveat]:
+def _perhaps_of_one_job(alone: Sequence[_Log]) -> Iterator[Caveat]:
     """Yield logs of histograms and of single I/Os that only fio's JSON could show to be of one job: their prefixes differ."""
     beside: dict[tuple[Path, str, str], dict[str, list[Path]]] = defaultdict(lambda: {HIST: [], RAW: []})
-    for log in alone:
+    for log in alone if any(log.source.format == RAW for log in alone) else ():
         if not log.name.cbt:
             beside[log.path.parent, log.source.context.series.host, log.name.job][log.source.format].append(log.path)
     both = [by_format for by_format in beside.values() if by_format[HIST] and by_format[RAW]]

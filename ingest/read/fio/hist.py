@@ -82,7 +82,8 @@ def layout_of_text(text: bytes, context: Context, path: Path) -> tuple[int, int,
     """Return (columns, leading, layout) that the first lines of a log agree on; InputError if they are no histogram rows."""
     lines = text.split(b"\n")
     complete = lines[:-1] or lines
-    widths = Counter(line.count(b",") + 1 for line in complete[:200] if line.strip(b"\r \0"))
+    commas = ((line.count(b","), line) for line in complete[:200])
+    widths = Counter(number + 1 for number, line in commas if number or line.strip(b"\r \0"))
     for columns, _ in widths.most_common():
         shape = layout_of(columns, context.recorded_unit_ns)
         if shape:
@@ -134,9 +135,10 @@ def _peeked(text: bytes, leading: int, layout: LogLinear, context: Context, path
     """Return what the whole lines of a log's head show."""
     stamps: dict[bytes, list[int]] = {}
     for line in text.split(b"\n")[:-1]:
-        cells = line.split(b",", 2)
-        if len(cells) == 3 and (stamp := _stamp(cells[0])) is not None:
-            stamps.setdefault(cells[1] if leading > 1 else b"", []).append(stamp)
+        first_comma = line.find(b",")
+        second_comma = line.find(b",", first_comma + 1)
+        if second_comma > first_comma and (stamp := _stamp(line[:first_comma])) is not None:
+            stamps.setdefault(line[first_comma + 1 : second_comma] if leading > 1 else b"", []).append(stamp)
     firsts = [times[0] for times in stamps.values()]
     steps = [after - before for times in stamps.values() for before, after in pairwise(times)]
     first = min(firsts, default=0)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.core.errors import InputError
-from ingest.core.events import Events
 from ingest.core.intervals import Intervals
 from ingest.core.layout import NO_BINS
 from ingest.core.series import OPS, Series, mean_kind
 from ingest.read.context import Context, TimeZero
-from ingest.read.events import events_layout
-from ingest.read.fio import damage, hist, many, versions
+from ingest.read.fio import damage, hist, versions
 from ingest.read.fio.joining import MS, log_name_of
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name
 from ingest.read.formats import AVERAGED, HIST, JSON, PIECES, PLAIN_JSON, RAW, Reader
@@ -23,6 +21,7 @@ from ingest.read.sources import COMPLETION, PREFER_RAW, SHADOWED, Around, Skippe
 from ingest.read.text import blocks, plain_name
 
 if TYPE_CHECKING:
+    from ingest.core.events import Events
     from ingest.read.fio.averaged import Averaged
 
 KINDS = {"clat": COMPLETION, "lat": "total", "slat": "submission"}
@@ -53,12 +52,14 @@ def locate_hist(path: Path, around: Around) -> Source:
     context = replace(context, segments=hist.segments_of(path)) if shared else _restarted(path, context, unix=peeked.unix)
     unix = TimeZero(context.zero.epoch_ns or (peeked.first_ms - peeked.width_ms) * MS, "epoch stamps in the log")
     zero = around.zero(path, unix if peeked.unix else context.zero, lambda: hist.last_stamp_ms(path) * MS, absolute=peeked.unix)
-    return Source(path, HIST, replace(context, zero=zero), peeked.width_ms * MS, str(peeked.layout))
+    context = context if zero is context.zero else replace(context, zero=zero)
+    return Source(path, HIST, context, peeked.width_ms * MS, str(peeked.layout))
 
 
 def locate_raw(path: Path, around: Around) -> Source:
     """Return the source of a latency log with a line for each I/O; InputError where it is none, or its unit is not known."""
-    from ingest.read.fio import averaged, raw_shape  # for such logs alone: calls without them are quicker
+    from ingest.read.events import events_layout  # for such logs alone: calls without them are quicker
+    from ingest.read.fio import averaged, raw_shape
 
     name = _name(path, kind_of_log(path, RAW))
     context = _joined(path, name, around, KINDS[name.type])
@@ -168,6 +169,8 @@ def counted_once(sources: list[Source], prefer: str, skipped: list[Skipped]) -> 
     Of a histogram log and a raw log of the same (host, job, op, kind) the preferred one is taken; the other goes to `skipped`
     as shadowed, or leaves out the ops that both have. A histogram log that fio damaged gives way to the raw log.
     """
+    if not any(source.format in (RAW, AVERAGED) for source in sources):
+        return sources
     known = {(source.context.series.run, source.identity): source for source in sources}
     shadowed: dict[Path, str] = {}
     partly: dict[Path, frozenset[str]] = {}
@@ -227,6 +230,12 @@ def _hist_ops(histogram: Source, wanted: set[str]) -> frozenset[str]:
     return frozenset(ops)
 
 
+def _many(logs: Sequence[tuple[Path, Context]]) -> tuple[list[Intervals[Series]], list[int]]:
+    from ingest.read.fio import many  # a call of one log does without
+
+    return many.read(logs)
+
+
 def _raw_events(path: Path, context: Context) -> Iterator[Events]:
     from ingest.read.fio import raw  # needs pyarrow, which a call that reads none must not import
 
@@ -251,7 +260,7 @@ def _documents(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     return dumps.read(path, context)
 
 
-HISTOGRAMS = Reader(locate_hist, timed=False, rows=hist.read, accepts=is_histogram, many=many.read)
+HISTOGRAMS = Reader(locate_hist, timed=False, rows=hist.read, accepts=is_histogram, many=_many)
 LATENCIES = Reader(locate_raw, timed=False, events=_raw_events, accepts=is_latency_log, arrow=True)
 SUMMARIES = Reader(locate_json, timed=False, rows=_documents, grows=PIECES)
 AVERAGES = Reader(locate_raw, timed=False, rows=_means, accepts=is_latency_log)
