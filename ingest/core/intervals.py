@@ -13,15 +13,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.core.csr import (
-    gather,
-    joined_rows,
-    row_sums,
-    sum_apart,
-    sum_rows,
-    summed,
-    summed_ns,
-)
+from ingest.core.csr import gather, joined_rows, row_sums, sum_apart, sum_rows, summed, summed_ns
 from ingest.core.layout import Layout, common_layout
 from ingest.core.series import Group, Series
 

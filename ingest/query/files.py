@@ -259,8 +259,7 @@ class Files:
         check_labels(question, self.found.labels)
         sources = of_kinds(self._matching(question), question)
         starts = self.starts_of(sources)
-        step = max(self.stored[source.context.series.run] for source in sources)
-        fixed = replace(question, step=step)
+        fixed = replace(question, step=(step := max(self.stored[source.context.series.run] for source in sources)))
         groups = kept_apart(sources) if question.by[:4] == LABELS[:4] else [sources]
         flat = [source for some in groups for source in some]
 
