@@ -161,9 +161,9 @@ def test_f5_pages_grow_to_what_an_answer_may_be(filled, monkeypatch) -> None:
     real = reading._in_columns
 
     def seen(connection, index, body):
-        columns = real(connection, index, body)
-        sizes.append((body["size"], len(columns.answer["hits"]["hits"]), columns.size))
-        return columns
+        page = real(connection, index, body)
+        sizes.append((body["size"], page.hits, page.size))
+        return page
 
     monkeypatch.setattr(reading, "_in_columns", seen)
     monkeypatch.setattr(reading, "PAGE_BYTES", 300_000)

@@ -20,7 +20,7 @@ from ingest.core.intervals import Int
 from ingest.core.series import Series
 from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.connection import Connection
-from ingest.store.elastic.encoding import FIELDS, MS, Chunk, chunked, deletion, label_in, labels_document, series_of
+from ingest.store.elastic.encoding import MS, Chunk, chunked, deletion, labels_document, series_in
 from ingest.store.elastic.names import Names, digest
 from ingest.store.elastic.reading import documents, pages
 from ingest.store.records import SourceRecord
@@ -130,7 +130,7 @@ def breaths_in(connection: Connection, names: Names, run: str) -> Kept:
 
 def _coded(bodies: Sequence[Mapping[str, Any]]) -> tuple[tuple[Series, ...], Int]:
     table: dict[Series, int] = {}
-    codes = [table.setdefault(series_of({name: label_in(body, name) for name in FIELDS}), len(table)) for body in bodies]
+    codes = [table.setdefault(series_in(body), len(table)) for body in bodies]
     return tuple(table), np.array(codes, np.int64)
 
 

@@ -18,7 +18,7 @@ from ingest.core.errors import StoreError
 from ingest.core.layout import Layout, parse_layout
 from ingest.core.series import OFFSET, Series
 from ingest.query.missing import Lack
-from ingest.store.elastic.encoding import FIELDS, MS, chunked, deletion, label_in, series_of
+from ingest.store.elastic.encoding import MS, chunked, deletion, series_in
 from ingest.store.elastic.names import digest, series_digest, window_ids
 from ingest.store.elastic.reading import documents, pages
 from ingest.store.elastic.record_documents import (
@@ -313,7 +313,7 @@ def _moved(hit: Mapping[str, Any], kept: SourceRecord, segment: int) -> bytes:
     document["segment"] = int(document.get("segment", 0)) + segment
     document["source"] = {"id": kept.source}
     step = int(document["interval"]["step_ms"]) * MS
-    series = series_of({label: label_in(document, label) for label in FIELDS}).replaced(segment=document["segment"])
+    series = series_in(document).replaced(segment=document["segment"])
     start = np.array([document["@timestamp"] * MS], np.int64)
     [id_] = window_ids([series_digest(series, step)], np.zeros(1, np.int64), start, step)
     action = {"index": {"_index": hit["_index"], "_id": id_}}
