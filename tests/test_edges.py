@@ -15,7 +15,10 @@ from ingest.core.layout import Edges, Exponential, Layout, LogLinear, common_lay
 from strategies import made
 
 NS, US, MS, S = 1, 1_000, 1_000_000, 1_000_000_000
-exponentials = st.builds(Exponential, st.integers(-6, 8), st.sampled_from([NS, US, MS, S]))
+below = st.sampled_from([(0, 0), (20_000, 300), (0, 5000), (900_000, 1)])
+exponentials = st.builds(
+    lambda scale, unit, below: Exponential(scale, unit, *below), st.integers(-6, 8), st.sampled_from([NS, US, MS, S]), below
+)
 edges = st.builds(
     lambda inner, is_open: Edges((0, *sorted(inner)), is_open),
     st.sets(st.one_of(st.integers(1, 5000), st.integers(1, 10**12)), min_size=2, max_size=20),
@@ -101,6 +104,7 @@ def test_merged_counts_are_exact_and_each_latency_is_within_its_bin(chosen: list
         capped = (target.open_ended & (where == target.bins - 1)) | (layout.open_ended & (bins == layout.bins - 1))
         for value, least, most, is_open in zip(own, low.tolist(), high.tolist(), capped.tolist(), strict=True):
             assert least <= value and (is_open or value < most)
+        assert (low <= layout.lowest_of(bins)).all(), "a sample that lies below its bin"
         every.extend(own)
     if parts:
         whole = merged([part.in_layout(target) for part in parts])

@@ -86,7 +86,7 @@ def extremes(there: list[int], entries: list[tuple[int, int, int, int, list[int]
     return min(lows), max(highs)
 
 
-@settings(max_examples=figure(120, 500, 5000))
+@settings(max_examples=figure(120, 250, 5000))
 @given(worlds(), st.sampled_from(TEXTS))
 def test_the_interval_holds_the_truth_and_both_ends_can_be_reached(
     world: list[tuple[list[int], list[tuple[int, int, int, int, list[int]]]]], text: str

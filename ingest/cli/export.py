@@ -38,13 +38,13 @@ class Options(shared.Asking, shared.Showing):
 @click.command(cls=Command)
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...", shell_complete=file_names)
 @shared.selecting_options
-@click.option("--step", metavar="S|all", help="Width of an interval (hlog) [default: the stored step].")
+@click.option("--step", metavar="S|all", help="Width of an interval (hlog, otlp) [default: the stored step].")
 @shared.reading_options
 @shared.hgrm_options
-@click.option("--format", type=Choice(["csv", "hlog", "hgrm", "documents"]), default="csv", show_default=True)
+@click.option("--format", type=Choice(["csv", "hlog", "hgrm", "otlp", "documents"]), default="csv", show_default=True)
 @shared.typed(Options)
 def export(sources: tuple[str, ...], options: Options) -> None:
-    """Export all data at the stored step: as csv, or as a log that HdrHistogram's own tools read.
+    """Export all data at the stored step: as csv, as a log that HdrHistogram's own tools read, or as OpenTelemetry metrics.
 
     \b
     Examples:
@@ -52,12 +52,15 @@ def export(sources: tuple[str, ...], options: Options) -> None:
       tailboard export gen1/ gen2/ --format hlog > union.hlog
       tailboard export stress.hdr --where op=insert --where kind=response --format hlog > insert-rt.hlog
       tailboard export stress.hdr --by op,kind --format hgrm --unit ms > stress.hgrm
+      tailboard export sqlite:x.db --run nightly-42 --format otlp > nightly-42.jsonl
       tailboard export sqlite:x.db --run nightly-42 --format documents > bulk.ndjson
 
     csv: one row per series, window and occupied bin: start,end (UTC; +12.5s where no start is known), all labels, lower,upper
     (ns), count.
     hlog: one line per window and tag, merged over all logs; --by op,kind,tag by default.
     hgrm: the percentile distribution of each --by group over the whole range, in --unit (ns).
+    otlp: OpenTelemetry's exponential histograms as JSON lines, one point per window and series; --by and --step add up. Each
+    metric states its error. Buckets that a tool listed (Ceph, Prometheus) stay as they are, as explicit histograms.
     documents: complete runs of a store, as bulk requests that load them into Elasticsearch (after setup, period month).
     """
     if options.format == "documents":
@@ -67,6 +70,11 @@ def export(sources: tuple[str, ...], options: Options) -> None:
         from ingest.cli.export_hlog import export_hlog
 
         export_hlog(sources, options)
+        return
+    if options.format == "otlp":
+        from ingest.cli.export_otlp import export_otlp
+
+        export_otlp(sources, options)
         return
     if options.format == "hgrm":
         from ingest.cli.shared.answers import answered, warn

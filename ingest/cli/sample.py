@@ -98,7 +98,7 @@ def sample(command: tuple[str, ...], options: Options) -> int:
 class _Printed:
     """Lines on standard output."""
 
-    def write(self, line: str) -> str:
+    def write(self, line: str, before: str = "") -> str:
         """Print a line."""
         sys.stdout.write(line)
         sys.stdout.flush()

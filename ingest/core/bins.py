@@ -113,6 +113,12 @@ class Layout:
             return _middles(self).take(bins)
         return self._middles_of(bins)
 
+    def weights_of(self, bins: Int) -> Float:
+        """Return the middles of bins as new floating-point numbers, for sums of latencies."""
+        if len(bins) > self.bins and self.has_bins:
+            return _float_middles(self).take(bins)
+        return self.middles_of(bins).astype(np.float64)
+
     def _middles_of(self, bins: Int) -> Int:
         lower = self.edges[bins]
         width = self.edges[bins + 1] - lower
@@ -192,6 +198,11 @@ def _highest_values(layout: Layout) -> Int:
 @lru_cache(maxsize=8)
 def _middles(layout: Layout) -> Int:
     return layout._middles_of(np.arange(layout.bins))  # noqa: SLF001  # its own, for all bins at once
+
+
+@lru_cache(maxsize=8)
+def _float_middles(layout: Layout) -> Float:
+    return layout.middles_of(np.arange(layout.bins)).astype(np.float64)
 
 
 @lru_cache(maxsize=64)

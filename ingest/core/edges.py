@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
@@ -20,6 +20,7 @@ from ingest.core.bins import LAST_NS, Int, Layout
 LEAST_SCALE, MOST_SCALE = -6, 8
 MOST_EDGES = 1500  # their text fits in a keyword of Elasticsearch: 32,766 bytes
 FINEST = 1024
+MILLION = 1_000_000
 DIGITS = 60  # of 2^(j / 2^scale): 40 behind the point of the largest edge
 
 
@@ -29,24 +30,36 @@ class Exponential(Layout):
 
     Ends are rounded down to whole ns once, by integer arithmetic, so that edges of scale s are edges of every higher one: a
     change of scale is an exact merge. Bins of equal ends are one bin. Error 2^(2^-scale) - 1: 9.1 % at scale 3, 0.27 % at 8.
+    Where counts came from other bins, by their highest value, a sample may lie below its bin: by `below_ppm` millionths of itself
+    or by `below_ns`, whichever is more (see `lowest_of`).
     Source: OpenTelemetry's exponential histogram; Prometheus's native one counts i from one higher.
     """
 
     scale: int
     unit_ns: int
+    below_ppm: int = 0
+    below_ns: int = 0
 
     def __post_init__(self) -> None:
         if not LEAST_SCALE <= self.scale <= MOST_SCALE or not 0 < self.unit_ns < LAST_NS:
             raise ValueError(f"impossible layout: scale {self.scale} in units of {self.unit_ns} ns")
+        if not 0 <= self.below_ppm <= LAST_NS or not 0 <= self.below_ns <= LAST_NS:
+            raise ValueError(f"impossible layout: samples {self.below_ppm} ppm, {self.below_ns} ns below their bins")
 
     def __str__(self) -> str:
         """Return the stored form, which `parse_layout` reads back."""
-        return f"exponential:s{self.scale}:{self.unit_ns}ns"
+        below = f":{self.below_ppm}ppm:{self.below_ns}ns" if self.below_ppm or self.below_ns else ""
+        return f"exponential:s{self.scale}:{self.unit_ns}ns{below}"
 
     @property
     def edges(self) -> Int:
         """Return the edges in ns: 0, and one above each end."""
         return _ends(self)[0]
+
+    def numbers(self, bins: Int) -> Int:
+        """Return the numbers that OpenTelemetry gives to bins; where it has several that end at the same ns, the first."""
+        _, first, places = _ends(self)
+        return np.searchsorted(places, bins) + first
 
     @property
     def octave(self) -> int:
@@ -56,17 +69,31 @@ class Exponential(Layout):
     @property
     def error(self) -> Fraction:
         """Return how far the end of a bin lies above its beginning, as a share."""
-        return Fraction(2.0 ** (2.0**-self.scale) - 1)
+        return Fraction(2.0 ** (2.0**-self.scale)) * (1 + self._below) - 1
+
+    @property
+    def _below(self) -> Fraction:
+        return Fraction(self.below_ppm, MILLION)
 
     @property
     def spread(self) -> tuple[Fraction, int]:
         """Return the width of bins as a power of two, and that of the widest bin below where rounding makes them wider."""
         width = Fraction(1, self.octave) if self.scale >= 0 else Fraction((1 << (1 << -self.scale)) - 1)
-        return width, _wider_than(self.edges, float(width))
+        width = (1 + width) * (1 + self._below) - 1
+        return width, _wider_than(self.lowest_of(np.arange(self.bins)), self.edges[1:], float(width))
+
+    def lowest_of(self, bins: Int) -> Int:
+        """Return the lowest latency in ns that a sample in each of the bins can have: its lower edge, or below it."""
+        lower = self.edges[bins]
+        if not self.below_ppm and not self.below_ns:
+            return lower
+        relative = np.floor(lower / (1 + self.below_ppm / MILLION) * (1 - 1e-15)).astype(np.int64)
+        lowest: Int = np.maximum(np.minimum(relative, lower - self.below_ns), 0)
+        return lowest
 
     def coarser(self, an_octave: int) -> Exponential:
         """Return the layout of a lower scale with at most so many bins an octave."""
-        return Exponential(min(self.scale, an_octave.bit_length() - 1), self.unit_ns)
+        return replace(self, scale=min(self.scale, an_octave.bit_length() - 1))
 
     def places(self, indices: Int) -> Int:
         """Return the bins that hold the numbered bins of OpenTelemetry; what lies past the ends of the layout goes there."""
@@ -199,7 +226,7 @@ def _thinned(layout: Edges, an_octave: int) -> Edges:
     return Edges(tuple(bounds), layout.is_open)
 
 
-def _wider_than(edges: Int, share: float) -> int:
+def _wider_than(lower: Int, upper: Int, share: float) -> int:
     """Return the width of the widest bin that is wider than a share of its lower edge."""
-    widths, lower = np.diff(edges), edges[:-1]
+    widths = upper - lower
     return int(widths[widths > lower * share].max(initial=1))

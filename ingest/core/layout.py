@@ -236,8 +236,10 @@ def parse_layout(text: str) -> Layout:
     name, _, rest = text.partition(":")
     try:
         if name == "exponential":
-            scale, unit = rest.split(":")
-            return Exponential(int(scale.removeprefix("s")), int(unit.removesuffix("ns")))
+            scale, unit, *below = rest.split(":")
+            ppm, ns = below or ("0ppm", "0ns")
+            sizes = (unit.removesuffix("ns"), ppm.removesuffix("ppm"), ns.removesuffix("ns"))
+            return Exponential(int(scale.removeprefix("s")), *map(int, sizes))
         if name == "edges":
             bounds, top = rest.split(":")
             if top not in TOPS:
@@ -264,7 +266,7 @@ def common_layout(layouts: Iterable[Layout]) -> Layout:
     lowest-reaching open-ended layout ends, so that a censored count stays censored; they remember the widest first bin of
     them, which bounds the error of low latencies. InputError where some have bins and some have none.
     """
-    distinct = _in_order(set(layouts))
+    distinct = in_order(set(layouts))
     if not distinct:
         raise ValueError("no layout to merge")
     if len({layout.has_bins for layout in distinct}) > 1:
@@ -287,7 +289,7 @@ def common_layout(layouts: Iterable[Layout]) -> Layout:
     return replace(wide, coarseness=(octaves - 1).bit_length())
 
 
-def _in_order(layouts: set[Layout]) -> list[Layout]:
+def in_order(layouts: Iterable[Layout]) -> list[Layout]:
     """Return layouts in an order that is always the same, by kind and then by their own."""
     kinds: tuple[list[LogLinear], list[Exponential], list[Edges]] = [], [], []
     for layout in layouts:
@@ -312,6 +314,10 @@ def _alike(layout: Layout, other: Layout) -> bool:
             other.grain,
             other.reports == UPPER and other.grain_ns,
         )
+    if isinstance(layout, Exponential):
+        below = (other.below_ppm, other.below_ns) if isinstance(other, Exponential) else (0, 0)
+        if layout.below_ppm > below[0] or layout.below_ns > below[1]:
+            return False
     return UPPER not in (layout.reports, other.reports) and other.grain <= layout.grain
 
 

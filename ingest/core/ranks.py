@@ -11,13 +11,13 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.core.csr import surely_addable
+from ingest.core.csr import row_sums, surely_addable
 from ingest.core.errors import UsageError
 from ingest.core.grid import WEIGHT_BITS
 from ingest.core.intervals import Intervals, no_exact
@@ -28,6 +28,8 @@ Bool = NDArray[np.bool_]
 INT64_MAX = 2**63 - 1
 TAIL = 0.025
 DEVIATIONS = 1.959963984540054
+BLOCK = 16  # entries whose counts are looked through one by one
+FEW_ENTRIES = 64  # a row: with so few, one running total of all is quicker
 EXACT_VARIANCE = 1e6  # of the rank; above it the normal distribution gives nearly the same
 
 
@@ -86,42 +88,79 @@ COMMON = tuple(percentile for percentile in SUMMARY if percentile.text != "99.99
 
 
 class Ranked:
-    """Finds samples by rank in many rows at once; the running total of all counts is made once.
+    """Finds samples by rank in many rows at once; the running totals of counts are made once.
 
     What a row knows exactly bounds what is reported: no value lies below its minimum or above its maximum.
     """
 
     def __init__(self, rows: Intervals) -> None:
         self.rows = rows
-        self.total = np.zeros(len(rows.counts) + 1, np.int64)
-        np.cumsum(rows.counts, out=self.total[1:])  # modulo 2^64: differences within a row are right however many rows there are
-        self.samples = np.diff(self.total[rows.indptr])
+        self.samples = row_sums(rows.indptr, rows.counts)
         self._sorted = surely_addable([rows.counts])
+        self._carrying: dict[Percentile, tuple[Int, Int, Int]] = {}
+
+    @cached_property
+    def total(self) -> Int:
+        """Return how many samples lie before each entry, and before the end."""
+        total = np.zeros(len(self.rows.counts) + 1, np.int64)
+        np.cumsum(self.rows.counts, out=total[1:])  # modulo 2^64: differences within a row are right however many rows there are
+        return total
+
+    @cached_property
+    def _reached(self) -> tuple[Int, Int]:
+        """Return how many samples lie before each row, and how many up to the end of each block of entries."""
+        counts = self.rows.counts
+        before = np.cumsum(self.samples) - self.samples + counts[: self.rows.indptr[0]].sum()
+        return before, np.cumsum(np.add.reduceat(counts, np.arange(0, len(counts), BLOCK)))
 
     def entries(self, picked: Int, ranks: Int) -> Int:
         """Return, for each picked row, the entry that holds the sample of its rank (1 = smallest); rows must not be empty."""
-        if self._sorted:
+        if not self._sorted:
+            places = np.empty(len(picked), np.int64)
+            for place, (row, rank) in enumerate(zip(picked.tolist(), ranks.tolist(), strict=True)):
+                begin, end = self.rows.indptr[row : row + 2].tolist()
+                places[place] = begin + np.searchsorted(self.total[begin + 1 : end + 1] - self.total[begin], rank, side="left")
+            return places
+        if len(picked) * FEW_ENTRIES > len(self.rows.counts):
             return np.searchsorted(self.total[1:], self.total[self.rows.indptr[picked]] + ranks, side="left")
-        places = np.empty(len(picked), np.int64)
-        for place, (row, rank) in enumerate(zip(picked.tolist(), ranks.tolist(), strict=True)):
-            begin, end = self.rows.indptr[row : row + 2].tolist()
-            places[place] = begin + np.searchsorted(self.total[begin + 1 : end + 1] - self.total[begin], rank, side="left")
-        return places
+        before, blocks = self._reached
+        wanted = before[picked] + ranks
+        block = np.searchsorted(blocks, wanted, side="left")
+        wanted -= np.where(block > 0, blocks[block - 1], 0)
+        counts = self.rows.counts.take(block[:, None] * BLOCK + np.arange(BLOCK), mode="clip")
+        entries: Int = block * BLOCK + np.count_nonzero(np.cumsum(counts, axis=1) < wanted[:, None], axis=1)
+        return entries
+
+    def carrying(self, percentile: Percentile, others: Iterable[Percentile] = ()) -> tuple[Int, Int, Int]:
+        """Return which rows carry a percentile, its rank in each, and the entry that holds it.
+
+        Each percentile is looked for once: together with `others`, which will be asked for, in less time than alone.
+        """
+        if percentile not in self._carrying:
+            whole = _whole_samples(self.rows, self.samples)
+            new = [each for each in dict.fromkeys((percentile, *others)) if each not in self._carrying]
+            picked = [np.flatnonzero(each.carried(whole) & self.rows.layout.has_bins) for each in new]
+            ranks = [each.ranks(self.samples[rows]) for each, rows in zip(new, picked, strict=True)]
+            entries = self.entries(np.concatenate(picked), np.concatenate(ranks))
+            apart = np.split(entries, np.cumsum([len(rows) for rows in picked])[:-1])
+            self._carrying |= dict(zip(new, zip(picked, ranks, apart, strict=True), strict=True))
+        return self._carrying[percentile]
 
     def bins(self, picked: Int, ranks: Int) -> Int:
         """Return the bin that holds the sample of each rank."""
         return self.rows.bins[self.entries(picked, ranks)]
 
-    def values(self, picked: Int, ranks: Int) -> Int:
-        """Return the reported value in ns of the sample of each rank."""
-        return within_exact(self.rows, picked, self.rows.layout.values[self.bins(picked, ranks)])
+    def values(self, picked: Int, ranks: Int, entries: Int | None = None) -> Int:
+        """Return the reported value in ns of the sample of each rank; `entries` are those that hold them, where known."""
+        held = self.entries(picked, ranks) if entries is None else entries
+        return within_exact(self.rows, picked, self.rows.layout.values[self.rows.bins[held]])
 
-    def interpolated(self, picked: Int, ranks: Int) -> NDArray[np.float64]:
+    def interpolated(self, picked: Int, ranks: Int, entries: Int | None = None) -> NDArray[np.float64]:
         """Return the value in ns at each rank, spread evenly over its bin: the last rank in a bin gets its upper edge.
 
         None is above what the open last bin reports: nothing is known of how samples are spread in it.
         """
-        layout, entry = self.rows.layout, self.entries(picked, ranks)
+        layout, entry = self.rows.layout, self.entries(picked, ranks) if entries is None else entries
         lower, upper = layout.edges[self.rows.bins[entry]], layout.edges[self.rows.bins[entry] + 1]
         within = ranks - (self.total[entry] - self.total[self.rows.indptr[picked]])
         values: NDArray[np.float64] = lower + (upper - lower) * (within / self.rows.counts[entry])
@@ -147,20 +186,24 @@ def reported(rows: Intervals) -> Int:
 
 
 def percentile_values(
-    rows: Intervals, percentile: Percentile, *, interpolate: bool = False, ranked: Ranked | None = None
+    rows: Intervals,
+    percentile: Percentile,
+    *,
+    interpolate: bool = False,
+    ranked: Ranked | None = None,
+    others: Iterable[Percentile] = (),
 ) -> NDArray[np.float64]:
     """Return the percentile of each row in ns, NaN where the samples cannot carry it.
 
     p100 is the exact maximum where a row has one, and none lies outside of exact minimum and maximum. Values below 2^53 ns
-    (104 days) are exact integers. `ranked` spares the work that several percentiles of the same rows share. Error bound: that of
-    the bin of the rank (`layout.errors_of`), see `precision`; none in the open last bin. Of rows without bins there is p100
-    alone, where their maximum is known.
+    (104 days) are exact integers. `ranked` spares the work that several percentiles of the same rows share; `others` names these.
+    Error bound: that of the bin of the rank (`layout.errors_of`), see `precision`; none in the open last bin. Of rows without
+    bins there is p100 alone, where their maximum is known.
     """
     ranking = ranked or Ranked(rows)
     out = np.full(len(rows), np.nan)
-    carried = np.flatnonzero(percentile.carried(_whole_samples(rows, ranking.samples)) & rows.layout.has_bins)
-    ranks = percentile.ranks(ranking.samples[carried])
-    out[carried] = ranking.interpolated(carried, ranks) if interpolate else ranking.values(carried, ranks)
+    carrying = ranking.carrying(percentile, others)
+    out[carrying[0]] = ranking.interpolated(*carrying) if interpolate else ranking.values(*carrying)
     if percentile.top == 100 * percentile.bottom and rows.exact is not None:
         out = np.where(rows.exact.known_max & (ranking.samples > 0), rows.exact.max_ns, out)
     return out
@@ -230,6 +273,8 @@ def saturated(rows: Intervals) -> Int:
 
 def censored(rows: Intervals, percentiles: Iterable[Percentile], ranked: Ranked | None = None) -> list[Bool]:
     """Return, for each percentile, where its value is only a lower bound because its rank lies in the open last bin."""
+    if not rows.layout.open_ended:
+        return [np.zeros(len(rows), np.bool_) for _ in percentiles]
     samples, over = rows.samples if ranked is None else ranked.samples, saturated(rows)
     return [(over > 0) & (percentile.ranks(samples) > samples - over) for percentile in percentiles]
 
@@ -245,7 +290,8 @@ def extremes(rows: Intervals, ranked: Ranked | None = None) -> tuple[NDArray[Any
         return _known_extremes(rows)
     first, last = rows.bins[rows.indptr[:-1]], rows.bins[rows.indptr[1:] - 1]
     low, high = rows.layout.lowest_of(first), rows.layout.highest_of(last)
-    weighted = rows.counts * rows.layout.middles_of(rows.bins).astype(np.float64)
+    weighted = rows.layout.weights_of(rows.bins)
+    weighted *= rows.counts
     sums = np.add.reduceat(weighted, rows.indptr[:-1]) if len(rows) else weighted
     known = np.zeros(len(rows), np.bool_)
     if rows.exact is not None:

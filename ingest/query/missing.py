@@ -236,6 +236,8 @@ class Rows:
         Where samples are missing in a known number the value that is shown is the least that it can be. In an unknown number they
         make an interval only where they cannot lower it.
         """
+        if not len(self.lacking):
+            return Cells(measured, measured, measured)
         least, most = self.limits(percentile, measured)
         given = ~self.uncounted | (least == measured)
         return Cells(np.where(given, least, measured), np.where(given, least, np.nan), np.where(given, most, np.nan))

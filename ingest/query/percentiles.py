@@ -54,7 +54,7 @@ def percentiles(answer: Answer, wanted: Wanted) -> Table:
     Error bound: the table's `precision`, that of the bins that carry its percentiles (1/128 for fio's own from 128 ns on); counts
     are exact.
     """
-    return concatenated([_rows(part, answer, wanted) for part in answer.parts])
+    return concatenated([rows_of(part, answer, wanted) for part in answer.parts])
 
 
 def table_of(origin: Origin, question: Question, wanted: Wanted) -> tuple[Table, Answer]:
@@ -70,7 +70,8 @@ def table_of(origin: Origin, question: Question, wanted: Wanted) -> tuple[Table,
     return percentiles(answer, wanted), answer
 
 
-def _rows(part: Intervals[Group], answer: Answer, wanted: Wanted) -> Table:
+def rows_of(part: Intervals[Group], answer: Answer, wanted: Wanted) -> Table:
+    """Return what `percentiles` does of one part of an answer, in the order that its rows have."""
     rows, ranked = part, Ranked(part)
     if not (ranked.samples > 0).all():
         rows = part.take(np.flatnonzero(ranked.samples > 0))
@@ -92,8 +93,9 @@ def _rows(part: Intervals[Group], answer: Answer, wanted: Wanted) -> Table:
     means = with_lacks.means(mean)
     columns |= {f"mean{LEAST}": means.least, f"mean{MOST}": means.most}
     for percentile in wanted.percentiles:
-        values = percentile_values(rows, percentile, interpolate=wanted.interpolate, ranked=ranked)
-        values[mixed & ~percentile.carried(count)] = np.nan
+        values = percentile_values(rows, percentile, interpolate=wanted.interpolate, ranked=ranked, others=wanted.percentiles)
+        if answer.weights is not None:
+            values[mixed & ~percentile.carried(count)] = np.nan
         cells = with_lacks.cells(percentile, values)
         columns[percentile.name] = cells.value
         if wanted.possible:
@@ -140,10 +142,14 @@ def spans_of(runs: Iterable[str | None], covered: Mapping[str, Span]) -> Int:
 
 
 def seconds_covered(start_ns: Int, end_ns: Int, spans: Int) -> NDArray[np.float64]:
-    """Return how many seconds of each window lie in the span of its row (n x 2); all of them where none does."""
+    """Return how many seconds of each window lie in the span of its row (n x 2); all of them where none does.
+
+    NaN for a point in time, as of a histogram that says no more than when it was printed: it has no rate.
+    """
     first, last = spans.T
     low, high = np.maximum(first, start_ns), np.minimum(last, end_ns)
-    seconds: NDArray[np.float64] = np.maximum(np.where(low < high, high - low, end_ns - start_ns), 1) / NS
+    widths = np.where(low < high, high - low, end_ns - start_ns)
+    seconds: NDArray[np.float64] = np.where(widths > 1, widths, np.nan) / NS
     return seconds
 
 

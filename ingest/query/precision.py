@@ -61,8 +61,12 @@ def precision_in(ranked: Ranked, percentiles: Sequence[Percentile], *, interpola
     samples = ranked.samples if rows.completions is None else rows.completions
     carrying = [rows.bins[:0]]
     for percentile in percentiles:
+        known = percentile.top == 100 * percentile.bottom and rows.exact is not None
+        if rows.completions is None and not known:
+            carrying.append(rows.bins[ranked.carrying(percentile)[2]])
+            continue
         carried = percentile.carried(samples)
-        if percentile.top == 100 * percentile.bottom and rows.exact is not None:
+        if known and rows.exact is not None:
             carried = carried & ~rows.exact.known_max
         picked = np.flatnonzero(carried)
         carrying.append(ranked.bins(picked, percentile.ranks(ranked.samples[picked])))

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ingest.core.caveats import Caveat
-from ingest.core.errors import listed
+from ingest.core.errors import InputError, listed
 from ingest.read.formats import is_timed
 from ingest.read.sources import SKIPPED, Found, Place, Skipped, Source
+from ingest.read.text import blocks, plain_name
 
 SAMPLE = 1 << 16
 SAID = ("--host", "--host-alias")
@@ -31,6 +32,9 @@ def once_by_content(
         for digest, source in _by_digest(alike, size):
             twins[digest].append(source)
     dropped: set[Path] = set()
+    for packed, plain in _packed_beside(sources):
+        dropped.add(packed)
+        skipped.append(Skipped(packed, SKIPPED, f"the same content as {plain}, compressed: counted once"))
     copied: list[tuple[Source, Source]] = []
     for group in twins.values():
         ordered = sorted(group, key=lambda twin: (not _has_host(twin, place_of), twin.path))
@@ -51,6 +55,18 @@ def once_by_content(
         sentence = f"the same bytes as {listed(sorted({str(other.path) for _, other in copied}))}: was one copied over the other?"
         caveats.append(Caveat("same-content", names, sentence, "each is counted under its own labels"))
     return [source for source in sources if source.path not in dropped]
+
+
+def _packed_beside(sources: Sequence[Source]) -> Iterator[tuple[Path, Path]]:
+    """Yield compressed files that hold what a plain one beside them holds, as after `gzip -k`, with the plain ones."""
+    named: dict[Path, list[Path]] = defaultdict(list)
+    for source in sources:
+        path = source.path
+        named[path.with_name(plain_name(path))].append(path)
+    for plain, paths in named.items():
+        ordered = sorted(paths, key=lambda path: (path != plain, path))
+        digests = {path: _digest(path, blocks(path)) for path in ordered} if len(paths) > 1 else {}
+        yield from ((path, ordered[0]) for path in ordered[1:] if digests[path] == digests[ordered[0]])
 
 
 def _has_host(source: Source, place_of: Callable[[Path], Place | None]) -> bool:
@@ -92,7 +108,7 @@ def _by_digest(sources: Sequence[Source], size: int) -> Iterator[tuple[bytes, So
     alike = Counter(looks.values())
     for source in sources:
         if alike[looks[source.path]] > 1:
-            yield _digest(source.path), source
+            yield _digest(source.path, _bytes_of(source.path)), source
 
 
 def _look(path: Path, size: int) -> int | str:
@@ -105,16 +121,21 @@ def _look(path: Path, size: int) -> int | str:
         return str(path)
 
 
-def _digest(path: Path) -> bytes:
-    """Return a digest of a file."""
+def _bytes_of(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as stream:
+        while data := stream.read(1 << 20):
+            yield data
+
+
+def _digest(path: Path, pieces: Iterable[bytes | memoryview]) -> bytes:
+    """Return a digest of the pieces of a file; of one that cannot be read to its end, of its name."""
     import hashlib  # takes 3 ms, and most calls meet no two files that may be alike
 
     digest = hashlib.blake2b(digest_size=16)
     try:
-        with path.open("rb") as stream:
-            while data := stream.read(1 << 20):
-                digest.update(data)
-    except OSError:
+        for piece in pieces:
+            digest.update(piece)
+    except (OSError, InputError):
         return str(path).encode()
     return digest.digest()
 

@@ -20,10 +20,12 @@ OWN_STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/")  # opened by the caller alrea
 def files_under(paths: Iterable[Path], closed: list[Path] | None = None, linked: list[Path] | None = None) -> Iterator[Path]:
     """Yield all files under the paths once, those of a folder in order; pipes, sockets and devices are passed over.
 
+    A folder that two paths lead to, one by a link as `results/latest`, is one folder: its files have the name that comes first.
     Folders below them that cannot be listed are added to `closed`, links to folders to `linked`. InputError for a path that is
     not there, closed, or no file.
     """
-    seen = set()
+    seen: set[Path] = set()
+    folders: dict[Path, Path] = {}
     for path in paths:
         try:
             mode = path.stat().st_mode
@@ -37,8 +39,10 @@ def files_under(paths: Iterable[Path], closed: list[Path] | None = None, linked:
         if stat.S_ISDIR(mode) and not os.access(path, os.R_OK | os.X_OK):
             raise InputError("no permission to list this folder: check owner and mode", path)
         for file in listed_files(path, closed, linked) if stat.S_ISDIR(mode) else [path]:
-            if file not in seen:
-                seen.add(file)
+            folder = folders.get(file.parent) or folders.setdefault(file.parent, file.parent.resolve())
+            place = folder / file.name
+            if place not in seen:
+                seen.add(place)
                 yield file
 
 

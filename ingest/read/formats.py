@@ -253,7 +253,7 @@ TABLE: list[Format] = [
         BPFTRACE,
         "bpftrace histograms",
         "histograms.bpftrace",
-        head=rb'(?m)^\{"type":\s*"(attached_probes|hist|lhist|printf|time)"|^@\w*(\[[^\n]*\])?:\s*\n[\[(]',
+        head=rb'(?m)^\{"type":\s*"(attached_probes|hist|lhist|printf|time)"|^(@\w*(\[[^\n]*\])?|[^\n]*\]):\s*\n[\[(](\.\.\.|-?\d)',
         known_by='content: `@NAME:` and lines `[16, 32)  5 |@@ |`; with `-f json` `{"type": "hist"`',
         holds="histograms since the start of the script, or since they were cleared",
     ),

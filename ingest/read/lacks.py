@@ -104,11 +104,11 @@ def held_against(source: Source, rows: Iterator[Intervals[Series]]) -> Iterator[
         by_op = {"": by_op.get(MIXED) or [summary for several in by_op.values() for summary in several]}
         held = {"": sum(held.values()) + sum(map(_lines_of, context.siblings))}
     counts = {op: sum(summary.count for summary in several) for op, several in by_op.items()}
-    if context.series.job and not context.siblings and LATENCY_TARGET not in context.options:  # a reset of it counts anew
+    if (context.series.job or context.siblings) and LATENCY_TARGET not in context.options:  # a reset of it counts anew
         for op, count in counts.items():
             if held.get(op, 0) > count > 0:
-                name = f"{op}: " if op else ""
-                account.note(f"{name}the log holds {held[op]} I/Os, fio's JSON counts {count}: {NOT_OF_ONE}")
+                name, logs = f"{op}: " if op else "", "logs of the group hold" if context.siblings else "log holds"
+                account.note(f"{name}the {logs} {held[op]} I/Os, fio's JSON counts {count}: {NOT_OF_ONE}")
     short = {op: lost for op, count in counts.items() if (lost := count - held.get(op, 0)) > 0 and op not in context.shadowed}
     if account.cut_short or sum(short.values()) <= account.rows_rejected:  # these are missing by themselves
         return

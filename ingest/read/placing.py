@@ -208,6 +208,8 @@ class _Call:
         try:
             source = reader_of(name).locate(path, around)
         except InputError as error:
+            if not path.stat().st_size:
+                self.documents.found_empty(path)
             empty = not path.stat().st_size or error.reason.startswith("fio JSON without")
             self.skipped.append(Skipped(path, SKIPPED if empty else REFUSED, error.reason, error.line))
             return None

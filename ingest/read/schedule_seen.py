@@ -24,6 +24,7 @@ BEYOND = 10  # samples that must lie beyond a percentile before it is judged
 PART = 64  # bins an octave: percentiles of a digest are off by at most 1.1 %
 CELLS = 64 * PART
 MOST_SERIES, MOST_WINDOWS = 256, 512
+MOST_BY_BIN, MOST_BINS, MANY = 4, 1 << 17, 4
 MOST_EXACT = 2.0**53
 SERVICE, RESPONSE, WAIT = "service", "response", "wait"
 RATED = (SERVICE, RESPONSE, WAIT, "")
@@ -36,7 +37,8 @@ class Seen:
 
     def __init__(self, rate: str = "") -> None:
         self._rate = rate
-        self._bins: dict[Label, NDArray[np.float64]] = {}
+        self._cells: dict[Label, NDArray[np.float64]] = {}
+        self._bins: dict[tuple[Label, Layout], Int] = {}  # not yet in cells
         self._samples: Counter[str] = Counter()
         self._windows: dict[str, Counter[int]] = {}
         self._width = SECOND
@@ -65,11 +67,27 @@ class Seen:
             self._samples[label[2]] += int(samples[ours].sum())
             if self._rate:
                 self._add_windows(label[2], rows.start_ns[ours], rows.end_ns[ours], samples[ours])
-            if label in self._bins or len(self._bins) < MOST_SERIES:
-                counted = _counted(rows.layout, rows.bins[mine], rows.counts[mine], few=few)
-                self._bins[label] = self._bins[label] + counted if label in self._bins else counted
+            if label in self._cells or len(self._cells) < MOST_SERIES:
+                self._count(label, rows.layout, rows.bins[mine], rows.counts[mine], few=few)
             if label[2] == WAIT:
                 self._lag_ns = max(self._lag_ns or 0, int(rows.layout.values[rows.bins[mine].max()]))
+
+    def _count(self, label: Label, layout: Layout, bins: Int, counts: Int, *, few: bool) -> None:
+        """Add counts to those of a series; of the first series with many of them bin by bin, which spares looking up cells."""
+        self._cells.setdefault(label, np.zeros(CELLS))
+        by_bin = self._bins.get((label, layout))
+        if by_bin is None and len(self._bins) < MOST_BY_BIN and layout.bins <= min(MANY * len(bins), MOST_BINS):
+            by_bin = self._bins[label, layout] = np.zeros(layout.bins, np.int64)
+        if few and by_bin is not None:
+            np.add.at(by_bin, bins, counts)
+        else:
+            self._cells[label] += np.bincount(_cells(layout)[bins], counts, CELLS)
+
+    def _fold(self) -> None:
+        """Add all counts by bin to those by cell."""
+        for (label, layout), counts in self._bins.items():
+            self._cells[label] += np.bincount(_cells(layout), counts, CELLS)
+        self._bins = {}
 
     def _add_edges(self, first: int, last: int, since: int) -> None:
         known = self._span or (first, last, since)
@@ -103,9 +121,10 @@ class Seen:
             other._widen()
         while self._width < other._width:
             self._widen()
-        for label, counted in other._bins.items():
-            if label in self._bins or len(self._bins) < MOST_SERIES:
-                self._bins[label] = self._bins[label] + counted if label in self._bins else counted
+        other._fold()
+        for label, counted in other._cells.items():
+            if label in self._cells or len(self._cells) < MOST_SERIES:
+                self._cells[label] = self._cells[label] + counted if label in self._cells else counted
         self._samples.update(other._samples)
         for kind, windows in other._windows.items():
             self._windows.setdefault(kind, Counter()).update(windows)
@@ -120,6 +139,7 @@ class Seen:
         `span_ns` is how long the run took where that is known to the ns, `lag_ns` the longest wait, `expected_ns` the interval
         that data was corrected by.
         """
+        self._fold()
         rated = next((kind for kind in RATED if self._samples[kind]), "")
         windows = self._windows.get(rated, Counter[int]())
         first = min(windows, default=0)
@@ -135,21 +155,9 @@ class Seen:
                 "longest_ns": self._longest,
                 "windows": [self._width, first, counts],
                 "samples": dict(self._samples),
-                "series": [[*label, *_levels(counted)] for label, counted in sorted(self._bins.items())],
+                "series": [[*label, *_levels(counted)] for label, counted in sorted(self._cells.items())],
             }
         )
-
-
-def _counted(layout: Layout, bins: Int, counts: Int, *, few: bool) -> NDArray[np.float64]:
-    """Return how many samples lie in each cell of a digest; `few` are so many that float64 holds each sum of them exactly."""
-    cells, width = _cells(layout), int(bins.max()) + 1
-    if few and width < len(bins):  # by bins first: they are fewer than entries, and rising
-        of_bins = np.zeros(width, np.int64)
-        np.add.at(of_bins, bins, counts)
-        cells, counts = cells[:width], of_bins
-    else:
-        cells = cells[bins]
-    return np.bincount(cells, counts, CELLS).astype(np.float64)
 
 
 @lru_cache(maxsize=8)

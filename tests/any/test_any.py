@@ -298,7 +298,7 @@ def test_any_question_has_one_answer(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     found = []
     with stores(tmp_path) as both:
-        for seed in range(figure(8, 25, 4000)):
+        for seed in range(figure(8, 14, 4000)):
             found += [str(fault) for fault in asked_of(seed, both, tmp_path / "set", range(QUESTIONS))]
     assert not found, "\n".join(found)
 

@@ -61,7 +61,7 @@ def rows(done) -> list[dict[str, str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", ["table", *(pytest.param(form, marks=pytest.mark.soak) for form in FORMATS[1:])])
 def test_files_and_stores_answer_alike_to_the_last_character(store, several: Path, form: str, capsys) -> None:
     told = []
     for source in (str(EXAMPLE), store.url):

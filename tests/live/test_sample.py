@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import random
@@ -16,12 +18,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ingest import Files, Question
 from ingest.cli import run as tailboard
 from ingest.core.errors import InputError
 from ingest.live.sample import asking, sampler
 from ingest.live.sample.asking import Reply, Stop, ask
 from ingest.live.sample.log import SampleLog
 from ingest.live.sample.sampler import Sampler, inlined
+from ingest.read import ReadOptions
 from tests.effort import figure
 
 MS, SECOND = 1_000_000, 1_000_000_000
@@ -65,7 +69,7 @@ class Kept:
     def __init__(self) -> None:
         self.records: list[dict] = []
 
-    def write(self, line: str) -> str:
+    def write(self, line: str, before: str = "") -> str:
         assert line.count("\n") == 1
         self.records.append(json.loads(line, parse_float=Decimal))
         return ""
@@ -179,19 +183,20 @@ def test_a_command_without_end_is_killed(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(asking, "MOST_SAID", 1 << 18)
     reply = ask(("yes",), 30 * SECOND, Stop())
     assert "said more than" in reply.error and not reply.said
+    reply = ask(("sh", "-c", f"head -c {(1 << 18) + 1} /dev/zero"), 30 * SECOND, Stop())  # ends by itself
+    assert "said more than" in reply.error and not reply.said
 
 
-def test_what_is_asked_may_come_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_asked_may_come_back(tmp_path: Path) -> None:
     """Fails at every second call; each failure is a record, the recovery is said."""
-    count, path = tmp_path / "n", tmp_path / "s.ndjson"
+    count, kept, said = tmp_path / "n", Kept(), []
     name = script(
         tmp_path,
         f'n=$(cat {count} 2>/dev/null || echo 0); echo $((n+1)) > {count}; [ $((n % 2)) = 0 ] && echo "{{}}" || {{ echo down >&2; exit 1; }}',
     )
-    assert tailboard(["sample", "--every", "60ms", "--for", "180ms", "-o", str(path), name]) == 0
-    assert {"said" in poll for poll in polls(path)} == {True, False}
-    told = capsys.readouterr().err
-    assert "no answer: exit status 1: down" in told and "answers again after 1 poll" in told
+    Sampler((name,), SECOND, 60 * SECOND, "h", kept, Turned(), Stop(), said.append, 3 * SECOND).run()
+    assert ["said" in record for record in kept.records if record["record"] == "poll"] == [True, False, True, False]
+    assert said == [down := "no answer: exit status 1: down", "answers again after 1 poll without an answer", down]
 
 
 def test_a_command_that_is_not_there_is_refused_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -200,7 +205,12 @@ def test_a_command_that_is_not_there_is_refused_at_once(tmp_path: Path, capsys: 
 
 
 def test_another_file_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name, text in (("a", "my notes\n"), ("b", '{"sampled_at":1.5}\nmy notes'), ("c", "x")):
+    for name, text in (
+        ("a", "my notes\n"),
+        ("b", '{"sampled_at":1.5}\nmy notes'),
+        ("c", "x"),
+        ("e", '{"sampled_at":1.5,"dump":{}}\n'),
+    ):
         (tmp_path / name).write_text(text)
         assert tailboard(["sample", "-o", str(tmp_path / name), "--", "true"]) == 3
         assert "is no file that tailboard sample writes" in capsys.readouterr().err
@@ -257,6 +267,81 @@ def test_a_file_that_is_renamed_is_begun_anew(tmp_path: Path) -> None:
     log.write('{"sampled_at":2}\n')
     log.close()
     assert [(tmp_path / name).read_text() for name in ("s.1", "s")] == ['{"sampled_at":1}\n', '{"sampled_at":2}\n']
+
+
+@pytest.mark.parametrize("how", ["rename", "copytruncate"])
+def test_a_file_that_follows_another_begins_with_the_last_answer_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how
+) -> None:
+    """Else what was counted between the two would be in neither file: each alone, both, and both put together hold it once."""
+    path, older, clock = tmp_path / "s.ndjson", tmp_path / "s.ndjson.1", Turned()
+    counts = iter([5, 9, 20, 24])
+
+    def asked(*_: object) -> Reply:
+        if len(polls(path)) == 2 and not older.exists():
+            if how == "rename":
+                path.rename(older)
+            else:
+                older.write_bytes(path.read_bytes())
+                os.truncate(path, 0)
+        return Reply(0, json.dumps({"get": {"calls": (n := next(counts)), "histogram_usec": {"1": 0, "2": n}}}).encode())
+
+    monkeypatch.setattr(sampler, "ask", asked)
+    Sampler(("x",), SECOND, SECOND, "h", SampleLog(path), clock, Stop(), print, 3 * SECOND).run()
+    assert [record["record"] for record in records(path)] == ["before", "poll", "poll", "end"]
+    assert records(path)[0] == {**records(older)[-1], "record": "before"}
+    (tmp_path / "both.ndjson").write_bytes(path.read_bytes() + older.read_bytes())
+    for files, count in (([path], 15), ([older], 4), ([older, path], 19), ([tmp_path / "both.ndjson"], 19)):
+        answer = Files(files, ReadOptions(run="r"), jobs=1).answer(Question(step="all"))
+        assert sum(int(part.samples.sum()) for part in answer.parts) == count
+
+
+def test_polls_that_could_not_be_written_are_noted_when_there_is_room_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, kept, said = Turned(), Kept(), []
+    full = iter([False, False, True, True, False])
+
+    def write(line: str, before: str = "") -> str:
+        if next(full, False):
+            return "No space left on device"
+        kept.records += [json.loads(part) for part in line.splitlines()]
+        return ""
+
+    monkeypatch.setattr(kept, "write", write)
+    monkeypatch.setattr(sampler, "ask", lambda *_: Reply(0, b"{}"))
+    run = Sampler(("x",), SECOND, SECOND, "h", kept, clock, Stop(), said.append, 4 * SECOND)
+    run.run()
+    assert [record["record"] for record in kept.records] == ["begin", "poll", "missed", "poll", "poll", "end"]
+    gap = kept.records[2]
+    assert (gap["polls"], gap["to"] - gap["from"], gap["to"]) == (2, 1, gap["sampled_at"])
+    assert (run.answered, run.missed) == (3, 2) and len(said) == 2
+
+
+def test_a_folder_that_goes_away_costs_polls_until_it_is_back(tmp_path: Path) -> None:
+    (tmp_path / "f").mkdir()
+    log = SampleLog(tmp_path / "f" / "s")
+    assert log.write("1\n") == ""
+    (tmp_path / "f").rename(tmp_path / "g")
+    assert "No such file" in log.write("2\n") and "No such file" in log.write("3\n")
+    (tmp_path / "g").rename(tmp_path / "f")
+    (tmp_path / "f" / "s").write_text("")
+    assert log.write("4\n") == ""
+    log.close()
+    assert (tmp_path / "f" / "s").read_text() == "4\n"
+
+
+def test_a_disk_without_locks_is_no_second_sampler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refused)
+    with pytest.raises(InputError, match=r"cannot be locked \(No locks available\)"):
+        SampleLog(tmp_path / "s")
+
+
+def test_the_clock_goes_on_while_the_machine_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(time, "clock_gettime_ns", lambda clock: asked.append(clock) or 7)
+    assert sampler.RealClock(Stop()).now() == 7 and asked == [time.CLOCK_BOOTTIME]
 
 
 def started(path: Path, command: str, every: str = "20ms", *more: str) -> subprocess.Popen:

@@ -110,7 +110,7 @@ def test_300_random_boxes_equal_brute_force_over_the_documents(example) -> None:
     filled = 0
     with open_store(ground.url) as store:
         zero = store.runs()[0].start_ns
-        for number in range(figure(8, 20, 300)):
+        for number in range(figure(8, 12, 300)):
             box = drawn(noise)
             expected, total = counted(documents, box, zero)
             answer = explained(store, Question(), box)
@@ -311,7 +311,7 @@ def test_offsets_of_a_box_equal_brute_force_from_files_and_stores(tmp_path: Path
     with grounds("sqlite", tmp_path) as ground:
         loaded(ground.url, [path], run="r", jobs=1, reading={"description": reading(tmp_path).description})
         with open_store(ground.url) as store:
-            for _ in range(figure(6, 20, 150)):
+            for _ in range(figure(6, 12, 150)):
                 begin, end = sorted(noise.uniform(-5, 45) for _ in range(2))
                 host = noise.choice(["", "a", "b"])
                 spans = {"r": (ZERO + round(begin * SECOND), ZERO + round(end * SECOND))}
@@ -374,7 +374,7 @@ def test_fewer_than_five_windows_bound_nothing() -> None:
 
 def test_bounds_hold_what_is_equal_as_often_as_they_promise() -> None:
     """Shares that depend on those of the window before, equal inside and outside: how often a value is called over or under."""
-    noise, wrong, tries, known = np.random.default_rng(5), 0, figure(100, 600, 4000), 0
+    noise, wrong, tries, known = np.random.default_rng(5), 0, figure(100, 300, 4000), 0
     for _ in range(tries):
         correlation, length, own = noise.choice([0.0, 0.5, 0.8]), 200, int(noise.choice([12, 30, 60]))
         level = np.zeros(length)

@@ -35,7 +35,7 @@ from tests.effort import figure
 from tests.query import queues
 from tests.store.grounds import grounds
 
-CASES = figure(8, 24, 340)  # of each of three queues
+CASES = figure(8, 12, 340)  # of each of three queues
 SLA = parse_sla("p99<5ms")
 
 

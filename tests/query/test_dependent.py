@@ -91,7 +91,7 @@ def brute(baseline: np.ndarray, run: np.ndarray, quantile: float, rows: int = 1)
 @pytest.mark.parametrize("percentile", [P50, P90, P99], ids=str)
 def test_bounds_are_those_of_plain_samples_where_windows_do_not_depend_on_one_another(percentile, monkeypatch) -> None:
     monkeypatch.setattr("ingest.query.dependent.batch_length", lambda *_: 1)
-    for seed in range(figure(3, 12)):
+    for seed in range(figure(3, 8, 24)):
         noise = np.random.default_rng(seed)
         baseline, run = latencies(noise, 40), latencies(noise, 40, by=1.3)
         quantile = float(percentile.text) / 100
@@ -101,7 +101,7 @@ def test_bounds_are_those_of_plain_samples_where_windows_do_not_depend_on_one_an
         assert low == pytest.approx(wanted[0], rel=0.015) and high == pytest.approx(wanted[1], rel=0.015)
 
 
-@settings(max_examples=figure(25, 200, 1000))
+@settings(max_examples=figure(25, 80, 1000))
 @given(st.integers(0, 10**6), st.sampled_from([P50, P90, P99]), st.integers(1, 20))
 def test_bounds_of_both_ways_round_are_inverse_and_hold_the_ratio(seed: int, percentile, rows: int) -> None:
     noise = np.random.default_rng(seed)

@@ -193,7 +193,7 @@ def test_a_log_in_coarse_units_has_gaps_and_no_modes() -> None:
 @pytest.mark.parametrize("phi", [0.5, 0.9])
 def test_quiet_runs_have_nothing(phi: float) -> None:
     said = []
-    for seed in range(figure(6, 30, 300)):
+    for seed in range(figure(6, 15, 300)):
         ground = Run(100 + seed, hosts=1 + seed % 4, windows=WINDOWS, rate=60, phi=phi, sigma=0.3 + 0.1 * (seed % 8)).ground()
         said += [claim.kind for detect in (steps, rhythms, modes) for claim in detect(ground)]
     assert said == []
@@ -282,7 +282,7 @@ def test_the_slow_part_of_a_step_down_is_the_time_before_it() -> None:
 def test_the_time_of_a_step_of_one_host_is_within_two_windows(sigma: float) -> None:
     """Two operations of few samples each: the p50 of a window alone would not tell."""
     late = []
-    for seed in range(figure(6, 30)):
+    for seed in range(figure(6, 15, 60)):
         run = run_of(40 + seed, sigma=sigma)
         run.groups = [("a", "read"), ("a", "write"), ("b", "read")]
         run.level[:2, 130 + seed :] += np.log(1.35)

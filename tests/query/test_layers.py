@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import sys
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from ingest.read.describing import description_of
 from ingest.view.text import csv_lines
 from tests.commands import tailboard
 from tests.effort import figure
+from tests.layered import DISKS, RATE, SECONDS, START, layered
 from tests.store.grounds import grounds
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))  # scripts, no package
@@ -33,54 +33,12 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))  # scripts, no
 from layers import DEVICE, SERVICE, said_of
 from made_clusters import cluster
 
-START = 1_795_330_000
-SECONDS, RATE = 12, 40
 WANTED = Wanted(parse_percentiles("50,99"))
-DISKS = """histogram: ndjson
-each: hist
-bins: list
-lower: min
-upper: max
-edge: "[]"
-count: count
-unit: us
-time: {at: t, unit: s}
-every: 1s
-labels: {host: host, volume: disk, op: =write, layer: =device}
-"""
 
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory) -> Path:
-    """Return a folder with a client's log, an OSD's polls and, in a folder below, a disk's histograms and their description."""
-    folder, rolled = tmp_path_factory.mktemp("layers") / "run", random.Random(7)
-    (folder.parent / "disks").mkdir()
-    folder.mkdir()
-    took = [int(rolled.lognormvariate(0, 0.4) * 2_000_000) for _ in range(SECONDS * RATE)]
-    step = 1000 // RATE
-    lines = [f"{at * step + step - 1}, {latency}, 1, 4096, 0, 0" for at, latency in enumerate(took)]
-    (folder / "fio_clat.1.log").write_text("\n".join(lines) + "\n")
-    ends = [100_000 << power for power in range(31)]
-    ranges = [
-        {"max": -1},
-        {"min": 0, "max": ends[0] - 1},
-        *({"min": low, "max": 2 * low - 1} for low in ends[:-1]),
-        {"min": ends[-1]},
-    ]
-    counts, polls, disks = [0] * len(ranges), [], []
-    for second in range(SECONDS + 1):
-        here = [] if not second else took[(second - 1) * RATE : second * RATE]
-        for latency in here:
-            counts[1 + sum(latency // 2 >= end for end in ends)] += 1
-        axes = [{"name": "Latency (usec)", "ranges": ranges}]
-        dump = {"osd": {"op_w_latency_in_bytes_histogram": {"axes": axes, "values": counts}}}
-        polls.append(json.dumps({"sampled_at": START + second, "host": "ceph1", "daemon": "osd.0", "dump": dump}))
-        bins = [{"min": 512 << at, "max": (1024 << at) - 1, "count": number} for at, number in enumerate((RATE // 2, RATE // 4))]
-        disks += [json.dumps({"t": START + second, "host": "ceph1", "disk": "sdb", "hist": bins})] if second else []
-    (folder / "osd.ndjson").write_text("\n".join(polls) + "\n")
-    (folder.parent / "disks" / "disks.ndjson").write_text("\n".join(disks) + "\n")
-    (folder.parent / "disks" / "disks.yml").write_text(DISKS)
-    return folder
+    return layered(tmp_path_factory.mktemp("layers"))
 
 
 def options(**words) -> ReadOptions:
@@ -148,6 +106,51 @@ def test_stores_keep_layers_apart_as_files_do(kind: str, logs: Path, tmp_path: P
                 ("osd.0", "service"),
                 ("sdb", "device"),
             }
+
+
+def test_the_servers_estimates_are_kept_apart_by_layer(logs: Path, tmp_path: Path) -> None:
+    with grounds("double", tmp_path) as ground, open_store(ground.url, write=True) as store:
+        load([logs], store, LoadOptions(options(run="run"), jobs=1))
+        for question in (Question(by=("layer",), step="all"), Question(by=("op", "layer"), step=3 * 10**9)):
+            table, _ = store.approximate(question, WANTED.percentiles)
+            exact = percentiles(store.answer(question), WANTED).columns
+            for name in (*question.by, "count", "start_ns"):
+                assert list(table.columns[name]) == list(exact[name]), name
+            known = ~np.isnan(exact["p50"])
+            assert np.allclose(table.columns["p50"][known], exact["p50"][known], rtol=0.15), "one rank below may be another bin"
+
+
+def test_headings_add_no_layers_up(logs: Path, tmp_path: Path) -> None:
+    """The clients' operations are the OSD's, too: 960 samples were said of 480 operations."""
+    store = f"sqlite:{tmp_path / 's.db'}"
+    with open_store(store, write=True) as opened:
+        load([logs], opened, LoadOptions(options(run="run"), jobs=1))
+    for command, *words in (("trend", "--run", "run"), ("percentiles",)):
+        told = tailboard(command, store, *words, "--by", "layer").stdout
+        assert "client 480, service 480 samples" in told, told[:300]
+        assert "480 samples" in (alone := tailboard(command, store, *words).stdout) and "client 480" not in alone
+
+
+def test_files_that_are_asked_directly_are_of_the_layer_that_is_said(logs: Path) -> None:
+    log, words = logs / "fio_clat.1.log", ("--t0", START, "--fio-version", "3.33", "--step", "all", "--format", "csv")
+    told = tailboard("percentiles", log, *words, "--by", "layer", "--label", "layer=device").stdout.splitlines()
+    plain = tailboard("percentiles", log, *words).stdout.splitlines()
+    assert numbers(told) == numbers(plain) and told[1].split(",")[2] == "device"
+    log = Path(__file__).parents[1] / "data" / "hdr" / "2.1.12-2-digits.hlog"
+    words = ("--recorded-unit", "us", "--by", "kind", "--step", "all", "--format", "csv")
+    told = tailboard("percentiles", log, "--label", "layer=service", *words).stdout
+    assert all(line.split(",")[2].startswith("service:") for line in told.splitlines()[1:]) and told.count("\n") > 1
+    for label, said in (("layer=disk", "no layer 'disk'"), ("depth=3", "takes layer=..., not depth")):
+        wrong = tailboard("percentiles", log, "--label", label)
+        assert wrong.returncode == 2 and said in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [("--by", "layer"), ("--where", "layer=client"), ("--where", "layer!=device"), ("--highlight", "layer=device")]
+)
+def test_single_events_know_no_layer_and_say_so(words: tuple[str, ...], logs: Path) -> None:
+    wrong = tailboard("offsets", logs, "--t0", START, "--fio-version", "3.33", *words)
+    assert wrong.returncode == 2 and "single events are kept without their layer" in wrong.stderr
 
 
 def test_runs_that_are_added_up_keep_their_layers(logs: Path, tmp_path: Path) -> None:
@@ -291,13 +294,27 @@ def test_a_report_holds_each_layer_once(logs: Path) -> None:
         ("service", SECONDS * RATE),
     ]
     for each in content["layers"]:  # the densities of a window, by the octaves that each cell is high, are all of it
-        low = np.maximum(each["lower"], np.array(each["upper"]) / 2)
+        low = np.where(np.array(each["lower"]) > 0, each["lower"], np.array(each["upper"]) / 2)
         shares = np.array(each["share"]) * np.log2(np.array(each["upper"]) / low)
         windows = {at: shares[np.array(each["t"]) == at].sum() for at in set(each["t"])}
         assert all(abs(whole - 1) < 0.01 for whole in windows.values())
     assert "of the client, 480 samples" in parts_of(runs).filling["lead"]
     alone = Files([logs / "fio_clat.1.log"], options(), 1)
     assert layers.sections(overviews(alone, alone.run_names, Question())) == []
+
+
+def test_a_bin_of_several_octaves_is_shaded_as_the_narrow_ones_it_would_be_made_of(tmp_path: Path) -> None:
+    """A tool whose edges are decades: a tenth of the samples in a decade is 3 % of them for each factor of 2, not a tenth."""
+    from ingest.view.page.panels.layers import layer_cells
+
+    bins = [{"min": 10**power, "max": 10 ** (power + 1) - 1, "count": count} for power, count in ((1, 9), (2, 1), (3, 0))]
+    (tmp_path / "disks.ndjson").write_text(json.dumps({"t": START, "host": "h", "disk": "sdb", "hist": bins}) + "\n")
+    (tmp_path / "disks.yml").write_text(DISKS)
+    described = ReadOptions(description=description_of(str(tmp_path / "disks.yml")))
+    answer = Files([tmp_path / "disks.ndjson"], described, 1).answer(Question(by=("kind",), step="all"))
+    found = layer_cells(answer, "device:service").columns
+    assert list(zip(found["lower"], found["upper"], found["n"])) == [(10_000, 100_000, 9), (100_000, 1_000_000, 1)]
+    assert found["share"] == pytest.approx([0.9 / np.log2(10), 0.1 / np.log2(10)], rel=0.005)
 
 
 def test_what_bcc_prints_of_a_disk_is_of_the_device(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def answer_of(events: list, entries: list[Missing], step: int, question: Questio
     return Answer((rows,), ("host", "op"), step, "completion", ("r",), {"r": 0}, **facts)
 
 
-@settings(max_examples=figure(60, 300, 4000))
+@settings(max_examples=figure(60, 150, 4000))
 @given(losses(), st.sampled_from([0, 5, 10, 20]), st.sampled_from([("host", "op"), ("op",), ("host",), ()]))
 def test_the_true_percentile_is_always_possible(world: tuple[list, list, list[Missing]], step: int, by: tuple[str, ...]) -> None:
     there, lost, entries = world
@@ -135,7 +135,7 @@ def test_the_true_percentile_is_always_possible(world: tuple[list, list, list[Mi
             assert low == high and least == most and lowest == highest
 
 
-@settings(max_examples=figure(60, 300, 4000))
+@settings(max_examples=figure(60, 150, 4000))
 @given(st.lists(st.integers(0, 90), min_size=1, max_size=6), st.lists(st.tuples(RANGES, RANGES), min_size=1, max_size=4))
 def test_a5_the_bounds_of_a_mean_are_those_that_can_be_reached(there: list[int], entries: list) -> None:
     """Of each entry from least to most samples between two latencies: every choice of numbers, by brute force."""

@@ -131,7 +131,7 @@ def drawn_marks(seed: int) -> list[tuple[int, int | None]]:
 def test_every_episode_in_a_phase_of_random_incidents_is_found_and_no_other(tmp_path: Path, kind: str) -> None:
     with contextlib.ExitStack() as stack:
         ground = None if kind == "files" else stack.enter_context(grounds(kind, tmp_path))
-        tried = figure(quick=24, full=60, soak=2000) if ground is None else figure(quick=4, full=20, soak=300)
+        tried = figure(quick=24, full=36, soak=2000) if ground is None else figure(quick=4, full=10, soak=300)
         incidents, cut = held_against_the_oracle(tmp_path, range(tried), ground)
     assert incidents >= tried / 4
     assert cut >= tried

@@ -17,7 +17,7 @@ from ingest.query.trend import levels, positive
 from ingest.view.terminal.trend import judgement_text, ranked
 from tests.effort import figure
 
-SERIES = figure(60, 200, 1000)
+SERIES = figure(60, 120, 1000)
 
 
 def autoregressive(noise: np.random.Generator, count: int, phi: float, spread: float = 0.04) -> np.ndarray:

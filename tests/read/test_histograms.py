@@ -373,7 +373,7 @@ where: {state: ok}
 """
 
 
-@settings(max_examples=figure(15, 100), deadline=None)
+@settings(max_examples=figure(15, 40, 400), deadline=None)
 @given(st.lists(st.dictionaries(st.integers(0, 12), st.integers(1, 10**9), min_size=1, max_size=6), min_size=1, max_size=5))
 def test_a_made_up_table_reads_back(tmp_path_factory, windows: list[dict[int, int]]) -> None:
     """Brute force: bins [2^k, 2^(k + 1)) us, empty ones left out, two columns of time, a line that `where` leaves out."""
@@ -454,7 +454,7 @@ def test_mutated_files_never_end_in_a_traceback(tmp_path_factory, name: str) -> 
     folder = tmp_path_factory.mktemp("f")
     content, reading = (DATA / name).read_bytes(), described(SAMPLES[name]) if SAMPLES[name] else {}
 
-    @settings(max_examples=figure(5, 100, 1000), deadline=None)
+    @settings(max_examples=figure(5, 40, 1000), deadline=None)
     @given(STEPS)
     def held(steps) -> None:
         path = folder / name

@@ -169,7 +169,7 @@ STEPS = mutations(
 )
 
 
-@settings(max_examples=figure(15, 100, 4000))
+@settings(max_examples=figure(15, 40, 4000))
 @given(
     st.lists(st.tuples(strategies.chains(), st.just([]) | STEPS), min_size=1, max_size=6),
     st.sampled_from([None, 0, 1_700_000_000_000_000_000, 2**62 - 10**10]),
@@ -189,7 +189,7 @@ def test_drawn_logs(drawn: list[Any], t0: int | None, since_ms: int) -> None:
         compared([source for source in sources if source.format == HIST])
 
 
-@settings(max_examples=figure(8, 50, 2000))
+@settings(max_examples=figure(8, 20, 2000))
 @given(st.integers(0, 2**32), st.lists(STEPS, min_size=4, max_size=4))
 def test_recorded_logs_with_damage(seed: int, damage: list[Any]) -> None:
     picked = random.Random(seed).sample(RECORDED, 8)

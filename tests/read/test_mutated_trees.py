@@ -301,7 +301,7 @@ one_step = st.tuples(st.sampled_from(sorted(STEPS)), st.integers(0, 40), st.inte
 
 
 @pytest.mark.slow
-@settings(max_examples=figure(60, 250, 2000))
+@settings(max_examples=figure(60, 150, 2000))
 @example("cbt", [("folder_copied", 7, 3)])
 @example("cbt", [("moved", 6, 9), ("log_lost", 2, 31)])
 @example("flat", [("copied_beside", 3, 0)])

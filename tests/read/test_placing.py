@@ -15,6 +15,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from ingest.core.errors import InputError
@@ -227,6 +228,93 @@ def test_the_working_folder_beside_results_counts_once(archives: Path, tmp_path:
     files = Files([tmp_path / "B"], jobs=1)
     assert counts(files, *BY) == truth("B")
     assert any("counted once" in entry.reason for entry in files.found.skipped)
+
+
+@pytest.mark.parametrize("ending", ["", "removed"])
+def test_a_log_without_a_byte_is_missing_as_one_that_is_not_there(tmp_path: Path, ending: str) -> None:
+    """As after a full disk: fio's JSON counts the job all the same."""
+    folder = tmp_path / "stonewall-333"
+    shutil.copytree(CASES / "stonewall-333", folder)
+    log = folder / "h_clat_hist.3.log"
+    log.unlink() if ending else log.write_bytes(b"")
+    answer = Files([folder], jobs=1).answer(Question(step="all"))
+    assert {(lack.entry.labels["op"], lack.entry.count) for lack in answer.missing} == {("read", 1200), ("write", 1200)}
+
+
+def test_logs_of_a_group_that_hold_more_than_fio_counts_are_said(tmp_path: Path) -> None:
+    folder = tmp_path / "group-raw-333"
+    shutil.copytree(CASES / "group-raw-333", folder)
+    log = folder / "x_lat.2.log"
+    log.write_bytes(log.read_bytes() * 2)
+    said = Files([folder], jobs=1).answer(Question(step="all")).warnings
+    sentence = "the logs of the group hold 12800 I/Os, fio's JSON counts 9600: not of one run, so its start may be wrong, too"
+    assert any(warning.endswith(sentence) for warning in said)
+
+
+def test_what_servers_counted_is_of_the_run_of_the_archive_beside_it(tmp_path: Path) -> None:
+    """As the guide says: `load osd3.ndjson fio-logs/ --run night-42`. Two archives stay two runs, and another log is none of theirs."""
+    for name in ("fio-logs", "others"):
+        shutil.copytree(CASES / "two-prefixes", tmp_path / name)
+    server = tmp_path / "redis.ndjson"
+    lines = [
+        {
+            "sampled_at": 1_795_326_616.5 + at,
+            "record": "poll",
+            "command": "ask",
+            "said": {"get": {"calls": at, "histogram_usec": {"1": at}}},
+        }
+        for at in range(4)
+    ]
+    server.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+
+    def runs(*paths: Path, run: str = "") -> dict[str, str]:
+        sources = discover(paths, ReadOptions(run=run)).sources
+        return {source.path.relative_to(tmp_path).parts[0]: source.context.series.run for source in sources}
+
+    assert runs(server, tmp_path / "fio-logs", run="night") == {"redis.ndjson": "night", "fio-logs": "night"}
+    assert runs(tmp_path / "fio-logs", server) == {"redis.ndjson": "fio-logs", "fio-logs": "fio-logs"}
+    three = runs(server, tmp_path / "fio-logs", tmp_path / "others", run="night")
+    assert three == {"redis.ndjson": "night", "fio-logs": "night/fio-logs", "others": "night/others"}
+    shutil.copy(DATA / "hdr" / "double.hlog", tmp_path)
+    assert runs(tmp_path / "fio-logs", tmp_path / "double.hlog", run="night")["double.hlog"] == "night"
+
+
+PACKED = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": lambda data: pa.compress(data, codec="zstd", asbytes=True)}
+
+
+@pytest.mark.parametrize("ending", PACKED)
+def test_a_log_beside_its_compressed_copy_counts_once(tmp_path: Path, ending: str) -> None:
+    """As after `gzip -k`; a copy that breaks off, or holds other data, is still refused."""
+    folder = tmp_path / "two-prefixes"
+    shutil.copytree(CASES / "two-prefixes", folder)
+    wanted = counts(Files([folder], jobs=1), *BY)
+    log = folder / "h_clat_hist.1.log"
+    packed = log.with_name(log.name + ending)
+    packed.write_bytes(PACKED[ending](log.read_bytes()))
+    files = Files([folder], jobs=1)
+    assert counts(files, *BY) == wanted
+    assert [entry.reason for entry in files.found.skipped if entry.path == packed] == [
+        f"the same content as {log}, compressed: counted once"
+    ]
+    log.write_bytes(log.read_bytes().replace(b"\n", b"\n\n", 1))
+    with pytest.raises(InputError, match="holds other data"):
+        counts(Files([folder], jobs=1), *BY)
+
+
+def test_a_folder_that_a_link_leads_to_counts_once(tmp_path: Path) -> None:
+    """As with `results/*`, where latest is a link to the newest; a link to a folder that is not named is read as that folder."""
+    results = tmp_path / "results"
+    shutil.copytree(CASES / "two-prefixes", results / "2026-11-22")
+    (results / "latest").symlink_to(results / "2026-11-22")
+    wanted = counts(Files([results / "2026-11-22"], jobs=1), "host", "volume", "op")
+    for paths in (
+        sorted(results.iterdir()),
+        sorted(results.iterdir())[::-1],
+        [results, results / "latest"],
+        [results / "latest"],
+    ):
+        files = Files(paths, jobs=1)
+        assert counts(files, "host", "volume", "op") == wanted and not files.found.caveats
 
 
 def test_a_fio_that_died_is_said(archives: Path, tmp_path: Path) -> None:

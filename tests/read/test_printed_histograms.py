@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest import Files, Question
+from ingest.cli import run as tailboard
 from ingest.core.errors import TailboardError
 from ingest.read import ReadOptions
 from ingest.read.formats import names
@@ -68,7 +69,7 @@ def last_ns(power: int, unit: int) -> int:
 COUNTS = st.lists(st.dictionaries(st.integers(0, 40), st.integers(1, 10**6), min_size=1, max_size=8), min_size=2, max_size=5)
 
 
-@settings(max_examples=figure(15, 200), deadline=None)
+@settings(max_examples=figure(15, 60, 1000), deadline=None)
 @given(COUNTS, st.booleans())
 def test_text_and_json_of_one_map_are_read_alike(tmp_path_factory, windows: list[dict[int, int]], cleared: bool) -> None:
     """Oracle: the counts that were drawn. A map that is never cleared holds their running sum."""
@@ -147,6 +148,65 @@ def test_what_a_script_prints_at_its_end_is_of_the_time_of_the_file(tmp_path: Pa
     ]
 
 
+def spans(found, label: str = "volume") -> list[tuple]:
+    return sorted(
+        (getattr(series, label), (start - WRITTEN) / S, (end - WRITTEN) / S, sum(bins.values()))
+        for series, start, end, bins, _ in found
+    )
+
+
+@pytest.mark.parametrize("cleared", [True, False])
+def test_a_script_with_times_of_day_prints_once_more_at_its_end(tmp_path: Path, cleared: bool) -> None:
+    """As bpftrace does at Ctrl-C: what it counted after the last time is there, and the one time in between is the usual one."""
+    counts = [90, 50, 70, 30, 4] if cleared else [10, 30, 60, 100, 104]
+    text = "".join(f"06:20:{second:02d}\n" + hist_text("@usecs", {5: count}) for second, count in zip((0, 10, 20, 30), counts))
+    found, account = rows(written(tmp_path / "a.txt", text + hist_text("@usecs", {5: counts[-1]})))
+    assert not account.missing and not account.rejected
+    wanted = [(-40, -30), (-30, -20), (-20, -10), (-10, 0)]
+    between = [b - a for a, b in zip(counts, counts[1:])]
+    assert spans(found) == [
+        *([("", -50, -40, 90)] if cleared else []),
+        *(("", *span, count) for span, count in zip(wanted, counts[1:] if cleared else between)),
+    ]
+
+
+def test_a_key_that_was_not_printed_before_had_counted_nothing(tmp_path: Path) -> None:
+    """An idle disk is not printed: what it counts later came after the print before, not over all the time that it was idle."""
+    printed = [{"sda": 9, "sdb": 5}, {"sda": 7}, {"sda": 8}, {"sda": 6, "sdb": 4}]
+    cleared = "".join(
+        f"06:20:{at:02d}\n" + "".join(hist_text(f"@usecs[{disk}]", {5: count}) for disk, count in counts.items())
+        for at, counts in enumerate(printed)
+    )
+    found, _ = rows(written(tmp_path / "a.txt", cleared))
+    assert spans(found)[-2:] == [("sdb", -4, -3, 5), ("sdb", -1, 0, 4)]
+    grown = "".join(
+        f"06:20:{at:02d}\n" + hist_text("@usecs[sda]", {5: 10 + at}) + (hist_text("@usecs[sdb]", {5: 3 * at}) if at > 1 else "")
+        for at in range(4)
+    )
+    found, account = rows(written(tmp_path / "a.txt", grown))
+    assert spans(found)[-2:] == [("sdb", -2, -1, 6), ("sdb", -1, 0, 3)] and not account.missing
+    assert [caveat.code for caveat in account.caveats] == ["time-of-file", "since-a-start"]
+
+
+def test_stacks_as_keys_and_bins_without_a_name(tmp_path: Path) -> None:
+    """As biostacks.bt prints: a key of several lines."""
+    stack = hist_text("@usecs[\n    blk_account_io_start+1\n    submit_bio+115\n]", {17: 560, 18: 2})
+    count = "@calls[\n    submit_bio+115\n]: 9\n\n"
+    found, account = rows(written(tmp_path / "a.txt", "Attaching 5 probes...\n\n" + count + stack))
+    [(series, _, _, bins, _)] = found
+    assert (series.tag, sum(bins.values())) == ("@usecs[blk_account_io_start+1;submit_bio+115]", 562)
+    nameless = "06:20:01\n" + hist_text("@usecs", {3: 5}) + hist_text("@us\0ecs", {3: 5})
+    found, account = rows(written(tmp_path / "b.txt", nameless))
+    assert len(found) == 1 and account.rejected == {"bins without the name of their map": 1} and len(account.missing) == 1
+
+
+def test_a_point_in_time_has_no_rate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path / "a.txt", hist_text("@usecs", {3: 5}))
+    assert tailboard(["percentiles", str(path), "--step", "all", "--format", "ndjson"]) == 0
+    row = json.loads(capsys.readouterr().out)
+    assert (row["count"], row["rate"], row["p50"]) == (5, None, 8 * US - 1)
+
+
 # ---- bcc.
 
 BCC_HEAD = "     usecs               : count     distribution\n"
@@ -160,7 +220,7 @@ def bcc_rows(counts: dict[int, int]) -> str:
     return text
 
 
-@settings(max_examples=figure(15, 200), deadline=None)
+@settings(max_examples=figure(15, 60, 1000), deadline=None)
 @given(COUNTS)
 def test_biolatency_holds_the_counts_of_each_second(tmp_path_factory, windows: list[dict[int, int]]) -> None:
     """Oracle: the counts that were drawn; past midnight, by disk."""
@@ -180,6 +240,42 @@ def test_biolatency_holds_the_counts_of_each_second(tmp_path_factory, windows: l
             for end, window in zip(ends, windows)
         ]
     assert [caveat.code for caveat in account.caveats] == ["time-of-file"] and not account.missing
+
+
+def test_an_idle_disk_is_not_printed_and_counts_from_the_print_before(tmp_path: Path) -> None:
+    """Also where nothing at all was printed behind a time; by a key that is no disk the same."""
+    busy = [{"sda", "sdb"}, {"sda"}, set(), {"sda", "sdb"}]
+    text = "".join(
+        f"06:20:{at:02d}\n\n" + "".join(f"disk = '{disk}'\n{BCC_HEAD}{bcc_rows({3: 7})}\n" for disk in sorted(disks))
+        for at, disks in enumerate(busy)
+    )
+    found, _ = rows(written(tmp_path / "a.txt", text))
+    wanted = [(-4, -3), (-3, -2), (-1, 0)], [(-4, -3), (-1, 0)]
+    assert spans(found) == [(disk, *span, 7) for disk, of_disk in zip(("sda", "sdb"), wanted) for span in of_disk]
+    found, account = rows(written(tmp_path / "b.txt", text.replace("disk = 'sda'", "pid = 7").replace("disk = 'sdb'", "pid = 8")))
+    assert [row[1:] for row in spans(found, "tag")] == [(*span, 7) for of_disk in wanted for span in of_disk]
+    assert {series.tag for series, *_ in found} == {"{pid=7}", "{pid=8}"}
+    assert [caveat.code for caveat in account.caveats] == ["time-of-file"]
+
+
+def test_averages_that_bcc_prints_are_no_labels(tmp_path: Path) -> None:
+    """`biolatency -e` behind a histogram, `tcprtt -e` in a key: other words at each print would be another series each."""
+    average = "\navg = 36{} usecs, total: 3687 usecs, count: 7\n\n"
+    text = "".join(
+        f"06:20:{at:02d}\n{BCC_HEAD}{bcc_rows({3: 7})}{average.format(at)}{BCC_HEAD}{bcc_rows({3: 1})}" for at in range(2)
+    )
+    found, _ = rows(written(tmp_path / "a.txt", text))
+    assert {series.tag for series, *_ in found} == {""}
+    text = "".join(f"06:20:{at:02d}\n\nRemote Address = 10.1.2.3 [AVG {at}]\n{BCC_HEAD}{bcc_rows({3: 7})}\n" for at in range(3))
+    found, _ = rows(written(tmp_path / "a.txt", text))
+    assert spans(found, "tag") == [("{remote address=10.1.2.3}", at - 3, at - 2, 7) for at in range(3)]
+
+
+def test_a_clock_that_was_set_back_rejects_no_more_than_what_comes_twice(tmp_path: Path) -> None:
+    """At the end of summer time: the hour that comes twice is missing, and said."""
+    clocks = ("01:59:58", "01:59:59", "01:00:00", "01:00:01")
+    found, account = rows(written(tmp_path / "a.txt", "".join(f"{clock}\n{BCC_HEAD}{bcc_rows({3: 7})}\n" for clock in clocks)))
+    assert len(found) == 4 and not account.rejected and all(end - start == S for _, start, end, *_ in found)
 
 
 def test_flags_operations_and_units_of_bcc(tmp_path: Path) -> None:
@@ -253,6 +349,27 @@ def test_memtier_more_samples_than_count_and_runs_that_are_left_out(tmp_path: Pa
     assert any("2 samples more than it counts" in note for note in account.notes)
 
 
+def test_memtier_names_a_command_twice_that_was_given_twice(tmp_path: Path) -> None:
+    """As with two `--command "SET ..."`: its JSON has the key twice, and both calls count."""
+    text = json.dumps({**BASE, **memtier({"Sets": (9, {300: 9}), "Other": (7, {100: 7}), "Gets": (2, {9: 2})})})
+    found, account = rows(written(tmp_path / "m.json", text.replace('"Other"', '"Sets"')))
+    assert sorted((series.op, series.tag, sum(bins.values())) for series, _, _, bins, _ in found) == [
+        ("get", "", 2),
+        ("set", "{call=1}", 9),
+        ("set", "{call=2}", 7),
+    ]
+    assert not account.rejected and not account.missing and not account.caveats
+
+
+def test_memtier_prints_all_runs_and_two_of_them_again(tmp_path: Path) -> None:
+    runs = [memtier({"Gets": (n, {100: n})}, f"RUN #{n} RESULTS", 1_700_000_000_000 + n * 9000) for n in (1, 2, 3)]
+    again = {"BEST RUN RESULTS": runs[1]["RUN #2 RESULTS"], "WORST RUN RESULTS": runs[0]["RUN #1 RESULTS"]}
+    average = memtier({"Gets": (6, {100: 6})}, "AGGREGATED AVERAGE RESULTS (3 runs)")
+    found, account = rows(written(tmp_path / "m.json", json.dumps({**BASE, **runs[0], **runs[1], **runs[2], **again, **average})))
+    assert [sum(bins.values()) for *_, bins, _ in found] == [1, 2, 3]
+    assert not account.caveats and not account.rejected and account.rows_skipped == 3
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -294,7 +411,7 @@ def test_mutated_files_never_end_in_a_traceback(tmp_path_factory, name: str) -> 
         "memtier.json": json.dumps({**BASE, **memtier({"Sets": (9, {300: 4, 1500: 5}), "Gets": (7, {100: 7})})}, indent=1),
     }[name]
 
-    @settings(max_examples=figure(5, 100, 1000), deadline=None)
+    @settings(max_examples=figure(5, 40, 1000), deadline=None)
     @given(mutations(sorted(CHANGES), 3000, 40, st.sampled_from([b"9", b"-1", b'"', b"{", b"]", b"\n", b"1e999", b"null", b"K"])))
     def held(steps) -> None:
         path = folder / name

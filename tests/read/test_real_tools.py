@@ -71,7 +71,7 @@ def server(words: list[str], ready: Callable[[], object]) -> Iterator[subprocess
 @contextmanager
 def sampled(path: Path, *words: str) -> Iterator[None]:
     """Sample while the body runs, from before its first line until after its last."""
-    command = [sys.executable, "-m", "ingest", "sample", "--every", "100ms", "-o", str(path), "--", *words]
+    command = [sys.executable, "-m", "ingest", "sample", "--every", "100ms", "--timeout", "20s", "-o", str(path), "--", *words]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
     def answers() -> int:

@@ -158,7 +158,7 @@ def test_a_series_that_went_away_was_set_to_zero(tmp_path: Path) -> None:
     assert [lost.caveat.code for lost in account.missing] == ["counter-reset"]
 
 
-@settings(max_examples=figure(40, 400), deadline=None)
+@settings(max_examples=figure(40, 120, 2000), deadline=None)
 @given(
     st.lists(
         st.one_of(
@@ -263,6 +263,75 @@ def test_described_documents_and_tables_in_answers(tmp_path: Path, shape: str) -
     assert found == [("h1", "get", 1, 2, 12), ("h1", "get", 2, 3, 6)] and not account.rejected
 
 
+@pytest.mark.parametrize("over_time", ["total", "interval"])
+def test_files_put_together_in_any_order_say_the_same(tmp_path: Path, over_time: str) -> None:
+    """As after `cat s.ndjson s.ndjson.1`, which puts the newest first."""
+    (tmp_path / "x.yml").write_text(INTERVALS + f"over_time: {over_time}\n")
+    said = [f"10 us: {n}\n" + (f"20 us: {2 * n}\n" if n > 2 else "") for n in range(1, 7)]
+    lines = [poll(1, said[0]), poll(2, said[1]), poll(3, said[2]), failed(4), poll(5, said[3]), missed(6, 2), poll(7, said[4])]
+    answers = []
+    before, begin = poll(3, said[2], record="before"), poll(0, None, record="begin")
+    for order in (lines, [before, *lines[4:], begin, *lines[:4]], [*lines[4:], begin, *lines[:4]]):
+        found, account = taken(kept(tmp_path, *order), description=description_of(str(tmp_path / "x.yml")))
+        answers.append((found, sorted(map(str, account.missing)), account.caveats))
+    assert answers[0] == answers[1] == answers[2] and (answers[0][1] or answers[0][2])
+
+
+def test_an_answer_that_no_reader_knows_is_a_poll_without_an_answer(tmp_path: Path) -> None:
+    """Redis says so, with exit status 0, while it loads its data."""
+    loading = "LOADING Redis is loading the dataset in memory\n"
+    path = kept(tmp_path, poll(1, redis(get=[1, 2, 3])), poll(2, redis(get=[1, 2, 5])), poll(3, loading), poll(4, loading))
+    found, account = taken(path)
+    assert [row[2:] for row in found] == [(1, 2, 2)] and account.rows_rejected == 2
+    [lost] = account.missing
+    assert (lost.from_ns, lost.to_ns) == ((BASE + 2) * S, (BASE + 4) * S)
+
+
+def test_a_described_file_of_others_may_begin_with_sampled_at(tmp_path: Path) -> None:
+    (tmp_path / "x.yml").write_text(
+        "histogram: ndjson\neach: lat.{op}\nbins: map\nupper: le\nunit: us\ntime: {at: sampled_at, unit: s}\nover_time: total\n"
+    )
+    lines = (json.dumps({"sampled_at": BASE + at, "lat": {"get": {"1": at}}}, separators=(",", ":")) for at in (1, 2, 3))
+    (tmp_path / "f.ndjson").write_text("\n".join(lines) + "\n")
+    found, _ = taken(tmp_path / "f.ndjson", description=description_of(str(tmp_path / "x.yml")))
+    assert found == [("", "get", 1, 2, 1), ("", "get", 2, 3, 1)]
+
+
+@pytest.mark.parametrize("falls", [True, False])
+def test_a_clock_that_was_set_back_in_a_described_file(tmp_path: Path, falls: bool) -> None:
+    """Counts that rise with the lines tell of it; lines in any order, whose counts rise with their times, count all."""
+    (tmp_path / "x.yml").write_text(
+        "histogram: ndjson\neach: lat.{op}\nbins: map\nupper: le\nunit: us\ntime: {at: t, unit: s}\nover_time: total\n"
+    )
+    counts = (100, 110, 120, 130, 140, 150) if falls else (105, 115, 125, 100, 110, 120)
+    times = (10, 11, 12, 9.5, 10.5, 11.5)
+    lines = (json.dumps({"t": BASE + at, "lat": {"get": {"1": count}}}) for at, count in zip(times, counts))
+    (tmp_path / "f.ndjson").write_text("\n".join(lines) + "\n")
+    found, account = taken(tmp_path / "f.ndjson", description=description_of(str(tmp_path / "x.yml")))
+    assert sum(row[-1] for row in found) == (20 if falls else 25) and not account.missing
+    assert account.rows_rejected == (3 if falls else 0)
+
+
+def test_the_answer_before_a_file_is_no_interval_of_it(tmp_path: Path) -> None:
+    """What a tool counts between two questions was read in the file before."""
+    (tmp_path / "x.yml").write_text(INTERVALS)
+    lines = [poll(1, "10 us: 7\n", record="before"), poll(2, "10 us: 5\n"), poll(3, "10 us: 4\n")]
+    found, account = taken(kept(tmp_path, *lines), description=description_of(str(tmp_path / "x.yml")))
+    assert [row[-1] for row in found] == [5, 4] and not account.missing and not account.rejected
+
+
+def test_a_clock_that_was_set_back_counts_nothing_twice(tmp_path: Path) -> None:
+    """By their stamps the counts would fall time and again, and be taken as those since a reset: 1,020 in place of 60."""
+    counts = (100, 110, 120, 130, 140, 150, 160)
+    lines = [poll(at, redis(get=[0, 0, count])) for at, count in zip((10, 11, 12, 9.5, 10.5, 11.5, 12.5), counts)]
+    found, account = taken(kept(tmp_path, *lines))
+    assert [row[2:] for row in found] == [(10, 11, 10), (11, 12, 10), (12, 12.5, 40)]
+    assert account.rejected == {"the clock was set back: its time is before that of the one before": 3} and not account.missing
+    assert "3 polls without an answer (the clock was set back" in account.caveats[0].sentence
+    found, account = taken(kept(tmp_path, *lines[:5]))
+    assert sum(row[-1] for row in found) == 20 and [lost.caveat.code for lost in account.missing] == ["lost-polls"]
+
+
 def test_several_commands_and_hosts_in_one_file(tmp_path: Path) -> None:
     lines = [poll(at, redis(get=[0, 0, at * n]), host=host) for at in (1, 2, 3) for n, host in ((1, "h1"), (10, "h2"))]
     found, account = taken(kept(tmp_path, *lines, failed(4, host="h2")))
@@ -283,7 +352,7 @@ def test_mutated_files_never_end_in_a_traceback(tmp_path_factory) -> None:
     lines += [poll(at, exposition((at, at, at)), command="curl") for at in range(6)] + [failed(7), missed(8, 3)]
     content = kept(folder, *lines).read_bytes()
 
-    @settings(max_examples=figure(10, 150, 1500), deadline=None)
+    @settings(max_examples=figure(10, 50, 1500), deadline=None)
     @given(mutations(sorted(CHANGES), 6000, 40, st.sampled_from([b"9", b"-1", b'"', b"{", b"]", b"\n", b"1e999", b"null"])))
     def held(steps) -> None:
         path = folder / "m.ndjson"

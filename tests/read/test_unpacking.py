@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ingest.read import unpacking
 from tests.effort import figure
 
-EXAMPLES = figure(60, 1000, 20_000)
+EXAMPLES = figure(60, 300, 20_000)
 
 
 def outcome(work: Callable[[bytes], bytes], data: bytes) -> bytes | str:

@@ -231,7 +231,7 @@ def test_g5_damaged_bytes_are_told_or_change_nothing(sound: Path, tmp_path: Path
     shutil.copy(sound.parent / "sla.yml", tmp_path)
     right = dict(asked(f"sqlite:{sound}"))
     seen = silent = 0
-    seeds = figure(40, 500, 20_000)
+    seeds = figure(40, 200, 20_000)
     for seed in range(seeds):
         chance = random.Random(seed)
         damaged = bytearray(whole)

@@ -120,7 +120,7 @@ def answered(origin, question: Question) -> list[str]:
 
 def test_what_is_asked_afterwards_is_what_logs_in_wider_bins_answer(tmp_path: Path) -> None:
     found: list[str] = []
-    for seed in range(figure(1, 5, 1500)):
+    for seed in range(figure(1, 3, 1500)):
         with stores(tmp_path) as first, stores(tmp_path) as second:
             found += unlike(seed, [each.url for each in first], [each.url for each in second], tmp_path / str(seed))
             for fine, wide in zip(first, second, strict=True):

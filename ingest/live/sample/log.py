@@ -5,6 +5,7 @@ A line is written at once and whole: a kill leaves at most its beginning, which 
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import re
@@ -12,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ingest.core.errors import InputError
-from ingest.read.histograms.sample_file import START
+from ingest.read.histograms.sample_file import START, is_sample_file
 from ingest.read.text import last_line_end
 
 SECOND = 1_000_000_000
@@ -21,6 +22,7 @@ NEWEST = re.compile(rb'\{"sampled_at":(\d{1,12})\.(\d{9})\b')
 LONGEST_STAMP = 64
 NOT_OURS = "is no file that tailboard sample writes: give another name with -o"
 IN_USE = "another tailboard sample writes to it: give another name with -o"
+NO_LOCK = "cannot be locked ({}), so two samplers might write to it at once: give a file on a local disk with -o"
 
 
 class SampleLog:
@@ -43,9 +45,14 @@ class SampleLog:
             raise InputError(f"cannot be written: {error.strerror or error}", self._path) from None
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(IN_USE, self._path) from None
-        self._mend()
+            self._mend()
+        except OSError as error:
+            self.close()
+            in_use = error.errno in (errno.EWOULDBLOCK, errno.EACCES)
+            raise InputError(IN_USE if in_use else NO_LOCK.format(error.strerror or error), self._path) from None
+        except InputError:
+            self.close()
+            raise
 
     def _mend(self) -> None:
         """Take a last line away that was cut off by a kill, and find the newest record."""
@@ -54,6 +61,8 @@ class SampleLog:
         end = last_line_end(self._path) if size else 0
         begins = {0, end} if end < size else {0}
         if any(not mark.startswith(os.pread(self._file, len(mark), place)[: size - place]) for place in begins if size):
+            raise InputError(NOT_OURS, self._path)
+        if end and not is_sample_file(self._path):
             raise InputError(NOT_OURS, self._path)
         if end < size:
             os.ftruncate(self._file, end)
@@ -71,11 +80,17 @@ class SampleLog:
         match = NEWEST.match(os.pread(self._file, LONGEST_STAMP, begin)) if end else None
         return None if match is None else int(match[1]) * SECOND + int(match[2])
 
-    def write(self, line: str) -> str:
-        """Append a line, whole or not at all; returns why it could not be, empty text where it was."""
-        self._follow()
-        data = memoryview(line.encode())
+    def write(self, line: str, before: str = "") -> str:
+        """Append a line, whole or not at all; returns why it could not be, empty text where it was.
+
+        Where the file was renamed or deleted a new one is begun; one that is empty begins with the line `before`.
+        """
+        try:
+            self._follow()
+        except InputError as error:
+            return error.reason
         size = os.fstat(self._file).st_size
+        data = memoryview((line if size else before + line).encode())
         try:
             written = 0
             while written < len(data):
@@ -89,14 +104,15 @@ class SampleLog:
     def _follow(self) -> None:
         """Begin a new file where the old one was renamed or deleted."""
         try:
-            there = self._path.stat()
-            gone = not os.path.samestat(there, os.fstat(self._file))
+            gone = self._file < 0 or not os.path.samestat(self._path.stat(), os.fstat(self._file))
         except OSError:
             gone = True
         if gone:
-            os.close(self._file)
+            self.close()
             self._open()
 
     def close(self) -> None:
         """Let others write to the file."""
-        os.close(self._file)
+        if self._file >= 0:
+            os.close(self._file)
+        self._file = -1

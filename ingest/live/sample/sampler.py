@@ -18,7 +18,7 @@ from typing import Any, NoReturn, Protocol
 from ingest.core.errors import counted
 from ingest.core.timing import format_duration
 from ingest.live.sample.asking import SECOND, Reply, Stop, ask
-from ingest.read.histograms.sample_file import BEGIN, END, MISSED, POLL, seconds
+from ingest.read.histograms.sample_file import BEFORE, BEGIN, END, MISSED, POLL, seconds
 
 MOST_ERROR = 2000
 OUTSIDE_STRINGS = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")|\s+')
@@ -27,6 +27,8 @@ NOT_RUNNING = "tailboard sample did not run"
 SLEPT = "this machine, or tailboard, stood still"
 TOO_LONG = "the poll before took too long"
 NO_ROOM = "could not be written, so this poll is lost: {}"
+NOT_WRITTEN = "the answer could not be written"
+BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # goes on while the machine sleeps
 
 
 class Clock(Protocol):
@@ -53,7 +55,7 @@ class RealClock:
 
     def now(self) -> int:
         """Return ns of a clock that only goes forward."""
-        return time.monotonic_ns()
+        return time.clock_gettime_ns(BOOT)
 
     def wall(self) -> int:
         """Return ns since 1970."""
@@ -67,8 +69,8 @@ class RealClock:
 class Lines(Protocol):
     """Where lines go."""
 
-    def write(self, line: str) -> str:
-        """Write a line; returns why it could not be written, empty text where it was."""
+    def write(self, line: str, before: str = "") -> str:
+        """Write a line, in a new file behind the line `before`; returns why it could not be, empty text where it was."""
         ...
 
 
@@ -106,6 +108,8 @@ class Sampler:
     missed: int = 0
     error: str = ""
     _failing: int = field(default=0, init=False)
+    _before: str = field(default="", init=False)
+    _unwritten: tuple[int, int, int] | None = field(default=None, init=False)  # polls, first and last
 
     def run(self, last_ns: int | None = None) -> None:
         """Ask until the end; `last_ns` is when the newest record before was written."""
@@ -184,14 +188,35 @@ class Sampler:
         self.say(f"{counted(polls, 'poll')} missed from {clock} on: {why}")
 
     def _write(self, record: str, values: dict[str, Any]) -> bool:
-        stamp = _Raw(seconds(self.clock.wall()))
-        pairs = {"sampled_at": stamp, "record": record, "host": self.host, "command": join(self.command), **values}
+        """Write a record, after one of the polls that could not be written before; returns whether there was room for it."""
+        now, gap = self.clock.wall(), ""
+        if self._unwritten is not None:
+            polls, first, last = self._unwritten
+            values_of_gap = {"polls": polls, "from": _Raw(seconds(first)), "to": _Raw(seconds(last)), "why": NOT_WRITTEN}
+            gap = self._line(MISSED, last, values_of_gap)
+        why = self.lines.write(gap + self._line(record, now, values), self._before)
+        if not why:
+            self._unwritten = None
+            if record == POLL and "error" not in values:
+                self._before = self._line(BEFORE, now, values)
+            return True
+        if record in (POLL, MISSED):
+            polls, first, _ = self._unwritten or (0, now, now)
+            self._unwritten = polls + values.get("polls", 1), first, now
+        self.missed += record == POLL and "error" not in values
+        self.say(NO_ROOM.format(why))
+        return False
+
+    def _line(self, record: str, at_ns: int, values: dict[str, Any]) -> str:
+        pairs = {
+            "sampled_at": _Raw(seconds(at_ns)),
+            "record": record,
+            "host": self.host,
+            "command": join(self.command),
+            **values,
+        }
         cells = (f"{json.dumps(name)}:{value if isinstance(value, _Raw) else json.dumps(value)}" for name, value in pairs.items())
-        why = self.lines.write("{" + ",".join(cells) + "}\n")
-        if why:
-            self.missed += record == POLL
-            self.say(NO_ROOM.format(why))
-        return not why
+        return "{" + ",".join(cells) + "}\n"
 
 
 class _Raw(str):

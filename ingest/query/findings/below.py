@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ingest.core.csr import distinct
 from ingest.core.intervals import Bool, Int, Intervals, concatenate, merged
 from ingest.core.layout import Layout, common_layout
 from ingest.core.ranks import Ranked
@@ -232,7 +233,7 @@ def _measured(lower: Lower, number: int, windows: Bool, outside: Bool) -> Member
     least = most = others = 0.0
     samples = before = 0
     mine = lower.member_of == number
-    for code in np.unique(lower.code_of[mine]).tolist():
+    for code in distinct(lower.code_of[mine]).tolist():
         rows = np.flatnonzero(mine & (lower.code_of == code))
         now, then = (rows[chosen[lower.window_of[rows]]] for chosen in (windows, outside))
         if len(now) and len(then):
@@ -264,7 +265,7 @@ def _typical(lower: Lower, rows: Int) -> Int:
 def _stretches(lower: Lower, rows: Int, width: int, samples: int) -> Iterator[Int]:
     """Yield the counts by bin of stretches of so many other windows, where these hold half as many samples at least."""
     stretch = lower.window_of[rows] // max(width, 1, -(-int(lower.window_of.max() + 1) // MOST_STRETCHES))
-    for number in np.unique(stretch).tolist():
+    for number in distinct(stretch).tolist():
         counts = _counts(lower.rows, rows[stretch == number])
         if 2 * counts.sum() >= samples:
             yield counts

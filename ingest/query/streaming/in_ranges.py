@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from ingest.core.errors import CapacityError, InputError
 from ingest.core.grid import INT64_MAX
-from ingest.core.intervals import Intervals, Sum, in_time_order, merged
+from ingest.core.intervals import Intervals, in_time_order, merged
 from ingest.core.layout import Layout
 from ingest.core.parallel import fork_map
 from ingest.core.series import Group, Series
 from ingest.query.files import Files
-from ingest.query.percentiles import Wanted, percentiles
-from ingest.query.question import Answer, Question
+from ingest.query.question import Question
 from ingest.query.spans import Reach, widen
+from ingest.query.streaming.gathered import Gathered
 from ingest.query.streaming.long_logs import chunk_entries, entries_at_once, windowed
 from ingest.query.streaming.union import union
 from ingest.query.table import Table
@@ -33,40 +33,6 @@ from ingest.read.hdr.ranges import Part, alike, cut, read_part, settled
 from ingest.read.hdr.tails import Tail
 
 MARGIN = 4
-SUM_ENTRIES = 1 << 18
-
-
-class Gathered:
-    """The rows of the table of windows that came so far, the sum of all of them, and from when to when the logs reach."""
-
-    def __init__(self, by: tuple[str, ...], step_ns: int, wanted: Wanted) -> None:
-        self.tables: list[Table] = []
-        self.total: Sum[Group] = Sum(SUM_ENTRIES)
-        self.reach: Reach = {}
-        self._empty = Answer((), by, step_ns, "", (), {}, relative=False, series=1)
-        self._wanted = wanted
-        self.layouts: set[Layout] = set()
-        self._last = -INT64_MAX
-
-    def anew(self) -> Gathered:
-        """Return one of the same question that has gathered nothing."""
-        return Gathered(self._empty.by, self._empty.step_ns, self._wanted)
-
-    def follows(self, part: Intervals[Group]) -> bool:
-        """Return whether windows come after all before, and all that was met so far is in one layout."""
-        self.layouts.add(part.layout)
-        after, self._last = int(part.start_ns[0]) > self._last, int(part.start_ns[-1])
-        return after and len(self.layouts) == 1
-
-    def answer(self, part: Intervals[Group]) -> None:
-        """Answer windows that are whole."""
-        if len(part):
-            self.tables.append(percentiles(replace(self._empty, parts=(part,)), self._wanted))
-
-    def sum(self, part: Intervals[Group]) -> None:
-        """Add windows to the sum of all."""
-        zeros = np.zeros(len(part), np.int64)
-        self.total.add(merged([replace(part, start_ns=zeros, end_ns=zeros)]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +88,12 @@ def in_ranges(files: Files, question: Question, gathered: Gathered, sources: Seq
         return False
     if len({layout for outcome in parts for layout in outcome.layouts}) > 1:
         return False
-    gathered.tables.extend(table for outcome in parts for table in outcome.tables)
+    gathered.add_answers([table for outcome in parts for table in outcome.tables])
     if edges:
         gathered.answer(in_time_order(merged(edges)))
     for range_outcome in parts:
         for part in range_outcome.sums:
-            gathered.total.add(part)
+            gathered.sum(part)
         for key, span in range_outcome.reach.items():
             widen(gathered.reach, key, span)
     for place, source in enumerate(sources):
@@ -186,4 +152,4 @@ def _answered(
         return
     accounts = [source.context.account for source in alone]
     in_order = [tails[place] for place in range(len(alone))]
-    yield _Outcome(gathered.tables, edges, gathered.total.parts(), reach, in_order, accounts, met)
+    yield _Outcome(gathered.tables, edges, gathered.sums, reach, in_order, accounts, met)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from ingest.core.intervals import Intervals, merged
-from ingest.core.layout import Layout
+from ingest.core.layout import Layout, in_order
 from ingest.core.series import Group, labels_first
 
 
@@ -41,7 +41,8 @@ def _by_layout(parts: Iterable[Intervals[Group]]) -> list[Intervals[Group]]:
         if len(part):
             alike.setdefault((part.layout, part.completions is None), []).append(part)
     sums = []
-    for key in sorted(alike):
+    layouts = in_order({layout for layout, _ in alike})
+    for key in sorted(alike, key=lambda key: (layouts.index(key[0]), key[1])):
         part = merged(alike[key])
         ranks = np.argsort(sorted(range(len(part.table)), key=lambda code: labels_first(part.table[code])))  # used at once
         sums.append(part.take(np.lexsort((part.start_ns, ranks[part.series]))))

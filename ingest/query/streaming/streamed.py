@@ -31,7 +31,8 @@ from ingest.query.question import (
 )
 from ingest.query.spans import Span, covered_by, reach_inside, spanned
 from ingest.query.steps import check_step
-from ingest.query.streaming.in_ranges import Gathered, in_ranges
+from ingest.query.streaming.gathered import Gathered
+from ingest.query.streaming.in_ranges import in_ranges
 from ingest.query.streaming.long_logs import entries_at_once, streams
 from ingest.query.streaming.union import union
 from ingest.query.table import Table, concatenated
@@ -75,7 +76,7 @@ def streamed(files: Files, question: Question, wanted: Wanted) -> tuple[Table, A
     if any(lack.entry.count is not None for lack in missing):
         return None  # percentiles of windows that are let go cannot become ranges any more
     facts = Answer(
-        parts=tuple(spanned(gathered.total.parts())),
+        parts=tuple(spanned(gathered.sums)),
         by=question.by,
         step_ns=question.step,
         kind="",

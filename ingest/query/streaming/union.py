@@ -61,10 +61,31 @@ def _passed(pending: list[Intervals[Group]], until_ns: int) -> tuple[list[Interv
         by_layout.setdefault(str(part.layout), []).append(part)
     done, rest = [], []
     for _, parts in sorted(by_layout.items()):
-        rows = merged(parts)
-        early = rows.start_ns < until_ns
-        if early.any():
-            done.append(in_time_order(rows.take(np.flatnonzero(early))))
-        if not early.all():
-            rest.append(rows.take(np.flatnonzero(~early)))
+        for rows in _summed(parts):
+            early = rows.start_ns < until_ns
+            if early.any():
+                done.append(in_time_order(rows.take(np.flatnonzero(early))))
+            if not early.all():
+                rest.append(rows.take(np.flatnonzero(~early)))
     return done, rest
+
+
+def _summed(parts: list[Intervals[Group]]) -> list[Intervals[Group]]:
+    """Return the sums of parts of one layout, ordered by time one after another.
+
+    Windows of the last part that begin after those of all others are added to nothing: where they lie together they are not
+    copied, which takes longer than all the rest for a single log.
+    """
+    *others, last = parts
+    if not others or not (last.start_ns[1:] >= last.start_ns[:-1]).all():
+        return [merged(parts)]
+    after = int(np.searchsorted(last.start_ns, max(int(part.start_ns.max()) for part in others), side="right"))
+    rows = np.arange(len(last))
+    if 2 * last.indptr[after] > last.indptr[-1] or not _each_once(later := last.take(rows[after:])):
+        return [merged(parts)]
+    return [merged([*others, last.take(rows[:after])] if after else others), later]
+
+
+def _each_once(rows: Intervals[Group]) -> bool:
+    """Return whether rows in the order of their starts are all there is of their windows, as `merged` gives them."""
+    return len(rows.table) == 1 and bool((rows.start_ns[1:] > rows.start_ns[:-1]).all())

@@ -4,6 +4,7 @@
     osd1/x_clat_hist.1.log osd2/x_clat_hist.1.log  folders beside one another with files of equal names are a host each
     report monday tuesday                          paths with a fio JSON and its logs each are a run each
     nights/monday/... nights/tuesday/...           folders that fio ran in one after another are runs, not hosts
+    clients osd3.ndjson                            what servers counted is of the run of the one archive that is named with it
 
 A log that CBT named (`output.0_clat_hist.1.log.h1`) is of the run of its folder, also where its archive's folders are gone.
 """
@@ -20,11 +21,13 @@ from ingest.core.errors import listed
 from ingest.read.archives.pbench import CLIENTS
 from ingest.read.fio.joining import Documents
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name
+from ingest.read.format_names import BCC, BPFTRACE, CEPH, OTLP, PROMETHEUS, SAMPLES
 from ingest.read.formats import reader_of
 from ingest.read.sources import Evidence, Place
 from ingest.read.text import plain_name
 
 LOADED_AS = "--run"
+SERVERS = (BCC, BPFTRACE, CEPH, OTLP, PROMETHEUS, SAMPLES)
 
 
 @dataclass(slots=True)
@@ -62,6 +65,11 @@ class Plain:
         whole = self._whole_paths()
         base, why = self.said or self.root.name or "run", LOADED_AS if self.said else f"folder {self.root.name}"
         runs = {}
+        if len(whole) == 1 and (others := self._outside(*whole)) and all(self.formats[path] in SERVERS for path in others):
+            [(clients, name)] = whole.items()
+            return dict.fromkeys(
+                self.formats, (self.said or name, LOADED_AS if self.said else f"path {clients.name}, the clients")
+            )
         for path in self.formats:
             folder = self.folder_of(path)
             unit = next((parent for parent in (folder, *folder.parents) if parent in whole), None) if whole else None
@@ -69,8 +77,8 @@ class Plain:
                 short = whole[unit]
                 runs[path] = (f"{self.said}/{short}" if self.said else short, f"path {unit.name}, a whole archive of its own")
                 continue
-            name = parse_log_name(path)
-            cbt_named = name.cbt if name else parse_summary_name(path) is not None
+            log = parse_log_name(path)
+            cbt_named = log.cbt if log else parse_summary_name(path) is not None
             if cbt_named and folder != self.root and self.root in folder.parents:
                 runs[path] = (
                     f"{base}/{folder.relative_to(self.root).as_posix().removeprefix('results/')}",
@@ -79,6 +87,10 @@ class Plain:
             else:
                 runs[path] = (base, why)
         return runs
+
+    def _outside(self, folder: Path) -> list[Path]:
+        """Return the files that do not lie in a folder, nor below it."""
+        return [path for path in self.formats if folder not in (own := self.folder_of(path), *own.parents)]
 
     def _whole_paths(self) -> dict[Path, str]:
         """Return the paths of the call that are archives of their own, with short names: folders with a fio JSON and its logs."""

@@ -71,7 +71,7 @@ class Documents:
     aliases: Mapping[str, str] = field(default_factory=dict)
     folders: dict[Path, list[Beside]] = field(default_factory=lambda: defaultdict(list))
     told: dict[Path, set[Path]] = field(default_factory=lambda: defaultdict(set))
-    claimed: dict[Path, set[int]] = field(default_factory=lambda: defaultdict(set))
+    claimed: dict[Path, dict[int, set[Path]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(set)))
     families: dict[tuple[Path, str, str, str], list[tuple[int, Path]]] = field(default_factory=lambda: defaultdict(list))
     prefixes: dict[Path, set[str]] = field(default_factory=lambda: defaultdict(set))
     means: set[Path] = field(default_factory=set)
@@ -162,6 +162,11 @@ class Documents:
         for logs in self.told.values():
             logs.discard(log)
 
+    def found_empty(self, log: Path) -> None:
+        """Note that a log holds nothing: its jobs have no log, unless there is another one."""
+        for logs in (logs for jobs in self.claimed.values() for logs in jobs.values()):
+            logs.discard(log)
+
     def joined(self, path: Path, name: LogName, host: str) -> Joined | None:
         """Return the newest document that describes a log, nearest folder first, with its jobs; None where none does."""
         if not self.folders:
@@ -186,7 +191,9 @@ class Documents:
             self.unmatched.pop(path, None)
             if name.type in ("clat_hist", "clat", "lat", "slat"):
                 mine = {id(jobs[number]) for number in own} if not grouped else {id(job) for job in jobs}
-                self.claimed[beside.path].update(at for at, job in enumerate(beside.document.jobs) if id(job) in mine)
+                for at, job in enumerate(beside.document.jobs):
+                    if id(job) in mine:
+                        self.claimed[beside.path][at].add(path)
             return Joined(beside, jobs, own, grouped, why)
         return None
 
@@ -269,7 +276,7 @@ class Documents:
             if not self.claimed.get(beside.path) or beside.path in self.read:
                 continue
             for number, job in enumerate(beside.document.jobs):
-                if number not in self.claimed[beside.path] and any(kind == COMPLETION for _, kind in job.summaries):
+                if not self.claimed[beside.path].get(number) and any(kind == COMPLETION for _, kind in job.summaries):
                     yield beside, number, job
 
 

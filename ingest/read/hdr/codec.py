@@ -44,7 +44,7 @@ OUTER = struct.Struct(">II")
 DOUBLE_OUTER = struct.Struct(">IIQ")
 HEADER = struct.Struct(">IIIIqqd")
 HEADER_V0 = struct.Struct(">IIqqq")
-USUAL, USUAL_BODY = bytes.fromhex("1c849314"), bytes.fromhex("1c849313")  # compressed V2, what it holds: nearly all payloads
+USUAL, USUAL_BODY = 0x1C849314, 0x1C849313  # compressed V2, what it holds: nearly all payloads
 USUAL_SHAPE = struct.Struct(">IIqqd")  # the header behind its payload length
 SHAPE = slice(HEADER.size - USUAL_SHAPE.size, HEADER.size)
 LARGEST_WORD = 9
@@ -116,15 +116,19 @@ def payload_of_bytes(data: bytes) -> Payload:
 
 def _usual(data: bytes) -> Payload | None:
     """Return a compressed V2 integer histogram, as `payload_of_bytes` does; None of all else, and where it has a fault."""
-    if data[:4] != USUAL or len(data) > SMALL:
+    if not OUTER.size <= len(data) <= SMALL:
+        return None
+    cookie, length = OUTER.unpack_from(data)
+    if cookie != USUAL:
         return None
     try:
-        body = inflated(data[8 : 8 + int.from_bytes(data[4:8], "big")])
+        body = inflated(data[OUTER.size : OUTER.size + length])
+        cookie, length = OUTER.unpack_from(body)
         geometry, slots = _shape(body[SHAPE])
     except (zlib.error, struct.error, PayloadError):
         return None
-    words = body[HEADER.size : HEADER.size + int.from_bytes(body[4:8], "big")]
-    if body[:4] != USUAL_BODY or len(words) > slots * LARGEST_WORD:
+    words = body[HEADER.size : HEADER.size + length]
+    if cookie != USUAL_BODY or len(words) > slots * LARGEST_WORD:
         return None
     return Payload(geometry, slots, ANY_SIZE, words)
 

@@ -1,17 +1,4 @@
-"""Packed counts of many HdrHistogram payloads -> bins and counts, all lines of a batch in one pass.
-
-V2 writes words of 7 bits a byte, low end first, each byte but the last marked by its highest bit, ZigZag:
-
-    byte      3E        F5 03            00                 05
-    word      62        501              0                  5
-    ZigZag    31        -251             0                  -3
-    means     31 here   251 zeros        one zero           3 zeros
-
-So a word ends wherever a byte is below 128. Nearly all words are one byte long: two tables hold for each byte how far it
-advances and what it counts, a running sum gives each count's bin. Bytes of longer words say nothing by themselves; what
-these words say is put in the place of their last byte. Words of nine bytes (counts from 2^55) are refused: no benchmark
-counts that far.
-"""
+"""Packed counts of many HdrHistogram payloads -> bins and counts, all lines of a batch at once, and what is wrong with them."""
 
 from __future__ import annotations
 
@@ -22,25 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.csr import gather, joined_rows, row_sums
+from ingest.read.hdr import words
 from ingest.read.hdr.codec import ANY_SIZE, PAST, Payload
+from ingest.read.hdr.words import CONTINUED
 
 Int = NDArray[np.int64]
-Bytes = NDArray[np.uint8]
 
-CONTINUED = 128
-LONGEST_WORD = 8
 MOST_SAMPLES = 1 << 53
-FAR = 1 << 40
 CUT = "the last count is cut off"
 TOO_LONG = "a count or gap of 2^55 or more"
 NEGATIVE = "a count below zero"
 TOO_MANY = "more than 2^53 samples"
-
-_BYTES = np.arange(256)
-_ODD = _BYTES % 2 == 1
-ADVANCE = np.where(_BYTES >= CONTINUED, 0, np.where(_ODD, (_BYTES + 1) // 2, 1)).astype(np.uint8).tobytes()
-COUNTS = np.where((_BYTES >= CONTINUED) | _ODD, 0, _BYTES // 2).astype(np.uint8).tobytes()
-INT32_MAX = np.iinfo(np.int32).max
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +90,7 @@ def _checked(payloads: Sequence[Payload], indptr: Int, bins: Int, counts: Int, f
 
 def _zigzag(payloads: Sequence[Payload], faults: dict[int, str]) -> tuple[Int, Int, Int]:
     """Return CSR rows of V2 payloads."""
-    words = [payload.words for payload in payloads]
+    texts = [payload.words for payload in payloads]
     for row, payload in enumerate(payloads):
         text = payload.words
         if len(text) and text[-1] >= CONTINUED:
@@ -119,70 +98,22 @@ def _zigzag(payloads: Sequence[Payload], faults: dict[int, str]) -> tuple[Int, I
         elif len(text) > payload.slots and np.count_nonzero(np.frombuffer(text, np.uint8) < CONTINUED) > payload.slots:
             faults[row] = PAST
     for row in faults:
-        words[row] = b""
-    starts = np.zeros(len(words) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, words), np.int64, len(words)), out=starts[1:])
-    joined = b"".join(words)
-    data = np.frombuffer(joined, np.uint8)
-    advance: NDArray[np.integer] = np.frombuffer(joined.translate(ADVANCE), np.uint8)
-    counts: NDArray[np.integer] = np.frombuffer(joined.translate(COUNTS), np.uint8)
-    continued = np.flatnonzero(data >= CONTINUED)
-    if len(continued):
-        last = continued[np.append(np.diff(continued) > 1, True)] + 1
-        first = continued[np.append(True, np.diff(continued) > 1)]
-        sizes = last - first + 1
-        values = _long_words(data, last, sizes)
-        for row in np.unique(np.searchsorted(starts, last[sizes > LONGEST_WORD], side="right") - 1).tolist():
-            faults[row] = TOO_LONG
-        odd = values & 1 == 1
-        advance = _with(advance, last, np.where(odd, np.minimum((values + 1) >> 1, FAR), 1))
-        counts = _with(counts, last, np.where(odd, 0, values >> 1))
-    return _placed(advance, counts, starts)
-
-
-def _with(short: NDArray[np.integer], places: Int, values: Int) -> NDArray[np.integer]:
-    """Return one-byte values with larger ones put in their places, in the narrowest type that holds all."""
-    largest = int(values.max(initial=0))
-    kind = np.uint8 if largest < 1 << 8 else np.uint16 if largest < 1 << 16 else np.int64
-    wide: NDArray[np.integer] = short.astype(kind)
-    wide[places] = values
-    return wide
-
-
-def _long_words(data: Bytes, ends: Int, sizes: Int) -> Int:
-    """Return the values of words of two bytes or more; of those longer than eight bytes, of their last eight."""
-    values = data[ends].astype(np.int64)
-    for back in range(1, LONGEST_WORD):
-        at = np.flatnonzero(sizes > back)
-        if not len(at):
-            break
-        values[at] = values[at] << 7 | data[ends[at] - back] & 127
-    return values
-
-
-def _placed(advance: NDArray[np.integer], counts: NDArray[np.integer], starts: Int) -> tuple[Int, Int, Int]:
-    """Return CSR rows: each count with its bin, the sum of all advances before it in its row. A count itself advances by 1."""
-    narrow = len(advance) * np.iinfo(advance.dtype).max <= INT32_MAX or int(advance.sum(dtype=np.int64)) <= INT32_MAX
-    passed = np.cumsum(advance, dtype=np.int32 if narrow else np.int64)
-    at = np.flatnonzero(counts != 0)
-    indptr = np.searchsorted(at, starts)
-    firsts = starts[:-1]
-    before = np.where(firsts > 0, passed.take(firsts - 1, mode="wrap") if len(passed) else 0, 0) + 1
-    bins = passed.take(at).astype(np.int64)
-    bins -= np.repeat(before, np.diff(indptr))
-    return indptr, bins, counts.take(at).astype(np.int64)
+        texts[row] = b""
+    indptr, bins, counts, too_long = words.rows_of(texts)
+    faults.update(dict.fromkeys(too_long, TOO_LONG))
+    return indptr, bins, counts
 
 
 def _fixed(payloads: Sequence[Payload], size: int, faults: dict[int, str]) -> tuple[Int, Int, Int]:
     """Return CSR rows of V0 and V1 payloads with counts of `size` bytes."""
-    words = [payload.words[: len(payload.words) // size * size] for payload in payloads]
+    texts = [payload.words[: len(payload.words) // size * size] for payload in payloads]
     for row, payload in enumerate(payloads):
         if len(payload.words) % size:
             faults[row] = CUT
-            words[row] = b""
-    slots = np.zeros(len(words) + 1, np.int64)
-    np.cumsum([len(text) // size for text in words], out=slots[1:])
-    data = np.frombuffer(b"".join(words), np.dtype(f">i{size}"))
+            texts[row] = b""
+    slots = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum([len(text) // size for text in texts], out=slots[1:])
+    data = np.frombuffer(b"".join(texts), np.dtype(f">i{size}"))
     at = np.flatnonzero(data)
     indptr = np.searchsorted(at, slots)
     counts = data[at].astype(np.int64)

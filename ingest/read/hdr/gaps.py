@@ -34,9 +34,9 @@ class Gaps:
 
     def line(self, start_ns: int, end_ns: int) -> None:
         """Note a line that is good so far."""
-        opened = self._opened if self._context.account.missing else None
-        if opened is not None:
-            self._context.account.missing.remove(opened)
+        missing = self._context.account.missing
+        if missing and (opened := self._opened) is not None:
+            missing.remove(opened)
             self._add(opened.from_ns, end_ns)
         if self.first_end_ns is None:
             self.first_end_ns = end_ns

@@ -97,7 +97,7 @@ class Rows:
         if first == COMMENT:
             self._clock.comment(line)
             return
-        if first == LEGEND or not line.strip(b" \t\r\0"):
+        if first == LEGEND or not (first.isalnum() or line.strip(b" \t\r\0")):
             return
         try:
             tag, stamp, length, text, righted = interval_of(line, self._origin.stamps)
@@ -112,7 +112,8 @@ class Rows:
             self._context.account.reject(LONG_LINE if long else str(error) if whole else CUT_OFF, [self._number])
             self._gaps.open()
             return
-        start = self._clock.base_of(stamp) + stamp + self._shifted(stamp)
+        shift = self._shifted(stamp) if self._shift is None else self._shift
+        start = self._clock.base_of(stamp) + stamp + shift
         if not -MOST_NS < start <= start + length < MOST_NS:
             self._context.account.reject(OUT_OF_RANGE, [self._number])
             self._gaps.open()

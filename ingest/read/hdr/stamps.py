@@ -9,6 +9,8 @@ Each rule looks at one line alone: it holds for a log that is read whole, in par
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from ingest.read.hdr.clock import NEGATIVE, SECOND, StampError, seconds_ns, split_line
 
 USUAL, BY_END, WITH_END, SCYLLA = "", "stamped by its end", "with its end", "as scylla-bench"
@@ -26,12 +28,15 @@ def interval_of(line: bytes, stamps: str) -> tuple[bytes, int, int, bytes, bool]
     StampError if it is no interval.
     """
     tag, start_text, length_text, payload = split_line(line)
-    as_printed = start, length = seconds_ns(start_text), seconds_ns(length_text)
+    as_printed = start, length = seconds_ns(start_text), _length_ns(length_text)
     if stamps:
         start, length = _put_right(start, length, stamps)
     if length < 0:
         raise StampError(NEGATIVE)
-    return tag, start, length, payload, (start, length) != as_printed
+    return tag, start, length, payload, bool(stamps) and (start, length) != as_printed
+
+
+_length_ns = lru_cache(maxsize=64)(seconds_ns)  # nearly all intervals of a log are as long
 
 
 def _put_right(start: int, length: int, stamps: str) -> tuple[int, int]:

@@ -31,7 +31,8 @@ from ingest.read.text import CUT_OFF
 NOTHING = "holds no histogram of latencies"
 HEAD = re.compile(r"^\s+([nmu]?secs)\s+: count\s+distribution\s*$")
 BIN = re.compile(r"^\s*(\d{1,18}) -> (\d{1,18})\s*: (\d{1,18})\s+\|")
-KEY = re.compile(r"^\s*(?:Bucket )?([A-Za-z][\w ]*?) = (?:b?'([^']*)'|(.*?))\s*$")
+KEY = re.compile(r"^\s*(?:Bucket )?(?!avg = )([A-Za-z][\w ]*?) = (?:b?'([^']*)'|(.*?))\s*$")
+AVERAGE = re.compile(r" \[AVG \d+\]$")  # tcprtt, another at each print
 UNITS = {"nsecs": "ns", "usecs": "us", "msecs": "ms", "secs": "s"}
 LABELS = {"disk": "volume", "flags": "op", "operation": "op", "ptr": "volume"}
 
@@ -39,18 +40,20 @@ LABELS = {"disk": "volume", "flags": "op", "operation": "op", "ptr": "volume"}
 def polls(path: Path, context: Context) -> Polls:
     """Return the histograms of a file."""
     held = Polls(context)
-    add(list(_prints(path, context)), path.stat().st_mtime_ns, context, held, total=False)
+    stamps: list[Stamp] = []
+    add(list(_prints(path, context, stamps)), stamps, path.stat().st_mtime_ns, context, held, total=False)
     return held
 
 
-def _prints(path: Path, context: Context) -> Iterator[Print]:
-    stamp: Stamp | None = None
+def _prints(path: Path, context: Context, stamps: list[Stamp]) -> Iterator[Print]:
+    """Yield what was printed, and collect the times: all counts were cleared at the time before, whatever was printed then."""
     labels: dict[str, str] = {}
     unit, begun, bins = 0, 0, list[FileBin]()
 
     def printed() -> Iterator[Print]:
         if bins:
-            yield Print(begun, with_labels(context.series, **labels), bins, stamp)
+            stamp = len(stamps) - 1 if stamps else None
+            yield Print(begun, with_labels(context.series, **labels), bins, stamp, stamp - 1 if stamp else None)
 
     for number, line, ended in lines_of(path, context):
         text = line.decode("utf-8", "replace").rstrip()
@@ -69,9 +72,11 @@ def _prints(path: Path, context: Context) -> Iterator[Print]:
             unit, begun = UNITS_NS[UNITS[head[1]]], number
         elif key := KEY.match(text):
             word = key[1].lower().removeprefix("bucket ")
-            labels = {LABELS.get(word, "tag"): (key[2] or key[3] or "").strip()}
+            value = AVERAGE.sub("", key[2] or key[3] or "").strip()
+            labels = {LABELS[word]: value} if word in LABELS else {"tag": f"{{{word}={value}}}"}
         elif new := stamp_of(text):
-            stamp, labels = new, {}
+            stamps.append(new)
+            labels = {}
     yield from printed()
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -34,8 +35,11 @@ from ingest.read.text import CUT_OFF
 
 NOTHING = "holds no histogram of latencies: name its map by the unit, as in @usecs, or give --recorded-unit"
 NO_LATENCY = "not a latency by its name: its unit is no unit of time (--recorded-unit says which it is)"
+NAMELESS = "bins without the name of their map"
 LOST_EVENTS = "bpftrace lost events: {}"
 NAME = re.compile(r"^(@\w*)(?:\[(.*)\])?:\s*$")
+OPENED = re.compile(r"^(@\w*)\[((?:(?!\]:).)*)$")
+CLOSED = re.compile(r"^(.*)\]:\s*(.*)$")
 BIN = re.compile(r"^[\[(](\.\.\.|-?\d+[KMGTPE]?)(?:, (\.\.\.|-?\d+[KMGTPE]?))?([\])]) +(\d+) \|")
 TIMES = {letter: 1 << 10 * (place + 1) for place, letter in enumerate("KMGTPE")}
 WORDS = {
@@ -53,14 +57,26 @@ def polls(path: Path, context: Context) -> Polls:
     held = Polls(context)
     lines = [(number, line, ended) for number, line, ended in lines_of(path, context) if line.strip()]
     is_json = bool(lines) and lines[0][1].lstrip().startswith(b"{")
-    prints = list((_of_json if is_json else _of_text)(lines, context, held))
-    add(prints, path.stat().st_mtime_ns, context, held, total=None)
+    stamps: list[Stamp] = []
+    prints = list((_of_json if is_json else _of_text)(lines, context, held, stamps))
+    add(list(_with_beginnings(prints)), stamps, path.stat().st_mtime_ns, context, held, total=None)
     return held
 
 
-def _of_text(lines: Sequence[tuple[int, bytes, bool]], context: Context, held: Polls) -> Iterator[Print]:
-    stamp: Stamp | None = None
+def _with_beginnings(prints: Sequence[Print]) -> Iterator[Print]:
+    """Yield what was printed with when the map was printed before: keys that were not printed then had counted nothing."""
+    before: dict[str, tuple[int | None, int | None]] = {}
+    for entry in prints:
+        since, newest = before.get(entry.series.op, (None, None))
+        if entry.stamp != newest:
+            since, newest = newest, entry.stamp
+        before[entry.series.op] = since, newest
+        yield replace(entry, since=since)
+
+
+def _of_text(lines: Sequence[tuple[int, bytes, bool]], context: Context, held: Polls, stamps: list[Stamp]) -> Iterator[Print]:
     named: tuple[int, str, str] | None = None
+    opened: tuple[int, str, list[str]] | None = None
     bins: list[tuple[str, str, str, str]] = []
     for number, line, ended in [*lines, (0, b"", True)]:
         text = line.decode("utf-8", "replace").strip()
@@ -69,16 +85,26 @@ def _of_text(lines: Sequence[tuple[int, bytes, bool]], context: Context, held: P
             bins.append((match[1], match[2] or "", match[3], match[4]))
             continue
         if named is not None and bins:
-            yield from _printed(*named, bins, stamp, context, held)
+            yield from _printed(*named, bins, stamps, context, held)
         named, bins = None, []
         if not ended:
             context.account.reject(CUT_OFF, [number])
         elif name := NAME.match(text):
-            named = (number, name[1], name[2] or "")
-        else:
-            stamp = stamp_of(text) or stamp
-            if text.startswith("Lost "):
-                context.account.note(LOST_EVENTS.format(text))
+            named, opened = (number, name[1], name[2] or ""), None
+        elif opening := OPENED.match(text):
+            opened = number, opening[1], [opening[2]]
+        elif opened is not None:  # a stack as a key, a frame a line
+            closing = CLOSED.match(text)
+            opened[2].append(text if closing is None else closing[1])
+            if closing is not None:
+                named = None if closing[2] else (opened[0], opened[1], ";".join(filter(None, opened[2])))
+                opened = None
+        elif match is not None:
+            held.reject(NAMELESS, number, Lost(context.series))
+        elif stamp := stamp_of(text):
+            stamps.append(stamp)
+        elif text.startswith("Lost "):
+            context.account.note(LOST_EVENTS.format(text))
 
 
 def _printed(
@@ -86,7 +112,7 @@ def _printed(
     name: str,
     key: str,
     rows: Sequence[tuple[str, str, str, str]],
-    stamp: Stamp | None,
+    stamps: Sequence[Stamp],
     context: Context,
     held: Polls,
 ) -> Iterator[Print]:
@@ -105,15 +131,18 @@ def _printed(
     if any(one.count >= 1 << 62 for one in bins):
         held.reject("a count out of range", number, Lost(series))
     else:
-        yield Print(number, series, bins, stamp)
+        yield Print(number, series, bins, _newest(stamps))
+
+
+def _newest(stamps: Sequence[Stamp]) -> int | None:
+    return len(stamps) - 1 if stamps else None
 
 
 def _number(text: str) -> int:
     return int(text.rstrip("KMGTPE")) * TIMES.get(text[-1], 1)
 
 
-def _of_json(lines: Sequence[tuple[int, bytes, bool]], context: Context, held: Polls) -> Iterator[Print]:
-    stamp: Stamp | None = None
+def _of_json(lines: Sequence[tuple[int, bytes, bool]], context: Context, held: Polls, stamps: list[Stamp]) -> Iterator[Print]:
     for number, line, ended in lines:
         try:
             entry = json.loads(line, parse_float=Decimal)
@@ -122,15 +151,15 @@ def _of_json(lines: Sequence[tuple[int, bytes, bool]], context: Context, held: P
             continue
         kind, data = (entry.get("type"), entry.get("data")) if isinstance(entry, dict) else (None, None)
         if kind in ("printf", "time"):
-            stamp = stamp_of(str(data)) or stamp
+            stamps.extend(filter(None, [stamp_of(str(data))]))
         elif kind == "lost_events":
             context.account.note(LOST_EVENTS.format(str(data)[:80]))
         elif kind in ("hist", "lhist") and isinstance(data, dict):
             for name, body in data.items():
-                yield from _maps(number, str(name), body, stamp, context, held)
+                yield from _maps(number, str(name), body, stamps, context, held)
 
 
-def _maps(number: int, name: str, body: Any, stamp: Stamp | None, context: Context, held: Polls) -> Iterator[Print]:
+def _maps(number: int, name: str, body: Any, stamps: Sequence[Stamp], context: Context, held: Polls) -> Iterator[Print]:
     """Yield the histograms of a map, which has one, or one for each key."""
     unit = _unit(name, context)
     if unit is None:
@@ -141,7 +170,7 @@ def _maps(number: int, name: str, body: Any, stamp: Stamp | None, context: Conte
         try:
             if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
                 raise WrongError("no list of bins")
-            yield Print(number, series, [_bin(row, unit) for row in rows], stamp)
+            yield Print(number, series, [_bin(row, unit) for row in rows], _newest(stamps))
         except WrongError as error:
             held.reject(str(error), number, Lost(series))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Decimal
@@ -29,6 +30,7 @@ NO_JSON = "no JSON object"
 NOT_READ = "lines were rejected: if they held histograms, their samples are missing"
 METRICS = "several-metrics"
 ENDINGS = (*TABLE_ENDINGS, ".jsonl", ".ndjson", ".json", ".txt", ".log", ".prom")
+KEYS = re.compile(r"[\[{]")
 SHOWN = 4
 Filled = Callable[[Path, Context], Polls]
 
@@ -137,7 +139,7 @@ def readers(
 
 def _several(path: Path, parts: list[Intervals[Series]]) -> Iterator[Caveat]:
     """Yield a caveat where a file holds several metrics: they may count the same operations."""
-    names = sorted({series.tag.partition("{")[0] for part in parts for series in part.table} - {""})
+    names = sorted({KEYS.split(series.tag)[0] for part in parts for series in part.table} - {""})
     if len(names) > 1:
         shown = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
         sentence = f"it holds {len(names)} metrics ({shown}), which may count the same operations"

@@ -4,9 +4,10 @@
       "Gets": {"Count": 59964, "Percentile Latencies": {..., "Histogram log format": {"Compressed Histogram": "HIST..."}}},
       "Totals": {...}}}
 
-Values are in us, with 3 digits. `Totals` are all commands again, and left out; so is the average that `--run-count` adds, whose
-best and worst run are read. A histogram may hold some more samples than `Count`, which is taken when the time is over: requests
-on their way are answered after that. It is the histogram that counts here.
+Values are in us, with 3 digits. A command that was given twice stands there twice, under one name. `Totals` are all commands
+again, and left out; so is the average that `--run-count` adds, whose best and worst run are read, or all with `--print-all-runs`.
+A histogram may hold some more samples than `Count`, which is taken when the time is over: requests on their way are answered
+after that. It is the histogram that counts here.
 
 Source: redis/memtier_benchmark, run_stats.cpp (`print_json`); memtier did not run here, histograms of the same library did.
 """
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +40,9 @@ TOTALS = "the sum of all commands"
 NO_TIME = "nothing says when the run began and ended"
 NO_HISTOGRAM = "no histogram of a command that has samples"
 RUNS_LEFT_OUT = "runs-left-out"
-BEST_AND_WORST = "memtier_benchmark keeps the best and the worst of its runs, and no histograms of the others"
-ONE_EACH = "run each by itself, or keep --hdr-file-prefix"
+ONE_OF_THEM = "the best or the worst of the runs, which are read themselves"
+BEST_AND_WORST = "it holds the best and the worst of its runs, and none of the others by itself"
+ONE_EACH = "give memtier_benchmark --print-all-runs, or run each by itself"
 NOT_COMMANDS = ("Runtime", "Totals", "Per-Key Misses")
 
 
@@ -48,19 +51,22 @@ def polls(path: Path, context: Context) -> Polls:
     held = Polls(context)
     text = b"".join(line + b"\n" for _, line, _ in lines_of(path, context))
     try:
-        document = json.loads(text)
+        document = json.loads(text, object_pairs_hook=_all_of)
     except (ValueError, RecursionError):
         held.reject(CUT_OFF, 1, Lost(context.series))
         return held
     sections = {
         str(name): body for name, body in document.items() if isinstance(body, dict) and isinstance(body.get("Runtime"), dict)
     }
+    each_run = any(name.startswith("RUN #") for name in sections)
     for name, body in sections.items():
         if name.startswith("AGGREGATED"):
             context.account.skip(AVERAGE, 1)
-            continue
-        _take(body, context, held)
-    if len(sections) > 1:
+        elif each_run and not name.startswith("RUN #"):
+            context.account.skip(ONE_OF_THEM, 1)
+        else:
+            _take(body, context, held)
+    if len(sections) > 1 and not each_run:
         context.account.caveats.append(Caveat(RUNS_LEFT_OUT, str(path), BEST_AND_WORST, ONE_EACH))
     return held
 
@@ -75,8 +81,8 @@ def _take(body: Mapping[str, Any], context: Context, held: Polls) -> None:
         held.reject(NO_TIME, 1, Lost(context.series))
         return
     more = 0
-    for command, stats in _commands(body, context):
-        series = context.series.replaced(op=command, kind="service")
+    for command, tag, stats in _commands(body, context):
+        series = context.series.replaced(op=command, kind="service", tag=tag)
         samples = None
         try:
             samples = count(stats.get("Count"))
@@ -92,13 +98,33 @@ def _take(body: Mapping[str, Any], context: Context, held: Polls) -> None:
         context.account.note(f"its histograms hold {counted(more, 'sample')} more than it counts: answered after the end")
 
 
-def _commands(body: Mapping[str, Any], context: Context) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the commands by their names in the singular, lower case, as the server calls them: `Gets` is get."""
-    for name, stats in body.items():
-        if name == "Totals":
-            context.account.skip(TOTALS, 1)
-        elif name not in NOT_COMMANDS and isinstance(stats, dict) and "Count" in stats:
-            yield str(name).removesuffix("s").lower(), stats
+def _commands(body: Mapping[str, Any], context: Context) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Yield the commands by their names in the singular, lower case, as the server calls them: `Gets` is get.
+
+    With them a tag: two calls of one command, as `--command` may give them, are told by it.
+    """
+    for name, entry in body.items():
+        every = entry.entries if isinstance(entry, _Several) else [entry]
+        for place, stats in enumerate(every, 1):
+            if name == "Totals":
+                context.account.skip(TOTALS, 1)
+            elif name not in NOT_COMMANDS and isinstance(stats, dict) and "Count" in stats:
+                yield str(name).removesuffix("s").lower(), f"{{call={place}}}" if len(every) > 1 else "", stats
+
+
+@dataclass(frozen=True, slots=True)
+class _Several:
+    """The values of a key that an object has more than once."""
+
+    entries: list[Any]
+
+
+def _all_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON without losing what stands there twice."""
+    entries: dict[str, list[Any]] = {}
+    for name, value in pairs:
+        entries.setdefault(name, []).append(value)
+    return {name: values[0] if len(values) == 1 else _Several(values) for name, values in entries.items()}
 
 
 def _histogram(stats: Mapping[str, Any]) -> tuple[Layout, Int, Int] | None:

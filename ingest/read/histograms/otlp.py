@@ -6,7 +6,8 @@
 
 Bin i of an exponential histogram is (base^i, base^(i+1)] with base 2^(2^-scale); explicit bounds end their bins. Counts are of an
 interval (temporality 1, delta) or since a start (2, cumulative). Whole numbers may be text; fields at zero are left out. The
-minimum, maximum and sum of a point are not taken: they would hold for its own interval alone, which windows cut.
+minimum, maximum and sum of a point are not taken: they would hold for its own interval alone, which windows cut. What
+`export --format otlp` wrote has its labels and its error again (`otlp_own.py`).
 
 Source: opentelemetry-proto's metrics.proto; checked against the counts of the Python SDK.
 """
@@ -24,12 +25,14 @@ import numpy as np
 from ingest.core.edges import LEAST_SCALE, MOST_SCALE, Edges, Exponential
 from ingest.core.intervals import Int
 from ingest.core.layout import Layout
+from ingest.core.series import Series
 from ingest.core.timing import UNITS_NS
 from ingest.read.context import Context
 from ingest.read.format_names import OTLP
 from ingest.read.formats import AGAIN, Reader
 from ingest.read.histograms.labels import series_of
 from ingest.read.histograms.lines import WrongError, count, end_ns, objects_of, readers, whole
+from ingest.read.histograms.otlp_own import SCOPE, own_series, with_error
 from ingest.read.histograms.polls import Lost, Poll, Polls, sparse
 
 DELTA, CUMULATIVE = 1, 2
@@ -50,11 +53,16 @@ ESCAPED = str.maketrans({"µ": "u", "μ": "u"})
 
 @dataclass(frozen=True, slots=True)
 class _Metric:
-    """What all points of a metric share: its name, the unit in ns, the temporality."""
+    """What all points of a metric share: its name, the unit in ns, the temporality; of our own exports their metadata."""
 
     name: str
     unit_ns: int
     total: bool
+    own: Mapping[str, str] | None = None
+
+    def series(self, base: Series, attributes: Mapping[str, str]) -> Series:
+        """Return the series of a point with these attributes."""
+        return series_of(base, self.name, attributes) if self.own is None else own_series(base, self.name, self.own, attributes)
 
 
 def polls(path: Path, context: Context) -> Polls:
@@ -67,18 +75,21 @@ def polls(path: Path, context: Context) -> Polls:
 
 def take(entry: Mapping[str, Any], line: int, context: Context, held: Polls) -> None:
     """Add the histograms of one document to `held`."""
-    for metric, resource in _metrics(entry):
-        _take(metric, resource, line, context, held)
+    for metric, resource, scope in _metrics(entry):
+        own = _attributes(metric.get("metadata")) if scope == SCOPE else None
+        _take(metric, own, resource, line, context, held)
 
 
-def _metrics(entry: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, str]]]:
-    """Yield the metrics of a line with the attributes of their resource."""
+def _metrics(entry: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, str], str]]:
+    """Yield the metrics of a line with the attributes of their resource, and the name of their scope."""
     for resource in _dicts(entry.get("resourceMetrics")):
         owner = resource.get("resource")
         attributes = _attributes(owner.get("attributes") if isinstance(owner, dict) else None)
         for scope in _dicts(resource.get("scopeMetrics") or resource.get("instrumentationLibraryMetrics")):
+            named = scope.get("scope")
+            name = str(named.get("name") or "") if isinstance(named, dict) else ""
             for metric in _dicts(scope.get("metrics")):
-                yield metric, attributes
+                yield metric, attributes, name
 
 
 def _dicts(value: Any) -> Iterator[dict[str, Any]]:
@@ -97,7 +108,14 @@ def _attributes(pairs: Any) -> dict[str, str]:
     return words
 
 
-def _take(metric: Mapping[str, Any], resource: Mapping[str, str], line: int, context: Context, held: Polls) -> None:
+def _take(
+    metric: Mapping[str, Any],
+    own: Mapping[str, str] | None,
+    resource: Mapping[str, str],
+    line: int,
+    context: Context,
+    held: Polls,
+) -> None:
     for key, binned in (("exponentialHistogram", _exponential), ("histogram", _explicit)):
         body = metric.get(key)
         if not isinstance(body, dict):
@@ -109,12 +127,12 @@ def _take(metric: Mapping[str, Any], resource: Mapping[str, str], line: int, con
             continue
         for point in points:
             try:
-                shared = _Metric(str(metric.get("name") or ""), _unit(unit, context), _total(body))
+                shared = _Metric(str(metric.get("name") or ""), _unit(unit, context), _total(body), own)
                 flags = whole(point.get("flags") or 0)
                 if flags & 1:
                     context.account.skip(NO_VALUE, 1)
                     continue
-                layout, places, counts = binned(point, shared.unit_ns)
+                layout, places, counts = binned(point, shared)
                 if sum(counts) != count(point.get("count") or 0):
                     raise WrongError(NO_SUM)
                 if not sum(counts) and not shared.total:
@@ -125,12 +143,13 @@ def _take(metric: Mapping[str, Any], resource: Mapping[str, str], line: int, con
                 if str(error) in (UNIT_UNKNOWN, BELOW_ZERO):  # it may be no latency at all
                     context.account.reject(str(error), [line])
                 else:
-                    held.reject(str(error), line, _lost(str(error), metric, body, point, resource, context))
+                    held.reject(str(error), line, _lost(str(error), metric, own, body, point, resource, context))
 
 
 def _lost(
     reason: str,
     metric: Mapping[str, Any],
+    own: Mapping[str, str] | None,
     body: Mapping[str, Any],
     point: Mapping[str, Any],
     resource: Mapping[str, str],
@@ -139,7 +158,7 @@ def _lost(
     """Return whose samples a point that cannot be taken holds, and from when to when."""
     start, end, samples = (_or_none(point.get(name)) for name in ("startTimeUnixNano", "timeUnixNano", "count"))
     attributes = {**resource, **_attributes(point.get("attributes") or point.get("labels"))}
-    series = series_of(context.series, str(metric.get("name") or ""), attributes)
+    series = _Metric(str(metric.get("name") or ""), 1, False, own).series(context.series, attributes)
     samples = None if reason == NO_SUM else samples
     try:
         total = _total(body)
@@ -184,11 +203,11 @@ def _poll(
     end = whole(point.get("timeUnixNano") or 0)
     if not end:
         raise WrongError("a point without a time")
-    series = series_of(context.series, metric.name, attributes)
+    series = metric.series(context.series, attributes)
     return Poll(line, series, start, end, layout, bins, counts, metric.total)
 
 
-def _exponential(point: Mapping[str, Any], unit_ns: int) -> tuple[Layout, Int, Sequence[int]]:
+def _exponential(point: Mapping[str, Any], metric: _Metric) -> tuple[Layout, Int, Sequence[int]]:
     """Return the layout of a point, the bin of each bucket and its count; scales above 8 are brought down, which is exact."""
     scale = whole(point.get("scale") or 0)
     if scale < LEAST_SCALE:
@@ -197,10 +216,15 @@ def _exponential(point: Mapping[str, Any], unit_ns: int) -> tuple[Layout, Int, S
         raise WrongError(BELOW_ZERO)
     offset, numbers = _buckets(point.get("positive"))
     finest = min(scale, MOST_SCALE)
-    layout = Exponential(finest, unit_ns)
+    layout = Exponential(finest, metric.unit_ns)
+    if metric.own is not None:
+        try:
+            layout = with_error(layout, metric.own)
+        except ValueError as error:
+            raise WrongError(str(error)) from None
     indices = np.arange(len(numbers), dtype=np.int64) + offset
     zero = count(point.get("zeroCount") or 0)
-    threshold = max(end_ns(point.get("zeroThreshold") or 0, unit_ns), 0)
+    threshold = max(end_ns(point.get("zeroThreshold") or 0, metric.unit_ns), 0)
     places = np.append(layout.places(indices >> (scale - finest)), layout.index(np.array([threshold])))
     return layout, places, [*map(count, numbers), zero]
 
@@ -217,7 +241,7 @@ def _buckets(body: Any) -> tuple[int, list[Any]]:
     return offset, numbers
 
 
-def _explicit(point: Mapping[str, Any], unit_ns: int) -> tuple[Layout, Int, Sequence[int]]:
+def _explicit(point: Mapping[str, Any], metric: _Metric) -> tuple[Layout, Int, Sequence[int]]:
     """Return the layout of a point, the bin of each bucket and its count."""
     bounds, numbers = point.get("explicitBounds") or [], point.get("bucketCounts") or []
     if not isinstance(bounds, list) or not isinstance(numbers, list):
@@ -226,7 +250,7 @@ def _explicit(point: Mapping[str, Any], unit_ns: int) -> tuple[Layout, Int, Sequ
         raise WrongError(NO_BUCKETS)
     if len(numbers) != len(bounds) + 1:
         raise WrongError("buckets are not one more than bounds")
-    ends = [end_ns(bound, unit_ns) for bound in bounds]
+    ends = [end_ns(bound, metric.unit_ns) for bound in bounds]
     counts = [count(number) for number in numbers]
     if any(low >= high for low, high in pairwise(ends)) and sorted(ends) != ends:
         raise WrongError("bounds do not rise")

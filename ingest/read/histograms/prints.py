@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ingest.core.caveats import Caveat
 from ingest.core.series import CLIENT, DEVICE, Series, in_layer
@@ -18,7 +18,7 @@ from ingest.read.context import Context
 from ingest.read.events import DAY_NS
 from ingest.read.histograms.description import NDJSON, HistogramDescription
 from ingest.read.histograms.file_bins import FileBin, FileHistogram, in_bins
-from ingest.read.histograms.polls import Lost, Polls
+from ingest.read.histograms.polls import Lost, Polls, typical_gap
 
 CLOCK = re.compile(r"^(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?:?$")
 NUMBER = re.compile(r"^\d{9,10}(?:\.\d{1,9})?$|^\d{12,13}$|^\d{15,16}$|^\d{18,19}$")
@@ -46,12 +46,16 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class Print:
-    """A histogram, and the last time that was printed before it (None: there was none)."""
+    """A histogram; `stamp` is the number of the last time that was printed before it, None where there was none.
+
+    `since` is that of the time when counting began, where the tool cleared its counts then: None where that is not known.
+    """
 
     line: int
     series: Series
     bins: Sequence[FileBin]
-    stamp: Stamp | None
+    stamp: int | None
+    since: int | None = None
 
 
 def stamp_of(text: str) -> Stamp | None:
@@ -68,69 +72,84 @@ def stamp_of(text: str) -> Stamp | None:
     return None if since is None else Stamp(since, of_day=False)
 
 
-def add(prints: Sequence[Print], path_ns: int, context: Context, held: Polls, *, total: bool | None) -> None:
-    """Add what was printed to `held`; `path_ns` is the time of the file. `total` None: whether counts fall decides."""
+def add(
+    prints: Sequence[Print], stamps: Sequence[Stamp], path_ns: int, context: Context, held: Polls, *, total: bool | None
+) -> None:
+    """Add what was printed to `held`, with all times that were printed; `path_ns` is the time of the file.
+
+    `total` None: whether counts fall decides.
+    """
     if all(entry.stamp is None for entry in prints) and len({entry.series for entry in prints}) < len(prints):
         for entry in prints:
             held.reject(NEVER, entry.line, Lost(entry.series))
         return
-    stamps = _resolved([entry.stamp for entry in prints], path_ns)
-    ends = [path_ns if end is None else end for end in stamps]
-    _say(prints, context)
-    kept = _each_once(prints, ends, path_ns, held)
+    times = _resolved(stamps, path_ns, at_the_end=_twice_at_the_last(prints, len(stamps) - 1))
+    _say(prints, stamps, context)
+    kept = _each_once(prints, [path_ns if entry.stamp is None else times[entry.stamp] for entry in prints], path_ns, held)
     if total is None:
         total = _is_total([entry for entry, _ in kept])
         several = len({entry.series for entry, _ in kept}) < len(kept)
         if several:
             context.account.caveats.append(Caveat(GUESSED, context.account.path, SINCE_START if total else CLEARED, DESCRIBE_IT))
         total = total and several
-    times = Counter(entry.series for entry, _ in kept)
-    histograms = [
-        FileHistogram(entry.line, entry.series, end if times[entry.series] == 1 else None, end, entry.bins, total)
-        for entry, end in kept
-    ]
+    every = typical_gap(times)
+    alone = {series for series, number in Counter(entry.series for entry, _ in kept).items() if number == 1}
+    histograms, begun = [], set[Series]()
+    for entry, end in kept:
+        start = None if entry.since is None or (total and entry.series in begun) else times[entry.since]
+        begun.add(entry.series)
+        if (start is None or start > end) and not total and every and entry.stamp is not None:
+            start = end - every  # the first; or a clock that was set back
+        elif start is None and entry.series in alone:
+            start = end
+        histograms.append(FileHistogram(entry.line, entry.series, start, end, entry.bins, total))
     in_bins(histograms, AS_SHOWN, context, held)
 
 
-def _say(prints: Sequence[Print], context: Context) -> None:
+def _say(prints: Sequence[Print], stamps: Sequence[Stamp], context: Context) -> None:
     path = context.account.path
-    if any(entry.stamp is not None and entry.stamp.of_day for entry in prints):
+    if any(entry.stamp is not None and stamps[entry.stamp].of_day for entry in prints):
         context.account.caveats.append(Caveat(BY_FILE, path, TO_THE_FILE, COPIED))
     elif prints and all(entry.stamp is None for entry in prints):
         context.account.caveats.append(Caveat(BY_FILE, path, NO_TIMES, PRINT_TIMES))
 
 
-def _resolved(stamps: Sequence[Stamp | None], path_ns: int) -> list[int | None]:
-    """Return the times since 1970; those of a day count from the last, a step back of more than half a day is midnight."""
+def _resolved(stamps: Sequence[Stamp], path_ns: int, *, at_the_end: bool) -> list[int]:
+    """Return the times since 1970; those of a day count from the last, a step back of more than half a day is midnight.
+
+    The last is the time of the file; one interval before it where the script printed once more `at_the_end`.
+    """
     days, before = 0, None
-    passed: list[int | None] = []
+    passed: list[int] = []
     for stamp in stamps:
-        if stamp is None or not stamp.of_day:
-            passed.append(None if stamp is None else stamp.ns)
-            continue
-        if before is not None and stamp.ns < before - DAY_NS // 2:
+        if stamp.of_day and before is not None and stamp.ns < before - DAY_NS // 2:
             days += 1
-        before = stamp.ns
-        passed.append(stamp.ns + days * DAY_NS)
-    clocks = [ns for stamp, ns in zip(stamps, passed, strict=True) if stamp is not None and stamp.of_day and ns is not None]
-    shift = path_ns - max(clocks) if clocks else 0
-    return [
-        ns + shift if stamp is not None and stamp.of_day and ns is not None else ns
-        for stamp, ns in zip(stamps, passed, strict=True)
-    ]
+        before = stamp.ns if stamp.of_day else before
+        passed.append(stamp.ns + days * DAY_NS if stamp.of_day else stamp.ns)
+    clocks = sorted({ns for stamp, ns in zip(stamps, passed, strict=True) if stamp.of_day})
+    if not clocks:
+        return passed
+    shift = path_ns - clocks[-1] - ((typical_gap(clocks) or UNITS_NS["s"]) if at_the_end else 0)
+    return [ns + shift if stamp.of_day else ns for stamp, ns in zip(stamps, passed, strict=True)]
+
+
+def _twice_at_the_last(prints: Sequence[Print], last: int) -> bool:
+    """Return whether a histogram was printed twice after the last time: the second time as the script ended."""
+    series = [entry.series for entry in prints if entry.stamp == last]
+    return len(set(series)) < len(series)
 
 
 def _each_once(prints: Sequence[Print], ends: Sequence[int], path_ns: int, held: Polls) -> list[tuple[Print, int]]:
     """Return each series once a time; a second print after the last time is what a script prints when it ends."""
-    seen: dict[tuple[Series, int], int] = {}
+    seen: set[tuple[Series, int]] = set()
     kept: list[tuple[Print, int]] = []
     last = {entry.series: at for at, entry in enumerate(prints)}
     for at, (entry, end) in enumerate(zip(prints, ends, strict=True)):
         if (entry.series, end) not in seen:
-            seen[entry.series, end] = at
+            seen.add((entry.series, end))
             kept.append((entry, end))
         elif last[entry.series] == at and end < path_ns:
-            kept.append((entry, path_ns))
+            kept.append((replace(entry, since=entry.stamp), path_ns))
         else:
             held.reject(TWICE, entry.line, Lost(entry.series))
     return kept

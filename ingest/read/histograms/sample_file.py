@@ -5,16 +5,20 @@
     {"sampled_at":1795330010.031190027,"record":"poll","host":"ceph1","command":"...","took":0.027,"status":1,"error":"..."}
     {"sampled_at":1795330060.2,"record":"missed","host":"ceph1","command":"...","polls":3,"from":...,"to":...,"why":"..."}
 
-`said` is JSON where the command said JSON, else text; the stamp is that of its end. Each line stands for itself: files of several
-commands and hosts may be put together.
+`said` is JSON where the command said JSON, else text; the stamp is that of its end. A file that follows one that was renamed
+begins with the last answer there, as record `before`: counts since a start are held against it, those of an interval are not
+taken twice. Files of several commands and hosts may be put together, in any order: within each the stamps rise.
 """
 
 from __future__ import annotations
 
 import math
+import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +29,19 @@ from ingest.core.errors import counted
 from ingest.core.missing import Missing, labels_of
 from ingest.core.timing import UNITS_NS
 from ingest.read.context import Context
-from ingest.read.formats import ROW_LABELS
+from ingest.read.format_names import SAMPLES
+from ingest.read.formats import ROW_LABELS, format_of
 from ingest.read.histograms.lines import WrongError, end_ns, objects_of
-from ingest.read.histograms.polls import Poll, Polls
+from ingest.read.histograms.polls import SET_BACK, Poll, Polls
 from ingest.read.text import head
 
 START = '{"sampled_at":'
-BEGIN, POLL, MISSED, END = "begin", "poll", "missed", "end"
+BEGIN, BEFORE, POLL, MISSED, END = "begin", "before", "poll", "missed", "end"
 LOST, WIDE = "lost-polls", "wide-polls"
 NO_STAMP = "a line without the time of its poll"
 NO_RECORD = "no record of tailboard sample"
 ERROR_SHOWN = 120
+LONGEST_START = 256
 NO_BINS = np.empty(0, np.int64)
 MORE_OFTEN = "see why with the command itself, or give it more time with --timeout"
 
@@ -64,25 +70,53 @@ class _Gap:
     after_ns: int | None
     upto_ns: int
     why: str
+    answered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Missed:
+    at_ns: int
+    polls: int
+    why: str
 
 
 @dataclass(slots=True)
 class _Stream:
+    """What one command on one host said: lines and times of answers, and when there was none."""
+
     host: str
     command: str
     answers: list[tuple[int, int]] = field(default_factory=list)
-    open: _Gap | None = None
+    missed: list[_Missed] = field(default_factory=list)
+    newest_ns: int | None = None  # of the file that is read, where several were put together
+
+    def gaps(self) -> Iterator[_Gap]:
+        """Yield where polls are missing, whatever the order of the lines."""
+        ends = sorted(at_ns for _, at_ns in self.answers)
+        gap: _Gap | None = None
+        for missed in sorted(self.missed, key=attrgetter("at_ns")):
+            place = bisect_right(ends, missed.at_ns)
+            after = ends[place - 1] if place else None
+            if gap is None or gap.after_ns != after:
+                if gap is not None:
+                    yield gap
+                gap = _Gap(0, after, missed.at_ns, missed.why)
+            gap.polls += missed.polls
+            gap.answered = place < len(ends)
+            gap.upto_ns = ends[place] if gap.answered else missed.at_ns
+        if gap is not None:
+            yield gap
 
 
 class SampleFile:
-    """The answers of a file of samples, in order; what it has no answer of is kept until all were read."""
+    """The answers of a file of samples; what it has no answer of is kept until all were read."""
 
     def __init__(self, path: Path, context: Context) -> None:
         self._path = path
         self._context = context
         self._streams: dict[tuple[str, str], _Stream] = {}
-        self._gaps: list[tuple[_Stream, _Gap]] = []
         self._answers: dict[int, _Stream] = {}
+        self._before: set[int] = set()
 
     def answers(self) -> Iterator[Answer]:
         """Yield what commands said; lines that are no record are rejected with their reason."""
@@ -92,37 +126,43 @@ class SampleFile:
                     raise WrongError(NO_STAMP)
                 at_ns = end_ns(entry["sampled_at"], UNITS_NS["s"])
                 record = entry.get("record")
-                if record not in (BEGIN, POLL, MISSED, END):
+                if record not in (BEGIN, BEFORE, POLL, MISSED, END):
                     raise WrongError(NO_RECORD)
             except WrongError as error:
                 self._context.account.reject(str(error), [line])
                 continue
             host, command = str(entry.get("host") or ""), str(entry.get("command") or "")
             stream = self._streams.setdefault((host, command), _Stream(host, command))
-            if record == POLL and "error" not in entry and "said" in entry:
-                self._answered(stream, line, at_ns)
+            if record in (BEGIN, BEFORE):
+                stream.newest_ns = None
+            if record in (BEFORE, POLL) and "error" not in entry and "said" in entry:
+                if stream.newest_ns is not None and at_ns <= stream.newest_ns:
+                    self._context.account.reject(SET_BACK, [line])
+                    stream.missed.append(_Missed(stream.newest_ns, 1, SET_BACK))
+                    continue
+                stream.newest_ns = at_ns
+                stream.answers.append((line, at_ns))
+                self._answers[line] = stream
+                if record == BEFORE:
+                    self._before.add(line)
                 yield Answer(line, at_ns, host, command, entry["said"])
             elif record in (POLL, MISSED):
                 polls = entry.get("polls", 1)
-                why = str(entry.get("why") or entry.get("error") or "it said nothing")
-                self._missed(stream, polls if isinstance(polls, int) and polls > 0 else 1, at_ns, why)
+                why = str(entry.get("why") or entry.get("error") or "it said nothing")[:ERROR_SHOWN]
+                stream.missed.append(_Missed(at_ns, polls if isinstance(polls, int) and polls > 0 else 1, why))
 
-    def _answered(self, stream: _Stream, line: int, at_ns: int) -> None:
-        stream.answers.append((line, at_ns))
-        self._answers[line] = stream
-        if stream.open is not None:
-            stream.open.upto_ns = at_ns
-            self._gaps.append((stream, stream.open))
-            stream.open = None
-
-    def _missed(self, stream: _Stream, polls: int, at_ns: int, why: str) -> None:
-        if stream.open is None:
-            stream.open = _Gap(0, stream.answers[-1][1] if stream.answers else None, at_ns, why[:ERROR_SHOWN])
-        stream.open.polls += polls
-        stream.open.upto_ns = max(stream.open.upto_ns, at_ns)
+    def unanswered(self, answer: Answer, why: str) -> None:
+        """Take an answer, the newest, as none: it is rejected, and no series is absent from it."""
+        self._context.account.reject(why, [answer.line])
+        stream = self._answers.pop(answer.line)
+        stream.answers.pop()
+        stream.missed.append(_Missed(answer.at_ns, 1, why[:ERROR_SHOWN]))
 
     def finish(self, held: Polls) -> None:
         """Add what answers do not say, once all were read: series that they do not name, and what missed polls mean."""
+        held.leave_out_intervals(self._before)
+        for stream in self._streams.values():
+            stream.answers.sort(key=itemgetter(1))
         self._absent(held)
         self._keep_missed(total=held.is_total)
 
@@ -156,11 +196,10 @@ class SampleFile:
         """
         account, offset = self._context.account, self._context.offset_ns
         wide: list[_Gap] = []
-        ends = [(stream, stream.open) for stream in self._streams.values() if stream.open is not None]
-        for stream, gap in (*self._gaps, *ends):
+        for stream, gap in ((asked, gap) for asked in self._streams.values() for gap in asked.gaps()):
             if gap.after_ns is None:
                 continue
-            if total and gap is not stream.open:
+            if total and gap.answered:
                 wide.append(gap)
                 continue
             base = self._context.series
@@ -180,7 +219,7 @@ class SampleFile:
 
 def is_sample_file(path: Path, upto: int | None = None) -> bool:
     """Return whether a file is one that `tailboard sample` writes."""
-    return head(path, len(START), upto).startswith(START.encode())
+    return re.match(format_of(SAMPLES).head, head(path, LONGEST_START, upto)) is not None
 
 
 def seconds(stamp_ns: int) -> str:

@@ -46,7 +46,7 @@ def polls(path: Path, context: Context) -> Polls:
             for said in _documents(answer):
                 by_redis += _taken(replace(answer, said=said), context, held, redis)
         except WrongError as error:
-            context.account.reject(str(error), [answer.line])
+            file.unanswered(answer, str(error))
     in_bins(by_redis, redis, context, held)
     file.finish(held)
     return held

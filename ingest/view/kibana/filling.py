@@ -54,13 +54,23 @@ APPROXIMATE = {"type": "filter", "expr": "datum.approximate"}
 NOTHING = "no completions here: try another time range, run or filter"
 
 
-def filled(name: str, data: Sequence[Entry], inputs: Sequence[Signal], note: str, *, width: bool = True) -> Spec:
+def filled(
+    name: str,
+    data: Sequence[Entry],
+    inputs: Sequence[Signal],
+    note: str,
+    *,
+    width: bool = True,
+    picture: Mapping[str, Any] | None = None,
+) -> Spec:
     """Return the picture `name` as Kibana takes it: holes replaced by `data`, signals by `inputs`, headed, sized by its panel.
+
+    `picture` is its spec where it is not one of kibana/vega/.
 
     `note` is a Vega expression that says what the values are; with `width` the heading shows the width of windows. UsageError
     where a hole is not filled.
     """
-    picture = spec(name)
+    picture = spec(name) if picture is None else picture
     holes = {table["name"] for table in picture["data"] if table.keys() == {"name"}}
     missing = holes - {table["name"] for table in data}
     if missing:

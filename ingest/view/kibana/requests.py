@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ingest.core.series import THREAD
+from ingest.core.series import CLIENT, LAYERS, THREAD, in_layer
 from ingest.store.elastic.encoding import PATHS
 
 Json = dict[str, Any]
@@ -141,8 +141,12 @@ def body(
     kinds: int = 1,
     only: Sequence[str] = (),
     measured: str = "latency",
+    *,
+    by_layer: bool = False,
 ) -> Json:
     """Return the request: what is read, `runs` runs, the preferred `kinds` kinds of each, and what is asked of them.
+
+    With `by_layer` so many kinds of each layer of a run.
 
     Where both levels of rollups are named, `inner` is asked of each: `coarse` of overviews, `fine` of what is stored in the last
     minutes of the time range. ingest.view.kibana.tables takes the fine one where it lacks nothing.
@@ -165,7 +169,9 @@ def body(
     asked = {**facts, **inner}
     if both:
         asked = {name: {"filter": level, "aggs": {"n": samples(), **asked}} for name, level in levels.items()}
-    inside = {"kinds": {"terms": kind, "aggs": {"preference": highest("kind_preference"), **asked}}}
+    inside: Json = {"kinds": {"terms": kind, "aggs": {"preference": highest("kind_preference"), **asked}}}
+    if by_layer:
+        inside = {layer: {"filter": query, "aggs": inside} for layer, query in _layers().items()}
     of_runs = {"terms": run, "aggs": {"began": {"min": {"field": "@timestamp"}}, **inside}}
     picked = {"filter": {"bool": {"filter": terms}}, "aggs": {"runs": of_runs, "names": {"cardinality": {"field": "run.id"}}}}
     target = _target(inner)
@@ -190,6 +196,12 @@ def _levels() -> dict[str, Json]:
     since = {"%timefilter%": "max", "shift": -FINE_MINUTES, "unit": "minute"}
     recent = {"range": {"@timestamp": {"gte": since, "format": "epoch_millis"}}}
     return {"coarse": {"term": {OVERVIEW: True}}, "fine": {"bool": {"filter": [{"term": {STORED: True}}, recent]}}}
+
+
+def _layers() -> dict[str, Json]:
+    """Return the query of each layer: a kind of a lower one begins with its name, the client's is bare."""
+    below = {layer: {"prefix": {"kind": in_layer("", layer)}} for layer in LAYERS if layer != CLIENT}
+    return {CLIENT: {"bool": {"must_not": list(below.values())}}, **below}
 
 
 def step_field(where: Mapping[str, Any]) -> str:

@@ -50,8 +50,17 @@ def only(*names: str) -> Transform:
     return {"type": "project", "fields": list(names)}
 
 
-def chosen_runs() -> list[Entry]:
-    """Return the entry `chosen`."""
+def chosen_runs(layers: Sequence[str] = ()) -> list[Entry]:
+    """Return the entry `chosen`; where runs were asked for by layer, with the column `layer`, in the order of `layers`."""
+    kinds = [flatten("by_run.kinds.buckets", "of")]
+    if layers:
+        parts = ", ".join(f"{{layer: '{layer}', kinds: datum.by_run.{layer}.kinds.buckets}}" for layer in layers)
+        kinds = [
+            formula("parts", f"[{parts}]"),
+            flatten("parts", "part"),
+            flatten("part.kinds", "of"),
+            formula("layer", "datum.part.layer"),
+        ]
     return [
         entry(
             "chosen",
@@ -59,7 +68,7 @@ def chosen_runs() -> list[Entry]:
             formula("several", "datum.names.value"),
             flatten("runs.buckets", "by_run"),
             formula("run", "datum.by_run.key"),
-            flatten("by_run.kinds.buckets", "of"),
+            kinds,
             formula("kind", "datum.of.key"),
             formula("of", f"datum.of.fine ? ({WHOLE} ? datum.of.fine : datum.of.coarse) : datum.of"),
             formula("name", "datum.run + ', ' + datum.kind"),

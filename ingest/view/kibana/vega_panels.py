@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ingest.core.errors import UsageError
-from ingest.view.kibana import breath_pictures, comparisons, load_curves, offset_maps, omissions, pictures
+from ingest.view.kibana import breath_pictures, comparisons, layer_maps, load_curves, offset_maps, omissions, pictures
 from ingest.view.kibana.config import LEVELS, Panel
 from ingest.view.kibana.filling import Spec
 from ingest.view.kibana.saved_objects import SavedObject
@@ -24,6 +24,7 @@ PICTURES: dict[str, Callable[[str, Mapping[str, Any]], Spec]] = {
     "surface": pictures.surface,
     "heatmap": pictures.heatmap,
     "hosts": pictures.hosts,
+    "layers": layer_maps.layers,
     "threads": pictures.threads,
     "distribution": pictures.distribution,
     "runs": comparisons.runs,

@@ -80,6 +80,7 @@ def test_dashboards_refresh_restore_their_time_and_link_to_one_another() -> None
         "hosts-and-threads",
         "heat-maps",
         "compare-runs",
+        "layers",
         "coordinated-omission",
         "subsecond-offsets",
         "snabb-timeline",

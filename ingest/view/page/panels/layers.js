@@ -15,8 +15,8 @@ const layers = (() => {
   }
   // The cells of all layers whose windows begin in [from, to).
   function cellsOf(shown, step, from, to) {
-    return shown.flatMap(({ layer, t, lower, upper, share, n }) => t.flatMap((begin, at) => (begin < from - step + 1 || begin >= to ? [] : [{
-      t: begin, t2: begin + step, row: layer, lower: lower[at], upper: upper[at], bottom: bottomOf(lower[at], upper[at]), v: share[at], n: n[at],
+    return shown.flatMap(({ layer, t, lower, upper, share, n, open }) => t.flatMap((begin, at) => (begin < from - step + 1 || begin >= to ? [] : [{
+      t: begin, t2: begin + step, row: layer, lower: lower[at], upper: upper[at], bottom: bottomOf(lower[at], upper[at]), v: share[at], n: n[at], open: open[at],
     }])));
   }
   // Powers of ten of the latency axis of each layer.

@@ -7,7 +7,7 @@ window's samples, per factor of 2 of latency. So an octave-wide bin has the colo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,21 +48,36 @@ def _content(run: Overview) -> dict[str, Any]:
     return {"step": answer.step_ns / vega.MS, "layers": [_layer(answer, layer, kind) for layer, kind in taken.items()]}
 
 
-def _layer(answer: Answer, layer: str, kind: str) -> dict[str, Any]:
-    """Return the cells of a kind, as columns: window start in ms, edges in ns, and share of its window per octave."""
+@dataclass(frozen=True, slots=True)
+class LayerCells:
+    """The cells of one layer: `columns` are window start in ms, edges in ns, share of its window per octave, samples, open."""
+
+    answer: Answer
+    columns: dict[str, list[float]]
+
+
+def layer_cells(answer: Answer, kind: str) -> LayerCells:
+    """Return the cells of one kind of an answer by kind, in rows of at most ROWS_AN_OCTAVE, and the answer of that kind alone."""
     place = answer.by.index("kind")
     parts = [part.where(lambda key: key[place] == kind) for part in answer.parts]
     alone = regrouped(replace(answer, parts=tuple(part for part in parts if len(part))), ())
-    columns: dict[str, list[float]] = {name: [] for name in ("t", "lower", "upper", "share", "n")}
+    columns: dict[str, list[float]] = {name: [] for name in ("t", "lower", "upper", "share", "n", "open")}
     for part in alone.parts:
         rows = part.in_layout(part.layout.coarser(ROWS_AN_OCTAVE))
         lower, upper = (rows.layout.edges[rows.bins + side] for side in (0, 1))
-        octaves = np.log2(upper / np.maximum(lower, upper / 2))  # the first bin begins at 0: an octave of it is shown
+        octaves = np.log2(upper / np.where(lower > 0, lower, upper / 2))  # the first bin begins at 0: an octave of it is shown
         columns["t"] += (rows.start_ns[rows.row] / vega.MS).tolist()
         columns["lower"] += lower.tolist()
         columns["upper"] += upper.tolist()
         columns["share"] += [float(f"{share:.3g}") for share in rows.counts / rows.samples[rows.row] / octaves]
         columns["n"] += rows.counts.tolist()
-    bound = spaced(bound_text(precision_from(alone.parts, MEDIAN), "± "))
+        columns["open"] += (rows.layout.open_ended & (rows.bins == rows.layout.bins - 1)).astype(int).tolist()
+    return LayerCells(alone, columns)
+
+
+def _layer(answer: Answer, layer: str, kind: str) -> dict[str, Any]:
+    """Return the cells of a layer, and what is said of it."""
+    cells = layer_cells(answer, kind)
+    bound = spaced(bound_text(precision_from(cells.answer.parts, MEDIAN), "± "))
     step = spaced(format_duration(answer.step_ns)) if answer.step_ns else "the whole range"
-    return {"layer": layer, "kind": vega.printable(bare_kind(kind)), "bound": bound, "windows": step, **columns}
+    return {"layer": layer, "kind": vega.printable(bare_kind(kind)), "bound": bound, "windows": step, **cells.columns}
