@@ -392,19 +392,14 @@ def warnings_of(accounts: Iterable[Account], discovered: Found | None = None) ->
     texts += [f"{count} {plural(count, 'row')} rejected: {reason}" for reason, count in sorted(total.rejected.items())]
     if total.saturated:
         texts.append(in_last_bin(total.saturated))
-    schedules = _of_schedules([(account.path, digest) for account in taken for digest in account.schedule])
+    schedules: list[str] = []
+    if digests := [(account.path, digest) for account in taken for digest in account.schedule]:
+        from ingest.read.schedule import sentences  # most logs show nothing of it
+
+        schedules = sentences(digests)
     if discovered is None:
         return [*texts, *map(str, total.caveats), *total.notes, *schedules]
     return [*texts, *discovered.refusals(), *map(str, (*discovered.caveats, *total.caveats)), *total.notes, *schedules]
-
-
-def _of_schedules(digests: Sequence[tuple[str, str]]) -> list[str]:
-    """Return the sentences about when requests were due, by path and digest of what each source shows of it."""
-    if not digests:
-        return []
-    from ingest.read.schedule import sentences  # most logs show nothing of it
-
-    return sentences(digests)
 
 
 def median_width(sources: Iterable[Source]) -> float:
