@@ -299,14 +299,17 @@ def told_exact(
 ) -> Exact:
     """Return exact values as stores keep them, None where they are unknown; `moved` are bytes of rows without bins."""
     extremes = ((sums, NO_SUM), (lows, NO_MIN), (highs, NO_MAX))
-    columns = [np.array([none if value is None else value for value in values], np.int64) for values, none in extremes]
-    known = np.zeros(len(sums), np.bool_)
-    for column, (_, none) in zip(columns, extremes, strict=True):
-        known |= column != none
-    total, low, high = (np.where(known, column, 0) for column in columns)
+    total, low, high = (np.array([none if value is None else value for value in values], np.int64) for values, none in extremes)
     if moved is None or all(value is None for value in moved):
-        return Exact(low, high, total, known)
-    return Exact(low, high, total, known, np.array([NO_BYTES if value is None else value for value in moved], np.int64))
+        return exact_of(total, low, high)
+    return exact_of(total, low, high, np.array([NO_BYTES if value is None else value for value in moved], np.int64))
+
+
+def exact_of(sums: Int, lows: Int, highs: Int, moved: Int | None = None) -> Exact:
+    """Return exact values; unknown ones are NO_SUM, NO_MIN, NO_MAX and NO_BYTES, and known is a row of which any is known."""
+    known = (sums != NO_SUM) | (lows != NO_MIN) | (highs != NO_MAX)
+    total, low, high = (np.where(known, column, 0) for column in (sums, lows, highs))
+    return Exact(low, high, total, known, moved)
 
 
 def no_exact(rows: int) -> Exact:
@@ -422,6 +425,11 @@ class Sum(Generic[Key]):
         self._parts = [merged(parts) for parts in by_layout.values()]
         self._pending = sum(len(part.bins) for part in self._parts)
         self._limit = max(self._most, 2 * self._pending)
+
+    @property
+    def pending(self) -> list[Intervals[Key]]:
+        """Return the sums so far in as many parts as they have come to, for another sum."""
+        return self._parts
 
     def parts(self) -> list[Intervals[Key]]:
         """Return the sums so far, one per layout."""

@@ -263,8 +263,14 @@ class Files:
         fixed = replace(question, step=step)
         groups = kept_apart(sources) if question.by[:4] == LABELS[:4] else [sources]
         flat = [source for some in groups for source in some]
-        windows = fork_map(lambda source: iter([self._summed([source], fixed, step, starts).parts]), flat, self.jobs)
-        yield from in_order(windows, [len(some) for some in groups])
+
+        def work(source: Source) -> Iterator[list[Intervals[Group]]]:
+            total: Sum[Group] = Sum(HELD_ENTRIES)
+            for part in self._summed([source], fixed, step, starts).parts:
+                total.add(part)
+            yield total.parts()
+
+        yield from in_order(fork_map(work, flat, self.jobs), [len(some) for some in groups])
 
     def facts(self, answer: Answer) -> list[tuple[str, str]]:
         """Return (name, value) pairs about the runs of an answer."""

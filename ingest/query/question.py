@@ -158,6 +158,22 @@ class Answer:
         return min((start for run, start in self.run_start_ns.items() if run not in self.undated), default=0)
 
 
+def samples_by_layer(answers: Iterable[Answer]) -> dict[str, int]:
+    """Return how many samples answers hold of each layer: those of unlike layers are the same operations."""
+    sums: dict[str, int] = {}
+    for answer in answers:
+        name = next((name for name in ("kind", LAYER) if name in answer.by), "")
+        if not name or not set(answer.layers) - {CLIENT}:
+            layer = layer_of(answer.kind.split(", ")[0])
+            sums[layer] = sums.get(layer, 0) + answer.samples
+            continue
+        place = answer.by.index(name)
+        for part in answer.parts:
+            for layer, rows in part.split(lambda key, at=place, of=name: layer_of(key[at]) if of == "kind" else key[at]):  # type: ignore[misc]
+                sums[layer] = sums.get(layer, 0) + replace(answer, parts=(rows,)).samples
+    return {layer: sums[layer] for layer in LAYERS if layer in sums}
+
+
 def range_in(question: Question, run_start_ns: int, step_ns: int) -> Bounds:
     """Return from when to when a question asks about a run that is kept in windows of `step_ns`, in epoch ns; None for no bound.
 

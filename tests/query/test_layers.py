@@ -108,6 +108,51 @@ def test_stores_keep_layers_apart_as_files_do(kind: str, logs: Path, tmp_path: P
             }
 
 
+def test_the_servers_estimates_are_kept_apart_by_layer(logs: Path, tmp_path: Path) -> None:
+    with grounds("double", tmp_path) as ground, open_store(ground.url, write=True) as store:
+        load([logs], store, LoadOptions(options(run="run"), jobs=1))
+        for question in (Question(by=("layer",), step="all"), Question(by=("op", "layer"), step=3 * 10**9)):
+            table, _ = store.approximate(question, WANTED.percentiles)
+            exact = percentiles(store.answer(question), WANTED).columns
+            for name in (*question.by, "count", "start_ns"):
+                assert list(table.columns[name]) == list(exact[name]), name
+            known = ~np.isnan(exact["p50"])
+            assert np.allclose(table.columns["p50"][known], exact["p50"][known], rtol=0.15), "one rank below may be another bin"
+
+
+def test_headings_add_no_layers_up(logs: Path, tmp_path: Path) -> None:
+    """The clients' operations are the OSD's, too: 960 samples were said of 480 operations."""
+    store = f"sqlite:{tmp_path / 's.db'}"
+    with open_store(store, write=True) as opened:
+        load([logs], opened, LoadOptions(options(run="run"), jobs=1))
+    for command, *words in (("trend", "--run", "run"), ("percentiles",)):
+        told = tailboard(command, store, *words, "--by", "layer").stdout
+        assert "client 480, service 480 samples" in told, told[:300]
+        assert "480 samples" in (alone := tailboard(command, store, *words).stdout) and "client 480" not in alone
+
+
+def test_files_that_are_asked_directly_are_of_the_layer_that_is_said(logs: Path) -> None:
+    log, words = logs / "fio_clat.1.log", ("--t0", START, "--fio-version", "3.33", "--step", "all", "--format", "csv")
+    told = tailboard("percentiles", log, *words, "--by", "layer", "--label", "layer=device").stdout.splitlines()
+    plain = tailboard("percentiles", log, *words).stdout.splitlines()
+    assert numbers(told) == numbers(plain) and told[1].split(",")[2] == "device"
+    log = Path(__file__).parents[1] / "data" / "hdr" / "2.1.12-2-digits.hlog"
+    words = ("--recorded-unit", "us", "--by", "kind", "--step", "all", "--format", "csv")
+    told = tailboard("percentiles", log, "--label", "layer=service", *words).stdout
+    assert all(line.split(",")[2].startswith("service:") for line in told.splitlines()[1:]) and told.count("\n") > 1
+    for label, said in (("layer=disk", "no layer 'disk'"), ("depth=3", "takes layer=..., not depth")):
+        wrong = tailboard("percentiles", log, "--label", label)
+        assert wrong.returncode == 2 and said in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [("--by", "layer"), ("--where", "layer=client"), ("--where", "layer!=device"), ("--highlight", "layer=device")]
+)
+def test_single_events_know_no_layer_and_say_so(words: tuple[str, ...], logs: Path) -> None:
+    wrong = tailboard("offsets", logs, "--t0", START, "--fio-version", "3.33", *words)
+    assert wrong.returncode == 2 and "single events are kept without their layer" in wrong.stderr
+
+
 def test_runs_that_are_added_up_keep_their_layers(logs: Path, tmp_path: Path) -> None:
     """Each run's default layer is another: their samples are not one distribution."""
     for name, path in (("a", logs / "fio_clat.1.log"), ("b", logs / "osd.ndjson")):

@@ -17,6 +17,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from ingest.core.csr import distinct
 from ingest.core.errors import StoreError
 from ingest.core.grid import coarsened
 from ingest.core.intervals import Intervals, Sum, merged
@@ -26,11 +29,12 @@ from ingest.core.series import Series
 from ingest.query.missing import Lack
 from ingest.store.coarsening import COARSENED, COARSENING, Coarsened, check_coarser, lost, unfinished
 from ingest.store.elastic.bulk import Sender
+from ingest.store.elastic.columns import Documents
 from ingest.store.elastic.connection import Connection
-from ingest.store.elastic.encoding import MS, READ, Chunk, as_stored, documents_of, interval_chunks, windows_in
+from ingest.store.elastic.encoding import MS, READ, Chunk, as_stored, documents_of, interval_chunks, starts_of, windows_in
 from ingest.store.elastic.filters import LATENCIES, at_step
 from ingest.store.elastic.names import Names
-from ingest.store.elastic.reading import pages
+from ingest.store.elastic.reading import columns
 from ingest.store.elastic.records import Records
 from ingest.store.elastic.rollups import OLDEST_FIRST, RollupWriter
 from ingest.store.elastic.sweeping import Sweeper
@@ -40,8 +44,6 @@ from ingest.store.records import COMPLETE, RunRecord, SourceRecord, StoredSeries
 
 MOST_ENTRIES = 1_000_000
 
-Hits = Sequence[Mapping[str, Any]]
-Part = tuple[str, int]
 Lacking = Callable[[RunRecord, Mapping[str, Sequence[Mapping[str, Any]]]], tuple[Lack, ...] | None]
 
 
@@ -148,31 +150,38 @@ class Coarsening:
         fields = [*READ, "source.id", "segment"]
         held: dict[str, Sum[Series]] = {}
         slab = None
-        for page in pages(self.connection, self.names.all("intervals"), {"bool": {"filter": query}}, fields, OLDEST_FIRST):
-            by_slab: dict[int, dict[Part, list[Mapping[str, Any]]]] = {}
-            for hit in page:
-                document = hit["_source"]
-                place = by_slab.setdefault(document["@timestamp"] * MS // step_ns, {})
-                place.setdefault((document["source"]["id"], int(document["segment"])), []).append(document)
-            for number, parts in by_slab.items():  # in time order, as the page is
+        for documents in columns(self.connection, self.names.all("intervals"), {"bool": {"filter": query}}, fields, OLDEST_FIRST):
+            slabs = starts_of(documents) // step_ns
+            for number in distinct(slabs).tolist():
                 if held and number != slab:
                     yield held
                     held = {}
                 slab = number
-                for (source, segment), documents in parts.items():
+                for source, part in _by_source(documents.take(np.flatnonzero(slabs == number))):
                     total = held.setdefault(source, Sum(MOST_ENTRIES))
-                    for windows in _of_segment(documents, segment, record.step_ns, moves):
+                    for windows in _in_segments(part, record.step_ns, moves):
                         total.add(merged([coarsened(windows, step_ns)]))
         if held:
             yield held
 
 
-def _of_segment(documents: Hits, segment: int, step_ns: int, moves: Mapping[Cell, Series]) -> Iterator[Intervals[Series]]:
-    """Yield the windows of documents of one segment under the series that they go on under."""
-    for windows in windows_in(documents, lambda document: int(document["@timestamp"]) * MS + step_ns, as_stored):
-        layout = str(windows.layout)
-        table = tuple(moves[Cell(series.replaced(segment=segment), layout)] for series in windows.table)
-        yield windows.keyed(table, windows.series)
+def _by_source(documents: Documents) -> Iterator[tuple[str, Documents]]:
+    """Yield the documents of each source."""
+    sources: dict[str, int] = {}
+    codes = documents.codes(lambda shape: sources.setdefault(shape["source"]["id"], len(sources)))
+    for source, code in sources.items():
+        yield source, documents.take(np.flatnonzero(codes == code))
+
+
+def _in_segments(documents: Documents, step_ns: int, moves: Mapping[Cell, Series]) -> Iterator[Intervals[Series]]:
+    """Yield the windows of documents under the series that they go on under."""
+    segments = documents.known_column("segment")
+    for segment in distinct(segments).tolist():
+        mine = documents.take(np.flatnonzero(segments == segment))
+        for windows in windows_in(mine, starts_of(mine) + step_ns, as_stored):
+            layout = str(windows.layout)
+            table = tuple(moves[Cell(series.replaced(segment=segment), layout)] for series in windows.table)
+            yield windows.keyed(table, windows.series)
 
 
 def _creating(chunk: Chunk) -> Chunk:

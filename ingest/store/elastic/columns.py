@@ -1,138 +1,315 @@
-"""The histograms of an answer as columns: their numbers are read from the text at once, and never become an object each.
+"""The documents of an answer as columns: their numbers in arrays; of documents that differ in numbers alone one is decoded.
 
-    {"values":[120320,122368],"counts":[95,2]}   ->   0, and 120320, 122368 | 95, 2 in `Histograms`
+    {"_index":"x","_id":"y","_source":{"@timestamp":17,"operation":"read",
+     "latency":{"count":97,"histogram":{"values":[5,9],"counts":[95,2]}}},"sort":[1]}
 
-A page of 10,000 documents holds millions of numbers; as Python's they take most of the time of an answer and four times the
-memory. What is not written as a server writes it (blanks, fractions, another order) is decoded as any JSON.
+    a shape     {"@timestamp":0,"operation":"read","latency":{"count":1,"histogram":{"cut":null}}}
+    numbers     17, 97                the shape has their places
+    histogram   5, 9 | 95, 2
+
+A page of 10,000 documents holds millions of numbers and some dozen shapes. As Python's objects they take most of the time of an
+answer, and four times the memory. What is not written as a server writes it (blanks, fractions, another order) is decoded as any
+JSON and written anew.
 """
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import chain
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
+import orjson
 
 from ingest.core.csr import gather
-from ingest.core.intervals import Int
+from ingest.core.errors import StoreError
+from ingest.core.intervals import Bool, Int
 from ingest.http import Answer
 
 OPENING, MIDDLE, CLOSING = b'{"values":[', b'],"counts":[', b"]}"
-DOCUMENTS_AT_ONCE = 200  # so that their text and their numbers stay in the cache
-
-Span = tuple[int, int, int]
+SOURCE, SORT = b'"_source":', b',"sort":['
+CUT: Mapping[str, Any] = {"cut": None}  # stands in a shape for its histogram
+CUT_OUT = orjson.dumps(CUT)
+NUMBER, NUMBER_OF_KEY = re.compile(rb'":(-?\d+)'), re.compile(rb'(?<!\\)":(-?\d+)')
+DOCUMENTS_AT_ONCE = 1000  # so that their numbers, and what is added up of them, stay in the cache
+MOST_SHAPES = 4096
+SHORT = 3.0  # digits: numbers of fewer on average are read digit by digit
+MOST_DIGITS = 18
+LAST = b"-1"  # behind all numbers, which are not below 0: it comes last only where they are as many as they should be
+FOREIGN = "it was not written by tailboard"
 
 
 @dataclass(frozen=True, slots=True)
-class Histograms:
-    """The histograms of a page, in CSR form: row i is `values[indptr[i]:indptr[i + 1]]` with as many counts."""
+class Documents:
+    """Documents in columns: row i is of `shapes[shape[i]]`, its numbers begin at `first[i]` of `numbers`.
 
-    indptr: Int = field(default_factory=lambda: np.zeros(1, np.int64))
-    values: Int = field(default_factory=lambda: np.empty(0, np.int64))
-    counts: Int = field(default_factory=lambda: np.empty(0, np.int64))
+    Its histogram is `values[indptr[i]:indptr[i + 1]]` with as many counts. Shapes are shared: nobody changes them.
+    """
 
-    def of(self, bodies: Sequence[Any]) -> tuple[Int, Int, Int]:
-        """Return row pointers, values and counts of histograms as documents have them: numbers of rows, or values and counts."""
-        if bodies and isinstance(bodies[0], int):
-            rows = np.array(bodies, np.int64)
-            if len(rows) == len(self.indptr) - 1 and np.array_equal(rows, np.arange(len(rows))):
-                return self.indptr, self.values, self.counts
-            indptr, entries = gather(self.indptr, rows)
-            return indptr, self.values[entries], self.counts[entries]
-        widths = np.fromiter((len(body["values"]) for body in bodies), np.int64, len(bodies))
-        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(widths)])
-        total = int(indptr[-1])
-        values, counts = (
-            np.fromiter(chain.from_iterable(body[name] for body in bodies), np.int64, total) for name in ("values", "counts")
-        )
-        return indptr, values, counts
+    shapes: Sequence[Mapping[str, Any]]
+    shape: Int
+    first: Int
+    numbers: Int
+    indptr: Int
+    values: Int
+    counts: Int
+
+    def __len__(self) -> int:
+        return len(self.shape)
+
+    def take(self, rows: Int) -> Documents:
+        """Return the given rows in the given order."""
+        if np.array_equal(rows, np.arange(len(self))):
+            return self
+        indptr, entries = gather(self.indptr, rows)
+        histograms = indptr, self.values[entries], self.counts[entries]
+        return Documents(self.shapes, self.shape[rows], self.first[rows], self.numbers, *histograms)
+
+    def where(self, wanted: Callable[[Mapping[str, Any]], bool]) -> Documents:
+        """Return the rows of the shapes that are wanted."""
+        return self.take(np.flatnonzero(self.codes(lambda shape: int(wanted(shape))) == 1))
+
+    def codes(self, of: Callable[[Mapping[str, Any]], int]) -> Int:
+        """Return of each row what `of` gives for its shape; -1 for shapes that no row has."""
+        there = np.bincount(self.shape, minlength=len(self.shapes)).tolist()
+        codes = [of(shape) if rows else -1 for shape, rows in zip(self.shapes, there, strict=True)]
+        return np.array(codes, np.int64)[self.shape]
+
+    def column(self, *path: str) -> tuple[Int, Bool]:
+        """Return the number of each row at a path, 0 where it has none, and where it has one.
+
+        StoreError where something else than a whole number is there.
+        """
+        places = self.codes(lambda shape: _place(shape, path))
+        known = places >= 0
+        found = np.zeros(len(self), np.int64)
+        found[known] = self.numbers[(self.first + places)[known]]
+        return found, known
+
+    def known_column(self, *path: str) -> Int:
+        """Return the number of each row at a path; StoreError where a row has none."""
+        found, known = self.column(*path)
+        if not known.all():
+            raise StoreError(f"a document has no {'.'.join(path)}: {FOREIGN}")
+        return found
+
+    def check_histograms(self, field: str) -> None:
+        """Raise StoreError unless the histograms are those of a field, and all rows have one."""
+        if not (self.codes(lambda shape: int(shape.get(field, {}).get("histogram") == CUT)) == 1).all():
+            raise StoreError(f"a document has no {field}.histogram: {FOREIGN}")
 
 
-class Page(NamedTuple):
-    """The hits of an answer, their histograms, and how many bytes it had."""
-
-    hits: Sequence[Mapping[str, Any]]
-    histograms: Histograms
-    size: int
-
-    @property
-    def sources(self) -> list[Mapping[str, Any]]:
-        """Return the `_source` of each hit: where it had a histogram that is read already, it has its number."""
-        return [hit["_source"] for hit in self.hits]
+NO_NUMBERS = np.empty(0, np.int64)
+NOTHING = Documents((), NO_NUMBERS, NO_NUMBERS, NO_NUMBERS, np.zeros(1, np.int64), NO_NUMBERS, NO_NUMBERS)
 
 
 class Columns(NamedTuple):
-    """An answer without the numbers of its histograms, these, and how many bytes it had."""
+    """An answer without its hits, their documents in columns but for the histograms, which are texts, and how long it was.
+
+    `after` is what the last hit was sorted by.
+    """
 
     answer: Mapping[str, Any]
-    histograms: Histograms
+    bare: Documents
+    values: Sequence[bytes]
+    counts: Sequence[bytes]
+    after: Sequence[Any]
     size: int
+
+    def documents(self) -> Iterator[Documents]:
+        """Yield the documents, some at a time; StoreError for one that holds something else than histograms of whole numbers."""
+        bare, filled = self.bare, self.bare.indptr
+        for first in range(0, len(bare), DOCUMENTS_AT_ONCE):
+            last = min(first + DOCUMENTS_AT_ONCE, len(bare))
+            texts = slice(filled[first], filled[last])
+            histograms = _histograms(self.values[texts], self.counts[texts], np.diff(filled[first : last + 1]) == 1)
+            yield Documents(bare.shapes, bare.shape[first:last], bare.first[first:last], bare.numbers, *histograms)
 
 
 def columns_of(answer: Answer) -> Columns:
-    """Return the answer to a search in columns; TransientError for JSON that is cut off."""
-    body = answer.body
-    spans = list(_spans(body))
-    histograms = _read(body, spans) if spans else None
-    if histograms is None:
-        return Columns(answer.decoded(), Histograms(), len(body))
-    texts: list[bytes] = []
-    before = 0
-    for number, (begin, _, end) in enumerate(spans):
-        texts += (body[before:begin], b"%d" % number)
-        before = end
-    texts.append(body[before:])
-    return Columns(Answer(answer.status, answer.headers, b"".join(texts)).decoded(), histograms, len(body))
+    """Return the answer to a search whose hits are sorted; TransientError for JSON that is cut off."""
+    if columns := _columns(answer.body):
+        return columns
+    decoded = answer.decoded()
+    hits = decoded["hits"]["hits"]
+    if not hits:
+        return Columns(decoded, NOTHING, (), (), (), len(answer.body))
+    anew = [{"_index": "", "_source": _plain(hit["_source"]), "sort": hit.get("sort", ())} for hit in hits]
+    columns = _columns(orjson.dumps({**decoded, "hits": {"hits": anew}}))
+    if columns is None:
+        raise StoreError(f"documents hold more than one histogram each: {FOREIGN}")
+    return columns
 
 
-def _spans(body: bytes) -> Iterator[Span]:
-    """Yield where each histogram begins, where its values end and where it ends; none of an answer with any in another form."""
-    at = 0
-    while (begin := body.find(OPENING, at)) >= 0:
-        middle = body.find(b"]", begin)
-        end = body.find(b"]", middle + 1) + 1
-        if not body.startswith(MIDDLE, middle) or body[end : end + 1] != b"}":
-            at = begin + len(OPENING)  # decoded as it is
-            continue
-        at = end + 1
-        yield begin, middle, at
-
-
-def _read(body: bytes, spans: Sequence[Span]) -> Histograms | None:
-    """Return the histograms at some places of a text; None where any of them holds something else than whole numbers."""
-    parts = []
-    for first in range(0, len(spans), DOCUMENTS_AT_ONCE):
-        part = _read_some(body, spans[first : first + DOCUMENTS_AT_ONCE])
-        if part is None:
-            return None
-        parts.append(part)
-    widths, values, counts = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    return Histograms(np.concatenate([np.zeros(1, np.int64), np.cumsum(widths)]), values, counts)
-
-
-def _read_some(body: bytes, spans: Sequence[Span]) -> tuple[Int, Int, Int] | None:
-    """Return how many bins each histogram has (a server takes none with unlike lengths), the values and the counts of all."""
-    texts = [body[begin + len(OPENING) : middle] for begin, middle, _ in spans]
-    widths = np.array([text.count(b",") + 1 if text else 0 for text in texts], np.int64)
-    total = int(widths.sum())
-    values = _numbers(texts, total)
-    counts = _numbers([body[middle + len(MIDDLE) : end - len(CLOSING)] for _, middle, end in spans], total)
-    return None if values is None or counts is None else (widths, values, counts)
-
-
-def _numbers(texts: Sequence[bytes], total: int) -> Int | None:
-    """Return the numbers of all texts; None where they are other than `total` whole numbers."""
-    joined = b",".join([*filter(None, texts), b"0"])  # what stands behind the last number would not be seen
-    if joined.count(b",") != total:
+def _columns(text: bytes) -> Columns | None:
+    """Return an answer in columns; None where it is not written as a server writes it, or has no hits."""
+    bare, values, counts = _apart(text)
+    head, source, rest = bare.partition(SOURCE)
+    found, sort, ending = rest.rpartition(SORT)
+    try:
+        answer = orjson.loads(b"".join((head, source, b"null", sort, ending)))
+        [last] = answer["hits"]["hits"]
+        after = last["sort"]
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
         return None
+    first, *others = found.split(SORT)
+    documents = _in_columns([first, *(between.partition(SOURCE)[2] for between in others)])
+    if documents is None or documents.indptr[-1] != len(values):
+        return None
+    return Columns(answer, documents, values, counts, after, len(text))
+
+
+def _apart(text: bytes) -> tuple[bytes, list[bytes], list[bytes]]:
+    """Return a text with its histograms cut out, and the values and the counts of these.
+
+    Brackets are looked for: one letter is found more quickly than several.
+    """
+    pieces: list[bytes] = []
+    values: list[bytes] = []
+    counts: list[bytes] = []
+    find, is_at = text.find, text.startswith
+    begin, bracket = 0, find(b"[")
+    while bracket >= 0:
+        opening = bracket + 1 - len(OPENING)
+        if is_at(OPENING, opening):
+            middle = find(b"]", bracket)
+            closing = find(b"]", middle + len(MIDDLE))
+            if is_at(MIDDLE, middle) and is_at(CLOSING, closing):
+                pieces.append(text[begin:opening])
+                values.append(text[bracket + 1 : middle])
+                counts.append(text[middle + len(MIDDLE) : closing])
+                begin = bracket = closing + len(CLOSING)
+        bracket = find(b"[", bracket + 1)
+    pieces.append(text[begin:])
+    return CUT_OUT.join(pieces), values, counts
+
+
+def _in_columns(texts: Sequence[bytes]) -> Documents | None:
+    """Return documents in columns, but for their histograms: `indptr` says which have one. None where a text is no document."""
+    text = b"\n".join(texts)
+    pieces = (NUMBER_OF_KEY if b"\\" in text else NUMBER).split(text)
+    names = b'":0'.join(pieces[::2]).split(b"\n")
+    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    shapes = [shape for name in places if (shape := _shape(name)) is not None]
+    if len(names) != len(texts) or len(shapes) != len(places):
+        return None
+    of_rows = np.fromiter(map(places.__getitem__, names), np.int64, len(names))
+    widths = np.array([shape.numbers for shape in shapes], np.int64)[of_rows]
+    filled = np.array([name.count(CUT_OUT) for name in places], np.int64)
+    if int(filled.max()) > 1 or any(b'"values":' in name for name in places):
+        return None
+    numbers = np.array([int(number) for number in pieces[1::2]], np.int64)
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(filled[of_rows])])
+    columns = of_rows, np.cumsum(widths) - widths, numbers, indptr
+    return Documents([shape.document for shape in shapes], *columns, NO_NUMBERS, NO_NUMBERS)
+
+
+def _plain(source: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document whose histogram, if it has one, is written as tailboard writes it; StoreError where that cannot be."""
+    plain = dict(source)
+    for name in ("latency", "in_flight", "offset"):
+        body = source.get(name)
+        if isinstance(body, Mapping) and isinstance(histogram := body.get("histogram"), Mapping):
+            if not isinstance(histogram.get("values"), list) or not isinstance(histogram.get("counts"), list):
+                raise StoreError(f"a document holds {str(histogram)[:100]} as histogram: {FOREIGN}")
+            plain[name] = {**body, "histogram": {of: histogram[of] for of in ("values", "counts")}}
+    return plain
+
+
+def _histograms(values: Sequence[bytes], counts: Sequence[bytes], with_one: Bool) -> tuple[Int, Int, Int]:
+    """Return row pointers, values and counts of the histograms of rows that are `with_one`; StoreError for fractions."""
+    indptr = np.zeros(len(with_one) + 1, np.int64)
+    filled = np.array([len(text) for text in counts], np.int64)
+    joined = b",".join([*filter(None, counts), b""])
+    ends = np.flatnonzero(np.frombuffer(joined, np.uint8) == ord(","))
+    each = _short_numbers(joined, ends) if len(joined) < (SHORT + 1) * len(ends) else _numbers(joined + LAST, len(ends))
+    of = None if each is None else _numbers(b",".join([*filter(None, values), LAST]), len(ends))
+    if each is None or of is None:
+        plain_values, plain_counts = ([_listed(text) for text in texts] for texts in (values, counts))
+        if plain_values == values and plain_counts == counts:
+            raise StoreError(f"a document holds a histogram of negative counts, or of other values than counts: {FOREIGN}")
+        return _histograms(plain_values, plain_counts, with_one)
+    last = np.searchsorted(ends, np.cumsum(filled[filled > 0] + 1) - 1) + 1
+    widths = np.zeros(len(filled), np.int64)
+    widths[filled > 0] = np.diff(last, prepend=0)
+    indptr[1:][with_one] = widths
+    np.cumsum(indptr, out=indptr)
+    return indptr, of, each
+
+
+def _listed(text: bytes) -> bytes:
+    """Return a list of numbers as tailboard writes it, of whatever form JSON has for them; StoreError where it has none."""
+    try:
+        numbers = orjson.loads(b"[%b]" % text)
+        if any(int(number) != float(number) for number in numbers):
+            raise ValueError(text)
+    except (TypeError, ValueError):
+        raise StoreError(f"a document holds {text[:100].decode()} in a histogram: {FOREIGN}") from None
+    return b",".join([b"%d" % int(number) for number in numbers])
+
+
+class Shape(NamedTuple):
+    """A document with the place of its column in place of each number, and how many numbers it has."""
+
+    document: Mapping[str, Any]
+    numbers: int
+
+
+@lru_cache(maxsize=MOST_SHAPES)
+def _shape(text: bytes) -> Shape | None:
+    """Return the shape that a text with all numbers 0 is of; None where it is no document."""
+    places = count()
+    numbered = NUMBER_OF_KEY.sub(lambda _: b'":%d' % next(places), text)
+    try:
+        document = orjson.loads(numbered)
+    except orjson.JSONDecodeError:
+        return None
+    return Shape(document, next(places)) if isinstance(document, dict) else None
+
+
+def _place(shape: Any, path: Sequence[str]) -> int:
+    """Return the place of the number at a path of a shape, -1 where it has none."""
+    for step in path:
+        shape = shape.get(step) if isinstance(shape, Mapping) else None
+    if shape is None:
+        return -1
+    if type(shape) is not int:
+        raise StoreError(f"a document holds {str(shape)[:100]!r} as {'.'.join(path)}: {FOREIGN}")
+    return shape
+
+
+def _short_numbers(text: bytes, ends: Int) -> Int | None:
+    """Return what `_numbers` does of numbers of few digits, behind which there are commas at `ends`, digit by digit."""
+    digits = np.frombuffer(text, np.uint8) - np.uint8(ord("0"))  # more than 9 for anything else
+    at = ends - 1
+    figures = digits.take(at)
+    if (figures > 9).any() or np.count_nonzero(digits <= 9) != len(text) - len(ends):
+        return None
+    numbers = figures.astype(np.int64)
+    rows = None
+    for place in range(1, MOST_DIGITS):
+        at -= 1  # in front of the first number: the comma behind the last
+        figures = digits.take(at)
+        longer = np.flatnonzero(figures <= 9)
+        if not len(longer):
+            return numbers
+        at, rows = at[longer], longer if rows is None else rows[longer]
+        numbers[rows] += figures[longer] * np.int64(10**place)
+    return _numbers(text + LAST, len(ends))
+
+
+def _numbers(text: bytes, total: int) -> Int | None:
+    """Return the numbers of a text that ends with LAST; None where they are other than `total` whole ones."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", DeprecationWarning)  # NumPy warns of text that it cannot read to its end
             # As it is told how many there are, NumPy need not let an array grow: that takes half the time.
-            numbers: Int = np.fromstring(joined, np.int64, total + 1, sep=",")
+            numbers: Int = np.fromstring(text, np.int64, total + 1, sep=",")
     except (ValueError, DeprecationWarning):
         return None
-    return numbers[:-1]
+    # Where there are fewer, LAST comes earlier, and NumPy leaves the rest of the array as the memory was.
+    return numbers[:-1] if numbers[-1] == int(LAST) and not (numbers[:-1] < 0).any() else None

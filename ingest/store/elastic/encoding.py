@@ -23,18 +23,15 @@ from ingest.core.csr import distinct
 from ingest.core.documents import known_only
 from ingest.core.errors import StoreError
 from ingest.core.grid import SECOND
-from ingest.core.intervals import NO_BYTES, Int, Intervals, Key, told_exact
+from ingest.core.intervals import NO_BYTES, NO_MAX, NO_MIN, NO_SUM, Exact, Int, Intervals, Key, exact_of
 from ingest.core.layout import Layout, parse_layout
 from ingest.core.offsets import is_offsets
 from ingest.core.series import Series, kind_preference
-from ingest.store.elastic.columns import Histograms
+from ingest.store.elastic.columns import Documents
 from ingest.store.elastic.names import Names, series_digest, window_ids
 from ingest.store.records import RunRecord, SourceRecord, step_of
 
 MS = 1_000_000
-
-NO_COLUMNS = Histograms()
-EndOf = Callable[[Mapping[str, Any]], int]
 
 CHUNK_BYTES, CHUNK_DOCUMENTS = 4 << 20, 1000
 FIELDS = {
@@ -47,9 +44,10 @@ FIELDS = {
     "tag": ("tag",),
     "process": ("process", "name"),
 }
+LATENCY, OFFSETS = "latency", "offset"
+EXTREMES = (("sum", NO_SUM), ("min", NO_MIN), ("max", NO_MAX))
+MOST_SERIES = 4096
 FLOAT_DIGITS, FLOAT_BIAS, MOST_CODE_DIGITS = 52, 1023, 14
-PLACES = [(path[0], path[1] if len(path) > 1 else "") for path in FIELDS.values()]
-NONE: Mapping[str, Any] = {}
 PATHS = {label: ".".join(path) for label, path in FIELDS.items()}
 NUMBERS = tuple(f"latency.{name}" for name in ("layout", "count", "sum", "min", "max", "exact", "bytes", "histogram"))
 READ = ("@timestamp", *NUMBERS, "in_flight", *PATHS.values(), "interval.end_ns")
@@ -129,20 +127,6 @@ def geometry(layout: Layout) -> dict[str, Any]:
     return {"layout": str(layout), "error": float(layout.error)}
 
 
-def offsets_in(sources: Sequence[Mapping[str, Any]], histograms: Histograms = NO_COLUMNS) -> Iterator[Intervals[Series]]:
-    """Yield the windows of offsets in documents (their `_source`) under their series."""
-    table: dict[Series, int] = {}
-    codes = []
-    for document in sources:
-        labels = {label: label_in(document, label) for label in FIELDS}
-        codes.append(table.setdefault(series_of(labels).replaced(segment=int(document.get("segment", 0))), len(table)))
-    moved = [{**body, "latency": body["offset"]} for body in sources]
-    if moved:
-        layout = parse_layout(moved[0]["latency"]["layout"])
-        ends: EndOf = lambda body: body["@timestamp"] * MS + SECOND
-        yield _windows(moved, layout, np.array(codes, np.int64), tuple(table), ends, histograms, weighted=False)
-
-
 def chunked(lines: Iterable[bytes]) -> Iterator[Chunk]:
     """Yield documents (action and source, both lines in one) in chunks of bounded size."""
     return joined_chunks((line,) for line in lines)
@@ -215,40 +199,47 @@ def as_stored(series: Series) -> Series:
     return series
 
 
-def windows_in(
-    sources: Sequence[Mapping[str, Any]],
-    end_of: EndOf,
-    key: Callable[[Series], Key | None],
-    histograms: Histograms = NO_COLUMNS,
-) -> Iterator[Intervals[Key]]:
-    """Yield the windows in documents (their `_source`) under what `key` gives their series; without those that it gives None.
+def windows_in(documents: Documents, end_ns: Int, key: Callable[[Series], Key | None]) -> Iterator[Intervals[Key]]:
+    """Yield the windows in documents, which end at `end_ns`, under what `key` gives their series; without those it gives None.
 
-    One part a layout and kind of counts. `histograms` are those of a page that was read in columns. `end_of` gives the end of a
-    window in ns. Raises StoreError for a document that holds values which are not of its layout.
+    One part a layout and kind of counts. Raises StoreError for a document that holds values which are not of its layout.
     """
-    buckets: dict[tuple[str, bool], list[Mapping[str, Any]]] = {}
-    for document in sources:
-        buckets.setdefault((document["latency"]["layout"], "in_flight" in document), []).append(document)
-    for (layout, weighted), documents in buckets.items():
-        table: dict[Key, int] = {}
-        known: dict[tuple[Any, ...], int] = {}
-        codes = np.array([_code(document, key, known, table) for document in documents], np.int64)
-        chosen = [document for document, code in zip(documents, codes.tolist(), strict=True) if code >= 0]
-        if chosen:
-            yield _windows(chosen, parse_layout(layout), codes[codes >= 0], tuple(table), end_of, histograms, weighted=weighted)
+    table: dict[Key, int] = {}
+
+    def coded(shape: Mapping[str, Any]) -> int:
+        group = key(series_in(shape))
+        return -1 if group is None else table.setdefault(group, len(table))
+
+    codes = documents.codes(coded)
+    yield from _by_kind(documents, codes, tuple(table), end_ns, LATENCY)
 
 
-def _code(
-    document: Mapping[str, Any],
-    key: Callable[[Series], Key | None],
-    known: dict[tuple[Any, ...], int],
-    table: dict[Key, int],
-) -> int:
-    labels = tuple([(document.get(outer) or NONE).get(inner) if inner else document.get(outer) for outer, inner in PLACES])
-    if labels not in known:
-        group = key(series_of({label: str(value or "") for label, value in zip(FIELDS, labels, strict=True)}))
-        known[labels] = -1 if group is None else table.setdefault(group, len(table))
-    return known[labels]
+def offsets_in(documents: Documents) -> Iterator[Intervals[Series]]:
+    """Yield the windows of offsets in documents under their series."""
+    plain: dict[Series, int] = {}
+    codes = documents.codes(lambda shape: plain.setdefault(series_in(shape), len(plain)))
+    segments, _ = documents.column("segment")
+    table: dict[Series, int] = {}
+    pairs = list(zip(codes.tolist(), segments.tolist(), strict=True))
+    keys = list(plain)
+    places = {pair: table.setdefault(keys[pair[0]].replaced(segment=pair[1]), len(table)) for pair in set(pairs)}
+    codes = np.array([places[pair] for pair in pairs], np.int64)
+    yield from _by_kind(documents, codes, tuple(table), starts_of(documents) + SECOND, OFFSETS)
+
+
+def starts_of(documents: Documents) -> Int:
+    """Return the starts in ns of the windows in documents."""
+    return documents.known_column("@timestamp") * MS
+
+
+def series_in(document: Mapping[str, Any]) -> Series:
+    """Return the series whose labels a document bears, without its segment."""
+    return _series(*(label_in(document, label) for label in FIELDS))
+
+
+@lru_cache(maxsize=MOST_SERIES)
+def _series(*labels: str) -> Series:
+    return series_of(dict(zip(FIELDS, labels, strict=True)))
 
 
 def series_of(labels: Mapping[str, Any]) -> Series:
@@ -264,39 +255,51 @@ def label_in(document: Mapping[str, Any], label: str) -> str:
     return str(value or "")
 
 
+def _by_kind(documents: Documents, codes: Int, table: Sequence[Key], end_ns: Int, field: str) -> Iterator[Intervals[Key]]:
+    """Yield the documents whose code is not -1 as windows of `table`: one part a layout and kind of counts."""
+    kinds: dict[tuple[str, bool], int] = {}
+    of_rows = documents.codes(lambda shape: kinds.setdefault((str(shape[field]["layout"]), "in_flight" in shape), len(kinds)))
+    for (layout, weighted), kind in kinds.items():
+        rows = np.flatnonzero((of_rows == kind) & (codes >= 0))
+        if len(rows):
+            keys = distinct(codes[rows])
+            ours, series = [table[key] for key in keys.tolist()], np.searchsorted(keys, codes[rows])
+            yield _windows(documents.take(rows), parse_layout(layout), series, ours, end_ns[rows], field, weighted=weighted)
+
+
 def _windows(
-    documents: Sequence[Mapping[str, Any]],
-    layout: Layout,
-    codes: Int,
-    table: Sequence[Key],
-    end_of: EndOf,
-    histograms: Histograms,
-    *,
-    weighted: bool,
+    documents: Documents, layout: Layout, codes: Int, table: Sequence[Key], end_ns: Int, field: str, *, weighted: bool
 ) -> Intervals[Key]:
-    latency = [document["latency"] for document in documents]
+    completions = documents.known_column(field, "count")
     if layout.has_bins:
-        bodies = [document["in_flight" if weighted else "latency"]["histogram"] for document in documents]
-        indptr, values, counts = histograms.of(bodies)
-        bins = bins_of(layout, values)
+        documents.check_histograms("in_flight" if weighted else field)
+        indptr, bins, counts = documents.indptr, bins_of(layout, documents.values), documents.counts
     else:
-        indptr, bins = np.arange(len(documents) + 1), np.zeros(len(documents), np.int64)
-        counts = np.array([entry["count"] for entry in latency], np.int64)
-    stated = [entry if entry.get("exact", True) else {} for entry in latency] if layout.has_bins else latency
-    sums, lows, highs = ([entry.get(name) for entry in stated] for name in ("sum", "min", "max"))
-    exact = told_exact(sums, lows, highs, None if layout.has_bins else [entry.get("bytes") for entry in latency])
+        indptr, bins, counts = np.arange(len(documents) + 1), np.zeros(len(documents), np.int64), completions
+    exact = _exact(documents, field, has_bins=layout.has_bins)
     return Intervals(
         layout=layout,
         table=table,
         series=codes,
-        start_ns=np.array([document["@timestamp"] for document in documents], np.int64) * MS,
-        end_ns=np.array([end_of(document) for document in documents], np.int64),
+        start_ns=starts_of(documents),
+        end_ns=end_ns,
         indptr=indptr,
         bins=bins,
         counts=counts,
         exact=None if exact.says_nothing else exact,
-        completions=np.array([entry["count"] for entry in latency], np.int64) if weighted else None,
+        completions=completions if weighted else None,
     )
+
+
+def _exact(documents: Documents, field: str, *, has_bins: bool) -> Exact:
+    """Return the exact values of documents; those of merged bins are only exact where the document says so."""
+    stated = documents.codes(lambda shape: int(shape[field].get("exact", True) or not has_bins)) == 1
+    total, low, high = (
+        np.where(stated & known, values, none)
+        for none, (values, known) in ((none, documents.column(field, name)) for name, none in EXTREMES)
+    )
+    moved, told = documents.column(field, "bytes")
+    return exact_of(total, low, high, np.where(told, moved, NO_BYTES) if told.any() and not has_bins else None)
 
 
 def bins_of(layout: Layout, values: Int) -> Int:

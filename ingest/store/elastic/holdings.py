@@ -20,10 +20,10 @@ from ingest.core.series import OFFSET, Group, Series
 from ingest.query.question import Key
 from ingest.store.answers import Catalogue, Plan
 from ingest.store.elastic.connection import Connection
-from ingest.store.elastic.encoding import FIELDS, MS, PATHS, READ, as_stored, offsets_in, series_of, windows_in
+from ingest.store.elastic.encoding import FIELDS, MS, PATHS, READ, as_stored, offsets_in, series_of, starts_of, windows_in
 from ingest.store.elastic.filters import HOLDS_SAMPLES, at_step, one_of, rollups_of, time_filters
 from ingest.store.elastic.names import Names
-from ingest.store.elastic.reading import Expected, column_pages, search
+from ingest.store.elastic.reading import Expected, columns, search
 from ingest.store.elastic.records import Records
 from ingest.store.elastic.sums import Survey, label_source, paged, summed_windows, survey_of, time_source
 from ingest.store.records import CLUSTER, COMPLETE, RunRecord, StoredSeries
@@ -69,8 +69,8 @@ class ElasticHoldings:
 
     def rollup_windows(self, plan: Plan) -> Iterator[Intervals[Series]]:
         """Yield the merged windows of a plan: one part a layout and kind of counts."""
-        for page in column_pages(self.connection, self.names.all("rollups"), _rollups(plan), READ):
-            yield from windows_in(page.sources, lambda document: int(document["interval"]["end_ns"]), as_stored, page.histograms)
+        for documents in columns(self.connection, self.names.all("rollups"), _rollups(plan), READ):
+            yield from windows_in(documents, documents.known_column("interval", "end_ns"), as_stored)
 
     def rollup_span(self, plan: Plan) -> tuple[int, int] | None:
         """Return from when to when the windows of a plan reach, None where there is none."""
@@ -95,8 +95,8 @@ class ElasticHoldings:
                 yield from summed_windows(self.connection, index, filters, survey, plan.labels, key, (step, step_ns))
                 return
             expected = Expected(survey.documents, int(survey.documents * survey.size)) if survey else expected
-        for page in column_pages(self.connection, index, {"bool": {"filter": filters}}, READ, expected=expected):
-            yield from windows_in(page.sources, lambda document: document["@timestamp"] * MS + step, key, page.histograms)
+        for documents in columns(self.connection, index, {"bool": {"filter": filters}}, READ, expected=expected):
+            yield from windows_in(documents, starts_of(documents) + step, key)
 
     def sorted_windows(self, plan: Plan, key: Key, by: Sequence[str]) -> Iterator[Sequence[Intervals[Group]]]:
         """Yield the windows of a plan's series page by page, in the order of their groups and starts."""
@@ -105,8 +105,8 @@ class ElasticHoldings:
         ascending = {"order": "asc", "missing": "_first", "unmapped_type": "keyword"}
         sort = [*({path: ascending} for path in dict.fromkeys(labels)), {"@timestamp": {"order": "asc"}}]
         index, step = self.names.all("intervals"), plan.record.step_ns
-        for page in column_pages(self.connection, index, {"bool": {"filter": filters}}, READ, sort):
-            yield list(windows_in(page.sources, lambda document: document["@timestamp"] * MS + step, key, page.histograms))
+        for documents in columns(self.connection, index, {"bool": {"filter": filters}}, READ, sort):
+            yield list(windows_in(documents, starts_of(documents) + step, key))
 
     def _filters(self, plan: Plan) -> list[dict[str, Any]]:
         """Return the filters for the documents of a plan."""
@@ -127,8 +127,8 @@ class ElasticHoldings:
             return
         filters = [*_offsets_of(run, begin_ns, end_ns), *labelled]
         includes = ["@timestamp", "offset", "segment", *PATHS.values()]
-        for page in column_pages(self.connection, self.names.all("intervals"), {"bool": {"filter": filters}}, includes):
-            for windows in offsets_in(page.sources, page.histograms):
+        for documents in columns(self.connection, self.names.all("intervals"), {"bool": {"filter": filters}}, includes):
+            for windows in offsets_in(documents):
                 yield from within(windows, begin_ns, end_ns)
 
     def _labelled(self, run: str, wanted: Key | None) -> list[dict[str, Any]] | None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import orjson
 
 from ingest.core.errors import StoreError
 from ingest.http import Answer
-from ingest.store.elastic.columns import Columns, Histograms, Page, columns_of
+from ingest.store.elastic.columns import Columns, Documents, columns_of
 from ingest.store.elastic.connection import Connection, Decode, Refusal
 
 MOST_HITS = 10_000
@@ -19,7 +19,20 @@ PAGE_BYTES = 36 << 20  # of an answer with histograms: what becomes of them in m
 KEEP_ALIVE = "5m"
 
 Query = Mapping[str, Any]
-Ask = Callable[[Connection, str | None, Mapping[str, Any]], Columns]
+Content = TypeVar("Content")
+
+
+class Page(NamedTuple, Generic[Content]):
+    """A page of hits: what was made of them, how many they are, what the last was sorted by, where the next page is asked for."""
+
+    content: Content
+    hits: int
+    after: Any
+    point: str | None
+    size: int = 0
+
+
+Ask = Callable[[Connection, str | None, Mapping[str, Any]], Page[Content]]
 
 
 def search(connection: Connection, index: str | None, body: Mapping[str, Any], **params: Any) -> Mapping[str, Any]:
@@ -29,15 +42,17 @@ def search(connection: Connection, index: str | None, body: Mapping[str, Any], *
     return answer
 
 
-def _in_columns(connection: Connection, index: str | None, body: Mapping[str, Any]) -> Columns:
-    """Return the answer of a search as `search` does, its histograms in columns."""
+def _in_columns(connection: Connection, index: str | None, body: Mapping[str, Any]) -> Page[Columns]:
+    """Return a page of a search as `search` does, its documents in columns."""
     columns: Columns = _asked(connection, index, body, columns_of)
     _check_whole(connection, columns.answer)
-    return columns
+    return Page(columns, len(columns.bare), columns.after, columns.answer.get("pit_id"), columns.size)
 
 
-def _as_objects(connection: Connection, index: str | None, body: Mapping[str, Any]) -> Columns:
-    return Columns(search(connection, index, body), Histograms(), 0)
+def _as_objects(connection: Connection, index: str | None, body: Mapping[str, Any]) -> Page[Sequence[Mapping[str, Any]]]:
+    answer = search(connection, index, body)
+    hits = answer["hits"]["hits"]
+    return Page(hits, len(hits), hits[-1]["sort"] if hits else (), answer.get("pit_id"))
 
 
 def _asked(connection: Connection, index: str | None, body: Mapping[str, Any], decode: Decode, **params: Any) -> Any:
@@ -151,26 +166,26 @@ def pages(
 ) -> Iterator[Sequence[Mapping[str, Any]]]:
     """Yield all hits of a query in pages of `size`, all of one point in time: one search where a page is enough for them."""
     body = {"query": query, "_source": source, "track_total_hits": False, **words}
-    for page in _pages(connection, index, body, sort, size, _as_objects, alone=True):
-        yield page.hits
+    yield from _pages(connection, index, body, sort, size, _as_objects, alone=True)
 
 
-def column_pages(
+def columns(
     connection: Connection,
     index: str,
     query: Query,
     source: Sequence[str],
     sort: Sequence[Any] = ("_shard_doc",),
     expected: Expected | None = None,
-) -> Iterator[Page]:
-    """Yield all documents of a query with their histograms in columns, as `pages` does.
+) -> Iterator[Documents]:
+    """Yield all documents of a query in columns, some at a time, in pages as `pages` does.
 
     A page has as many as fit into PAGE_BYTES, by what is `expected` at first, then by those that came before.
     """
     body = {"query": query, "_source": list(source), "track_total_hits": False}
     size = PAGE if expected is None else expected.page
     alone = expected is None or expected.documents < size
-    yield from _pages(connection, index, body, sort, size, _in_columns, alone=alone)
+    for page in _pages(connection, index, body, sort, size, _in_columns, alone=alone):
+        yield from page.documents()
 
 
 def _pages(
@@ -179,17 +194,17 @@ def _pages(
     body: Mapping[str, Any],
     sort: Sequence[Any],
     size: int,
-    ask: Ask,
+    ask: Ask[Content],
     *,
     alone: bool,
-) -> Iterator[Page]:
+) -> Iterator[Content]:
     """Yield the hits of a search in pages; `alone` tries first whether one search is enough."""
     if alone:
         ordered = [entry for entry in sort if entry != "_shard_doc"]
-        page = _page(ask(connection, index, {**body, "size": size, "sort": ordered or ["_doc"]}))
-        if len(page.hits) < size:
+        page = ask(connection, index, {**body, "size": size, "sort": ordered or ["_doc"]})
+        if page.hits < size:
             if page.hits:
-                yield page
+                yield page.content
             return
         size = _next_size(page, size)
     with point_in_time(connection, index) as opened:
@@ -197,19 +212,15 @@ def _pages(
         after: dict[str, Any] = {}
         while pit is not None:
             at = {"size": size, "sort": list(sort), "pit": {"id": pit, "keep_alive": KEEP_ALIVE}}
-            columns = ask(connection, None, {**body, **at, **after})
-            page, pit = _page(columns), columns.answer.get("pit_id", pit)
+            page = ask(connection, None, {**body, **at, **after})
+            pit = page.point or pit
             if page.hits:
-                yield page
-            if len(page.hits) < size:
+                yield page.content
+            if page.hits < size:
                 return
-            after, size = {"search_after": page.hits[-1]["sort"]}, _next_size(page, size)
+            after, size = {"search_after": page.after}, _next_size(page, size)
 
 
-def _page(columns: Columns) -> Page:
-    return Page(columns.answer["hits"]["hits"], columns.histograms, columns.size)
-
-
-def _next_size(page: Page, size: int) -> int:
+def _next_size(page: Page[Any], size: int) -> int:
     """Return how many documents the next page is to have; those of Python objects, whose size is not known, as many always."""
-    return _page_of(page.size / len(page.hits)) if page.size else size
+    return _page_of(page.size / page.hits) if page.size else size

@@ -29,11 +29,11 @@ from ingest.core.timing import format_duration
 from ingest.query.missing import Lack
 from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.connection import Connection
-from ingest.store.elastic.encoding import MS, READ, as_stored, chunked, deletion, joined_chunks, windows_in
+from ingest.store.elastic.encoding import MS, READ, as_stored, chunked, deletion, joined_chunks, starts_of, windows_in
 from ingest.store.elastic.filters import HOLDS_SAMPLES, LATENCIES, any_of, at_step, one_of, rollups_of, slab_filter
 from ingest.store.elastic.gathered import FOREVER
 from ingest.store.elastic.names import Names, digest, window_ids
-from ingest.store.elastic.reading import pages, search
+from ingest.store.elastic.reading import columns, pages, search
 from ingest.store.elastic.records import Records
 from ingest.store.elastic.rollup_documents import VERSION_BITS, RollupDocuments, action
 from ingest.store.elastic.touched import Touched
@@ -270,16 +270,17 @@ class RollupWriter:
         """Yield the windows of a query under their series, all of one time slab after another."""
         held: list[Intervals[Series]] = []
         slab = None
-        for page in pages(self.connection, index, {"bool": {"filter": list(filters)}}, list(READ), OLDEST_FIRST):
-            sources = [hit["_source"] for hit in page if "layout" in hit["_source"]["latency"]]
-            numbers = np.array([source["@timestamp"] for source in sources], np.int64) * MS // self.slab_ns
+        for documents in columns(self.connection, index, {"bool": {"filter": list(filters)}}, READ, OLDEST_FIRST):
+            filled = documents.where(lambda shape: "layout" in shape["latency"])
+            starts = starts_of(filled)
+            numbers = starts // self.slab_ns
             for number in distinct(numbers).tolist():
                 if slab is not None and number != slab:
                     yield held
                     held = []
                 slab = number
-                chosen = [sources[at] for at in np.flatnonzero(numbers == number).tolist()]
-                held += windows_in(chosen, lambda source: source["@timestamp"] * MS + step_ns, as_stored)
+                rows = np.flatnonzero(numbers == number)
+                held += windows_in(filled.take(rows), starts[rows] + step_ns, as_stored)
         if held:
             yield held
 
