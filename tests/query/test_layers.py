@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +32,7 @@ from tests.store.grounds import grounds
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))  # scripts, no package
 
 from layers import DEVICE, SERVICE, said_of
-from made_clusters import cluster
+from made_clusters import cluster, local_disks
 
 WANTED = Wanted(parse_percentiles("50,99"))
 
@@ -255,6 +256,45 @@ def test_explain_says_where_below_the_client_it_was_slow(cause: str, service: st
     for layer, verdict in ((SERVICE, service), (DEVICE, device)):
         other = [(each.name, layer, getattr(each, layer)) for each in said if getattr(each, layer) != verdict]
         assert len(other) <= allowed, other
+
+
+@pytest.mark.parametrize(("cause", "verdict"), [("disk", "named"), ("client", "not seen"), ("quiet", "no finding")])
+def test_a_host_that_is_slow_throughout_is_held_against_others_below_it(cause: str, verdict: str) -> None:
+    """Each host has a disk of its own: it is named where it is the slow one, and in no seed where it is not."""
+    for seed in range(figure(2, 20, 100)):
+        made = local_disks(cause, 70_000 + seed)
+        below = [(finding.kind, each) for finding in story(made, Question()).findings for each in finding.below]
+        if verdict == "no finding":
+            assert not below
+            continue
+        [(kind, each)] = below
+        host, _, disk = made.names[made.culprit]
+        assert (kind, each.layer) == ("slow member", "device")
+        assert each.verdict == ("seen" if verdict == "named" else verdict), (seed, each.text)
+        assert each.members == (((host, disk, "", ""),) if verdict == "named" else ())
+        assert (
+            each.text == f"device: {disk} on {host} was slower than others throughout: {each.text.partition('throughout: ')[2]}"
+        ) == (verdict == "named")
+
+
+@pytest.mark.parametrize("lost", [0.3, pytest.param(0.9, marks=pytest.mark.slow)])
+def test_a_disk_of_which_windows_are_lost_is_never_called_free_of_blame(lost: float) -> None:
+    made = local_disks("client", 70_000)
+    [rows] = made.lower
+    kept = np.random.default_rng(7).random(len(rows)) >= lost
+    told = story(replace(made, lower=(rows.take(np.flatnonzero(kept)),)), Question())
+    assert [each.verdict for finding in told.findings for each in finding.below] == ["cannot tell"]
+    assert "no data in some windows" in told.findings[0].below[0].text
+
+
+def test_a_slow_client_of_shared_servers_accuses_none_of_them() -> None:
+    """Its operations go to all OSDs, as those of the others do: nothing says which of theirs are its own."""
+    for seed in range(figure(1, 5, 40)):
+        told = story(cluster("client", 70_000 + seed), Question())
+        [main] = [finding for finding in told.findings if finding.kind == "slow member"]
+        assert dict(main.who) == {"host": "client0"} and [each.verdict for each in main.below] == ["cannot tell"] * 2
+        assert not [each.members for finding in told.findings for each in finding.below if each.members]
+        assert "nothing says which of its operations are those of this client" in main.below[0].text
 
 
 def test_what_is_said_below_is_in_the_sentence_the_json_and_the_store(tmp_path: Path) -> None:
