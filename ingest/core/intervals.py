@@ -30,7 +30,6 @@ if TYPE_CHECKING:  # the default is for checkers alone: Python knows it from 3.1
 else:
     Key_co = TypeVar("Key_co", bound=Series | Group, covariant=True)
 
-PIECE = 1 << 16
 # In place of unknown values of a row without bins; a merge keeps them.
 NO_MIN, NO_MAX, NO_SUM, NO_BYTES = -1, 2**63 - 1, -1, -1
 
@@ -167,14 +166,6 @@ class Intervals(Generic[Key_co]):
             exact=None if self.exact is None else self.exact.take(rows),
             completions=None if self.completions is None else self.completions[rows],
         )
-
-    def pieces(self) -> Iterator[tuple[slice, Intervals[Key_co]]]:
-        """Yield the rows in pieces of about PIECE bins, not copied, each with its place: what is made of one stays in a cache."""
-        first = 0
-        while first < len(self):
-            last = max(first + 1, int(np.searchsorted(self.indptr, self.indptr[first] + PIECE, side="right")) - 1)
-            yield slice(first, last), self.take(np.arange(first, last))
-            first = last
 
     def where(self, wanted: Callable[[Key_co], bool]) -> Intervals[Key_co]:
         """Return the rows of the keys that are wanted, under the same table; `wanted` is asked once a key, not once a row."""

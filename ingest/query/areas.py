@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ingest.core.intervals import Int, Intervals
 from ingest.core.series import Group
+from ingest.query.spans import pieces
 
 Float = NDArray[np.float64]
 
@@ -38,7 +39,7 @@ def excess_of(rows: Intervals[Group], group: Int, reference: Intervals[Group]) -
         inside = np.maximum(place, 0)
         upto = np.where(place < 0, 0.0, area[inside] + below[inside] * (values - knots[inside]))  # of F_reference, by bin
         found = Places(below, many=len(mine) > MANY_ROWS)
-        for piece, own in rows.take(mine).pieces():
+        for piece, own in pieces(rows.take(mine)):
             out[mine[piece]] = samples[mine[piece]] * _areas(own, values, knots, area, upto, found)
     return out
 

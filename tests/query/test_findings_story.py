@@ -17,11 +17,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ingest import Question, ReadOptions, open_store
-from ingest.core import intervals
 from ingest.core.intervals import Intervals
 from ingest.core.layout import fio_layout
 from ingest.objectives.findings import finding_of
-from ingest.query import areas
+from ingest.query import areas, spans
 from ingest.query.areas import Places, excess_of
 from ingest.query.files import Files
 from ingest.query.findings.ground import grounds
@@ -101,13 +100,13 @@ def test_excess_is_the_one_sided_area_between_quantile_functions() -> None:
 
 def test_the_excess_of_many_rows_is_that_of_each_alone(monkeypatch) -> None:
     """In pieces, and with a table of where the reference's shares lie: to the last bit."""
-    monkeypatch.setattr(intervals, "PIECE", 300)
+    monkeypatch.setattr(spans, "PIECE", 300)
     monkeypatch.setattr(areas, "MANY_ROWS", 10)
     random = np.random.default_rng(31)
     cell, values = samples()
     values[random.random(len(values)) < 0.2] *= 3
     ground = ground_with(cell, values)
-    assert len(list(ground.rows.pieces())) > 30
+    assert len(list(spans.pieces(ground.rows))) > 30
     together = excess_of(ground.rows, ground.group_of, ground.reference)
     assert together.all()
     for row in random.integers(0, len(ground.rows), 200).tolist():
@@ -127,7 +126,7 @@ def test_a_table_finds_shares_where_a_search_does(counts: list[int], others: lis
 
 
 def test_counts_by_bin_are_added_up_under_any_codes(monkeypatch) -> None:
-    monkeypatch.setattr(intervals, "PIECE", 200)
+    monkeypatch.setattr(spans, "PIECE", 200)
     ground = ground_with(*samples())
     random, rows = np.random.default_rng(32), ground.rows
     of_row = random.integers(-1, 5, len(rows))

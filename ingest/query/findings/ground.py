@@ -26,7 +26,7 @@ from ingest.query.means import with_bins
 from ingest.query.missing import caveats_of
 from ingest.query.origin import Origin
 from ingest.query.question import Answer, Question, regrouped
-from ingest.query.spans import together
+from ingest.query.spans import pieces, together
 
 MOST_WINDOWS = 720
 LEAST_STEP_NS = 100 * MS
@@ -125,7 +125,7 @@ def ground_of(answer: Answer) -> Ground:
 def _figures(rows: Intervals[Group]) -> tuple[Float, Float, Float, Float, Float]:
     """Return of each row how many samples it has, and its p50, p99, maximum and mean in ns."""
     samples, p50, p99, top, mean = np.empty((5, len(rows)))
-    for place, piece in rows.pieces():
+    for place, piece in pieces(rows):
         ranked, every = Ranked(piece), np.arange(len(piece))
         samples[place] = ranked.samples if piece.completions is None else piece.completions
         p50[place], p99[place] = (ranked.values(every, percentile.ranks(ranked.samples)) for percentile in (P50, P99))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ingest.core.intervals import Bool, Int, Intervals
 from ingest.core.series import Group
+from ingest.query.spans import pieces
 
 Float = NDArray[np.float64]
 Labels = tuple[tuple[str, str], ...]
@@ -78,7 +79,7 @@ class Ground:
         place = np.zeros(self.rows.layout.bins, np.int64)
         place[self.occupied] = np.arange(width)
         total = np.zeros(codes * width, np.int64)
-        for piece, rows in self.rows.pieces():
+        for piece, rows in pieces(self.rows):
             kept = np.flatnonzero(of_row[piece] >= 0)
             part = rows.take(kept)
             cell = np.repeat(of_row[piece][kept] * width, np.diff(part.indptr))
