@@ -14,8 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import generate
 from elastic import LOGS, ZERO
 from measure import MB, print_table
+from servers import double
 
 from ingest import Question, http, open_store, parse_percentiles
 from ingest.core.grid import SECOND
@@ -30,13 +30,6 @@ from ingest.core.parallel import keep_freed_memory
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.view.text import csv_lines
 
-DOUBLE = """
-import sys
-from tests.doubles.elasticsearch import ElasticsearchDouble
-with ElasticsearchDouble() as double:
-    print(double.url, flush=True)
-    sys.stdin.read()
-"""
 WANTED = Wanted(parse_percentiles("50,99,99.9"))
 MOST_REQUESTS, MOST_CPU = 8, 2
 THREAD = ("host", "volume", "job", "op")
@@ -65,18 +58,6 @@ class Counting:
         answer = self._real(client, method, target, body, headers)
         self.requests, self.read = self.requests + 1, self.read + len(answer.body)
         return answer
-
-
-@contextmanager
-def double() -> Iterator[str]:
-    """Start the double in a process of its own and yield its URL."""
-    command = [sys.executable, "-c", DOUBLE]
-    root = Path(__file__).parents[1]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=root, text=True) as process:
-        assert process.stdin
-        assert process.stdout
-        yield process.stdout.readline().strip()
-        process.stdin.close()
 
 
 def tailboard(*words: str) -> None:

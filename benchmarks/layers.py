@@ -54,7 +54,7 @@ def said_of(made: Cluster) -> Said:
     truth = {SERVICE: (host, osd, "", ""), DEVICE: (host, disk, "", "")}
     verdicts = {each.layer: _verdict(each, truth) for each in main}
     named = [each for finding in told.findings for each in finding.below if each.members]
-    quiet = made.name.startswith(("quiet", "network", "all"))
+    quiet = made.name.startswith(("quiet", "network", "all", "client"))
     wrong = tuple(each.text for each in named if quiet or set(each.members) - {truth[each.layer]})
     return Said(made.name, verdicts.get(SERVICE, NOTHING), verdicts.get(DEVICE, NOTHING), wrong, told, took)
 

@@ -17,28 +17,22 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import elastic
 import generate
 from generate import LogSet
 from measure import MB, print_table
+from servers import double, sink
 
 ROOT = Path(__file__).parent.parent
 ZERO = "2026-11-01T00:00:00Z"
-DOUBLE = """
-import sys
-from tests.doubles.elasticsearch import ElasticsearchDouble
-with ElasticsearchDouble() as double:
-    print(double.url, flush=True)
-    sys.stdin.read()
-"""
 RUN = "import sys; from ingest.cli import main; sys.exit(main())"
 LOADERS = 8
+BYTE_CODE = str(Path(tempfile.gettempdir()) / "tailboard-byte-code")  # is not compiled anew by each load
+TARGETS = {"double": double, "sink": sink}
 
 
 @dataclass(slots=True)
@@ -98,29 +92,16 @@ class Relay:
         self._listener.close()
 
 
-@contextmanager
-def target(kind: str) -> Iterator[str]:
-    """Start the double or the sink in a process of its own and yield its URL."""
-    if kind == "sink":
-        with elastic.sink() as url:
-            yield url
-        return
-    command = [sys.executable, "-c", DOUBLE]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, text=True) as process:
-        assert process.stdin
-        assert process.stdout
-        yield process.stdout.readline().strip()
-        process.stdin.close()
-
-
 def environment(version: Path) -> Mapping[str, str]:
     """Return the environment in which commands are those of a version."""
-    return {**os.environ, "PYTHONPATH": str(version), "PYTHONDONTWRITEBYTECODE": "1", "TAILBOARD_DEAD_LETTERS": "/dev/null"}
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    own = {"PYTHONPATH": str(version), "PYTHONPYCACHEPREFIX": BYTE_CODE, "TAILBOARD_DEAD_LETTERS": os.devnull}
+    return {**inherited, **own}
 
 
 def loaded(version: Path, kind: str, commands: Sequence[Sequence[str]]) -> Cost:
     """Return what loads at once cost."""
-    with target(kind) as url:
+    with TARGETS[kind]() as url:
         relay = Relay(url)
         run = [sys.executable, "-c", RUN]
         setup = [*run, "setup", "--elasticsearch", url]
@@ -177,13 +158,15 @@ def main() -> None:
         help="folder for what is generated",
     )
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--targets", default="double,sink")
+    parser.add_argument("--targets", default=",".join(TARGETS))
     words = parser.parse_args()
     words.data.mkdir(parents=True, exist_ok=True)
     versions = {"before": words.before.resolve(), "after": ROOT}
     rows = []
     with tempfile.TemporaryDirectory() as scratch:
         every = cases(words.data.resolve(), Path(scratch))
+        for place in versions.values():  # for the byte code
+            loaded(place, "double", every["example"])
         for name in words.names or every:
             for kind in words.targets.split(","):
                 costs: dict[str, list[Cost]] = {version: [] for version in versions}

@@ -6,6 +6,7 @@
 
 Each operation of a client goes to one OSD at random, and in four of five cases to its disk (else the OSD has it cached). With
 `replicas` a write waits for the slowest of so many OSDs. The level of each disk and of the network wanders from second to second.
+The cause `client` is a client whose operations take 4 ms more throughout.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ CACHED = 0.2
 CLIENT_LAYOUT = fio_layout(29, 1)
 CEPH = Edges((0, *(100_000 << step for step in range(31))), is_open=True)
 BPF = Edges((0, *(1_000 << step for step in range(26))), is_open=True)
-CAUSES = ("disk", "osd", "network", "within", "all", "no service data", "no device data", "quiet")
+CAUSES = ("disk", "osd", "network", "within", "all", "no service data", "no device data", "quiet", "client")
 SLOW = {"disk": (3.0, 8.0), "osd": (3.0, 8.0), "within": (1.9, 1.9), "all": (3.0, 6.0)}
 
 
@@ -103,6 +104,8 @@ def cluster(
         work[(placed[:, 0] == culprit) & slow[second]] += (times - 1) * 1e6
     service = np.where(to_disk, at_disk.max(axis=1), 0.0) + work
     latency = service + network[second] * np.exp(0.3 * random.standard_normal(number))
+    if cause == "client":
+        latency[client // LENGTH == 0] += 4e6
 
     names = tuple((f"ceph{osd // osds_a_host}", f"osd.{osd}", f"sd{'bcdefgh'[osd % osds_a_host]}") for osd in range(osds))
     of_disk = to_disk[:, None].repeat(replicas, axis=1).ravel()
@@ -119,6 +122,28 @@ def cluster(
     )
     rows = _rows(top, client, latency, CLIENT_LAYOUT)
     return Cluster(f"{cause}/{seed}", (), rows, START * SECOND, (), False, lower, culprit, from_s, from_s + length, names)
+
+
+def local_disks(cause: str, seed: int, *, poll: int = 1) -> Cluster:
+    """Return hosts that use a disk of their own each: the `disk` of one is slow throughout, or its `client`, or nothing is."""
+    random = np.random.default_rng([seed, CAUSES.index(cause), 99])
+    culprit, times = int(random.integers(HOSTS)), random.uniform(*SLOW["disk"])
+    disk, above = np.exp(0.05 * _wander(random, HOSTS)), 0.15e6 * np.exp(0.1 * _wander(random, HOSTS))
+    if cause == "disk":
+        disk[culprit] *= times
+    elif cause == "client":
+        above[culprit] += 4e6
+    rate = random.poisson(RATE * np.exp(0.03 * random.standard_normal((HOSTS, LENGTH))))
+    cell = np.repeat(np.arange(HOSTS * LENGTH), rate.ravel())
+    host, second = cell // LENGTH, cell % LENGTH
+    at_disk = 0.8e6 * np.exp(0.4 * random.standard_normal(len(cell))) * disk[host, second]
+    latency = at_disk + above[host, second] * np.exp(0.3 * random.standard_normal(len(cell)))
+    names = tuple((f"node{at}", "", "sdb") for at in range(HOSTS))
+    top = [Series(RUN, host=name, op="write", kind="completion") for name, _, _ in names]
+    disks = [Series(RUN, host=name, volume=own, op="write", kind=in_layer("completion", "device")) for name, _, own in names]
+    lower = (_rows(disks, cell, at_disk, BPF, poll),)
+    rows = _rows(top, cell, latency, CLIENT_LAYOUT)
+    return Cluster(f"{cause}/{seed}", (), rows, START * SECOND, (), False, lower, culprit, 0, LENGTH, names)
 
 
 def _wander(random: np.random.Generator, count: int) -> Float:

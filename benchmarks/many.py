@@ -1,15 +1,17 @@
-"""What many small things cost: 10,000 small fio logs, and questions and a page over 500 runs of a SQLite store.
+"""What many small things cost: 10,000 small fio logs, 500 archives, and questions and a page over 500 runs of a SQLite store.
 
-    python benchmarks/many.py FOLDER [--files 10000] [--runs 500] [--rounds 3] [--tailboard COMMAND ...]
+    python benchmarks/many.py FOLDER [--files 10000] [--archives 500] [--runs 500] [--rounds 3] [--tailboard COMMAND ...]
 
-Several commands (of the code before and after) are measured by turns. The data stays in FOLDER, about 600 MB.
+Several commands (of the code before and after) are measured by turns. The data stays in FOLDER, about 1 GB.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import os
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -18,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 BINS = 1856
+EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "cbt-archive"
 
 
 def log(path: Path, random: np.random.Generator, rows: int, centre: int) -> None:
@@ -36,6 +39,18 @@ def small_logs(folder: Path, files: int) -> Path:
         random = np.random.default_rng(1)
         for number in range(files):
             log(folder / f"job_clat_hist.{number % 100 + 1}.log.host{number // 100:03d}", random, 5, 850)
+    return folder
+
+
+def archives(folder: Path, number: int) -> Path:
+    """Return a folder of archives, each the example with other time stamps, made unless it is there."""
+    if not folder.exists():
+        for copy in range(number):
+            target = folder / f"night-{copy:03d}"
+            shutil.copytree(EXAMPLE, target)
+            for path in target.rglob("*_hist.*"):
+                stamp, rest = gzip.decompress(path.read_bytes()).split(b",", 1)
+                path.write_bytes(gzip.compress(b"%d,%b" % (int(stamp) + copy % 7, rest), 1, mtime=copy))
     return folder
 
 
@@ -69,16 +84,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--files", type=int, default=10_000)
+    parser.add_argument("--archives", type=int, default=500)
     parser.add_argument("--runs", type=int, default=500)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--tailboard", nargs="+", default=[str(Path(sys.executable).with_name("tailboard"))])
     words = parser.parse_args()
     logs = small_logs(words.folder / f"small-{words.files}", words.files)
     first, store = min(logs.iterdir()), f"sqlite:{store_of(words.folder, words.runs)}"
+    alone = small_logs(words.folder / "small-1", 1)  # a log is asked with what lies beside it
+    nights = archives(words.folder / f"archives-{words.archives}", words.archives)
     questions = {
         "--help": ["--help"],
-        "one small log": ["percentiles", str(first), "--format", "csv"],
+        "one small log": ["percentiles", str(alone), "--format", "csv"],
+        f"one of {words.files:,} small logs": ["percentiles", str(first), "--format", "csv"],
         f"{words.files:,} small logs": ["percentiles", str(logs), "--step", "all", "--by", "host", "--format", "csv"],
+        f"{words.archives} archives": ["percentiles", str(nights), "--step", "all", "--by", "run", "--format", "csv"],
         "trend": ["trend", store, "-p", "99", "--format", "csv"],
         "percentiles by run": ["percentiles", store, "--run", "*", "--by", "run,op", "--step", "all", "--format", "csv"],
         "runs list": ["runs", "list", "--store", store],

@@ -175,8 +175,6 @@ def plain(memory: Memory, method: str, path: str, body: bytes) -> Reply:  # noqa
             return 200, {"docs": [{"_id": name, **known} for name in words["ids"]]}
         case _, [*_, "_count"]:
             return 200, {"count": 0, "_shards": SHARDS}
-        case _, [*_, "_delete_by_query"]:
-            return 200, {"took": 0, "timed_out": False, "total": 0, "deleted": 0, "version_conflicts": 0, "failures": []}
         case "POST", [_, "_pit"]:
             return 200, {"id": "sink", "_shards": SHARDS}
         case "DELETE", ["_pit"]:

@@ -60,8 +60,8 @@ STEPS: dict[str, Sequence[tuple[str, str]]] = {
         ("ingest.query.streaming.long_logs:window_parts", GRID),
         ("ingest.query.streaming.long_logs:merged", MERGE),
         ("ingest.query.streaming.union:merged", MERGE),
-        ("ingest.query.streaming.in_ranges:Gathered.sum", MERGE),
-        ("ingest.query.streaming.in_ranges:Gathered.answer", RANK),
+        ("ingest.query.streaming.gathered:Gathered.sum", MERGE),
+        ("ingest.query.streaming.gathered:Gathered.answer", RANK),
     ),
     RAW: (
         *ANSWERS,

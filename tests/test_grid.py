@@ -10,7 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.core.grid import STEPS, clipped, coarsened, in_flight, stored_step, to_windows, window_start
+from ingest.core.grid import (
+    MOST_EXACT,
+    STEPS,
+    _rounded_share,
+    clipped,
+    coarsened,
+    in_flight,
+    stored_step,
+    to_windows,
+    window_start,
+)
 from ingest.core.intervals import Intervals, merged
 from oracles import brute
 from strategies import FIO_LAYOUTS, check, intervals, made, per_key, totals
@@ -42,6 +52,19 @@ def test_windows_are_those_of_the_oracle(rows: Intervals, step: int) -> None:
     found = per_key(merged([to_windows(rows, step)]))
     kept = {key: {slot: n for slot, n in counts.items() if n} for key, counts in expected.items()}
     assert found == {key: counts for key, counts in kept.items() if counts}
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 1 << 51), st.integers(1, 1 << 20), st.integers(0, 2)), min_size=1, max_size=5), st.data()
+)
+def test_shares_are_rounded_to_the_nearest_number_halves_to_even(cases: list[tuple[int, int, int]], data: st.DataObject) -> None:
+    counts = [min(count, MOST_EXACT // bottom + beyond) for count, bottom, beyond in cases]
+    tops = [data.draw(st.integers(0, bottom)) for _, bottom, _ in cases]
+    bottoms = [bottom for _, bottom, _ in cases]
+    rounded = _rounded_share(*(np.array(column, np.int64) for column in (counts, tops, bottoms)))
+    assert rounded.tolist() == [
+        round(Fraction(count * top, bottom)) for count, top, bottom in zip(counts, tops, bottoms, strict=True)
+    ]
 
 
 @given(intervals(), st.sampled_from([100 * MS, 300 * MS, SECOND]), st.sampled_from([1, 2, 7, 60]))

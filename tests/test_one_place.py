@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.core.fields import column, fields, in_store, sqlite_schema
+from ingest.core.fields import column, fields, in_store, schema_version, sqlite_schema
 from ingest.core.ranks import COMMON, STORED, SUMMARY
 from ingest.core.series import LABELS, THREAD
 from ingest.store.elastic.encoding import PATHS
@@ -21,6 +21,7 @@ from ingest.store.sqlite import live as sqlite_live
 from ingest.store.sqlite import records as sqlite_records
 from ingest.store.sqlite import rollups as sqlite_rollups
 from ingest.store.sqlite import store as sqlite
+from ingest.store.sqlite.file import SCHEMA_VERSION
 from ingest.store.sqlite.statements import insert, put, put_unless_newer
 from ingest.view.kibana.requests import by_thread
 
@@ -47,6 +48,10 @@ def test_h4_rows_have_the_columns_of_fields_yml() -> None:
         name: set(columns) for name, columns in WRITTEN.items()
     }
     assert all(len(set(columns)) == len(columns) for columns in WRITTEN.values())
+
+
+def test_h4_the_version_is_that_of_fields_yml() -> None:
+    assert schema_version() == fields()["version"] == SCHEMA_VERSION
 
 
 def test_h4_no_statement_goes_by_the_order_of_columns() -> None:

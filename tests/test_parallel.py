@@ -33,7 +33,7 @@ def test_bodies_and_arrays_come_back_as_they_were(pipe: int, monkeypatch) -> Non
         chunks, array, text = first
         expected = next(results(number))
         assert expected is not None
-        assert chunks == expected[0] and all(type(chunk.body) is bytes for chunk in chunks)
+        assert chunks == expected[0] and all(isinstance(chunk.body, memoryview) for chunk in chunks)
         assert np.array_equal(array, expected[1]) and text == expected[2] and second is None
 
 

@@ -39,6 +39,30 @@ def test_ranks_are_those_of_fractions(text: str, counts: list[int]) -> None:
     assert percentile.ranks(np.array(counts, np.int64)).tolist() == expected
 
 
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1, 100, 1 << 40]))
+def test_entries_of_ranks_are_those_of_a_search_in_each_row(seed: int, most: int) -> None:
+    random = np.random.default_rng(seed)
+    rows = made(NS, [(0, at, at + 1, {}) for at in range(3)])
+    widths = random.integers(1, 1500, 3)
+    bins = np.concatenate([np.sort(random.choice(NS.bins, width, replace=False)) for width in widths])
+    rows = replace(rows, indptr=np.append(0, np.cumsum(widths)), bins=bins, counts=random.integers(1, most + 1, len(bins)))
+    picked = np.repeat(np.arange(3), 3)
+    share = random.integers(0, 2**20, 9) / 2**20
+    ranks = np.where(np.arange(9) % 3, 1 + (share * (rows.samples[picked] - 1)).astype(np.int64), rows.samples[picked])
+    for row, rank, entry in zip(picked.tolist(), ranks.tolist(), Ranked(rows).entries(picked, ranks).tolist(), strict=True):
+        running = list(accumulate(rows.counts[rows.indptr[row] : rows.indptr[row + 1]].tolist()))
+        assert entry == rows.indptr[row] + next(place for place, reached in enumerate(running) if reached >= rank)
+
+
+@given(intervals(), st.lists(percents, min_size=1, max_size=4, unique=True))
+def test_percentiles_looked_for_together_are_those_looked_for_alone(rows: Intervals, texts: list[str]) -> None:
+    wanted = parse_percentiles(",".join(texts))
+    together = Ranked(rows)
+    for percentile in wanted:
+        alone = percentile_values(rows, percentile)
+        assert np.array_equal(percentile_values(rows, percentile, ranked=together, others=wanted), alone, equal_nan=True)
+
+
 @given(percents, st.integers(0, 10**6))
 def test_carried_is_the_rule(text: str, count: int) -> None:
     [percentile] = parse_percentiles(text)

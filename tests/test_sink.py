@@ -178,7 +178,6 @@ def test_what_a_load_asks_besides(sink: Sink) -> None:
         assert client.close_point_in_time(id=pit)["succeeded"]
         assert client.count(index="i")["count"] == 0
         assert client.indices.refresh(index="i")["_shards"]["failed"] == 0
-        assert client.delete_by_query(index="i", query={"match_all": {}})["deleted"] == 0
         with pytest.raises(BadRequestError):
             client.bulk(body=b"nothing\n")
     status, got = sink.ask("POST", "/_reindex", b"{}")

@@ -122,13 +122,9 @@ def load_options(options: shared.Loading, what: str) -> LoadOptions:
     if isinstance(step, str):
         raise UsageError(f"--step of {what} is a width such as 1s")
     labels = pairs(options.labels, "--label")
-    reading = read_options(options, options.run)
-    if LAYER in labels:
-        from ingest.read.layers import layer_named
-
-        reading = replace(reading, layer=layer_named(labels.pop(LAYER)))
+    labels.pop(LAYER, None)  # of the files, not of the run
     return LoadOptions(
-        read=reading,
+        read=read_options(options, options.run),
         step_ns=step,
         force=options.force,
         attribution=options.attribution,

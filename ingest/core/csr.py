@@ -82,28 +82,28 @@ def sum_rows(indptr: Int, bins: Int, counts: Int, group: Int, groups: int) -> tu
     if not len(bins):
         return np.zeros(groups + 1, np.int64), bins, counts
     check_addable([(group, indptr, counts)], groups)
-    width = int(bins.max()) - int(bins.min()) + 1
-    if groups * width <= DENSE_CELLS:
-        return sum_dense([(group, indptr, bins, counts)], groups)
+    span = span_of([(group, indptr, bins, counts)])
+    if groups * span[1] <= DENSE_CELLS:
+        return sum_dense([(group, indptr, bins, counts)], groups, span)
     if (group[1:] < group[:-1]).any():
         order = np.argsort(group, kind="stable")
         group = group[order]
         indptr, flat = gather(indptr, order)
         bins, counts = bins[flat], counts[flat]
-    return sum_ordered([(group, indptr, bins, counts)], groups)
+    return sum_ordered([(group, indptr, bins, counts)], groups, span)
 
 
 def sum_apart(parts: Sequence[tuple[Int, Int, Int, Int]], groups: int) -> tuple[Int, Int, Int] | None:
     """Return the sums of CSR parts (result row of each row, row pointers, bins, counts), added up where they lie.
 
-    None where that would take longer than laying them after one another; CapacityError as `sum_rows`.
+    Bins rise within each row. None where that would take longer than laying them after one another; CapacityError as `sum_rows`.
     """
-    span = span_of(parts)
+    span = _span_of_rising(parts)
     blocks = groups * span[1] // DENSE_CELLS
     if blocks and not (_fill(parts, blocks) and all((rows[1:] >= rows[:-1]).all() for rows, *_ in parts)):
         return None
     check_addable([(rows, indptr, counts) for rows, indptr, _, counts in parts], groups)
-    return sum_ordered(parts, groups) if blocks else sum_dense(parts, groups, span)
+    return sum_ordered(parts, groups, span) if blocks else sum_dense(parts, groups, span)
 
 
 def _fill(parts: Sequence[tuple[Int, Int, Int, Int]], blocks: int) -> bool:
@@ -111,9 +111,9 @@ def _fill(parts: Sequence[tuple[Int, Int, Int, Int]], blocks: int) -> bool:
     return blocks * len(parts) * WORTH_A_BLOCK <= sum(len(bins) for _, _, bins, _ in parts)
 
 
-def sum_ordered(parts: Sequence[tuple[Int, Int, Int, Int]], groups: int) -> tuple[Int, Int, Int]:
+def sum_ordered(parts: Sequence[tuple[Int, Int, Int, Int]], groups: int, span: tuple[int, int]) -> tuple[Int, Int, Int]:
     """Return what `sum_dense` does of CSR parts whose rows are in the order of their result rows, in blocks of 2 MB."""
-    step = max(1, DENSE_CELLS // max(span_of(parts)[1], 1))
+    step = max(1, DENSE_CELLS // max(span[1], 1))
     edges = np.append(np.arange(0, groups, step), groups)
     cuts = [np.searchsorted(part[0], edges).tolist() for part in parts]
     sums: list[tuple[Int, Int, Int]] = []
@@ -123,7 +123,7 @@ def sum_ordered(parts: Sequence[tuple[Int, Int, Int, Int]], groups: int) -> tupl
             begin, end = cut[block : block + 2]
             entries = slice(indptr[begin], indptr[end])
             rows.append((group[begin:end] - first, indptr[begin : end + 1], bins[entries], counts[entries]))
-        sums.append(sum_dense(rows, min(step, groups - first)))
+        sums.append(sum_dense(rows, min(step, groups - first), span))
     pointers, all_bins, all_counts = zip(*sums, strict=True)
     return joined_rows(pointers), np.concatenate(all_bins), np.concatenate(all_counts)
 
@@ -134,10 +134,20 @@ def span_of(parts: Sequence[tuple[Int, Int, Int, Int]]) -> tuple[int, int]:
     return low, max((int(bins.max()) for _, _, bins, _ in parts), default=low - 1) + 1 - low
 
 
-def sum_dense(parts: Sequence[tuple[Int, Int, Int, Int]], rows: int, span: tuple[int, int] | None = None) -> tuple[Int, Int, Int]:
-    """Return the sums of CSR parts (result row of each row, row pointers, bins, counts); `span` is theirs where it is known."""
+def _span_of_rising(parts: Sequence[tuple[Int, Int, Int, Int]]) -> tuple[int, int]:
+    """Return what `span_of` does of parts whose bins rise within each row: from the ends of rows, which are far fewer."""
+    ends = [np.flatnonzero(indptr[1:] > indptr[:-1]) for _, indptr, _, _ in parts]
+    low = min((int(part[2][part[1][rows]].min()) for part, rows in zip(parts, ends, strict=True) if len(rows)), default=0)
+    high = max(
+        (int(part[2][part[1][rows + 1] - 1].max()) for part, rows in zip(parts, ends, strict=True) if len(rows)), default=-1
+    )
+    return low, high + 1 - low
+
+
+def sum_dense(parts: Sequence[tuple[Int, Int, Int, Int]], rows: int, span: tuple[int, int]) -> tuple[Int, Int, Int]:
+    """Return the sums of CSR parts (result row of each row, row pointers, bins, counts); `span` is theirs (`span_of`)."""
     parts = [part for part in parts if len(part[2])]
-    low, width = span or span_of(parts)
+    low, width = span
     if rows == 1 and low + width <= DENSE_CELLS:  # without moving all bins first
         low, width = 0, low + width
     dense = np.zeros(rows * width, np.int64)

@@ -27,6 +27,13 @@ def fields() -> dict[str, Any]:
     return content
 
 
+@lru_cache(maxsize=1)
+def schema_version() -> int:
+    """Return the version of mappings/fields.yml, which is not parsed for it: that takes longer than a small load."""
+    with (assets("mappings") / "fields.yml").open(encoding="utf-8") as lines:
+        return next(int(line.partition(":")[2]) for line in lines if line.startswith("version:"))
+
+
 def column(field: dict[str, Any]) -> str:
     """Return the SQLite column of a field."""
     return str(field.get("sqlite", field["name"].replace(".", "_")))

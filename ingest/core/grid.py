@@ -25,6 +25,8 @@ MS = 1_000_000
 SECOND = 1000 * MS
 STEPS = tuple([100 * MS] + [n * SECOND for n in (1, 5, 10, 30)] + [n * 60 * SECOND for n in (1, 5, 10, 30)] + [3600 * SECOND])
 WEIGHT_BITS = 16
+MANY = 4
+MOST_EXACT = 1 << 50  # a quotient of numbers up to this is nearer to its own value in float64 than to a half that it is not
 INT64_MAX = np.iinfo(np.int64).max
 UNTIMED = "means do not say when their I/Os were in flight: leave out --attribution in-flight"
 
@@ -69,21 +71,38 @@ def window_parts(rows: Intervals[Key], step_ns: int, stored_ns: int = 0) -> list
     if not len(crossing):
         return [rows.at(last, last + step_ns)]
     rest = rows.take(crossing)
-    counts = rows.counts.copy()
-    counts[gather(rows.indptr, crossing)[1]] = 0
-    done = [replace(rows, start_ns=last, end_ns=last + step_ns, counts=counts)]
+    done = _without_rows(rows.at(last, last + step_ns), crossing)
     if stored_ns and stored_ns != step_ns:
         return done + [coarsened(part, step_ns) for part in window_parts(rest, stored_ns)]
     while len(rest):
         edge = rest.start_ns // step_ns * step_ns + step_ns
         head, rest = _cut(rest, edge)
         done.append(head.at(edge - step_ns, edge))
+        rest = _worth_it(rest)
         ended = rest.end_ns <= edge + step_ns
         finished = rest.take(np.flatnonzero(ended))
         starts = window_start(finished.end_ns, step_ns)
         done.append(finished.at(starts, starts + step_ns))
         rest = rest.take(np.flatnonzero(~ended))
     return done
+
+
+def _without_rows(rows: Intervals[Key], left_out: Int) -> list[Intervals[Key]]:
+    """Return rows without the counts of some; of a few that are left out zeros stand for them, as that is quicker."""
+    if len(left_out) == len(rows):
+        return []
+    if MANY * len(left_out) > len(rows):
+        keep = np.ones(len(rows), np.bool_)
+        keep[left_out] = False
+        return [rows.take(np.flatnonzero(keep))]
+    counts = rows.counts.copy()
+    counts[gather(rows.indptr, left_out)[1]] = 0
+    return [replace(rows, counts=counts)]
+
+
+def _worth_it(rows: Intervals[Key]) -> Intervals[Key]:
+    """Return rows, without their zero counts where most are zero: little of a row reaches past an edge."""
+    return _without_zeros(rows) if MANY * np.count_nonzero(rows.counts != 0) < len(rows.counts) else rows
 
 
 def whole_windows(from_ns: int | None, to_ns: int | None, step_ns: int) -> tuple[int | None, int | None]:
@@ -175,6 +194,8 @@ def _share(rows: Intervals, part: Int, whole: Int) -> Int:
 
 def _rounded_share(values: Int, top: Int, bottom: Int) -> Int:
     """Return round(values * top / bottom), halves to even, exact also where the product passes 2^63."""
+    if int(values.max(initial=1)) <= MOST_EXACT // int(max(top.max(initial=1), bottom.max(initial=1))):
+        return np.rint(values * top / bottom).astype(np.int64)
     if int(values.max(initial=1)) <= INT64_MAX // 4 // int(max(top.max(initial=1), bottom.max(initial=1))):
         return _round_ratio(values * top, bottom)
     large = np.maximum(values, 1) > INT64_MAX // 4 // np.maximum(np.maximum(top, bottom), 1)

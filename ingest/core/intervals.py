@@ -13,15 +13,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.core.csr import (
-    gather,
-    joined_rows,
-    row_sums,
-    sum_apart,
-    sum_rows,
-    summed,
-    summed_ns,
-)
+from ingest.core.csr import gather, joined_rows, row_sums, sum_apart, sum_rows, summed, summed_ns
 from ingest.core.layout import Layout, common_layout
 from ingest.core.series import Group, Series
 
@@ -416,6 +408,11 @@ class Sum(Generic[Key]):
         self._parts = [merged(parts) for parts in by_layout.values()]
         self._pending = sum(len(part.bins) for part in self._parts)
         self._limit = max(self._most, 2 * self._pending)
+
+    @property
+    def pending(self) -> list[Intervals[Key]]:
+        """Return the sums so far in as many parts as they have come to, for another sum."""
+        return self._parts
 
     def parts(self) -> list[Intervals[Key]]:
         """Return the sums so far, one per layout."""

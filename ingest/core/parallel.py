@@ -18,6 +18,8 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from ingest.core.errors import TailboardError
 
 INDEX = struct.Struct("<I")
@@ -25,6 +27,7 @@ LENGTH, HEAD = struct.Struct("<Q"), struct.Struct("<QQQ")  # of a text; of the l
 PIPE_ITEMS = 8192
 PIPE_BYTES, MOST_VIEWS = 1 << 20, 1000
 NOTHING = object()
+NO_TEXT = memoryview(b"")
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 KEPT, LARGEST_KEPT = 128 << 20, 32 << 20
 
@@ -34,6 +37,7 @@ def fork_map(
 ) -> Iterator[tuple[int, Any]]:
     """Yield (item number, result) for all that `work(item)` yields, as it comes; results of one item keep their order.
 
+    Bytes that a result hands to pickle as buffers come as views of its message, which lives as long as they do.
     Each process ends with `last()`, what it gathered over all its items, as the result of item `len(items)`.
     With one job or one item, or where there is no fork, the work is done here. A TailboardError raised by the work is
     raised here; a worker that dies otherwise raises TailboardError, too. Workers end when the caller stops listening.
@@ -162,7 +166,7 @@ class _Inbox:
         self._results = results
         self._head = bytearray(HEAD.size)
         self._left = [memoryview(self._head)]
-        self._data = self._texts = bytearray()
+        self._data, self._texts = bytearray(), NO_TEXT
 
     @property
     def between(self) -> bool:
@@ -181,20 +185,19 @@ class _Inbox:
             return NOTHING
         if not self._data:
             sizes, data, texts = HEAD.unpack(self._head)
-            self._data, self._texts = bytearray(sizes + data), bytearray(texts)
+            self._data, self._texts = bytearray(sizes + data), np.empty(texts, np.uint8).data  # the latter is not filled first
             self._left = [memoryview(part) for part in (self._data, self._texts) if part]
             return NOTHING
         return self._whole()
 
     def _whole(self) -> Any:
         sizes = [size for (size,) in LENGTH.iter_unpack(self._data[: HEAD.unpack(self._head)[0]])]
-        texts, first = memoryview(self._texts), 0
-        parts = []
+        parts, first = [], 0
         for size in sizes:
-            parts.append(bytes(texts[first : first + size]))
+            parts.append(self._texts[first : first + size])
             first += size
         message = pickle.loads(memoryview(self._data)[LENGTH.size * len(sizes) :], buffers=parts)  # from our own fork
-        self._data = self._texts = bytearray()
+        self._data, self._texts = bytearray(), NO_TEXT
         self._left = [memoryview(self._head)]
         return message
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ingest.core.bins import Layout
+from ingest.core.csr import distinct
 from ingest.core.errors import InputError
 from ingest.core.intervals import Intervals, Sum
 from ingest.core.offsets import is_offsets
@@ -91,7 +92,7 @@ class AddingUp:
 
     def _in_segments(self, rows: Intervals[Series], late: int) -> Intervals[Series]:
         """Return rows of one layout under the segments that hold these; `late` tells apart those that come after their window."""
-        for code in np.unique(rows.series).tolist():
+        for code in distinct(rows.series).tolist():
             series = rows.table[code]
             if (series, rows.layout, late) not in self._given:
                 number = self._segments.get(series, 0)

@@ -259,12 +259,17 @@ class Files:
         check_labels(question, self.found.labels)
         sources = of_kinds(self._matching(question), question)
         starts = self.starts_of(sources)
-        step = max(self.stored[source.context.series.run] for source in sources)
-        fixed = replace(question, step=step)
+        fixed = replace(question, step=(step := max(self.stored[source.context.series.run] for source in sources)))
         groups = kept_apart(sources) if question.by[:4] == LABELS[:4] else [sources]
         flat = [source for some in groups for source in some]
-        windows = fork_map(lambda source: iter([self._summed([source], fixed, step, starts).parts]), flat, self.jobs)
-        yield from in_order(windows, [len(some) for some in groups])
+
+        def work(source: Source) -> Iterator[list[Intervals[Group]]]:
+            total: Sum[Group] = Sum(HELD_ENTRIES)
+            for part in self._summed([source], fixed, step, starts).parts:
+                total.add(part)
+            yield total.parts()
+
+        yield from in_order(fork_map(work, flat, self.jobs), [len(some) for some in groups])
 
     def facts(self, answer: Answer) -> list[tuple[str, str]]:
         """Return (name, value) pairs about the runs of an answer."""
@@ -387,19 +392,14 @@ def warnings_of(accounts: Iterable[Account], discovered: Found | None = None) ->
     texts += [f"{count} {plural(count, 'row')} rejected: {reason}" for reason, count in sorted(total.rejected.items())]
     if total.saturated:
         texts.append(in_last_bin(total.saturated))
-    schedules = _of_schedules([(account.path, digest) for account in taken for digest in account.schedule])
+    schedules: list[str] = []
+    if digests := [(account.path, digest) for account in taken for digest in account.schedule]:
+        from ingest.read.schedule import sentences  # most logs show nothing of it
+
+        schedules = sentences(digests)
     if discovered is None:
         return [*texts, *map(str, total.caveats), *total.notes, *schedules]
     return [*texts, *discovered.refusals(), *map(str, (*discovered.caveats, *total.caveats)), *total.notes, *schedules]
-
-
-def _of_schedules(digests: Sequence[tuple[str, str]]) -> list[str]:
-    """Return the sentences about when requests were due, by path and digest of what each source shows of it."""
-    if not digests:
-        return []
-    from ingest.read.schedule import sentences  # most logs show nothing of it
-
-    return sentences(digests)
 
 
 def median_width(sources: Iterable[Source]) -> float:

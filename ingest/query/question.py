@@ -115,6 +115,7 @@ class Answer:
     `covered` gives, per run, from when to when there is data within the range that was asked for (of all kinds where the step is
     "all"): rates of the first and the last window count that time alone. `auto_ns` is the step that "auto" would have, where a
     store was asked for the whole range. `layers` are those that the selected data was timed at, also where rows are of one alone.
+    `alike` are labels that all selected series have in common, of those that a store has looked at; files do not look.
     """
 
     parts: tuple[Intervals[Group], ...]
@@ -135,6 +136,7 @@ class Answer:
     caveats: tuple[Caveat, ...] = ()
     layouts: Layouts = field(default_factory=dict)
     layers: tuple[str, ...] = ()
+    alike: frozenset[str] = frozenset()
 
     @property
     def latency(self) -> str:
@@ -154,6 +156,22 @@ class Answer:
     def start_of(self) -> int:
         """Return the epoch ns that elapsed time counts from: the earliest start of the runs asked, undated ones aside."""
         return min((start for run, start in self.run_start_ns.items() if run not in self.undated), default=0)
+
+
+def samples_by_layer(answers: Iterable[Answer]) -> dict[str, int]:
+    """Return how many samples answers hold of each layer: those of unlike layers are the same operations."""
+    sums: dict[str, int] = {}
+    for answer in answers:
+        name = next((name for name in ("kind", LAYER) if name in answer.by), "")
+        if not name or not set(answer.layers) - {CLIENT}:
+            layer = layer_of(answer.kind.split(", ")[0])
+            sums[layer] = sums.get(layer, 0) + answer.samples
+            continue
+        place = answer.by.index(name)
+        for part in answer.parts:
+            for layer, rows in part.split(lambda key, at=place, of=name: layer_of(key[at]) if of == "kind" else key[at]):  # type: ignore[misc]
+                sums[layer] = sums.get(layer, 0) + replace(answer, parts=(rows,)).samples
+    return {layer: sums[layer] for layer in LAYERS if layer in sums}
 
 
 def range_in(question: Question, run_start_ns: int, step_ns: int) -> Bounds:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from ingest.core.intervals import Intervals, Sum, merged
 from ingest.core.series import Group, run_and_kind
 
 MANY_ENTRIES = 100_000
+PIECE = 1 << 16
 
 Span = tuple[int, int]
 Bounds = tuple[int | None, int | None]  # from when to when, None for no bound
@@ -23,6 +24,15 @@ Reach = dict[tuple[str, str], Span]  # from when to when the rows of a run and k
 def together(rows: Intervals[Group], low_ns: int = 0, high_ns: int = 0) -> Intervals[Group]:
     """Return the rows with one span, so that they are added up regardless of time."""
     return replace(rows, start_ns=np.full(len(rows), low_ns), end_ns=np.full(len(rows), high_ns))
+
+
+def pieces(rows: Intervals[Group]) -> Iterator[tuple[slice, Intervals[Group]]]:
+    """Yield the rows in pieces of about PIECE bins, not copied, each with its place: what is made of one stays in a cache."""
+    first = 0
+    while first < len(rows):
+        last = max(first + 1, int(np.searchsorted(rows.indptr, rows.indptr[first] + PIECE, side="right")) - 1)
+        yield slice(first, last), rows.take(np.arange(first, last))
+        first = last
 
 
 def dense(part: Intervals[Group]) -> Intervals[Group]:

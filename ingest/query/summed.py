@@ -196,6 +196,6 @@ class Adding:
                 self._total.add(dense(part))
 
     def summed(self) -> Summed:
-        """Return the sums of all that was added, and from when to when it reaches."""
-        self._found.parts = self._total.parts()
+        """Return the sums of all that was added, in parts that are still to be added up, and from when to when it reaches."""
+        self._found.parts = list(self._total.pending)
         return self._found

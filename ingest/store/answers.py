@@ -188,6 +188,7 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
         missing=lacks_in(chosen, catalogue.accounts, question),
         caveats=caveats_in(catalogue.accounts, [record.run for record in chosen]),
         layouts=layouts,
+        alike=frozenset({"volume"} if len({stored.series.volume for stored in catalogue.series}) == 1 else ()),
     )
     answer = finish(parts, question, facts, _reach_in(catalogue, question, key))
     if not all(_moved_once(plan, answer.layouts) for plan in rolled):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.core.csr import distinct
 from ingest.core.errors import InputError, listed
 from ingest.core.grid import SECOND
 from ingest.core.intervals import Int, Intervals, Sum
@@ -119,7 +120,7 @@ def _none(_: object) -> None:
 
 def _occupied(seconds: Int, run: str, periods: Periods) -> Intervals[Group]:
     """Return that a run has events in seconds, as counts: how many does not matter."""
-    columns = np.unique(periods.column(seconds))
+    columns = distinct(periods.column(seconds))
     zeros = np.zeros(len(columns), np.int64)
     return counted([(ALL, run)], zeros, columns, zeros, None, periods.period_ns, periods.layout)
 

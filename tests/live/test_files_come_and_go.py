@@ -17,6 +17,7 @@ import pytest
 from ingest import Question, open_store
 from ingest.core.errors import CapacityError
 from ingest.core.parallel import fork_map
+from ingest.live.watch import cycle
 from ingest.load.load import load
 from ingest.store.records import COMPLETE, LOADING, WATCHED
 from tests.commands import tailboard
@@ -139,6 +140,31 @@ def test_a_log_that_is_rotated_and_compressed_is_counted_once(ground, tmp_path: 
         expected = answers(batch(folder, tmp_path / "batch.db"))
         assert answers(ground.url) == expected
         assert [text for text in ended(watch) if "read live" in text] == []
+        assert answers(ground.url) == expected
+
+
+@pytest.mark.parametrize("attribution", ["completion", "in-flight"])  # read piece by piece, and as a whole each time
+def test_a_log_that_is_rotated_before_any_of_it_was_read_is_counted_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attribution: str
+) -> None:
+    """As one that waits because others take all of a cycle, or whose name another has by the time it is read."""
+    folder, clock = tmp_path / "logs", Clock()
+    folder.mkdir()
+    log = folder / "x.hlog"
+    log.write_text(text(1, 20))
+    with grounds("sqlite", tmp_path) as ground, open_store(ground.url, write=True) as store:
+        watch = begun(folder, store, clock, attribution=attribution)
+        monkeypatch.setattr(cycle, "MOST_BYTES", 0)
+        assert watch.cycle().rows == 0
+        monkeypatch.undo()
+        log.rename(folder / "x.hlog.1")
+        log.write_text(text(2, 10, from_s=20.0))
+        for _ in range(3):
+            clock.seconds += 1
+            watch.cycle()
+        expected = answers(batch(folder, tmp_path / "batch.db", attribution=attribution))
+        assert answers(ground.url) == expected
+        assert ended(watch) == []
         assert answers(ground.url) == expected
 
 

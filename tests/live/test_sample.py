@@ -183,6 +183,8 @@ def test_a_command_without_end_is_killed(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(asking, "MOST_SAID", 1 << 18)
     reply = ask(("yes",), 30 * SECOND, Stop())
     assert "said more than" in reply.error and not reply.said
+    reply = ask(("sh", "-c", f"head -c {(1 << 18) + 1} /dev/zero"), 30 * SECOND, Stop())  # ends by itself
+    assert "said more than" in reply.error and not reply.said
 
 
 def test_what_is_asked_may_come_back(tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ from ingest import Question, ReadOptions, open_store
 from ingest.core.intervals import Intervals
 from ingest.core.layout import fio_layout
 from ingest.objectives.findings import finding_of
-from ingest.query.areas import excess_of
+from ingest.query import areas, spans
+from ingest.query.areas import Places, excess_of
 from ingest.query.files import Files
 from ingest.query.findings.ground import grounds
 from ingest.query.findings.joining import described, joined
@@ -95,6 +96,49 @@ def test_excess_is_the_one_sided_area_between_quantile_functions() -> None:
 
         excess = excess_of(rows(bins, counts), np.zeros(1, np.int64), rows(usual_bins, usual_counts))
         assert excess[0] == pytest.approx(expected, rel=1e-9, abs=1e-3)
+
+
+def test_the_excess_of_many_rows_is_that_of_each_alone(monkeypatch) -> None:
+    """In pieces, and with a table of where the reference's shares lie: to the last bit."""
+    monkeypatch.setattr(spans, "PIECE", 300)
+    monkeypatch.setattr(areas, "MANY_ROWS", 10)
+    random = np.random.default_rng(31)
+    cell, values = samples()
+    values[random.random(len(values)) < 0.2] *= 3
+    ground = ground_with(cell, values)
+    assert len(list(spans.pieces(ground.rows))) > 30
+    together = excess_of(ground.rows, ground.group_of, ground.reference)
+    assert together.all()
+    for row in random.integers(0, len(ground.rows), 200).tolist():
+        mine = ground.rows.take(np.array([row]))
+        reference = ground.reference.take(ground.group_of[[row]])
+        assert excess_of(mine, np.zeros(1, np.int64), reference)[0] == together[row]
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=40), st.lists(st.floats(0, 1), max_size=20))
+def test_a_table_finds_shares_where_a_search_does(counts: list[int], others: list[float]) -> None:
+    shares = np.cumsum(counts) / sum(counts)
+    near = [step for share in shares.tolist() for step in (share, np.nextafter(share, 0), min(np.nextafter(share, 2), 1.0))]
+    asked = np.array([*others, *near])
+    for many in (True, False):
+        found = Places(shares, many=many).above(asked)
+        assert found.tolist() == [sum(share <= other for share in shares.tolist()) for other in asked.tolist()]
+
+
+def test_counts_by_bin_are_added_up_under_any_codes(monkeypatch) -> None:
+    monkeypatch.setattr(spans, "PIECE", 200)
+    ground = ground_with(*samples())
+    random, rows = np.random.default_rng(32), ground.rows
+    of_row = random.integers(-1, 5, len(rows))
+    expected: Counter[tuple[int, int]] = Counter()
+    for row, code in enumerate(of_row.tolist()):
+        mine = slice(rows.indptr[row], rows.indptr[row + 1])
+        for bin_of, count in zip(rows.bins[mine].tolist(), rows.counts[mine].tolist(), strict=True):
+            expected[code, bin_of] += count
+    found = ground.by_bin(of_row, 6)
+    assert found.shape == (6, len(ground.occupied)) and not found[5].any()
+    for code in range(5):
+        assert found[code].tolist() == [expected[code, bin_of] for bin_of in ground.occupied.tolist()]
 
 
 def test_the_reference_are_the_windows_at_or_below_the_median_p99() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +32,7 @@ from tests.store.grounds import grounds
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))  # scripts, no package
 
 from layers import DEVICE, SERVICE, said_of
-from made_clusters import cluster
+from made_clusters import cluster, local_disks
 
 WANTED = Wanted(parse_percentiles("50,99"))
 
@@ -106,6 +107,51 @@ def test_stores_keep_layers_apart_as_files_do(kind: str, logs: Path, tmp_path: P
                 ("osd.0", "service"),
                 ("sdb", "device"),
             }
+
+
+def test_the_servers_estimates_are_kept_apart_by_layer(logs: Path, tmp_path: Path) -> None:
+    with grounds("double", tmp_path) as ground, open_store(ground.url, write=True) as store:
+        load([logs], store, LoadOptions(options(run="run"), jobs=1))
+        for question in (Question(by=("layer",), step="all"), Question(by=("op", "layer"), step=3 * 10**9)):
+            table, _ = store.approximate(question, WANTED.percentiles)
+            exact = percentiles(store.answer(question), WANTED).columns
+            for name in (*question.by, "count", "start_ns"):
+                assert list(table.columns[name]) == list(exact[name]), name
+            known = ~np.isnan(exact["p50"])
+            assert np.allclose(table.columns["p50"][known], exact["p50"][known], rtol=0.15), "one rank below may be another bin"
+
+
+def test_headings_add_no_layers_up(logs: Path, tmp_path: Path) -> None:
+    """The clients' operations are the OSD's, too: 960 samples were said of 480 operations."""
+    store = f"sqlite:{tmp_path / 's.db'}"
+    with open_store(store, write=True) as opened:
+        load([logs], opened, LoadOptions(options(run="run"), jobs=1))
+    for command, *words in (("trend", "--run", "run"), ("percentiles",)):
+        told = tailboard(command, store, *words, "--by", "layer").stdout
+        assert "client 480, service 480 samples" in told, told[:300]
+        assert "480 samples" in (alone := tailboard(command, store, *words).stdout) and "client 480" not in alone
+
+
+def test_files_that_are_asked_directly_are_of_the_layer_that_is_said(logs: Path) -> None:
+    log, words = logs / "fio_clat.1.log", ("--t0", START, "--fio-version", "3.33", "--step", "all", "--format", "csv")
+    told = tailboard("percentiles", log, *words, "--by", "layer", "--label", "layer=device").stdout.splitlines()
+    plain = tailboard("percentiles", log, *words).stdout.splitlines()
+    assert numbers(told) == numbers(plain) and told[1].split(",")[2] == "device"
+    log = Path(__file__).parents[1] / "data" / "hdr" / "2.1.12-2-digits.hlog"
+    words = ("--recorded-unit", "us", "--by", "kind", "--step", "all", "--format", "csv")
+    told = tailboard("percentiles", log, "--label", "layer=service", *words).stdout
+    assert all(line.split(",")[2].startswith("service:") for line in told.splitlines()[1:]) and told.count("\n") > 1
+    for label, said in (("layer=disk", "no layer 'disk'"), ("depth=3", "takes layer=..., not depth")):
+        wrong = tailboard("percentiles", log, "--label", label)
+        assert wrong.returncode == 2 and said in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [("--by", "layer"), ("--where", "layer=client"), ("--where", "layer!=device"), ("--highlight", "layer=device")]
+)
+def test_single_events_know_no_layer_and_say_so(words: tuple[str, ...], logs: Path) -> None:
+    wrong = tailboard("offsets", logs, "--t0", START, "--fio-version", "3.33", *words)
+    assert wrong.returncode == 2 and "single events are kept without their layer" in wrong.stderr
 
 
 def test_runs_that_are_added_up_keep_their_layers(logs: Path, tmp_path: Path) -> None:
@@ -210,6 +256,45 @@ def test_explain_says_where_below_the_client_it_was_slow(cause: str, service: st
     for layer, verdict in ((SERVICE, service), (DEVICE, device)):
         other = [(each.name, layer, getattr(each, layer)) for each in said if getattr(each, layer) != verdict]
         assert len(other) <= allowed, other
+
+
+@pytest.mark.parametrize(("cause", "verdict"), [("disk", "named"), ("client", "not seen"), ("quiet", "no finding")])
+def test_a_host_that_is_slow_throughout_is_held_against_others_below_it(cause: str, verdict: str) -> None:
+    """Each host has a disk of its own: it is named where it is the slow one, and in no seed where it is not."""
+    for seed in range(figure(2, 20, 100)):
+        made = local_disks(cause, 70_000 + seed)
+        below = [(finding.kind, each) for finding in story(made, Question()).findings for each in finding.below]
+        if verdict == "no finding":
+            assert not below
+            continue
+        [(kind, each)] = below
+        host, _, disk = made.names[made.culprit]
+        assert (kind, each.layer) == ("slow member", "device")
+        assert each.verdict == ("seen" if verdict == "named" else verdict), (seed, each.text)
+        assert each.members == (((host, disk, "", ""),) if verdict == "named" else ())
+        assert (
+            each.text == f"device: {disk} on {host} was slower than others throughout: {each.text.partition('throughout: ')[2]}"
+        ) == (verdict == "named")
+
+
+@pytest.mark.parametrize("lost", [0.3, pytest.param(0.9, marks=pytest.mark.slow)])
+def test_a_disk_of_which_windows_are_lost_is_never_called_free_of_blame(lost: float) -> None:
+    made = local_disks("client", 70_000)
+    [rows] = made.lower
+    kept = np.random.default_rng(7).random(len(rows)) >= lost
+    told = story(replace(made, lower=(rows.take(np.flatnonzero(kept)),)), Question())
+    assert [each.verdict for finding in told.findings for each in finding.below] == ["cannot tell"]
+    assert "no data in some windows" in told.findings[0].below[0].text
+
+
+def test_a_slow_client_of_shared_servers_accuses_none_of_them() -> None:
+    """Its operations go to all OSDs, as those of the others do: nothing says which of theirs are its own."""
+    for seed in range(figure(1, 5, 40)):
+        told = story(cluster("client", 70_000 + seed), Question())
+        [main] = [finding for finding in told.findings if finding.kind == "slow member"]
+        assert dict(main.who) == {"host": "client0"} and [each.verdict for each in main.below] == ["cannot tell"] * 2
+        assert not [each.members for finding in told.findings for each in finding.below if each.members]
+        assert "nothing says which of its operations are those of this client" in main.below[0].text
 
 
 def test_what_is_said_below_is_in_the_sentence_the_json_and_the_store(tmp_path: Path) -> None:

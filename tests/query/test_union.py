@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.core.errors import InputError, TailboardError
+from ingest.core.errors import CapacityError, InputError, TailboardError
 from ingest.core.intervals import Intervals, merged
 from ingest.core.layout import hdr_layout
 from ingest.core.ranks import parse_percentiles
@@ -22,12 +22,15 @@ from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.query.steps import auto_step, sure_step
+from ingest.query.streaming import gathered
+from ingest.query.streaming.gathered import Gathered
 from ingest.query.streaming.streamed import streamed
 from ingest.query.streaming.union import union
 from ingest.read import ReadOptions
 from ingest.read.hgrm import read_hgrm, read_sla
 from ingest.view import hgrm
 from oracles import hdr
+from strategies import per_key
 
 SECOND = 10**9
 LAYOUT = hdr_layout(3, 0, 1)
@@ -68,6 +71,40 @@ def told(parts: Iterator[Intervals]) -> tuple[dict[tuple[str, int], Counter[int]
             )
             rows += 1
     return found, rows
+
+
+def test_a_lone_log_is_not_copied_where_its_chunks_share_no_window() -> None:
+    chunks = [windows([("a", second, {7: 1, 9: second}) for second in range(begin, begin + 30)]) for begin in (0, 29, 59)]
+    parts = list(union([iter(chunks)], most_entries=10, slack_ns=SECOND))
+    copied = [part for part in parts if not any(np.shares_memory(part.bins, chunk.bins) for chunk in chunks)]
+    assert sum(map(len, parts)) == 89 and sum(map(len, copied)) < 10
+    assert told(iter(parts))[0]["a", 29] == Counter({7: 2, 9: 58})
+
+
+@pytest.mark.parametrize("small", [0, 1 << 15])
+def test_what_is_gathered_does_not_depend_on_how_it_came(small: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gathered, "SMALL_ENTRIES", small)
+    rows: Rows = [("a", second, {second: 3, 900: 1 + second}) for second in range(12)]
+    rows += [("b", second, {40: 2}) for second in range(12, 15)]
+    wanted = Wanted(parse_percentiles("50,90"))
+    whole, apart = Gathered(("host",), SECOND, wanted), Gathered(("host",), SECOND, wanted)
+    for collected, parts in ((whole, [windows(rows)]), (apart, [windows([row]) for row in rows])):
+        for part in parts:
+            collected.answer(part)
+            collected.sum(part)
+    columns = [{name: np.concatenate([table.columns[name] for table in each.tables]) for name in ("start_ns", "p50", "count")}
+               for each in (whole, apart)]  # fmt: skip
+    assert all(columns[0][name].tolist() == columns[1][name].tolist() for name in columns[0])
+    sums = [{key[0]: counts for (key, *_), counts in per_key(merged(each.sums)).items()} for each in (whole, apart)]
+    assert sums[0] == sums[1] == {"a": {**dict.fromkeys(range(12), 3), 900: 78}, "b": {40: 6}}
+
+
+def test_a_sum_past_2_to_the_62_is_an_error_also_where_windows_are_let_go() -> None:
+    collected = Gathered(("host",), SECOND, Wanted(()))
+    for second in range(3):
+        collected.sum(windows([("a", second, {7: 1 << 61})]))
+    with pytest.raises(CapacityError):
+        _ = collected.sums
 
 
 rows_of = st.lists(

@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from effort import figure
 from ingest.core.errors import InputError
 from ingest.query.files import Files
 from ingest.query.question import Question
@@ -260,3 +263,31 @@ def test_the_exact_maximum_is_p100(fio: Path, tmp_path: Path) -> None:
         assert (table["p100"][row], table["max"][row], table["min"][row]) == (max(values), max(values), min(values))
         assert table["mean"][row] == pytest.approx(sum(values) / len(values), rel=1e-12)
         assert bool(table["exact"][row])
+
+
+ODD = st.sampled_from(["5", "x", None, 2.7, -1, -0.5, 2**43 - 1, 2**43, 2**63, 2**70, 1e300, True, [], {}])
+ODD_KEYS = st.sampled_from(["-3", "1_000", " 12", "1.5", str(2**43), str(2**65), "", "xFIO_"])
+NUMBERS = st.integers(0, 20_000)
+
+
+def cells_by(read: Any, bins: dict[str, Any]) -> Any:
+    try:
+        keys, counts = read(bins)
+    except (TypeError, ValueError, OverflowError) as error:
+        return type(error), str(error)
+    return keys.tolist(), counts.tolist()
+
+
+@settings(max_examples=figure(100, 1000))
+@given(st.dictionaries(NUMBERS.map(str), NUMBERS), st.dictionaries(NUMBERS.map(str) | ODD_KEYS, NUMBERS | ODD, max_size=2))
+def test_bins_are_read_at_once_as_they_are_one_by_one(plain: dict[str, Any], odd: dict[str, Any]) -> None:
+    bins = {**plain, **odd} or {"0": 0}
+    assert cells_by(fio_json._cells, bins) == cells_by(fio_json._slow_cells, bins)
+
+
+@settings(max_examples=figure(100, 1000))
+@given(st.lists(st.sampled_from([b"{", b"}", b"  1,", b"\t}", b"", b" ", b"text", b"\x0c", b"{ ", b"\r"])).map(b"\n".join))
+def test_indented_lines_that_come_as_one_are_the_lines_of_the_block(block: bytes) -> None:
+    stretches = list(fio_json._stretches(block))
+    assert [line for stretch in stretches for line in (stretch.splitlines() or [b""])] == block.splitlines()
+    assert all(line[:1] in fio_json.INDENT for stretch in stretches if b"\n" in stretch for line in stretch.splitlines())

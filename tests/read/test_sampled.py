@@ -264,13 +264,14 @@ def test_described_documents_and_tables_in_answers(tmp_path: Path, shape: str) -
 
 
 @pytest.mark.parametrize("over_time", ["total", "interval"])
-def test_lines_in_any_order_say_the_same(tmp_path: Path, over_time: str) -> None:
+def test_files_put_together_in_any_order_say_the_same(tmp_path: Path, over_time: str) -> None:
     """As after `cat s.ndjson s.ndjson.1`, which puts the newest first."""
     (tmp_path / "x.yml").write_text(INTERVALS + f"over_time: {over_time}\n")
     said = [f"10 us: {n}\n" + (f"20 us: {2 * n}\n" if n > 2 else "") for n in range(1, 7)]
     lines = [poll(1, said[0]), poll(2, said[1]), poll(3, said[2]), failed(4), poll(5, said[3]), missed(6, 2), poll(7, said[4])]
     answers = []
-    for order in (lines, lines[4:] + lines[:4], lines[::-1]):
+    before, begin = poll(3, said[2], record="before"), poll(0, None, record="begin")
+    for order in (lines, [before, *lines[4:], begin, *lines[:4]], [*lines[4:], begin, *lines[:4]]):
         found, account = taken(kept(tmp_path, *order), description=description_of(str(tmp_path / "x.yml")))
         answers.append((found, sorted(map(str, account.missing)), account.caveats))
     assert answers[0] == answers[1] == answers[2] and (answers[0][1] or answers[0][2])
@@ -296,12 +297,39 @@ def test_a_described_file_of_others_may_begin_with_sampled_at(tmp_path: Path) ->
     assert found == [("", "get", 1, 2, 1), ("", "get", 2, 3, 1)]
 
 
+@pytest.mark.parametrize("falls", [True, False])
+def test_a_clock_that_was_set_back_in_a_described_file(tmp_path: Path, falls: bool) -> None:
+    """Counts that rise with the lines tell of it; lines in any order, whose counts rise with their times, count all."""
+    (tmp_path / "x.yml").write_text(
+        "histogram: ndjson\neach: lat.{op}\nbins: map\nupper: le\nunit: us\ntime: {at: t, unit: s}\nover_time: total\n"
+    )
+    counts = (100, 110, 120, 130, 140, 150) if falls else (105, 115, 125, 100, 110, 120)
+    times = (10, 11, 12, 9.5, 10.5, 11.5)
+    lines = (json.dumps({"t": BASE + at, "lat": {"get": {"1": count}}}) for at, count in zip(times, counts))
+    (tmp_path / "f.ndjson").write_text("\n".join(lines) + "\n")
+    found, account = taken(tmp_path / "f.ndjson", description=description_of(str(tmp_path / "x.yml")))
+    assert sum(row[-1] for row in found) == (20 if falls else 25) and not account.missing
+    assert account.rows_rejected == (3 if falls else 0)
+
+
 def test_the_answer_before_a_file_is_no_interval_of_it(tmp_path: Path) -> None:
     """What a tool counts between two questions was read in the file before."""
     (tmp_path / "x.yml").write_text(INTERVALS)
     lines = [poll(1, "10 us: 7\n", record="before"), poll(2, "10 us: 5\n"), poll(3, "10 us: 4\n")]
     found, account = taken(kept(tmp_path, *lines), description=description_of(str(tmp_path / "x.yml")))
     assert [row[-1] for row in found] == [5, 4] and not account.missing and not account.rejected
+
+
+def test_a_clock_that_was_set_back_counts_nothing_twice(tmp_path: Path) -> None:
+    """By their stamps the counts would fall time and again, and be taken as those since a reset: 1,020 in place of 60."""
+    counts = (100, 110, 120, 130, 140, 150, 160)
+    lines = [poll(at, redis(get=[0, 0, count])) for at, count in zip((10, 11, 12, 9.5, 10.5, 11.5, 12.5), counts)]
+    found, account = taken(kept(tmp_path, *lines))
+    assert [row[2:] for row in found] == [(10, 11, 10), (11, 12, 10), (12, 12.5, 40)]
+    assert account.rejected == {"the clock was set back: its time is before that of the one before": 3} and not account.missing
+    assert "3 polls without an answer (the clock was set back" in account.caveats[0].sentence
+    found, account = taken(kept(tmp_path, *lines[:5]))
+    assert sum(row[-1] for row in found) == 20 and [lost.caveat.code for lost in account.missing] == ["lost-polls"]
 
 
 def test_several_commands_and_hosts_in_one_file(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ A run is made of requests (due, started, ended) by NumPy, written as the logs th
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,14 +13,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from ingest.core.intervals import Intervals
 from ingest.core.layout import hdr_layout
 from ingest.core.ranks import parse_percentiles
+from ingest.core.series import Series
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted
 from ingest.query.question import Question
 from ingest.query.streaming.streamed import streamed
 from ingest.read import ReadOptions
 from ingest.read.schedule import UNSCHEDULED
+from ingest.read.schedule_seen import Seen
 from oracles import hdr
 from tests.commands import tailboard
 from tests.effort import figure
@@ -264,3 +268,29 @@ def test_c3_inspect_says_it_of_siblings_once(tmp_path: Path) -> None:
     intended(tmp_path, np.random.default_rng(1))
     lines = tailboard("inspect", tmp_path).stdout.splitlines()
     assert len([line for line in lines if "schedule: achieved 800/s" in line]) == 1 and UNSCHEDULED not in "".join(lines)
+
+
+def test_what_is_seen_does_not_depend_on_how_many_rows_come_at_once() -> None:
+    random, layout = np.random.default_rng(7), hdr_layout(1, 0, 1)
+    size, rows = 200, 60
+    bins = np.concatenate([np.sort(random.choice(layout.bins, size, replace=False)) for _ in range(rows)])
+    columns = np.arange(rows, dtype=np.int64)
+    log = Intervals(
+        layout,
+        (Series(run="r", op="read", kind="service"), Series(run="r", op="write", kind="wait")),
+        columns % 2,
+        columns * SECOND,
+        (columns + 1) * SECOND,
+        np.arange(rows + 1) * size,
+        bins,
+        random.integers(1, 1 << 30, len(bins)),
+    )
+    digests = []
+    for at_once in (rows, 1, 7):
+        seen, later = Seen("5"), Seen("5")
+        for begin in range(0, rows, at_once):
+            (later if begin >= rows // 2 else seen).add(log.take(np.arange(begin, min(begin + at_once, rows))))
+        seen.absorb(later)
+        digests.append(json.loads(seen.digest(log.table[0])))
+    assert digests[0]["series"] == digests[1]["series"] == digests[2]["series"]
+    assert sum(series[3] for series in digests[0]["series"]) == int(log.counts.sum())

@@ -63,13 +63,13 @@ WRITTEN = [
 KEPT = ["POST findings _search", SHOWN, "GET runs _doc"]
 
 
-def test_f4_a_load_of_a_few_documents_takes_fifteen_requests(double, ground, tmp_path: Path) -> None:
+def test_f4_a_load_of_a_few_documents_takes_fourteen_requests(double, ground, tmp_path: Path) -> None:
     """133 for the example before, 87 for one log."""
     requests = Counted(double, ground)
     assert loaded(ground.url, [a_log(tmp_path / "logs")], reading=ZERO).documents == 10
-    asked = ["POST rollups-* _search"] * 3  # a run of one thread: is it one of several volumes, of several jobs?
+    asked = ["POST rollups-* _search"] * 2  # a run of one thread: what its host did, and its jobs, as it has one volume
     assert requests.words() == [*WRITTEN, *asked, *KEPT]
-    assert len(requests.words()) == 15
+    assert len(requests.words()) == 14
 
 
 def test_f4_a_load_of_many_logs_takes_as_many(double, ground) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +19,13 @@ from ingest import Files, Question, open_store
 from ingest.core.intervals import Exact, Intervals
 from ingest.core.series import kind_preference
 from ingest.query.findings.story import computed
+from ingest.query.question import Answer
 from ingest.read import ReadOptions
 from ingest.store.elastic import gathered, remembered
 from ingest.store.elastic.encoding import documents_of, interval_chunks
 from ingest.store.elastic.names import Names
 from ingest.store.elastic.own_rollups import OwnRollups
+from ingest.store.elastic.store import ElasticStore
 from ingest.store.records import RunRecord, SourceRecord
 from strategies import FIO_LAYOUTS, intervals, made
 from tests.doubles.elasticsearch import ElasticsearchDouble
@@ -119,6 +123,26 @@ def test_f4_findings_by_job_of_a_load_that_is_alone_read_no_documents(ground, tm
     with open_store(ground.url) as store:
         told = computed(store, Question(runs=("r",)), "x")
     assert told == computed(files, Question(), "x")
+
+
+@pytest.mark.parametrize("volumes", [1, 2])
+def test_f4_findings_ask_for_jobs_at_once_where_there_is_one_volume(ground, tmp_path: Path, monkeypatch, volumes: int) -> None:
+    logs, folder = many_logs(tmp_path / "logs", 2, turns=2), tmp_path / "named"
+    folder.mkdir()
+    for volume, log in product(range(volumes), sorted(logs.iterdir())):
+        shutil.copy(log, folder / f"output.{volume}_clat_hist.{log.name.split('.')[1]}.log.h1")
+    asked: list[tuple[str, ...]] = []
+    answer = ElasticStore.answer
+
+    def noted(store: ElasticStore, question: Question) -> Answer:
+        asked.append(question.by)
+        return answer(store, question)
+
+    monkeypatch.setattr(ElasticStore, "answer", noted)
+    loaded(ground.url, [folder], reading=ZERO)
+    assert asked == [("host", "op"), ("host", "job" if volumes == 1 else "volume", "op")]
+    with open_store(ground.url) as store:
+        assert computed(store, Question(), "x") == computed(Files([folder], ReadOptions(run="r", **ZERO)), Question(), "x")
 
 
 def test_f4_windows_of_two_hosts_are_not_kept() -> None:

@@ -636,6 +636,27 @@ def test_several_runs_have_small_multiples_and_a_load_curve(opened):
 
 
 @pytest.mark.slow
+def test_runs_of_too_few_samples_for_the_percentile_are_named(opened):
+    """A page of 70 short runs had an empty panel and not a word why: no window of them had 100 samples for p99."""
+    rows = [
+        (series(run=f"n/{run}"), at, {900: count})
+        for run, count in (("few", 20), ("fewer", 10), ("many", 400), ("more", 400))
+        for at in range(30)
+    ]
+    origin = Made(rows, starts={f"n/{run}": ZERO for run in ("few", "fewer", "many", "more")})
+    with opened(origin.overviews(), by=()) as page:
+        said = page.locator("#runs-says").inner_text
+        assert {row["run"] for row in rows_of(page, "runs")} == {"n/many", "n/more"}
+        assert said() == "4 runs on the same scales. 2 runs have no line: no window of theirs has enough samples for p99."
+        assert "too few samples" not in page.locator("#load-says").inner_text(), "600 and 300 in the whole run are enough for p99"
+        choose(page, "p", "99.9")
+        assert said() == "No window has enough samples for p99.9. Choose a lower percentile." and not rows_of(page, "runs")
+        assert page.locator("#load-says").inner_text().endswith("2 of 4 runs have too few samples for p99.9")
+        choose(page, "p", "50")
+        assert said() == "4 runs on the same scales."
+
+
+@pytest.mark.slow
 def test_the_load_curve_of_a_sweep_is_over_its_depths(browser, tmp_path):
     with tarfile.open(DATA / "cbt" / "B.tar.xz") as tar:
         tar.extractall(tmp_path, filter="data")

@@ -129,8 +129,22 @@ reading_rest = stacked(
     ),
 )
 
-reading_options = stacked(input_format, host_of_all, reading_rest)
-reading_without_host = stacked(input_format, reading_rest)  # where --host is an address
+layer_label = click.option(
+    "--label",
+    "labels",
+    metavar="layer=L",
+    multiple=True,
+    help="Where the files timed operations: layer=client, service or device (other labels are those of a load).",
+)
+run_labels = click.option(
+    "--label",
+    "labels",
+    metavar="K=V",
+    multiple=True,
+    help="Label of the run, for --by and --where; layer=client, service or device: where these files timed operations.",
+)
+reading_options = stacked(input_format, layer_label, host_of_all, reading_rest)
+reading_without_host = stacked(input_format, layer_label, reading_rest)  # where --host is an address
 
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
@@ -138,6 +152,7 @@ class Reading:
     """How log files are read."""
 
     input_format: str | None
+    labels: tuple[str, ...]
     host: str | None = None
     host_alias: tuple[str, ...]
     t0: str | None
@@ -170,14 +185,10 @@ loading_options = stacked(
         is_flag=True,
         help="Allow a step finer than the interval of the logs; counts are then spread evenly, and marked.",
     ),
-    click.option(
-        "--label",
-        "labels",
-        metavar="K=V",
-        multiple=True,
-        help="Label of the run, for --by and --where; layer=client, service or device: where these files timed operations.",
-    ),
-    reading_options,
+    run_labels,
+    input_format,
+    host_of_all,
+    reading_rest,
     click.option(
         "--offsets/--no-offsets",
         default=True,
@@ -195,7 +206,6 @@ class Loading(Reading):
     store: str | None
     step: str | None
     force: bool
-    labels: tuple[str, ...]
     offsets: bool
     replace: bool = False
 

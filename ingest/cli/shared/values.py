@@ -57,7 +57,10 @@ def pairs(texts: tuple[str, ...], option: str) -> dict[str, str]:
 
 def read_options(reading: Reading, run: str = "") -> ReadOptions:
     """Return how files are read, as the options of a call say; UsageError for what cannot be."""
+    from ingest.cli.shared.options import Loading
+    from ingest.core.series import LAYER
     from ingest.core.timing import MOST_NS, UNITS_NS, parse_duration, parse_instant
+    from ingest.read.layers import layer_named
     from ingest.read.sources import ReadOptions
 
     input_format, description = _format(str(reading.input_format)) if reading.input_format else ("", None)
@@ -73,6 +76,9 @@ def read_options(reading: Reading, run: str = "") -> ReadOptions:
             offsets[name] = MOST_NS
         if abs(offsets[name]) >= MOST_NS:
             raise UsageError(f"--host-offset takes HOST=MS, not {name}={text}")
+    labels = pairs(reading.labels, "--label")
+    if not isinstance(reading, Loading) and (others := sorted(labels.keys() - {LAYER})):
+        raise UsageError(f"--label of files that are not loaded takes layer=..., not {others[0]}: a load keeps labels of runs")
     return ReadOptions(
         run=as_text(run),
         input_format=input_format,
@@ -89,6 +95,7 @@ def read_options(reading: Reading, run: str = "") -> ReadOptions:
         keep_idle=reading.keep_idle,
         fio_version=tuple(int(part) for part in re.findall(r"\d+", reading.fio_version)[:3]) if reading.fio_version else None,
         description=description,
+        layer=layer_named(labels[LAYER]) if LAYER in labels else "",
         tsc_hz=frequency(reading.tsc_hz) if reading.tsc_hz else 0,
     )
 

@@ -100,15 +100,15 @@ def _ended(process: subprocess.Popen[bytes], timeout_ns: int) -> Reply:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(max(end - time.monotonic(), 0))
         error = ""
+        much = sum(map(len, held.values())) > MOST_SAID
         if process.poll() is None:
-            long = time.monotonic() >= end
-            error = f"killed: it took longer than {format_duration(timeout_ns)}" if long else f"killed: {TOO_MUCH}"
+            error = f"killed: {TOO_MUCH}" if much else f"killed: it took longer than {format_duration(timeout_ns)}"
             kill(process.pid)
             _drained(streams, held, time.monotonic() + GRACE_SECONDS)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(GRACE_SECONDS)
         elif not drained:  # a child of it holds its output open, or writes without end
-            error = f"its output was still open after {format_duration(timeout_ns)}"
+            error = TOO_MUCH if much else f"its output was still open after {format_duration(timeout_ns)}"
             kill(process.pid)
     process.stdout.close()
     process.stderr.close()

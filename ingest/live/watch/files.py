@@ -62,8 +62,8 @@ class Print:
         return Print(offset, size, _digest(os.pread(descriptor, size, 0)), mark)
 
     def fits(self, descriptor: int) -> bool:
-        """Return whether an open file holds what was read, as far as can be determined."""
-        return os.fstat(descriptor).st_size >= self.offset and self == Print.of(descriptor, self.offset)
+        """Return whether an open file holds what was read, as far as can be determined: any does where that is nothing."""
+        return not self.offset or (os.fstat(descriptor).st_size >= self.offset and self == Print.of(descriptor, self.offset))
 
     def begins(self, path: Path) -> bool:
         """Return whether a file, decompressed by its ending, begins as this one did; of plain ones all that is known is held."""
@@ -137,7 +137,7 @@ def fate_of(path: Path, place: Place, known: Print, files: Mapping[Path, Seen], 
     moved = names.get(place)
     if moved is not None and _fits(moved, known, place):
         return Fate.MOVED, moved
-    if here is not None and _fits(path, known, here.place):
+    if here is not None and known.offset and _fits(path, known, here.place):
         return Fate.SAME, path
     return Fate.GONE, path
 

@@ -7,6 +7,8 @@
 
 A member is named where the least that it must have taken longer is a share of what the clients took longer, and beyond what its
 other windows do by chance. Where the most is not enough, the cause lies above the layer. Else it cannot be told, and why is said.
+
+A client that is slow or throttled throughout has no other windows: the members on its hosts are held against those on others.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ingest.core.csr import distinct
 from ingest.core.intervals import Bool, Int, Intervals, concatenate, merged
 from ingest.core.layout import Layout, common_layout
 from ingest.core.ranks import Ranked
@@ -27,8 +30,10 @@ from ingest.query.findings.model import (
     EPISODE,
     MEMBER,
     RHYTHM,
+    SLOW_MEMBER,
     STALL,
     STEP,
+    THROTTLED,
     Below,
     Finding,
     Float,
@@ -41,6 +46,7 @@ from ingest.query.question import Answer, NothingMatchesError, Question
 
 BY = (*MEMBER, OP)
 OF_TIMES = (STALL, EPISODE, STEP, DRIFT, RHYTHM)  # findings that are typical at other times: what lasts throughout is not
+THROUGHOUT = (SLOW_MEMBER, THROTTLED)  # findings by peers: what lasts throughout has no other windows
 LEAST_SHARE = 0.1  # of the clients' excess, that a member must account for to be named
 NOT_THERE = 0.5  # of it: where all members together can hold less than that, the cause lies above them
 BEYOND = 3.0  # times what any other stretch of the member's windows has
@@ -48,6 +54,7 @@ ALIKE = 0.5  # of the worst member's excess an operation: as slow as that one
 MOST_NAMED = 3
 MOST_STRETCHES = 60
 COVERED = 0.9  # of the windows: where a layer has data in fewer it cannot be said that the cause is not there
+LEAST_PEERS = 2
 LEAST_OUTSIDE = 5  # windows that are typical of a member
 AFTER_STALL = 2  # windows in which what waited arrives
 PERCENT = 100
@@ -69,6 +76,7 @@ class Lower:
     member_of: Int
     code_of: Int
     window_of: Int
+    op_at: int = len(BY) - 1
 
     @property
     def widest(self) -> float:
@@ -106,15 +114,22 @@ def with_lower_layers(origin: Origin, question: Question, ground: Ground, layers
     """
     below = [layer for layer in LAYERS if layer in layers and layer != CLIENT]
     asked = LAYER in question.where or "kind" in question.where
-    if CLIENT not in layers or not below or asked or not any(finding.kind in OF_TIMES for finding in story.findings):
+    told = any(finding.kind in (*OF_TIMES, *THROUGHOUT) for finding in story.findings)
+    if CLIENT not in layers or not below or asked or not told:
         return story
     lower = [found for layer in below if (found := _lower(origin, question, ground, layer)) is not None]
     if not lower:
         return story
     windows = [windows_of(finding, ground) if finding.kind in OF_TIMES else None for finding in story.findings]
-    quiet = ~np.logical_or.reduce([each for each in windows if each is not None])
-    pairs = zip(story.findings, windows, strict=True)
-    findings = (finding if mine is None else _told(finding, mine, quiet, ground, lower) for finding, mine in pairs)
+    quiet = ~np.logical_or.reduce([np.zeros(len(ground.start_ns), np.bool_), *(each for each in windows if each is not None)])
+    findings = []
+    for finding, mine in zip(story.findings, windows, strict=True):
+        if mine is not None:
+            findings.append(_told(finding, mine, quiet, ground, lower))
+        elif finding.kind in THROUGHOUT and finding.excess_ns > 0:
+            findings.append(_said(finding, [beside_peers(each, finding, ground) for each in lower], "throughout"))
+        else:
+            findings.append(finding)
     return replace(story, findings=tuple(findings))
 
 
@@ -147,7 +162,8 @@ def lower_of(answer: Answer, ground: Ground, layer: str) -> Lower | None:
     inside = np.flatnonzero((window >= 0) & (window < len(ground.start_ns)))
     if not len(inside):
         return None
-    return Lower(layer, tuple(members), rows.take(inside), member_of[inside], code_of[inside], window[inside])
+    at = answer.by.index(OP)
+    return Lower(layer, tuple(members), rows.take(inside), member_of[inside], code_of[inside], window[inside], at)
 
 
 def _member(key: Group) -> Group:
@@ -162,10 +178,71 @@ def _told(finding: Finding, windows: Bool, quiet: Bool, ground: Ground, lower: S
     if not windows.any() or not excess:
         return finding
     done = ground.samples.sum(axis=0).astype(np.float64)
-    below = tuple(judged(layer, windows, quiet, excess, done) for layer in lower)
+    return _said(finding, [judged(layer, windows, quiet, excess, done) for layer in lower], "in the same windows")
+
+
+def _said(finding: Finding, below: Sequence[Below], when: str) -> Finding:
     named = [f"{_listed([_name(who) for who in each.members])} ({each.layer})" for each in below if each.verdict == SEEN]
-    text = f"{finding.text} Slow below it in the same windows: {', '.join(named)}." if named else finding.text
-    return replace(finding, text=text, below=below)
+    text = f"{finding.text} Slow below it {when}: {', '.join(named)}." if named else finding.text
+    return replace(finding, text=text, below=tuple(below))
+
+
+def beside_peers(lower: Lower, finding: Finding, ground: Ground) -> Below:
+    """Return what is seen in a layer of a finding that lasts throughout: the members on its hosts against those on others.
+
+    Where no member is on its hosts, nothing says whose operations the members' are.
+    """
+    hosts = {value for name, value in finding.who if name == "host"}
+    own = [at for at, member in enumerate(lower.members) if member[0] in hosts and member[0]]
+    others = [at for at in range(len(lower.members)) if at not in own]
+
+    def told(verdict: str, why: str, chosen: Sequence[int], least: float = 0.0, most: float = 1.0) -> Below:
+        who = tuple(lower.members[at] for at in chosen)
+        return Below(lower.layer, verdict, who, min(1.0, least), min(1.0, most), f"{lower.layer}: {why}")
+
+    if not own:
+        return told(CANNOT_TELL, "cannot tell: nothing says which of its operations are those of this client", ())
+    if len(others) < LEAST_PEERS:
+        return told(CANNOT_TELL, f"cannot tell: it has fewer than {LEAST_PEERS} others to hold its own against", ())
+    usual = max(_against(lower, at, [peer for peer in others if peer != at])[2] for at in others)
+    measured = {at: _against(lower, at, others) for at in own}
+    slow = [at for at, (_, _, each) in measured.items() if each > BEYOND * usual]
+    least, most = (sum(measured[at][side] for at in own) / finding.excess_ns for side in (0, 1))
+    of_slow = sum(measured[at][0] for at in slow) / finding.excess_ns
+    if slow and of_slow >= LEAST_SHARE:
+        top = sum(measured[at][1] for at in slow) / finding.excess_ns
+        was = "was" if len(slow) == 1 else "were"
+        names = _listed([_name(lower.members[at]) for at in slow])
+        return told(SEEN, f"{names} {was} slower than others throughout: {_share(of_slow, top)} longer", slow, of_slow, top)
+    mine = np.isin(lower.member_of, own)
+    covered = len(np.unique(lower.window_of[mine])) / max(int(np.count_nonzero(ground.samples.sum(axis=0))), 1)
+    of_all = finding.samples / max(int(ground.samples.sum()), 1)
+    if covered < COVERED or lower.rows.samples[mine].sum() < NOT_THERE * of_all * lower.rows.samples.sum():
+        return told(CANNOT_TELL, "cannot tell: it has no data in some windows", (), least, most)
+    if most < NOT_THERE:
+        return told(
+            NOT_SEEN, f"not seen there: it can hold {_percent(most)} of it at most, so the cause lies above", (), least, most
+        )
+    width = f"{PERCENT * lower.widest:.0f} %"
+    why = f"cannot tell: its bins are about {width} wide, and what stays within a bin is not seen"
+    return told(CANNOT_TELL, why, (), least, most)
+
+
+def _against(lower: Lower, number: int, peers: Sequence[int]) -> tuple[float, float, float]:
+    """Return by how much a member's operations took longer than its peers', in ns: at least, at most, at least each.
+
+    Operations that no peer does are left out.
+    """
+    least = most = samples = 0.0
+    operations = np.array([key[lower.op_at] for key in lower.rows.table])[lower.rows.series]
+    for operation in np.unique(operations[lower.member_of == number]):
+        alike = operations == operation
+        counts = _counts(lower.rows, np.flatnonzero(alike & (lower.member_of == number)))
+        typical = _counts(lower.rows, np.flatnonzero(alike & np.isin(lower.member_of, peers)))
+        if typical.any():
+            low, high = _bounds(counts, typical, lower.rows.layout)
+            least, most, samples = least + low, most + high, samples + float(counts.sum())
+    return least, most, least / max(samples, 1.0)
 
 
 def windows_of(finding: Finding, ground: Ground) -> Bool:
@@ -232,7 +309,7 @@ def _measured(lower: Lower, number: int, windows: Bool, outside: Bool) -> Member
     least = most = others = 0.0
     samples = before = 0
     mine = lower.member_of == number
-    for code in np.unique(lower.code_of[mine]).tolist():
+    for code in distinct(lower.code_of[mine]).tolist():
         rows = np.flatnonzero(mine & (lower.code_of == code))
         now, then = (rows[chosen[lower.window_of[rows]]] for chosen in (windows, outside))
         if len(now) and len(then):
@@ -264,7 +341,7 @@ def _typical(lower: Lower, rows: Int) -> Int:
 def _stretches(lower: Lower, rows: Int, width: int, samples: int) -> Iterator[Int]:
     """Yield the counts by bin of stretches of so many other windows, where these hold half as many samples at least."""
     stretch = lower.window_of[rows] // max(width, 1, -(-int(lower.window_of.max() + 1) // MOST_STRETCHES))
-    for number in np.unique(stretch).tolist():
+    for number in distinct(stretch).tolist():
         counts = _counts(lower.rows, rows[stretch == number])
         if 2 * counts.sum() >= samples:
             yield counts

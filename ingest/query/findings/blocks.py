@@ -99,23 +99,14 @@ def stretches_of(ground: Ground) -> Stretches:
 
 def added_up(ground: Ground, stretch: Int, aside: Bool | None = None) -> Stretches:
     """Return the groups in stretches: `stretch` has that of each window, -1 for none; windows `aside` (G, T) are left out."""
-    rows, layout = ground.rows, ground.rows.layout
-    used = np.flatnonzero(np.bincount(rows.bins, minlength=1))
-    place = np.zeros(layout.bins, np.int64)
-    place[used] = np.arange(len(used))
+    layout, used = ground.rows.layout, ground.occupied
     shape = ground.shape[0], int(stretch.max()) + 1, len(used)
     of_window = np.broadcast_to(stretch, ground.shape)
     if aside is not None:
         of_window = np.where(aside, -1, of_window)
     of_row = of_window[ground.group_of, ground.window_of]
-    of_row = np.where(of_row < 0, -1, (ground.group_of * shape[1] + of_row) * shape[2])
-    codes, counts = np.repeat(of_row, np.diff(rows.indptr)), rows.counts
-    if (of_row < 0).any():
-        kept = codes >= 0
-        codes, place, counts = codes[kept], place[rows.bins[kept]], counts[kept]
-    else:
-        place = place[rows.bins]
-    total = np.bincount(codes + place, counts, math.prod(shape)).astype(np.int64).reshape(shape)  # exact below 2^53
+    of_row = np.where(of_row < 0, -1, ground.group_of * shape[1] + of_row)
+    total = ground.by_bin(of_row, shape[0] * shape[1]).reshape(shape)
     return Stretches(stretch, layout.values[used], layout.middles_of(used), total.cumsum(axis=2))
 
 

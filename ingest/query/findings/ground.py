@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from ingest.core.caveats import sentences
+from ingest.core.csr import distinct
 from ingest.core.grid import MS, coarsened
 from ingest.core.intervals import Bool, Int, Intervals, concatenate, merged
 from ingest.core.layout import common_layout
@@ -25,12 +26,12 @@ from ingest.query.means import with_bins
 from ingest.query.missing import caveats_of
 from ingest.query.origin import Origin
 from ingest.query.question import Answer, Question, regrouped
-from ingest.query.spans import together
+from ingest.query.spans import pieces, together
 
 MOST_WINDOWS = 720
 LEAST_STEP_NS = 100 * MS
-HOST, OP = "host", "op"
-MEMBERS = (HOST, "volume", "job")
+HOST, OP, JOB = "host", "op", "job"
+MEMBERS = (HOST, "volume", JOB)
 P50, P99, P100 = parse_percentiles("50,99,100")
 
 
@@ -49,6 +50,8 @@ def grounds(origin: Origin, question: Question) -> tuple[Ground, Answer]:
     for label in MEMBERS[1:]:
         if label in extra or len(members_of(answer)) > 1:
             break
+        if label in answer.alike and label != JOB and JOB not in extra:
+            continue  # a volume: there is one, so its jobs are asked for at once
         answer = with_bins(origin.answer(replace(asked, by=(HOST, label, OP, *extra))))
     return ground_of(answer), answer
 
@@ -57,7 +60,7 @@ def members_of(answer: Answer) -> set[Group]:
     """Return the labels without the operation of all that an answer holds."""
     places = [place for place, name in enumerate(answer.by) if name not in (OP, "kind")]
     return {
-        tuple(part.table[code][place] for place in places) for part in answer.parts for code in np.unique(part.series).tolist()
+        tuple(part.table[code][place] for place in places) for part in answer.parts for code in distinct(part.series).tolist()
     }
 
 
@@ -82,19 +85,17 @@ def ground_of(answer: Answer) -> Ground:
     rows = merged([rows])
     low, high = int(rows.start_ns.min()), int(rows.end_ns.max())
     start = np.arange(low, high, step)
-    keys = sorted({rows.table[code] for code in np.unique(rows.series).tolist()})
+    keys = sorted({rows.table[code] for code in distinct(rows.series).tolist()})
     code_of = {key: code for code, key in enumerate(keys)}
     group = np.array([code_of.get(key, -1) for key in rows.table], np.int64)[rows.series]
     window = (rows.start_ns - low) // step
-    samples = rows.samples if rows.completions is None else rows.completions
-    ranked = Ranked(rows)
-    p50, p99 = (ranked.values(np.arange(len(rows)), percentile.ranks(ranked.samples)) for percentile in (P50, P99))
+    samples, p50, p99, top, mean = _figures(rows)
     first, last = _covered(answer, low, high)
     whole = (start >= first) & (start + step <= last)
     if not whole.any():
         whole = np.ones(len(start), np.bool_)
     shape = len(keys), len(start)
-    reference = reference_of(rows, group, p99.astype(np.float64), whole[window], len(keys))
+    reference = reference_of(rows, group, p99, whole[window], len(keys))
     return Ground(
         run=", ".join(answer.runs),
         groups=tuple(tuple(zip(answer.by, key, strict=True)) for key in keys),
@@ -102,16 +103,17 @@ def ground_of(answer: Answer) -> Ground:
         step_ns=step,
         zero_ns=answer.start_of,
         relative=answer.relative,
-        samples=_spread(shape, group, window, samples.astype(np.float64), 0.0).astype(np.int64),
-        p50_ns=_spread(shape, group, window, p50.astype(np.float64)),
-        p99_ns=_spread(shape, group, window, p99.astype(np.float64)),
-        top_ns=_spread(shape, group, window, percentile_values(rows, P100).astype(np.float64)),
-        mean_ns=_spread(shape, group, window, extremes(rows)[2].astype(np.float64)),
+        samples=_spread(shape, group, window, samples, 0.0).astype(np.int64),
+        p50_ns=_spread(shape, group, window, p50),
+        p99_ns=_spread(shape, group, window, p99),
+        top_ns=_spread(shape, group, window, top),
+        mean_ns=_spread(shape, group, window, mean),
         excess_ns=_spread(shape, group, window, excess_of(rows, group, reference), 0.0),
         whole=whole,
         rows=rows,
         group_of=group,
         window_of=window,
+        occupied=_occupied(rows),
         reference=reference,
         warnings=answer.warnings,
         lacks=sentences(caveats_of(answer.missing)),
@@ -120,15 +122,34 @@ def ground_of(answer: Answer) -> Ground:
     )
 
 
+def _figures(rows: Intervals[Group]) -> tuple[Float, Float, Float, Float, Float]:
+    """Return of each row how many samples it has, and its p50, p99, maximum and mean in ns."""
+    samples, p50, p99, top, mean = np.empty((5, len(rows)))
+    for place, piece in pieces(rows):
+        ranked, every = Ranked(piece), np.arange(len(piece))
+        samples[place] = ranked.samples if piece.completions is None else piece.completions
+        p50[place], p99[place] = (ranked.values(every, percentile.ranks(ranked.samples)) for percentile in (P50, P99))
+        top[place] = percentile_values(piece, P100, ranked=ranked)
+        mean[place] = extremes(piece, ranked)[2]
+    return samples, p50, p99, top, mean
+
+
+def _occupied(rows: Intervals[Group]) -> Int:
+    """Return the bins that hold samples of any row."""
+    held = np.zeros(rows.layout.bins, np.bool_)
+    held[rows.bins] = True
+    return np.flatnonzero(held)
+
+
 def reference_of(rows: Intervals[Group], group: Int, p99_ns: Float, usable: Bool, groups: int) -> Intervals[Group]:
     """Return a row for each group, in their order: its windows whose p99 is at or below the median of its p99s, merged."""
-    taken = np.zeros(len(rows), np.bool_)
+    parts = []
     for code in range(groups):
         mine = np.flatnonzero((group == code) & usable)
         if not len(mine):
             mine = np.flatnonzero(group == code)
-        taken[mine[p99_ns[mine] <= np.median(p99_ns[mine])]] = True
-    return merged([together(rows.take(np.flatnonzero(taken)))])
+        parts.append(merged([together(rows.take(mine[p99_ns[mine] <= np.median(p99_ns[mine])]))]))
+    return concatenate(parts)
 
 
 def excess_against(ground: Ground, group: int, others: Sequence[int]) -> Float:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ingest.core.intervals import Bool, Int, Intervals
 from ingest.core.series import Group
+from ingest.query.spans import pieces
 
 Float = NDArray[np.float64]
 Labels = tuple[tuple[str, str], ...]
@@ -57,6 +58,7 @@ class Ground:
     rows: Intervals[Group]
     group_of: Int
     window_of: Int
+    occupied: Int
     reference: Intervals[Group]
     warnings: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
@@ -67,6 +69,27 @@ class Ground:
     def shape(self) -> tuple[int, int]:
         """Return how many groups and windows there are."""
         return len(self.groups), len(self.start_ns)
+
+    def by_bin(self, of_row: Int, codes: int) -> Int:
+        """Return the counts by occupied bin of so many codes, (codes, bins): `of_row` has that of each row, -1 for none.
+
+        Quickest where the rows of a group, in time order, have codes that are near each other. Exact below 2^53.
+        """
+        width = len(self.occupied)
+        place = np.zeros(self.rows.layout.bins, np.int64)
+        place[self.occupied] = np.arange(width)
+        total = np.zeros(codes * width, np.int64)
+        for piece, rows in pieces(self.rows):
+            kept = np.flatnonzero(of_row[piece] >= 0)
+            part = rows.take(kept)
+            cell = np.repeat(of_row[piece][kept] * width, np.diff(part.indptr))
+            if not len(cell):
+                continue
+            cell += place[part.bins]
+            low = int(cell.min())
+            sums = np.bincount(cell - low, part.counts).astype(np.int64)
+            total[low : low + len(sums)] += sums
+        return total.reshape(codes, width)
 
     def counts(self, groups: Int, windows: Int) -> Int:
         """Return the counts by bin (all bins of the layout) of some groups in some windows together."""

@@ -133,15 +133,10 @@ def _places(ground: Ground, counts: tuple[Int, Int], members: Int) -> Places | N
 
 def _counts(ground: Ground) -> tuple[Int, Int]:
     """Return the bins that are used, and the counts (2, G, bins) of each group in each half of the run."""
-    rows = ground.rows
-    used = np.flatnonzero(np.bincount(rows.bins))
-    place = np.zeros(rows.layout.bins, np.int64)
-    place[used] = np.arange(len(used))
     half = (2 * ground.window_of >= ground.shape[1]).astype(np.int64)
-    shape = 2, len(ground.groups), len(used)
-    codes = ((half * shape[1] + ground.group_of) * shape[2])[rows.row] + place[rows.bins]
-    counts = np.bincount(codes, rows.counts, math.prod(shape)).astype(np.int64).reshape(shape)  # exact below 2^53
-    return used, counts
+    groups = ground.shape[0]
+    counts = ground.by_bin(half * groups + ground.group_of, 2 * groups)
+    return ground.occupied, counts.reshape(2, groups, -1)
 
 
 def _widths(logs: Float) -> Float:

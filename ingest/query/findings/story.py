@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ingest.core.csr import distinct
 from ingest.core.errors import InputError
 from ingest.core.series import default_kind
 from ingest.query.findings.below import with_lower_layers
@@ -149,7 +150,7 @@ def story_of_overview(origin: Origin, run: Overview, question: Question, source:
 def _of_default_kind(answer: Answer) -> Answer:
     """Return the rows of the kind that is taken where none is asked for."""
     place = answer.by.index(KIND)
-    kind = default_kind(part.table[code][place] for part in answer.parts for code in np.unique(part.series).tolist())
+    kind = default_kind(part.table[code][place] for part in answer.parts for code in distinct(part.series).tolist())
     parts = (part.where(lambda key: key[place] == kind) for part in answer.parts)
     return replace(answer, parts=tuple(part for part in parts if len(part)), kind=kind)
 

@@ -11,11 +11,11 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from ingest.core.errors import InputError
+from ingest.core.errors import InputError, UsageError
 from ingest.core.events import Events
 from ingest.core.intervals import Bool, Intervals, Other
 from ingest.core.offsets import Order, Periods, from_bins
-from ingest.core.series import OFFSET, Group, RunLabels, Series, label_of
+from ingest.core.series import LAYER, OFFSET, Group, RunLabels, Series, label_of
 from ingest.query.question import Question, check_labels
 from ingest.read import Source
 from ingest.read.account import Account
@@ -46,7 +46,9 @@ class Wanted:
         return bool(self.isolate or self.exclude or self.lit)
 
     def check(self, run_labels: RunLabels) -> None:
-        """Raise UsageError for a label that no series and no run has."""
+        """Raise UsageError for a label that no series and no run has, and for the layer, which events are kept without."""
+        if LAYER in (*self.question.by, *self.isolate, *self.exclude, *self.lit):
+            raise UsageError("single events are kept without their layer, all in one map: leave out layer")
         check_labels(replace(self.question, where=dict.fromkeys({**self.isolate, **self.exclude, **self.lit}, "*")), run_labels)
 
     def takes(self, run: str) -> bool:

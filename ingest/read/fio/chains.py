@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain as joined
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,8 +133,7 @@ class Chains:
     def _look(self, rows: Rows, stamps: Int, order: list[Int]) -> None:
         """Decide from the first chunk how stamps and counts are to be read."""
         options = self.context.options
-        chains = (stamps[picked].tolist() for picked in order)
-        steps = (after - before for chain in chains for before, after in pairwise(chain))
+        steps = joined.from_iterable(np.diff(stamps[picked]).tolist() for picked in order)
         self.width_ms = clock.typical_width_ms(steps, options) or clock.DEFAULT_WIDTH_MS
         self.unix = not self.base_ms and clock.real_time(options, int(stamps[0]))
         self.mode = fio_repairs.counting(rows, order, self.layout, self.context)

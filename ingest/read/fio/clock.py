@@ -9,6 +9,7 @@ own. They are known by the option, or by a first stamp that lies beyond the whol
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
@@ -37,12 +38,13 @@ def typical_width_ms(steps_ms: Iterable[int], options: Mapping[str, str]) -> int
     option = options.get("log_hist_msec", "")
     if option.isdigit() and int(option):
         return int(option)
-    steps = sorted(step for step in steps_ms if 0 <= step < DAY_MS)
-    whole = sum(steps)
-    if not whole:
+    steps = sorted(steps_ms)
+    steps = steps[bisect_left(steps, 0) : bisect_left(steps, DAY_MS)]
+    covered = list(accumulate(steps))
+    if not covered or not covered[-1]:
         return 0
-    half = next(step for step, covered in zip(steps, accumulate(steps), strict=True) if 2 * covered >= whole)
-    return min(half, max(1, round(whole / len(steps))))
+    half = steps[bisect_left(covered, -(-covered[-1] // 2))]
+    return min(half, max(1, round(covered[-1] / len(steps))))
 
 
 def real_clock(options: Mapping[str, str], option: str) -> bool:

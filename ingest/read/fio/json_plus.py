@@ -44,10 +44,12 @@ NANOSECONDS = fio_layout(29, 1)
 MICROSECONDS = fio_layout(19, 1000)
 LARGEST_DOCUMENT = 256 << 20
 INDENT = (b" ", b"\t")  # what lines inside a document begin with
+STRETCH = re.compile(rb"([ \t][^\n]*+(?:\n[ \t][^\n]*+)*+|[^\n]*+)\n?")
 MS = 1_000_000
 LARGEST, MOST_BYTES = 2**43, 2**53
 TOGETHER_MS = 1000
 ALL_CLIENTS = "All clients"
+OWN_KEYS = "FIO_"  # begin the keys of a histogram that are no bins: versions before 3 wrote its geometry among them
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +197,12 @@ def _texts(
     begin, number, size = 0, lines_before, 0
     lines: list[bytes] = []
     for block in chunks:
-        for raw in bytes(block).splitlines():
-            number += 1
+        for raw in _stretches(bytes(block)):
+            inner = raw.count(b"\n")
+            number += 1 + inner
             if lines and raw[:1] in INDENT:
                 lines.append(raw)
-                size += len(raw)
+                size += len(raw) - inner
                 continue
             line = raw.rstrip()
             if line == b"{" or (not lines and line.startswith(b"{")):
@@ -223,6 +226,17 @@ def _texts(
             bad.append(("last document breaks off: fio was still writing, or the copy is partial", begin))
         else:
             yield begin, text
+
+
+def _stretches(block: bytes) -> Iterator[bytes]:
+    """Yield the lines of a block; neighbours that are indented come as one, as they are almost all."""
+    if b"\r" in block:
+        yield from block.splitlines()
+        return
+    at = 0
+    while at < len(block) and (match := STRETCH.match(block, at)):
+        yield match[1]
+        at = match.end()
 
 
 def _document(raw: dict[str, Any], line: int) -> Document:
@@ -291,10 +305,30 @@ def _histogram(bins: dict[str, Any] | None, unit: int) -> Histogram | None:
     if not bins:
         return None
     layout = NANOSECONDS if unit == 1 else MICROSECONDS
-    filled = {key: number for key, value in bins.items() if (number := int(value)) and not key.startswith("FIO_")}
-    keys, counts = _all_whole([int(key) for key in filled]), _all_whole(list(filled.values()))
-    index = keys if any(key.startswith("FIO_") for key in bins) else layout.index(keys * unit)
-    order = np.argsort(index, kind="stable")
-    if (np.diff(index[order]) == 0).any():
-        raise ValueError("two bins of one value")
-    return Histogram(layout, index[order], counts[order])
+    by_number = OWN_KEYS in "".join(bins) and any(key.startswith(OWN_KEYS) for key in bins)
+    keys, counts = _slow_cells(bins) if by_number else _cells(bins)
+    index = keys if by_number else layout.index(keys * unit)
+    if not (index[1:] > index[:-1]).all():
+        order = np.argsort(index, kind="stable")
+        index, counts = index[order], counts[order]
+        if (np.diff(index) == 0).any():
+            raise ValueError("two bins of one value")
+    return Histogram(layout, index, counts)
+
+
+def _cells(bins: dict[str, Any]) -> tuple[Int, Int]:
+    """Return what `_slow_cells` does, which finds the faults; almost all files hold plain numbers alone."""
+    try:
+        keys, counts = np.fromiter(map(int, bins), np.int64, len(bins)), np.fromiter(bins.values(), np.int64, len(bins))
+    except (TypeError, ValueError, OverflowError):
+        return _slow_cells(bins)
+    if min(keys.min(), counts.min()) < 0 or max(keys.max(), counts.max()) >= LARGEST:
+        return _slow_cells(bins)
+    filled = np.flatnonzero(counts)
+    return keys[filled], counts[filled]
+
+
+def _slow_cells(bins: dict[str, Any]) -> tuple[Int, Int]:
+    """Return the keys and counts of bins that hold anything; ValueError where fio can have counted no such."""
+    filled = {key: number for key, value in bins.items() if (number := int(value)) and not key.startswith(OWN_KEYS)}
+    return _all_whole([int(key) for key in filled]), _all_whole(list(filled.values()))

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from operator import attrgetter
 
 import numpy as np
@@ -35,6 +36,7 @@ NO_START = "one histogram alone, and nothing says when it began: two are needed,
 BACKWARDS = "it ends before it begins"
 OVERLAP = "histograms of one series overlap in time too often"
 OTHER_EDGES = "bins changed to others that cannot be held against those before: counting begins anew there"
+SET_BACK = "the clock was set back: its time is before that of the one before"
 STAMPS = "a time that cannot be counted with"
 NOT_TAKEN = "histograms were rejected: their samples are missing"
 LATE_TIMES = 3
@@ -202,13 +204,34 @@ class Polls:
     def _differences(self, polls: Iterable[Poll], every_ns: int) -> Iterator[Poll]:
         """Yield what was counted between neighbours."""
         before: Poll | None = None
-        for poll in polls:
+        for poll in self._of_one_clock(list(polls)):
             row = self._first(poll, every_ns) if before is None else self._since(before, poll)
             before = poll
             if row is None:
                 self._context.account.skip(BASELINE, 1)
             else:
                 yield row
+
+    def _of_one_clock(self, polls: list[Poll]) -> list[Poll]:
+        """Return counts since a start, in order of time, without those that a clock that was set back has put before others.
+
+        Such counts fall in the order of their times and never in that of their lines. Each fall would be taken for a reset.
+        """
+        by_line = sorted(polls, key=attrgetter("line"))
+        if (
+            [poll.line for poll in by_line] == [poll.line for poll in polls]
+            or len({poll.start_ns for poll in polls}) > 1
+            or not _falls(polls)
+            or _falls(by_line)
+        ):
+            return polls
+        kept = by_line[:1]
+        for poll in by_line[1:]:
+            if poll.end_ns > kept[-1].end_ns:
+                kept.append(poll)
+            else:
+                self._context.account.reject(SET_BACK, [poll.line])
+        return kept
 
     def _first(self, poll: Poll, every_ns: int) -> Poll | None:
         """Return all of the first counts where they began shortly before, or where there are no others."""
@@ -282,6 +305,10 @@ class Polls:
 
 def _from_one_start(start: int | None, other: int | None) -> bool:
     return start is None or other is None or start == other
+
+
+def _falls(polls: Sequence[Poll]) -> bool:
+    return any(later.samples < earlier.samples for earlier, later in pairwise(polls))
 
 
 def _same(poll: Poll, other: Poll) -> bool:

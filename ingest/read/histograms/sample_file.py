@@ -7,7 +7,7 @@
 
 `said` is JSON where the command said JSON, else text; the stamp is that of its end. A file that follows one that was renamed
 begins with the last answer there, as record `before`: counts since a start are held against it, those of an interval are not
-taken twice. Each line stands for itself: files of several commands and hosts may be put together, in any order.
+taken twice. Files of several commands and hosts may be put together, in any order: within each the stamps rise.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ingest.read.context import Context
 from ingest.read.format_names import SAMPLES
 from ingest.read.formats import ROW_LABELS, format_of
 from ingest.read.histograms.lines import WrongError, end_ns, objects_of
-from ingest.read.histograms.polls import Poll, Polls
+from ingest.read.histograms.polls import SET_BACK, Poll, Polls
 from ingest.read.text import head
 
 START = '{"sampled_at":'
@@ -88,6 +88,7 @@ class _Stream:
     command: str
     answers: list[tuple[int, int]] = field(default_factory=list)
     missed: list[_Missed] = field(default_factory=list)
+    newest_ns: int | None = None  # of the file that is read, where several were put together
 
     def gaps(self) -> Iterator[_Gap]:
         """Yield where polls are missing, whatever the order of the lines."""
@@ -132,7 +133,14 @@ class SampleFile:
                 continue
             host, command = str(entry.get("host") or ""), str(entry.get("command") or "")
             stream = self._streams.setdefault((host, command), _Stream(host, command))
+            if record in (BEGIN, BEFORE):
+                stream.newest_ns = None
             if record in (BEFORE, POLL) and "error" not in entry and "said" in entry:
+                if stream.newest_ns is not None and at_ns <= stream.newest_ns:
+                    self._context.account.reject(SET_BACK, [line])
+                    stream.missed.append(_Missed(stream.newest_ns, 1, SET_BACK))
+                    continue
+                stream.newest_ns = at_ns
                 stream.answers.append((line, at_ns))
                 self._answers[line] = stream
                 if record == BEFORE:

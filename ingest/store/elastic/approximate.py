@@ -14,7 +14,7 @@ import numpy as np
 from ingest.core.errors import InputError, UsageError
 from ingest.core.layout import MIDPOINT
 from ingest.core.ranks import Percentile
-from ingest.core.series import IN_FLIGHT, LABELS, Series, is_mean
+from ingest.core.series import ASKABLE, IN_FLIGHT, LABELS, LAYER, Series, is_mean, layer_of
 from ingest.query.missing import of_kinds, with_complete
 from ingest.query.question import Answer, NothingMatchesError, Question, check_labels, shape_of, with_caveats
 from ingest.query.spans import narrowed
@@ -47,9 +47,9 @@ def approximated(
     labels = {record.run: dict(record.labels) for record in records}
     if records:
         check_labels(question, labels)
-    other = [name for name in question.by if name not in LABELS]
+    other = [name for name in question.by if name not in ASKABLE]
     if other:
-        raise UsageError(f"--approx groups by {', '.join(LABELS)}, not by {', '.join(other)}")
+        raise UsageError(f"--approx groups by {', '.join(ASKABLE)}, not by {', '.join(other)}")
     if question.attribution == IN_FLIGHT:
         raise UsageError("--approx counts completions; leave it out to ask for in-flight weights")
     catalogue = holdings.catalogue(chosen_records(records, question.runs, question.where))
@@ -62,8 +62,9 @@ def approximated(
     for member in members:
         kinds.setdefault(member.series.run, set()).add(member.series.kind)
     shape = shape_of(question, kinds)
-    if not {*shape.by} <= {*LABELS}:
-        raise UsageError("--approx cannot tell the layers of these runs apart: add --where layer=client")
+    every = {kind for taken in shape.taken.values() for kind in taken}
+    if LAYER in shape.by and not {"run", "kind"} & {*shape.by} and len({layer_of(kind) for kind in every}) < len(every):
+        raise UsageError("--approx cannot add up unlike kinds of a layer: choose one kind, as in --where kind=completion")
     if any(is_mean(kind) for taken in shape.taken.values() for kind in taken):
         raise InputError(f"the server has no histograms of {shape.kind} to estimate from: leave out --approx")
     in_the_middle = all(stored.layout.reports == MIDPOINT for stored in members)
@@ -106,7 +107,7 @@ def approximated(
     widest = max(record.step_ns for record in catalogue.records)
     first = reach[0] // widest * widest
     width, offset = (step, 0) if step else (reach[1] - first + widest, first)
-    sources = [time_source(width, offset), *({label: label_source(label)} for label in shape.by)]
+    sources = [time_source(width, offset), *({label: label_source("kind" if label == LAYER else label)} for label in shape.by)]
     cells = {"size": CELLS_A_PAGE, "sources": sources}
     index = holdings.names.all("intervals")
     buckets = [bucket for page in paged(holdings.connection, index, query, cells, aggs) for bucket in page]
@@ -158,7 +159,8 @@ def _table(
     end = start + step if step else np.full(len(buckets), reach[1])
     columns: dict[str, Any] = {"start_ns": start, "end_ns": end}
     for label in by:
-        columns[label] = np.array([bucket["key"].get(label) or "" for bucket in buckets], object)
+        texts = [bucket["key"].get(label) or "" for bucket in buckets]  # of a layer its kind, of which a run has one for each
+        columns[label] = np.array([layer_of(text) for text in texts] if label == LAYER else texts, object)
     names = ("sum", "low", "high", "exact", "known")
     total, low, high, exact, known = (np.array([bucket[name]["value"] or 0 for bucket in buckets], float) for name in names)
     all_known = known == np.array([bucket["doc_count"] for bucket in buckets])

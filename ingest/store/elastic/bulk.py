@@ -31,7 +31,7 @@ from ingest.http import FIRST_PAUSE, LONGEST_PAUSE, OVERLOADED, TransientError
 from ingest.store.elastic.connection import Connection, OverloadedError, Refusal, TooLargeError, block_sentence, is_disk_full
 from ingest.store.elastic.encoding import Chunk, documents_of, halves
 
-SENDERS, WAITING = 2, 3
+SENDERS, WAITING = 2, 2
 BODY_BYTES, LEAST_BODY_BYTES = 8 << 20, 1 << 16
 GROWTH = 1.25  # of bodies, after each that was taken whole
 FORGOTTEN = 64  # after so many bodies that were taken whole a server may take what was too large before
@@ -189,8 +189,7 @@ class Sender:
         self._check()
         if not self._held:
             return
-        alone = len(self._held) == 1
-        body = self._held[0].body if alone else b"".join(chunk.body for chunk in self._held)
+        body = b"".join(chunk.body for chunk in self._held)  # bytes that are alone are not copied
         whole = Chunk(body, sum(chunk.documents for chunk in self._held))
         self._held, self._held_bytes = [], 0
         self._unseen = self._unseen or not refresh

@@ -55,9 +55,9 @@ READ = ("@timestamp", *NUMBERS, "in_flight", *PATHS.values(), "interval.end_ns")
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of a bulk request: `body` holds two lines for each of `documents`."""
+    """A piece of a bulk request: `body` holds two lines for each of `documents`; it may be a view of a message."""
 
-    body: bytes
+    body: bytes | memoryview
     documents: int
 
     def __reduce__(self) -> tuple[type[Chunk], tuple[PickleBuffer, int]]:
@@ -155,7 +155,7 @@ def deletion(index: str, id_: str) -> bytes:
 
 def documents_of(chunk: Chunk) -> Iterator[tuple[bytes, bytes]]:
     """Yield (action line, document line) of a chunk; a deletion has no document."""
-    lines = iter(chunk.body.split(b"\n"))
+    lines = iter(bytes(chunk.body).split(b"\n"))
     for action in lines:
         if action:
             yield action, b"" if action.startswith(b'{"delete"') else next(lines)
@@ -329,7 +329,7 @@ def _coded(layout: Layout) -> Coded | None:
     """
     for digits in range(4, MOST_CODE_DIGITS + 1):
         codes = _codes(layout.keys, digits)
-        if np.array_equal(np.unique(codes), codes):
+        if np.array_equal(distinct(codes), codes):
             table = np.zeros(int(codes[-1]) + 1, np.int64)
             table[codes] = np.arange(layout.bins)
             return Coded(digits, table)

@@ -56,6 +56,11 @@ class Gathered:
     _entries: int = 0
     _limit: int = 0
 
+    def share(self, processes: int) -> None:
+        """Hold no more than is left for one of so many reading processes."""
+        self.most_entries = max(min(LEAST_ENTRIES, MOST_ENTRIES), MOST_ENTRIES // processes)
+        self.remembered.most //= processes
+
     def add(self, windows: Intervals[Series]) -> None:
         """Add windows of series. Offsets have no rollups and are left out."""
         rows = windows if all(series.kind != OFFSET for series in windows.table) else windows.where(_has_rollups)
@@ -119,11 +124,6 @@ class Gathered:
         self.until_ns = until_ns
         self._parts = {kind: [before(part, self.until_ns) for part in parts] for kind, parts in self._parts.items()}
         self._count()
-
-
-def most_of_one(processes: int) -> int:
-    """Return how many entries each of so many reading processes may hold."""
-    return max(min(LEAST_ENTRIES, MOST_ENTRIES), MOST_ENTRIES // processes)
 
 
 def without_bytes(windows: Intervals[Key]) -> Intervals[Key]:

@@ -11,7 +11,7 @@ from ingest.core.intervals import Intervals, Key
 
 
 def narrowed(part: Intervals[Key]) -> Intervals[Key]:
-    """Return windows with bins and counts of 4 bytes each where they fit."""
+    """Return windows with bins and counts of 2 or 4 bytes each where they fit."""
     return replace(part, bins=_narrow(part.bins), counts=_narrow(part.counts))
 
 
@@ -21,4 +21,7 @@ def widened(part: Intervals[Key]) -> Intervals[Key]:
 
 
 def _narrow(column: Any) -> Any:
-    return column.astype(np.int32) if len(column) and int(column.max()) < 1 << 31 else column
+    if not len(column):
+        return column
+    most = int(column.max())
+    return column.astype(np.uint16) if most < 1 << 16 else column.astype(np.int32) if most < 1 << 31 else column

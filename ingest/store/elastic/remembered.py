@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
-from ingest.core.intervals import Intervals
+from ingest.core.csr import distinct
+from ingest.core.intervals import Intervals, concatenate
+from ingest.core.layout import Layout
 from ingest.core.series import Group, Series
 from ingest.query.question import Key
 from ingest.store.answers import Plan
 from ingest.store.elastic.holdings import ElasticHoldings
 from ingest.store.elastic.passing import narrowed, widened
 
-MOST_KEPT = 5_000_000  # bins, 8 bytes each: of a run, and of what each reading process holds of it
+MOST_KEPT = 30_000_000  # bytes of bins and counts: of a run, and of all reading processes together
 LABELS_KEPT = ("run", "host", "volume", "job", "op", "kind")
 
 Windows = list[Intervals[Series]]
@@ -26,29 +26,32 @@ Windows = list[Intervals[Series]]
 
 @dataclass(slots=True)
 class Remembered:
-    """The windows of one host, under the labels that findings look at; `kept` is None from the moment when there are too many."""
+    """The windows of one host, under the labels that findings look at; `kept` is None once they have more than `most` bytes."""
 
+    most: int = field(default_factory=lambda: MOST_KEPT)
     kept: Windows | None = field(default_factory=list)
     _hosts: set[str] = field(default_factory=set)
-    _entries: int = 0
+    _bytes: int = 0
 
     def add(self, windows: Intervals[Series]) -> None:
         """Add windows of latencies as they are written."""
-        self._hosts |= {windows.table[code].host for code in np.unique(windows.series).tolist()}
-        self._entries += len(windows.bins)
+        self._hosts |= {windows.table[code].host for code in distinct(windows.series).tolist()}
         if self.kept is not None:
-            self.kept.append(narrowed(_as_documents(windows).relabelled(_labels_kept)))
+            rows = narrowed(_as_documents(windows).relabelled(_labels_kept))
+            self.kept.append(rows)
+            self._bytes += _bytes_of(rows)
         self._check()
 
     def take(self, kept: Windows | None) -> None:
         """Add what another process has kept."""
+        self.most = MOST_KEPT  # of all of them together
         self.kept = None if kept is None or self.kept is None else self.kept + kept
         self._hosts |= {series.host for part in kept or () for series in part.table}
-        self._entries += sum(len(part.bins) for part in kept or ())
+        self._bytes += sum(map(_bytes_of, kept or ()))
         self._check()
 
     def _check(self) -> None:
-        if len(self._hosts) > 1 or self._entries > MOST_KEPT:
+        if len(self._hosts) > 1 or self._bytes > self.most:
             self.kept = None
 
 
@@ -65,10 +68,19 @@ class Remembering(ElasticHoldings):
         if plan.record.run != self.run or bounded or not set(plan.labels) <= {*LABELS_KEPT}:
             yield from ElasticHoldings.document_windows(self, plan, key, step_ns)
             return
+        kinds: dict[tuple[Layout, bool], list[Intervals[Group]]] = {}
         for part in self.kept:
-            windows = widened(part.relabelled(key))
+            windows = part.relabelled(key)
             if len(windows):
-                yield windows
+                kinds.setdefault((windows.layout, windows.completions is None), []).append(windows)
+        for parts in kinds.values():
+            # In the order of keys, so that adding them up copies nothing more.
+            parts.sort(key=lambda windows: (min(windows.table), int(windows.start_ns[0])))
+            yield widened(concatenate(parts))
+
+
+def _bytes_of(windows: Intervals[Series]) -> int:
+    return int(windows.bins.nbytes + windows.counts.nbytes)
 
 
 def _labels_kept(series: Series) -> Series:

@@ -332,7 +332,7 @@ class Gone:
     """Windows that were touched and of which nothing was found yet, by key and step."""
 
     def __init__(self, touched: Mapping[RollupKey, Int], steps: Sequence[int]) -> None:
-        self.cells = {(key, step): np.unique(starts // step * step) for key, starts in touched.items() for step in steps}
+        self.cells = {(key, step): distinct(starts // step * step) for key, starts in touched.items() for step in steps}
 
     def found(self, windows: Intervals[RollupKey], step_ns: int) -> None:
         """Take windows out."""

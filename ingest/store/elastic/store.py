@@ -33,7 +33,7 @@ from ingest.store.elastic.deleting import delete_run
 from ingest.store.elastic.encoding import Chunk, interval_chunks
 from ingest.store.elastic.episodes import episodes_of, keep_episodes
 from ingest.store.elastic.findings import findings_of, keep_findings
-from ingest.store.elastic.gathered import Gathered, most_of_one, without_bytes
+from ingest.store.elastic.gathered import Gathered, without_bytes
 from ingest.store.elastic.holdings import ElasticHoldings
 from ingest.store.elastic.known_records import KnownRecords
 from ingest.store.elastic.loading import Finish, Loading
@@ -223,7 +223,8 @@ class ElasticStore:
     def gatherer(self, run: RunRecord, processes: int) -> Gathered:
         """Return what adds up the windows of a run, in each of so many reading processes."""
         gathered = self._loading(run.run).gathered
-        gathered.most_entries, gathered.keeps_bytes = most_of_one(processes), self._keeps_bytes
+        gathered.keeps_bytes = self._keeps_bytes
+        gathered.share(processes)
         return gathered
 
     def write_breaths(self, source: SourceRecord, kept: Kept) -> int:

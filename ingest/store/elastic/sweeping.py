@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ingest.core.csr import distinct
 from ingest.core.intervals import Int
 from ingest.core.series import OFFSET
 from ingest.store.elastic.bulk import Sender
@@ -50,21 +51,21 @@ class Sweeper:
         for chunk in chunked(lines):
             self.sender.send(chunk)
         self.sender.flush()
-        return {cell: np.unique(starts) for cell, starts in cells.items()}
+        return {cell: distinct(np.array(starts, np.int64)) for cell, starts in cells.items()}
 
     def all_windows(self, run: RunRecord) -> dict[RollupKey, Int]:
         """Return all windows of a run of which hosts have rollups."""
         cells: dict[RollupKey, list[int]] = {}
         for hit in self._hits("rollups", rollups_of(run.run, HOST, run.step_ns)):
             cells.setdefault(host_key_in(hit["_source"]), []).append(hit["_source"]["@timestamp"] * MS)
-        return {cell: np.unique(starts) for cell, starts in cells.items()}
+        return {cell: distinct(np.array(starts, np.int64)) for cell, starts in cells.items()}
 
     def stored_windows(self, run: RunRecord) -> dict[RollupKey, Int]:
         """Return all windows of latencies that a run's documents at its stored step have."""
         cells: dict[RollupKey, list[int]] = {}
         for hit in self._hits("intervals", [{"term": {"run.id": run.run}}, at_step(run.step_ns), LATENCIES]):
             cells.setdefault(host_key_in(hit["_source"]), []).append(hit["_source"]["@timestamp"] * MS)
-        return {cell: np.unique(starts) for cell, starts in cells.items()}
+        return {cell: distinct(np.array(starts, np.int64)) for cell, starts in cells.items()}
 
     def sweep_steps(self, run: RunRecord) -> int:
         """Delete the documents of latencies at other steps than the run's; return how many there were."""

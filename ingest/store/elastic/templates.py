@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ingest.core.errors import StoreError, UsageError
-from ingest.core.fields import elasticsearch_mappings, fields, indices
+from ingest.core.fields import elasticsearch_mappings, indices, schema_version
 from ingest.store.elastic.connection import Connection, Refusal
 from ingest.store.elastic.names import PERIODIC, PERIODS, Names
 
@@ -61,7 +61,7 @@ class Site:
 
 def templates(site: Site) -> dict[tuple[str, str], dict[str, Any]]:
     """Return the body of each template by (component or index, name), in the order in which they are to be put."""
-    version = int(fields()["version"])
+    version = schema_version()
     meta = {"managed_by": "tailboard", "version": version, "period": site.period, "shards": site.shards, "compact": site.compact}
     custom, settings = f"{site.prefix}@custom", f"{site.prefix}-settings"
     bodies: dict[tuple[str, str], dict[str, Any]] = {
@@ -146,7 +146,7 @@ def site_of(connection: Connection, prefix: str) -> Site:
 
 def check_not_newer(body: Mapping[str, Any], name: str) -> None:
     """Raise StoreError if a template was written by a newer version than this one."""
-    ours = int(fields()["version"])
+    ours = schema_version()
     if int(body.get("version") or 0) > ours:
         raise StoreError(f"the templates of {name} are of version {body['version']}, this tailboard supports {ours}: upgrade it")
 

@@ -73,10 +73,10 @@ class Touched:
 
     def starts(self, key: RollupKey) -> Int:
         """Return the starts of the touched windows of a host's rollup, in order."""
-        return np.unique(np.concatenate(self.windows[key]))
+        return distinct(np.concatenate(self.windows[key]))
 
     def slabs(self, width_ns: int) -> Int:
         """Return the starts of the time slabs of `width_ns` in which something was touched, in order."""
         every = [*self.also, *(part for parts in self.windows.values() for part in parts)]
-        starts = [np.unique(part // width_ns * width_ns) for part in every]
-        return np.unique(np.concatenate(starts)) if starts else np.empty(0, np.int64)
+        starts = [distinct(part // width_ns * width_ns) for part in every]
+        return distinct(np.concatenate(starts)) if starts else np.empty(0, np.int64)

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ingest.core.csr import distinct
 from ingest.core.documents import id_range, pack
 from ingest.core.intervals import Int
 from ingest.core.layout import Layout
@@ -135,7 +136,7 @@ class SqliteLive:
 def touched(news: Sequence[News]) -> tuple[Int, set[str]]:
     """Return the starts of all windows that were written of latencies, in order, and the hosts that they are of."""
     parts = [windows for update in news for windows in update.windows if len(windows)]
-    starts = np.unique(np.concatenate([part.start_ns for part in parts])) if parts else np.empty(0, np.int64)
+    starts = distinct(np.concatenate([part.start_ns for part in parts])) if parts else np.empty(0, np.int64)
     return starts, {series.host for part in news for series in part.spans}
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ingest.core.csr import distinct
 from ingest.core.documents import id_range, packed_bins, window_of
 from ingest.core.grid import SECOND, coarsened
 from ingest.core.intervals import Int, Intervals, Sum, merged
@@ -163,7 +164,7 @@ def write_touched(db: sqlite3.Connection, run: RunRecord, starts: Int, hosts: Co
     steps = rollup_steps(run.step_ns)[:-1]
     for step, finer in zip(steps, (0, *steps), strict=False):
         most = max(1, SLAB_WINDOWS * (finer or step) // step)
-        for low, high in _stretches(np.unique(starts // step * step), step, most):
+        for low, high in _stretches(distinct(starts // step * step), step, most):
             parts: Iterable[Intervals[Series]]
             if finer:
                 parts = (coarsened(part, step) for part in _of_hosts(db, run, kinds, finer, low, high))

@@ -17,7 +17,7 @@ from ingest.query.means import lacks_bins
 from ingest.query.missing import LEAST, MOST
 from ingest.query.percentiles import BANDWIDTH
 from ingest.query.precision import Precision
-from ingest.query.question import Answer
+from ingest.query.question import Answer, samples_by_layer
 from ingest.query.table import Table
 from ingest.view.marked import escape
 from ingest.view.text import shown_columns
@@ -115,6 +115,14 @@ def bound_text(precision: Precision | None, sign: str = "+-") -> str:
     return share if not precision.off_ns else f"{share}, {low}" if precision.share else low
 
 
+def samples_text(answers: Sequence[Answer]) -> str:
+    """Return how many samples there are; of each layer where there are several: these hold the same operations."""
+    sums = samples_by_layer(answers)
+    if len(sums) < 2:
+        return f"{sum(sums.values()):,}"
+    return ", ".join(f"{layer} {number:,}" for layer, number in sums.items())
+
+
 def heading(answer: Answer, what: str, bound: Precision | None) -> list[str]:
     """Return the lines above a table: runs, kind, step, series, samples, error bound, warnings."""
     step = f"step {format_duration(answer.step_ns)}" if answer.step_ns else "whole range"
@@ -124,11 +132,15 @@ def heading(answer: Answer, what: str, bound: Precision | None) -> list[str]:
         error = f"{error}; means without percentiles, approximate" if bound else "means without percentiles, approximate"
     return [
         (
-            f"{what} of {runs}: {answer.latency}, {step}, {counted(answer.samples, 'sample')} from {answer.series} series "
+            f"{what} of {runs}: {answer.latency}, {step}, {_samples(answer)} from {answer.series} series "
             f"({answer.answered_from}), {error}"
         ),
         *(f"note: {text}" for text in answer.warnings),
     ]
+
+
+def _samples(answer: Answer) -> str:
+    return counted(answer.samples, "sample") if len(samples_by_layer([answer])) < 2 else f"{samples_text([answer])} samples"
 
 
 def people() -> Console:

@@ -25,7 +25,7 @@ from ingest.view import text, vega
 from ingest.view.marked import escape
 from ingest.view.specs import derived
 from ingest.view.terminal.comparison import needed, percentiles_in, ratio_text, whisker
-from ingest.view.terminal.tables import bound_text, people
+from ingest.view.terminal.tables import bound_text, people, samples_text
 
 NOTHING = 1e-9
 MOST_NAMED = 3
@@ -188,10 +188,10 @@ def bound_of(nights: Sequence[Night], table: Table) -> Precision | None:
 def heading(nights: Sequence[Night], table: Table) -> list[str]:
     """Return the lines above a table: runs, kind, samples, error bound, methods."""
     runs = f"{len(nights)} runs, {nights[0].run} to {nights[-1].run}" if len(nights) > 1 else nights[0].run
-    samples = sum(night.answer.samples for night in nights)
+    samples = samples_text([night.answer for night in nights])
     kind = ", ".join(sorted({night.answer.kind for night in nights}))
     return [
-        f"trend of {runs}: {kind} latency, {samples:,} samples, error bound of the bins {bound_text(bound_of(nights, table))}",
+        f"trend of {runs}: {kind} latency, {samples} samples, error bound of the bins {bound_text(bound_of(nights, table))}",
         f"bounds by {OF_WINDOWS}; changes by {METHOD}",
     ]
 
@@ -217,12 +217,12 @@ def notes(nights: Sequence[Night], table: Table) -> list[str]:
 
 def trend_picture(nights: Sequence[Night], table: Table) -> dict[str, Any]:
     """Return the filled spec of a percentile by run: a line with bounds for each group and percentile, changes marked."""
-    samples = sum(night.answer.samples for night in nights)
+    samples = samples_text([night.answer for night in nights])
     kind = ", ".join(sorted({night.answer.kind for night in nights}))
     head = derived(
         "picture",
         text=vega.printable(f"{nights[0].run} to {nights[-1].run}"),
-        subtitle=f"{kind} latency, {samples:,} samples in {len(nights)} runs, 95 % bounds by whole windows",
+        subtitle=f"{kind} latency, {samples} samples in {len(nights)} runs, 95 % bounds by whole windows",
     )
     spec = vega.with_values(
         vega.spec("trend"), {"points": points(nights, table.take(np.flatnonzero(of_latencies(table)).tolist()))}

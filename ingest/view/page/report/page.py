@@ -8,7 +8,7 @@ it names: the Vega runtime, and the page's own (FIRST, those of its sections, LA
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from ingest.core.timing import format_duration
 from ingest.core.writing import spaced
 from ingest.query.overview import Overview
 from ingest.query.precision import precision_from
-from ingest.query.question import Answer, regrouped
+from ingest.query.question import Answer, samples_by_layer
 from ingest.query.sweeps import Sweep
 from ingest.view import vega
 from ingest.view.page.panels import box, layers, omission, story
@@ -32,7 +32,7 @@ from ingest.view.page.runtime import runtime
 from ingest.view.page.template import fact_list, filled, note_list, page_file, policy
 from ingest.view.page.wording import between, duration, text
 from ingest.view.specs import changed, derived, unversioned
-from ingest.view.terminal.tables import bound_text, count
+from ingest.view.terminal.tables import bound_text, count, samples_text
 
 RUNS_NAMED = 4
 MOST_LINES = 8
@@ -220,7 +220,7 @@ def facts_of(runs: Sequence[Overview]) -> list[tuple[str, str]]:
     return [
         ("Runs", _names(runs)),
         ("Latency", ", ".join(sorted({kind for answer in answers for kind in _kinds(answer)}))),
-        ("Samples", _samples(answers)),
+        ("Samples", samples_text(answers)),
         ("Time", between(low, high) + elapsed if dated else "elapsed only: the start of the run is not known"),
         ("Duration", duration(high - low)),
         ("Step", ", ".join(sorted({_step(answer) for answer in answers}))),
@@ -231,27 +231,6 @@ def facts_of(runs: Sequence[Overview]) -> list[tuple[str, str]]:
         ("Repairs and rejects", _repairs(runs)),
         ("Made by", f"tailboard {__version__}"),
     ]
-
-
-def _samples(answers: Sequence[Answer]) -> str:
-    """Return how many samples there are; of each layer where there are several: these hold the same operations."""
-    by_layer = _samples_by_layer(answers)
-    if set(by_layer) <= {CLIENT}:
-        return f"{sum(by_layer.values()):,}"
-    return ", ".join(f"{layer} {by_layer[layer]:,}" for layer in LAYERS if layer in by_layer)
-
-
-def _samples_by_layer(answers: Sequence[Answer]) -> dict[str, int]:
-    sums: dict[str, int] = {}
-    for answer in answers:
-        if not set(answer.layers) - {CLIENT}:
-            sums[CLIENT] = sums.get(CLIENT, 0) + answer.samples
-            continue
-        by_kind = regrouped(answer, ("kind",))
-        for part in by_kind.parts:
-            for layer, rows in part.split(lambda key: layer_of(key[0])):
-                sums[layer] = sums.get(layer, 0) + replace(by_kind, parts=(rows,)).samples
-    return sums
 
 
 def _bins(layout: Layout) -> str:
@@ -313,7 +292,7 @@ def _title(runs: Sequence[Overview]) -> str:
 
 def _lead(runs: Sequence[Overview]) -> str:
     found = sorted({kind for run in runs for kind in _kinds(run.cluster)})
-    by_layer = _samples_by_layer([run.cluster for run in runs])
+    by_layer = samples_by_layer([run.cluster for run in runs])
     top, *below = (layer for layer in LAYERS if layer in by_layer)
     kinds, samples = ", ".join(bare_kind(kind) for kind in found if layer_of(kind) == top), by_layer[top]
     seconds = duration(sum(run.span[1] - run.span[0] for run in runs))

@@ -35,6 +35,12 @@ const panels = (() => {
     const kept = { points: points.filter(on), ...(thin && { thin: thin.filter(on) }), ...(whole && { whole: whole.map((point) => (on(point) ? point : { ...point, v: 0 })) }) };
     return { data: kept, series };
   }
+  // What is said of the lines of several runs, of which some have samples, but in no window enough of them for the percentile.
+  function linesSaid(all, drawn, without) {
+    const few = tooFew(now.state.p, { length: without });
+    if (!drawn) return without ? `${few} Choose a lower percentile.` : few;
+    return `${all} runs on the same scales.${without ? ` ${without === 1 ? "1 run has" : `${without} runs have`} no line: no window of ${without === 1 ? "it" : "theirs"} has enough samples for ${what(now.state.p)}.` : ""}`;
+  }
   // The label that is shown where bins are needed for it: threads only where the page has bins of them.
   const byBins = () => (now.state.by === "run" || (now.state.by === "thread" && !now.run.levels.threads) ? "" : now.state.by);
   // The highest threads where the page has no bins of them: the percentile that it holds.
@@ -125,8 +131,10 @@ const panels = (() => {
     runs() {
       const { state, content } = now;
       const shown = (run) => ({ t, t2, v }) => ({ run: run.name, name: run.label, t: t - run.start, t2: t2 - run.start, v });
-      const points = content.runs.flatMap((run) => pointsOf(table("", 60, run), [""], [percentileOf(state.p)]).map(shown(run)));
-      return { data: { points }, signals: { what: what(state.p) }, says: `${content.runs.length} runs on the same scales.` };
+      const tables = content.runs.map((run) => table("", 60, run)), wanted = percentileOf(state.p);
+      const lines = tables.map((windows, at) => pointsOf(windows, [""], [wanted]).map(shown(content.runs[at])));
+      const without = tables.filter((windows, at) => !lines[at].length && windows.rows).length;
+      return { data: { points: lines.flat() }, signals: { what: what(state.p) }, says: linesSaid(lines.length, lines.filter(({ length }) => length).length, without) };
     },
     * maps() {
       const { state, content } = now;
@@ -146,13 +154,14 @@ const panels = (() => {
       const points = content.runs.flatMap((run) => whole(run).map(([v, n]) => {
         const rate = n / run.seconds, place = sweep?.places[run.name], name = sweep ? `${number(Math.round(rate))}/s` : run.label;
         return { run: run.name, name, label: (place?.line || state.op) || "all", x: place?.x ?? rate, rate, v, n }; }));
+      const without = content.runs.filter((run) => table("", 0, run).rows && !whole(run).length).length;
       find("h-load").textContent = `Load curve: percentile against ${sweep ? across : "I/O rate"}`;
       const at = ({ run: name, x, label }) => (sweep ? `${label} at ${x}` : content.runs.find((run) => run.name === name).label);
       const says = points.map((point) => `${at(point)}: ${number(Math.round(point.rate))} a second, ${latency(point.v)}`);
       const known = (content.capacities ?? []).filter((capacity) => capacity.known);
       const told = (content.capacities ?? []).map(({ text }) => text);
       const signals = { what: what(state.p), across, depth: Boolean(sweep) };
-      return { data: { points, capacities: known }, signals, says: [...told, ...says].join("; ") };
+      return { data: { points, capacities: known }, signals, says: [...told, ...says, ...(without ? [`${without} of ${content.runs.length} runs have too few samples for ${what(state.p)}`] : [])].join("; ") };
     },
     * worst() {
       const { state } = now, told = [...findingRows(), ...episodeRows()], windows = [];
