@@ -37,6 +37,7 @@ from ingest.core.intervals import Int, Intervals
 from ingest.core.layout import Layout
 from ingest.core.series import Group, bare_kind, layer_of
 from ingest.core.timing import UNITS_NS
+from ingest.core.writing import figure
 from ingest.read.histograms.otlp import DELTA
 from ingest.read.histograms.otlp_own import BELOW_NS, BELOW_PPM, ERROR, HOST, KIND, PREFIX, RUN, SCOPE, SUFFIX
 
@@ -152,7 +153,7 @@ def _description(layer: str, kind: str, form: Written) -> str:
     """Return what is said of a metric in words: what was timed, and how far samples lie from the ends of their buckets."""
     if isinstance(form.target, Edges):
         return f"{kind} latency of the {layer} layer; counts are exact, buckets are those of the tool"
-    error = f"{100 * float(form.error):.3g} %"
+    error = f"{figure(100 * float(form.error))} %"
     short = f" (short ones by {form.target.below_ns} ns and the width of the bucket)" if form.target.below_ns else ""
     return (
         f"{kind} latency of the {layer} layer; counts are exact, samples lie at most {error}{short} below the end of their bucket"

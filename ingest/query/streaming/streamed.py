@@ -61,7 +61,12 @@ def streamed(files: Files, question: Question, wanted: Wanted) -> tuple[Table, A
     width = median_width(sources)
     warning = check_step(question.step, width, force=question.force)
     gathered = Gathered(by, question.step, wanted)
-    if not in_ranges(files, question, gathered, sources, width) and not _in_one(files, question, gathered, sources):
+    try:
+        done = in_ranges(files, question, gathered, sources, width) or _in_one(files, question, gathered, sources)
+        sums = gathered.sums if done else None
+    except CapacityError:  # of the whole range, perhaps, and not of any window
+        sums = None
+    if sums is None:
         for source, notes in zip(sources, before, strict=True):
             source.context.account.replace(Account(path=str(source.path), notes=notes))
         return None
@@ -76,7 +81,7 @@ def streamed(files: Files, question: Question, wanted: Wanted) -> tuple[Table, A
     if any(lack.entry.count is not None for lack in missing):
         return None  # percentiles of windows that are let go cannot become ranges any more
     facts = Answer(
-        parts=tuple(spanned(gathered.sums)),
+        parts=tuple(spanned(sums)),
         by=question.by,
         step_ns=question.step,
         kind="",
@@ -94,15 +99,12 @@ def streamed(files: Files, question: Question, wanted: Wanted) -> tuple[Table, A
 def _in_one(files: Files, question: Question, gathered: Gathered, sources: Sequence[Source]) -> bool:
     """Return whether all windows came in order and in one layout, and were gathered."""
     step = question.step if isinstance(question.step, int) else 0
-    try:
-        logs = streams(files, question, step, gathered.layouts, gathered.reach)
-        for part in union(logs, entries_at_once(sources), slack_ns=step):
-            if not gathered.follows(part):
-                return False
-            gathered.answer(part)
-            gathered.sum(part)
-    except CapacityError:  # of the whole range, perhaps, and not of any window
-        return False
+    logs = streams(files, question, step, gathered.layouts, gathered.reach)
+    for part in union(logs, entries_at_once(sources), slack_ns=step):
+        if not gathered.follows(part):
+            return False
+        gathered.answer(part)
+        gathered.sum(part)
     return len(gathered.layouts) <= 1
 
 
