@@ -16,8 +16,13 @@ def figure(quick: int, full: int, soak: int | None = None) -> int:
     return full if os.environ.get("TAILBOARD_ALL") else quick
 
 
-def few(values: Iterable[Any], quick: int) -> list[Any]:
-    """Return the values of a test's parameter, of which `make test` takes as many as `quick`, spread over them; others are slow."""
+def few(values: Iterable[Any], quick: int, full: int | None = None) -> list[Any]:
+    """Return the values of a test's parameter: `make test` takes as many as `quick`, spread over them, and `make test-all`, where
+    `full` is given, as many more; others are slow, or else for `make soak`.
+    """
     every = list(values)
     kept = {number * len(every) // quick for number in range(quick)}
-    return [value if number in kept else pytest.param(value, marks=pytest.mark.slow) for number, value in enumerate(every)]
+    others = [number for number in range(len(every)) if number not in kept]
+    slow = set(others) if full is None else {others[place * len(others) // full] for place in range(min(full, len(others)))}
+    marks = [() if number in kept else pytest.mark.slow if number in slow else pytest.mark.soak for number in range(len(every))]
+    return [pytest.param(value, marks=mark) for value, mark in zip(every, marks, strict=True)]

@@ -72,7 +72,14 @@ def test_files_and_stores_answer_alike_to_the_last_character(store, several: Pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", [("--from", "+20s"), ("--where", "host=ceph-b"), ("--to", "+40s", "--where", "op=write")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--to", "+40s", "--where", "op=write"),
+        pytest.param(("--from", "+20s"), marks=pytest.mark.soak),
+        pytest.param(("--where", "host=ceph-b"), marks=pytest.mark.soak),
+    ],
+)
 def test_a_part_of_the_data_is_judged_alike(store, several: Path, words: tuple[str, ...], capsys) -> None:
     told = []
     for source in (str(EXAMPLE), store.url):

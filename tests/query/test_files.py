@@ -130,12 +130,12 @@ def test_every_cell_of_recorded_runs(fio: Path, step: int | str) -> None:
 @pytest.mark.parametrize(
     ("step", "by"),
     [
-        ("all", ()),
         ("all", ("host", "op")),
-        (10 * SECOND, ("op",)),
-        (SECOND, ("host",)),
         (SECOND, ("job", "host", "volume")),
         (2_700 * MS, ()),
+        pytest.param("all", (), marks=pytest.mark.soak),
+        pytest.param(10 * SECOND, ("op",), marks=pytest.mark.soak),
+        pytest.param(SECOND, ("host",), marks=pytest.mark.soak),
     ],
     ids=str,
 )

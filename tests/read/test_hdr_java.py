@@ -38,7 +38,7 @@ def tailboard(*words: object) -> str:
 @pytest.mark.parametrize(
     ("digits", "lowest"),
     [
-        pytest.param(digits, lowest, marks=() if (digits, lowest) in ((0, 1), (2, 7), (3, 1), (5, 1000)) else pytest.mark.slow)
+        pytest.param(digits, lowest, marks=() if (digits, lowest) in ((0, 1), (2, 7), (3, 1), (5, 1000)) else pytest.mark.soak)
         for lowest in (1, 7, 1000)
         for digits in range(6)
     ],

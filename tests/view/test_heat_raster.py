@@ -134,7 +134,7 @@ def test_d3_four_smooth_modes_are_four_ridges(opened, shading):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in (2, 3))])
 def test_pixels_are_the_counts_of_the_query_layer_under_any_zoom(opened, example, seed):
     files, runs = example
     choice = random.Random(seed)

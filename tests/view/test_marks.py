@@ -93,7 +93,7 @@ def test_a_report_of_files_holds_what_overlaps_the_run(of_files) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["load", "mark", "mark twice"])
+@pytest.mark.parametrize("how", ["load", pytest.param("mark", marks=pytest.mark.soak), "mark twice"])
 @pytest.mark.parametrize("kind", ["sqlite", "double"])
 def test_files_and_both_stores_have_the_same_marks(of_files, files, tmp_path: Path, kind: str, how: str) -> None:
     with grounds(kind, tmp_path) as ground:
