@@ -130,6 +130,13 @@ class Intervals(Generic[Key_co]):
         """Return the sum of counts of each row."""
         return row_sums(self.indptr, self.counts)
 
+    @property
+    def each_once(self) -> bool:
+        """Return whether all rows are of one key, each begins after the one before it, and none is empty."""
+        if len(self.table) != 1 or not (self.indptr[1:] > self.indptr[:-1]).all():
+            return False
+        return bool((self.start_ns[1:] > self.start_ns[:-1]).all())
+
     def reach(self: Intervals[Series]) -> Iterator[tuple[Series, int, int]]:
         """Yield each series with the start of its first and the end of its last row."""
         for code, key in enumerate(self.table):
@@ -308,6 +315,8 @@ def merged(parts: Sequence[Intervals[Key]]) -> Intervals[Key]:
     are moved to their common layout first. Exact values survive where every row of a sum has them and the sum of latencies is
     at most 2^62 ns. Rows without a sample are left out. CapacityError where more than MOST_SAMPLES would be added up.
     """
+    if len(parts) == 1 and parts[0].each_once and bool((parts[0].counts > 0).all()):
+        return parts[0]
     layout = common_layout(part.layout for part in parts)
     chunks = [part.in_layout(layout) for part in parts]
     table, series = _joined_tables(chunks)
@@ -345,6 +354,8 @@ def merged(parts: Sequence[Intervals[Key]]) -> Intervals[Key]:
 
 def in_time_order(rows: Intervals[Key]) -> Intervals[Key]:
     """Return the rows ordered by start, then key."""
+    if rows.each_once:
+        return rows
     order = np.lexsort((_table_ranks(rows.table)[rows.series], rows.start_ns))
     return rows if (order[1:] > order[:-1]).all() else rows.take(order)
 

@@ -280,11 +280,11 @@ class Rows:
             indptr, bins, counts = sum_rows(indptr, bins, counts, np.arange(len(keep)), len(keep))
         rows = Intervals(target.layout, tuple(self._table), *places[1:], indptr, bins, counts)
         self._parts.setdefault(target.layout, []).append(rows)
-        self._seen.add(rows)
+        samples, table = rows.samples, rows.table
+        self._seen.add(rows, samples)
         self.entries += len(bins)
         self.unpacked += len(keep)
         self._context.account.accept(len(keep))
-        samples, table = rows.samples, rows.table
         self._check_addable(lines, checked.rows, keep, samples)
         for code in dict.fromkeys(places.codes.tolist()):
             self._tallies.add(key_of(table[code]), samples[places.codes == code].tolist())
