@@ -133,9 +133,7 @@ class Intervals(Generic[Key_co]):
     @property
     def each_once(self) -> bool:
         """Return whether all rows are of one key, each begins after the one before it, and none is empty."""
-        if len(self.table) != 1 or not (self.indptr[1:] > self.indptr[:-1]).all():
-            return False
-        return bool((self.start_ns[1:] > self.start_ns[:-1]).all())
+        return len(self.table) == 1 and all(bool((each[1:] > each[:-1]).all()) for each in (self.start_ns, self.indptr))
 
     def reach(self: Intervals[Series]) -> Iterator[tuple[Series, int, int]]:
         """Yield each series with the start of its first and the end of its last row."""
