@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -57,14 +57,14 @@ FIRST_LABELS = (
 )  # fmt: skip
 
 
-@dataclass(slots=True)
 class Settings:
     """CBT's YAML files, each read once. `unreadable` names those that could not be read, with the reason."""
 
-    read: dict[Path, Mapping[str, Any]] = field(default_factory=dict)
-    there: dict[Path, bool] = field(default_factory=dict)
-    unreadable: dict[Path, str] = field(default_factory=dict)
-    workloads: dict[Path, tuple[str, str, str]] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.read: dict[Path, Mapping[str, Any]] = {}
+        self.there: dict[Path, bool] = {}
+        self.unreadable: dict[Path, str] = {}
+        self.workloads: dict[Path, tuple[str, str, str]] = {}
 
     def has(self, file: Path) -> bool:
         """Return whether a file is there."""

@@ -26,6 +26,10 @@ SPANS = 10
 DAY_MS = 86_400_000
 DEFAULT_WIDTH_MS = 1000
 MTIME = "file time (--t0 mtime)"
+UNPLACED = "fio JSON without job_start, whose jobs began at different times: when cannot be determined"
+SHARED = "fio JSON: the jobs that share this log (per_job_logs=0) began at different times"
+UNKNOWN = (UNPLACED, SHARED)
+REMEDY = "times are elapsed; --t0 says when it began, log_unix_epoch=1 writes it into the log"
 
 
 def typical_width_ms(steps_ms: Iterable[int], options: Mapping[str, str]) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
@@ -61,25 +61,25 @@ class Joined:
     origin: str
 
 
-@dataclass(slots=True)
 class Documents:
     """The last fio document of each JSON file, by folder, and which logs each describes.
 
     `means` are the logs of means, `read` the JSON files that are sources themselves, `versions` what fio printed as text.
     """
 
-    aliases: Mapping[str, str] = field(default_factory=dict)
-    folders: dict[Path, list[Beside]] = field(default_factory=lambda: defaultdict(list))
-    told: dict[Path, set[Path]] = field(default_factory=lambda: defaultdict(set))
-    claimed: dict[Path, dict[int, set[Path]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(set)))
-    families: dict[tuple[Path, str, str, str], list[tuple[int, Path]]] = field(default_factory=lambda: defaultdict(list))
-    prefixes: dict[Path, set[str]] = field(default_factory=lambda: defaultdict(set))
-    means: set[Path] = field(default_factory=set)
-    read: set[Path] = field(default_factory=set)
-    versions: dict[Path, set[tuple[int, ...]]] = field(default_factory=lambda: defaultdict(set))
-    unmatched: dict[Path, tuple[Path, str]] = field(default_factory=dict)
-    _joined: dict[Path, Joined | None] = field(default_factory=dict)
-    _alike: dict[tuple[object, ...], list[Beside]] = field(default_factory=lambda: defaultdict(list))
+    def __init__(self, aliases: Mapping[str, str]) -> None:
+        self.aliases = aliases
+        self.folders: dict[Path, list[Beside]] = defaultdict(list)
+        self.told: dict[Path, set[Path]] = defaultdict(set)
+        self.claimed: dict[Path, dict[int, set[Path]]] = defaultdict(lambda: defaultdict(set))
+        self.families: dict[tuple[Path, str, str, str], list[tuple[int, Path]]] = defaultdict(list)
+        self.prefixes: dict[Path, set[str]] = defaultdict(set)
+        self.means: set[Path] = set()
+        self.read: set[Path] = set()
+        self.versions: dict[Path, set[tuple[int, ...]]] = defaultdict(set)
+        self.unmatched: dict[Path, tuple[Path, str]] = {}
+        self._joined: dict[Path, Joined | None] = {}
+        self._alike: dict[tuple[object, ...], list[Beside]] = defaultdict(list)
 
     def add_log(self, path: Path, name: LogName) -> None:
         """Note a log, so that its family is known: the logs of one prefix, host and type in a folder."""

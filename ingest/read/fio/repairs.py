@@ -14,7 +14,6 @@ from ingest.core.layout import LogLinear
 from ingest.core.series import OPS
 from ingest.core.writing import figure
 from ingest.read.context import Context
-from ingest.read.fio.compounded import DOUBTFUL_BITS, evidence, falls
 from ingest.read.fio.names import parse_log_name
 from ingest.read.integer_rows import Rows
 
@@ -136,6 +135,11 @@ def counting(rows: Rows, order: list[Int], layout: LogLinear, context: Context) 
     return _alone([_first_stretch(rows, chain[:MOST_JUDGED], layout.bins) for chain in order if len(chain)], context)
 
 
+def falls(counts: Int) -> bool:
+    """Return whether a bin falls against the row before the last, in dense rows of one direction."""
+    return bool((counts[2:] < counts[:-2]).any())
+
+
 def _surely_falls(rows: Rows, picked: Int) -> bool:
     """Return whether `falls` would hold of the first rows, by a look at widths: a row of fewer bins than the last but one."""
     first = picked[:ROWS_TO_JUDGE]
@@ -147,6 +151,8 @@ def _alone(chains: list[Int], context: Context) -> str:
     """Return how rows without a JSON count that do not fall in the direction with most rows; what decided is noted."""
     if any((counts > IMPLAUSIBLE).any() or falls(counts) for counts in chains):
         return PER_INTERVAL
+    from ingest.read.fio.compounded import DOUBTFUL_BITS, evidence
+
     proof = evidence(chains)
     if proof.certain:
         context.account.note(
