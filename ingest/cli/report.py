@@ -15,7 +15,7 @@ from ingest.cli.shared.pages import written as write_page
 from ingest.cli.shared.values import parse_step
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(shared.Asking):
     """What a call of report says."""
 

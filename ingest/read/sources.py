@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ingest.core.caveats import Caveat
 from ingest.core.errors import listed
@@ -26,8 +26,7 @@ PREFER_HIST, PREFER_RAW = "hist", "raw"
 SKIPPED, REFUSED, SHADOWED, CONTEXT = "skipped", "refused", "shadowed", "context"
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(NamedTuple):
     """What one fact of a source rests on: "host", "client1", "folder 4krandomwrite.client1"."""
 
     fact: str
@@ -208,8 +207,7 @@ class Source:
         return (f"{RAW}:{COMPLETION}|{labels}",) if self.format == HIST else ()
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
+class Skipped(NamedTuple):
     """A file that is not read: `action` is skipped, refused, shadowed, or context where its facts are used."""
 
     path: Path

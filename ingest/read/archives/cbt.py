@@ -19,9 +19,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ingest.read.sources import Evidence, Place
 
@@ -97,8 +96,7 @@ def is_note(name: str) -> bool:
     return NOTES.match(name) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class _Anchor:
+class _Anchor(NamedTuple):
     """What folders are counted from: the archive, the folder of the permutation, and the parts between and below them."""
 
     archive: Path

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import accumulate
+from typing import NamedTuple
 
 from ingest.core.writing import number
 from ingest.read.context import Context
@@ -78,8 +78,7 @@ def _since_1970(stamp_ms: int) -> bool:
     return UNIX_MS[0] <= stamp_ms < UNIX_MS[1]
 
 
-@dataclass(frozen=True, slots=True)
-class Base:
+class Base(NamedTuple):
     """The stamp that stands for the beginning of the job, 0 in fio's own clock, and a sentence where it is another clock."""
 
     ms: int = 0

@@ -25,9 +25,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,8 +106,7 @@ def layout_of_text(text: bytes, context: Context, path: Path) -> tuple[int, int,
     raise InputError(f"{columns} columns are not a fio histogram (expected 1859 or 1219, less with coarseness){custom}", path, 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Peeked:
+class Peeked(NamedTuple):
     """What the first lines of a log show: its layout, its first stamp, the median width of its rows, the kind of stamps.
 
     `base` is the beginning of the job where stamps are of another clock than fio's and real time.

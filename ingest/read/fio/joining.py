@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ingest.core.caveats import Caveat
 from ingest.core.errors import InputError, listed
@@ -40,8 +40,7 @@ def _first_label(short: str, long: str) -> bool:
     return bool(short) and not short.replace(".", "").isdigit() and long.startswith(f"{short}.")
 
 
-@dataclass(frozen=True, slots=True)
-class Beside:
+class Beside(NamedTuple):
     """The last fio document of a file, and what the file's name says. `inside` is false for one that the call does not name."""
 
     path: Path
@@ -50,8 +49,7 @@ class Beside:
     inside: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Joined:
+class Joined(NamedTuple):
     """The document of a log, the jobs of its process in order, and the numbers of those that the log holds (from 0)."""
 
     beside: Beside
@@ -370,7 +368,7 @@ def documents_of(
 def log_name_of(path: Path, kind: str) -> LogName:
     """Return the parts of a log's name, and of one that is not named as fio does the whole name as its prefix."""
     plain = parse_log_name(path) or LogName(path.stem, "", "", "", "", cbt=False, deflated=False)
-    return plain if plain.type == kind else replace(plain, type=kind)
+    return plain if plain.type == kind else plain._replace(type=kind)
 
 
 __all__ = ["Documents", "Joined", "documents_of", "log_name_of", "same_host"]
