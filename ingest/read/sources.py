@@ -102,7 +102,6 @@ class Place:
     unread: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class Around:
     """What is known of a file beside its content, for the `locate` of its format.
 
@@ -110,11 +109,9 @@ class Around:
     are kept in `evidence`.
     """
 
-    options: ReadOptions
-    documents: Documents
-    run: str
-    place: Place
-    evidence: list[Evidence] = field(default_factory=list)
+    def __init__(self, options: ReadOptions, documents: Documents, run: str, place: Place) -> None:
+        self.options, self.documents, self.run, self.place = options, documents, run, place
+        self.evidence: list[Evidence] = []
 
     def why(self, fact: str, value: str, origin: str) -> None:
         """Keep what a fact rests on."""
