@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -184,15 +184,14 @@ def _dense(rows: Rows, bins: int) -> NDArray[np.uint64]:
     return dense
 
 
-@dataclass(frozen=True, slots=True)
-class Repaired:
+class Repaired(NamedTuple):
     """Rows after repair in CSR form; row places by the reason of their repair or rejection."""
 
     indptr: Int
     bins: Int
     counts: Int
-    reasons: dict[str, Int] = field(default_factory=dict)
-    rejected: dict[str, Int] = field(default_factory=dict)
+    reasons: dict[str, Int]
+    rejected: dict[str, Int]
 
 
 class Repair:
@@ -209,7 +208,7 @@ class Repair:
         """Return the rows with per-interval counts; `began` marks rows that begin a segment, `gap` those after a lost row."""
         if mode == PER_INTERVAL and not (rows.counts > IMPLAUSIBLE).any():
             self._remember(rows, began)
-            return Repaired(rows.indptr, rows.bins, rows.counts.view(np.int64))
+            return Repaired(rows.indptr, rows.bins, rows.counts.view(np.int64), {}, {})
         parts = []
         for first in range(0, len(rows), DENSE_ROWS):
             picked = np.arange(first, min(first + DENSE_ROWS, len(rows)))
