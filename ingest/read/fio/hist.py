@@ -26,6 +26,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -59,6 +60,7 @@ WRAPPED_COUNT = re.compile(rb"\d{19}")
 EMPTY = "holds no line: fio wrote no histogram (gtod_reduce, disable_clat, or a run shorter than log_hist_msec)"
 
 
+@lru_cache(maxsize=256)
 def layout_of(columns: int, unit_ns: int | None = None) -> tuple[int, LogLinear] | None:
     """Return (leading cells, layout) for a number of columns, or None if fio writes no such row.
 
