@@ -59,10 +59,14 @@ def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
     for link in leading_out(linked, paths):
         call.skipped.append(Skipped(link, SKIPPED, LINKED))
         call.caveats.append(Caveat("linked-folder", str(link), "a link to a folder elsewhere, which is not entered", NAME_IT))
+    known = set(files)
     for path in files:
-        call.recognise(path)
+        if path not in call.named and (original := unread.backup_of(path, known)) is not None:
+            call.skipped.append(Skipped(path, SKIPPED, f"a backup of {original.name} by its name: {NAME_IT}"))
+        else:
+            call.recognise(path)
     logs = {path: log_name_of(path, kind_of_log(path, call.formats[path])) for path in call.formats if call.is_log(path)}
-    neighbours = _neighbours(logs, set(files), call)
+    neighbours = _neighbours(logs, known, call)
     summaries = [path for path, name in call.formats.items() if name == JSON]
     call.documents = documents_of(logs, summaries, neighbours, options.host_alias, call.refuse)
     call.documents.versions.update(call.versions)

@@ -375,9 +375,24 @@ def test_a_copy_of_fios_json_counts_once() -> None:
         shutil.copy(summary, summary.with_name(f"{summary.name}.bak"))
         found = discover([tree.root], ReadOptions())
         assert [entry.reason for entry in found.skipped if entry.path.suffix == ".bak"] == [
-            f"the same fio summary as {summary}: counted once"
+            f"a backup of {summary.name} by its name: name it to read what it holds"
         ]
         assert told(tree.root).by_op == untouched("flat").by_op
+
+
+@pytest.mark.parametrize("ending", [".bak", "~", ".orig", ".OLD", ".bak2"])
+def test_a_backup_is_no_host_even_where_it_differs(ending: str) -> None:
+    with copy_of("plain") as tree:
+        log = next(path for path in tree.logs() if "_clat_hist" in path.name)
+        backup = log.with_name(f"{log.name}{ending}")
+        lines = log.read_bytes().splitlines(keepends=True)
+        backup.write_bytes(b"".join(lines[:-1]))
+        found = discover([tree.root], ReadOptions())
+        assert backup in {entry.path for entry in found.skipped}
+        assert told(tree.root).by_op == untouched("plain").by_op
+        assert [source.path for source in discover([backup], ReadOptions()).sources] == [backup]
+        log.unlink()  # what is left is all that there is
+        assert backup in {source.path for source in discover([tree.root], ReadOptions()).sources}
 
 
 def test_the_same_archive_under_two_names_is_said() -> None:
