@@ -17,6 +17,7 @@ from pathlib import Path
 from ingest.core.caveats import Caveat
 from ingest.core.errors import InputError, plural
 from ingest.read import unread
+from ingest.read.among_runs import among_runs
 from ingest.read.archives import Archives
 from ingest.read.archives.pbench import CLIENTS
 from ingest.read.archives.plain import Plain, short_names
@@ -45,8 +46,10 @@ LINKED = f"a link to a folder elsewhere, which is not entered: {NAME_IT}"
 DIED = "see the output file beside it, and run this part again"
 
 
-def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
+def discover(paths: Sequence[Path], options: ReadOptions, *, among: bool = True) -> Found:
     """Return the sources and skipped files under `paths`, in path order, with missing samples and guesses.
+
+    `among` gives samples of servers to the runs of clients beside them (see `among_runs`).
 
     Raises InputError for a path that does not exist or cannot be listed, or where nothing under them can be read.
     """
@@ -85,7 +88,7 @@ def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
     discovered = Found(
         tuple(sorted(sources, key=lambda placed: placed.path.parts)), skipped, call.labels_of(sources), caveats, missing
     )
-    return apart(decodable(discovered))
+    return apart(decodable(among_runs(discovered) if among else discovered))
 
 
 @dataclass(slots=True)
