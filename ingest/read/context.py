@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ingest.core.errors import InputError
 from ingest.core.series import Series
@@ -41,6 +41,15 @@ class TimeZero:
             raise InputError(f"its start ({self.origin}) is {OUT_OF_RANGE}: give another with --t0")
 
 
+class Part(NamedTuple):
+    """What a run takes of a source of several, in ns: rows that overlap (begin, end), with their middle in (after, before]."""
+
+    begin_ns: int
+    end_ns: int
+    after_ns: int
+    before_ns: int
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """All that a reader needs beside the file. `account` is where it counts what it did.
@@ -55,7 +64,8 @@ class Context:
     `digits` 0 bins single events as finely as fio, `shadowed` are the ops that another source of the same I/Os is taken for,
     `description` gives the columns of a file that no reader knows. Of a log of lines that is still written, the first `upto`
     bytes are read: up to the end of its last whole line.
-    `layer` is where the user said that all of it was timed; empty leaves that to the reader.
+    `layer` is where the user said that all of it was timed; empty leaves that to the reader. `part` is what is taken of its rows,
+    None for all.
     `options` are the tool's own, and under the names above what the user said: how requests were sent, how fast a counter ran.
     """
 
@@ -80,4 +90,5 @@ class Context:
     shadowed: frozenset[str] = frozenset()
     description: Description | HistogramDescription | None = None
     upto: int | None = None
+    part: Part | None = None
     account: Account = field(default_factory=Account)

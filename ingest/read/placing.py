@@ -16,6 +16,7 @@ from pathlib import Path
 from ingest.core.caveats import Caveat
 from ingest.core.errors import InputError, plural
 from ingest.read import unread
+from ingest.read.among_runs import among_runs
 from ingest.read.archives import Archives
 from ingest.read.archives.pbench import CLIENTS
 from ingest.read.archives.plain import Plain, short_names
@@ -44,8 +45,10 @@ LINKED = f"a link to a folder elsewhere, which is not entered: {NAME_IT}"
 DIED = "see the output file beside it, and run this part again"
 
 
-def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
+def discover(paths: Sequence[Path], options: ReadOptions, *, among: bool = True) -> Found:
     """Return the sources and skipped files under `paths`, in path order, with missing samples and guesses.
+
+    `among` gives samples of servers to the runs of clients beside them (see `among_runs`).
 
     Raises InputError for a path that does not exist or cannot be listed, or where nothing under them can be read.
     """
@@ -58,10 +61,14 @@ def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
     for link in leading_out(linked, paths):
         call.skipped.append(Skipped(link, SKIPPED, LINKED))
         call.caveats.append(Caveat("linked-folder", str(link), "a link to a folder elsewhere, which is not entered", NAME_IT))
+    known = set(files)
     for path in files:
-        call.recognise(path)
+        if path not in call.named and (original := unread.backup_of(path, known)) is not None:
+            call.skipped.append(Skipped(path, SKIPPED, f"a backup of {original.name} by its name: {NAME_IT}"))
+        else:
+            call.recognise(path)
     logs = {path: log_name_of(path, kind_of_log(path, call.formats[path])) for path in call.formats if call.is_log(path)}
-    neighbours = _neighbours(logs, set(files), call)
+    neighbours = _neighbours(logs, known, call)
     summaries = [path for path, name in call.formats.items() if name == JSON]
     call.documents = documents_of(logs, summaries, neighbours, options.host_alias, call.refuse)
     call.documents.versions.update(call.versions)
@@ -80,7 +87,7 @@ def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
     discovered = Found(
         tuple(sorted(sources, key=lambda placed: placed.path.parts)), skipped, call.labels_of(sources), caveats, missing
     )
-    return apart(decodable(discovered))
+    return apart(decodable(among_runs(discovered) if among else discovered))
 
 
 class _Call:

@@ -90,7 +90,8 @@ class Place:
     """Where files of one folder belong: the archive, the run within it, the host, the settings of the run.
 
     `archive` is the folder that runs are named after; `run` the path of the run below it, empty where the archive is one run.
-    `unread` is why nothing in the folder is read, empty where files are.
+    `unread` is why nothing in the folder is read, empty where files are. `clients` are the hosts that the settings of the archive
+    name as those that made the load, and `together` the folder that holds what all of them wrote.
     """
 
     archive: Path
@@ -100,6 +101,8 @@ class Place:
     labels: Mapping[str, str] = field(default_factory=dict)
     evidence: tuple[Evidence, ...] = ()
     unread: str = ""
+    clients: tuple[str, ...] = ()
+    together: Path | None = None
 
 
 class Around:
@@ -226,6 +229,12 @@ class Found:
     labels: Mapping[str, Mapping[str, str]]
     caveats: tuple[Caveat, ...] = ()
     missing: tuple[Missing, ...] = ()
+
+    def of_all(self) -> tuple[Caveat, ...]:
+        """Return what the numbers lack or guess as a whole, and what no source can hold, without the refused files, each once."""
+        refused = {str(entry.path) for entry in self.skipped if entry.action == REFUSED}
+        beyond = (entry.caveat for entry in self.missing if entry.caveat.subject not in refused)
+        return tuple(dict.fromkeys((*self.caveats, *beyond)))
 
     def refusals(self) -> list[str]:
         """Return a sentence for each reason why files were refused, with the first of them."""

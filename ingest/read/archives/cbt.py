@@ -161,8 +161,10 @@ def place_of(folder: Path, settings: Settings) -> Place | None:
         rest = [part for part in rest if not DEPTH.match(part)]
     run = "/".join((*names, *rest))
     evidence.append(Evidence("run", run, "folders of CBT"))
-    labels = _labels(plain, below, workload, settings.of(_config_of(anchor)))
-    return Place(archive, run, host=host, labels=labels, evidence=tuple(evidence))
+    cluster_wide = settings.of(_config_of(anchor))
+    labels = _labels(plain, below, workload, cluster_wide)
+    clients = tuple(dict.fromkeys(_hosts(cluster_wide, ("clients",))))
+    return Place(archive, run, host, labels=labels, evidence=tuple(evidence), clients=clients, together=anchor.permutation)
 
 
 def _config_of(anchor: _Anchor) -> Path:
@@ -202,9 +204,10 @@ def _split(folder: Path, config: Mapping[str, Any]) -> tuple[str, str, str]:
     return workload, host, f"folder {name}, split at its first dot"
 
 
-def _hosts(config: Mapping[str, Any]) -> Iterable[str]:
+def _hosts(config: Mapping[str, Any], roles: Sequence[str] = NODES) -> Iterable[str]:
+    """Yield the names of the nodes of some roles, without the users that CBT logs in as."""
     cluster = config.get("cluster", {})
-    for role in NODES:
+    for role in roles:
         named = cluster.get(role, ()) if isinstance(cluster, dict) else ()
         for host in [named] if isinstance(named, str) else named if isinstance(named, (list, tuple, dict)) else ():
             yield str(host).rpartition("@")[2]
