@@ -8,6 +8,7 @@ first, then what a file says itself, then its archive, then its folder; each ans
 
 from __future__ import annotations
 
+import importlib.util
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -305,11 +306,7 @@ def _bases(archives: Sequence[Path], run: str) -> dict[Path, str]:
 def _readable(sources: Sequence[Source], call: _Call) -> list[Source]:
     """Return the sources that can be read here; those that need pyarrow are refused where it is missing."""
     needing = [source for source in sources if reader_of(source.format).arrow]
-    if not needing:
-        return list(sources)
-    from importlib.util import find_spec
-
-    if find_spec("pyarrow") is not None:
+    if not needing or importlib.util.find_spec("pyarrow") is not None:
         return list(sources)
     for source in needing:
         call.documents.forget(source.path)
