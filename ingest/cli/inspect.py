@@ -28,7 +28,7 @@ MOST_OF_LAYOUT = 120
 RUN_PARTS = 3
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(shared.Reading):
     """What a call of inspect says."""
 

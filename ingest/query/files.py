@@ -14,7 +14,6 @@ from ingest.core.grid import UNTIMED, stored_step
 from ingest.core.intervals import Intervals, Sum
 from ingest.core.parallel import fork_map
 from ingest.core.series import LABELS, LAYER, Group, label_of, runs_asked
-from ingest.core.whole_runs import WholeRun
 from ingest.query.clocks import beside, left_out, logs_left_out, shown_beside, undated_runs
 from ingest.query.file_offers import offers_of
 from ingest.query.means import described, holds_means_alone, own_facts, whole_runs_of, with_left_out, with_whole_runs
@@ -44,6 +43,7 @@ from ingest.read.lacks import dead
 from ingest.read.processes import processes
 
 if TYPE_CHECKING:
+    from ingest.core.whole_runs import WholeRun
     from ingest.query.percentiles import Wanted
     from ingest.query.table import Table
     from ingest.query.verdicts import Episode

@@ -16,7 +16,6 @@ from ingest.core.series import IN_FLIGHT, LABELS, LAYER, OFFSET, Group, Series, 
 from ingest.query.question import AUTO, Key, Question, keys_of, note_layouts, range_in
 from ingest.query.spans import Reach, RunLayer, Span, dense, note_reach, of_runs, ranges, together, widen
 from ingest.query.steps import auto_span, sure_step, widened
-from ingest.query.streaming.ordered import ordered
 from ingest.read import Source
 from ingest.read.formats import row_labels
 
@@ -119,6 +118,8 @@ def in_order(numbered: Iterable[tuple[int, Sequence[Intervals[Group]]]], sizes: 
 
     `numbered` gives the number of a file, counted through all groups, and its windows, in any order.
     """
+    from ingest.query.streaming.ordered import ordered  # for answers that are written while they are made
+
     group = np.repeat(np.arange(len(sizes)), sizes).tolist()
     held: list[list[Intervals[Group]]] = [[] for _ in sizes]
     left, turn = list(sizes), 0

@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib.util
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from ingest.core.caveats import Caveat
@@ -91,28 +91,23 @@ def discover(paths: Sequence[Path], options: ReadOptions, *, among: bool = True)
     return apart(decodable(among_runs(discovered) if among else discovered))
 
 
-@dataclass(slots=True)
 class _Call:
     """What one call has found so far."""
 
-    paths: Sequence[Path]
-    options: ReadOptions
-    archives: Archives = field(default_factory=Archives)
-    documents: Documents = field(default_factory=Documents)
-    formats: dict[Path, str] = field(default_factory=dict)
-    skipped: list[Skipped] = field(default_factory=list)
-    caveats: list[Caveat] = field(default_factory=list)
-    root: Path = field(init=False)
-    named: frozenset[Path] = field(init=False)
-    bases: dict[Path, str] = field(default_factory=dict)
-    versions: dict[Path, set[tuple[int, ...]]] = field(default_factory=dict)
-    plain: dict[Path, Place] = field(default_factory=dict)
-    _folders: dict[Path, Path] = field(default_factory=dict)
-    _places: dict[Path, Place | None] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.root = root_of(self.paths)
-        self.named = frozenset(path for path in self.paths if not path.is_dir())
+    def __init__(self, paths: Sequence[Path], options: ReadOptions) -> None:
+        self.paths, self.options = paths, options
+        self.archives = Archives()
+        self.documents = Documents(options.host_alias)
+        self.formats: dict[Path, str] = {}
+        self.skipped: list[Skipped] = []
+        self.caveats: list[Caveat] = []
+        self.root = root_of(paths)
+        self.named = frozenset(path for path in paths if not path.is_dir())
+        self.bases: dict[Path, str] = {}
+        self.versions: dict[Path, set[tuple[int, ...]]] = {}
+        self.plain: dict[Path, Place] = {}
+        self._folders: dict[Path, Path] = {}
+        self._places: dict[Path, Place | None] = {}
 
     def folder(self, path: Path) -> Path:
         """Return the absolute folder of a file."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ingest.core.caveats import Caveat
 from ingest.core.errors import listed
@@ -26,8 +26,7 @@ PREFER_HIST, PREFER_RAW = "hist", "raw"
 SKIPPED, REFUSED, SHADOWED, CONTEXT = "skipped", "refused", "shadowed", "context"
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(NamedTuple):
     """What one fact of a source rests on: "host", "client1", "folder 4krandomwrite.client1"."""
 
     fact: str
@@ -106,7 +105,6 @@ class Place:
     together: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Around:
     """What is known of a file beside its content, for the `locate` of its format.
 
@@ -114,11 +112,9 @@ class Around:
     are kept in `evidence`.
     """
 
-    options: ReadOptions
-    documents: Documents
-    run: str
-    place: Place
-    evidence: list[Evidence] = field(default_factory=list)
+    def __init__(self, options: ReadOptions, documents: Documents, run: str, place: Place) -> None:
+        self.options, self.documents, self.run, self.place = options, documents, run, place
+        self.evidence: list[Evidence] = []
 
     def why(self, fact: str, value: str, origin: str) -> None:
         """Keep what a fact rests on."""
@@ -211,8 +207,7 @@ class Source:
         return (f"{RAW}:{COMPLETION}|{labels}",) if self.format == HIST else ()
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
+class Skipped(NamedTuple):
     """A file that is not read: `action` is skipped, refused, shadowed, or context where its facts are used."""
 
     path: Path

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from ingest.read import formats
 from ingest.read.archives import cbt
@@ -20,8 +20,7 @@ BACKUP = re.compile(r"(?P<name>.+?)(~|\.(bak|backup|old|orig|save|saved|tmp|temp
 NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
-@dataclass(frozen=True, slots=True)
-class Unread:
+class Unread(NamedTuple):
     """A file that is no source: patterns of its name and its first bytes, what becomes of it, and the sentence."""
 
     action: str

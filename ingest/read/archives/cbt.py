@@ -19,9 +19,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ingest.read.sources import Evidence, Place
 
@@ -57,14 +56,14 @@ FIRST_LABELS = (
 )  # fmt: skip
 
 
-@dataclass(slots=True)
 class Settings:
     """CBT's YAML files, each read once. `unreadable` names those that could not be read, with the reason."""
 
-    read: dict[Path, Mapping[str, Any]] = field(default_factory=dict)
-    there: dict[Path, bool] = field(default_factory=dict)
-    unreadable: dict[Path, str] = field(default_factory=dict)
-    workloads: dict[Path, tuple[str, str, str]] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.read: dict[Path, Mapping[str, Any]] = {}
+        self.there: dict[Path, bool] = {}
+        self.unreadable: dict[Path, str] = {}
+        self.workloads: dict[Path, tuple[str, str, str]] = {}
 
     def has(self, file: Path) -> bool:
         """Return whether a file is there."""
@@ -97,8 +96,7 @@ def is_note(name: str) -> bool:
     return NOTES.match(name) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class _Anchor:
+class _Anchor(NamedTuple):
     """What folders are counted from: the archive, the folder of the permutation, and the parts between and below them."""
 
     archive: Path
