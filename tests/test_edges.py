@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import astuple
 from decimal import Decimal, localcontext
 
 import numpy as np
@@ -10,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.core.edges import Edges, Exponential
 from ingest.core.intervals import merged
-from ingest.core.layout import Edges, Exponential, Layout, LogLinear, common_layout, fio_layout, hdr_layout, parse_layout
+from ingest.core.layout import Layout, LogLinear, common_layout, fio_layout, hdr_layout, in_order, parse_layout
 from strategies import made
 
 NS, US, MS, S = 1, 1_000, 1_000_000, 1_000_000_000
@@ -166,3 +168,11 @@ def test_bins_of_several_octaves_say_how_wide_they_are(power: int, coarseness: i
     merged_bins = LogLinear(1 << power, 40 << power, coarseness=coarseness, reports="upper", grain_ns=5)
     place = merged_bins.index(np.array([value]))
     assert merged_bins.lowest_of(place)[0] <= value
+
+
+@given(st.lists(layouts, max_size=8))
+def test_layouts_are_ordered_by_kind_and_then_by_their_fields(some: list[Layout]) -> None:
+    kinds = [LogLinear, Exponential, Edges]
+    expected = sorted(some, key=lambda layout: (kinds.index(type(layout)), astuple(layout)))
+    assert in_order(some) == expected
+    assert in_order(reversed(some)) == expected

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from ingest.core import parallel
+from ingest.core import workers
 from ingest.core.errors import TailboardError
 from ingest.core.parallel import fork_map
 from ingest.store.elastic.encoding import Chunk
@@ -22,8 +22,8 @@ def results(number: int) -> Iterator[tuple[list[Chunk], np.ndarray, str] | None]
 
 @pytest.mark.parametrize("pipe", [4096, 1 << 20])
 def test_bodies_and_arrays_come_back_as_they_were(pipe: int, monkeypatch) -> None:
-    monkeypatch.setattr(parallel, "PIPE_BYTES", pipe)
-    monkeypatch.setattr(parallel, "MOST_VIEWS", 2)
+    monkeypatch.setattr(workers, "PIPE_BYTES", pipe)
+    monkeypatch.setattr(workers, "MOST_VIEWS", 2)
     found: dict[int, list] = {}
     for number, result in fork_map(results, range(12), 2, lambda: "last"):
         found.setdefault(number, []).append(result)

@@ -24,7 +24,7 @@ NONE_MEETS_STATUS, CANNOT_TELL_STATUS = 1, 5
 MOST_NOTES = 6
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(EachRun):
     """What a call of capacity says."""
 

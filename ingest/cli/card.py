@@ -14,7 +14,7 @@ from ingest.cli.shared.output import write_whole
 from ingest.cli.shared.say import say
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(shared.Asking, shared.Showing):
     """What a call of card says."""
 

@@ -43,7 +43,7 @@ class Judged:
     finals: dict[str, int]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(shared.Reading, shared.Showing):
     """What a call of check says."""
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 SIDES = ("baseline", "run")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(EachRun):
     """What a call of compare says."""
 

@@ -15,7 +15,7 @@ from ingest.cli.shared.values import curve_files
 TABLE_ROWS = 30
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(shared.Asking, shared.Showing):
     """What a call of distribution says."""
 

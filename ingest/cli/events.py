@@ -33,7 +33,7 @@ UNKNOWN = "unknown"
 Row = dict[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(shared.Showing):
     """What a call of events says."""
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ingest.query.question import Question
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(boxes.Options):
     """What a call of explain says; without `box` it tells the story of each run."""
 

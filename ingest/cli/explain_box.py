@@ -25,7 +25,7 @@ box_option = click.option(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(shared.Asking, shared.Showing):
     """What a call of explain says of a box; `format` is table, json, ndjson or csv."""
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ingest.query.question import Question
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(shared.Asking, shared.Showing):
     """What a call of export says."""
 

@@ -56,7 +56,7 @@ drawing_options = shared.map_options(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(shared.Asking, shared.Showing):
     """What a call of heatmap says."""
 

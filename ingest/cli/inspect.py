@@ -28,7 +28,7 @@ MOST_OF_LAYOUT = 120
 RUN_PARTS = 3
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(shared.Reading):
     """What a call of inspect says."""
 
@@ -96,7 +96,7 @@ def inspect(paths: tuple[str, ...], options: Options) -> None:
     rows = [_source_row(source, ops[number]) for number, source in enumerate(discovered.sources)]
     others = [{"path": str(entry.path), "format": entry.action, "reason": entry.reason} for entry in discovered.skipped]
     of_files = [caveat for source in discovered.sources for caveat in source.context.account.caveats]
-    caveats = [*discovered.caveats, *of_files, *conflicts(discovered), *_lacks(discovered)]
+    caveats = [*discovered.of_all(), *of_files, *conflicts(discovered), *_lacks(discovered)]
     if options.format == "ndjson":
         lacks = [{"path": lack.subject, "format": "caveat", "code": lack.code, "reason": str(lack)} for lack in caveats]
         sys.stdout.writelines(json.dumps(row) + "\n" for row in [*rows, *others, *lacks])
@@ -133,7 +133,7 @@ def _lacks(discovered: Found) -> list[Caveat]:
     """Return what the sources lack, without caveats of all and notes of files, which are shown already."""
     from ingest.query.missing import folded
 
-    known = {caveat.code for caveat in discovered.caveats}
+    known = {caveat.code for caveat in discovered.of_all()}
     accounts = [source.context.account for source in discovered.sources]
     entries = [entry for account in accounts for entry in account.missing if entry.caveat.sentence not in account.notes]
     return [caveat for caveat in folded(entry.caveat for entry in entries) if caveat.code not in known]

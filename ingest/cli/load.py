@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SHOWN_FINDINGS = 20
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(shared.Loading):
     """What a call of load says."""
 

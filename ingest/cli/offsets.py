@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PICTURES = ("png", "svg")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(shared.Asking, shared.Showing):
     """What a call of offsets says."""
 

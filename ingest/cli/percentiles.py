@@ -25,7 +25,7 @@ MOST_BELOW = 50
 TABLE_WINDOWS = 20
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(shared.Asking, shared.Showing):
     """What a call of percentiles says."""
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from ingest.cli.check import violations
 from ingest.cli.shared import options as shared
 from ingest.cli.shared.answers import asked
 from ingest.cli.shared.help import Command, file_names
@@ -15,7 +14,7 @@ from ingest.cli.shared.pages import written as write_page
 from ingest.cli.shared.values import parse_step
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(shared.Asking):
     """What a call of report says."""
 
@@ -77,17 +76,24 @@ def page_of(sources: tuple[str, ...], options: Options) -> str:
     from ingest.cli.shared.marks import read_all
     from ingest.cli.shared.sources import as_typed, opened
     from ingest.core.timing import parse_duration
-    from ingest.query.capacity import parse_sla
     from ingest.query.means import MeansAloneError
     from ingest.view.page.report.contents import means_from, parts_from, run_names
     from ingest.view.page.report.page import page_of as page
 
     question = asked(options, parse_step(options.step), force=options.force)
-    objective = parse_sla(options.sla) if options.sla and "<" in options.sla else None
+    objective = None
+    if options.sla and "<" in options.sla:
+        from ingest.query.capacity import parse_sla
+
+        objective = parse_sla(options.sla)
     sla = objective.limit_ns if objective else parse_duration(options.sla) if options.sla else 0
     marks = read_all(options.marks)
     with opened(sources, options) as origin:
-        episodes = violations(origin, options.objectives, question, marks) if options.objectives else None
+        episodes = None
+        if options.objectives:
+            from ingest.cli.check import violations
+
+            episodes = violations(origin, options.objectives, question, marks)
         names = run_names(origin)
         try:
             parts = parts_from(

@@ -29,7 +29,7 @@ PATIENCE = 3  # a command may take so many intervals, unless --timeout says othe
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options:
     """What a call of sample says."""
 

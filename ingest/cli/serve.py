@@ -28,7 +28,7 @@ SHORTEST_NS, LONGEST_NS = 500_000_000, 3600 * 1_000_000_000
 INTERRUPTED = 130
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(shared.Asking):
     """What a call of serve says."""
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ingest.store.elastic.templates import Site
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options:
     """What a call of setup says."""
 

@@ -49,7 +49,7 @@ MOST_ABOVE = 5
 WINDOWS = 100  # of each run, for the bounds of its percentiles: half of what compare takes, as there are many runs
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(EachRun):
     """What a call of trend says."""
 

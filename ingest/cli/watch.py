@@ -34,7 +34,7 @@ INTERRUPTED = 130
 LONGEST_LAG_NS = 3600 * 10**9  # older rows are of a benchmark that ran before
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(shared.Loading):
     """What a call of watch says."""
 

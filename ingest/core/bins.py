@@ -56,6 +56,16 @@ class Layout:
         return 1
 
     @property
+    def rank(self) -> tuple[int | str | tuple[int, ...], ...]:
+        """Return what layouts are put in order by: the number of their kind, then what tells layouts of the kind apart."""
+        raise NotImplementedError
+
+    @property
+    def below(self) -> tuple[int, int]:
+        """Return how far a sample can lie below its bin: by so many millionths of itself or so many ns, whichever is more."""
+        return 0, 0
+
+    @property
     def edges(self) -> Int:
         """Return the `bins + 1` edges in ns; bin i is [edges[i], edges[i + 1])."""
         raise NotImplementedError

@@ -24,7 +24,7 @@ MILLION = 1_000_000
 DIGITS = 60  # of 2^(j / 2^scale): 40 behind the point of the largest edge
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Exponential(Layout):
     """Bins that grow by 2^(2^-scale): the upper ends are unit_ns * 2^((i + 1) / 2^scale) for any whole i, themselves included.
 
@@ -50,6 +50,16 @@ class Exponential(Layout):
         """Return the stored form, which `parse_layout` reads back."""
         below = f":{self.below_ppm}ppm:{self.below_ns}ns" if self.below_ppm or self.below_ns else ""
         return f"exponential:s{self.scale}:{self.unit_ns}ns{below}"
+
+    @property
+    def rank(self) -> tuple[int | str | tuple[int, ...], ...]:
+        """Return the place of these bins among layouts: behind log-linear ones."""
+        return 1, self.scale, self.unit_ns, *self.below
+
+    @property
+    def below(self) -> tuple[int, int]:
+        """Return how far a sample can lie below its bin."""
+        return self.below_ppm, self.below_ns
 
     @property
     def edges(self) -> Int:
@@ -125,7 +135,7 @@ def _ends(layout: Exponential) -> tuple[Int, int, Int]:
     return edges, numbers[0] - 2, places.astype(np.int64)
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Edges(Layout):
     """Bins between the edges of a tool's own list: `bounds` in whole ns, from 0 on, rising."""
 
@@ -142,6 +152,11 @@ class Edges(Layout):
     def __str__(self) -> str:
         """Return the stored form, which `parse_layout` reads back."""
         return f"edges:e{','.join(map(str, self.bounds))}:{'open' if self.is_open else 'closed'}"
+
+    @property
+    def rank(self) -> tuple[int | str | tuple[int, ...], ...]:
+        """Return the place of these bins among layouts: behind all others."""
+        return 2, self.bounds, self.is_open
 
     @staticmethod
     def of_ends(ends_ns: Sequence[int], *, is_open: bool) -> tuple[Edges, Int]:

@@ -24,7 +24,6 @@ from functools import lru_cache
 import numpy as np
 
 from ingest.core.bins import HIGHEST, LAST_NS, MIDPOINT, NOTHING, REPORTS, UNLIKE, UPPER, Int, Layout
-from ingest.core.edges import Edges, Exponential
 from ingest.core.errors import InputError
 
 NO_BINS_TEXT = "nobins"
@@ -39,8 +38,6 @@ __all__ = [
     "NO_BINS_TEXT",
     "REPORTS",
     "UPPER",
-    "Edges",
-    "Exponential",
     "Int",
     "Layout",
     "LogLinear",
@@ -52,7 +49,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class LogLinear(Layout):
     """A log-linear layout: `half` bins an octave, `fine` bins before coarsening, values in units of `unit_ns`.
 
@@ -89,6 +86,11 @@ class LogLinear(Layout):
         top = "open" if self.open_ended else "closed"
         grain = f":{self.grain_ns}ns" if self.grain_ns else ""
         return f"loglinear:{self.half}:{self.fine}:{self.unit_ns}ns:c{self.coarseness}:{self.reports}:{top}{grain}"
+
+    @property
+    def rank(self) -> tuple[int | str | tuple[int, ...], ...]:
+        """Return the place of these bins among layouts: before those of other kinds."""
+        return 0, self.half, self.fine, self.unit_ns, self.coarseness, self.reports, self.open_ended, self.grain_ns
 
     @property
     def edges(self) -> Int:
@@ -235,6 +237,10 @@ def parse_layout(text: str) -> Layout:
         return NO_BINS
     name, _, rest = text.partition(":")
     try:
+        if name == "loglinear":
+            return _log_linear(text)
+        from ingest.core.edges import Edges, Exponential  # bins of other tools, which most runs do not have
+
         if name == "exponential":
             scale, unit, *below = rest.split(":")
             ppm, ns = below or ("0ppm", "0ns")
@@ -245,15 +251,15 @@ def parse_layout(text: str) -> Layout:
             if top not in TOPS:
                 raise ValueError
             return Edges(tuple(map(int, bounds.removeprefix("e").split(","))), top == OPEN)
-        return _log_linear(text)
+        raise ValueError
     except ValueError:
         raise ValueError(f"not a bin layout: {text[:MOST_SAID]!r}") from None
 
 
 def _log_linear(text: str) -> LogLinear:
-    name, half, fine, unit, coarseness, reports, top, *grains = text.split(":")
+    _, half, fine, unit, coarseness, reports, top, *grains = text.split(":")
     grain = int(grains[0].removesuffix("ns")) if grains else 0
-    if len(grains) > 1 or name != "loglinear" or top not in TOPS:
+    if len(grains) > 1 or top not in TOPS:
         raise ValueError
     return LogLinear(int(half), int(fine), int(unit.removesuffix("ns")), int(coarseness[1:]), reports, top == OPEN, grain)
 
@@ -291,16 +297,7 @@ def common_layout(layouts: Iterable[Layout]) -> Layout:
 
 def in_order(layouts: Iterable[Layout]) -> list[Layout]:
     """Return layouts in an order that is always the same, by kind and then by their own."""
-    kinds: tuple[list[LogLinear], list[Exponential], list[Edges]] = [], [], []
-    for layout in layouts:
-        match layout:
-            case LogLinear():
-                kinds[0].append(layout)
-            case Exponential():
-                kinds[1].append(layout)
-            case Edges():
-                kinds[2].append(layout)
-    return [*sorted(kinds[0]), *sorted(kinds[1]), *sorted(kinds[2])]
+    return sorted(layouts, key=lambda layout: layout.rank)
 
 
 def _alike(layout: Layout, other: Layout) -> bool:
@@ -314,10 +311,8 @@ def _alike(layout: Layout, other: Layout) -> bool:
             other.grain,
             other.reports == UPPER and other.grain_ns,
         )
-    if isinstance(layout, Exponential):
-        below = (other.below_ppm, other.below_ns) if isinstance(other, Exponential) else (0, 0)
-        if layout.below_ppm > below[0] or layout.below_ns > below[1]:
-            return False
+    if any(own > others for own, others in zip(layout.below, other.below, strict=True)):
+        return False
     return UPPER not in (layout.reports, other.reports) and other.grain <= layout.grain
 
 

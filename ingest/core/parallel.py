@@ -7,27 +7,12 @@ pools of the standard library cost more to import than a whole worker does to ru
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
-import pickle
-import selectors
-import signal
-import struct
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
-from ingest.core.errors import TailboardError
-
-INDEX = struct.Struct("<I")
-LENGTH, HEAD = struct.Struct("<Q"), struct.Struct("<QQQ")  # of a text; of the lengths of texts, of the pickle, of all texts
 PIPE_ITEMS = 8192
-PIPE_BYTES, MOST_VIEWS = 1 << 20, 1000
-NOTHING = object()
-NO_TEXT = memoryview(b"")
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 KEPT, LARGEST_KEPT = 128 << 20, 32 << 20
 
@@ -49,37 +34,12 @@ def fork_map(
         if last is not None:
             yield len(items), last()
         return
+    from ingest.core.workers import shared  # a call of one file needs none
+
     for first in range(0, len(items), PIPE_ITEMS):
         batch = items[first : first + PIPE_ITEMS]
-        for number, result in _shared(work, batch, jobs, last):
+        for number, result in shared(work, batch, jobs, last):
             yield first + number if number < len(batch) else len(items), result
-
-
-def _shared(
-    work: Callable[[Any], Iterator[Any]], items: Sequence[Any], jobs: int, last: Callable[[], Any] | None
-) -> Iterator[tuple[int, Any]]:
-    take, give = os.pipe()
-    os.write(give, b"".join(INDEX.pack(number) for number in range(len(items))))
-    os.close(give)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    workers: dict[int, int] = {}
-    try:
-        for _ in range(min(jobs, len(items))):
-            results, answer = os.pipe()
-            _widen(answer)
-            child = os.fork()
-            if not child:
-                os.close(results)
-                _serve(work, items, take, answer, last)
-            os.close(answer)
-            workers[results] = child
-        yield from _collected(workers)
-    finally:
-        os.close(take)
-        for results, child in workers.items():
-            os.close(results)
-            _stop(child)
 
 
 def keep_freed_memory() -> None:
@@ -90,145 +50,3 @@ def keep_freed_memory() -> None:
         allocator.mallopt(M_TRIM_THRESHOLD, KEPT)
     except (OSError, AttributeError):  # another C library
         return
-
-
-def _widen(pipe: int) -> None:
-    """Give a pipe room for a body of documents, so that it is filled and emptied at once; where it may not be wider, it stays."""
-    with contextlib.suppress(OSError, AttributeError, ImportError):
-        import fcntl
-
-        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-
-
-def _stop(child: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-
-
-def _serve(
-    work: Callable[[Any], Iterator[Any]], items: Sequence[Any], take: int, answer: int, last: Callable[[], Any] | None
-) -> None:
-    """Work through items until none is left, then leave the process without any clean-up of the parent's."""
-    status = 1
-    try:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        while raw := os.read(take, INDEX.size):
-            number = INDEX.unpack(raw)[0]
-            try:
-                for result in work(items[number]):
-                    _send(answer, (number, result, None))
-            except TailboardError as error:
-                _send(answer, (number, None, error))
-        if last is not None:
-            try:
-                _send(answer, (len(items), last(), None))
-            except TailboardError as error:
-                _send(answer, (len(items), None, error))
-        status = 0
-    except BrokenPipeError:
-        pass
-    except BaseException:  # noqa: BLE001  # the parent reports it; nothing may escape into its code
-        import traceback
-
-        _send(answer, (-1, None, traceback.format_exc()))
-    finally:
-        os._exit(status)
-
-
-def _send(answer: int, message: object) -> None:
-    """Write a message: the lengths of what follows, its pickle, and the texts that it holds behind that, which are not copied."""
-    texts: list[pickle.PickleBuffer] = []
-
-    def apart(buffer: pickle.PickleBuffer) -> bool:
-        """Take a text out of the pickle; arrays stay in it: they are small, and may outlive what they came with."""
-        is_text = isinstance(memoryview(buffer).obj, bytes)
-        if is_text:
-            texts.append(buffer)
-        return not is_text
-
-    data = pickle.dumps(message, protocol=5, buffer_callback=apart)
-    views = [memoryview(text) for text in texts]
-    sizes = b"".join(LENGTH.pack(len(view)) for view in views)
-    left = [memoryview(HEAD.pack(len(sizes), len(data), sum(map(len, views))) + sizes), memoryview(data), *views]
-    while left:
-        written = os.writev(answer, left[:MOST_VIEWS])
-        while left and written >= len(left[0]):
-            written -= len(left.pop(0))
-        if left:
-            left[0] = left[0][written:]
-
-
-class _Inbox:
-    """Takes the messages of one worker apart, as they come through its pipe."""
-
-    def __init__(self, results: int) -> None:
-        self._results = results
-        self._head = bytearray(HEAD.size)
-        self._left = [memoryview(self._head)]
-        self._data, self._texts = bytearray(), NO_TEXT
-
-    @property
-    def between(self) -> bool:
-        """Return whether no message has begun."""
-        return not self._data and len(self._left[0]) == HEAD.size
-
-    def read(self) -> Any:
-        """Return the next message if it is whole now, NOTHING before; EOFError at the end."""
-        got = os.readv(self._results, self._left)
-        if not got:
-            raise EOFError
-        while self._left and got >= len(self._left[0]):
-            got -= len(self._left.pop(0))
-        if self._left:
-            self._left[0] = self._left[0][got:]
-            return NOTHING
-        if not self._data:
-            sizes, data, texts = HEAD.unpack(self._head)
-            self._data, self._texts = bytearray(sizes + data), np.empty(texts, np.uint8).data  # the latter is not filled first
-            self._left = [memoryview(part) for part in (self._data, self._texts) if part]
-            return NOTHING
-        return self._whole()
-
-    def _whole(self) -> Any:
-        sizes = [size for (size,) in LENGTH.iter_unpack(self._data[: HEAD.unpack(self._head)[0]])]
-        parts, first = [], 0
-        for size in sizes:
-            parts.append(self._texts[first : first + size])
-            first += size
-        message = pickle.loads(memoryview(self._data)[LENGTH.size * len(sizes) :], buffers=parts)  # from our own fork
-        self._data, self._texts = bytearray(), NO_TEXT
-        self._left = [memoryview(self._head)]
-        return message
-
-
-def _collected(workers: dict[int, int]) -> Iterator[tuple[int, Any]]:
-    """Yield what the workers send; a worker that has ended well is taken out of `workers`."""
-    inboxes = {results: _Inbox(results) for results in workers}
-    with selectors.DefaultSelector() as ready:
-        for results in workers:
-            ready.register(results, selectors.EVENT_READ)
-        while inboxes:
-            for results in [key.fd for key, _ in ready.select()]:
-                try:
-                    message = inboxes[results].read()
-                except EOFError:
-                    whole = inboxes.pop(results).between
-                    ready.unregister(results)
-                    os.close(results)
-                    _, status = os.waitpid(workers.pop(results), 0)
-                    if status or not whole:
-                        raise TailboardError("a worker process was killed in mid-work: is the machine out of memory?") from None
-                    continue
-                if message is not NOTHING:
-                    yield _result(message)
-
-
-def _result(message: tuple[int, Any, Any]) -> tuple[int, Any]:
-    """Return the number of an item and a result of it; raises what its worker met."""
-    number, result, error = message
-    if isinstance(error, TailboardError):
-        raise error
-    if error is not None:
-        raise RuntimeError(f"a worker failed:\n{error}")
-    return number, result

@@ -137,7 +137,7 @@ def _loaded(discovered: Found, store: Store, options: LoadOptions, progress: Pro
             account.shadowed[entry.reason] += 1
         elif entry.action != "context":
             account.skipped[entry.reason] += 1
-    account.caveats = [str(caveat) for caveat in discovered.caveats]
+    account.caveats = [str(caveat) for caveat in discovered.of_all()]
     todo = _storable(plans(discovered, store, options, account.duplicate, account.shadowed), store, account)
     offsets = {source.path for source in offset_sources(discovered.sources)} if options.offsets else set()
     total = sum(len(plan.work) for plan in todo)

@@ -28,6 +28,7 @@ from ingest.read import Found, ReadOptions, Source
 from ingest.read.context import OWN_STAMPS
 from ingest.read.copies import labels_in, rival, two_formats, two_of_one
 from ingest.read.formats import AVERAGED, PLAIN_JSON
+from ingest.read.not_held import is_held
 from ingest.read.processes import processes
 from ingest.read.sources import PREFER_HIST
 from ingest.read.undated import UNDATED, apart
@@ -115,10 +116,10 @@ def plans(
         known = held[run].record
         record = record_of(run, sources, {**discovered.labels.get(run, {}), **options.labels}, known, options)
         known_ios = Counter[str]() if shadowed is None else shadowed
-        lacking = tuple(entry for entry in discovered.missing if entry.run == run)
-        carrier = min(source.path for source in sources) if lacking else None
         records, first = held[run].sources, held[run].first_generation
         logs = {log.source: log for stored in records for log in members_of(stored)}
+        lacking = tuple(entry for entry in discovered.missing if entry.run == run and not is_held(entry, logs))
+        carrier = min(source.path for source in sources) if lacking else None
         work = _to_do(sources, digests, (logs, first), options, (duplicates, known_ios), (carrier, lacking))
         parts = parts_of(run, sources, work, records, first, duplicates) if options.add_up else []
         read = {log.source for part in parts for _, log in part.logs} or {log.source for _, log in work}

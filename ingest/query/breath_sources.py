@@ -18,7 +18,6 @@ from ingest.query.files import run_starts
 from ingest.query.origin import BREATHS, Origin
 from ingest.query.question import Question
 from ingest.read.formats import SNABB
-from ingest.read.snabb.work import kept_of
 
 if TYPE_CHECKING:
     from ingest.query.files import Files
@@ -37,6 +36,10 @@ def from_files(files: Files, question: Question) -> Kept:
     """Return what is kept of the timelines among files, of the runs, hosts, processes and the time that are asked."""
     key = selected(question, files.found.labels)
     sources = [source for source in files.found.sources if source.format == SNABB and key(source.context.series)]
+    if not sources:
+        return nothing()
+    from ingest.read.snabb.work import kept_of  # before processes are forked
+
     starts = run_starts(sources)
 
     def work(source: Source) -> Iterator[Kept | None]:

@@ -14,7 +14,6 @@ from ingest.core.grid import UNTIMED, stored_step
 from ingest.core.intervals import Intervals, Sum
 from ingest.core.parallel import fork_map
 from ingest.core.series import LABELS, LAYER, Group, label_of, runs_asked
-from ingest.core.whole_runs import WholeRun
 from ingest.query.clocks import beside, left_out, logs_left_out, shown_beside, undated_runs
 from ingest.query.file_offers import offers_of
 from ingest.query.means import described, holds_means_alone, own_facts, whole_runs_of, with_left_out, with_whole_runs
@@ -32,7 +31,7 @@ from ingest.query.question import (
     moved_edges,
     range_in,
 )
-from ingest.query.spans import Bounds, of_runs, over_reach, reach_inside
+from ingest.query.spans import Bounds, of_layers, of_runs, over_reach, reach_inside
 from ingest.query.steps import auto_span, auto_step, check_step, widened
 from ingest.query.summed import Adding, Summed, all_of, by_run, in_order, is_grained, kept_apart, of_kinds
 from ingest.query.whole_rows import whole_rows_of, with_whole_rows
@@ -44,6 +43,7 @@ from ingest.read.lacks import dead
 from ingest.read.processes import processes
 
 if TYPE_CHECKING:
+    from ingest.core.whole_runs import WholeRun
     from ingest.query.percentiles import Wanted
     from ingest.query.table import Table
     from ingest.query.verdicts import Episode
@@ -155,8 +155,8 @@ class Files:
         whole_runs = whole_runs_of(sources)
         if question.step == ALL:
             bounded = question.begin is not None or question.end is not None
-            windows = {run: (span, self.stored[run]) for run, span in summed.windows.items()} if bounded else {}
-            parts = over_reach(parts, of_runs(summed.reach), windows, question.adds_up_runs)
+            windows = {name: (span, self.stored[name[0]]) for name, span in summed.windows.items()} if bounded else {}
+            parts = over_reach(parts, of_layers(summed.reach), windows, question.adds_up_runs)
             parts = with_whole_runs(parts, question, question.key(self.found.labels), whole_runs)
             parts = with_whole_rows(parts, question, question.key(self.found.labels), whole_rows_of(sources))
         moved = {moved_edges(question, start, self.grain(run, step)) for run, start in starts.items()}

@@ -15,10 +15,10 @@ from ingest.core.errors import InputError, listed
 from ingest.core.intervals import Intervals, no_exact
 from ingest.core.series import Group, Series, is_mean, mean_kind
 from ingest.core.timing import format_duration
-from ingest.core.whole_runs import WholeRun, bytes_of, replaced_rows, sum_of, whole_runs
 from ingest.query.question import ALL, Answer, Key, Question
 
 if TYPE_CHECKING:  # stores answer with means, too, and need no reader for that
+    from ingest.core.whole_runs import WholeRun  # and most runs have none: it is imported where there is one
     from ingest.read.sources import Source
 
 REMEDY = "to have percentiles next time, log histograms (tailboard wrap-fio)"
@@ -38,9 +38,15 @@ def holds_means_alone(source: Source) -> bool:
 
 def whole_runs_of(sources: Iterable[Source]) -> list[WholeRun]:
     """Return what the tools themselves report of whole runs that have no histogram, by labels; known once sources are read."""
-    reported = ((source.context.series.run, source.context.account) for source in sources)
+    reported = [source for source in sources if source.context.account.whole_runs]
+    if not reported:
+        return []
+    from ingest.core.whole_runs import whole_runs
+
     tool_runs = [
-        whole_run for run, account in reported if account.whole_runs for whole_run in whole_runs(run, [account.as_dict()])
+        whole_run
+        for source in reported
+        for whole_run in whole_runs(source.context.series.run, [source.context.account.as_dict()])
     ]
     return sorted(tool_runs, key=lambda whole_run: whole_run.series)
 
@@ -95,6 +101,8 @@ def with_whole_runs(
     """
     if question.step != ALL or question.begin is not None or question.end is not None or not tool_runs:
         return list(parts)
+    from ingest.core.whole_runs import bytes_of, sum_of
+
     groups: dict[Group, list[WholeRun]] = {}
     for whole_run in tool_runs:
         group = key(whole_run.series.replaced(kind=mean_kind(whole_run.series.kind)))
@@ -105,6 +113,8 @@ def with_whole_runs(
 
 
 def _replaced(part: Intervals[Group], sums: dict[Group, tuple[int, int, int, int, int | None]]) -> Intervals[Group]:
+    from ingest.core.whole_runs import replaced_rows
+
     rows, moved = {}, {}
     for row, (code, count) in enumerate(zip(part.series.tolist(), part.samples.tolist(), strict=True)):
         tool_sums = sums.get(part.table[code])

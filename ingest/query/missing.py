@@ -7,9 +7,9 @@ within, all of its samples are the row's; where it only overlaps, or some label 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +36,7 @@ MISSING_HERE = "samples are missing"
 LEAST, MOST = "_least", "_most"  # a largest value of -inf: what is shown is the largest
 
 
-@dataclass(frozen=True, slots=True)
-class Lack:
+class Lack(NamedTuple):
     """An entry of an answer with the labels of its run; `sure` says that the question is known to select all of it."""
 
     entry: Missing
@@ -107,7 +106,7 @@ def of_kinds(lacking: Iterable[Lack], taken: Mapping[str, Sequence[str]]) -> tup
         for own in (own for own in kinds_made_of(kind) if own in kinds):
             number = None if CORRECTED in own else lack.entry.count
             entry = lack.entry if own == kind else replace(lack.entry, labels={**lack.entry.labels, "kind": own}, count=number)
-            kept.append(lack if own == kind else replace(lack, entry=entry))
+            kept.append(Lack(entry, lack.sure))
     return tuple(kept)
 
 
@@ -201,8 +200,7 @@ class _RowsOf:
         return self._groups[places].get(tuple(label for label in wanted if label is not None), [])
 
 
-@dataclass(frozen=True, slots=True)
-class Cells:
+class Cells(NamedTuple):
     """A percentile of rows: `value` as it is shown, the `least` and the largest (`most`) that it can be, NaN without an interval.
 
     `most` is inf where there is no upper bound. Where nothing is missing all three are equal.
@@ -321,7 +319,7 @@ def union(several: Iterable[Sequence[Lack]]) -> tuple[Lack, ...]:
 
 def labelled(lacking: Iterable[Lack], name: str, value: str) -> tuple[Lack, ...]:
     """Return the entries with one label more."""
-    return tuple(replace(lack, entry=replace(lack.entry, labels={**lack.entry.labels, name: value})) for lack in lacking)
+    return tuple(Lack(replace(lack.entry, labels={**lack.entry.labels, name: value}), lack.sure) for lack in lacking)
 
 
 def bands(answer: Answer) -> list[Noted]:

@@ -12,8 +12,7 @@ A new kind of store implements `Origin` and has one line in `KINDS`. What it off
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from ingest.core.errors import UsageError
 
@@ -84,8 +83,7 @@ class Run(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Capability(Generic[T]):
+class Capability(NamedTuple, Generic[T]):
     """Something that only some origins can do: its name, and what follows the name where an origin cannot (see `needed`)."""
 
     name: str

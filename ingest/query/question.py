@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 import numpy as np
 
@@ -309,8 +310,7 @@ def note_layouts(met: dict[RunKind, set[Layout]], keys: Iterable[Group], layout:
         met.setdefault(run_and_kind(key), set()).add(layout)
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(NamedTuple):
     """What an answer's rows are: the kinds taken of each run, the labels they bear, and the kinds in words.
 
     `named` are labels that rows bear because runs or kinds would be merged otherwise.

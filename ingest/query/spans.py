@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from ingest.core.grid import INT64_MAX
 from ingest.core.intervals import Intervals, Sum, merged
-from ingest.core.series import Group, run_and_kind
+from ingest.core.series import Group, layer_of, run_and_kind
 
 MANY_ENTRIES = 100_000
 PIECE = 1 << 16
 
 Span = tuple[int, int]
 Bounds = tuple[int | None, int | None]  # from when to when, None for no bound
+RunLayer = tuple[str, str]  # each layer of a run is timed by itself: polls of a server may go on when its clients have ended
 Reach = dict[tuple[str, str], Span]  # from when to when the rows of a run and kind are, before they are cut into windows
 
 
@@ -54,11 +55,11 @@ def spanned(parts: Sequence[Intervals[Group]], span: Span | None = None) -> list
     return total.parts()
 
 
-def ranges(parts: Sequence[Intervals[Group]]) -> dict[str, Span]:
-    """Return from when to when the rows of each run are; keys begin with the run."""
-    spans: dict[str, Span] = {}
+def ranges(parts: Sequence[Intervals[Group]]) -> dict[RunLayer, Span]:
+    """Return from when to when the rows of each layer of a run are; keys begin with run and kind."""
+    spans: dict[RunLayer, Span] = {}
     for part in parts:
-        names, places = _runs_of(part)
+        names, places = _layers_of(part)
         low, high = np.full(len(names), INT64_MAX), np.full(len(names), -INT64_MAX)
         np.minimum.at(low, places, part.start_ns)
         np.maximum.at(high, places, part.end_ns)
@@ -68,17 +69,17 @@ def ranges(parts: Sequence[Intervals[Group]]) -> dict[str, Span]:
     return {name: (first, last) for name, (first, last) in spans.items() if first < INT64_MAX}
 
 
-def spanned_by_run(parts: Sequence[Intervals[Group]], spans: Mapping[str, Span] | None = None) -> list[Intervals[Group]]:
-    """Return the parts with every row over the span of its run, by default the range of its rows, added up per key.
+def spanned_by_run(parts: Sequence[Intervals[Group]], spans: Mapping[RunLayer, Span] | None = None) -> list[Intervals[Group]]:
+    """Return the parts with every row over the span of its layer of its run, by default the range of its rows, added up per key.
 
-    Keys begin with the run. A row that is of one run must not reach into the time of another: its rate would be too low.
+    Keys begin with run and kind. A row that is of one run must not reach into the time of another: its rate would be too low.
     """
     known = {**ranges(parts), **(spans or {})}
     total: Sum[Group] = Sum()
     for part in parts:
         if not len(part):
             continue
-        names, places = _runs_of(part)
+        names, places = _layers_of(part)
         low, high = (np.array([known.get(name, (0, 0))[edge] for name in names], np.int64) for edge in (0, 1))
         total.add(replace(part, start_ns=low[places], end_ns=high[places]))
     return total.parts()
@@ -86,21 +87,24 @@ def spanned_by_run(parts: Sequence[Intervals[Group]], spans: Mapping[str, Span] 
 
 def over_reach(
     parts: Sequence[Intervals[Group]],
-    reach: Mapping[str, Span],
-    windows: Mapping[str, tuple[Span, int]],
+    reach: Mapping[RunLayer, Span],
+    windows: Mapping[RunLayer, tuple[Span, int]],
     adds_up_runs: bool,  # noqa: FBT001  # as the question says
 ) -> list[Intervals[Group]]:
-    """Return the rows over the whole range of their run; where runs are added up, over the range of them all.
+    """Return the rows over the whole range of their layer of their run; where runs are added up, over the range of them all.
 
-    That is how far each run reaches; of part of a run it is the windows that hold samples of it (span and step), the first and
+    That is how far each reaches; of part of a run it is the windows that hold samples of it (span and step), the first and
     the last no longer than that.
     """
-    partial = {run: narrowed(span, reach.get(run), step) for run, (span, step) in windows.items()}
+    partial = {name: narrowed(span, reach.get(name), step) for name, (span, step) in windows.items()}
     spans = {**reach, **partial}
-    if not adds_up_runs:
-        return spanned_by_run(parts, spans)
-    edges = [span for run, span in spans.items() if run in windows or run in ranges(parts)]
-    return spanned(parts, (min(low for low, _ in edges), max(high for _, high in edges)) if edges else None)
+    if adds_up_runs:
+        spans = {**ranges(parts), **spans}
+        of_layer: dict[str, Span] = {}
+        for name in windows.keys() | ranges(parts).keys():
+            widen(of_layer, name[1], spans[name])
+        spans = {name: of_layer[name[1]] for name in ranges(parts)}
+    return spanned_by_run(parts, spans)
 
 
 def narrowed(windows: Span, reach: Span | None, step_ns: int) -> Span:
@@ -128,6 +132,14 @@ def widen(spans: dict[Any, Span], key: Any, span: Span) -> None:
     spans[key] = min(known[0], span[0]), max(known[1], span[1])
 
 
+def of_layers(reach: Mapping[tuple[str, str], Span]) -> dict[RunLayer, Span]:
+    """Return from when to when the rows of each layer of a run are, of all its kinds."""
+    spans: dict[RunLayer, Span] = {}
+    for (run, kind), span in reach.items():
+        widen(spans, (run, layer_of(kind)), span)
+    return spans
+
+
 def of_runs(reach: Mapping[tuple[str, str], Span]) -> dict[str, Span]:
     """Return from when to when the rows of each run are, of all its kinds."""
     spans: dict[str, Span] = {}
@@ -136,9 +148,9 @@ def of_runs(reach: Mapping[tuple[str, str], Span]) -> dict[str, Span]:
     return spans
 
 
-def _runs_of(part: Intervals[Group]) -> tuple[list[str], NDArray[np.int64]]:
-    """Return the runs in the keys of a part, and which of them each row is of."""
-    of_keys = [key[0] for key in part.table]
+def _layers_of(part: Intervals[Group]) -> tuple[list[RunLayer], NDArray[np.int64]]:
+    """Return the layers of runs in the keys of a part, and which of them each row is of."""
+    of_keys = [(run, layer_of(kind)) for run, kind in map(run_and_kind, part.table)]
     names = list(dict.fromkeys(of_keys))
     place = {name: number for number, name in enumerate(names)}
     return names, np.array([place[name] for name in of_keys], np.int64)[part.series]

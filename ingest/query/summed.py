@@ -14,9 +14,8 @@ from ingest.core.intervals import Intervals, Sum
 from ingest.core.layout import Layout
 from ingest.core.series import IN_FLIGHT, LABELS, LAYER, OFFSET, Group, Series, default_kind, in_flight_kind
 from ingest.query.question import AUTO, Key, Question, keys_of, note_layouts, range_in
-from ingest.query.spans import Reach, Span, dense, note_reach, of_runs, ranges, together, widen
+from ingest.query.spans import Reach, RunLayer, Span, dense, note_reach, of_runs, ranges, together, widen
 from ingest.query.steps import auto_span, sure_step, widened
-from ingest.query.streaming.ordered import ordered
 from ingest.read import Source
 from ingest.read.formats import row_labels
 
@@ -29,19 +28,19 @@ Met = dict[tuple[str, str], set[Layout]]  # layouts by run and kind
 
 @dataclass(slots=True)
 class Summed:
-    """Sums; from when to when rows reach and their layouts, by run and kind; of whole ranges the windows with samples, by run."""
+    """Sums; reach of rows and their layouts, by run and kind; of whole ranges the windows with samples, by run and layer."""
 
     parts: list[Intervals[Group]] = field(default_factory=list)
     reach: Reach = field(default_factory=dict)
     layouts: Met = field(default_factory=dict)
-    windows: dict[str, Span] = field(default_factory=dict)
+    windows: dict[RunLayer, Span] = field(default_factory=dict)
 
     def windowed(self, rows: Intervals[Group], stored: int) -> Intervals[Group]:
         """Return the rows in windows of the stored step that hold samples, and note from when to when these are."""
         stepped = rows if rows.completions is not None else to_windows(rows, stored)
         filled = stepped.take(np.flatnonzero(stepped.samples > 0))
-        for run, span in ranges([filled]).items():
-            widen(self.windows, run, span)
+        for name, span in ranges([filled]).items():
+            widen(self.windows, name, span)
         return filled
 
     def widen(self, other: Summed) -> None:
@@ -50,8 +49,8 @@ class Summed:
             widen(self.reach, key, span)
         for key, layouts in other.layouts.items():
             self.layouts.setdefault(key, set()).update(layouts)
-        for run, span in other.windows.items():
-            widen(self.windows, run, span)
+        for name, span in other.windows.items():
+            widen(self.windows, name, span)
 
 
 def all_of(sums: Iterable[Summed]) -> Summed:
@@ -119,6 +118,8 @@ def in_order(numbered: Iterable[tuple[int, Sequence[Intervals[Group]]]], sizes: 
 
     `numbered` gives the number of a file, counted through all groups, and its windows, in any order.
     """
+    from ingest.query.streaming.ordered import ordered  # for answers that are written while they are made
+
     group = np.repeat(np.arange(len(sizes)), sizes).tolist()
     held: list[list[Intervals[Group]]] = [[] for _ in sizes]
     left, turn = list(sizes), 0

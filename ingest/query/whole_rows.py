@@ -12,17 +12,25 @@ from typing import TYPE_CHECKING
 
 from ingest.core.intervals import Intervals, no_exact
 from ingest.core.series import Group
-from ingest.core.whole_runs import WholeRow, replaced_rows, whole_rows
 from ingest.query.question import ALL, Key, Question
 
 if TYPE_CHECKING:  # stores ask for whole rows, too, and need no reader for that
+    from ingest.core.whole_runs import WholeRow  # and most runs have none: it is imported where there is one
     from ingest.read.sources import Source
 
 
 def whole_rows_of(sources: Iterable[Source]) -> list[WholeRow]:
     """Return the exact values of whole rows of sources, known once these are read."""
-    reported = ((source.context.series.run, source.context.account) for source in sources)
-    return [whole_row for run, account in reported if account.whole_rows for whole_row in whole_rows(run, [account.as_dict()])]
+    reported = [source for source in sources if source.context.account.whole_rows]
+    if not reported:
+        return []
+    from ingest.core.whole_runs import whole_rows
+
+    return [
+        whole_row
+        for source in reported
+        for whole_row in whole_rows(source.context.series.run, [source.context.account.as_dict()])
+    ]
 
 
 def with_whole_rows(
@@ -43,6 +51,8 @@ def with_whole_rows(
 
 
 def _replaced(part: Intervals[Group], groups: dict[Group, list[WholeRow]]) -> Intervals[Group]:
+    from ingest.core.whole_runs import replaced_rows
+
     rows = {}
     for row, (code, count) in enumerate(zip(part.series.tolist(), part.samples.tolist(), strict=True)):
         members = groups.get(part.table[code], [])

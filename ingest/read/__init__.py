@@ -19,6 +19,7 @@ from ingest.core.errors import CapacityError, InputError
 from ingest.core.intervals import Int, Intervals
 from ingest.core.series import Series
 from ingest.core.timing import OUT_OF_RANGE, is_instant
+from ingest.read.among_runs import of_its_part
 from ingest.read.context import EXPECTED, Context
 from ingest.read.formats import SMALL, reader_of
 from ingest.read.lacks import counted, followed, held_against
@@ -54,7 +55,7 @@ def read(
         rows = held_against(source, rows) if known else rows
     else:
         rows = reader.rows(source.path, context)
-    rows = in_their_layer(source, followed(source, _addable(rows, source)))
+    rows = in_their_layer(source, of_its_part(source, followed(source, _addable(rows, source))))
     expected = context.options.get(EXPECTED)
     if not expected:
         return rows

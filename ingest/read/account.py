@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ingest.core.caveats import Caveat
 from ingest.core.errors import InputError
@@ -17,8 +17,7 @@ FINDINGS_KEPT = 5
 NOT_PLAIN = ("totals", "findings", "missing", "caveats", "_lines")
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One place where something was repaired or rejected; `action` is one of the two words."""
 
     action: str

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ingest.core.errors import InputError
-from ingest.core.intervals import Histogram
 from ingest.core.series import Series
 from ingest.core.timing import OUT_OF_RANGE, is_instant
-from ingest.core.whole_runs import WholeRun
 from ingest.read.account import Account
 
 if TYPE_CHECKING:  # most calls read no file that is described
     from ingest.read.delimited.description import Description
     from ingest.read.histograms.description import HistogramDescription
+    from ingest.read.summary import Job
 
 EXPECTED, RATE, INTENDED = "tailboard.expected_interval_ns", "tailboard.rate", "tailboard.intended_column"
 TSC_HZ = "tailboard.tsc_hz"
@@ -25,29 +24,6 @@ OWN_STAMPS = "time stamps in the file"  # where a start was taken from: each rec
 YEAR_NS = 365 * 86_400 * 10**9  # stamps from a year after 1970 on are real times, others count from a start
 NOT_REAL = "a time near 1970 in a log of real times: a line that was cut, or a clock that was not set"
 NOT_RELATIVE = "a real time in a log of times since its start: another clock"
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What the tool itself reports of one job (or group of jobs), op and kind, over the whole run.
-
-    `bins` is None unless the tool wrote its histogram (fio json+). `percentiles` are (text, ns) as the tool printed them. `bytes`
-    are those that all its I/Os of the op moved, None where the tool does not say.
-    """
-
-    count: int
-    runtime_ns: int
-    min_ns: int
-    max_ns: int
-    mean_ns: float
-    percentiles: tuple[tuple[str, int], ...] = ()
-    bins: Histogram | None = None
-    bytes: int | None = None
-
-    def whole_run(self, series: Series, window_ns: int = 0) -> WholeRun:
-        """Return this of a series, as the account of its source keeps it."""
-        numbers = (self.count, self.min_ns, self.max_ns, self.mean_ns, self.percentiles)
-        return WholeRun(series, *numbers, window_ns, has_bins=self.bins is not None, bytes=self.bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +41,13 @@ class TimeZero:
             raise InputError(f"its start ({self.origin}) is {OUT_OF_RANGE}: give another with --t0")
 
 
-Job = Mapping[tuple[str, str], Summary]
+class Part(NamedTuple):
+    """What a run takes of a source of several, in ns: rows that overlap (begin, end), with their middle in (after, before]."""
+
+    begin_ns: int
+    end_ns: int
+    after_ns: int
+    before_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +64,8 @@ class Context:
     `digits` 0 bins single events as finely as fio, `shadowed` are the ops that another source of the same I/Os is taken for,
     `description` gives the columns of a file that no reader knows. Of a log of lines that is still written, the first `upto`
     bytes are read: up to the end of its last whole line.
-    `layer` is where the user said that all of it was timed; empty leaves that to the reader.
+    `layer` is where the user said that all of it was timed; empty leaves that to the reader. `part` is what is taken of its rows,
+    None for all.
     `options` are the tool's own, and under the names above what the user said: how requests were sent, how fast a counter ran.
     """
 
@@ -107,4 +90,5 @@ class Context:
     shadowed: frozenset[str] = frozenset()
     description: Description | HistogramDescription | None = None
     upto: int | None = None
+    part: Part | None = None
     account: Account = field(default_factory=Account)

@@ -11,7 +11,7 @@ from ingest.core.caveats import Caveat
 from ingest.core.errors import InputError, listed
 from ingest.read.formats import is_timed
 from ingest.read.sources import SKIPPED, Found, Place, Skipped, Source
-from ingest.read.text import blocks, plain_name
+from ingest.read.text import COMPRESSED, blocks, plain_name
 
 SAMPLE = 1 << 16
 SAID = ("--host", "--host-alias")
@@ -60,6 +60,8 @@ def once_by_content(
 def _packed_beside(sources: Sequence[Source]) -> Iterator[tuple[Path, Path]]:
     """Yield compressed files that hold what a plain one beside them holds, as after `gzip -k`, with the plain ones."""
     named: dict[Path, list[Path]] = defaultdict(list)
+    if not any(source.path.name.endswith(COMPRESSED) for source in sources):
+        return
     for source in sources:
         path = source.path
         named[path.with_name(plain_name(path))].append(path)

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ingest.core.intervals import Intervals
 from ingest.core.series import Series
@@ -56,8 +55,7 @@ SMALL = 1 << 18  # a file of at most so many bytes is read with others of its ki
 FIRST_LINES, BEGINNING, WHOLE_HEAD = 1 << 11, 1 << 13, 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
+class Reader(NamedTuple):
     """How a format is read; each of its modules has one, called READER.
 
     `locate` returns the source that a file is, with its labels and time zero, or raises InputError with the reason why it is
@@ -85,8 +83,7 @@ class Reader:
     many: Callable[[Sequence[tuple[Path, Context]]], tuple[list[Intervals[Series]], list[int]]] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(NamedTuple):
     """One line of the table. `names` and `head` are patterns of a file's name and of its first 64 KiB; either is enough.
 
     With `named_only` the first bytes count only for a file that the user named, not for one that a folder holds: rows of four

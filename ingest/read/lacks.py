@@ -16,8 +16,8 @@ from ingest.read.text import blocks
 
 if TYPE_CHECKING:
     from ingest.core.events import Events
-    from ingest.read.context import Summary
     from ingest.read.sources import Source
+    from ingest.read.summary import Summary
 
 REFUSED, CUT_SHORT, REJECTED, SHORT = "refused", "cut-short", "rejected-rows", "short-log"
 LATENCY_TARGET = "latency_target"

@@ -1,29 +1,37 @@
-"""What no source of a call can hold: files that are refused, and jobs that fio counts and that have no log."""
+"""What no source of a call can hold: files that are refused, jobs of fio that have no log, clients that left nothing."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from ingest.core.caveats import Caveat
+from ingest.core.errors import counted, listed
 from ingest.core.missing import Missing
 from ingest.core.series import MIXED
+from ingest.read.archives.cbt import ARCHIVE
 from ingest.read.fio.joining import MS, Beside, log_name_of, without_log_caveat
+from ingest.read.fio.names import parse_log_name, parse_summary_name
 from ingest.read.fio.readers import kind_of_log
-from ingest.read.formats import JSON
+from ingest.read.formats import AVERAGED, HIST, JSON, PLAIN_JSON, RAW
 from ingest.read.lacks import refused
-from ingest.read.sources import COMPLETION, REFUSED, Around, ReadOptions, Skipped, Source
+from ingest.read.sources import COMPLETION, REFUSED, Around, Place, ReadOptions, Skipped, Source
 
 if TYPE_CHECKING:  # most calls meet no JSON of fio
     from ingest.read.fio.json_plus import Job
 
 DIED = "fio wrote no result here"
 NO_LISTING = "no permission to list"
+ABSENT, COPY_THEM = "client-without-logs", "copy its folders, or files, into the archive, or find out why it wrote none"
+OF_FIO = (HIST, RAW, AVERAGED, JSON, PLAIN_JSON)
 
 
 class Call(Protocol):
     """What a call knows of its files."""
 
+    paths: Sequence[Path]
     options: ReadOptions
     formats: dict[Path, str]
     skipped: list[Skipped]
@@ -34,6 +42,10 @@ class Call(Protocol):
 
     def is_log(self, path: Path) -> bool:
         """Return whether a file is taken for one of fio's logs."""
+        ...
+
+    def place(self, path: Path) -> Place | None:
+        """Return the place of a file in an archive, None where its folder is of none."""
         ...
 
 
@@ -58,6 +70,58 @@ def not_held(call: Call, sources: Sequence[Source], jobs: Iterable[tuple[Beside,
                 yield refused(run, {}, entry.path, entry.reason)
     for beside, number, job in jobs:
         yield from _of_job(call, beside, number, job)
+    yield from _absent_clients(call, sources)
+
+
+def _absent_clients(call: Call, sources: Sequence[Source]) -> Iterator[Missing]:
+    """Yield the clients of CBT's settings that nothing of a run is from, where all of that run was asked for.
+
+    Each client of CBT runs each benchmark, so what is not here was lost, or not copied. A client may be named otherwise than its
+    logs are (an address, another domain): hosts that no client is named like may be any of those that seem to be missing.
+    """
+    asked = [path.resolve() for path in call.paths if path.is_dir()]
+    by_run: dict[str, list[Source]] = defaultdict(list)
+    for source in sources:
+        if source.format in OF_FIO:
+            by_run[source.context.series.run].append(source)
+    refused_hosts: dict[tuple[Path, str], set[str]] = defaultdict(set)
+    for path in (entry.path for entry in call.skipped if entry.action == REFUSED):
+        if (where := call.place(path)) is not None and where.together is not None:
+            name = parse_log_name(path) or parse_summary_name(path)
+            refused_hosts[where.together, where.run].add(where.host or (name.host if name else ""))
+    for run, own in sorted(by_run.items()):
+        place = call.place(own[0].path)
+        together = place.together if place is not None else None
+        if place is None or together is None or not any(path in (together, *together.parents) for path in asked):
+            continue
+        hosts = {source.context.series.host for source in own}
+        clients = dict.fromkeys(call.options.host_alias.get(client, client) for client in place.clients)
+        known = hosts | refused_hosts[together, place.run]  # what is refused is missing by itself
+        absent = [client for client in clients if not any(_same_host(client, host) for host in known)]
+        others = sum(not any(_same_host(client, host) for client in clients) for host in hosts)
+        if len(absent) <= others:
+            continue
+        sentence = f"{ARCHIVE} names {counted(len(clients), 'client')}, and " + (
+            f"of {listed(absent)} logs of {counted(others, 'host')} at most are here: I/Os are missing"
+            if others
+            else f"nothing of {listed(absent)} is here: {'its' if len(absent) == 1 else 'their'} I/Os are missing"
+        )
+        caveat = Caveat(ABSENT, str(together), sentence, COPY_THEM)
+        for kind in sorted({source.context.series.kind for source in own}):
+            for labels in [{}] if others else [{"host": client} for client in absent]:
+                yield Missing({"run": run, "kind": kind, **labels}, None, None, None, 0, None, caveat)
+
+
+def is_held(entry: Missing, identities: Iterable[str]) -> bool:
+    """Return whether what a call says of a client that left nothing is not so of a store, with sources of these identities."""
+    if entry.caveat.code != ABSENT or "host" not in entry.labels:
+        return False
+    return any(_same_host(entry.labels["host"], identity.split("|")[1]) for identity in identities if "|" in identity)
+
+
+def _same_host(one: str, other: str) -> bool:
+    """Return whether two names can be those of one host: the same, or one with the domain of it."""
+    return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
 
 
 def _is_in_json(call: Call, path: Path, around: Around) -> bool:

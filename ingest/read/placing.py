@@ -11,12 +11,13 @@ from __future__ import annotations
 import importlib.util
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from ingest.core.caveats import Caveat
 from ingest.core.errors import InputError, plural
 from ingest.read import unread
+from ingest.read.among_runs import among_runs
 from ingest.read.archives import Archives
 from ingest.read.archives.pbench import CLIENTS
 from ingest.read.archives.plain import Plain, short_names
@@ -45,8 +46,10 @@ LINKED = f"a link to a folder elsewhere, which is not entered: {NAME_IT}"
 DIED = "see the output file beside it, and run this part again"
 
 
-def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
+def discover(paths: Sequence[Path], options: ReadOptions, *, among: bool = True) -> Found:
     """Return the sources and skipped files under `paths`, in path order, with missing samples and guesses.
+
+    `among` gives samples of servers to the runs of clients beside them (see `among_runs`).
 
     Raises InputError for a path that does not exist or cannot be listed, or where nothing under them can be read.
     """
@@ -59,10 +62,14 @@ def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
     for link in leading_out(linked, paths):
         call.skipped.append(Skipped(link, SKIPPED, LINKED))
         call.caveats.append(Caveat("linked-folder", str(link), "a link to a folder elsewhere, which is not entered", NAME_IT))
+    known = set(files)
     for path in files:
-        call.recognise(path)
+        if path not in call.named and (original := unread.backup_of(path, known)) is not None:
+            call.skipped.append(Skipped(path, SKIPPED, f"a backup of {original.name} by its name: {NAME_IT}"))
+        else:
+            call.recognise(path)
     logs = {path: log_name_of(path, kind_of_log(path, call.formats[path])) for path in call.formats if call.is_log(path)}
-    neighbours = _neighbours(logs, set(files), call)
+    neighbours = _neighbours(logs, known, call)
     summaries = [path for path, name in call.formats.items() if name == JSON]
     call.documents = documents_of(logs, summaries, neighbours, options.host_alias, call.refuse)
     call.documents.versions.update(call.versions)
@@ -81,31 +88,26 @@ def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
     discovered = Found(
         tuple(sorted(sources, key=lambda placed: placed.path.parts)), skipped, call.labels_of(sources), caveats, missing
     )
-    return apart(decodable(discovered))
+    return apart(decodable(among_runs(discovered) if among else discovered))
 
 
-@dataclass(slots=True)
 class _Call:
     """What one call has found so far."""
 
-    paths: Sequence[Path]
-    options: ReadOptions
-    archives: Archives = field(default_factory=Archives)
-    documents: Documents = field(default_factory=Documents)
-    formats: dict[Path, str] = field(default_factory=dict)
-    skipped: list[Skipped] = field(default_factory=list)
-    caveats: list[Caveat] = field(default_factory=list)
-    root: Path = field(init=False)
-    named: frozenset[Path] = field(init=False)
-    bases: dict[Path, str] = field(default_factory=dict)
-    versions: dict[Path, set[tuple[int, ...]]] = field(default_factory=dict)
-    plain: dict[Path, Place] = field(default_factory=dict)
-    _folders: dict[Path, Path] = field(default_factory=dict)
-    _places: dict[Path, Place | None] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.root = root_of(self.paths)
-        self.named = frozenset(path for path in self.paths if not path.is_dir())
+    def __init__(self, paths: Sequence[Path], options: ReadOptions) -> None:
+        self.paths, self.options = paths, options
+        self.archives = Archives()
+        self.documents = Documents(options.host_alias)
+        self.formats: dict[Path, str] = {}
+        self.skipped: list[Skipped] = []
+        self.caveats: list[Caveat] = []
+        self.root = root_of(paths)
+        self.named = frozenset(path for path in paths if not path.is_dir())
+        self.bases: dict[Path, str] = {}
+        self.versions: dict[Path, set[tuple[int, ...]]] = {}
+        self.plain: dict[Path, Place] = {}
+        self._folders: dict[Path, Path] = {}
+        self._places: dict[Path, Place | None] = {}
 
     def folder(self, path: Path) -> Path:
         """Return the absolute folder of a file."""

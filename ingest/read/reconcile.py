@@ -11,10 +11,10 @@ from ingest.core.intervals import Histogram, Intervals
 from ingest.core.ranks import parse_percentiles, percentile_values
 from ingest.core.series import MIXED
 from ingest.core.writing import fine_latency
-from ingest.read.context import Summary
 from ingest.read.fio.starts import STAGED
 from ingest.read.formats import HIST, RAW
 from ingest.read.sources import COMPLETION, Source
+from ingest.read.summary import Summary
 
 MS = 1e6
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ingest.core.caveats import Caveat
 from ingest.core.errors import listed
@@ -26,8 +26,7 @@ PREFER_HIST, PREFER_RAW = "hist", "raw"
 SKIPPED, REFUSED, SHADOWED, CONTEXT = "skipped", "refused", "shadowed", "context"
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(NamedTuple):
     """What one fact of a source rests on: "host", "client1", "folder 4krandomwrite.client1"."""
 
     fact: str
@@ -91,7 +90,8 @@ class Place:
     """Where files of one folder belong: the archive, the run within it, the host, the settings of the run.
 
     `archive` is the folder that runs are named after; `run` the path of the run below it, empty where the archive is one run.
-    `unread` is why nothing in the folder is read, empty where files are.
+    `unread` is why nothing in the folder is read, empty where files are. `clients` are the hosts that the settings of the archive
+    name as those that made the load, and `together` the folder that holds what all of them wrote.
     """
 
     archive: Path
@@ -101,9 +101,10 @@ class Place:
     labels: Mapping[str, str] = field(default_factory=dict)
     evidence: tuple[Evidence, ...] = ()
     unread: str = ""
+    clients: tuple[str, ...] = ()
+    together: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Around:
     """What is known of a file beside its content, for the `locate` of its format.
 
@@ -111,11 +112,9 @@ class Around:
     are kept in `evidence`.
     """
 
-    options: ReadOptions
-    documents: Documents
-    run: str
-    place: Place
-    evidence: list[Evidence] = field(default_factory=list)
+    def __init__(self, options: ReadOptions, documents: Documents, run: str, place: Place) -> None:
+        self.options, self.documents, self.run, self.place = options, documents, run, place
+        self.evidence: list[Evidence] = []
 
     def why(self, fact: str, value: str, origin: str) -> None:
         """Keep what a fact rests on."""
@@ -208,8 +207,7 @@ class Source:
         return (f"{RAW}:{COMPLETION}|{labels}",) if self.format == HIST else ()
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
+class Skipped(NamedTuple):
     """A file that is not read: `action` is skipped, refused, shadowed, or context where its facts are used."""
 
     path: Path
@@ -231,6 +229,12 @@ class Found:
     labels: Mapping[str, Mapping[str, str]]
     caveats: tuple[Caveat, ...] = ()
     missing: tuple[Missing, ...] = ()
+
+    def of_all(self) -> tuple[Caveat, ...]:
+        """Return what the numbers lack or guess as a whole, and what no source can hold, without the refused files, each once."""
+        refused = {str(entry.path) for entry in self.skipped if entry.action == REFUSED}
+        beyond = (entry.caveat for entry in self.missing if entry.caveat.subject not in refused)
+        return tuple(dict.fromkeys((*self.caveats, *beyond)))
 
     def refusals(self) -> list[str]:
         """Return a sentence for each reason why files were refused, with the first of them."""

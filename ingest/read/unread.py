@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Collection
 from pathlib import Path
+from typing import NamedTuple
 
 from ingest.read import formats
 from ingest.read.archives import cbt
 from ingest.read.sources import CONTEXT, REFUSED, SKIPPED
-from ingest.read.text import plain_name
+from ingest.read.text import COMPRESSED, plain_name
 
 MEANS = "a mean over time, not latencies; gives the counts behind the means of averaged logs beside it"
 DESCRIBE = "describe its columns in a few lines of YAML: --input-format events.yml (docs/reference/formats.md)"
 FEWEST_COLUMNS = 2
 LONGEST_CELL = 30
+BACKUP = re.compile(r"(?P<name>.+?)(~|\.(bak|backup|old|orig|save|saved|tmp|temp|part|partial|swp)\d*)$", re.IGNORECASE)
 NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
-@dataclass(frozen=True, slots=True)
-class Unread:
+class Unread(NamedTuple):
     """A file that is no source: patterns of its name and its first bytes, what becomes of it, and the sentence."""
 
     action: str
@@ -112,6 +113,16 @@ def known_by_name(path: Path) -> Unread | None:
     if cbt.is_note(name):
         return Unread(SKIPPED, "CBT's notes about the cluster: not latencies")
     return next((entry for entry in BY_NAME if re.search(entry.name, name)), None)
+
+
+def backup_of(path: Path, known: Collection[Path]) -> Path | None:
+    """Return the file among the `known` ones that a file is a backup or a temporary copy of by its name, else None.
+
+    `a_clat_hist.1.log.bak` would be a log of the host `bak`, whose I/Os count twice.
+    """
+    match = BACKUP.match(plain_name(path))
+    names = [match["name"] + ending for ending in ("", *COMPRESSED)] if match else []
+    return next((original for name in names if (original := path.with_name(name)) in known), None)
 
 
 def known_by_head(path: Path, start: bytes) -> Unread:

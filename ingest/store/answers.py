@@ -40,7 +40,7 @@ from ingest.store.chosen import chosen_records, on_one_clock
 from ingest.store.coarsening import AS_LOADED, grid_of, unfinished
 from ingest.store.lacking import caveats_in, lacks_in
 from ingest.store.live import NOTHING_FINAL, provisional
-from ingest.store.reach import alike, check_latencies, reach_of
+from ingest.store.reach import alike, check_latencies, reach_of, reach_of_layers
 from ingest.store.records import (
     CLUSTER,
     COMPLETE,
@@ -253,11 +253,11 @@ def _sentences_left_out(holdings: Holdings, apart: Sequence[RunRecord]) -> Itera
 def _over_reach(
     parts: Sequence[Intervals[Group]], records: Sequence[RunRecord], catalogue: Catalogue, question: Question, key: Key
 ) -> list[Intervals[Group]]:
-    """Return the rows over the whole range of their run; where runs are added up, over the range of them all."""
+    """Return the rows over the whole range of their layer of their run; where runs are added up, over the range of them all."""
     spans, steps = ranges(parts), {record.run: record.step_ns for record in records}
-    reach = {record.run: span for record in records if (span := reach_of(catalogue.of(record.run, key))) is not None}
-    bounded = question.begin is not None or question.end is not None
-    return over_reach(parts, reach, {run: (span, steps[run]) for run, span in spans.items() if bounded}, question.adds_up_runs)
+    reach = reach_of_layers(catalogue.of(record.run, key) for record in records)
+    spans = {} if (question.begin, question.end) == (None, None) else spans
+    return over_reach(parts, reach, {name: (span, steps[name[0]]) for name, span in spans.items()}, question.adds_up_runs)
 
 
 def _reach_in(catalogue: Catalogue, question: Question, key: Key) -> Reach:

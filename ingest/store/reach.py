@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from ingest.core.errors import InputError, listed
-from ingest.core.series import LABELS, OFFSET
+from ingest.core.series import LABELS, OFFSET, layer_of
+from ingest.query.spans import RunLayer, Span, widen
 from ingest.store.records import RunRecord, StoredSeries
 
 
@@ -13,6 +14,15 @@ def reach_of(series: Iterator[StoredSeries] | Sequence[StoredSeries]) -> tuple[i
     """Return from when to when the series reach, before they were cut into windows."""
     known = [(stored.first_ns, stored.last_ns) for stored in series if stored.first_ns is not None and stored.last_ns is not None]
     return (min(first for first, _ in known), max(last for _, last in known)) if known else None
+
+
+def reach_of_layers(runs: Iterable[Iterable[StoredSeries]]) -> dict[RunLayer, Span]:
+    """Return from when to when the series of each layer of each run reach, before they were cut into windows."""
+    reach: dict[RunLayer, Span] = {}
+    for stored in (one for series in runs for one in series):
+        if stored.first_ns is not None and stored.last_ns is not None:
+            widen(reach, (stored.series.run, layer_of(stored.series.kind)), (stored.first_ns, stored.last_ns))
+    return reach
 
 
 def alike(series: Sequence[StoredSeries], borne: Collection[str]) -> dict[str, str]:

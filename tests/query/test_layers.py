@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -72,14 +73,14 @@ def test_the_servers_operations_are_not_taken_for_the_clients(logs: Path) -> Non
 def test_layers_asked_for_stand_beside_one_another_in_their_own_bins(logs: Path) -> None:
     both, osd = Files([logs], options(), 1), Files([logs / "osd.ndjson"], options(), 1)
     told = rows(both, Question(by=("layer",), step="all"))
-    assert [line.split(",")[2] for line in told] == ["layer", "client", "service"]
-    client, service = numbers(told)[1:]
+    assert [line.split(",")[2] for line in told] == ["layer", "service", "client"]  # in order of time: the first poll came first
+    service, client = numbers(told)[1:]
     alone = Files([logs / "fio_clat.1.log"], options(), 1)
     assert client == numbers(rows(alone, Question(step="all")))[1], "fio's bins, not the OSD's octaves"
     assert service == numbers(rows(osd, Question(step="all")))[1]
     assert numbers(rows(both, Question(where={"layer": "service"}, step="all")))[1] == service
     by_kind = rows(both, Question(by=("kind",), step="all"))
-    assert [line.split(",")[2] for line in by_kind[1:]] == ["completion", "service:service"]
+    assert [line.split(",")[2] for line in by_kind[1:]] == ["service:service", "completion"]
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "double"])
@@ -96,7 +97,7 @@ def test_stores_keep_layers_apart_as_files_do(kind: str, logs: Path, tmp_path: P
                 asked = Question(where={"layer": layer}, by=("host", "op"), step=10**9)
                 assert numbers(rows(store, asked)) == numbers(rows(files, asked))
             told = rows(store, Question(by=("layer",), step="all"))
-            assert [line.split(",")[2:4] for line in told[1:]] == [
+            assert sorted(line.split(",")[2:4] for line in told[1:]) == [
                 ["client", str(SECONDS * RATE)],
                 ["device", str(SECONDS * (RATE // 2 + RATE // 4))],
                 ["service", str(SECONDS * RATE)],
@@ -366,3 +367,29 @@ def test_what_bcc_prints_of_a_disk_is_of_the_device(tmp_path: Path) -> None:
         path.write_text(f"{head}{disk}{bars}\n06:20:17\n{disk}{bars}")
         answer = Files([path], ReadOptions(), 1).answer(Question(step="all"))
         assert answer.kind == kind and answer.samples == 24
+
+
+@pytest.mark.parametrize("where", ["files", "sqlite"])
+def test_a_layer_that_was_sampled_for_longer_makes_no_rate_of_the_others_lower(tmp_path: Path, where: str) -> None:
+    """Polls go on before and after the clients: the rate of a whole run is of the time in which its layer was there."""
+    folder = layered(tmp_path)
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    shutil.copy(folder / "fio_clat.1.log", alone)
+    polls = [json.loads(line) for line in (folder / "osd.ndjson").read_text().splitlines()]
+    late = [{**polls[-1], "sampled_at": polls[-1]["sampled_at"] + second} for second in range(1, 120)]
+    (folder / "osd.ndjson").write_text("".join(json.dumps(poll) + "\n" for poll in [*polls, *late]))
+    reading = options()
+    rates = {}
+    for name, paths in (("with", folder), ("without", alone)):
+        question = Question(step="all", by=("layer",) if name == "with" else ())
+        if where == "files":
+            answer = Files([paths], reading, jobs=1).answer(question)
+        else:
+            with open_store(f"sqlite:{tmp_path / name}.db", write=True) as store:
+                load([paths], store, LoadOptions(read=reading, jobs=1))
+                answer = store.answer(question)
+        table = percentiles(answer, WANTED).columns
+        rates[name] = dict(zip(table["layer"] if name == "with" else ["client"], table["rate"].tolist(), strict=True))
+    assert rates["with"]["client"] == rates["without"]["client"]
+    assert rates["with"]["service"] == pytest.approx(rates["with"]["client"] * SECONDS / (SECONDS + 119), rel=0.01)

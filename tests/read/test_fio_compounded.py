@@ -18,7 +18,8 @@ from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.read.context import Context
 from ingest.read.fio import repairs
-from ingest.read.fio.compounded import Evidence, evidence, falls
+from ingest.read.fio.compounded import Evidence, evidence
+from ingest.read.fio.repairs import falls
 from ingest.read.integer_rows import Rows
 from oracles import logs, per_io
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ingest.query.files import Files
 from ingest.read import ReadOptions
 from ingest.read.context import TimeZero
-from ingest.read.fio import json_plus, starts
+from ingest.read.fio import clock, json_plus, starts
 from oracles import per_io
 
 STAGED = "fio JSON timestamp - runtimes of jobs one after another"
@@ -87,7 +87,7 @@ def test_a6_where_something_else_went_on_nothing_is_claimed(fio: Path, tmp_path:
     found = Files([tmp_path]).found
     assert {source.context.zero.epoch_ns for source in found.sources} == {None}
     notes = [note for note in taken(tmp_path).account.notes if "the start of the run is unknown" in note]
-    assert len(notes) == 4 and all(note.endswith(f"({starts.UNPLACED}): {starts.REMEDY}") for note in notes)
+    assert len(notes) == 4 and all(note.endswith(f"({clock.UNPLACED}): {clock.REMEDY}") for note in notes)
     given = Files([tmp_path], ReadOptions(t0=10**18)).found
     assert {source.context.zero.epoch_ns for source in given.sources} == {10**18}
 
@@ -99,8 +99,8 @@ def test_a6_a_log_that_such_jobs_share_has_no_time_zero(fio: Path, tmp_path: Pat
     logs = [log.read_bytes() for log in sorted(folder.glob("*.log"))]
     (tmp_path / "h_clat_hist.log").write_bytes(b"".join(logs))
     [source] = Files([tmp_path]).found.sources
-    assert source.context.zero == TimeZero(None, starts.SHARED)
-    assert any(starts.SHARED in note for note in taken(tmp_path).account.notes)
+    assert source.context.zero == TimeZero(None, clock.SHARED)
+    assert any(clock.SHARED in note for note in taken(tmp_path).account.notes)
 
 
 def test_a6_logs_of_summed_groups_begin_with_their_group(fio: Path, tmp_path: Path) -> None:

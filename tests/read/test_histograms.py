@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from ingest import Files, Question
 from ingest.cli import run as tailboard
+from ingest.core.edges import Edges, Exponential
 from ingest.core.errors import TailboardError
-from ingest.core.layout import Edges, Exponential
 from ingest.read import ReadOptions
 from ingest.read.describing import description_of, presets
 from ingest.read.formats import reader_of

@@ -41,7 +41,7 @@ def unpacked() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="trees-"))
     with tarfile.open(DATA / "cbt" / "B.tar.xz") as tar:
         kept = re.compile(
-            r"yaml$|(4krandomwrite\.client[12]|16k7030\.client1)\.lab\.test/.*total_iodepth-3/.*(output\.\d|_clat_hist\.1\.log)$"
+            r"yaml$|(4krandomwrite|16k7030)\.client[12]\.lab\.test/.*total_iodepth-3/.*(output\.\d|_clat_hist\.1\.log)$"
         )
         tar.extractall(folder / "cbt", [one for one in tar if one.isfile() and kept.search(one.name)], filter="data")
     shutil.copytree(
@@ -49,6 +49,11 @@ def unpacked() -> Path:
         folder / "flat",
         ignore=shutil.ignore_patterns("*ceph-c*", "*_bw*", "*_iops*", "*_clat.*"),
     )
+    for config, gone in (("cbt", "  - client3.lab.test\n"), ("flat", ', "ceph-c"')):  # these clients are left out above
+        [file] = (folder / config).rglob("cbt_config.yaml")
+        text = file.read_text()
+        assert gone in text
+        file.write_text(text.replace(gone, ""))
     for name, place in {
         "pbench": "cases/pbench-two-hosts", "prefixes": "cases/two-prefixes", "plain": "randrw", "client": "client-server",
         "hosts": "host-folders", "sections": "two-sections", "shared": "per-job-logs-0",
@@ -370,9 +375,24 @@ def test_a_copy_of_fios_json_counts_once() -> None:
         shutil.copy(summary, summary.with_name(f"{summary.name}.bak"))
         found = discover([tree.root], ReadOptions())
         assert [entry.reason for entry in found.skipped if entry.path.suffix == ".bak"] == [
-            f"the same fio summary as {summary}: counted once"
+            f"a backup of {summary.name} by its name: name it to read what it holds"
         ]
         assert told(tree.root).by_op == untouched("flat").by_op
+
+
+@pytest.mark.parametrize("ending", [".bak", "~", ".orig", ".OLD", ".bak2"])
+def test_a_backup_is_no_host_even_where_it_differs(ending: str) -> None:
+    with copy_of("plain") as tree:
+        log = next(path for path in tree.logs() if "_clat_hist" in path.name)
+        backup = log.with_name(f"{log.name}{ending}")
+        lines = log.read_bytes().splitlines(keepends=True)
+        backup.write_bytes(b"".join(lines[:-1]))
+        found = discover([tree.root], ReadOptions())
+        assert backup in {entry.path for entry in found.skipped}
+        assert told(tree.root).by_op == untouched("plain").by_op
+        assert [source.path for source in discover([backup], ReadOptions()).sources] == [backup]
+        log.unlink()  # what is left is all that there is
+        assert backup in {source.path for source in discover([tree.root], ReadOptions()).sources}
 
 
 def test_the_same_archive_under_two_names_is_said() -> None:

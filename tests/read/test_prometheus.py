@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from ingest import Files, Question
+from ingest.core.edges import Exponential
 from ingest.core.errors import TailboardError
-from ingest.core.layout import Exponential
 from ingest.read import ReadOptions
 from ingest.read.describing import description_of
 from tests.read.test_histograms import DATA, rows

@@ -601,6 +601,39 @@ def test_many_threads_have_their_tails(opened):
 
 
 @pytest.mark.slow
+def test_small_pictures_of_runs_have_a_scale_and_do_not_lie_on_one_another(opened):
+    """Values between 13 and 40 ms hold no power of ten: such pictures had no number at all, and titles lay on titles of axes."""
+    rows = [
+        (series(run=f"sweep/qd{depth}"), at, {1250 + 10 * ((at + depth) % 5): 400}) for depth in (1, 2, 4, 8) for at in range(20)
+    ]
+    origin = Made(rows, starts={f"sweep/qd{depth}": ZERO + 400_000_000 for depth in (1, 2, 4, 8)})
+    with opened(origin.overviews(), by=()) as page:
+        for panel in ("runs", "maps"):
+            pictures = page.evaluate(
+                """(panel) => tailboard.views[panel].scenegraph().root.items[0].items.find((one) => one.name === "pictures").items
+                .map((item) => {
+                  const axis = item.items.filter((one) => one.role === "axis").map((one) => one.items[0]);
+                  const labels = axis.find((one) => one.orient === "left").items.find((one) => one.role === "axis-label");
+                  return {box: ["x1", "x2", "y1", "y2"].map((side) => item.bounds[side]), labels: labels.items.map((one) => one.text)};
+                })""",
+                panel,
+            )
+            assert len(pictures) == 4
+            assert all(len([text for text in picture["labels"] if text]) >= 2 for picture in pictures), panel
+            boxes = [picture["box"] for picture in pictures]
+            for at, (left, right, top, bottom) in enumerate(boxes):
+                for other_left, other_right, other_top, other_bottom in boxes[:at]:
+                    beside = right <= other_left or other_right <= left
+                    assert beside or bottom <= other_top or other_bottom <= top, (panel, boxes)
+        steps = page.evaluate(
+            """() => tailboard.views.runs.scenegraph().root.items[0].items.find((one) => one.name === "pictures").items
+            .flatMap((item) => item.items.find((one) => one.name === "steps").items.map((one) => one.x))"""
+        )
+        assert len(steps) == 80
+        assert min(steps) >= 0
+
+
+@pytest.mark.slow
 def test_several_runs_have_small_multiples_and_a_load_curve(opened):
     rows = [
         (series(run=f"sweep/qd{depth}"), at, {900 + 30 * number: 100 * depth, 1300: depth})

@@ -52,7 +52,7 @@ format_option = click.option(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class EachRun(shared.Asking):
     """The question about each run, and the use of its answer; `printed` is the format of the output, if given."""
 

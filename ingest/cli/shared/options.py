@@ -281,7 +281,7 @@ time_option = click.option(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Showing:
     """How an answer is written."""
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ingest.core.errors import UsageError
-from ingest.core.nearest import choices
 from ingest.core.plain import as_text
 
 if TYPE_CHECKING:
@@ -108,6 +107,8 @@ def _format(text: str) -> tuple[str, Description | HistogramDescription | None]:
     if is_described(text):
         return "", description_of(text)
     if text not in names():
+        from ingest.core.nearest import choices
+
         known = [*names(), *presets()]
         choice = f"{choices(text, known, most=len(known))}, or a file that describes one (events.yml)"
         raise UsageError(f"no input format {text!r}: {choice}")

@@ -151,7 +151,7 @@ class Watching:
         """Return what is under the paths that are there, or of `growing` logs their whole lines; nothing if there is none yet."""
         there = [path for path in self.paths if path.exists()]
         try:
-            return discover(there, replace(self.options.read, growing=growing)) if there else Found((), (), {})
+            return discover(there, replace(self.options.read, growing=growing), among=False) if there else Found((), (), {})
         except InputError as error:
             self.say_once(f"nothing to read yet: {error}")
             return Found((), (), {})

@@ -19,9 +19,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ingest.read.sources import Evidence, Place
 
@@ -57,14 +56,14 @@ FIRST_LABELS = (
 )  # fmt: skip
 
 
-@dataclass(slots=True)
 class Settings:
     """CBT's YAML files, each read once. `unreadable` names those that could not be read, with the reason."""
 
-    read: dict[Path, Mapping[str, Any]] = field(default_factory=dict)
-    there: dict[Path, bool] = field(default_factory=dict)
-    unreadable: dict[Path, str] = field(default_factory=dict)
-    workloads: dict[Path, tuple[str, str, str]] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.read: dict[Path, Mapping[str, Any]] = {}
+        self.there: dict[Path, bool] = {}
+        self.unreadable: dict[Path, str] = {}
+        self.workloads: dict[Path, tuple[str, str, str]] = {}
 
     def has(self, file: Path) -> bool:
         """Return whether a file is there."""
@@ -97,8 +96,7 @@ def is_note(name: str) -> bool:
     return NOTES.match(name) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class _Anchor:
+class _Anchor(NamedTuple):
     """What folders are counted from: the archive, the folder of the permutation, and the parts between and below them."""
 
     archive: Path
@@ -163,8 +161,10 @@ def place_of(folder: Path, settings: Settings) -> Place | None:
         rest = [part for part in rest if not DEPTH.match(part)]
     run = "/".join((*names, *rest))
     evidence.append(Evidence("run", run, "folders of CBT"))
-    labels = _labels(plain, below, workload, settings.of(_config_of(anchor)))
-    return Place(archive, run, host=host, labels=labels, evidence=tuple(evidence))
+    cluster_wide = settings.of(_config_of(anchor))
+    labels = _labels(plain, below, workload, cluster_wide)
+    clients = tuple(dict.fromkeys(_hosts(cluster_wide, ("clients",))))
+    return Place(archive, run, host, labels=labels, evidence=tuple(evidence), clients=clients, together=anchor.permutation)
 
 
 def _config_of(anchor: _Anchor) -> Path:
@@ -204,9 +204,10 @@ def _split(folder: Path, config: Mapping[str, Any]) -> tuple[str, str, str]:
     return workload, host, f"folder {name}, split at its first dot"
 
 
-def _hosts(config: Mapping[str, Any]) -> Iterable[str]:
+def _hosts(config: Mapping[str, Any], roles: Sequence[str] = NODES) -> Iterable[str]:
+    """Yield the names of the nodes of some roles, without the users that CBT logs in as."""
     cluster = config.get("cluster", {})
-    for role in NODES:
+    for role in roles:
         named = cluster.get(role, ()) if isinstance(cluster, dict) else ()
         for host in [named] if isinstance(named, str) else named if isinstance(named, (list, tuple, dict)) else ():
             yield str(host).rpartition("@")[2]

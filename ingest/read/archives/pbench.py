@@ -10,6 +10,7 @@ Source: pbench's bench-scripts/pbench-fio; folder names as in its published resu
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -29,14 +30,18 @@ def place_of(folder: Path) -> Place | None:
         host = parts[at + 1]
         return _sample(Path(*parts[:at]), host, (Evidence("host", host, f"folder {CLIENTS}/{host}"),))
     sample = next((Path(*parts[: at + 1]) for at, part in enumerate(parts) if SAMPLE.match(part)), None)
-    if sample is None and (folder / CLIENTS).is_dir():
+    if sample is None and _has_clients(folder):
         sample = folder
-    if sample is None or not (sample / CLIENTS).is_dir():
+    if sample is None or not _has_clients(sample):
         return None
     below = folder.relative_to(sample).parts
     unread = f"pbench's monitoring ({below[0]}): not latencies" if below and below[0].startswith(TOOLS) else ""
     place = _sample(sample, "", ())
     return Place(place.archive, place.run, labels=place.labels, evidence=place.evidence, unread=unread)
+
+
+def _has_clients(folder: Path) -> bool:
+    return os.path.isdir(folder / CLIENTS)  # noqa: PTH112  # a closed folder, or one of too long a path, is an answer, no error
 
 
 def _sample(sample: Path, host: str, evidence: tuple[Evidence, ...]) -> Place:

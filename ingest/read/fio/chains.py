@@ -7,8 +7,8 @@ chain is a series (its op), each segment a series of its own.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain as joined
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +19,15 @@ from ingest.core.intervals import Histogram, Int, Intervals
 from ingest.core.layout import LogLinear
 from ingest.core.series import MIXED, OPS, Series
 from ingest.core.timing import MOST_NS
-from ingest.read.context import Context, Summary
-from ingest.read.fio import clock, lost_rows, starts
+from ingest.read.context import Context
+from ingest.read.fio import clock, lost_rows
 from ingest.read.fio import repairs as fio_repairs
 from ingest.read.fio.lacks import Lacks, Span
 from ingest.read.integer_rows import Rows
 from ingest.read.lacks import UNCLEAR
+
+if TYPE_CHECKING:
+    from ingest.read.summary import Summary
 
 MS = 1_000_000
 LAST_STAMP_MS = MOST_NS // MS
@@ -32,28 +35,21 @@ NEAR_START = 3
 COMPLETION = "completion"
 
 
-@dataclass(slots=True)
 class Chain:
     """What one direction carries from chunk to chunk: the last stamp (file ms), the segment, the sums so far."""
 
-    op: str
-    bins: int
-    stamp: int = 0
-    segment: int = -1
-    start_ns: int | None = None
-    end_ns: int = 0
-    lost: int = 0
-    passed: int = 0
-    gaps: list[Span] = field(default_factory=list)
-    holes: list[Span] = field(default_factory=list)
-    watch: lost_rows.Watch = field(default_factory=lost_rows.Watch)
-    base_ns: Int = field(default_factory=lambda: np.zeros(1, np.int64))  # epoch ns that the last row's stamp counts from
-    total: Int = field(init=False)
-    repair: fio_repairs.Repair = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.total = np.zeros(self.bins, np.int64)
-        self.repair = fio_repairs.Repair(self.bins)
+    def __init__(self, op: str, bins: int) -> None:
+        self.op, self.bins = op, bins
+        self.stamp, self.segment = 0, -1
+        self.start_ns: int | None = None
+        self.end_ns = 0
+        self.lost, self.passed = 0, 0
+        self.gaps: list[Span] = []
+        self.holes: list[Span] = []
+        self.watch = lost_rows.Watch()
+        self.base_ns: Int = np.zeros(1, np.int64)  # epoch ns that the last row's stamp counts from
+        self.total: Int = np.zeros(bins, np.int64)
+        self.repair = fio_repairs.Repair(bins)
 
 
 class Chains:
@@ -79,7 +75,8 @@ class Chains:
 
     def whole(self, op: str, span: Span, bins: Int, counts: Int) -> None:
         """Take all rows of a direction as read: from when to when they are in ns, and their sum. None of them was rejected."""
-        chain = self.chains[op] = Chain(op, self.layout.bins, segment=0, start_ns=span[0], end_ns=max(0, span[1]))
+        chain = self.chains[op] = Chain(op, self.layout.bins)
+        chain.segment, chain.start_ns, chain.end_ns = 0, span[0], max(0, span[1])
         chain.total[bins] = counts
 
     def intervals(self, rows: Rows, lines: Int) -> Iterator[Intervals[Series]]:
@@ -267,8 +264,8 @@ class Chains:
         """
         if self.mask is not None and not self.context.jobs and not self.context.grouped:
             self.account.note(fio_repairs.LOST_UNKNOWN)
-        if self.context.zero.origin in starts.UNKNOWN:
-            self.account.note(f"the start of the run is unknown ({self.context.zero.origin}): {starts.REMEDY}")
+        if self.context.zero.origin in clock.UNKNOWN:
+            self.account.note(f"the start of the run is unknown ({self.context.zero.origin}): {clock.REMEDY}")
         completion = {op for job in self.context.jobs for op, kind in job if kind == COMPLETION}
         for op in sorted(set(self.chains) - completion - {"all"} if completion and MIXED not in completion else ()):
             held = int(self.chains[op].total.sum())

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import accumulate
+from typing import NamedTuple
 
 from ingest.core.writing import number
 from ingest.read.context import Context
@@ -26,6 +26,10 @@ SPANS = 10
 DAY_MS = 86_400_000
 DEFAULT_WIDTH_MS = 1000
 MTIME = "file time (--t0 mtime)"
+UNPLACED = "fio JSON without job_start, whose jobs began at different times: when cannot be determined"
+SHARED = "fio JSON: the jobs that share this log (per_job_logs=0) began at different times"
+UNKNOWN = (UNPLACED, SHARED)
+REMEDY = "times are elapsed; --t0 says when it began, log_unix_epoch=1 writes it into the log"
 
 
 def typical_width_ms(steps_ms: Iterable[int], options: Mapping[str, str]) -> int:
@@ -74,8 +78,7 @@ def _since_1970(stamp_ms: int) -> bool:
     return UNIX_MS[0] <= stamp_ms < UNIX_MS[1]
 
 
-@dataclass(frozen=True, slots=True)
-class Base:
+class Base(NamedTuple):
     """The stamp that stands for the beginning of the job, 0 in fio's own clock, and a sentence where it is another clock."""
 
     ms: int = 0

@@ -52,11 +52,6 @@ class Evidence:
         return self.possible and self.bits >= CERTAIN_BITS and self.bins >= FEWEST_BINS
 
 
-def falls(counts: Int) -> bool:
-    """Return whether a bin falls against the row before the last, in dense rows of one direction."""
-    return bool((counts[2:] < counts[:-2]).any())
-
-
 def evidence(chains: Sequence[Int]) -> Evidence:
     """Return what the rows of a log show, dense and by direction, of which no bin falls."""
     bits, pairs = 0.0, 0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from ingest.core.caveats import Caveat
 from ingest.core.errors import listed
@@ -18,8 +18,7 @@ from ingest.read.sources import COMPLETION, Source
 BESIDE = "keep fio's JSON (json+) in the folder of its logs"
 
 
-@dataclass(frozen=True, slots=True)
-class _Log:
+class _Log(NamedTuple):
     """A log of completion latencies, the parts of its name, and the JSON that it was joined to."""
 
     source: Source

@@ -25,8 +25,9 @@ from ingest.core.intervals import Exact, Int, Intervals, concatenate
 from ingest.core.layout import Layout
 from ingest.core.series import Series
 from ingest.core.whole_runs import WholeRow
-from ingest.read.context import Context, Summary
+from ingest.read.context import Context
 from ingest.read.fio.json_plus import MS, NANOSECONDS, Document, Job, documents
+from ingest.read.summary import Summary
 
 EXACT_BELOW = 1_000_000
 NO_BINS = "fio JSON without bins: run fio with --output-format=json+ to have its histograms"

@@ -25,9 +25,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +60,7 @@ WRAPPED_COUNT = re.compile(rb"\d{19}")
 EMPTY = "holds no line: fio wrote no histogram (gtod_reduce, disable_clat, or a run shorter than log_hist_msec)"
 
 
+@lru_cache(maxsize=256)
 def layout_of(columns: int, unit_ns: int | None = None) -> tuple[int, LogLinear] | None:
     """Return (leading cells, layout) for a number of columns, or None if fio writes no such row.
 
@@ -105,8 +108,7 @@ def layout_of_text(text: bytes, context: Context, path: Path) -> tuple[int, int,
     raise InputError(f"{columns} columns are not a fio histogram (expected 1859 or 1219, less with coarseness){custom}", path, 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Peeked:
+class Peeked(NamedTuple):
     """What the first lines of a log show: its layout, its first stamp, the median width of its rows, the kind of stamps.
 
     `base` is the beginning of the job where stamps are of another clock than fio's and real time.

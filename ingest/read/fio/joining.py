@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ingest.core.caveats import Caveat
 from ingest.core.errors import InputError, listed
@@ -40,8 +40,7 @@ def _first_label(short: str, long: str) -> bool:
     return bool(short) and not short.replace(".", "").isdigit() and long.startswith(f"{short}.")
 
 
-@dataclass(frozen=True, slots=True)
-class Beside:
+class Beside(NamedTuple):
     """The last fio document of a file, and what the file's name says. `inside` is false for one that the call does not name."""
 
     path: Path
@@ -50,8 +49,7 @@ class Beside:
     inside: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Joined:
+class Joined(NamedTuple):
     """The document of a log, the jobs of its process in order, and the numbers of those that the log holds (from 0)."""
 
     beside: Beside
@@ -61,25 +59,25 @@ class Joined:
     origin: str
 
 
-@dataclass(slots=True)
 class Documents:
     """The last fio document of each JSON file, by folder, and which logs each describes.
 
     `means` are the logs of means, `read` the JSON files that are sources themselves, `versions` what fio printed as text.
     """
 
-    aliases: Mapping[str, str] = field(default_factory=dict)
-    folders: dict[Path, list[Beside]] = field(default_factory=lambda: defaultdict(list))
-    told: dict[Path, set[Path]] = field(default_factory=lambda: defaultdict(set))
-    claimed: dict[Path, dict[int, set[Path]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(set)))
-    families: dict[tuple[Path, str, str, str], list[tuple[int, Path]]] = field(default_factory=lambda: defaultdict(list))
-    prefixes: dict[Path, set[str]] = field(default_factory=lambda: defaultdict(set))
-    means: set[Path] = field(default_factory=set)
-    read: set[Path] = field(default_factory=set)
-    versions: dict[Path, set[tuple[int, ...]]] = field(default_factory=lambda: defaultdict(set))
-    unmatched: dict[Path, tuple[Path, str]] = field(default_factory=dict)
-    _joined: dict[Path, Joined | None] = field(default_factory=dict)
-    _alike: dict[tuple[object, ...], list[Beside]] = field(default_factory=lambda: defaultdict(list))
+    def __init__(self, aliases: Mapping[str, str]) -> None:
+        self.aliases = aliases
+        self.folders: dict[Path, list[Beside]] = defaultdict(list)
+        self.told: dict[Path, set[Path]] = defaultdict(set)
+        self.claimed: dict[Path, dict[int, set[Path]]] = defaultdict(lambda: defaultdict(set))
+        self.families: dict[tuple[Path, str, str, str], list[tuple[int, Path]]] = defaultdict(list)
+        self.prefixes: dict[Path, set[str]] = defaultdict(set)
+        self.means: set[Path] = set()
+        self.read: set[Path] = set()
+        self.versions: dict[Path, set[tuple[int, ...]]] = defaultdict(set)
+        self.unmatched: dict[Path, tuple[Path, str]] = {}
+        self._joined: dict[Path, Joined | None] = {}
+        self._alike: dict[tuple[object, ...], list[Beside]] = defaultdict(list)
 
     def add_log(self, path: Path, name: LogName) -> None:
         """Note a log, so that its family is known: the logs of one prefix, host and type in a folder."""
@@ -370,7 +368,7 @@ def documents_of(
 def log_name_of(path: Path, kind: str) -> LogName:
     """Return the parts of a log's name, and of one that is not named as fio does the whole name as its prefix."""
     plain = parse_log_name(path) or LogName(path.stem, "", "", "", "", cbt=False, deflated=False)
-    return plain if plain.type == kind else replace(plain, type=kind)
+    return plain if plain.type == kind else plain._replace(type=kind)
 
 
 __all__ = ["Documents", "Joined", "documents_of", "log_name_of", "same_host"]

@@ -35,8 +35,9 @@ from ingest.core.errors import InputError
 from ingest.core.intervals import Histogram, Int
 from ingest.core.layout import fio_layout
 from ingest.core.series import MIXED, OPS
-from ingest.read.context import Summary, TimeZero
+from ingest.read.context import TimeZero
 from ingest.read.fio import clock, starts
+from ingest.read.summary import Summary
 from ingest.read.text import blocks
 
 KINDS = {"clat": "completion", "lat": "total", "slat": "submission"}
@@ -111,10 +112,10 @@ class Document:
         known = [zero for zero in zeros if zero is not None]
         if len(known) < len(zeros):
             staged = any(starts.staged(self._played_with(job)[1]) for job in jobs)
-            return TimeZero(None, starts.UNPLACED) if self.timestamp_ms and staged else TimeZero()
+            return TimeZero(None, clock.UNPLACED) if self.timestamp_ms and staged else TimeZero()
         moments = [zero for zero, _ in known]
         if max(moments) - min(moments) > TOGETHER_MS:
-            return TimeZero(None, starts.SHARED)
+            return TimeZero(None, clock.SHARED)
         return TimeZero(known[0][0] * MS, known[0][1])
 
     def _played_with(self, job: Job) -> tuple[list[Job], tuple[starts.Entry, ...]]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from ingest.core.caveats import Caveat
 from ingest.core.missing import Missing, labels_of
 from ingest.core.series import MIXED, Series
-from ingest.read.context import Context, Summary
+from ingest.read.context import Context
 from ingest.read.fio import repairs
 from ingest.read.lacks import AGAIN, ALL_LOGS
+
+if TYPE_CHECKING:
+    from ingest.read.summary import Summary
 
 MASKED, UNWRITTEN, NO_SUMMARY, REJECTED = "damaged-bins", "last-interval", "no-summary", "rejected-rows"
 LOST, DOUBTFUL = "lost-rows", "perhaps-compounded"

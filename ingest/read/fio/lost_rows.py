@@ -12,8 +12,8 @@ middle of 1,701: 1,698 seen, and the others are in logs of 8 rows.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,8 +24,7 @@ LOOK_AHEAD = 16  # proofs of which the one that says best where rows are missing
 LOOK_BACK = 64  # rows that are carried from chunk to chunk
 
 
-@dataclass(frozen=True, slots=True)
-class Hole:
+class Hole(NamedTuple):
     """Where rows are missing: between the stamps (file ms) of two rows of a direction, and how many."""
 
     after_ms: int

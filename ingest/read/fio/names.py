@@ -13,9 +13,9 @@ Any of them may end in .gz or .xz. A host suffix alone says nothing about --clie
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from ingest.read.text import plain_name
 
@@ -28,8 +28,7 @@ NAMES_KEPT = 1 << 14  # each is asked for several times a file, and hosts log un
 ENDINGS = ("json", "txt", "log", "out", "js")
 
 
-@dataclass(frozen=True, slots=True)
-class LogName:
+class LogName(NamedTuple):
     """The parts of a fio log's file name; empty text for a part that it does not have."""
 
     prefix: str
@@ -68,8 +67,7 @@ def _parsed_log_name(name: str) -> LogName | None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryName:
+class SummaryName(NamedTuple):
     """The parts of the name of a fio summary as CBT writes it; `cut` is set for the JSON that CBT cuts out of the output."""
 
     volume: str

@@ -17,9 +17,10 @@ import numpy as np
 from ingest.core.intervals import Intervals, told_exact
 from ingest.core.layout import NO_BINS
 from ingest.core.series import Series, mean_kind
-from ingest.read.context import Context, Summary
+from ingest.read.context import Context
 from ingest.read.fio.json_plus import MS, Document, Job, last_document
 from ingest.read.fio.names import parse_log_name
+from ingest.read.summary import Summary
 
 
 def left_of(document: Document, logs: tuple[Path, ...]) -> list[tuple[int, str, str]]:

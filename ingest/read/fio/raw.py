@@ -31,7 +31,7 @@ from ingest.core.series import MIXED, OPS
 from ingest.read.context import Context
 from ingest.read.delimited.arrow_lines import Form, Lines, arrow, integers, reject, tables
 from ingest.read.events import DAY_NS
-from ingest.read.fio import clock, starts
+from ingest.read.fio import clock
 from ingest.read.fio.chains import LAST_STAMP_MS
 from ingest.read.fio.hist import last_stamp_ms
 from ingest.read.fio.raw_shape import DIRECTIONS, Shape, is_epoch, shape_of
@@ -257,8 +257,8 @@ class _Rows:
 
     def note_doubts(self) -> None:
         """Note at the end what makes the unit doubtful, and why the start of the run is unknown."""
-        if self.context.zero.origin in starts.UNKNOWN:
-            self.context.account.note(f"the start of the run is unknown ({self.context.zero.origin}): {starts.REMEDY}")
+        if self.context.zero.origin in clock.UNKNOWN:
+            self.context.account.note(f"the start of the run is unknown ({self.context.zero.origin}): {clock.REMEDY}")
         if self.early * 100 > self.context.account.accepted:
             self.context.account.note(
                 f"{self.early} of {self.context.account.accepted} I/Os would start before the log does (the first in line "

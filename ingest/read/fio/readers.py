@@ -13,7 +13,7 @@ from ingest.core.intervals import Intervals
 from ingest.core.layout import NO_BINS
 from ingest.core.series import OPS, Series, mean_kind
 from ingest.read.context import Context, TimeZero
-from ingest.read.fio import damage, hist, versions
+from ingest.read.fio import hist
 from ingest.read.fio.joining import MS, log_name_of
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name
 from ingest.read.formats import AVERAGED, HIST, JSON, PIECES, PLAIN_JSON, RAW, Reader
@@ -59,7 +59,7 @@ def locate_hist(path: Path, around: Around) -> Source:
 def locate_raw(path: Path, around: Around) -> Source:
     """Return the source of a latency log with a line for each I/O; InputError where it is none, or its unit is not known."""
     from ingest.read.events import events_layout  # for such logs alone: calls without them are quicker
-    from ingest.read.fio import averaged, raw_shape
+    from ingest.read.fio import averaged, raw_shape, versions
 
     name = _name(path, kind_of_log(path, RAW))
     context = _joined(path, name, around, KINDS[name.type])
@@ -171,6 +171,8 @@ def counted_once(sources: list[Source], prefer: str, skipped: list[Skipped]) -> 
     """
     if not any(source.format in (RAW, AVERAGED) for source in sources):
         return sources
+    from ingest.read.fio import damage
+
     known = {(source.context.series.run, source.identity): source for source in sources}
     shadowed: dict[Path, str] = {}
     partly: dict[Path, frozenset[str]] = {}

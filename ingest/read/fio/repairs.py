@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from ingest.core.layout import LogLinear
 from ingest.core.series import OPS
 from ingest.core.writing import figure
 from ingest.read.context import Context
-from ingest.read.fio.compounded import DOUBTFUL_BITS, evidence, falls
 from ingest.read.fio.names import parse_log_name
 from ingest.read.integer_rows import Rows
 
@@ -136,6 +135,11 @@ def counting(rows: Rows, order: list[Int], layout: LogLinear, context: Context) 
     return _alone([_first_stretch(rows, chain[:MOST_JUDGED], layout.bins) for chain in order if len(chain)], context)
 
 
+def falls(counts: Int) -> bool:
+    """Return whether a bin falls against the row before the last, in dense rows of one direction."""
+    return bool((counts[2:] < counts[:-2]).any())
+
+
 def _surely_falls(rows: Rows, picked: Int) -> bool:
     """Return whether `falls` would hold of the first rows, by a look at widths: a row of fewer bins than the last but one."""
     first = picked[:ROWS_TO_JUDGE]
@@ -147,6 +151,8 @@ def _alone(chains: list[Int], context: Context) -> str:
     """Return how rows without a JSON count that do not fall in the direction with most rows; what decided is noted."""
     if any((counts > IMPLAUSIBLE).any() or falls(counts) for counts in chains):
         return PER_INTERVAL
+    from ingest.read.fio.compounded import DOUBTFUL_BITS, evidence
+
     proof = evidence(chains)
     if proof.certain:
         context.account.note(
@@ -178,15 +184,14 @@ def _dense(rows: Rows, bins: int) -> NDArray[np.uint64]:
     return dense
 
 
-@dataclass(frozen=True, slots=True)
-class Repaired:
+class Repaired(NamedTuple):
     """Rows after repair in CSR form; row places by the reason of their repair or rejection."""
 
     indptr: Int
     bins: Int
     counts: Int
-    reasons: dict[str, Int] = field(default_factory=dict)
-    rejected: dict[str, Int] = field(default_factory=dict)
+    reasons: dict[str, Int]
+    rejected: dict[str, Int]
 
 
 class Repair:
@@ -203,7 +208,7 @@ class Repair:
         """Return the rows with per-interval counts; `began` marks rows that begin a segment, `gap` those after a lost row."""
         if mode == PER_INTERVAL and not (rows.counts > IMPLAUSIBLE).any():
             self._remember(rows, began)
-            return Repaired(rows.indptr, rows.bins, rows.counts.view(np.int64))
+            return Repaired(rows.indptr, rows.bins, rows.counts.view(np.int64), {}, {})
         parts = []
         for first in range(0, len(rows), DENSE_ROWS):
             picked = np.arange(first, min(first + DENSE_ROWS, len(rows)))

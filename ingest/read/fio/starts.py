@@ -24,10 +24,6 @@ SLACK_MS = 300
 ONE_AFTER_ANOTHER = "fio JSON timestamp - runtimes of jobs one after another"
 ONE_AFTER_ANOTHER_CLIENT = "fio --client timestamp (1 s) + runtimes of jobs before"
 STAGED = (ONE_AFTER_ANOTHER, ONE_AFTER_ANOTHER_CLIENT)
-UNPLACED = "fio JSON without job_start, whose jobs began at different times: when cannot be determined"
-SHARED = "fio JSON: the jobs that share this log (per_job_logs=0) began at different times"
-UNKNOWN = (UNPLACED, SHARED)
-REMEDY = "times are elapsed; --t0 says when it began, log_unix_epoch=1 writes it into the log"
 FACTORS = {"us": 0.001, "ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 

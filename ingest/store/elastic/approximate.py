@@ -17,7 +17,7 @@ from ingest.core.ranks import Percentile
 from ingest.core.series import ASKABLE, IN_FLIGHT, LABELS, LAYER, Series, is_mean, layer_of
 from ingest.query.missing import of_kinds, with_complete
 from ingest.query.question import Answer, NothingMatchesError, Question, check_labels, shape_of, with_caveats
-from ingest.query.spans import narrowed
+from ingest.query.spans import Span, narrowed, widen
 from ingest.query.table import Table, concatenated
 from ingest.store.answers import Catalogue, range_of, step_of
 from ingest.store.chosen import chosen_records
@@ -26,8 +26,8 @@ from ingest.store.elastic.filters import at_step, one_of, time_filters
 from ingest.store.elastic.holdings import ElasticHoldings
 from ingest.store.elastic.sums import label_source, paged, time_source
 from ingest.store.lacking import lacks_in
-from ingest.store.reach import check_latencies, reach_of
-from ingest.store.records import UNKNOWN_ZERO, RunRecord
+from ingest.store.reach import check_latencies, reach_of, reach_of_layers
+from ingest.store.records import UNKNOWN_ZERO, RunRecord, StoredSeries
 
 DIGITS = 3
 CELLS_A_PAGE = 400
@@ -69,7 +69,7 @@ def approximated(
         raise InputError(f"the server has no histograms of {shape.kind} to estimate from: leave out --approx")
     in_the_middle = all(stored.layout.reports == MIDPOINT for stored in members)
     step = step_of(catalogue, question, key)
-    reach = _reach(catalogue, step)
+    reach = _reach(members, step)
     answer = Answer(
         parts=(),
         by=shape.by,
@@ -116,15 +116,25 @@ def approximated(
     if cut:
         firsts, lasts = ([int(bucket[name]["value"]) * MS for bucket in buckets] for name in ("first", "last"))
         reach = narrowed((min(firsts), max(lasts) + widest), reach_of(members), widest)
-    table = concatenated([_table(buckets, shape.by, wanted, step, reach, in_the_middle=in_the_middle)])
+    spans = [reach] * len(buckets) if cut else _spans(buckets, shape.by, members, reach)
+    table = concatenated([_table(buckets, shape.by, wanted, step, spans, in_the_middle=in_the_middle)])
     return with_complete(table, answer), answer
 
 
-def _reach(catalogue: Catalogue, step: int) -> tuple[int, int]:
-    reach = reach_of(catalogue.series)
+def _reach(members: Sequence[StoredSeries], step: int) -> tuple[int, int]:
+    reach = reach_of(members)
     if reach is None and not step:
         raise InputError("the load was cut off before its range of time was known: give --step")
     return reach or (0, 0)
+
+
+def _spans(buckets: Sequence[Any], by: Sequence[str], members: Sequence[StoredSeries], reach: Span) -> list[Span]:
+    """Return from when to when the layer of each bucket was there; `reach` is that of all layers together."""
+    label = next((name for name in (LAYER, "kind") if name in by), None)
+    of_layer: dict[str, Span] = {}
+    for (_, layer), span in reach_of_layers([members]).items():
+        widen(of_layer, layer, span)
+    return [reach if label is None else of_layer.get(layer_of(bucket["key"].get(label) or ""), reach) for bucket in buckets]
 
 
 def _query(
@@ -149,14 +159,18 @@ def _table(
     by: Sequence[str],
     wanted: Sequence[Percentile],
     step: int,
-    reach: tuple[int, int],
+    spans: Sequence[Span],
     *,
     in_the_middle: bool,
 ) -> Table:
     """Return the rows of buckets; means of reported values only where these are the middles of bins."""
     count = np.array([int(bucket["count"]["value"]) for bucket in buckets], np.int64)
-    start = np.array([bucket["key"]["time"] for bucket in buckets], np.int64) * MS if step else np.full(len(buckets), reach[0])
-    end = start + step if step else np.full(len(buckets), reach[1])
+    start = (
+        np.array([bucket["key"]["time"] for bucket in buckets], np.int64) * MS
+        if step
+        else np.array([first for first, _ in spans], np.int64)
+    )
+    end = start + step if step else np.array([last for _, last in spans], np.int64)
     columns: dict[str, Any] = {"start_ns": start, "end_ns": end}
     for label in by:
         texts = [bucket["key"].get(label) or "" for bucket in buckets]  # of a layer its kind, of which a run has one for each

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ingest.query.verdicts import Episode
 from ingest.store.sqlite.damage import check_cells, object_in
 from ingest.store.sqlite.statements import insert
+
+if TYPE_CHECKING:  # what most questions to a store do without
+    from ingest.query.verdicts import Episode
 
 PROMISE = ("kind", "percentile", "threshold_ns", "window_ns")
 FOUND = ("peak_ns", "peak_open", "samples", "windows", "silent", "thin", "worst_host", "state")
@@ -37,6 +39,8 @@ def _row(episode: Episode) -> tuple[Any, ...]:
 
 
 def _episode(row: tuple[Any, ...]) -> Episode:
+    from ingest.query.verdicts import Episode
+
     run, objective, labels, start, end, kind, percentile, threshold, window, peak, is_open, *counts = row
     known = tuple(object_in(labels).items())
     return Episode(objective, run, known, kind, percentile, threshold, window, start, end, peak, bool(is_open), *counts)

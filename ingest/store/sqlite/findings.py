@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ingest.query.findings.kept import KeptFinding
 from ingest.store.sqlite.damage import check_cells, object_in
 from ingest.store.sqlite.statements import insert
+
+if TYPE_CHECKING:  # what most questions to a store do without
+    from ingest.query.findings.kept import KeptFinding
 
 FINDINGS = ("run", "rank", "stamp", "kind", "labels", "start_ns", "end_ns", "text", "share", "missing_share", "content")
 IN_JSON = ("labels", "content")
@@ -36,6 +38,8 @@ def _row(document: KeptFinding) -> tuple[Any, ...]:
 
 
 def _kept(row: tuple[Any, ...]) -> KeptFinding:
+    from ingest.query.findings.kept import KeptFinding
+
     run, rank, stamp, kind, labels, start, end, text, share, missing_share, content = row
     whose, told = object_in(labels), object_in(content)
     return KeptFinding(run, rank, stamp, kind, whose, start, end, text, float(share), float(missing_share), told)

@@ -59,7 +59,7 @@ def curves(prefix: str, fields: Mapping[str, Any]) -> Spec:
 
 def tall(name: str) -> Signal:
     """Return the signal with the height of a picture: the panel's, shared by its rows."""
-    return {"name": name, "update": "max(60, height / ceil(max(1, count) / columns) - 60)"}
+    return {"name": name, "update": "max(60, height / ceil(max(1, count) / columns) - 74)"}
 
 
 def elapsed(source: str) -> Entry:

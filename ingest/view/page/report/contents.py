@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ingest.core.errors import InputError
 from ingest.core.grid import MS
 from ingest.core.marks import Mark
 from ingest.core.series import RunLabels
 from ingest.query.breath_sources import kept_from
-from ingest.query.capacity import Sla
 from ingest.query.findings.story import story_of_overview
 from ingest.query.means import OWN
 from ingest.query.missing import bands
@@ -28,10 +27,12 @@ from ingest.view.page.panels import estimates as estimate_section
 from ingest.view.page.panels import marks as mark_section
 from ingest.view.page.panels import offsets as offset_section
 from ingest.view.page.panels import others as other_section
-from ingest.view.page.panels.capacity import capacities_of
 from ingest.view.page.report import offsets_alone as offset_page
 from ingest.view.page.report.page import Parts, parts_of
 from ingest.view.page.report.section import Section
+
+if TYPE_CHECKING:  # most pages are made without an objective
+    from ingest.query.capacity import Sla
 
 
 def run_names(source: Origin) -> list[str]:
@@ -97,7 +98,11 @@ def parts_from(
     known = labels_of(source)
     sweep = swept({name: known.get(name, {}) for name in shown}) if len(shown) > 1 else None
     shown_marks = [*noted.marks, *marks, *(band for run in runs for band in bands(run.cluster))]
-    capacities = capacities_of(runs, sweep, objective) if objective is not None and len(shown) > 1 else []
+    capacities: list[dict[str, Any]] = []
+    if objective is not None and len(shown) > 1:
+        from ingest.view.page.panels.capacity import capacities_of
+
+        capacities = capacities_of(runs, sweep, objective)
     return parts_of(said, source.facts(chosen), shown_marks, question.by, sla_ns, sections, sweep, capacities)
 
 

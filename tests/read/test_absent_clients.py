@@ -1,0 +1,126 @@
+"""A client that CBT's settings name and of which nothing is here: every answer says so, for as long as it is so."""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from ingest.core.ranks import parse_percentiles
+from ingest.load.load import load
+from ingest.load.plan import LoadOptions
+from ingest.query.files import Files
+from ingest.query.percentiles import Wanted, percentiles
+from ingest.query.question import Answer, Question
+from ingest.read import ReadOptions, discover
+from ingest.store import open_store
+
+CBT = Path(__file__).parents[1] / "data" / "cbt"
+CODE = "client-without-logs"
+RUN = "B/00000000/id-2b63de81/4krandomwrite/numjobs-001/total_iodepth-8"
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    """Return CBT's archive of three clients, with the logs of total_iodepth-8 only."""
+    with tarfile.open(CBT / "B.tar.xz") as tar:
+        wanted = [
+            one for one in tar if one.name.endswith(".yaml") or ("total_iodepth-8/" in one.name and "collectl" not in one.name)
+        ]
+        tar.extractall(tmp_path, wanted, filter="data")
+    return tmp_path / "B"
+
+
+def folders_of(archive: Path, client: str) -> list[Path]:
+    return sorted((archive / "results" / "00000000").glob(f"id-*/*.{client}.lab.test"))
+
+
+def said(answer: Answer) -> list[str]:
+    return [str(caveat) for caveat in answer.caveats if caveat.code == CODE]
+
+
+def caveats(*paths: Path, **options: object) -> list[str]:
+    found = discover(list(paths), ReadOptions(**options))  # type: ignore[arg-type]
+    return sorted({entry.caveat.sentence for entry in found.missing if entry.caveat.code == CODE})
+
+
+def test_a_whole_archive_says_nothing(archive: Path) -> None:
+    assert caveats(archive) == []
+
+
+def test_a_client_without_its_folders_is_named_in_every_answer(archive: Path) -> None:
+    shutil.rmtree(folders_of(archive, "client3")[0])
+    [gone] = folders_of(archive, "client3")
+    shutil.rmtree(gone)
+    assert caveats(archive) == ["cbt_config.yaml names 3 clients, and nothing of client3.lab.test is here: its I/Os are missing"]
+    files = Files([archive], jobs=1)
+    whole = files.answer(Question(runs=(RUN,), step="all", by=("op",)))
+    assert len(said(whole)) == 1
+    assert "client3.lab.test" in said(whole)[0]
+    assert not any(percentiles(whole, Wanted(parse_percentiles("99"))).columns["complete"])
+    other = files.answer(Question(runs=(RUN,), step="all", by=("op",), where={"host": "client1*"}))
+    assert said(other) == []
+
+
+def test_only_the_runs_that_a_client_is_missing_from_lack_it(archive: Path) -> None:
+    shutil.rmtree(folders_of(archive, "client3")[0])
+    found = discover([archive], ReadOptions())
+    assert {entry.run.split("/")[-3] for entry in found.missing} == {"16k7030"}
+
+
+def test_parts_that_somebody_named_are_not_held_against_the_whole(archive: Path) -> None:
+    part, other = folders_of(archive, "client1")[0], folders_of(archive, "client2")[0]
+    assert caveats(part) == []
+    assert caveats(part, other) == []
+    assert caveats(part.parent) == []
+    shutil.rmtree(part)
+    assert len(caveats(other.parent)) == 1
+
+
+def test_names_that_differ_are_not_guessed(archive: Path) -> None:
+    config = archive / "results" / "cbt_config.yaml"
+    text = config.read_text()
+    config.write_text(text.replace("- client3.lab.test", "- admin@client3"))  # the short name, as another user
+    assert caveats(archive) == []
+    config.write_text(text.replace("- client3.lab.test", "- 10.0.0.3"))  # three clients, three hosts: perhaps the same
+    assert caveats(archive) == []
+    config.write_text(text.replace("- client3.lab.test", "- 10.0.0.3\n  - 10.0.0.4"))
+    assert caveats(archive) == [
+        "cbt_config.yaml names 4 clients, and of 10.0.0.3, 10.0.0.4 logs of 1 host at most are here: I/Os are missing"
+    ]
+    config.write_text(text.replace("- client3.lab.test", "- 10.0.0.3\n  - 10.0.0.4"))
+    assert caveats(archive, host_alias={"client3.lab.test": "10.0.0.3"}) == [
+        "cbt_config.yaml names 4 clients, and nothing of 10.0.0.4 is here: its I/Os are missing"
+    ]
+
+
+def test_settings_that_name_no_clients_say_nothing(archive: Path) -> None:
+    config = archive / "results" / "cbt_config.yaml"
+    shutil.rmtree(folders_of(archive, "client3")[0])
+    for broken in ("cluster: {}\n", "cluster: {clients: }\n", "cluster: {clients: 7}\n", "[1, 2]\n"):
+        config.write_text(broken)
+        assert caveats(archive) == []
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_a_store_says_it_until_the_client_is_loaded(archive: Path, tmp_path: Path, kind: str) -> None:
+    kept = tmp_path / "kept"
+    for folder in folders_of(archive, "client3"):
+        target = kept / folder.relative_to(archive)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(folder, target)
+    question = Question(runs=(RUN,), step="all", by=("op",))
+    with open_store(f"{kind}:{tmp_path / 'x.db'}", write=True) as store:
+        load([archive], store, LoadOptions(read=ReadOptions(), jobs=1))
+        assert len(said(store.answer(question))) == 1
+        shutil.copytree(kept, archive, dirs_exist_ok=True)
+        load([archive], store, LoadOptions(read=ReadOptions(), jobs=1))
+        assert said(store.answer(question)) == []
+        assert said(store.answer(Question(step="all"))) == []
+        for folder in folders_of(archive, "client3"):
+            shutil.rmtree(folder)
+        again = load([archive], store, LoadOptions(read=ReadOptions(), jobs=1))
+        assert again.loaded == 0
+        assert said(store.answer(question)) == []
