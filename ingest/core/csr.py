@@ -187,17 +187,19 @@ def joined_rows(pointers: Sequence[Int]) -> Int:
 
 
 def in_order(parts: Sequence[tuple[Int, Int, Int]], rows: Int) -> tuple[Int, Int, Int]:
-    """Return CSR parts (row pointers, bins, counts) as one, its rows in the order of `rows`, their numbers in all parts together.
+    """Return CSR parts (row pointers, bins, counts) as one, all rows in the order of `rows`, their numbers in all parts together.
 
     Neighbours that stay neighbours are copied at once, from where they lie.
     """
-    firsts = np.cumsum([0] + [len(indptr) - 1 for indptr, _, _ in parts])
-    new = np.ones(len(rows), np.bool_)
-    new[1:] = rows[1:] != rows[:-1] + 1
-    new[1:] |= np.isin(rows[1:], firsts)
-    begins = np.flatnonzero(new)
-    if len(begins) * WORTH_A_RUN >= sum(len(bins) for _, bins, _ in parts):
-        pointers, bins, counts = zip(*parts, strict=True)
+    pointers, bins, counts = zip(*parts, strict=True)
+    new = rows[1:] != rows[:-1] + 1
+    if not new.any():
+        return joined_rows(pointers), np.concatenate(bins), np.concatenate(counts)
+    firsts = np.cumsum([0] + [len(indptr) - 1 for indptr in pointers])
+    begins_part = np.zeros(firsts[-1] + 1, np.bool_)
+    begins_part[firsts] = True
+    begins = np.flatnonzero(np.append(True, new | begins_part[rows[1:]]))
+    if len(begins) * WORTH_A_RUN >= sum(map(len, bins)):
         indptr, places = gather(joined_rows(pointers), rows)
         return indptr, np.concatenate(bins)[places], np.concatenate(counts)[places]
     of = np.searchsorted(firsts, rows[begins], "right") - 1

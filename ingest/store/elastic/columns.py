@@ -31,7 +31,7 @@ from ingest.core.errors import StoreError
 from ingest.core.intervals import Bool, Int
 from ingest.http import Answer
 
-OPENING, MIDDLE, CLOSING = b'{"values":[', b'],"counts":[', b"]}"
+HISTOGRAM = re.compile(rb'\{"values":\[([^]]*)\],"counts":\[([^]]*)\]\}')
 SOURCE, SORT = b'"_source":', b',"sort":['
 CUT: Mapping[str, Any] = {"cut": None}  # stands in a shape for its histogram
 CUT_OUT = orjson.dumps(CUT)
@@ -166,28 +166,9 @@ def _columns(text: bytes) -> Columns | None:
 
 
 def _apart(text: bytes) -> tuple[bytes, list[bytes], list[bytes]]:
-    """Return a text with its histograms cut out, and the values and the counts of these.
-
-    Brackets are looked for: one letter is found more quickly than several.
-    """
-    pieces: list[bytes] = []
-    values: list[bytes] = []
-    counts: list[bytes] = []
-    find, is_at = text.find, text.startswith
-    begin, bracket = 0, find(b"[")
-    while bracket >= 0:
-        opening = bracket + 1 - len(OPENING)
-        if is_at(OPENING, opening):
-            middle = find(b"]", bracket)
-            closing = find(b"]", middle + len(MIDDLE))
-            if is_at(MIDDLE, middle) and is_at(CLOSING, closing):
-                pieces.append(text[begin:opening])
-                values.append(text[bracket + 1 : middle])
-                counts.append(text[middle + len(MIDDLE) : closing])
-                begin = bracket = closing + len(CLOSING)
-        bracket = find(b"[", bracket + 1)
-    pieces.append(text[begin:])
-    return CUT_OUT.join(pieces), values, counts
+    """Return a text with its histograms cut out, and the values and the counts of these."""
+    pieces = HISTOGRAM.split(text)
+    return CUT_OUT.join(pieces[::3]), pieces[1::3], pieces[2::3]
 
 
 def _in_columns(texts: Sequence[bytes]) -> Documents | None:
