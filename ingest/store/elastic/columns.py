@@ -284,8 +284,8 @@ def _short_numbers(letters: Letters, ends: Int) -> Int | None:
     """Return what `_counts` does of letters, best of numbers of few digits.
 
     letters    7 , 1  2  3    4    5 ,
-    pairs      7 0 1 12 23   34   45 0     the number that ends here, of two digits at most
-    fours      7 0 1 12 123 1234 2345 0    of four: two pairs
+    pairs      7   1 12 23   34   45       the number that ends here, of two digits at most
+    fours      7   1 12 123 1234 2345      of four: two pairs
     """
     digits = letters - np.uint8(ord("0"))  # more than 9 for anything else
     is_digit = digits <= 9
@@ -300,7 +300,7 @@ def _short_numbers(letters: Letters, ends: Int) -> Int | None:
     pairs[1:] += digits[:-1] * np.uint8(10)
     pairs *= known
     fours = pairs.astype(np.uint16)
-    before = (pairs[:-2] * (known[1:-1] & known[2:])).astype(np.uint16)
+    before = (pairs[:-2] * known[1:-1]).astype(np.uint16)
     before *= np.uint16(100)
     fours[2:] += before
     numbers = fours.take(ends - 1).astype(np.int64)
