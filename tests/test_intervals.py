@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -47,6 +49,27 @@ def test_parts_that_are_added_up_block_by_block_are_the_sum_by_key(parts: list[I
         result = merged(ordered)
     check(result)
     assert per_key(result) == per_key(concatenate(parts))
+
+
+@given(st.lists(intervals(), min_size=1, max_size=4), st.randoms(use_true_random=False), st.sampled_from([0, 1, 10**6]))
+def test_rows_in_another_order_are_the_same_rows(parts: list[Intervals], random: object, worth: int) -> None:
+    """Whether neighbours are copied at once (0), some of them (1), or all entries are gathered one by one."""
+    rows = [
+        tuple(zip(part.bins[a:b].tolist(), part.counts[a:b].tolist(), strict=True))
+        for part in parts
+        for a, b in pairwise(part.indptr.tolist())
+    ]
+    order = list(range(len(rows)))
+    if len(order) > 1 and random.random() < 0.9:
+        cut = random.randrange(len(order))
+        order = order[cut:] + order[:cut]
+    if random.random() < 0.3:
+        random.shuffle(order)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csr, "WORTH_A_RUN", worth)
+        indptr, bins, counts = csr.in_order([(part.indptr, part.bins, part.counts) for part in parts], np.array(order, np.int64))
+    found = [tuple(zip(bins[a:b].tolist(), counts[a:b].tolist(), strict=True)) for a, b in pairwise(indptr.tolist())]
+    assert found == [rows[row] for row in order] and indptr[-1] == len(bins) == len(counts)
 
 
 @given(intervals(), intervals(layout=FINE))
@@ -111,6 +134,15 @@ def test_a_running_sum_holds_no_more_than_its_result_and_a_half() -> None:
         total.add(made(COARSE, [(0, 0, 1, {slot: number + 1 for slot in range(8)})]))
         assert total._pending <= 20
     assert total.parts()[0].counts.tolist() == [sum(range(1, 51))] * 8
+
+
+def test_a_running_sum_copies_no_parts_whose_rows_do_not_come_together() -> None:
+    total = Sum(most_entries=10)
+    parts = [made(COARSE, [(0, number, number + 1, {slot: 3 for slot in range(8)})]) for number in range(9, 0, -1)]
+    for part in parts:
+        total.add(part)
+    assert [id(part) for part in total.pending] == [id(part) for part in parts]
+    assert [result.start_ns.tolist() for result in total.parts()] == [list(range(1, 10))]
 
 
 def test_a_running_sum_keeps_layouts_apart() -> None:

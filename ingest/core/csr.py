@@ -16,6 +16,7 @@ Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]
 
 DENSE_CELLS = 1 << 18
+WORTH_A_RUN = 32  # entries: fewer of neighbours in order are better gathered one by one
 WORTH_A_BLOCK = 1000  # entries: adding up fewer of a part at once costs more than laying them after others
 MOST_SAMPLES = 1 << 62  # of a row, and of what is added up to one: sums and ranks are int64
 TOO_MANY = "more than 2^62 samples (in flight: 2^46) cannot be added up: choose fewer with --where, --by, --from or --to"
@@ -91,6 +92,19 @@ def sum_rows(indptr: Int, bins: Int, counts: Int, group: Int, groups: int) -> tu
         indptr, flat = gather(indptr, order)
         bins, counts = bins[flat], counts[flat]
     return sum_ordered([(group, indptr, bins, counts)], groups, span)
+
+
+def sum_parts(parts: Sequence[tuple[Int, Int, Int]], group: Int, groups: int) -> tuple[Int, Int, Int]:
+    """Return what `sum_rows` does of the rows of all parts (row pointers, bins, counts), laid after one another only if need be.
+
+    Bins rise within each row.
+    """
+    ends = np.cumsum([len(indptr) - 1 for indptr, _, _ in parts]).tolist()
+    filled = [(group[end + 1 - len(part[0]) : end], *part) for end, part in zip(ends, parts, strict=True) if len(part[1])]
+    if (sums := sum_apart(filled, groups)) is not None:
+        return sums
+    pointers, bins, counts = zip(*parts, strict=True)
+    return sum_rows(joined_rows(pointers), np.concatenate(bins), np.concatenate(counts), group, groups)
 
 
 def sum_apart(parts: Sequence[tuple[Int, Int, Int, Int]], groups: int) -> tuple[Int, Int, Int] | None:
@@ -172,6 +186,34 @@ def joined_rows(pointers: Sequence[Int]) -> Int:
     return np.concatenate([[0], *(part[1:] + at for part, at in zip(pointers, offsets, strict=False))])
 
 
+def in_order(parts: Sequence[tuple[Int, Int, Int]], rows: Int) -> tuple[Int, Int, Int]:
+    """Return CSR parts (row pointers, bins, counts) as one, all rows in the order of `rows`, their numbers in all parts together.
+
+    Neighbours that stay neighbours are copied at once, from where they lie.
+    """
+    pointers, bins, counts = zip(*parts, strict=True)
+    new = rows[1:] != rows[:-1] + 1
+    if not new.any():
+        return joined_rows(pointers), np.concatenate(bins), np.concatenate(counts)
+    firsts = np.cumsum([0] + [len(indptr) - 1 for indptr in pointers])
+    begins_part = np.zeros(firsts[-1] + 1, np.bool_)
+    begins_part[firsts] = True
+    begins = np.flatnonzero(np.append(True, new | begins_part[rows[1:]]))
+    if len(begins) * WORTH_A_RUN >= sum(map(len, bins)):
+        indptr, places = gather(joined_rows(pointers), rows)
+        return indptr, np.concatenate(bins)[places], np.concatenate(counts)[places]
+    of = np.searchsorted(firsts, rows[begins], "right") - 1
+    low = rows[begins] - firsts[of]
+    high = low + np.diff(begins, append=len(rows))
+    runs = [(parts[part], first, last) for part, first, last in zip(of.tolist(), low.tolist(), high.tolist(), strict=True)]
+    widths = [np.diff(at[first : last + 1]) for (at, _, _), first, last in runs]
+    return (
+        np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate(widths))]),
+        np.concatenate([bins[at[first] : at[last]] for (at, bins, _), first, last in runs]),
+        np.concatenate([counts[at[first] : at[last]] for (at, _, counts), first, last in runs]),
+    )
+
+
 def distinct(values: Int) -> Int:
     """Return what `np.unique` does of numbers, which takes 8 ms to import masked arrays when it is called first."""
     ordered = np.sort(values)
@@ -192,3 +234,14 @@ def summed_ns(values: Int, group: Int, groups: int) -> tuple[Int, Bool]:
     if surely_addable([values]):
         return summed(values, group, groups), np.zeros(groups, np.bool_)
     return _joined_limbs(summed(values >> 31, group, groups), summed(values & (1 << 31) - 1, group, groups))
+
+
+def summed_known(values: Int, group: Int, groups: int, none: int) -> tuple[Int, Bool]:
+    """Return what `summed_ns` does, but `none` of groups of which a value is `none`."""
+    lacks = values == none
+    if not lacks.any():
+        return summed_ns(values, group, groups)
+    total, past = summed_ns(np.where(lacks, 0, values), group, groups)
+    total[group[lacks]] = none
+    past[group[lacks]] = False
+    return total, past
