@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.core.csr import gather, joined_rows, row_sums, sum_apart, sum_rows, summed, summed_ns
+from ingest.core.csr import gather, joined_rows, laid_out, row_sums, sum_apart, sum_rows, summed, summed_ns
 from ingest.core.layout import Layout, common_layout
 from ingest.core.series import Group, Series
 
@@ -274,20 +274,6 @@ def _joined_completions(chunks: Sequence[Intervals]) -> Int | None:
     return np.concatenate(known) if known else None
 
 
-def told_exact(
-    sums: Sequence[int | None],
-    lows: Sequence[int | None],
-    highs: Sequence[int | None],
-    moved: Sequence[int | None] | None = None,
-) -> Exact:
-    """Return exact values as stores keep them, None where they are unknown; `moved` are bytes of rows without bins."""
-    extremes = ((sums, NO_SUM), (lows, NO_MIN), (highs, NO_MAX))
-    total, low, high = (np.array([none if value is None else value for value in values], np.int64) for values, none in extremes)
-    if moved is None or all(value is None for value in moved):
-        return exact_of(total, low, high)
-    return exact_of(total, low, high, np.array([NO_BYTES if value is None else value for value in moved], np.int64))
-
-
 def exact_of(sums: Int, lows: Int, highs: Int, moved: Int | None = None) -> Exact:
     """Return exact values; unknown ones are NO_SUM, NO_MIN, NO_MAX and NO_BYTES, and known is a row of which any is known."""
     known = (sums != NO_SUM) | (lows != NO_MIN) | (highs != NO_MAX)
@@ -308,8 +294,13 @@ def merged(parts: Sequence[Intervals[Key]]) -> Intervals[Key]:
     are moved to their common layout first. Exact values survive where every row of a sum has them and the sum of latencies is
     at most 2^62 ns. Rows without a sample are left out. CapacityError where more than MOST_SAMPLES would be added up.
     """
-    layout = common_layout(part.layout for part in parts)
-    chunks = [part.in_layout(layout) for part in parts]
+    return _merged(list(parts))
+
+
+def _merged(chunks: list[Intervals[Key]]) -> Intervals[Key]:
+    """Return what `merged` does; the list is emptied, so that parts that nobody else holds go while they are copied."""
+    layout = common_layout(chunk.layout for chunk in chunks)
+    chunks[:] = [chunk.in_layout(layout) for chunk in chunks]
     table, series = _joined_tables(chunks)
     start = np.concatenate([chunk.start_ns for chunk in chunks])
     end = np.concatenate([chunk.end_ns for chunk in chunks])
@@ -319,8 +310,7 @@ def merged(parts: Sequence[Intervals[Key]]) -> Intervals[Key]:
     if len(order) > 1:
         same[1:] = np.logical_and.reduce([each[1:] == each[:-1] for each in (start[order], key[order], end[order])])
     if not same.any() and all(bool((chunk.counts > 0).all()) and bool((np.diff(chunk.indptr) > 0).all()) for chunk in chunks):
-        alone = concatenate(chunks)
-        return alone if (order[1:] > order[:-1]).all() else alone.take(order)
+        return _in_order(chunks, order)
     group = np.empty(len(order), np.int64)
     group[order] = np.cumsum(~same) - 1
     first = order[~same]
@@ -341,6 +331,21 @@ def merged(parts: Sequence[Intervals[Key]]) -> Intervals[Key]:
     )
     filled = np.diff(indptr) > 0
     return result if filled.all() else result.take(np.flatnonzero(filled))
+
+
+def _in_order(chunks: list[Intervals[Key]], order: Int) -> Intervals[Key]:
+    """Return the rows of all chunks in an order; the list is emptied."""
+    if len(chunks) == 1:
+        return chunks[0] if (order[1:] > order[:-1]).all() else chunks[0].take(order)
+    layout, (table, series) = chunks[0].layout, _joined_tables(chunks)
+    exact, completions = _joined_exact(chunks), _joined_completions(chunks)
+    columns = {name: [getattr(chunk, name) for chunk in chunks] for name in ("start_ns", "end_ns", "indptr", "bins", "counts")}
+    chunks.clear()
+    start, end = (np.concatenate(columns[name])[order] for name in ("start_ns", "end_ns"))
+    entries = laid_out(columns["indptr"], columns["bins"], columns["counts"], order)
+    exact = None if exact is None else exact.take(order)
+    completions = None if completions is None else completions[order]
+    return Intervals(layout, tuple(table), series[order], start, end, *entries, exact, completions)
 
 
 def in_time_order(rows: Intervals[Key]) -> Intervals[Key]:
@@ -403,9 +408,11 @@ class Sum(Generic[Key]):
 
     def _compact(self) -> None:
         by_layout: dict[Layout, list[Intervals[Key]]] = {}
-        for part in self._parts:
+        while self._parts:
+            part = self._parts.pop(0)
             by_layout.setdefault(part.layout, []).append(part)
-        self._parts = [merged(parts) for parts in by_layout.values()]
+        del part
+        self._parts = [_merged(by_layout.pop(layout)) for layout in list(by_layout)]
         self._pending = sum(len(part.bins) for part in self._parts)
         self._limit = max(self._most, 2 * self._pending)
 
