@@ -40,13 +40,17 @@ def test_merging_does_not_depend_on_order(parts: list[Intervals], random: object
     assert per_key(merged([merged(parts[:1]), merged(parts[1:])])) == expected
 
 
-@given(st.lists(intervals(), min_size=1, max_size=4), st.sampled_from([1, 7, 64]))
-def test_parts_that_are_added_up_block_by_block_are_the_sum_by_key(parts: list[Intervals], cells: int) -> None:
-    ordered = [merged([part]) for part in parts]  # as readers and loads have them
+@given(st.lists(intervals(), min_size=1, max_size=4), st.sampled_from([1, 7, 64]), st.booleans(), st.booleans())
+def test_parts_that_are_added_up_block_by_block_are_the_sum_by_key(
+    parts: list[Intervals], cells: int, ordered: bool, large: bool
+) -> None:
+    each = [merged([part]) for part in parts] if ordered else parts  # as readers and loads have them, and in any order
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csr, "DENSE_CELLS", cells)
         patch.setattr(csr, "WORTH_A_BLOCK", 0)
-        result = merged(ordered)
+        patch.setattr(csr, "LARGE_CELLS", 1 << 21 if large else 0)
+        patch.setattr(csr, "CELLS_AN_ENTRY", 1 << 21)
+        result = merged(each)
     check(result)
     assert per_key(result) == per_key(concatenate(parts))
 

@@ -17,6 +17,7 @@ Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]
 
 DENSE_CELLS = 1 << 18
+LARGE_CELLS, CELLS_AN_ENTRY = 1 << 21, 4  # of rows in any order: 16 MB, and not mostly empty
 PIECE = 1 << 18  # entries that are laid out at once
 WORTH_A_BLOCK = 1000  # entries: adding up fewer of a part at once costs more than laying them after others
 MOST_SAMPLES = 1 << 62  # of a row, and of what is added up to one: sums and ranks are int64
@@ -103,7 +104,9 @@ def sum_apart(parts: Sequence[tuple[Int, Int, Int, Int]], groups: int) -> tuple[
     span = _span_of_rising(parts)
     blocks = groups * span[1] // DENSE_CELLS
     if blocks and not (_fill(parts, blocks) and all((rows[1:] >= rows[:-1]).all() for rows, *_ in parts)):
-        return None
+        if groups * span[1] > min(LARGE_CELLS, CELLS_AN_ENTRY * sum(len(bins) for _, _, bins, _ in parts)):
+            return None
+        blocks = 0  # a larger block takes less time than rows that are brought into another order
     check_addable([(rows, indptr, counts) for rows, indptr, _, counts in parts], groups)
     return sum_ordered(parts, groups, span) if blocks else sum_dense(parts, groups, span)
 
