@@ -6,6 +6,7 @@ Row i has `bins[indptr[i]:indptr[i + 1]]` and as many counts. All sums are int64
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,9 @@ Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]
 
 DENSE_CELLS = 1 << 18
-WORTH_A_RUN = 32  # entries: fewer of neighbours in order are better gathered one by one
+WORTH_A_RUN = 32  # entries: fewer of neighbours that stay neighbours are better laid out one by one
+LARGE_CELLS, CELLS_AN_ENTRY = 1 << 21, 4  # of rows in any order: 16 MB, and not mostly empty
+PIECE = 1 << 18  # entries that are laid out at once
 WORTH_A_BLOCK = 1000  # entries: adding up fewer of a part at once costs more than laying them after others
 MOST_SAMPLES = 1 << 62  # of a row, and of what is added up to one: sums and ranks are int64
 TOO_MANY = "more than 2^62 samples (in flight: 2^46) cannot be added up: choose fewer with --where, --by, --from or --to"
@@ -115,7 +118,9 @@ def sum_apart(parts: Sequence[tuple[Int, Int, Int, Int]], groups: int) -> tuple[
     span = _span_of_rising(parts)
     blocks = groups * span[1] // DENSE_CELLS
     if blocks and not (_fill(parts, blocks) and all((rows[1:] >= rows[:-1]).all() for rows, *_ in parts)):
-        return None
+        if groups * span[1] > min(LARGE_CELLS, CELLS_AN_ENTRY * sum(len(bins) for _, _, bins, _ in parts)):
+            return None
+        blocks = 0  # a larger block takes less time than rows that are brought into another order
     check_addable([(rows, indptr, counts) for rows, indptr, _, counts in parts], groups)
     return sum_ordered(parts, groups, span) if blocks else sum_dense(parts, groups, span)
 
@@ -165,13 +170,13 @@ def sum_dense(parts: Sequence[tuple[Int, Int, Int, Int]], rows: int, span: tuple
     if rows == 1 and low + width <= DENSE_CELLS:  # without moving all bins first
         low, width = 0, low + width
     dense = np.zeros(rows * width, np.int64)
-    for group, indptr, bins, counts in parts:
+    for group, indptr, bins, counts in parts:  # viewed: `add.at` takes 30 times as long with the type of an array from a pickle
         if rows == 1:
-            np.add.at(dense, bins - low if low else bins, counts)
+            np.add.at(dense, bins - low if low else bins, counts.view(np.int64))
             continue
         cell = np.repeat(group * width - low, np.diff(indptr))
         cell += bins
-        np.add.at(dense, cell, counts)
+        np.add.at(dense, cell, counts.view(np.int64))
     filled = np.flatnonzero(dense != 0)
     sums = dense.take(filled)
     edges = np.arange(rows + 1) * width
@@ -186,32 +191,42 @@ def joined_rows(pointers: Sequence[Int]) -> Int:
     return np.concatenate([[0], *(part[1:] + at for part, at in zip(pointers, offsets, strict=False))])
 
 
-def in_order(parts: Sequence[tuple[Int, Int, Int]], rows: Int) -> tuple[Int, Int, Int]:
-    """Return CSR parts (row pointers, bins, counts) as one, all rows in the order of `rows`, their numbers in all parts together.
+def laid_out(pointers: Sequence[Int], bins: list[Int], counts: list[Int], order: Int) -> tuple[Int, Int, Int]:
+    """Return CSR arrays of the rows of CSR parts in an order, numbered as they come in the parts.
 
-    Neighbours that stay neighbours are copied at once, from where they lie.
+    The lists are emptied one after the other, part by part: parts and result are never there as a whole together.
     """
-    pointers, bins, counts = zip(*parts, strict=True)
-    new = rows[1:] != rows[:-1] + 1
-    if not new.any():
-        return joined_rows(pointers), np.concatenate(bins), np.concatenate(counts)
-    firsts = np.cumsum([0] + [len(indptr) - 1 for indptr in pointers])
-    begins_part = np.zeros(firsts[-1] + 1, np.bool_)
-    begins_part[firsts] = True
-    begins = np.flatnonzero(np.append(True, new | begins_part[rows[1:]]))
-    if len(begins) * WORTH_A_RUN >= sum(map(len, bins)):
-        indptr, places = gather(joined_rows(pointers), rows)
-        return indptr, np.concatenate(bins)[places], np.concatenate(counts)[places]
-    of = np.searchsorted(firsts, rows[begins], "right") - 1
-    low = rows[begins] - firsts[of]
-    high = low + np.diff(begins, append=len(rows))
-    runs = [(parts[part], first, last) for part, first, last in zip(of.tolist(), low.tolist(), high.tolist(), strict=True)]
-    widths = [np.diff(at[first : last + 1]) for (at, _, _), first, last in runs]
-    return (
-        np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate(widths))]),
-        np.concatenate([bins[at[first] : at[last]] for (at, bins, _), first, last in runs]),
-        np.concatenate([counts[at[first] : at[last]] for (at, _, counts), first, last in runs]),
-    )
+    width = np.concatenate([np.diff(indptr) for indptr in pointers])
+    out = np.zeros(len(order) + 1, np.int64)
+    np.cumsum(width[order], out=out[1:])
+    begin = np.empty(len(width), np.int64)
+    begin[order] = out[:-1]
+    return out, _placed(pointers, bins, begin, int(out[-1])), _placed(pointers, counts, begin, int(out[-1]))
+
+
+def _placed(pointers: Sequence[Int], columns: list[Int], begin: Int, size: int) -> Int:
+    """Return a column of entries whose rows begin at the places given; `columns` is emptied.
+
+    Rows that stay neighbours are copied at once.
+    """
+    placed, row = np.empty(size, np.int64), 0
+    for indptr in pointers:
+        column, own = columns.pop(0), begin[row : row + len(indptr) - 1]
+        row += len(own)
+        if not len(column):
+            continue
+        runs = np.flatnonzero(np.append(True, own[1:] != (own + np.diff(indptr))[:-1]))
+        if len(runs) * WORTH_A_RUN < len(column):
+            for first, last in pairwise([*runs.tolist(), len(own)]):
+                low, high = int(indptr[first]), int(indptr[last])
+                placed[own[first] : own[first] + high - low] = column[low:high]
+            continue
+        cuts = distinct(np.append(np.searchsorted(indptr, np.arange(0, indptr[-1], PIECE)), len(own)))
+        for first, last in pairwise(np.append(0, cuts).tolist()):
+            entries = np.arange(indptr[first], indptr[last])
+            entries += np.repeat(own[first:last] - indptr[first:last], np.diff(indptr[first : last + 1]))
+            placed[entries] = column[indptr[first] : indptr[last]]
+    return placed
 
 
 def distinct(values: Int) -> Int:

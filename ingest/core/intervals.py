@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.core.csr import gather, in_order, row_sums, sum_parts, sum_rows, summed, summed_known
+from ingest.core.csr import gather, laid_out, row_sums, sum_parts, sum_rows, summed, summed_known
 from ingest.core.layout import Layout, common_layout
 from ingest.core.series import Group, Series
 
@@ -218,22 +218,16 @@ def concatenate(parts: Iterable[Intervals[Key]]) -> Intervals[Key]:
     return _laid(chunks, table, series, np.arange(len(series)))
 
 
-def _laid(chunks: Sequence[Intervals[Key]], table: Sequence[Key], series: Int, order: Int) -> Intervals[Key]:
-    """Return the rows of chunks of one layout in an order: row i of them all is of `table[series[i]]`."""
-    exact, completions = _joined_exact(chunks), _joined_completions(chunks)
-    indptr, bins, counts = in_order([(chunk.indptr, chunk.bins, chunk.counts) for chunk in chunks], order)
-    return Intervals(
-        layout=chunks[0].layout,
-        table=tuple(table),
-        series=series[order],
-        start_ns=np.concatenate([chunk.start_ns for chunk in chunks])[order],
-        end_ns=np.concatenate([chunk.end_ns for chunk in chunks])[order],
-        indptr=indptr,
-        bins=bins,
-        counts=counts,
-        exact=None if exact is None else exact.take(order),
-        completions=None if completions is None else completions[order],
-    )
+def _laid(chunks: list[Intervals[Key]], table: Sequence[Key], series: Int, order: Int) -> Intervals[Key]:
+    """Return the rows of chunks of one layout in an order: row i of them all is of `table[series[i]]`. The list is emptied."""
+    layout, exact, completions = chunks[0].layout, _joined_exact(chunks), _joined_completions(chunks)
+    columns = {name: [getattr(chunk, name) for chunk in chunks] for name in ("start_ns", "end_ns", "indptr", "bins", "counts")}
+    chunks.clear()
+    start, end = (np.concatenate(columns[name])[order] for name in ("start_ns", "end_ns"))
+    entries = laid_out(columns["indptr"], columns["bins"], columns["counts"], order)
+    exact = None if exact is None else exact.take(order)
+    completions = None if completions is None else completions[order]
+    return Intervals(layout, tuple(table), series[order], start, end, *entries, exact, completions)
 
 
 def _joined_tables(chunks: Sequence[Intervals[Key]]) -> tuple[list[Key], Int]:
@@ -267,20 +261,6 @@ def _joined_completions(chunks: Sequence[Intervals]) -> Int | None:
     return np.concatenate(known) if known else None
 
 
-def told_exact(
-    sums: Sequence[int | None],
-    lows: Sequence[int | None],
-    highs: Sequence[int | None],
-    moved: Sequence[int | None] | None = None,
-) -> Exact:
-    """Return exact values as stores keep them, None where they are unknown; `moved` are bytes of rows without bins."""
-    extremes = ((sums, NO_SUM), (lows, NO_MIN), (highs, NO_MAX))
-    total, low, high = (np.array([none if value is None else value for value in values], np.int64) for values, none in extremes)
-    if moved is None or all(value is None for value in moved):
-        return exact_of(total, low, high)
-    return exact_of(total, low, high, np.array([NO_BYTES if value is None else value for value in moved], np.int64))
-
-
 def exact_of(sums: Int, lows: Int, highs: Int, moved: Int | None = None) -> Exact:
     """Return exact values; unknown ones are NO_SUM, NO_MIN, NO_MAX and NO_BYTES, and known is a row of which any is known."""
     known = (sums != NO_SUM) | (lows != NO_MIN) | (highs != NO_MAX)
@@ -301,13 +281,13 @@ def merged(parts: Sequence[Intervals[Key]]) -> Intervals[Key]:
     are moved to their common layout first. Exact values survive where every row of a sum has them and the sum of latencies is
     at most 2^62 ns. Rows without a sample are left out. CapacityError where more than MOST_SAMPLES would be added up.
     """
-    return _added_up(_ordered(parts))
+    chunks = list(parts)
+    return _added_up(chunks, _ordered(chunks))
 
 
 class _Ordered(NamedTuple, Generic[Key]):
     """Rows of chunks of one layout, laid after one another: their order, and which are to be added to the one before in it."""
 
-    chunks: Sequence[Intervals[Key]]
     table: Sequence[Key]
     series: Int
     start: Int
@@ -316,9 +296,10 @@ class _Ordered(NamedTuple, Generic[Key]):
     same: Bool
 
 
-def _ordered(parts: Sequence[Intervals[Key]]) -> _Ordered[Key]:
-    layout = common_layout(part.layout for part in parts)
-    chunks = [part.in_layout(layout) for part in parts]
+def _ordered(chunks: list[Intervals[Key]]) -> _Ordered[Key]:
+    """Return the order of the rows of all chunks, which are moved to their common layout in the list."""
+    layout = common_layout(chunk.layout for chunk in chunks)
+    chunks[:] = [chunk.in_layout(layout) for chunk in chunks]
     table, series = _joined_tables(chunks)
     start = np.concatenate([chunk.start_ns for chunk in chunks])
     end = np.concatenate([chunk.end_ns for chunk in chunks])
@@ -327,11 +308,12 @@ def _ordered(parts: Sequence[Intervals[Key]]) -> _Ordered[Key]:
     same = np.zeros(len(order), np.bool_)
     if len(order) > 1:
         same[1:] = np.logical_and.reduce([each[1:] == each[:-1] for each in (start[order], key[order], end[order])])
-    return _Ordered(chunks, tuple(table), series, start, end, order, same)
+    return _Ordered(tuple(table), series, start, end, order, same)
 
 
-def _added_up(rows: _Ordered[Key]) -> Intervals[Key]:
-    chunks, table, series, start, end, order, same = rows
+def _added_up(chunks: list[Intervals[Key]], rows: _Ordered[Key]) -> Intervals[Key]:
+    """Return the sums of chunks by row; the list may be emptied, so that parts that nobody else holds go while copied."""
+    table, series, start, end, order, same = rows
     if not same.any() and all(bool((chunk.counts > 0).all()) and bool((np.diff(chunk.indptr) > 0).all()) for chunk in chunks):
         in_place = len(chunks) == 1 and (order[1:] > order[:-1]).all()
         return chunks[0] if in_place else _laid(chunks, table, series, order)
@@ -407,11 +389,12 @@ class Sum(Generic[Key]):
     def _compact(self, *, wholly: bool) -> None:
         """Add up what there is; parts of which no rows come together stay as they are, unless it is to be done `wholly`."""
         by_layout: dict[Layout, list[Intervals[Key]]] = {}
-        for part in self._parts:
-            by_layout.setdefault(part.layout, []).append(part)
-        self._parts = []
-        for rows in map(_ordered, by_layout.values()):
-            self._parts += [_added_up(rows)] if wholly or rows.same.any() else rows.chunks
+        while self._parts:
+            by_layout.setdefault(self._parts[0].layout, []).append(self._parts.pop(0))
+        for layout in list(by_layout):
+            chunks = by_layout.pop(layout)
+            rows = _ordered(chunks)
+            self._parts += [_added_up(chunks, rows)] if wholly or rows.same.any() else chunks
         self._pending = sum(len(part.bins) for part in self._parts)
         self._limit = max(self._most, 2 * self._pending)
 
