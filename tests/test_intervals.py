@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -38,15 +41,41 @@ def test_merging_does_not_depend_on_order(parts: list[Intervals], random: object
     assert per_key(merged([merged(parts[:1]), merged(parts[1:])])) == expected
 
 
-@given(st.lists(intervals(), min_size=1, max_size=4), st.sampled_from([1, 7, 64]))
-def test_parts_that_are_added_up_block_by_block_are_the_sum_by_key(parts: list[Intervals], cells: int) -> None:
-    ordered = [merged([part]) for part in parts]  # as readers and loads have them
+@given(st.lists(intervals(), min_size=1, max_size=4), st.sampled_from([1, 7, 64]), st.booleans(), st.booleans())
+def test_parts_that_are_added_up_block_by_block_are_the_sum_by_key(
+    parts: list[Intervals], cells: int, ordered: bool, large: bool
+) -> None:
+    each = [merged([part]) for part in parts] if ordered else parts  # as readers and loads have them, and in any order
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csr, "DENSE_CELLS", cells)
         patch.setattr(csr, "WORTH_A_BLOCK", 0)
-        result = merged(ordered)
+        patch.setattr(csr, "LARGE_CELLS", 1 << 21 if large else 0)
+        patch.setattr(csr, "CELLS_AN_ENTRY", 1 << 21)
+        result = merged(each)
     check(result)
     assert per_key(result) == per_key(concatenate(parts))
+
+
+@given(st.lists(intervals(), min_size=1, max_size=4), st.randoms(use_true_random=False), st.sampled_from([0, 1, 10**6]))
+def test_rows_in_another_order_are_the_same_rows(parts: list[Intervals], random: object, worth: int) -> None:
+    """Whether neighbours are copied at once (0), some of them (1), or all entries are gathered one by one."""
+    rows = [
+        tuple(zip(part.bins[a:b].tolist(), part.counts[a:b].tolist(), strict=True))
+        for part in parts
+        for a, b in pairwise(part.indptr.tolist())
+    ]
+    order = list(range(len(rows)))
+    if len(order) > 1 and random.random() < 0.9:
+        cut = random.randrange(len(order))
+        order = order[cut:] + order[:cut]
+    if random.random() < 0.3:
+        random.shuffle(order)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csr, "WORTH_A_RUN", worth)
+        columns = [[getattr(part, name) for part in parts] for name in ("indptr", "bins", "counts")]
+        indptr, bins, counts = csr.laid_out(*columns, np.array(order, np.int64))
+    found = [tuple(zip(bins[a:b].tolist(), counts[a:b].tolist(), strict=True)) for a, b in pairwise(indptr.tolist())]
+    assert found == [rows[row] for row in order] and indptr[-1] == len(bins) == len(counts)
 
 
 @given(intervals(), intervals(layout=FINE))
@@ -55,6 +84,33 @@ def test_merging_unlike_layouts_keeps_every_count(one: Intervals, two: Intervals
     check(result)
     assert result.layout == COARSE
     assert result.counts.sum() == one.counts.sum() + two.counts.sum()
+
+
+@given(st.lists(intervals(most=6), min_size=2, max_size=6), st.randoms(), st.sampled_from([1, 3, 1 << 18]), st.booleans())
+def test_rows_that_need_no_adding_up_keep_what_is_theirs_in_the_order_of_their_keys(
+    parts: list, random, piece: int, weighted
+) -> None:
+    rows = concatenate(parts)
+    times = np.array(random.sample(range(100), len(rows)), np.int64)  # no two rows of one key and time
+    exact = Exact(times, times + 1, times + 2, times % 3 > 0, times + 3)
+    rows = replace(rows, start_ns=times, end_ns=times + 1, exact=exact, completions=times + 4 if weighted else None)
+    cuts = sorted(random.sample(range(len(rows) + 1), min(2, len(rows))))
+    chunks = [rows.take(np.arange(*pair)) for pair in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csr, "PIECE", piece)
+        result = merged(chunks)
+    check(result)
+    order = sorted(range(len(rows)), key=lambda row: (rows.table[rows.series[row]], rows.start_ns[row]))
+    assert [len(chunk) for chunk in chunks] == np.diff([0, *cuts, len(rows)]).tolist()
+    for row, place in enumerate(order):
+        old, new = (slice(*each.indptr[at : at + 2]) for each, at in ((rows, place), (result, row)))
+        assert result.table[result.series[row]] == rows.table[rows.series[place]]
+        assert result.bins[new].tolist() == rows.bins[old].tolist() and result.counts[new].tolist() == rows.counts[old].tolist()
+    assert result.start_ns.tolist() == times[order].tolist() and result.end_ns.tolist() == (times[order] + 1).tolist()
+    assert result.exact is not None
+    for name in ("min_ns", "max_ns", "sum_ns", "known", "bytes"):
+        assert getattr(result.exact, name).tolist() == getattr(exact, name)[order].tolist()
+    assert (result.completions is not None and result.completions.tolist() == (times[order] + 4).tolist()) == weighted
 
 
 @given(intervals(), intervals())
@@ -111,6 +167,15 @@ def test_a_running_sum_holds_no_more_than_its_result_and_a_half() -> None:
         total.add(made(COARSE, [(0, 0, 1, {slot: number + 1 for slot in range(8)})]))
         assert total._pending <= 20
     assert total.parts()[0].counts.tolist() == [sum(range(1, 51))] * 8
+
+
+def test_a_running_sum_copies_no_parts_whose_rows_do_not_come_together() -> None:
+    total = Sum(most_entries=10)
+    parts = [made(COARSE, [(0, number, number + 1, {slot: 3 for slot in range(8)})]) for number in range(9, 0, -1)]
+    for part in parts:
+        total.add(part)
+    assert [id(part) for part in total.pending] == [id(part) for part in parts]
+    assert [result.start_ns.tolist() for result in total.parts()] == [list(range(1, 10))]
 
 
 def test_a_running_sum_keeps_layouts_apart() -> None:

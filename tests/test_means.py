@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.core.csr import MOST_SAMPLES
-from ingest.core.documents import Whole
+from ingest.core.documents import Whole, told_exact
 from ingest.core.errors import InputError
 from ingest.core.grid import clipped, coarsened, in_flight, to_windows
 from ingest.core.intervals import (
@@ -24,7 +24,6 @@ from ingest.core.intervals import (
     concatenate,
     merged,
     no_exact,
-    told_exact,
 )
 from ingest.core.layout import NO_BINS, common_layout, fio_layout, parse_layout
 from ingest.core.ranks import bounds, extremes, parse_percentiles, percentile_values, saturated, share_below

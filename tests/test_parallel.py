@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from ingest.core import workers
+from ingest.core import parallel, workers
 from ingest.core.errors import TailboardError
 from ingest.core.parallel import fork_map
 from ingest.store.elastic.encoding import Chunk
@@ -50,3 +50,15 @@ def test_a_worker_that_dies_in_the_middle_of_a_message_is_told() -> None:
 
     with pytest.raises(TailboardError, match="killed in mid-work"):
         list(fork_map(work, range(2), 2))
+
+
+def test_freed_memory_is_given_back_for_a_while_where_it_was_kept_and_never_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[int, int]] = []
+    monkeypatch.setattr(parallel, "_allocate", lambda *sizes: told.append(sizes) or True)
+    monkeypatch.setitem(parallel._freed, "is kept", False)
+    with parallel.freed_memory_given_back():
+        assert not told
+    parallel.keep_freed_memory()
+    with parallel.freed_memory_given_back():
+        assert told == [(parallel.LARGEST_KEPT, parallel.KEPT), (parallel.LARGEST_GIVEN, parallel.LARGEST_GIVEN)]
+    assert told[2:] == [(parallel.LARGEST_KEPT, parallel.KEPT)]

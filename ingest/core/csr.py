@@ -6,6 +6,7 @@ Row i has `bins[indptr[i]:indptr[i + 1]]` and as many counts. All sums are int64
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,9 @@ Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]
 
 DENSE_CELLS = 1 << 18
+WORTH_A_RUN = 32  # entries: fewer of neighbours that stay neighbours are better laid out one by one
+LARGE_CELLS, CELLS_AN_ENTRY = 1 << 21, 4  # of rows in any order: 16 MB, and not mostly empty
+PIECE = 1 << 18  # entries that are laid out at once
 WORTH_A_BLOCK = 1000  # entries: adding up fewer of a part at once costs more than laying them after others
 MOST_SAMPLES = 1 << 62  # of a row, and of what is added up to one: sums and ranks are int64
 TOO_MANY = "more than 2^62 samples (in flight: 2^46) cannot be added up: choose fewer with --where, --by, --from or --to"
@@ -93,6 +97,19 @@ def sum_rows(indptr: Int, bins: Int, counts: Int, group: Int, groups: int) -> tu
     return sum_ordered([(group, indptr, bins, counts)], groups, span)
 
 
+def sum_parts(parts: Sequence[tuple[Int, Int, Int]], group: Int, groups: int) -> tuple[Int, Int, Int]:
+    """Return what `sum_rows` does of the rows of all parts (row pointers, bins, counts), laid after one another only if need be.
+
+    Bins rise within each row.
+    """
+    ends = np.cumsum([len(indptr) - 1 for indptr, _, _ in parts]).tolist()
+    filled = [(group[end + 1 - len(part[0]) : end], *part) for end, part in zip(ends, parts, strict=True) if len(part[1])]
+    if (sums := sum_apart(filled, groups)) is not None:
+        return sums
+    pointers, bins, counts = zip(*parts, strict=True)
+    return sum_rows(joined_rows(pointers), np.concatenate(bins), np.concatenate(counts), group, groups)
+
+
 def sum_apart(parts: Sequence[tuple[Int, Int, Int, Int]], groups: int) -> tuple[Int, Int, Int] | None:
     """Return the sums of CSR parts (result row of each row, row pointers, bins, counts), added up where they lie.
 
@@ -101,7 +118,9 @@ def sum_apart(parts: Sequence[tuple[Int, Int, Int, Int]], groups: int) -> tuple[
     span = _span_of_rising(parts)
     blocks = groups * span[1] // DENSE_CELLS
     if blocks and not (_fill(parts, blocks) and all((rows[1:] >= rows[:-1]).all() for rows, *_ in parts)):
-        return None
+        if groups * span[1] > min(LARGE_CELLS, CELLS_AN_ENTRY * sum(len(bins) for _, _, bins, _ in parts)):
+            return None
+        blocks = 0  # a larger block takes less time than rows that are brought into another order
     check_addable([(rows, indptr, counts) for rows, indptr, _, counts in parts], groups)
     return sum_ordered(parts, groups, span) if blocks else sum_dense(parts, groups, span)
 
@@ -151,13 +170,13 @@ def sum_dense(parts: Sequence[tuple[Int, Int, Int, Int]], rows: int, span: tuple
     if rows == 1 and low + width <= DENSE_CELLS:  # without moving all bins first
         low, width = 0, low + width
     dense = np.zeros(rows * width, np.int64)
-    for group, indptr, bins, counts in parts:
+    for group, indptr, bins, counts in parts:  # viewed: `add.at` takes 30 times as long with the type of an array from a pickle
         if rows == 1:
-            np.add.at(dense, bins - low if low else bins, counts)
+            np.add.at(dense, bins - low if low else bins, counts.view(np.int64))
             continue
         cell = np.repeat(group * width - low, np.diff(indptr))
         cell += bins
-        np.add.at(dense, cell, counts)
+        np.add.at(dense, cell, counts.view(np.int64))
     filled = np.flatnonzero(dense != 0)
     sums = dense.take(filled)
     edges = np.arange(rows + 1) * width
@@ -170,6 +189,44 @@ def joined_rows(pointers: Sequence[Int]) -> Int:
     """Return the row pointers of CSR parts laid after one another."""
     offsets = np.cumsum([0] + [part[-1] for part in pointers])
     return np.concatenate([[0], *(part[1:] + at for part, at in zip(pointers, offsets, strict=False))])
+
+
+def laid_out(pointers: Sequence[Int], bins: list[Int], counts: list[Int], order: Int) -> tuple[Int, Int, Int]:
+    """Return CSR arrays of the rows of CSR parts in an order, numbered as they come in the parts.
+
+    The lists are emptied one after the other, part by part: parts and result are never there as a whole together.
+    """
+    width = np.concatenate([np.diff(indptr) for indptr in pointers])
+    out = np.zeros(len(order) + 1, np.int64)
+    np.cumsum(width[order], out=out[1:])
+    begin = np.empty(len(width), np.int64)
+    begin[order] = out[:-1]
+    return out, _placed(pointers, bins, begin, int(out[-1])), _placed(pointers, counts, begin, int(out[-1]))
+
+
+def _placed(pointers: Sequence[Int], columns: list[Int], begin: Int, size: int) -> Int:
+    """Return a column of entries whose rows begin at the places given; `columns` is emptied.
+
+    Rows that stay neighbours are copied at once.
+    """
+    placed, row = np.empty(size, np.int64), 0
+    for indptr in pointers:
+        column, own = columns.pop(0), begin[row : row + len(indptr) - 1]
+        row += len(own)
+        if not len(column):
+            continue
+        runs = np.flatnonzero(np.append(True, own[1:] != (own + np.diff(indptr))[:-1]))
+        if len(runs) * WORTH_A_RUN < len(column):
+            for first, last in pairwise([*runs.tolist(), len(own)]):
+                low, high = int(indptr[first]), int(indptr[last])
+                placed[own[first] : own[first] + high - low] = column[low:high]
+            continue
+        cuts = distinct(np.append(np.searchsorted(indptr, np.arange(0, indptr[-1], PIECE)), len(own)))
+        for first, last in pairwise(np.append(0, cuts).tolist()):
+            entries = np.arange(indptr[first], indptr[last])
+            entries += np.repeat(own[first:last] - indptr[first:last], np.diff(indptr[first : last + 1]))
+            placed[entries] = column[indptr[first] : indptr[last]]
+    return placed
 
 
 def distinct(values: Int) -> Int:
@@ -192,3 +249,14 @@ def summed_ns(values: Int, group: Int, groups: int) -> tuple[Int, Bool]:
     if surely_addable([values]):
         return summed(values, group, groups), np.zeros(groups, np.bool_)
     return _joined_limbs(summed(values >> 31, group, groups), summed(values & (1 << 31) - 1, group, groups))
+
+
+def summed_known(values: Int, group: Int, groups: int, none: int) -> tuple[Int, Bool]:
+    """Return what `summed_ns` does, but `none` of groups of which a value is `none`."""
+    lacks = values == none
+    if not lacks.any():
+        return summed_ns(values, group, groups)
+    total, past = summed_ns(np.where(lacks, 0, values), group, groups)
+    total[group[lacks]] = none
+    past[group[lacks]] = False
+    return total, past

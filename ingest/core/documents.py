@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import PickleBuffer
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.csr import gather
 from ingest.core.errors import InputError
-from ingest.core.intervals import Exact, Int, Intervals, merged
+from ingest.core.intervals import NO_BYTES, NO_MAX, NO_MIN, NO_SUM, Exact, Int, Intervals, exact_of, merged
 from ingest.core.layout import Layout
 from ingest.core.series import Series
 
@@ -31,6 +32,24 @@ YEAR_NS = 31_556_952 * 10**9
 
 
 @dataclass(frozen=True, slots=True)
+class Blobs:
+    """Packed bins of many rows in one text: those of row i are `text[begin[i]:end[i]]`."""
+
+    text: bytes | memoryview
+    begin: Int
+    end: Int
+
+    def __reduce__(self) -> tuple[type[Blobs], tuple[PickleBuffer, Int, Int]]:
+        """Return what is pickled: the text goes beside the pickle, as `workers` sends it, and is a view on the other side."""
+        return Blobs, (PickleBuffer(self.text), self.begin, self.end)
+
+    def each(self) -> list[bytes]:
+        """Return the bytes of each row."""
+        text = bytes(self.text)
+        return [text[begin:end] for begin, end in zip(self.begin.tolist(), self.end.tolist(), strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
 class Documents:
     """Packed documents of one layout: parallel arrays, and each one's bins as bytes. `series` are codes into `table`."""
 
@@ -40,7 +59,7 @@ class Documents:
     start_ns: Int
     count: Int
     coding: Int
-    blobs: list[bytes]
+    blobs: Blobs
     exact: Exact | None
 
     def __len__(self) -> int:
@@ -81,6 +100,20 @@ def known_only(values: Int, known: NDArray[np.bool_]) -> list[int | None]:
     return [value if sure else None for value, sure in zip(values.tolist(), known.tolist(), strict=True)]
 
 
+def told_exact(
+    sums: Sequence[int | None],
+    lows: Sequence[int | None],
+    highs: Sequence[int | None],
+    moved: Sequence[int | None] | None = None,
+) -> Exact:
+    """Return exact values as stores keep them, None where they are unknown; `moved` are bytes of rows without bins."""
+    extremes = ((sums, NO_SUM), (lows, NO_MIN), (highs, NO_MAX))
+    total, low, high = (np.array([none if value is None else value for value in values], np.int64) for values, none in extremes)
+    if moved is None or all(value is None for value in moved):
+        return exact_of(total, low, high)
+    return exact_of(total, low, high, np.array([NO_BYTES if value is None else value for value in moved], np.int64))
+
+
 def pack(windows: Intervals[Series]) -> Documents:
     """Return windows (one row per series and window) as documents."""
     codings, blobs = packed_bins(windows)
@@ -96,22 +129,31 @@ def pack(windows: Intervals[Series]) -> Documents:
     )
 
 
-def packed_bins(windows: Intervals) -> tuple[Int, list[bytes]]:
-    """Return the coding of each row and its bins in it: what `unpack` reads."""
+def packed_bins(windows: Intervals) -> tuple[Int, Blobs]:
+    """Return the coding of each row and its bins in it: what `unpack` reads.
+
+    All rows are laid out in the coding of most, which is quicker than to pick those; of the others nothing is read there.
+    """
     codings = _codings(windows)
-    blobs: list[bytes] = [b""] * len(windows)
-    for code, record in CODINGS.items():
+    most = int(np.bincount(codings, minlength=min(CODINGS) + 1).argmax()) or min(CODINGS)
+    texts = [_records(windows.bins, windows.counts, most)]
+    cuts = windows.indptr * CODINGS[most].itemsize
+    begin, end = cuts[:-1].copy(), cuts[1:].copy()
+    for code in sorted(CODINGS.keys() - {most}):
         rows = np.flatnonzero(codings == code)
-        if not len(rows):
-            continue
-        indptr, flat = gather(windows.indptr, rows)
-        records = np.empty(len(flat), record)
-        records["bin"], records["count"] = windows.bins[flat], windows.counts[flat]
-        data = records.tobytes()
-        cuts = (indptr * record.itemsize).tolist()
-        for row, begin, end in zip(rows.tolist(), cuts[:-1], cuts[1:], strict=True):
-            blobs[row] = data[begin:end]
-    return codings, blobs
+        if len(rows):
+            indptr, flat = gather(windows.indptr, rows)
+            cuts = indptr * CODINGS[code].itemsize + sum(map(len, texts))
+            begin[rows], end[rows] = cuts[:-1], cuts[1:]
+            texts.append(_records(windows.bins[flat], windows.counts[flat], code))
+    return codings, Blobs(b"".join(texts), begin, end)
+
+
+def _records(bins: Int, counts: Int, code: int) -> bytes:
+    """Return bins and counts in a coding; counts that do not fit are cut off."""
+    records = np.empty(len(bins), CODINGS[code])
+    records["bin"], records["count"] = bins, counts
+    return records.tobytes()
 
 
 def _codings(windows: Intervals) -> Int:

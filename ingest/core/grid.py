@@ -79,11 +79,10 @@ def window_parts(rows: Intervals[Key], step_ns: int, stored_ns: int = 0) -> list
         head, rest = _cut(rest, edge)
         done.append(head.at(edge - step_ns, edge))
         rest = _worth_it(rest)
-        ended = rest.end_ns <= edge + step_ns
-        finished = rest.take(np.flatnonzero(ended))
-        starts = window_start(finished.end_ns, step_ns)
-        done.append(finished.at(starts, starts + step_ns))
-        rest = rest.take(np.flatnonzero(~ended))
+        further = np.flatnonzero(rest.end_ns > edge + step_ns)
+        last = window_start(rest.end_ns, step_ns)
+        done += _without_rows(rest.at(last, last + step_ns), further)
+        rest = rest.take(further)
     return done
 
 
@@ -91,6 +90,8 @@ def _without_rows(rows: Intervals[Key], left_out: Int) -> list[Intervals[Key]]:
     """Return rows without the counts of some; of a few that are left out zeros stand for them, as that is quicker."""
     if len(left_out) == len(rows):
         return []
+    if not len(left_out):
+        return [rows]
     if MANY * len(left_out) > len(rows):
         keep = np.ones(len(rows), np.bool_)
         keep[left_out] = False

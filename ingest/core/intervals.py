@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.core.csr import gather, joined_rows, row_sums, sum_apart, sum_rows, summed, summed_ns
+from ingest.core.csr import gather, laid_out, row_sums, sum_parts, sum_rows, summed, summed_known
 from ingest.core.layout import Layout, common_layout
 from ingest.core.series import Group, Series
 
@@ -211,20 +211,6 @@ class Intervals(Generic[Key_co]):
         return replace(self, layout=target, indptr=indptr, bins=bins, counts=counts)
 
 
-def _sum_parts(chunks: Sequence[Intervals], group: Int, groups: int) -> tuple[Int, Int, Int]:
-    """Return what `sum_rows` does of the rows of all chunks, without laying them after one another where that can be."""
-    ends = np.cumsum([len(chunk) for chunk in chunks]).tolist()
-    parts = [
-        (group[end - len(chunk) : end], chunk.indptr, chunk.bins, chunk.counts)
-        for chunk, end in zip(chunks, ends, strict=True)
-        if len(chunk.bins)
-    ]
-    if (sums := sum_apart(parts, groups)) is not None:
-        return sums
-    rows = concatenate(chunks)
-    return sum_rows(rows.indptr, rows.bins, rows.counts, group, groups)
-
-
 def concatenate(parts: Iterable[Intervals[Key]]) -> Intervals[Key]:
     """Return all rows of `parts` (at least one, all of one layout) after one another, their tables joined."""
     chunks = list(parts)
@@ -234,18 +220,19 @@ def concatenate(parts: Iterable[Intervals[Key]]) -> Intervals[Key]:
     if any(chunk.layout != layout for chunk in chunks):
         raise ValueError(f"unlike layouts: {', '.join(sorted({str(chunk.layout) for chunk in chunks}))}")
     table, series = _joined_tables(chunks)
-    return Intervals(
-        layout=layout,
-        table=tuple(table),
-        series=series,
-        start_ns=np.concatenate([chunk.start_ns for chunk in chunks]),
-        end_ns=np.concatenate([chunk.end_ns for chunk in chunks]),
-        indptr=joined_rows([chunk.indptr for chunk in chunks]),
-        bins=np.concatenate([chunk.bins for chunk in chunks]),
-        counts=np.concatenate([chunk.counts for chunk in chunks]),
-        exact=_joined_exact(chunks),
-        completions=_joined_completions(chunks),
-    )
+    return _laid(chunks, table, series, np.arange(len(series)))
+
+
+def _laid(chunks: list[Intervals[Key]], table: Sequence[Key], series: Int, order: Int) -> Intervals[Key]:
+    """Return the rows of chunks of one layout in an order: row i of them all is of `table[series[i]]`. The list is emptied."""
+    layout, exact, completions = chunks[0].layout, _joined_exact(chunks), _joined_completions(chunks)
+    columns = {name: [getattr(chunk, name) for chunk in chunks] for name in ("start_ns", "end_ns", "indptr", "bins", "counts")}
+    chunks.clear()
+    start, end = (np.concatenate(columns[name])[order] for name in ("start_ns", "end_ns"))
+    entries = laid_out(columns["indptr"], columns["bins"], columns["counts"], order)
+    exact = None if exact is None else exact.take(order)
+    completions = None if completions is None else completions[order]
+    return Intervals(layout, tuple(table), series[order], start, end, *entries, exact, completions)
 
 
 def _joined_tables(chunks: Sequence[Intervals[Key]]) -> tuple[list[Key], Int]:
@@ -279,20 +266,6 @@ def _joined_completions(chunks: Sequence[Intervals]) -> Int | None:
     return np.concatenate(known) if known else None
 
 
-def told_exact(
-    sums: Sequence[int | None],
-    lows: Sequence[int | None],
-    highs: Sequence[int | None],
-    moved: Sequence[int | None] | None = None,
-) -> Exact:
-    """Return exact values as stores keep them, None where they are unknown; `moved` are bytes of rows without bins."""
-    extremes = ((sums, NO_SUM), (lows, NO_MIN), (highs, NO_MAX))
-    total, low, high = (np.array([none if value is None else value for value in values], np.int64) for values, none in extremes)
-    if moved is None or all(value is None for value in moved):
-        return exact_of(total, low, high)
-    return exact_of(total, low, high, np.array([NO_BYTES if value is None else value for value in moved], np.int64))
-
-
 def exact_of(sums: Int, lows: Int, highs: Int, moved: Int | None = None) -> Exact:
     """Return exact values; unknown ones are NO_SUM, NO_MIN, NO_MAX and NO_BYTES, and known is a row of which any is known."""
     known = (sums != NO_SUM) | (lows != NO_MIN) | (highs != NO_MAX)
@@ -315,8 +288,25 @@ def merged(parts: Sequence[Intervals[Key]]) -> Intervals[Key]:
     """
     if len(parts) == 1 and parts[0].each_once and bool((parts[0].counts > 0).all()):
         return parts[0]
-    layout = common_layout(part.layout for part in parts)
-    chunks = [part.in_layout(layout) for part in parts]
+    chunks = list(parts)
+    return _added_up(chunks, _ordered(chunks))
+
+
+class _Ordered(NamedTuple, Generic[Key]):
+    """Rows of chunks of one layout, laid after one another: their order, and which are to be added to the one before in it."""
+
+    table: Sequence[Key]
+    series: Int
+    start: Int
+    end: Int
+    order: Int
+    same: Bool
+
+
+def _ordered(chunks: list[Intervals[Key]]) -> _Ordered[Key]:
+    """Return the order of the rows of all chunks, which are moved to their common layout in the list."""
+    layout = common_layout(chunk.layout for chunk in chunks)
+    chunks[:] = [chunk.in_layout(layout) for chunk in chunks]
     table, series = _joined_tables(chunks)
     start = np.concatenate([chunk.start_ns for chunk in chunks])
     end = np.concatenate([chunk.end_ns for chunk in chunks])
@@ -325,18 +315,24 @@ def merged(parts: Sequence[Intervals[Key]]) -> Intervals[Key]:
     same = np.zeros(len(order), np.bool_)
     if len(order) > 1:
         same[1:] = np.logical_and.reduce([each[1:] == each[:-1] for each in (start[order], key[order], end[order])])
+    return _Ordered(tuple(table), series, start, end, order, same)
+
+
+def _added_up(chunks: list[Intervals[Key]], rows: _Ordered[Key]) -> Intervals[Key]:
+    """Return the sums of chunks by row; the list may be emptied, so that parts that nobody else holds go while copied."""
+    table, series, start, end, order, same = rows
     if not same.any() and all(bool((chunk.counts > 0).all()) and bool((np.diff(chunk.indptr) > 0).all()) for chunk in chunks):
-        alone = concatenate(chunks)
-        return alone if (order[1:] > order[:-1]).all() else alone.take(order)
+        in_place = len(chunks) == 1 and (order[1:] > order[:-1]).all()
+        return chunks[0] if in_place else _laid(chunks, table, series, order)
     group = np.empty(len(order), np.int64)
     group[order] = np.cumsum(~same) - 1
     first = order[~same]
     groups = len(first)
-    indptr, bins, counts = _sum_parts(chunks, group, groups)
+    indptr, bins, counts = sum_parts([(chunk.indptr, chunk.bins, chunk.counts) for chunk in chunks], group, groups)
     completions = _joined_completions(chunks)
     result = Intervals(
-        layout=layout,
-        table=tuple(table),
+        layout=chunks[0].layout,
+        table=table,
         series=series[first],
         start_ns=start[first],
         end_ns=end[first],
@@ -373,24 +369,13 @@ def _summed_exact(exact: Exact | None, group: Int, groups: int) -> Exact | None:
     np.minimum.at(low, group, exact.min_ns)
     np.maximum.at(high, group, exact.max_ns)
     np.logical_and.at(known, group, exact.known)
-    total, past = _summed_known(exact.sum_ns, group, groups, NO_SUM)
+    total, past = summed_known(exact.sum_ns, group, groups, NO_SUM)
     known &= ~past
     moved = None
     if exact.bytes is not None:
-        moved, too_many = _summed_known(exact.bytes, group, groups, NO_BYTES)
+        moved, too_many = summed_known(exact.bytes, group, groups, NO_BYTES)
         moved[too_many] = NO_BYTES
     return Exact(np.where(known, low, 0), np.where(known, high, 0), np.where(known, total, 0), known, moved)
-
-
-def _summed_known(values: Int, group: Int, groups: int, none: int) -> tuple[Int, Bool]:
-    """Return the sums of groups, `none` of those of which a value is `none`; and where they pass 2^62."""
-    lacks = values == none
-    if not lacks.any():
-        return summed_ns(values, group, groups)
-    total, past = summed_ns(np.where(lacks, 0, values), group, groups)
-    total[group[lacks]] = none
-    past[group[lacks]] = False
-    return total, past
 
 
 class Sum(Generic[Key]):
@@ -408,13 +393,17 @@ class Sum(Generic[Key]):
             self._parts.append(part)
             self._pending += len(part.bins)
         if self._pending > self._limit:
-            self._compact()
+            self._compact(wholly=False)
 
-    def _compact(self) -> None:
+    def _compact(self, *, wholly: bool) -> None:
+        """Add up what there is; parts of which no rows come together stay as they are, unless it is to be done `wholly`."""
         by_layout: dict[Layout, list[Intervals[Key]]] = {}
-        for part in self._parts:
-            by_layout.setdefault(part.layout, []).append(part)
-        self._parts = [merged(parts) for parts in by_layout.values()]
+        while self._parts:
+            by_layout.setdefault(self._parts[0].layout, []).append(self._parts.pop(0))
+        for layout in list(by_layout):
+            chunks = by_layout.pop(layout)
+            rows = _ordered(chunks)
+            self._parts += [_added_up(chunks, rows)] if wholly or rows.same.any() else chunks
         self._pending = sum(len(part.bins) for part in self._parts)
         self._limit = max(self._most, 2 * self._pending)
 
@@ -426,5 +415,5 @@ class Sum(Generic[Key]):
     def parts(self) -> list[Intervals[Key]]:
         """Return the sums so far, one per layout."""
         if self._parts:
-            self._compact()
+            self._compact(wholly=True)
         return self._parts

@@ -10,11 +10,13 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 PIPE_ITEMS = 8192
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
-KEPT, LARGEST_KEPT = 128 << 20, 32 << 20
+KEPT, LARGEST_KEPT, LARGEST_GIVEN = 128 << 20, 32 << 20, 4 << 20
+_freed = {"is kept": False}  # what glibc was told last: it cannot be asked
 
 
 def fork_map(
@@ -44,9 +46,29 @@ def fork_map(
 
 def keep_freed_memory() -> None:
     """Have glibc keep what is freed for the next array: giving pages back and faulting them in again cost a tenth of a run."""
+    _freed["is kept"] = _allocate(LARGEST_KEPT, KEPT)
+
+
+@contextmanager
+def freed_memory_given_back() -> Iterator[None]:
+    """Have glibc give back what is free now, and what is freed meanwhile: for work that holds much at once, after other work."""
+    if not _freed["is kept"]:
+        yield
+        return
+    _allocate(LARGEST_GIVEN, LARGEST_GIVEN)
+    ctypes.CDLL(None).malloc_trim(0)
+    try:
+        yield
+    finally:
+        keep_freed_memory()
+
+
+def _allocate(largest_kept: int, kept: int) -> bool:
+    """Have glibc keep blocks of at most so many bytes, and so many free bytes; return whether it can."""
     try:
         allocator = ctypes.CDLL(None)
-        allocator.mallopt(M_MMAP_THRESHOLD, LARGEST_KEPT)
-        allocator.mallopt(M_TRIM_THRESHOLD, KEPT)
+        allocator.mallopt(M_MMAP_THRESHOLD, largest_kept)
+        allocator.mallopt(M_TRIM_THRESHOLD, kept)
     except (OSError, AttributeError):  # another C library
-        return
+        return False
+    return True

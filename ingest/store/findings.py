@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from ingest import __version__
 from ingest.core.errors import InputError, TailboardError
+from ingest.core.parallel import freed_memory_given_back
 from ingest.query.findings.kept import documents_of, story_from
 from ingest.query.findings.model import Story
 from ingest.query.findings.story import computed
@@ -28,7 +29,8 @@ def write_findings(store: Store, run: str) -> list[str]:
             stamp = _stamp_now(store, run)
             if stamp is None:
                 return []
-            story = computed(store, Question(runs=(literal(run),)))
+            with freed_memory_given_back():  # windows of all members are held at once, after all that the load has held
+                story = computed(store, Question(runs=(literal(run),)))
     except InputError:  # it holds offsets or means alone
         return []
     except TailboardError:

@@ -168,7 +168,7 @@ def test_b5_the_true_value_lies_within_the_stated_bound(found: list, exact: bool
     assert layout == common_layout(layout for layout, _ in found) == parse_layout(str(layout))
     for part in (*parts, total):  # what stores keep gives the same bins back
         packed = pack(part)
-        indptr, bins, counts = unpack(packed.coding, packed.blobs)
+        indptr, bins, counts = unpack(packed.coding, packed.blobs.each())
         assert (indptr.tolist(), bins.tolist(), counts.tolist()) == (
             part.indptr.tolist(),
             part.bins.tolist(),

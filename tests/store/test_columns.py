@@ -193,14 +193,33 @@ def test_an_answer_that_is_cut_off_is_asked_again() -> None:
             columns_of(Answer(200, HEADERS, text[:cut].encode()))
 
 
-@given(st.lists(st.one_of(st.integers(0, 9), st.integers(0, 120), st.integers(0, 2**63 - 1)), min_size=1, max_size=60))
-def test_short_and_long_numbers_are_what_int_makes_of_them(numbers: list[int]) -> None:
+NUMBERS = st.one_of(st.integers(0, 9), st.integers(0, 120), st.integers(0, 99_999), st.integers(0, 2**63 - 1))
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=60), st.sampled_from([1, 3, 1 << 15]))
+def test_numbers_are_what_int_makes_of_them(numbers: list[int], at_once: int) -> None:
     text = b"".join(b"%d," % number for number in numbers)
-    ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord(","))
-    for read in (columns._short_numbers(text, ends), columns._numbers(text + columns.LAST, len(numbers))):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(columns, "COUNTS_AT_ONCE", at_once)
+        counts = columns._counts(text, commas_in(text))
+    for read in (counts, columns._numbers(text + columns.LAST, len(numbers))):
         assert read is not None and read.tolist() == numbers
     assert columns._numbers(text + columns.LAST, len(numbers) + 1) is None
     assert columns._numbers(text + columns.LAST, len(numbers) - 1) is None
+
+
+def commas_in(text: bytes) -> np.ndarray:
+    return np.flatnonzero(np.frombuffer(text, np.uint8) == ord(","))
+
+
+@given(st.lists(st.sampled_from([b"0", b"7", b"31", b"12345", b"9" * 18, b"%d" % (2**63 - 1)]), max_size=20), st.data())
+def test_what_is_no_count_is_none(numbers: list[bytes], data: st.DataObject) -> None:
+    wrong = data.draw(
+        st.sampled_from([b"", b"-1", b"1.5", b"1e3", b" 1", b"1 2", b"x", b'"1"', b"%d" % 2**63, b"9" * 19, b"1" * 20])
+    )
+    numbers.insert(data.draw(st.integers(0, len(numbers))), wrong)
+    text = b"".join(number + b"," for number in numbers)
+    assert columns._counts(text, commas_in(text)) is None
 
 
 LAYOUTS = [

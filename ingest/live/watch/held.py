@@ -68,7 +68,7 @@ def _kept(windows: Intervals[Series]) -> dict[str, Any]:
         "start": windows.start_ns.tolist(),
         "end": windows.end_ns.tolist(),
         "coding": documents.coding.tolist(),
-        "bins": [base64.b64encode(blob).decode() for blob in documents.blobs],
+        "bins": [base64.b64encode(blob).decode() for blob in documents.blobs.each()],
     }
     if windows.exact is not None:
         exact = windows.exact

@@ -25,8 +25,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ingest.core.documents import told_exact
 from ingest.core.errors import InputError
-from ingest.core.intervals import NO_MAX, NO_MIN, NO_SUM, Exact, Int, Intervals, told_exact
+from ingest.core.intervals import NO_MAX, NO_MIN, NO_SUM, Exact, Int, Intervals
 from ingest.core.layout import NO_BINS
 from ingest.core.series import MEAN, OPS, Series
 from ingest.core.whole_runs import WholeRun, bytes_of, sum_of

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ingest.core.intervals import Intervals, told_exact
+from ingest.core.documents import told_exact
+from ingest.core.intervals import Intervals
 from ingest.core.layout import NO_BINS
 from ingest.core.series import Series, mean_kind
 from ingest.read.context import Context

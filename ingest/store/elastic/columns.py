@@ -24,22 +24,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from ingest.core.csr import gather
 from ingest.core.errors import StoreError
 from ingest.core.intervals import Bool, Int
 from ingest.http import Answer
 
-OPENING, MIDDLE, CLOSING = b'{"values":[', b'],"counts":[', b"]}"
+HISTOGRAM = re.compile(rb'\{"values":\[([^]]*)\],"counts":\[([^]]*)\]\}')
 SOURCE, SORT = b'"_source":', b',"sort":['
 CUT: Mapping[str, Any] = {"cut": None}  # stands in a shape for its histogram
 CUT_OUT = orjson.dumps(CUT)
 NUMBER, NUMBER_OF_KEY = re.compile(rb'":(-?\d+)'), re.compile(rb'(?<!\\)":(-?\d+)')
 DOCUMENTS_AT_ONCE = 1000  # so that their numbers, and what is added up of them, stay in the cache
 MOST_SHAPES = 4096
-SHORT = 3.0  # digits: numbers of fewer on average are read digit by digit
-MOST_DIGITS = 18
+COUNTS_AT_ONCE = 1 << 15  # for the same reason
+MOST_DIGITS = 19  # of 2^63, past which a number is below 0
 LAST = b"-1"  # behind all numbers, which are not below 0: it comes last only where they are as many as they should be
+Letters = NDArray[np.uint8]
 FOREIGN = "it was not written by tailboard"
 
 
@@ -164,28 +166,9 @@ def _columns(text: bytes) -> Columns | None:
 
 
 def _apart(text: bytes) -> tuple[bytes, list[bytes], list[bytes]]:
-    """Return a text with its histograms cut out, and the values and the counts of these.
-
-    Brackets are looked for: one letter is found more quickly than several.
-    """
-    pieces: list[bytes] = []
-    values: list[bytes] = []
-    counts: list[bytes] = []
-    find, is_at = text.find, text.startswith
-    begin, bracket = 0, find(b"[")
-    while bracket >= 0:
-        opening = bracket + 1 - len(OPENING)
-        if is_at(OPENING, opening):
-            middle = find(b"]", bracket)
-            closing = find(b"]", middle + len(MIDDLE))
-            if is_at(MIDDLE, middle) and is_at(CLOSING, closing):
-                pieces.append(text[begin:opening])
-                values.append(text[bracket + 1 : middle])
-                counts.append(text[middle + len(MIDDLE) : closing])
-                begin = bracket = closing + len(CLOSING)
-        bracket = find(b"[", bracket + 1)
-    pieces.append(text[begin:])
-    return CUT_OUT.join(pieces), values, counts
+    """Return a text with its histograms cut out, and the values and the counts of these."""
+    pieces = HISTOGRAM.split(text)
+    return CUT_OUT.join(pieces[::3]), pieces[1::3], pieces[2::3]
 
 
 def _in_columns(texts: Sequence[bytes]) -> Documents | None:
@@ -226,7 +209,7 @@ def _histograms(values: Sequence[bytes], counts: Sequence[bytes], with_one: Bool
     filled = np.array([len(text) for text in counts], np.int64)
     joined = b",".join([*filter(None, counts), b""])
     ends = np.flatnonzero(np.frombuffer(joined, np.uint8) == ord(","))
-    each = _short_numbers(joined, ends) if len(joined) < (SHORT + 1) * len(ends) else _numbers(joined + LAST, len(ends))
+    each = _counts(joined, ends)
     of = None if each is None else _numbers(b",".join([*filter(None, values), LAST]), len(ends))
     if each is None or of is None:
         plain_values, plain_counts = ([_listed(text) for text in texts] for texts in (values, counts))
@@ -282,24 +265,49 @@ def _place(shape: Any, path: Sequence[str]) -> int:
     return shape
 
 
-def _short_numbers(text: bytes, ends: Int) -> Int | None:
-    """Return what `_numbers` does of numbers of few digits, behind which there are commas at `ends`, digit by digit."""
-    digits = np.frombuffer(text, np.uint8) - np.uint8(ord("0"))  # more than 9 for anything else
-    at = ends - 1
-    figures = digits.take(at)
-    if (figures > 9).any() or np.count_nonzero(digits <= 9) != len(text) - len(ends):
+def _counts(text: bytes, ends: Int) -> Int | None:
+    """Return the numbers of a text that has commas at `ends`, behind each of them; None where there is anything else."""
+    numbers = np.empty(len(ends), np.int64)
+    letters, begin = np.frombuffer(text, np.uint8), 0
+    for first in range(0, len(ends), COUNTS_AT_ONCE):
+        part = ends[first : first + COUNTS_AT_ONCE]
+        stop = int(part[-1]) + 1
+        found = _short_numbers(letters[begin:stop], part - begin)
+        if found is None:
+            return None
+        numbers[first : first + COUNTS_AT_ONCE] = found
+        begin = stop
+    return numbers
+
+
+def _short_numbers(letters: Letters, ends: Int) -> Int | None:
+    """Return what `_counts` does of letters, best of numbers of few digits.
+
+    letters    7 , 1  2  3    4    5 ,
+    pairs      7   1 12 23   34   45       the number that ends here, of two digits at most
+    fours      7   1 12 123 1234 2345      of four: two pairs
+    """
+    digits = letters - np.uint8(ord("0"))  # more than 9 for anything else
+    is_digit = digits <= 9
+    sizes = ends.copy()
+    sizes[1:] -= ends[:-1] + 1
+    most = int(sizes.max())
+    if np.count_nonzero(is_digit) != len(letters) - len(ends) or most > MOST_DIGITS or not sizes.min():
         return None
-    numbers = figures.astype(np.int64)
-    rows = None
-    for place in range(1, MOST_DIGITS):
-        at -= 1  # in front of the first number: the comma behind the last
-        figures = digits.take(at)
-        longer = np.flatnonzero(figures <= 9)
-        if not len(longer):
-            return numbers
-        at, rows = at[longer], longer if rows is None else rows[longer]
-        numbers[rows] += figures[longer] * np.int64(10**place)
-    return _numbers(text + LAST, len(ends))
+    known = is_digit.view(np.uint8)
+    digits *= known
+    pairs = digits.copy()
+    pairs[1:] += digits[:-1] * np.uint8(10)
+    pairs *= known
+    fours = pairs.astype(np.uint16)
+    before = (pairs[:-2] * known[1:-1]).astype(np.uint16)
+    before *= np.uint16(100)
+    fours[2:] += before
+    numbers = fours.take(ends - 1).astype(np.int64)
+    for place in range(4, most, 4):
+        rows = np.flatnonzero(sizes > place)
+        numbers[rows] += fours.take(ends[rows] - 1 - place) * np.int64(10**place)
+    return None if most == MOST_DIGITS and numbers.min() < 0 else numbers
 
 
 def _numbers(text: bytes, total: int) -> Int | None:

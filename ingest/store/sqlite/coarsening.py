@@ -15,7 +15,7 @@ from ingest.core.intervals import Sum, merged
 from ingest.core.series import OFFSET, Series
 from ingest.store.coarsening import COARSENED, Coarsened, check_coarser, lost
 from ingest.store.records import RunRecord, StoredSeries
-from ingest.store.sqlite.documents import INSERT_DOCUMENT, count_of, document_rows, stored_series, windows_of
+from ingest.store.sqlite.documents import INSERT_DOCUMENT, count_of, document_columns, document_rows, stored_series, windows_of
 from ingest.store.sqlite.rollups import write_rollups
 
 MOST_ENTRIES = 1_000_000
@@ -57,6 +57,6 @@ def _series(db: sqlite3.Connection, stored: StoredSeries, from_ns: int, to_ns: i
     for windows in total.parts():
         documents = pack(windows)
         ids = document_ids(np.full(len(documents), stored.number, np.int64), documents.start_ns, to_ns)
-        db.executemany(INSERT_DOCUMENT, document_rows(ids, documents, generation))
+        db.executemany(INSERT_DOCUMENT[document_columns(documents)], document_rows(ids, documents, generation))
         written += len(documents)
     return deleted, written

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ingest.core.documents import WINDOW_BITS, Documents, id_range, known_only, unpack, window_of
+from ingest.core.documents import WINDOW_BITS, Documents, id_range, known_only, told_exact, unpack, window_of
 from ingest.core.errors import StoreError
-from ingest.core.intervals import NO_BYTES, Int, Intervals, told_exact
+from ingest.core.intervals import NO_BYTES, Int, Intervals
 from ingest.core.layout import Layout
 from ingest.core.series import LABELS, Series
 from ingest.store.records import SourceRecord, StoredSeries
@@ -19,21 +19,26 @@ from ingest.store.sqlite.statements import insert, put_unless_newer
 
 BATCH = 8_000
 MOST_NAMED = 1000  # in one statement
-INTERVALS = ("id", "count", "sum", "min", "max", "coding", "bins", "generation", "bytes")
-INSERT_DOCUMENT, PUT_DOCUMENT = insert("intervals", INTERVALS), put_unless_newer("intervals", INTERVALS, ("id",))
+INTERVALS: tuple[str, ...] = ("id", "count", "coding", "bins", "generation", "sum", "min", "max", "bytes")
+PLAIN = INTERVALS[:5]  # of documents without exact values; a NULL that is bound takes as long as a number
+INSERT_DOCUMENT = {columns: insert("intervals", columns) for columns in (INTERVALS, PLAIN)}
+PUT_DOCUMENT = {columns: put_unless_newer("intervals", INTERVALS, ("id",), columns) for columns in (INTERVALS, PLAIN)}
+
+
+def document_columns(documents: Documents) -> tuple[str, ...]:
+    """Return the columns of the rows of documents: INTERVALS, or PLAIN where nothing exact is known of them."""
+    return PLAIN if documents.exact is None else INTERVALS
 
 
 def document_rows(ids: Int, documents: Documents, generation: int) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of the table of intervals for documents: the columns INTERVALS."""
-    nothing: list[Any] = [None] * len(documents)
-    columns, moved = [nothing] * 3, nothing
+    """Yield the rows of the table of intervals for documents: the columns `document_columns`."""
+    columns: list[Sequence[Any]] = [ids.tolist(), documents.count.tolist(), documents.coding.tolist(), documents.blobs.each()]
+    columns.append([generation] * len(documents))
     if documents.exact is not None:
         exact = documents.exact
-        columns = [known_only(values, known) for values, known in exact.told]
-        moved = nothing if exact.bytes is None else known_only(exact.bytes, exact.bytes != NO_BYTES)
-    generations = [generation] * len(documents)
-    counts, codings = documents.count.tolist(), documents.coding.tolist()
-    yield from zip(ids.tolist(), counts, *columns, codings, documents.blobs, generations, moved, strict=True)
+        columns += [known_only(values, known) for values, known in exact.told]
+        columns.append(known_only(exact.moved, exact.moved != NO_BYTES))
+    yield from zip(*columns, strict=True)
 
 
 def drop_unlike(db: sqlite3.Connection, source: SourceRecord, number: int, series: Series) -> None:

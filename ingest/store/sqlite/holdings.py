@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ingest.core.documents import id_range, unpack, window_of
+from ingest.core.documents import id_range, told_exact, unpack, window_of
 from ingest.core.grid import SECOND
-from ingest.core.intervals import Exact, Int, Intervals, told_exact
+from ingest.core.intervals import Exact, Int, Intervals
 from ingest.core.offsets import within
 from ingest.core.series import IN_FLIGHT, OFFSET, Group, Series, labels_first
 from ingest.query.question import Key

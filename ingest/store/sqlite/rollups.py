@@ -38,6 +38,7 @@ ROLLUPS = (*OF_KEY, "end_ns", "layout", "count", *VALUES, "final", "coding", "bi
 PUT_ROLLUP = put("rollups", ROLLUPS)
 SLAB_ALIGN = 60 * SECOND
 ROLLUP_BATCH = 2000
+ENDS = ("min", "max")  # a statement for each: asked for both at once SQLite looks through all rows
 NEVER_NULL = ("min", "mean", "max")  # columns that are NOT NULL since the first schema
 
 
@@ -63,7 +64,8 @@ def rollup_rows(db: sqlite3.Connection, run: RunRecord, marks: Marks = ALL_FINAL
     steps = rollup_steps(run.step_ns)
     whole: Sum[RollupKey] = Sum()
     balance = Balance()
-    for parts in _slabs(db, stored, run.step_ns):
+    span = _span(db, stored, run.step_ns)
+    for parts in _slabs(db, stored, run.step_ns, span):
         hosts = list(merged_in(balance.reading(parts), host_group, layouts))
         for windows in (*hosts, *merged_in(hosts, cluster_group, layouts)):
             balance.wrote(windows, run.step_ns)
@@ -74,7 +76,6 @@ def rollup_rows(db: sqlite3.Connection, run: RunRecord, marks: Marks = ALL_FINAL
                 balance.wrote(finer, step)
                 yield table_rows(run, finer, step, marks)
             whole.add(without_time(finer))
-    span = _span(db, stored, run.step_ns)
     for part in whole.parts():
         balance.wrote(part, WHOLE_RUN)
         yield table_rows(run, part, WHOLE_RUN, marks, span)
@@ -85,19 +86,21 @@ def _span(db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int) 
     """Return start of the first and end of the last window of the series."""
     spans = []
     for member in stored:
-        query = "SELECT min(id), max(id) FROM intervals WHERE id BETWEEN ? AND ?"
-        low, high = db.execute(query, id_range(member.number, None, None, step_ns)).fetchone()
+        reach = id_range(member.number, None, None, step_ns)
+        low, high = (db.execute(f"SELECT {end}(id) FROM intervals WHERE id BETWEEN ? AND ?", reach).fetchone()[0] for end in ENDS)
         if low is not None:
             spans.append(window_of(np.array([low, high]), step_ns))
     return (int(min(pair[0] for pair in spans)), int(max(pair[1] for pair in spans)) + step_ns) if spans else (0, 0)
 
 
-def _slabs(db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int) -> Iterator[Iterator[Intervals[Series]]]:
-    """Yield the windows of one time range after another; no window of any rollup step straddles two.
+def _slabs(
+    db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int, span: tuple[int, int]
+) -> Iterator[Iterator[Intervals[Series]]]:
+    """Yield the windows of one time range of a span after another; no window of any rollup step straddles two.
 
     Empty stretches are skipped: a log with a clock jump must not cost a pass per minute of the gap.
     """
-    first, end = _span(db, stored, step_ns)
+    first, end = span
     windows = max(SLAB_WINDOWS, SLAB_ROWS // len(stored))
     width = max(SLAB_ALIGN, windows * step_ns // SLAB_ALIGN * SLAB_ALIGN)
     at = first // width * width
@@ -145,7 +148,7 @@ def table_rows(
             *(values[name] for name in VALUES),
             final,
             codings.tolist(),
-            blobs,
+            blobs.each(),
             strict=True,
         )
     ]

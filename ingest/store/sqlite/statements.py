@@ -21,7 +21,10 @@ def put(table: str, columns: Sequence[str]) -> str:
     return insert(table, columns).replace("INSERT", "INSERT OR REPLACE", 1)
 
 
-def put_unless_newer(table: str, columns: Sequence[str], key: Sequence[str]) -> str:
-    """Return the statement that writes a row in place of an older one, never of one that a later reading has written."""
+def put_unless_newer(table: str, columns: Sequence[str], key: Sequence[str], given: Sequence[str] = ()) -> str:
+    """Return the statement that writes a row in place of an older one, never of one that a later reading has written.
+
+    Where some columns alone are `given` the others become NULL.
+    """
     own = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key)
-    return f"{insert(table, columns)} ON CONFLICT ({', '.join(key)}) DO UPDATE SET {own} {NEWER}"
+    return f"{insert(table, given or columns)} ON CONFLICT ({', '.join(key)}) DO UPDATE SET {own} {NEWER}"

@@ -51,7 +51,7 @@ from ingest.store.records import (
 from ingest.store.sqlite.breaths import breaths_of, sweep_breaths, write_breaths
 from ingest.store.sqlite.coarsening import coarsen
 from ingest.store.sqlite.damage import check_cells, object_in
-from ingest.store.sqlite.documents import PUT_DOCUMENT, check_all_there, document_rows, drop_unlike, sweep
+from ingest.store.sqlite.documents import PUT_DOCUMENT, check_all_there, document_columns, document_rows, drop_unlike, sweep
 from ingest.store.sqlite.episodes import episodes_of, keep_episodes
 from ingest.store.sqlite.file import opened, removed_if_empty, snapshot, store_errors, tables_of_runs, transaction
 from ingest.store.sqlite.findings import findings_of, keep_findings
@@ -237,7 +237,7 @@ class SqliteStore:
         step = step_of(documents.table, run.step_ns)
         ids = document_ids(self._series_ids(db, source, documents)[documents.series], documents.start_ns, step)
         rows = document_rows(ids, documents, source.generation)
-        db.executemany(PUT_DOCUMENT, rows)
+        db.executemany(PUT_DOCUMENT[document_columns(documents)], rows)
         return len(documents)
 
     def look_again(self) -> None:

@@ -40,7 +40,7 @@ def widen(db: sqlite3.Connection, record: RunRecord, bins: WiderBins) -> Widened
                 if len(moved) != len(ids) or not np.array_equal(moved.samples, windows.samples):
                     raise StoreError(lost(record, int(windows.samples.sum()), int(moved.samples.sum())))
                 codings, blobs = packed_bins(moved)
-                db.executemany(UPDATE, zip(codings.tolist(), blobs, ids.tolist(), strict=True))
+                db.executemany(UPDATE, zip(codings.tolist(), blobs.each(), ids.tolist(), strict=True))
                 documents, before, after = documents + len(ids), before + len(windows.bins), after + len(moved.bins)
         db.execute("UPDATE series SET layout = ? WHERE id = ?", (str(wider), stored.number))
     if documents:
