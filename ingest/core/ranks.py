@@ -96,7 +96,7 @@ class Ranked:
     def __init__(self, rows: Intervals) -> None:
         self.rows = rows
         self.samples = row_sums(rows.indptr, rows.counts)
-        self._sorted = surely_addable([rows.counts])
+        self._sorted = surely_addable([self.samples])
         self._carrying: dict[Percentile, tuple[Int, Int, Int]] = {}
 
     @cached_property

@@ -14,6 +14,7 @@ SECOND = 1e9
 MS = 1_000_000
 INFINITE = float("inf")
 WHOLE = 2.0**63
+PLAIN = 1e15  # whole numbers below it have at most 15 digits
 
 STEPS = (  # unit, and the number from which on the next is taken
     (1, "ns", 1e3),
@@ -62,8 +63,11 @@ def number_column(values: Any) -> list[str]:
     numbers = np.asarray(values)
     if numbers.dtype.kind == "i":
         return [str(value) for value in numbers.tolist()]
-    if numbers.dtype == np.float64 and bool((np.abs(numbers) < WHOLE).all()) and bool((numbers == np.trunc(numbers)).all()):
-        return [str(value) for value in numbers.astype(np.int64).tolist()]
+    if numbers.dtype == np.float64 and bool((np.abs(numbers) < WHOLE).all()):
+        if bool((numbers == np.trunc(numbers)).all()):
+            return [str(value) for value in numbers.astype(np.int64).tolist()]
+        if bool((np.abs(numbers) < PLAIN).all()) and bool((numbers != 0).all()):
+            return [f"{value:.15g}" for value in numbers.tolist()]
     return [number(value) for value in numbers.tolist()]
 
 

@@ -46,13 +46,14 @@ class Seen:
         self._span: tuple[int, int, int] | None = None  # first start, last end, start of the row that ends last
         self._lag_ns: int | None = None
 
-    def add(self, rows: Intervals[Series]) -> None:
-        """Take rows with samples; those of means are left out."""
+    def add(self, rows: Intervals[Series], samples: Int | None = None) -> None:
+        """Take rows with samples (how many in each, where that is known); those of means are left out."""
         filled = np.diff(rows.indptr) > 0
-        rows = rows if filled.all() else rows.take(np.flatnonzero(filled))
+        if not filled.all():
+            rows, samples = rows.take(np.flatnonzero(filled)), None
         if not len(rows) or not rows.layout.has_bins:
             return
-        samples = rows.samples
+        samples = rows.samples if samples is None else samples
         few = float(samples.sum(dtype=np.float64)) < MOST_EXACT
         newest = int(rows.end_ns.argmax())
         self._add_edges(int(rows.start_ns.min()), int(rows.end_ns[newest]), int(rows.start_ns[newest]))

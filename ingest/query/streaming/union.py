@@ -81,11 +81,6 @@ def _summed(parts: list[Intervals[Group]]) -> list[Intervals[Group]]:
         return [merged(parts)]
     after = int(np.searchsorted(last.start_ns, max(int(part.start_ns.max()) for part in others), side="right"))
     rows = np.arange(len(last))
-    if 2 * last.indptr[after] > last.indptr[-1] or not _each_once(later := last.take(rows[after:])):
+    if 2 * last.indptr[after] > last.indptr[-1] or not (later := last.take(rows[after:])).each_once:
         return [merged(parts)]
     return [merged([*others, last.take(rows[:after])] if after else others), later]
-
-
-def _each_once(rows: Intervals[Group]) -> bool:
-    """Return whether rows in the order of their starts are all there is of their windows, as `merged` gives them."""
-    return len(rows.table) == 1 and bool((rows.start_ns[1:] > rows.start_ns[:-1]).all())

@@ -46,7 +46,7 @@ HEADER = struct.Struct(">IIIIqqd")
 HEADER_V0 = struct.Struct(">IIqqq")
 USUAL, USUAL_BODY = 0x1C849314, 0x1C849313  # compressed V2, what it holds: nearly all payloads
 USUAL_SHAPE = struct.Struct(">IIqqd")  # the header behind its payload length
-SHAPE = slice(HEADER.size - USUAL_SHAPE.size, HEADER.size)
+USUAL_HEADER = struct.Struct(f">II{USUAL_SHAPE.size}s")
 LARGEST_WORD = 9
 MOST_INFLATED = 64 << 20
 PLENTY = 1 << 20
@@ -123,11 +123,11 @@ def _usual(data: bytes) -> Payload | None:
         return None
     try:
         body = inflated(data[OUTER.size : OUTER.size + length])
-        cookie, length = OUTER.unpack_from(body)
-        geometry, slots = _shape(body[SHAPE])
+        cookie, length, shape = USUAL_HEADER.unpack_from(body)
+        geometry, slots = _shape(shape)
     except (zlib.error, struct.error, PayloadError):
         return None
-    words = body[HEADER.size : HEADER.size + length]
+    words = body[USUAL_HEADER.size : USUAL_HEADER.size + length]
     if cookie != USUAL_BODY or len(words) > slots * LARGEST_WORD:
         return None
     return Payload(geometry, slots, ANY_SIZE, words)

@@ -43,6 +43,7 @@ from ingest.read.hdr.stamps import interval_of
 from ingest.read.text import blocks, head
 
 BATCH_BYTES = 1 << 18
+TOGETHER = 32  # lines that are taken at once
 CHUNK_ENTRIES = 1 << 17
 CHUNK_ROWS = 20_000
 HEAD_ROWS = 200
@@ -162,8 +163,10 @@ def unpacked(rows: Rows, text: Iterable[memoryview | bytes], chunk_entries: int 
             lines = bytes(block).split(b"\n")
             if ended:
                 lines.pop()
-            for place, line in enumerate(lines, 1):
-                rows.take(line, whole=ended or place < len(lines))
+            place = 0
+            while place < len(lines):
+                some = lines[place : place + TOGETHER]
+                place += rows.take(some, whole=ended or place + len(some) < len(lines), room=batch)
                 if rows.pending >= batch:
                     rows.unpack()
                     if rows.entries >= chunk_entries or rows.unpacked >= CHUNK_ROWS:

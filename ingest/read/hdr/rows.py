@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -22,7 +23,7 @@ from ingest.read.hdr.counts import counts_of, taken
 from ingest.read.hdr.gaps import Gaps
 from ingest.read.hdr.layouts import PAST_RANGE, TOO_MANY, Bins, Layouts, moved
 from ingest.read.hdr.origin import LATTE, Origin, named
-from ingest.read.hdr.stamps import SAID, interval_of
+from ingest.read.hdr.stamps import SAID, interval_of, usual_intervals
 from ingest.read.hdr.tails import Tail
 from ingest.read.hdr.tallies import Tallies, key_of
 from ingest.read.schedule_seen import Seen
@@ -41,6 +42,7 @@ TOO_MANY_TAGS = f"more than {MOST_SERIES} tags"
 TOTALS = "the tags raw and co-fixed are left out: those of reads and of writes hold the same operations"
 NO_HISTOGRAM = "no interval: no histogram at its end"
 COMMENT, LEGEND = b"#", b'"'
+LINE_BYTES = 64  # that a line is held in until it is unpacked, beside its payload
 
 
 class _Line(NamedTuple):
@@ -60,6 +62,15 @@ class _Checked(NamedTuple):
     bins: Int
     counts: Int
     target: Bins
+
+
+class _Places(NamedTuple):
+    """Which rows have a place, and series, start and end of each of these."""
+
+    keep: Sequence[int]
+    codes: Int
+    starts: Int
+    ends: Int
 
 
 class Rows:
@@ -90,8 +101,49 @@ class Rows:
     def _lost(self, line: _Line) -> None:
         self._gaps.lost(line.start_ns, line.end_ns)
 
-    def take(self, line: bytes, *, whole: bool) -> None:
-        """Take the next line of the log; `whole` says that its end was seen."""
+    def take(self, lines: Sequence[bytes], *, whole: bool, room: int) -> int:
+        """Take the next lines of the log, until `room` bytes of payloads wait; return how many were taken.
+
+        `whole` says that the end of the last one was seen.
+        """
+        taken = self._take_together(lines, room)
+        while taken < len(lines) and self.pending < room:
+            taken += 1
+            self._take_line(lines[taken - 1], whole=whole or taken < len(lines))
+        return taken
+
+    def _take_together(self, lines: Sequence[bytes], room: int) -> int:
+        """Take lines as far as all of them are good, which takes half as long as one by one; return how many were taken."""
+        fronts = usual_intervals(lines, self._origin.stamps)
+        if fronts is None or not self._origin.totals.isdisjoint(fronts.tags):
+            return 0
+        payloads, pending = [], self.pending
+        with suppress(PayloadError):  # which line it is, and why, is said when it is taken by itself
+            for text in fronts.texts:
+                payload = payload_of(text)
+                payloads.append(payload)
+                pending += len(payload.words) + LINE_BYTES
+                if pending >= room:
+                    break
+        taken = len(payloads)
+        if not taken:
+            return 0
+        first = fronts.starts[0]
+        moved_by = self._shifted(first) + self._clock.base_of(first)
+        starts = [start + moved_by for start in fronts.starts[:taken]]
+        ends = [start + length for start, length in zip(starts, fronts.lengths, strict=False)]
+        if min(starts) <= -MOST_NS or max(ends) >= MOST_NS:
+            return 0
+        self._gaps.line(starts[0], ends[0])
+        self._gaps.last_ns = starts[-1]
+        self._righted |= any(fronts.righted[:taken])
+        self._lines.extend(map(_Line, range(self._number + 1, self._number + taken + 1), starts, ends, fronts.tags))
+        self._payloads.extend(payloads)
+        self._number += taken
+        self.pending = pending
+        return taken
+
+    def _take_line(self, line: bytes, *, whole: bool) -> None:
         self._number += 1
         first = line[:1]
         if first == COMMENT:
@@ -112,8 +164,7 @@ class Rows:
             self._context.account.reject(LONG_LINE if long else str(error) if whole else CUT_OFF, [self._number])
             self._gaps.open()
             return
-        shift = self._shifted(stamp) if self._shift is None else self._shift
-        start = self._clock.base_of(stamp) + stamp + shift
+        start = self._shifted(stamp) + self._clock.base_of(stamp) + stamp
         if not -MOST_NS < start <= start + length < MOST_NS:
             self._context.account.reject(OUT_OF_RANGE, [self._number])
             self._gaps.open()
@@ -122,7 +173,7 @@ class Rows:
         self._righted |= righted
         self._lines.append(_Line(self._number, start, start + length, tag))
         self._payloads.append(payload)
-        self.pending += len(payload.words) + 64
+        self.pending += len(payload.words) + LINE_BYTES
 
     def _shifted(self, stamp: int) -> int:
         """Return the ns that are added to all stamps: the host's offset, and how far --t0 lies from the log's own start."""
@@ -160,6 +211,14 @@ class Rows:
                     self._lost(lines[row])
             else:
                 checked.append(self._checked(lines, rows, taken(counts, rows), geometry, target))
+        following = self._following(lines, checked[0]) if len(checked) == 1 else None
+        if following is not None:
+            self._add(lines, checked[0], following)
+        else:
+            self._add_one_by_one(lines, checked)
+
+    def _add_one_by_one(self, lines: list[_Line], checked: list[_Checked]) -> None:
+        """Keep the rows of all geometries, each line placed by itself."""
         # In the order of lines, whatever their layouts: segments are numbered by it, and batches may end anywhere.
         groups = {row: group for group, part in enumerate(checked) for row in part.rows}
         places: dict[int, tuple[int, int] | None] = {}
@@ -171,7 +230,23 @@ class Rows:
                 segments = known[group, line.tag] = self._ends.setdefault((line.tag, layout), [])
             places[row] = self._placed(line, layout, segments)
         for part in checked:
-            self._add(lines, part, [places[row] for row in part.rows])
+            self._add(lines, part, _places([places[row] for row in part.rows], [lines[row].end_ns for row in part.rows]))
+
+    def _following(self, lines: list[_Line], checked: _Checked) -> _Places | None:
+        """Return the places of lines of one tag, each of which follows the one before it in the first segment; else None."""
+        mine = [lines[row] for row in checked.rows]
+        tags = {line.tag for line in mine}
+        segments = self._ends.get((tags.pop(), checked.target.layout)) if len(tags) == 1 else None
+        if not segments:
+            return None
+        starts, ends = (
+            np.array(column, np.int64) for column in ([line.start_ns for line in mine], [line.end_ns for line in mine])
+        )
+        end, code = segments[0]
+        if starts[0] < end or (starts[1:] < ends[:-1]).any():
+            return None
+        segments[0] = mine[-1].end_ns, code
+        return _Places(range(len(mine)), np.full(len(mine), code), starts, ends)
 
     def _checked(
         self, lines: list[_Line], rows: list[int], csr: tuple[Int, Int, Int], geometry: Geometry, target: Bins
@@ -180,7 +255,8 @@ class Rows:
         indptr, bins, counts = csr
         bins = moved(bins, geometry, target)
         past: set[int] = set()
-        if len(bins) and int(bins.max()) >= target.layout.bins:
+        last = bins[indptr[1:][indptr[1:] > indptr[:-1]] - 1]
+        if len(last) and int(last.max()) >= target.layout.bins:
             past = set((np.searchsorted(indptr, np.flatnonzero(bins >= target.layout.bins), side="right") - 1).tolist())
             self._context.account.reject(PAST_RANGE, [lines[rows[place]].number for place in sorted(past)])
             for place in sorted(past):
@@ -193,31 +269,28 @@ class Rows:
         indptr, flat = gather(indptr, np.array(keep, np.int64))
         return _Checked([rows[place] for place in keep], indptr, bins[flat], counts[flat], target)
 
-    def _add(self, lines: list[_Line], checked: _Checked, places: list[tuple[int, int] | None]) -> None:
-        """Keep the rows of one geometry that have a place: their series and start."""
+    def _add(self, lines: list[_Line], checked: _Checked, places: _Places) -> None:
+        """Keep the rows of one geometry that have a place."""
         indptr, bins, counts, target = checked.indptr, checked.bins, checked.counts, checked.target
-        keep = [number for number, place in enumerate(places) if place is not None]
-        if len(keep) < len(places):
+        keep = places.keep
+        if len(keep) < len(checked.rows):
             indptr, flat = gather(indptr, np.array(keep, np.int64))
             bins, counts = bins[flat], counts[flat]
         if target.moved_by is not None:
             indptr, bins, counts = sum_rows(indptr, bins, counts, np.arange(len(keep)), len(keep))
-        ends = np.array([lines[checked.rows[number]].end_ns for number in keep], np.int64)
-        placed = np.array([place for place in places if place is not None], np.int64).reshape(-1, 2)
-        codes, starts = np.ascontiguousarray(placed[:, 0]), np.ascontiguousarray(placed[:, 1])
-        rows = Intervals(target.layout, tuple(self._table), codes, starts, ends, indptr, bins, counts)
+        rows = Intervals(target.layout, tuple(self._table), *places[1:], indptr, bins, counts)
         self._parts.setdefault(target.layout, []).append(rows)
-        self._seen.add(rows)
+        samples, table = rows.samples, rows.table
+        self._seen.add(rows, samples)
         self.entries += len(bins)
         self.unpacked += len(keep)
         self._context.account.accept(len(keep))
-        samples, table = rows.samples, rows.table
-        self._check_addable([lines[checked.rows[number]] for number in keep], samples)
-        keys = [key_of(series) for series in table]
-        self._tallies.add([keys[code] for code in codes.tolist()], samples.tolist())
+        self._check_addable(lines, checked.rows, keep, samples)
+        for code in dict.fromkeys(places.codes.tolist()):
+            self._tallies.add(key_of(table[code]), samples[places.codes == code].tolist())
         self._context.account.samples += int(samples.sum())
 
-    def _check_addable(self, lines: list[_Line], samples: Int) -> None:
+    def _check_addable(self, lines: list[_Line], rows: list[int], keep: Sequence[int], samples: Int) -> None:
         """Raise CapacityError, naming the line, where the log would hold more samples than can be added up."""
         before = self._context.account.samples
         if before + float(samples.sum(dtype=np.float64)) < 0.999 * MOST_SAMPLES:
@@ -225,7 +298,7 @@ class Rows:
         passed = list(accumulate(samples.tolist(), initial=before))[1:]
         row = next((place for place, count in enumerate(passed) if count > MOST_SAMPLES), None)
         if row is not None:
-            at = f"{self._context.account.path}:{lines[row].number}"
+            at = f"{self._context.account.path}:{lines[rows[keep[row]]].number}"
             raise CapacityError(f"{at}: from here on the log holds more than 2^62 samples, which cannot be added up")
 
     def _placed(self, line: _Line, layout: Layout, segments: list[tuple[int, int]]) -> tuple[int, int] | None:
@@ -314,6 +387,14 @@ class Rows:
             why = "because stamps are rounded: moved to that end"
             self._context.account.note(f"{lines} before the previous line ends, {why}")
         self.tell_doubts()
+
+
+def _places(places: Sequence[tuple[int, int] | None], ends: Sequence[int]) -> _Places:
+    """Return the places (series and start) of those rows that have one."""
+    keep = [number for number, place in enumerate(places) if place is not None]
+    placed = np.array([places[number] for number in keep], np.int64).reshape(-1, 2)
+    columns = np.ascontiguousarray(placed[:, 0]), np.ascontiguousarray(placed[:, 1])
+    return _Places(keep, *columns, np.array([ends[number] for number in keep], np.int64))
 
 
 def _segment(ends: list[tuple[int, int]], line: _Line) -> tuple[int, int]:

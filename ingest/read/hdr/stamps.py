@@ -9,9 +9,11 @@ Each rule looks at one line alone: it holds for a log that is read whole, in par
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
-from ingest.read.hdr.clock import NEGATIVE, SECOND, StampError, seconds_ns, split_line
+from ingest.read.hdr.clock import NEGATIVE, SECOND, TAG, StampError, seconds_ns, split_line
 
 USUAL, BY_END, WITH_END, SCYLLA = "", "stamped by its end", "with its end", "as scylla-bench"
 ENDED = "this tool writes the end of an interval in place of its length: taken as its end"
@@ -20,6 +22,38 @@ SAID = {
     WITH_END: ENDED,
     SCYLLA: ENDED,
 }
+
+
+class Fronts(NamedTuple):
+    """What stands in lines: tags, times in ns by the log's own clock, packed histograms; `righted` are the times put right."""
+
+    tags: list[bytes]
+    starts: list[int]
+    lengths: list[int]
+    texts: list[bytes]
+    righted: list[bool]
+
+
+def usual_intervals(lines: Sequence[bytes], stamps: str) -> Fronts | None:
+    """Return what `interval_of` does of each line, in less time; None where one is no interval, or not cut by commas alone."""
+    parts = [line.rpartition(b",") for line in lines]
+    cells = [front.split(b",") for front, _, _ in parts]
+    widths = {len(each) for each in cells}
+    tagged = widths == {4} and all(each[0].startswith(TAG) for each in cells)
+    if not (tagged or widths == {3}) or b" " in b"".join([front for front, _, _ in parts]):
+        return None
+    tags = [each.pop(0)[len(TAG) :] for each in cells] if tagged else [b""] * len(lines)
+    try:
+        starts, lengths = [seconds_ns(start) for start, _, _ in cells], [_length_ns(length) for _, length, _ in cells]
+    except StampError:
+        return None
+    righted: list[bool] = []
+    if stamps:
+        printed = list(zip(starts, lengths, strict=True))
+        right = [_put_right(start, length, stamps) for start, length in printed]
+        righted = [before != after for before, after in zip(printed, right, strict=True)]
+        starts, lengths = [start for start, _ in right], [length for _, length in right]
+    return Fronts(tags, starts, lengths, [text.rstrip() for _, _, text in parts], righted) if min(lengths) >= 0 else None
 
 
 def interval_of(line: bytes, stamps: str) -> tuple[bytes, int, int, bytes, bool]:

@@ -35,12 +35,12 @@ class Tallies:
         """Return intervals, samples and hash by series."""
         return self._of
 
-    def add(self, keys: Sequence[Key], counts: Sequence[int]) -> None:
-        """Take the next intervals of the log: their series, and how many samples each holds."""
-        tallies = self._of
-        for key, count in zip(keys, counts, strict=True):
-            rows, samples, value = tallies.get(key, (0, 0, 0))
-            tallies[key] = rows + 1, samples + count, (value * FACTOR + count + 1) % PRIME
+    def add(self, key: Key, counts: Sequence[int]) -> None:
+        """Take the next intervals of a series: how many samples each holds."""
+        rows, samples, value = self._of.get(key, (0, 0, 0))
+        for count in counts:
+            value = (value * FACTOR + count + 1) % PRIME
+        self._of[key] = rows + len(counts), samples + sum(counts), value
 
     def absorb(self, later: Mapping[Key, Tally]) -> None:
         """Add the counts of the part of the log that follows."""

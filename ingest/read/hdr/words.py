@@ -34,21 +34,23 @@ _ODD = _BYTES % 2 == 1
 _ADVANCE = np.where(_BYTES >= CONTINUED, 0, np.where(_ODD, (_BYTES + 1) // 2, 1))
 ADVANCE = _ADVANCE.astype(np.uint8).tobytes()
 COUNTS = np.where((_BYTES >= CONTINUED) | _ODD, 0, _BYTES // 2).astype(np.uint8).tobytes()
-EMPTY_BINS = np.where(_ODD | (_BYTES == 0), _ADVANCE, 0).astype(np.uint8).tobytes()
+# Last bytes are below 128, so in a copy of the words these stand for longer ones: what is within them, counts, empty bins.
+# NO_COUNT are bits that a count, single or longer, has not when 2 is taken off; ADJOINING is a byte before one without a gap.
+INSIDE, LONG_COUNT, LONG_GAP, NO_COUNT, ADJOINING = (np.uint8(byte) for byte in (255, 128, 129, 129, 2))
 INT32_MAX = np.iinfo(np.int32).max
 
 
 class _Longer(NamedTuple):
     """Words of two bytes or more, in order: where their first and last bytes lie, how far they advance, what they count.
 
-    `bytes` is how many bytes belong to them without their last ones.
+    `continued` are the places of all bytes that belong to them but their last ones.
     """
 
     begins: Int
     ends: Int
     advance: Int
     counts: Int
-    bytes: int
+    continued: Int
 
 
 def rows_of(words: Sequence[bytes | memoryview]) -> tuple[Int, Int, Int, list[int]]:
@@ -56,91 +58,75 @@ def rows_of(words: Sequence[bytes | memoryview]) -> tuple[Int, Int, Int, list[in
     starts = np.zeros(len(words) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, words), np.int64, len(words)), out=starts[1:])
     data = np.frombuffer(b"".join((b"\0", *words)), np.uint8)
-    longer = _longer_words(data[1:])
+    longer = _longer_words(data)
     too_long = longer.ends[longer.ends - longer.begins >= LONGEST_WORD]
     beyond = np.flatnonzero(np.bincount(np.searchsorted(starts, too_long, side="right") - 1)) if len(too_long) else too_long
-    return *(_by_counts(data, starts, longer) or _by_words(data[1:], starts, longer)), beyond.tolist()
+    return *(_by_counts(data.copy(), starts, longer) or _by_words(data[1:], starts, longer)), beyond.tolist()
 
 
 def _longer_words(data: Bytes) -> _Longer:
-    """Return the words of two bytes or more."""
-    continued = np.flatnonzero(data >= CONTINUED)
+    """Return the words of two bytes or more; there is a byte before the first word."""
+    words = data[1:]
+    continued = np.flatnonzero(words >= CONTINUED)
     if not len(continued):
-        return _Longer(continued, continued, continued, continued, 0)
-    apart = np.diff(continued) > 1
-    begins, ends = continued[np.append(True, apart)], continued[np.append(apart, True)] + 1
-    values = _long_values(data, ends, ends - begins + 1)
+        return _Longer(continued, continued, continued, continued, continued)
+    begins, ends = continued[data[continued] < CONTINUED], continued[words[continued + 1] < CONTINUED] + 1
+    values = _long_values(words, ends, ends - begins + 1)
     odd = values & 1 == 1
     advance = np.where(odd, np.minimum((values + 1) >> 1, FAR), 1)
-    return _Longer(begins, ends, advance, np.where(odd, 0, values >> 1), len(continued))
+    return _Longer(begins, ends, advance, np.where(odd, 0, values >> 1), continued)
 
 
-def _long_values(data: Bytes, ends: Int, sizes: Int) -> Int:
+def _long_values(words: Bytes, ends: Int, sizes: Int) -> Int:
     """Return the values of words of two bytes or more; of those longer than eight bytes, of their last eight."""
-    values = data[ends].astype(np.int64)
-    for back in range(1, LONGEST_WORD):
+    values = words[ends].astype(np.int64) << 7 | words[ends - 1] & 127
+    for back in range(2, LONGEST_WORD):
         at = np.flatnonzero(sizes > back)
         if not len(at):
             break
-        values[at] = values[at] << 7 | data[ends[at] - back] & 127
+        values[at] = values[at] << 7 | words[ends[at] - back] & 127
     return values
 
 
 def _by_counts(data: Bytes, starts: Int, longer: _Longer) -> tuple[Int, Int, Int] | None:
     """Return CSR rows where a count follows each word of empty bins, else None.
 
-    `data` has a byte before the first word: the byte before each count is looked up in it.
+    `data` has a byte before the first word: the byte before each count is looked up in it. It is changed: longer words are
+    marked by what no last byte is.
     """
     words = data[1:]
-    is_count = words & (CONTINUED | 1) == 0
-    is_count &= words != 0
-    is_count[longer.ends] = longer.counts > 0
-    at = np.flatnonzero(is_count)
+    counted = longer.counts > 0
+    words[longer.continued] = INSIDE
+    words[longer.ends] = np.where(counted, LONG_COUNT, LONG_GAP)
+    at = np.flatnonzero((words - np.uint8(2)) & NO_COUNT == 0)
     indptr = np.searchsorted(at, starts)
     if not len(at):
         return None if len(words) else (indptr, at, at)
-    counts = (words.take(at) >> 1).astype(np.int64)
-    empty = np.frombuffer(bytearray(data.take(at)).translate(EMPTY_BINS), np.uint8)
-    far, gaps = _beside_longer(data, at, counts, empty, longer)
+    own, before = words.take(at, mode="clip"), data.take(at, mode="clip")
+    counts = (own >> 1).astype(np.int64)
+    long = np.flatnonzero(own == LONG_COUNT)
+    counts[long] = longer.counts[counted]
+    before[long] = data[longer.begins[counted]]
     filled = np.flatnonzero(np.diff(indptr))
     firsts = indptr[filled]
-    ends = starts[filled]  # of the first word of each row
-    long = np.flatnonzero(words[ends] >= CONTINUED)
-    ends[long] = longer.ends[np.searchsorted(longer.begins, ends[long])]
-    lone = firsts[at[firsts] == ends]  # nothing of their row is before them
-    empty[lone] = 0
-    if np.count_nonzero(empty != 0) + len(at) + longer.bytes != len(words):
+    first_ends = starts[filled]  # of the first word of each row
+    inside = np.flatnonzero(words[first_ends] == INSIDE)
+    first_ends[inside] = longer.ends[np.searchsorted(longer.begins, first_ends[inside])]
+    before[firsts[at[firsts] == first_ends]] = ADJOINING  # nothing of their row is before them
+    far = np.flatnonzero(before == LONG_GAP)
+    is_empty = (before & 1).view(np.bool_)
+    is_empty |= before == 0
+    if np.count_nonzero(is_empty) + len(at) + len(longer.continued) != len(words):
         return None
-    bins = empty.astype(np.int64)
-    bins[far] = gaps
-    bins[lone] = 0
-    bins += 1
-    reached = np.add.reduceat(bins, firsts)
-    bins[firsts[1:]] -= reached[:-1]
+    before >>= 1
+    before += 1
+    before *= is_empty
+    before += 1
+    bins = before.astype(np.int64)
+    bins[far] = longer.advance[~counted] + 1  # as many, in the same order: a count follows each
+    bins[firsts[1:]] -= np.add.reduceat(bins, firsts)[:-1]
     bins[0] -= 1
     return indptr, np.cumsum(bins, out=bins), counts
-
-
-def _beside_longer(data: Bytes, at: Int, counts: Int, empty: Bytes, longer: _Longer) -> tuple[Int, Int]:
-    """Put right what single bytes say wrongly of counts that are longer words, or follow one.
-
-    Returns which counts follow a longer word, and the empty bins that it stands for.
-    """
-    if not len(longer.ends):
-        return longer.ends, longer.ends
-    is_count = longer.counts > 0
-    before = np.searchsorted(at, longer.ends)  # how many counts lie before each
-    own = before[is_count]
-    counts[own] = longer.counts[is_count]
-    empty[own] = np.frombuffer(EMPTY_BINS, np.uint8)[data[longer.begins[is_count]]]  # of the byte before their first
-    next_ends = longer.ends + 1
-    adjoining = np.flatnonzero(longer.begins[1:] == next_ends[:-1])
-    next_ends[adjoining] = longer.ends[adjoining + 1]
-    after = before + is_count
-    follows = at.take(after, mode="clip") == next_ends
-    far, gaps = after[follows], np.where(is_count, 0, longer.advance)[follows]
-    empty[far] = gaps > 0
-    return far, gaps
 
 
 def _by_words(data: Bytes, starts: Int, longer: _Longer) -> tuple[Int, Int, Int]:
