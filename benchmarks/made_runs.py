@@ -15,7 +15,7 @@ from ingest.query.files import LogRun
 from ingest.query.interval_log import form_of
 from ingest.query.origin import Offers
 from ingest.query.question import ALL, AUTO, Answer, finish, range_in
-from ingest.query.spans import of_runs, over_reach, reach_inside
+from ingest.query.spans import of_layers, of_runs, over_reach, reach_inside
 from ingest.query.steps import auto_span, auto_step, widened
 from ingest.query.summed import Adding, Summed, is_grained
 from ingest.query.verdicts import Episode
@@ -100,7 +100,7 @@ class Made:
         if question.step == ALL:
             bounded = question.begin is not None or question.end is not None
             windows = {run: (span, SECOND) for run, span in summed.windows.items()} if bounded else {}
-            parts = over_reach(parts, reach, windows, question.adds_up_runs)
+            parts = over_reach(parts, of_layers(summed.reach), windows, question.adds_up_runs)
         facts = Answer(
             parts=(),
             by=question.by,
