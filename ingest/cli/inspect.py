@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,10 +96,12 @@ def inspect(paths: tuple[str, ...], options: Options) -> None:
     rows = [_source_row(source, ops[number]) for number, source in enumerate(discovered.sources)]
     others = [{"path": str(entry.path), "format": entry.action, "reason": entry.reason} for entry in discovered.skipped]
     of_files = [caveat for source in discovered.sources for caveat in source.context.account.caveats]
-    caveats = [*discovered.of_all(), *of_files, *conflicts(discovered), *_lacks(discovered)]
+    of_all = discovered.of_all()
+    lacks = _lacks(discovered, {caveat.code for caveat in of_all})
+    caveats = [*of_all, *of_files, *conflicts(discovered), *lacks]
     if options.format == "ndjson":
-        lacks = [{"path": lack.subject, "format": "caveat", "code": lack.code, "reason": str(lack)} for lack in caveats]
-        sys.stdout.writelines(json.dumps(row) + "\n" for row in [*rows, *others, *lacks])
+        said = [{"path": caveat.subject, "format": "caveat", "code": caveat.code, "reason": str(caveat)} for caveat in caveats]
+        sys.stdout.writelines(json.dumps(row) + "\n" for row in [*rows, *others, *said])
         return
     _print(rows, others)
     for caveat in caveats:
@@ -129,11 +131,10 @@ def _print_fitting(paths: Sequence[Path]) -> bool:
     return True
 
 
-def _lacks(discovered: Found) -> list[Caveat]:
-    """Return what the sources lack, without caveats of all and notes of files, which are shown already."""
+def _lacks(discovered: Found, known: Collection[str]) -> list[Caveat]:
+    """Return what the sources lack, without caveats of `known` codes and notes of files, which are shown already."""
     from ingest.query.missing import folded
 
-    known = {caveat.code for caveat in discovered.of_all()}
     accounts = [source.context.account for source in discovered.sources]
     entries = [entry for account in accounts for entry in account.missing if entry.caveat.sentence not in account.notes]
     return [caveat for caveat in folded(entry.caveat for entry in entries) if caveat.code not in known]

@@ -74,7 +74,7 @@ def spanned_by_run(parts: Sequence[Intervals[Group]], spans: Mapping[RunLayer, S
 
     Keys begin with run and kind. A row that is of one run must not reach into the time of another: its rate would be too low.
     """
-    known = {**ranges(parts), **(spans or {})}
+    known = ranges(parts) if spans is None else spans
     total: Sum[Group] = Sum()
     for part in parts:
         if not len(part):
@@ -96,14 +96,14 @@ def over_reach(
     That is how far each reaches; of part of a run it is the windows that hold samples of it (span and step), the first and
     the last no longer than that.
     """
+    present = ranges(parts)
     partial = {name: narrowed(span, reach.get(name), step) for name, (span, step) in windows.items()}
-    spans = {**reach, **partial}
+    spans = {**present, **reach, **partial}
     if adds_up_runs:
-        spans = {**ranges(parts), **spans}
         of_layer: dict[str, Span] = {}
-        for name in windows.keys() | ranges(parts).keys():
+        for name in windows.keys() | present.keys():
             widen(of_layer, name[1], spans[name])
-        spans = {name: of_layer[name[1]] for name in ranges(parts)}
+        spans = {name: of_layer[name[1]] for name in present}
     return spanned_by_run(parts, spans)
 
 

@@ -21,13 +21,11 @@ from ingest.core.intervals import Intervals
 from ingest.core.missing import ANY_TIME
 from ingest.core.series import Series
 from ingest.read.account import Account
-from ingest.read.archives.plain import SERVERS
 from ingest.read.context import Part
-from ingest.read.formats import AVERAGED, HIST, JSON, PLAIN_JSON, RAW
+from ingest.read.format_names import OF_FIO, SERVERS
 from ingest.read.sources import Found, Source
 
 CODE = "servers-of-runs"
-OF_CLIENTS = (HIST, RAW, AVERAGED, JSON, PLAIN_JSON)
 BETWEEN = "each has what was sampled in its time, and what was sampled between and around them is in none"
 UNKNOWN = "when these runs began and ended is not known, so its samples are a run of their own"
 AT_ONCE = "some of these runs went on at the same time, so its samples are a run of their own"
@@ -39,7 +37,7 @@ def among_runs(found: Found) -> Found:
 
     Where several runs are there, and it cannot be known which of them a sample belongs to, a caveat says so.
     """
-    runs = {source.context.series.run for source in found.sources if source.format in OF_CLIENTS}
+    runs = {source.context.series.run for source in found.sources if source.format in OF_FIO}
     servers = [source for source in found.sources if source.format in SERVERS and source.context.series.run not in runs]
     if not runs or not servers:
         return found
@@ -69,7 +67,7 @@ def _spans(found: Found, runs: set[str]) -> dict[str, Span] | None:
     spans: dict[str, Span] = {}
     for source in found.sources:
         context = source.context
-        if source.format not in OF_CLIENTS or context.zero.epoch_ns is None or not context.runtime_ns:
+        if source.format not in OF_FIO or context.zero.epoch_ns is None or not context.runtime_ns:
             continue
         begin = context.zero.epoch_ns + context.offset_ns
         low, high = spans.get(context.series.run, (begin, begin))

@@ -6,3 +6,6 @@ SMALLFILE, YCSB, PERF, CHROME, SNABB, DESCRIBED = "smallfile", "ycsb-raw", "perf
 OTLP, PROMETHEUS, PGBENCH, DESCRIBED_HISTOGRAMS = "otlp", "prometheus", "pgbench", "described-histograms"
 CEPH, HDR_SNAPSHOTS, SAMPLES, MEMTIER = "ceph-histograms", "hdr-snapshots", "samples", "memtier"
 BPFTRACE, BCC = "bpftrace", "bcc"
+
+OF_FIO = (HIST, RAW, AVERAGED, JSON, PLAIN_JSON)  # what clients under CBT and pbench leave
+SERVERS = (BCC, BPFTRACE, CEPH, OTLP, PROMETHEUS, SAMPLES)  # what servers counted, while benchmarks came and went

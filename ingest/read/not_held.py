@@ -15,7 +15,7 @@ from ingest.read.archives.cbt import ARCHIVE
 from ingest.read.fio.joining import MS, Beside, log_name_of, without_log_caveat
 from ingest.read.fio.names import parse_log_name, parse_summary_name
 from ingest.read.fio.readers import kind_of_log
-from ingest.read.formats import AVERAGED, HIST, JSON, PLAIN_JSON, RAW
+from ingest.read.format_names import JSON, OF_FIO
 from ingest.read.lacks import refused
 from ingest.read.sources import COMPLETION, REFUSED, Around, Place, ReadOptions, Skipped, Source
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:  # most calls meet no JSON of fio
 DIED = "fio wrote no result here"
 NO_LISTING = "no permission to list"
 ABSENT, COPY_THEM = "client-without-logs", "copy its folders, or files, into the archive, or find out why it wrote none"
-OF_FIO = (HIST, RAW, AVERAGED, JSON, PLAIN_JSON)
 
 
 class Call(Protocol):

@@ -254,10 +254,10 @@ def _over_reach(
     parts: Sequence[Intervals[Group]], records: Sequence[RunRecord], catalogue: Catalogue, question: Question, key: Key
 ) -> list[Intervals[Group]]:
     """Return the rows over the whole range of their layer of their run; where runs are added up, over the range of them all."""
-    spans, steps = ranges(parts), {record.run: record.step_ns for record in records}
     reach = reach_of_layers(catalogue.of(record.run, key) for record in records)
-    spans = {} if (question.begin, question.end) == (None, None) else spans
-    return over_reach(parts, reach, {name: (span, steps[name[0]]) for name, span in spans.items()}, question.adds_up_runs)
+    steps, partly = {record.run: record.step_ns for record in records}, (question.begin, question.end) != (None, None)
+    windows = {name: (span, steps[name[0]]) for name, span in ranges(parts).items()} if partly else {}
+    return over_reach(parts, reach, windows, question.adds_up_runs)
 
 
 def _reach_in(catalogue: Catalogue, question: Question, key: Key) -> Reach:

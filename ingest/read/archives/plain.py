@@ -21,13 +21,12 @@ from ingest.core.errors import listed
 from ingest.read.archives.pbench import CLIENTS
 from ingest.read.fio.joining import Documents
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name
-from ingest.read.format_names import BCC, BPFTRACE, CEPH, OTLP, PROMETHEUS, SAMPLES
+from ingest.read.format_names import SERVERS
 from ingest.read.formats import reader_of
 from ingest.read.sources import Evidence, Place
 from ingest.read.text import plain_name
 
 LOADED_AS = "--run"
-SERVERS = (BCC, BPFTRACE, CEPH, OTLP, PROMETHEUS, SAMPLES)
 
 
 @dataclass(slots=True)

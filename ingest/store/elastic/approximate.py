@@ -113,10 +113,8 @@ def approximated(
     buckets = [bucket for page in paged(holdings.connection, index, query, cells, aggs) for bucket in page]
     if not buckets:
         raise InputError("nothing matches the question")
-    if cut:
-        firsts, lasts = ([int(bucket[name]["value"]) * MS for bucket in buckets] for name in ("first", "last"))
-        reach = narrowed((min(firsts), max(lasts) + widest), reach_of(members), widest)
-    spans = [reach] * len(buckets) if cut else _spans(buckets, shape.by, members, reach)
+    taken = [stored for stored in members if stored.series.kind in shape.taken.get(stored.series.run, ())]
+    spans = _spans(buckets, shape.by, taken, widest if cut else 0)
     table = concatenated([_table(buckets, shape.by, wanted, step, spans, in_the_middle=in_the_middle)])
     return with_complete(table, answer), answer
 
@@ -128,13 +126,24 @@ def _reach(members: Sequence[StoredSeries], step: int) -> tuple[int, int]:
     return reach or (0, 0)
 
 
-def _spans(buckets: Sequence[Any], by: Sequence[str], members: Sequence[StoredSeries], reach: Span) -> list[Span]:
-    """Return from when to when the layer of each bucket was there; `reach` is that of all layers together."""
+def _spans(buckets: Sequence[Any], by: Sequence[str], members: Sequence[StoredSeries], cut_ns: int) -> list[Span]:
+    """Return from when to when the layer of each bucket was there, of all layers where buckets are not told by theirs.
+
+    With `cut_ns`, the longest step, it is the windows of the buckets, the first and the last no longer than their layer reaches.
+    """
     label = next((name for name in (LAYER, "kind") if name in by), None)
-    of_layer: dict[str, Span] = {}
+    layers = ["" if label is None else layer_of(bucket["key"].get(label) or "") for bucket in buckets]
+    reach: dict[str, Span] = {}
     for (_, layer), span in reach_of_layers([members]).items():
-        widen(of_layer, layer, span)
-    return [reach if label is None else of_layer.get(layer_of(bucket["key"].get(label) or ""), reach) for bucket in buckets]
+        widen(reach, "" if label is None else layer, span)
+    spans = reach
+    if cut_ns:
+        windows: dict[str, Span] = {}
+        for layer, bucket in zip(layers, buckets, strict=True):
+            first, last = (int(bucket[name]["value"]) * MS for name in ("first", "last"))
+            widen(windows, layer, (first, last + cut_ns))
+        spans = {layer: narrowed(span, reach.get(layer), cut_ns) for layer, span in windows.items()}
+    return [spans.get(layer, (0, 0)) for layer in layers]
 
 
 def _query(
@@ -165,12 +174,10 @@ def _table(
 ) -> Table:
     """Return the rows of buckets; means of reported values only where these are the middles of bins."""
     count = np.array([int(bucket["count"]["value"]) for bucket in buckets], np.int64)
-    start = (
-        np.array([bucket["key"]["time"] for bucket in buckets], np.int64) * MS
-        if step
-        else np.array([first for first, _ in spans], np.int64)
-    )
-    end = start + step if step else np.array([last for _, last in spans], np.int64)
+    start, end = np.array(spans, np.int64).T
+    if step:
+        start = np.array([bucket["key"]["time"] for bucket in buckets], np.int64) * MS
+        end = start + step
     columns: dict[str, Any] = {"start_ns": start, "end_ns": end}
     for label in by:
         texts = [bucket["key"].get(label) or "" for bucket in buckets]  # of a layer its kind, of which a run has one for each
