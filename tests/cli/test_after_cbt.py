@@ -58,6 +58,7 @@ def expected(tmp_path: Path, kind: str, archives: list[Path]):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("ground", ["double", pytest.param("sqlite", marks=pytest.mark.soak)], indirect=True)
 def test_several_archives_in_one_call_and_again(ground, archives, tmp_path: Path) -> None:
     status, told = ended(hook(ground.url, archives))
     assert status == 0, told
@@ -71,6 +72,7 @@ def test_several_archives_in_one_call_and_again(ground, archives, tmp_path: Path
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("ground", ["double", pytest.param("sqlite", marks=pytest.mark.soak)], indirect=True)
 def test_several_hooks_at_once(ground, archives, tmp_path: Path) -> None:
     """Two of them even load the same archive."""
     hooks = [hook(ground.url, [archive]) for archive in (*archives, archives[0])]

@@ -171,7 +171,7 @@ def same_as_one_by_one(ground: ElasticGround, hosts: list[Path]) -> None:
     assert ground.rollups() == clean.rollups()
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.ordeal
 def test_eight_loads_of_one_run_at_once(ground, tmp_path: Path) -> None:
     hosts = logs_by_host(tmp_path, 8, turns=20)

@@ -336,7 +336,7 @@ def test_interrupt_in_mid_load_says_what_to_do(killing_ground, tmp_path: Path) -
     assert everything(store) == everything(clean)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_eight_loads_of_one_run_at_once(tmp_path: Path) -> None:
     hosts, store, clean = logs_by_host(tmp_path, 8, turns=figure(30, 60, 120)), tmp_path / "s.db", tmp_path / "clean.db"
     loads_at_once([load_command(host, store, "--host", host.name) for host in hosts])
