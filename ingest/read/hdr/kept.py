@@ -8,6 +8,7 @@ from typing import Any
 from ingest.core.layout import parse_layout
 from ingest.core.series import LABELS, Series
 from ingest.read.context import Context
+from ingest.read.hdr.again import Again
 from ingest.read.hdr.clock import Clock
 from ingest.read.hdr.codec import Geometry
 from ingest.read.hdr.origin import Origin
@@ -32,6 +33,7 @@ class KeptRows(Rows):
             self._layouts.of(Geometry(*geometry))
         self._trimmed = state["trimmed"]
         self._tallies = Tallies((tuple(key), tuple(tally)) for key, tally in state.get("tallies", ()))
+        self._again = Again((tuple(op), lines) for op, lines in state.get("repeated", ()))
         self._gaps.last_ns = state.get("last_line_ns")
 
     def state(self) -> dict[str, Any]:
@@ -46,4 +48,5 @@ class KeptRows(Rows):
             "trimmed": self._trimmed,
             "last_line_ns": self._gaps.last_ns,
             "tallies": [[key, tally] for key, tally in self._tallies.told.items()],
+            "repeated": [[op, lines] for op, lines in self._again.repeated.items()],
         }

@@ -17,6 +17,7 @@ from ingest.core.layout import Layout
 from ingest.core.series import Series
 from ingest.core.timing import MOST_NS
 from ingest.read.context import RATE, Context
+from ingest.read.hdr.again import REPEATED, Again
 from ingest.read.hdr.clock import OUT_OF_RANGE, Clock, StampError, seconds_ns, split_line
 from ingest.read.hdr.codec import Geometry, Payload, PayloadError, payload_of
 from ingest.read.hdr.counts import counts_of, taken
@@ -95,6 +96,7 @@ class Rows:
         self._trimmed = 0
         self._seen = Seen(context.options.get(RATE, ""))
         self._tallies = Tallies()
+        self._again = Again()
         self._righted = False
         self._gaps = Gaps(context)
 
@@ -287,7 +289,9 @@ class Rows:
         self._context.account.accept(len(keep))
         self._check_addable(lines, checked.rows, keep, samples)
         for code in dict.fromkeys(places.codes.tolist()):
-            self._tallies.add(key_of(table[code]), samples[places.codes == code].tolist())
+            key, mine = key_of(table[code]), places.codes == code
+            self._tallies.add(key, samples[mine].tolist())
+            self._again.add(key, places.starts[mine], samples[mine])
         self._context.account.samples += int(samples.sum())
 
     def _check_addable(self, lines: list[_Line], rows: list[int], keep: Sequence[int], samples: Int) -> None:
@@ -370,7 +374,8 @@ class Rows:
     def tell_doubts(self) -> None:
         """Say in the account what cannot be taken for granted in the rows so far: equal tags, stamps put right, the unit."""
         account, origin = self._context.account, self._origin
-        for sentence in self._tallies.doubts(nested=origin is LATTE):
+        account.notes = [note for note in account.notes if not note.endswith(REPEATED)]  # of a log that grows: fewer then
+        for sentence in (*self._tallies.doubts(nested=origin is LATTE), *self._again.doubts(self._tallies.overlapping)):
             account.note(sentence)
         if self._righted:
             account.note(SAID[origin.stamps])

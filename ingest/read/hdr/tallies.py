@@ -48,13 +48,22 @@ class Tallies:
             rows_before, before, first = self._of.get(key, (0, 0, 0))
             self._of[key] = rows_before + rows, before + samples, (first * pow(FACTOR, rows, PRIME) + value) % PRIME
 
-    def doubts(self, *, nested: bool) -> list[str]:
-        """Return sentences about tags that perhaps hold the same operations, or surely where they are `nested`."""
+    @property
+    def overlapping(self) -> set[tuple[str, str, str]]:
+        """Return op, kind and tag of those of whose overlapping lines `doubts` tells."""
+        return {keys[0][:3] for keys in self._alike() if len({key[:3] for key in keys}) == 1}
+
+    def _alike(self) -> list[list[Key]]:
+        """Return the series of one kind whose counts are equal in each interval, where there are several."""
         alike: dict[tuple[str, Tally], list[Key]] = {}
         for key, tally in self._of.items():
             if tally[0] >= MANY and tally[1]:
                 alike.setdefault((key[1], tally), []).append(key)
-        doubts = [_equal(sorted(keys)) for keys in alike.values() if len(keys) > 1]
+        return [keys for keys in alike.values() if len(keys) > 1]
+
+    def doubts(self, *, nested: bool) -> list[str]:
+        """Return sentences about tags that perhaps hold the same operations, or surely where they are `nested`."""
+        doubts = [_equal(sorted(keys)) for keys in self._alike()]
         if nested and {"cycles", "requests"} <= {tag.rpartition(".")[2] for _, _, tag, _ in self._of}:
             doubts.append(NESTED)
         return doubts
