@@ -26,7 +26,7 @@ from tests.live.serving import Command, plain, put, serving
 from tests.store.grounds import SERVER, ElasticGround
 from tests.view.page import HOSTILE, answered, choose, drag, drawn, hovered, rows_of, settle
 
-TURNS = figure(30, 30, 600)  # of about a second; memory is looked at from a minute on
+TURNS = figure(12, 12, 600)  # of about a second; memory is looked at from a minute on
 NETWORK = "Failed to load resource"
 
 

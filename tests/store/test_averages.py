@@ -31,7 +31,7 @@ def averaged(origin, question: Question) -> list[str]:
     return list(csv_lines(with_estimates(table, estimated(origin, question, answer, table, WANTED, NAMES))))
 
 
-@pytest.mark.parametrize("name", few(ASKED, 2, 2))
+@pytest.mark.parametrize("name", few(ASKED, 2))
 def test_a_store_says_what_the_files_say(example, name: str) -> None:
     with open_store(example.url) as store:
         rows = averaged(store, QUESTIONS[name])

@@ -80,7 +80,7 @@ def files() -> Files:
     return Files([EXAMPLE])
 
 
-@pytest.mark.parametrize("name", few(QUESTIONS, 6, 8))
+@pytest.mark.parametrize("name", few(QUESTIONS, 6))
 def test_stores_and_files_give_the_same_rows(example, files: Files, name: str) -> None:
     question = QUESTIONS[name]
     expected = csv(files.answer(question)) if question.begin is None else None

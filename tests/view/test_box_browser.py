@@ -184,7 +184,7 @@ def test_a_box_from_the_address_says_what_text_says(browser, reported: Path) -> 
 @pytest.mark.slow
 def test_what_is_no_box_shows_none(browser, reported: Path) -> None:
     with shown(browser, reported) as page:
-        for text in (",,,", "5,2,,", ",,7,7", "a,b,c,d", "1,2,3", "1e999,,,"):
+        for text in (",,,", "5,2,,", ",,7,7", "a,b,c,d", "1,2,3", "1e999,,,")[:: figure(2, 2, 1)]:
             page.evaluate("text => { location.hash = `box=${text}`; }", ",,10,20")
             page.wait_for_selector("#box .verdict")
             page.evaluate("text => { location.hash = `box=${text}`; }", text)

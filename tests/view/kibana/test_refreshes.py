@@ -121,7 +121,7 @@ def refreshed_is_fresh(page: Any, panel: Panel, action: str, size: tuple[int, in
     assert fresh["heading"]
 
 
-@pytest.mark.parametrize("identity", few(PANELS, 2, 10))
+@pytest.mark.parametrize("identity", few(PANELS, 2, 4))
 def test_e1_e2_a_panel_after_a_refresh_is_a_fresh_one(majors, two_runs, identity) -> None:
     """Some panels once; each with every action, theme and size in soak."""
     panel, number = panel_of(two_runs, identity), PANELS.index(identity)
