@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from ingest.core.errors import counted
 from ingest.core.plain import as_text
+from ingest.core.values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Caveat:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Caveat(Value):
     """What a reader of the numbers must know: a word for programs, the file or run it is about, a sentence, what to do."""
 
     code: str

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from ingest.core.csr import gather, laid_out, row_sums, sum_parts, sum_rows, summed, summed_known
 from ingest.core.layout import Layout, common_layout
 from ingest.core.series import Group, Series
+from ingest.core.values import Value
 
 Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]
 
 Key = TypeVar("Key", bound=Series | Group)
 Other = TypeVar("Other", bound=Series | Group)
-Value = TypeVar("Value", bound=Hashable)
+Chosen = TypeVar("Chosen", bound=Hashable)
 if TYPE_CHECKING:  # the default is for checkers alone: Python knows it from 3.13 on, and typing_extensions is no dependency
     from typing_extensions import TypeVar as WithDefault
 
@@ -34,8 +35,8 @@ else:
 NO_MIN, NO_MAX, NO_SUM, NO_BYTES = -1, 2**63 - 1, -1, -1
 
 
-@dataclass(frozen=True, slots=True)
-class Histogram:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Histogram(Value):
     """One histogram, sparse: `counts[i]` samples in bin `bins[i]`, bins increasing."""
 
     layout: Layout
@@ -43,8 +44,8 @@ class Histogram:
     counts: Int
 
 
-@dataclass(frozen=True, slots=True)
-class Exact:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Exact(Value):
     """Exact `min_ns`, `max_ns`, `sum_ns` of each row, valid where `known`: never where the sum would pass 2^62 ns.
 
     Of rows without bins (layout `NO_BINS`) sums are as good as the means that they come from. NO_MIN, NO_MAX and NO_SUM stand for
@@ -97,8 +98,8 @@ class Exact:
         return Exact(self.min_ns[rows], self.max_ns[rows], self.sum_ns[rows], self.known[rows], moved)
 
 
-@dataclass(frozen=True, slots=True)
-class Intervals(Generic[Key_co]):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Intervals(Value, Generic[Key_co]):
     """Histograms of `series[i]` over (`start_ns[i]`, `end_ns[i]`], all in one `layout`.
 
     `table` holds what the codes in `series` stand for: `Intervals[Series]` comes from readers and documents, `Intervals[Group]`
@@ -177,9 +178,9 @@ class Intervals(Generic[Key_co]):
         good = np.array([wanted(key) for key in self.table], np.bool_)
         return self if good.all() else self.take(np.flatnonzero(good[self.series]))
 
-    def split(self, of: Callable[[Key_co], Value]) -> Iterator[tuple[Value, Intervals[Key_co]]]:
+    def split(self, of: Callable[[Key_co], Chosen]) -> Iterator[tuple[Chosen, Intervals[Key_co]]]:
         """Yield each value that `of` gives to keys, in the order of the table, with the rows of these keys; the table is kept."""
-        places: dict[Value, int] = {}
+        places: dict[Chosen, int] = {}
         codes = [places.setdefault(of(key), len(places)) for key in self.table]
         if len(places) == 1:
             yield next(iter(places)), self

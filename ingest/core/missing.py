@@ -21,6 +21,7 @@ from ingest.core.csr import distinct, gather
 from ingest.core.intervals import Int, Intervals
 from ingest.core.ranks import INT64_MAX, Percentile
 from ingest.core.series import LABELS, Series
+from ingest.core.values import Value
 
 OPEN = INT64_MAX  # as the highest possible latency in ns: nothing is known of it
 UNKNOWN = -1  # as the number of samples
@@ -29,8 +30,8 @@ ONLY_IN_ROWS = ("op", "kind")
 PLAIN_NAMES = ("from_ns", "to_ns", "count", "low_ns", "high_ns")
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Missing(Value):
     """Samples that completed in (from, to] and that nothing holds.
 
     `labels` are those that are known; any other may be anything. `from_ns` and `to_ns` are on the clock of the source's rows,
@@ -81,8 +82,8 @@ def labels_of(series: Series, *, unknown: Iterable[str] = ()) -> dict[str, str]:
     return {name: value for name, value in labels.items() if name not in unknown and (value or name not in ONLY_IN_ROWS)}
 
 
-@dataclass(frozen=True, slots=True)
-class Lacking:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Lacking(Value):
     """What the rows of windows lack, by entry: `row[k]` may lack `least[k]` to `most[k]` samples of `low_ns[k]` to `high_ns[k]`.
 
     `most` is UNKNOWN where the number is not known, `high_ns` OPEN where there is no upper bound.

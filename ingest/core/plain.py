@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BYTES_FROM, BYTES_TO = 0xDC80, 0xDCFF  # how Python keeps bytes of file names that are no UTF-8
-NO_UNICODE = re.compile("[\ud800-\udfff]")
-# Control characters, marks that turn the direction of text, separators of lines: they move the cursor or
-# forge a line. XML has no control characters either, and its programs end where they meet one.
-CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff\ufffe\uffff]")
-NUMBERED = re.compile(rb"\\x([89a-f][0-9a-f])")
+NO_UNICODE = "[\ud800-\udfff]"
+# Control characters, marks that turn the direction of text, separators of lines: they move the cursor or forge a line. Python
+# calls none of them printable. XML has no control characters either, and its programs end where they meet one.
+CONTROLS = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff\ufffe\uffff]"
+NUMBERED = rb"\\x([89a-f][0-9a-f])"
 
 STANDS_FOR: dict[str, str] = {}  # what people know the files as that this program made, by path
 
@@ -26,7 +26,7 @@ STANDS_FOR: dict[str, str] = {}  # what people know the files as that this progr
 def as_text(name: Path | str) -> str:
     """Return a name that is Unicode throughout: bytes that are no UTF-8 stand as their numbers."""
     text = str(name)
-    return text if text.isascii() else NO_UNICODE.sub(lambda match: _number(match[0]), text)
+    return text if text.isascii() else re.sub(NO_UNICODE, lambda match: _number(match[0]), text)
 
 
 def as_path(text: str) -> Path:
@@ -36,7 +36,7 @@ def as_path(text: str) -> Path:
     path = Path(text)
     if "\\x" not in text or path.exists():
         return path
-    raw = NUMBERED.sub(lambda match: bytes([int(match[1], 16)]), text.encode("utf-8", "surrogatepass"))
+    raw = re.sub(NUMBERED, lambda match: bytes([int(match[1], 16)]), text.encode("utf-8", "surrogatepass"))
     other = Path(os.fsdecode(raw))
     return other if other.exists() else path
 
@@ -46,7 +46,7 @@ def shown(text: object) -> str:
     plain = str(text)
     for path, name in STANDS_FOR.items():
         plain = plain.replace(path, name)
-    return CONTROLS.sub(lambda match: _number(match[0]), plain)
+    return plain if plain.isprintable() else re.sub(CONTROLS, lambda match: _number(match[0]), plain)
 
 
 def _number(character: str) -> str:

@@ -21,6 +21,7 @@ from ingest.core.csr import row_sums, surely_addable
 from ingest.core.errors import UsageError
 from ingest.core.grid import WEIGHT_BITS
 from ingest.core.intervals import Intervals, no_exact
+from ingest.core.values import Value
 
 Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]
@@ -33,8 +34,8 @@ FEW_ENTRIES = 64  # a row: with so few, one running total of all is quicker
 EXACT_VARIANCE = 1e6  # of the rank; above it the normal distribution gives nearly the same
 
 
-@dataclass(frozen=True, slots=True)
-class Percentile:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Percentile(Value):
     """A percentile as the exact fraction top / (100 * bottom), with the text that the user wrote; ordered by its size."""
 
     top: int

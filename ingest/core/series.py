@@ -21,7 +21,7 @@ LAYER = "layer"
 LAYERS = CLIENT, SERVICE, DEVICE = ("client", "service", "device")  # from the top: whose clock timed an operation
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Series:
     """One stream of measurements. Empty text means that the source does not say.
 
@@ -37,6 +37,9 @@ class Series:
     tag: str = ""
     process: str = ""
     segment: int = 0
+
+    def __lt__(self, other: Series) -> bool:
+        return bool(_VALUES(self) < _VALUES(other))
 
     def replaced(self, **labels: str | int) -> Series:
         """Return this series with some labels replaced."""

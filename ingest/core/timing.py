@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from ingest.core.errors import UsageError
+from ingest.core.values import Value
 
 UNITS_NS = {
     "ns": 1,
@@ -21,7 +22,7 @@ UNITS_NS = {
     "d": 86_400 * 1_000_000_000,
 }
 DURATION = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|min|m|h|d)\s*$")
-START = re.compile(r"\+0(\.0*)?\s*(ns|us|µs|ms|s|min|m|h|d)")
+START = r"\+0(\.0*)?\s*(ns|us|µs|ms|s|min|m|h|d)"
 EPOCH_MS_FROM = 10**11
 MOST_NS = 1 << 62  # every instant is nearer to 1970, so that sums of two and the arithmetic of windows fit int64
 AGES = "1824 to 2115"
@@ -51,8 +52,8 @@ def format_duration(duration_ns: int) -> str:
     return f"{duration_ns}ns"
 
 
-@dataclass(frozen=True, slots=True)
-class Instant:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Instant(Value):
     """A point in time: ns since 1970, or since the start of the run where `relative`."""
 
     ns: int
@@ -95,7 +96,7 @@ def parse_instant(text: str) -> Instant:
 def _instant(text: str) -> Instant:
     word = text.strip()
     if word.startswith("+"):
-        return Instant(0 if START.fullmatch(word) else parse_duration(word[1:]), relative=True)
+        return Instant(0 if re.fullmatch(START, word) else parse_duration(word[1:]), relative=True)
     if word == "now":
         return Instant(time.time_ns())
     if word.startswith("now-"):

@@ -11,6 +11,7 @@ the group were judged. Characters that XML cannot hold are shown by their number
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from xml.sax.saxutils import escape, quoteattr
 
@@ -88,4 +89,4 @@ def _attribute(name: str, value: str) -> str:
 
 def _clean(text: str) -> str:
     """Return text without the characters that XML 1.0 cannot hold, each shown by its number."""
-    return CONTROLS.sub(lambda match: match[0] if match[0] in "\t\n\r" else shown(match[0]), text)
+    return re.sub(CONTROLS, lambda match: match[0] if match[0] in "\t\n\r" else shown(match[0]), text)

@@ -14,6 +14,7 @@ from ingest.core.grid import UNTIMED, stored_step
 from ingest.core.intervals import Intervals, Sum
 from ingest.core.parallel import fork_map
 from ingest.core.series import LABELS, LAYER, Group, label_of, runs_asked
+from ingest.core.values import Value
 from ingest.query.clocks import beside, left_out, logs_left_out, shown_beside, undated_runs
 from ingest.query.file_offers import offers_of
 from ingest.query.means import described, holds_means_alone, own_facts, whole_runs_of, with_left_out, with_whole_runs
@@ -53,8 +54,8 @@ MOST_TOGETHER, SHARES = 64, 4  # small logs read in one pass, in at least so man
 HELD_ENTRIES = 1_000_000  # bins a process holds before it adds them up: adding up takes several times their memory
 
 
-@dataclass(frozen=True, slots=True)
-class LogRun:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LogRun(Value):
     """A run of log files: what every origin knows of a run."""
 
     run: str

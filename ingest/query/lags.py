@@ -23,7 +23,7 @@ from ingest.core.series import Group
 from ingest.query.origin import WEIGHED, Origin
 from ingest.query.question import Answer, Question, regrouped
 
-SAMPLED = re.compile(r"(\d),(\d) after ")
+SAMPLED = r"(\d),(\d) after "
 ALWAYS, FIFTH = 9, 5
 TAG, LAG = "tag", "lag"
 MIXED = (
@@ -37,7 +37,7 @@ Ask = Callable[[Question], Answer]
 
 def weight_of(tag: str) -> int:
     """Return how many events a stored one stands for by the tag of its series; 1 where it was not sampled."""
-    match = SAMPLED.match(tag)
+    match = re.match(SAMPLED, tag)
     return FIFTH ** (ALWAYS - int(match[2])) if match else 1
 
 
@@ -51,7 +51,7 @@ def weighed(ask: Ask, question: Question) -> Answer:
     by = fine.by if named else tuple(name for name in fine.by if name != TAG)
     place = fine.by.index(TAG)
     groups = [key for part in fine.parts for key in part.table]
-    if not any(SAMPLED.match(key[place]) for key in groups):
+    if not any(re.match(SAMPLED, key[place]) for key in groups):
         return fine if named else regrouped(fine, by)
     fine = replace(fine, weights={key: weight_of(key[place]) for key in groups})
     answer = fine if named else regrouped(fine, by)

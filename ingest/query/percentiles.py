@@ -14,6 +14,7 @@ from ingest.core.intervals import NO_BYTES, Int, Intervals, no_exact
 from ingest.core.ranks import Percentile, Ranked, bounds, censored, extremes, percentile_values, share_below
 from ingest.core.series import Group
 from ingest.core.timing import format_duration
+from ingest.core.values import Value
 from ingest.query.lags import answered, events_of, mixed_rows
 from ingest.query.means import check_bins, lacks_bins
 from ingest.query.missing import LEAST, MOST, Rows
@@ -30,8 +31,8 @@ WIDENINGS = 20
 CONFIDENT_SHARE = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Wanted(Value):
     """The columns that are asked for beside the fixed ones: `bounds` of chance, or what is `possible` with missing samples."""
 
     percentiles: Sequence[Percentile]

@@ -17,12 +17,13 @@ from ingest.core.intervals import Int, Intervals
 from ingest.core.layout import MIDPOINT, Layout
 from ingest.core.ranks import Percentile, Ranked
 from ingest.core.series import Group
+from ingest.core.values import Value
 
 MOST_SHARE = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Precision:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Precision(Value):
     """The largest distance of a shown latency from the recorded one: `share` of the recorded latency.
 
     Never below the nominal error of the layout, though some bins are nearer: it is then the same for all runs of a tool.

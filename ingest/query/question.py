@@ -35,6 +35,7 @@ from ingest.core.series import (
     run_matches,
 )
 from ingest.core.timing import Instant, format_duration
+from ingest.core.values import Value
 from ingest.query.missing import Lack, caveats_of, of_kinds
 from ingest.query.spans import Bounds, Span, covered_by
 from ingest.query.steps import AUTO_WINDOWS
@@ -48,8 +49,8 @@ RunKind = tuple[str, str]
 Layouts = Mapping[RunKind, Collection[Layout]]
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Question(Value):
     """A selection of measurements and how they are to be merged.
 
     `step` is ns, "auto" (at most `windows` windows, about 150) or "all" (one window for the whole range). `kind` empty takes
@@ -101,8 +102,8 @@ class NothingMatchesError(InputError):
         self.known = known or {}
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Answer(Value):
     """Merged windows per group: what every table and picture is made of.
 
     `parts` hold one layout each; their tables hold groups (the labels of `by`), each group in one part. Tables put rows in

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # for single events alone
 Met = dict[tuple[str, str], set[Layout]]  # layouts by run and kind
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Summed:
     """Sums; reach of rows and their layouts, by run and kind; of whole ranges the windows with samples, by run and layer."""
 

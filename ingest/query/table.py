@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ingest.core.values import Value
 from ingest.query.precision import Precision, together
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Table(Value):
     """Named columns of equal length, in the order of the command contract; `labels` names the group columns.
 
     `precision` says how far percentiles in it may be off, None where that is not known of the table alone.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ingest.core.errors import InputError
 from ingest.core.series import Series
 from ingest.core.timing import OUT_OF_RANGE, is_instant
+from ingest.core.values import Value
 from ingest.read.account import Account
 
 if TYPE_CHECKING:  # most calls read no file that is described
@@ -26,8 +27,8 @@ NOT_REAL = "a time near 1970 in a log of real times: a line that was cut, or a c
 NOT_RELATIVE = "a real time in a log of times since its start: another clock"
 
 
-@dataclass(frozen=True, slots=True)
-class TimeZero:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TimeZero(Value):
     """The epoch ns that a source's relative stamps count from; None where they are unknown.
 
     `origin` says where they were taken from. InputError for a time that cannot be counted with.
@@ -50,8 +51,8 @@ class Part(NamedTuple):
     before_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Context(Value):
     """All that a reader needs beside the file. `account` is where it counts what it did.
 
     `jobs` are the tool's own summaries, by (op, kind), of the jobs whose measurements the file holds: one for an ordinary

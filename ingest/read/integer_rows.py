@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.csr import joined_rows
+from ingest.core.values import Value
 
 Bytes = NDArray[np.uint8]
 Int = NDArray[np.int64]
@@ -38,8 +39,8 @@ ZEROS = np.frombuffer(b"".join((b"0, " * 9)[phase : phase + UNIT] for phase in r
 THIRD = np.uint64(0xAAAAAAAAAAAAAAAB)
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Rows(Value):
     """Sparse rows: `lead[n, 3]` are the leading cells, `bins`/`counts` the non-zero cells after them, in CSR form."""
 
     lead: NDArray[np.uint64]

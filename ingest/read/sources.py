@@ -11,6 +11,7 @@ from ingest.core.caveats import Caveat
 from ingest.core.errors import listed
 from ingest.core.missing import Missing
 from ingest.core.series import CLIENT, Series, layer_of
+from ingest.core.values import Value
 from ingest.read.account import Account
 from ingest.read.context import EXPECTED, INTENDED, RATE, TSC_HZ, Context, TimeZero
 from ingest.read.fio.joining import Documents
@@ -34,8 +35,8 @@ class Evidence(NamedTuple):
     origin: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ReadOptions(Value):
     """How files are to be read: what the user said of them. `t0` is epoch ns, or "mtime".
 
     `rate` is the schedule of requests per second as a decimal number, `expected_interval_ns` that of a histogram's samples.
@@ -85,8 +86,8 @@ class ReadOptions:
             return 0
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Place(Value):
     """Where files of one folder belong: the archive, the run within it, the host, the settings of the run.
 
     `archive` is the folder that runs are named after; `run` the path of the run below it, empty where the archive is one run.
@@ -169,8 +170,8 @@ class Around:
         return zero
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Source(Value):
     """A file that will be read: its format, its context, and the median width of its first rows (0 if unknown).
 
     `evidence` says what each of its labels and its time zero rest on.
@@ -216,8 +217,8 @@ class Skipped(NamedTuple):
     line: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Found(Value):
     """All sources and all other files under the given paths; `labels` holds the settings of each run.
 
     `caveats` are what the numbers lack or guess as a whole, `missing` the samples that no source can hold, because their file is

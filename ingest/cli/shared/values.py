@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from ingest.read.histograms.description import HistogramDescription
     from ingest.read.sources import ReadOptions
 
-VERSION = re.compile(r"^(fio-)?\d{1,3}\.\d{1,4}(\.\d{1,4})?(-.*)?$")
-FREQUENCY = re.compile(r"^(\d{1,12}(?:\.\d{1,9})?(?:e\d{1,2})?) ?(?:([kMG]?)Hz)?$", re.IGNORECASE)
+VERSION = r"^(fio-)?\d{1,3}\.\d{1,4}(\.\d{1,4})?(-.*)?$"
+FREQUENCY = r"(?i)^(\d{1,12}(?:\.\d{1,9})?(?:e\d{1,2})?) ?(?:([kMG]?)Hz)?$"
 HERTZ, FASTEST_HZ = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}, 9 * 10**9
-RATE = re.compile(r"^\d{1,12}(\.\d{1,9})?$")
+RATE = r"^\d{1,12}(\.\d{1,9})?$"
 
 
 def parse_step(text: str) -> int | str:
@@ -63,9 +63,9 @@ def read_options(reading: Reading, run: str = "") -> ReadOptions:
     from ingest.read.sources import ReadOptions
 
     input_format, description = _format(str(reading.input_format)) if reading.input_format else ("", None)
-    if reading.fio_version and not VERSION.match(reading.fio_version):
+    if reading.fio_version and not re.match(VERSION, reading.fio_version):
         raise UsageError(f"--fio-version takes what fio --version says, such as 3.33, not {reading.fio_version!r}")
-    if reading.rate and (not RATE.match(reading.rate) or not float(reading.rate)):
+    if reading.rate and (not re.match(RATE, reading.rate) or not float(reading.rate)):
         raise UsageError(f"--rate takes requests a second, such as 1000, not {reading.rate!r}")
     offsets = {}
     for name, text in pairs(reading.host_offset, "--host-offset").items():
@@ -117,7 +117,7 @@ def _format(text: str) -> tuple[str, Description | HistogramDescription | None]:
 
 def frequency(text: str) -> int:
     """Return a frequency in Hz; UsageError unless it is one of a counter that runs at 1 MHz to 9 GHz."""
-    match = FREQUENCY.match(text)
+    match = re.match(FREQUENCY, text)
     hz = round(float(match[1]) * HERTZ[(match[2] or "").lower()]) if match else 0
     if not HERTZ["m"] <= hz <= FASTEST_HZ:
         raise UsageError(f"--tsc-hz takes a frequency from 1 MHz to 9 GHz, such as 2.6e9 or 2600MHz, not {text!r}")

@@ -34,11 +34,11 @@ ITERATION = re.compile(r"^\d{8}$")
 ID = re.compile(r"^id-?-?(\d+|[0-9a-f]{8})$")
 NUMJOBS = re.compile(r"^numjobs-\d+$")
 DEPTH = re.compile(r"^iodepth-\d+$")
-TOTAL = re.compile(r"^total_iodepth-\d+$")
-SETTING = re.compile(r"^([a-z_]+)-(\d+)$")
-FLAT_SETTING = re.compile(r"^(osd_ra|client_ra|raw_ra|op_size|concurrent_procs)-\d{3,8}$")
+TOTAL = r"^total_iodepth-\d+$"
+SETTING = r"^([a-z_]+)-(\d+)$"
+FLAT_SETTING = r"^(osd_ra|client_ra|raw_ra|op_size|concurrent_procs)-\d{3,8}$"
 MODES = ("read", "write", "randread", "randwrite", "randrw", "rw", "readwrite", "trim", "randtrim")
-JOB_NAME = re.compile(rb'"jobname"\s*:\s*"cbt-fio-(?P<name>[^"]+?)-file-\d+"')
+JOB_NAME = rb'"jobname"\s*:\s*"cbt-fio-(?P<name>[^"]+?)-file-\d+"'
 
 FIO = ("librbdfio", "rbdfio", "kvmrbdfio", "rawfio", "fio")
 OTHERS = ("radosbench", "getput", "cosbench", "hsbench", "elbencho", "cephtestrados", "ceph_test_rados", "s3bench", "nullbench")
@@ -49,7 +49,7 @@ NOTES = re.compile(
     r"^(ceph_settings\.out|historic_ops\.out|pgautoscaler\.log|recovery(_stats|_backfill_stats)?\.log|objecter\.\d+\.log|cbt\.log)(\.|$)"
 )
 NODES = ("clients", "osds", "mons", "rgws", "mdss", "mgrs", "head")
-SECRET = re.compile(r"auth|key|secret|passw|token|cred|user|host|addr|url|clients|osds$|mons|_cmd$|_path$|_dir$|conf_file|head")
+PRIVATE = r"auth|key|secret|passw|token|cred|user|host|addr|url|clients|osds$|mons|_cmd$|_path$|_dir$|conf_file|head"
 FIRST_LABELS = (
     "benchmark", "mode", "op_size", "iodepth", "total_iodepth", "numjobs", "volumes_per_client", "procs_per_volume", "rwmixread",
     "rate_iops", "time", "ramp", "osd_ra", "pool_profile", "vol_size", "log_avg_msec",
@@ -129,7 +129,7 @@ def _without_id(parts: Sequence[str]) -> _Anchor | None:
     if at >= 2 and any(DEPTH.match(part) for part in parts[at:]):
         first = at - 2 if parts[at - 1].lower() in CLASSES and "." in parts[at - 2] else at - 1
     else:
-        first = next((at for at, part in enumerate(parts) if FLAT_SETTING.match(part)), 0)
+        first = next((at for at, part in enumerate(parts) if re.match(FLAT_SETTING, part)), 0)
     return _Anchor(Path(*parts[:first]), Path(*parts[:first]), (), tuple(parts[first:])) if first else None
 
 
@@ -157,7 +157,7 @@ def place_of(folder: Path, settings: Settings) -> Place | None:
     if workload:
         rest[0] = workload
         evidence.append(Evidence("host", host, why))
-    if any(TOTAL.match(part) for part in rest):
+    if any(re.match(TOTAL, part) for part in rest):
         rest = [part for part in rest if not DEPTH.match(part)]
     run = "/".join((*names, *rest))
     evidence.append(Evidence("run", run, "folders of CBT"))
@@ -218,7 +218,7 @@ def _job_name(folder: Path) -> str:
     for file in sorted(folder.glob("*/**/json_output*"))[:8]:
         try:
             with file.open("rb") as stream:
-                match = JOB_NAME.search(stream.read(LARGEST_SUMMARY))
+                match = re.search(JOB_NAME, stream.read(LARGEST_SUMMARY))
         except OSError:
             continue
         if match:
@@ -237,15 +237,15 @@ def _labels(plain: Mapping[str, Any], below: Sequence[str], workload: str, confi
         labels.update({key: str(len(cluster[key])) for key in ("clients", "osds") if isinstance(cluster.get(key), list)})
         if isinstance(cluster.get("osds_per_node"), (int, str)):
             labels["osds_per_node"] = str(cluster["osds_per_node"])
-    labels = {key: value for key, value in labels.items() if key in ("clients", "osds") or not SECRET.search(key)}
+    labels = {key: value for key, value in labels.items() if key in ("clients", "osds") or not re.search(PRIVATE, key)}
     if workload:
         labels["workload"] = workload
     for part in below:
-        if setting := SETTING.match(part):
+        if setting := re.match(SETTING, part):
             labels[setting[1]] = setting[2].lstrip("0") or "0"
         elif part in MODES:
             labels["mode"] = part
-    if "total_iodepth" in labels and any(TOTAL.match(part) for part in below):
+    if "total_iodepth" in labels and any(re.match(TOTAL, part) for part in below):
         labels.pop("iodepth", None)  # it is that of one volume
     ranked = sorted(labels, key=lambda name: (name not in ("workload", *FIRST_LABELS), name))
     return {name: labels[name] for name in sorted(ranked[:MOST_LABELS])}

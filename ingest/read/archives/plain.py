@@ -29,7 +29,7 @@ from ingest.read.text import plain_name
 LOADED_AS = "--run"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Plain:
     """The plain files of a call, by their format, and what places them: the paths of the call, the folder that they share.
 

@@ -56,7 +56,7 @@ CHUNK_ENTRIES = 200_000
 CHUNK_ROWS = 20_000
 STAMP_DIGITS = len(str(LAST_STAMP_MS))
 GARBAGE_COLUMNS = range(4, 9)
-WRAPPED_COUNT = re.compile(rb"\d{19}")
+WRAPPED_COUNT = rb"\d{19}"
 EMPTY = "holds no line: fio wrote no histogram (gtod_reduce, disable_clat, or a run shorter than log_hist_msec)"
 
 
@@ -173,7 +173,7 @@ def segments_of(path: Path) -> dict[str, int]:
             if len(cells) == 3 and (stamp := _stamp(cells[0])) is not None:
                 op = cells[1].strip()
                 if stamp < last.get(op, LAST_STAMP_MS):
-                    if op in last and WRAPPED_COUNT.search(cells[2]):
+                    if op in last and re.search(WRAPPED_COUNT, cells[2]):
                         return {}
                     segments[op] = segments.get(op, 0) + 1
                 last[op] = stamp

@@ -14,12 +14,12 @@ from ingest.read.fio.names import LogName
 from ingest.read.text import COMPRESSED, plain_name
 
 NANOSECONDS_SINCE = (2, 99)
-BANNER = re.compile(rb"^fio-(\d{1,3})\.(\d{1,3})(?:\.(\d{1,3}))?(?:-[\w.+-]*)?\r?$", re.MULTILINE)
+BANNER = rb"(?m)^fio-(\d{1,3})\.(\d{1,3})(?:\.(\d{1,3}))?(?:-[\w.+-]*)?\r?$"
 
 
 def version_of_text(text: bytes) -> tuple[int, ...] | None:
     """Return the version that fio's normal output begins with, a line of its own such as `fio-3.33`; None without one."""
-    match = BANNER.search(text)
+    match = re.search(BANNER, text)
     return tuple(int(part) for part in match.groups() if part is not None) if match else None
 
 

@@ -1,0 +1,40 @@
+"""What frozen records that every start makes have in common: one `==`, hash and text for all, in place of one compiled for each.
+
+A dataclass compiles its methods from text when it is made: half of what making it takes are those three. So a class that each
+start of a command makes is a `Value`, made with `eq=False, repr=False`; what is a key of large tables (`Series`, layouts) is not.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import Any
+
+
+class Value:
+    """Base of frozen dataclasses: equal if of one class and equal in all fields."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        told = _fields(self)
+        return bool(told(self) == told(other))
+
+    def __hash__(self) -> int:
+        return hash(_fields(self)(self))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__match_args__)  # type: ignore[attr-defined]  # a dataclass's
+        return f"{self.__class__.__qualname__}({shown})"
+
+
+_known: dict[type[Value], attrgetter[Any]] = {}
+
+
+def _fields(value: Value) -> attrgetter[Any]:
+    """Return what gives the fields of values of a class."""
+    kind = value.__class__
+    if kind not in _known:
+        _known[kind] = attrgetter(*kind.__match_args__)  # type: ignore[attr-defined]  # a dataclass's
+    return _known[kind]
