@@ -20,7 +20,6 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -79,7 +78,7 @@ def stand_in(words: argparse.Namespace) -> None:
     module = ModuleType("ingest.read.generated_samples")
     module.READER = Reader(described.locate, events=generated(words))  # type: ignore[attr-defined]
     sys.modules[module.__name__] = module
-    formats.TABLE[:] = [replace(line, module="generated_samples") if line.name == DESCRIBED else line for line in formats.TABLE]
+    formats.TABLE[:] = [line._replace(module="generated_samples") if line.name == DESCRIBED else line for line in formats.TABLE]
 
 
 def mapped(folder: Path, words: argparse.Namespace, **asked: object) -> OffsetMap:
