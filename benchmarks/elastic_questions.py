@@ -93,7 +93,7 @@ def main() -> None:
         tailboard("setup", "--elasticsearch", server)
         for store in (file, server):
             tailboard("load", str(logs), "--run", "bench", "--store", store, "--t0", ZERO)
-        http.Client.exchange = exchange  # type: ignore[method-assign]  # as every client of this process is to be counted
+        http.Client.exchange = exchange  # type: ignore[assignment, method-assign]  # as every client of this process is to be counted
         for url in (file, server):
             asked(url, QUESTIONS["cluster, every 10 s"])
         for name, question in QUESTIONS.items():

@@ -115,7 +115,7 @@ def main() -> None:
     def exchange(client: http.Client, *words: Any) -> http.Answer:
         return stages.exchange(client, *words)
 
-    http.Client.exchange = exchange  # type: ignore[method-assign]  # as every client of this process is to be counted
+    http.Client.exchange = exchange  # type: ignore[assignment, method-assign]  # as every client of this process is to be counted
     cpu = Cpu()
     for owner, name, stage in STAGES:
         cpu.count(owner, name, stage)

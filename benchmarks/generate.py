@@ -14,9 +14,14 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from ingest.core.intervals import Intervals
+    from ingest.core.series import Series
 
 Int = NDArray[np.int64]
 
@@ -147,7 +152,7 @@ def _fill(path: Path) -> None:
     print(file=sys.stderr)
 
 
-def _windows(thread: int) -> Iterator[object]:
+def _windows(thread: int) -> Iterator[Intervals[Series]]:
     """Yield the windows of one thread's reads, then of its writes."""
     from ingest.core.intervals import Intervals
     from ingest.core.layout import fio_layout

@@ -123,11 +123,11 @@ def main() -> None:
         ("export --format hlog", [words.tailboard, "export"]),
     ):
         form = "hlog" if "export" in command else "csv"
-        told = []
+        figures = []
         for count in (1, 2, LOGS):
             seconds, megabytes = timed([*command, *map(str, paths[:count]), "--recorded-unit", "ns", "--format", form])
-            told.append(f"{count} logs {seconds:.1f} s {megabytes:.0f} MB")
-        print(f"union, {name}: {'; '.join(told)}")
+            figures.append(f"{count} logs {seconds:.1f} s {megabytes:.0f} MB")
+        print(f"union, {name}: {'; '.join(figures)}")
     print(f"peak of all: {resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024:.0f} MB")
 
 

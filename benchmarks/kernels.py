@@ -168,8 +168,8 @@ def compressed(words: argparse.Namespace) -> None:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(gzip.compress(path.read_bytes(), mtime=0) if log else path.read_bytes())
         asked = ["--step", "1s", "--format", "csv", "--jobs", "1"]
-        commands = [[words.tailboard, "percentiles", str(each), *asked] for each in (packed_logs, folder)]
-        beside(f"{title} in .gz, beside plain", *commands, words.rounds, limit)
+        of_packed, of_plain = ([words.tailboard, "percentiles", str(each), *asked] for each in (packed_logs, folder))
+        beside(f"{title} in .gz, beside plain", of_packed, of_plain, words.rounds, limit)
 
 
 ROWS: dict[str, Callable[[argparse.Namespace], None]] = {

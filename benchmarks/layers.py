@@ -51,7 +51,7 @@ def said_of(made: Cluster) -> Said:
     best = max(overlap, key=lambda number: overlap[number], default=None)
     main = told.findings[best].below if best is not None and overlap[best] > 0 else ()
     host, osd, disk = made.names[made.culprit]
-    truth = {SERVICE: (host, osd, "", ""), DEVICE: (host, disk, "", "")}
+    truth: dict[str, tuple[str, ...]] = {SERVICE: (host, osd, "", ""), DEVICE: (host, disk, "", "")}
     verdicts = {each.layer: _verdict(each, truth) for each in main}
     named = [each for finding in told.findings for each in finding.below if each.members]
     quiet = made.name.startswith(("quiet", "network", "all", "client"))

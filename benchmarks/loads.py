@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -92,7 +92,7 @@ class Relay:
         self._listener.close()
 
 
-def environment(version: Path) -> Mapping[str, str]:
+def environment(version: Path) -> dict[str, str]:
     """Return the environment in which commands are those of a version."""
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     own = {"PYTHONPATH": str(version), "PYTHONPYCACHEPREFIX": BYTE_CODE, "TAILBOARD_DEAD_LETTERS": os.devnull}

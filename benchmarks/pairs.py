@@ -172,7 +172,7 @@ def store_of(row: Row, version: Path, own: Path, place: Place) -> Path:
         folder = own / "runs"
         if not folder.exists():
             folder.mkdir(parents=True)
-            env = environment(version) | {"PYTHONPATH": f"{version}{os.pathsep}{version / 'benchmarks'}"}
+            env = environment(version) | {"PYTHONPATH": f"{version}{os.pathsep}{ROOT / 'benchmarks'}"}
             made = [sys.executable, "-c", MAKE_RUNS, str(folder), str(RUNS)]
             subprocess.run(made, cwd=version, env=env, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return folder / f"runs-{RUNS}.db"

@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -52,7 +53,7 @@ QUESTIONS = {
 }
 
 
-def windows_of(host: int) -> Intervals:
+def windows_of(host: int) -> Intervals[Series]:
     """Return the windows of one host: about 60 occupied bins each, around a centre that wanders."""
     random = np.random.default_rng(host)
     rows = WINDOWS * len(OPS)
@@ -130,7 +131,7 @@ def stored(path: Path, hosts: int, rounds: int) -> Iterator[tuple[list[str], lis
         seconds = f"{documents_s:.1f} + {rollups_s:.1f}"
         if step > SECOND:
             with open_store(f"sqlite:{path}", write=True) as store:
-                seconds = f"{best(1, lambda store=store, step=step: store.coarsen(RUN.run, step)):.1f}"
+                seconds = f"{best(1, partial(store.coarsen, RUN.run, step)):.1f}"
         found = held(path)
         sizes = [
             str(hosts),
@@ -147,7 +148,7 @@ def stored(path: Path, hosts: int, rounds: int) -> Iterator[tuple[list[str], lis
             if isinstance(question.step, int) and question.step % step:
                 continue
             lines = asked(path, question)
-            shown = f"{1000 * best(rounds, lambda question=question: asked(path, question)):,.0f}"
+            shown = f"{1000 * best(rounds, partial(asked, path, question)):,.0f}"
             rows.append([str(hosts), f"{step // SECOND} s", name, f"{lines - 1:,}", shown])
         yield sizes, rows
 

@@ -24,6 +24,7 @@ from ingest.query.precision import precision_of
 from ingest.read import ReadOptions
 from ingest.store.elastic.export import made
 from ingest.store.elastic.names import Names
+from ingest.store.sqlite.store import SqliteStore
 from ingest.store.wider_bins import WiderBins
 
 ROOT = Path(__file__).parents[1]
@@ -75,7 +76,7 @@ def values(path: Path, asked: Question) -> np.ndarray:
 def figures(path: Path, asked: Question) -> str:
     """Return bins and bytes a document, and the bound that an answer states."""
     documents, size = sqlite3.connect(path).execute("SELECT count(*), sum(length(bins)) FROM intervals").fetchone()
-    with open_store(f"sqlite:{path}") as store:
+    with SqliteStore(str(path)) as store:
         lines = [line for record in store.runs() for line in made(store, record, Names("tailboard"))]
         sent = sum(len(line) for line in lines if b"intervals" in line[:60])
         held = sum(len(windows.bins) for windows in store.windows(Question(by=("host", "job", "volume", "op", "kind", "tag"))))
