@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -20,12 +22,13 @@ def results(number: int) -> Iterator[tuple[list[Chunk], np.ndarray, str] | None]
     yield None
 
 
+@pytest.mark.parametrize("joining", [False, True])
 @pytest.mark.parametrize("pipe", [4096, 1 << 20])
-def test_bodies_and_arrays_come_back_as_they_were(pipe: int, monkeypatch) -> None:
+def test_bodies_and_arrays_come_back_as_they_were(pipe: int, joining: bool, monkeypatch) -> None:
     monkeypatch.setattr(workers, "PIPE_BYTES", pipe)
     monkeypatch.setattr(workers, "MOST_VIEWS", 2)
     found: dict[int, list] = {}
-    for number, result in fork_map(results, range(12), 2, lambda: "last"):
+    for number, result in fork_map(results, range(12), 2, lambda: "last", joining=joining):
         found.setdefault(number, []).append(result)
     assert found.pop(12) == ["last", "last"]
     assert sorted(found) == list(range(12))
@@ -33,8 +36,46 @@ def test_bodies_and_arrays_come_back_as_they_were(pipe: int, monkeypatch) -> Non
         chunks, array, text = first
         expected = next(results(number))
         assert expected is not None
-        assert chunks == expected[0] and all(isinstance(chunk.body, memoryview) for chunk in chunks)
+        assert chunks == expected[0] and (joining or all(isinstance(chunk.body, memoryview) for chunk in chunks))
         assert np.array_equal(array, expected[1]) and text == expected[2] and second is None
+
+
+@pytest.mark.parametrize("joining", [False, True])
+@pytest.mark.parametrize("batch", [7, 8192])
+def test_what_each_process_gathers_counts_once(batch: int, joining: bool, monkeypatch) -> None:
+    """Also where there are more items than a pipe holds the numbers of, and forks follow on forks."""
+    monkeypatch.setattr(parallel, "PIPE_ITEMS", batch)
+    gathered: list[int] = []
+
+    def work(number: int) -> Iterator[int]:
+        time.sleep(0.002)  # so that each process gets some
+        gathered.append(number)
+        yield os.getpid()
+
+    found = list(fork_map(work, range(40), 2, lambda: list(gathered), joining=joining))
+    assert sorted(number for number, _ in found if number < 40) == list(range(40))
+    assert sorted(each for number, result in found if number == 40 for each in result) == list(range(40))
+    processes = {pid for number, pid in found if number < 40}
+    assert len(processes) > 1
+    assert (os.getpid() in processes) is (joining and batch > 40)
+
+
+@pytest.mark.parametrize("failing", range(2))
+def test_an_error_ends_all_processes_wherever_it_is_met(failing: int, monkeypatch) -> None:
+    me, fork, children = os.getpid(), os.fork, []
+    monkeypatch.setattr(os, "fork", lambda: children.append(fork()) or children[-1])
+
+    def work(number: int) -> Iterator[int]:
+        if (os.getpid() == me) is bool(failing):
+            raise TailboardError(f"item {number}")
+        time.sleep(0.01)
+        yield number
+
+    with pytest.raises(TailboardError, match="item"):
+        list(fork_map(work, range(8), 2, joining=True))
+    (child,) = children
+    with pytest.raises(ChildProcessError):
+        os.waitpid(child, os.WNOHANG)
 
 
 def test_a_worker_that_dies_in_the_middle_of_a_message_is_told() -> None:
@@ -50,6 +91,19 @@ def test_a_worker_that_dies_in_the_middle_of_a_message_is_told() -> None:
 
     with pytest.raises(TailboardError, match="killed in mid-work"):
         list(fork_map(work, range(2), 2))
+
+
+def test_a_worker_that_is_killed_while_this_process_works_is_told() -> None:
+    me = os.getpid()
+
+    def work(number: int) -> Iterator[int]:
+        if os.getpid() != me:
+            os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(0.05)
+        yield number
+
+    with pytest.raises(TailboardError, match="killed in mid-work"):
+        list(fork_map(work, range(3), 2, joining=True))
 
 
 def test_freed_memory_is_given_back_for_a_while_where_it_was_kept_and_never_else(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,7 +90,7 @@ def inspect(paths: tuple[str, ...], options: Options) -> None:
 
     ops: dict[int, tuple[str, ...]] = {}
     jobs = processes(options.jobs, (source.path for source in discovered.sources))
-    for number, (account, seen) in fork_map(work, discovered.sources, jobs):
+    for number, (account, seen) in fork_map(work, discovered.sources, jobs, joining=True):
         discovered.sources[number].context.account.replace(account)
         ops[number] = seen
     rows = [_source_row(source, ops[number]) for number, source in enumerate(discovered.sources)]

@@ -20,12 +20,19 @@ _freed = {"is kept": False}  # what glibc was told last: it cannot be asked
 
 
 def fork_map(
-    work: Callable[[Any], Iterator[Any]], items: Sequence[Any], jobs: int, last: Callable[[], Any] | None = None
+    work: Callable[[Any], Iterator[Any]],
+    items: Sequence[Any],
+    jobs: int,
+    last: Callable[[], Any] | None = None,
+    *,
+    joining: bool = False,
 ) -> Iterator[tuple[int, Any]]:
     """Yield (item number, result) for all that `work(item)` yields, as it comes; results of one item keep their order.
 
     Bytes that a result hands to pickle as buffers come as views of its message, which lives as long as they do.
     Each process ends with `last()`, what it gathered over all its items, as the result of item `len(items)`.
+    `joining`: this process works, too, as one of the jobs. That spares a fork and what it copies, a tenth of a run of 100 MB;
+    it is for results that are small or come at the end, as a worker waits while nobody takes what it has.
     With one job or one item, or where there is no fork, the work is done here. A TailboardError raised by the work is
     raised here; a worker that dies otherwise raises TailboardError, too. Workers end when the caller stops listening.
     """
@@ -40,7 +47,8 @@ def fork_map(
 
     for first in range(0, len(items), PIPE_ITEMS):
         batch = items[first : first + PIPE_ITEMS]
-        for number, result in shared(work, batch, jobs, last):
+        # What this process gathers goes on over batches, and into forks: it works only where there is one.
+        for number, result in shared(work, batch, jobs, last, joining=joining and len(items) <= PIPE_ITEMS):
             yield first + number if number < len(batch) else len(items), result
 
 

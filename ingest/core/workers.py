@@ -10,7 +10,7 @@ import signal
 import struct
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -24,9 +24,12 @@ NO_TEXT = memoryview(b"")
 
 
 def shared(
-    work: Callable[[Any], Iterator[Any]], items: Sequence[Any], jobs: int, last: Callable[[], Any] | None
+    work: Callable[[Any], Iterator[Any]], items: Sequence[Any], jobs: int, last: Callable[[], Any] | None, *, joining: bool
 ) -> Iterator[tuple[int, Any]]:
-    """Yield what `fork_map` does, of as many items as a pipe holds the numbers of: a process that is free takes the next."""
+    """Yield what `fork_map` does, of as many items as a pipe holds the numbers of: a process that is free takes the next.
+
+    `joining`: this process is one of the jobs, and reads what the others send after each of its own items.
+    """
     take, give = os.pipe()
     os.write(give, b"".join(INDEX.pack(number) for number in range(len(items))))
     os.close(give)
@@ -34,7 +37,7 @@ def shared(
     sys.stderr.flush()
     workers: dict[int, int] = {}
     try:
-        for _ in range(min(jobs, len(items))):
+        for _ in range(min(jobs, len(items)) - joining):
             results, answer = os.pipe()
             _widen(answer)
             child = os.fork()
@@ -43,7 +46,15 @@ def shared(
                 _serve(work, items, take, answer, last)
             os.close(answer)
             workers[results] = child
-        yield from _collected(workers)
+        with _Inboxes(workers) as inboxes:
+            while joining and (raw := os.read(take, INDEX.size)):
+                number = INDEX.unpack(raw)[0]
+                for result in work(items[number]):
+                    yield number, result
+                yield from inboxes.read(wait=False)
+            if joining and last is not None:
+                yield len(items), last()
+            yield from inboxes.read(wait=True)
     finally:
         os.close(take)
         for results, child in workers.items():
@@ -161,26 +172,41 @@ class _Inbox:
         return message
 
 
-def _collected(workers: dict[int, int]) -> Iterator[tuple[int, Any]]:
-    """Yield what the workers send; a worker that has ended well is taken out of `workers`."""
-    inboxes = {results: _Inbox(results) for results in workers}
-    with selectors.DefaultSelector() as ready:
+class _Inboxes:
+    """Takes what workers send; a worker that has ended well is taken out of `workers`."""
+
+    def __init__(self, workers: dict[int, int]) -> None:
+        self._workers = workers
+        self._inboxes = {results: _Inbox(results) for results in workers}
+        self._ready = selectors.DefaultSelector()
         for results in workers:
-            ready.register(results, selectors.EVENT_READ)
-        while inboxes:
-            for results in [key.fd for key, _ in ready.select()]:
+            self._ready.register(results, selectors.EVENT_READ)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ready.close()
+
+    def read(self, *, wait: bool) -> Iterator[tuple[int, Any]]:
+        """Yield what has been sent: until all workers have ended, or, without `wait`, until nothing more is there now."""
+        while self._inboxes and (ready := self._ready.select(None if wait else 0)):
+            for results in [key.fd for key, _ in ready]:
                 try:
-                    message = inboxes[results].read()
+                    message = self._inboxes[results].read()
                 except EOFError:
-                    whole = inboxes.pop(results).between
-                    ready.unregister(results)
-                    os.close(results)
-                    _, status = os.waitpid(workers.pop(results), 0)
-                    if status or not whole:
-                        raise TailboardError("a worker process was killed in mid-work: is the machine out of memory?") from None
+                    self._ended(results)
                     continue
                 if message is not NOTHING:
                     yield _result(message)
+
+    def _ended(self, results: int) -> None:
+        whole = self._inboxes.pop(results).between
+        self._ready.unregister(results)
+        os.close(results)
+        _, status = os.waitpid(self._workers.pop(results), 0)
+        if status or not whole:
+            raise TailboardError("a worker process was killed in mid-work: is the machine out of memory?")
 
 
 def _result(message: tuple[int, Any, Any]) -> tuple[int, Any]:

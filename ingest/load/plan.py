@@ -356,7 +356,7 @@ def _digests(sources: Sequence[Source], jobs: int | None) -> dict[Path, tuple[st
         yield digested(path, None)
 
     paths = [source.path for source in sources]
-    return {paths[number]: digest for number, digest in fork_map(work, paths, processes(jobs, paths))}
+    return {paths[number]: digest for number, digest in fork_map(work, paths, processes(jobs, paths), joining=True)}
 
 
 def digest_of(path: Path, size: int | None) -> str:

@@ -48,7 +48,7 @@ def from_files(files: Files, question: Question) -> Kept:
         except InputError as error:
             source.context.account.note(f"not read: {error.reason}")
 
-    kept_parts = [(number, kept) for number, kept in fork_map(work, sources, files.jobs) if kept is not None]
+    kept_parts = [(number, kept) for number, kept in fork_map(work, sources, files.jobs, joining=True) if kept is not None]
     parts = [
         in_range(kept, question, starts[sources[number].context.series.run])
         for number, kept in sorted(kept_parts, key=lambda numbered: sources[numbered[0]].context.series)

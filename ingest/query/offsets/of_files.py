@@ -58,7 +58,7 @@ def from_files(files: Files, wanted: Wanted) -> OffsetMap:
             of_process.add(part)
         yield source.context.account
 
-    for number, result in fork_map(work, sources, files.jobs, of_process.parts):
+    for number, result in fork_map(work, sources, files.jobs, of_process.parts, joining=True):
         if number < len(sources):
             sources[number].context.account.replace(result)
             finished += 1

@@ -137,7 +137,7 @@ def _read(
         yield source.context.account
 
     last = (lambda: mine) if isinstance(mine, Met) else mine.handed
-    for number, result in fork_map(work, sources, files.jobs, last):
+    for number, result in fork_map(work, sources, files.jobs, last, joining=True):
         if number == len(sources):
             total.absorb(result)
             continue

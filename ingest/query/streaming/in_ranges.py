@@ -77,7 +77,7 @@ def in_ranges(files: Files, question: Question, gathered: Gathered, sources: Seq
     ranges = [_Range(*extent) for extent in zip(made[0], lows, highs, strict=True)]
     outcomes: dict[int, _Outcome | None] = {}
     for number, result in fork_map(
-        lambda time_range: _answered(files, question, gathered.anew(), sources, time_range), ranges, files.jobs
+        lambda time_range: _answered(files, question, gathered.anew(), sources, time_range), ranges, files.jobs, joining=True
     ):
         outcomes[number] = result
         if result is None:
