@@ -26,8 +26,8 @@ from ingest.query.clocks import ABSOLUTE, is_absolute
 from ingest.query.episodes import HOST, NOT_BETWEEN, Life, judged, no_windows, verdicts
 from ingest.query.origin import Run
 from ingest.query.overview import literal, span_of
-from ingest.query.phases import NOTHING, NotedIn, noted_in
-from ingest.query.question import ALL, Answer, Question, check_labels
+from ingest.query.phases import NotedIn, noted_in
+from ingest.query.question import ALL, Answer, NothingMatchesError, Question, check_labels
 from ingest.query.verdicts import ENDED, OPEN, PROVISIONAL, VIOLATED, Episode, Verdict
 from ingest.store import Store
 
@@ -205,9 +205,7 @@ def _of_run(ask: Ask, objective: Objective, whole: Life, selection: Question) ->
     question = replace(_whole_run(life.run, objective.window_ns), by=by)
     try:
         answer = ask(replace(question, where={**objective.where, **question.where}))
-    except InputError as error:
-        if not str(error).startswith(NOTHING):
-            raise
+    except NothingMatchesError:
         if objective.no_data != VIOLATE or objective.by not in ((), ("run",)):
             asked = ", ".join(f"{name} {glob}" for name, glob in objective.where.items())
             raise InputError(f"nothing matches where {asked}" if asked else "nothing here has a latency") from None

@@ -27,8 +27,9 @@ from ingest.query.dependent import LEAST_RUNS
 from ingest.query.means import check_bins
 from ingest.query.missing import Rows, union
 from ingest.query.missing import labelled as missing_labelled
-from ingest.query.question import Answer, regrouped
+from ingest.query.question import Answer
 from ingest.query.ratios import Ratios
+from ingest.query.regrouped import regrouped
 from ingest.query.spans import spanned
 from ingest.query.sweeps import PERMUTATION
 from ingest.query.table import Table, concatenated

@@ -26,7 +26,8 @@ from ingest.core.ranks import Percentile, Ranked, censored, percentile_values, r
 from ingest.core.series import Group
 from ingest.query.means import check_bins
 from ingest.query.missing import Lack, Rows, cut_at
-from ingest.query.question import Answer, regrouped
+from ingest.query.question import Answer
+from ingest.query.regrouped import regrouped
 from ingest.query.verdicts import ENDED, OPEN, PROVISIONAL, Episode, Labels, Verdict
 
 HOST = "host"

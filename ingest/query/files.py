@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ingest.core.caveats import in_last_bin
-from ingest.core.errors import InputError, counted, listed, plural
+from ingest.core.errors import InputError, counted, plural
 from ingest.core.grid import UNTIMED, stored_step
 from ingest.core.intervals import Intervals, Sum
 from ingest.core.parallel import fork_map
@@ -236,7 +236,7 @@ class Files:
             yield [source.context.account for source in some], replace(own_sums, parts=[])
 
         items = small_ones_together(sources, min(MOST_TOGETHER, max(1, len(sources) // (SHARES * self.jobs))))
-        for number, result in fork_map(work, items, self.jobs, of_process.parts):
+        for number, result in fork_map(work, items, self.jobs, of_process.parts, joining=True):
             if number < len(items):
                 accounts, sums = result
                 for source, account in zip(items[number], accounts, strict=True):
@@ -338,7 +338,8 @@ class Files:
             known = {
                 name: {label_of(source.context.series, name, self.found.labels) for source in self.found.sources} for name in sure
             }
-            raise NothingMatchesError(f"no log matches --run/--where; there are the runs {listed(runs)}", question, known)
+            missing = lacks(self.found.missing, question, self.found.labels, dict.fromkeys(runs, (None, None)))
+            raise NothingMatchesError(question, runs, known=known, missing=missing)
         return sources
 
     def _summed(self, sources: Sequence[Source], question: Question, step: int, starts: dict[str, int]) -> Summed:

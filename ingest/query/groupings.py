@@ -12,7 +12,8 @@ from dataclasses import replace
 from ingest.core.series import Group
 from ingest.query.compare import SAME_WITHIN, Pair, Sides, kinds_of, paired
 from ingest.query.lags import LAG
-from ingest.query.question import Answer, regrouped
+from ingest.query.question import Answer
+from ingest.query.regrouped import regrouped
 from ingest.query.sweeps import PERMUTATION
 
 USUAL = ("op", "host")

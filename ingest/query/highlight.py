@@ -8,7 +8,8 @@ from fnmatch import fnmatchcase
 
 from ingest.core.errors import InputError, UsageError
 from ingest.core.nearest import choices
-from ingest.query.question import Answer, Question, regrouped
+from ingest.query.question import Answer, Question
+from ingest.query.regrouped import regrouped
 
 
 def with_labels(question: Question, highlighted: Mapping[str, str]) -> Question:

@@ -21,7 +21,8 @@ from ingest.core.grid import WEIGHT_BITS
 from ingest.core.intervals import Bool, Int, Intervals
 from ingest.core.series import Group
 from ingest.query.origin import WEIGHED, Origin
-from ingest.query.question import Answer, Question, regrouped
+from ingest.query.question import Answer, Question
+from ingest.query.regrouped import regrouped
 
 SAMPLED = r"(\d),(\d) after "
 ALWAYS, FIFTH = 9, 5

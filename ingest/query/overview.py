@@ -32,7 +32,8 @@ from ingest.query.lags import LAG, asked_weighed
 from ingest.query.means import MeansAloneError, with_bins
 from ingest.query.missing import union
 from ingest.query.origin import Origin
-from ingest.query.question import Answer, Question, regrouped
+from ingest.query.question import Answer, Question
+from ingest.query.regrouped import regrouped
 from ingest.query.spans import Span, widen
 from ingest.query.steps import MULTIPLES, widened
 

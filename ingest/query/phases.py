@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from ingest.core.errors import InputError, UsageError
@@ -22,7 +23,8 @@ from ingest.core.timing import Instant, format_duration
 from ingest.query.missing import union
 from ingest.query.origin import Origin
 from ingest.query.overview import literal, span_of
-from ingest.query.question import ALL, Answer, Question, regrouped
+from ingest.query.question import ALL, Answer, NothingMatchesError, Question
+from ingest.query.regrouped import regrouped
 from ingest.query.spans import spanned
 from ingest.query.steps import widened
 
@@ -30,7 +32,6 @@ Ask = Callable[[Question], Answer]
 NotedIn = Callable[[Answer], Sequence[NotedMark]]
 
 MOST_STRETCHES = 100
-NOTHING = ("nothing matches", "no log matches")  # how answers say that a selection is empty
 
 
 def noted_in(origin: Origin, given: Sequence[Mark] = ()) -> NotedIn:
@@ -73,11 +74,8 @@ class Side:
         def asked(question: Question) -> Answer:
             answers = []
             for part in self.questions(question):
-                try:
+                with suppress(NothingMatchesError):
                     answers.append(ask(part))
-                except InputError as error:
-                    if not str(error).startswith(NOTHING):
-                        raise
             if not answers:
                 raise InputError(f"nothing of what is asked lies in {self.name}")
             return self._added(answers)

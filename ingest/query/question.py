@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -13,8 +12,8 @@ import numpy as np
 from ingest.core.caveats import Caveat, sentences
 from ingest.core.csr import total
 from ingest.core.errors import InputError, UsageError, listed
-from ingest.core.grid import WEIGHT_BITS, whole_windows
-from ingest.core.intervals import Intervals, merged
+from ingest.core.grid import whole_windows
+from ingest.core.intervals import Intervals
 from ingest.core.layout import Layout, common_layout
 from ingest.core.nearest import choices
 from ingest.core.series import (
@@ -37,12 +36,12 @@ from ingest.core.series import (
 from ingest.core.timing import Instant, format_duration
 from ingest.core.values import Value
 from ingest.query.missing import Lack, caveats_of, of_kinds
+from ingest.query.regrouped import by_layout
 from ingest.query.spans import Bounds, Span, covered_by
 from ingest.query.steps import AUTO_WINDOWS
 
 AUTO, ALL = "auto", "all"
 NS_A_SECOND, NS_A_MS = 1_000_000_000, 1_000_000
-MOST_WEIGHED = 1 << 62
 
 Key = Callable[[Series], Group | None]
 RunKind = tuple[str, str]
@@ -94,12 +93,22 @@ class Question(Value):
 
 
 class NothingMatchesError(InputError):
-    """A question selects nothing. `known` are the values of the labels that are known without a further look, by label."""
+    """A question selects nothing of `runs` but what is `missing`. `known` are values of labels known without a further look."""
 
-    def __init__(self, reason: str, question: Question, known: Mapping[str, Collection[str]] | None = None) -> None:
-        super().__init__(reason)
+    def __init__(
+        self,
+        question: Question,
+        runs: Collection[str],
+        *,
+        known: Mapping[str, Collection[str]] | None = None,
+        missing: Sequence[Lack] = (),
+    ) -> None:
+        asked = [f"--run {glob}" for glob in question.runs] + [f"--where {k}={v}" for k, v in question.where.items()]
+        asked += ["--from/--to"] if question.begin or question.end else []
+        super().__init__(f"nothing matches {' '.join(asked) or 'the question'}; runs here: {listed(sorted(runs))}")
         self.question = question
         self.known = known or {}
+        self.missing = missing
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -217,7 +226,7 @@ def finish(
     rows = [part for part in parts if len(part)]
     keys = {key for part in rows for key in keys_of(part)}
     if not keys:
-        raise NothingMatchesError(_nothing(question, facts), question)
+        raise NothingMatchesError(question, facts.runs, missing=facts.missing)
     kinds: dict[str, set[str]] = {}
     for run, kind, *_ in keys:
         kinds.setdefault(run, set()).add(kind)
@@ -232,7 +241,7 @@ def finish(
         return (*((run,) if name_runs else ()), *((kind,) if name_kinds else ()), *layer, *labels)
 
     targets = _targets(rows, facts.layouts, shape, question)
-    joined = _by_layout([taken for part in rows for alike in _alike(part, targets) if len(taken := alike.relabelled(regroup))])
+    joined = by_layout([taken for part in rows for alike in _alike(part, targets) if len(taken := alike.relabelled(regroup))])
     alone = bool(facts.undated) and facts.undated.issuperset(shape.runs)
     undated = frozenset() if alone else facts.undated.intersection(shape.runs)
     covered = covered_by(reach or {}, shape.taken, all_kinds=not facts.step_ns)
@@ -347,82 +356,3 @@ def _default_kinds(kinds: Collection[str], question: Question) -> list[str]:
         return [default_kind(kinds)]
     layers = {layer_of(kind) for kind in kinds}
     return sorted(default_kind(kind for kind in kinds if layer_of(kind) == layer) for layer in layers)
-
-
-def regrouped(answer: Answer, by: Sequence[str]) -> Answer:
-    """Return the answer grouped by some of its labels only: the groups of the others are added up.
-
-    Where events that were stored at unlike rates come together, each counts by its weight, in units of 2^-16, and what was
-    stored are the completions. UsageError where that would be added up in flight.
-    """
-    places = [answer.by.index(name) for name in by]
-
-    def regroup(key: Group) -> Group:
-        return tuple(key[place] for place in places)
-
-    if answer.weights is None:
-        parts = _by_layout([part.relabelled(regroup) for part in answer.parts if len(part)])
-        return replace(answer, parts=tuple(parts), by=tuple(by))
-    weights = _weights_of(answer, regroup)
-    mixed = {group for group, group_weights in weights.items() if len(group_weights) > 1 or 0 in group_weights}
-    plain, heavy = [], []
-    for part in answer.parts:
-        plain.append(part.where(lambda key: regroup(key) not in mixed).relabelled(regroup))
-        heavy.append(_times_weight(part.where(lambda key: regroup(key) in mixed), answer).relabelled(regroup))
-    parts = [part for rows in (plain, heavy) for part in _by_layout([share for share in rows if len(share)])]
-    alike = {group: group_weights.pop() for group, group_weights in weights.items() if group not in mixed}
-    return replace(answer, parts=tuple(parts), by=tuple(by), weights=alike)
-
-
-def _weights_of(answer: Answer, regroup: Callable[[Group], Group]) -> dict[Group, set[int]]:
-    """Return the weights that come together in each group: 0 for counts that are weighed already."""
-    known = answer.weights or {}
-    weights: dict[Group, set[int]] = {}
-    for part in answer.parts:
-        for code in np.flatnonzero(np.bincount(part.series)).tolist():
-            key = part.table[code]
-            weights.setdefault(regroup(key), set()).add(known.get(key, 0))
-    return weights
-
-
-def _times_weight(rows: Intervals[Group], answer: Answer) -> Intervals[Group]:
-    """Return rows with each count times the weight of its group in units of 2^-16, what was stored as completions."""
-    known = answer.weights or {}
-    weights = np.array([known.get(key, 0) for key in rows.table], np.int64)[rows.series]
-    if not len(rows) or not weights.any():
-        return rows
-    if rows.completions is not None:
-        raise UsageError("events of unlike rates cannot be added up in flight: add --by op, or --where op=...")
-    samples = rows.samples
-    if total(samples) > (MOST_WEIGHED >> WEIGHT_BITS) // int(weights.max()):
-        raise InputError("more sampled events of unlike rates than can be added up: add --by op")
-    return replace(rows, counts=rows.counts * weights[rows.row] << WEIGHT_BITS, completions=samples, exact=None)
-
-
-def _by_layout(parts: Sequence[Intervals[Group]]) -> list[Intervals[Group]]:
-    """Return the parts added up so that each group is in one part, in the common layout of all its rows.
-
-    A part whose groups are in no other is left alone: answers by thread are large, and sums over them are made once.
-    """
-    layouts: dict[Group, set[Layout]] = {}
-    homes: Counter[Group] = Counter()
-    for part in parts:
-        for code in np.flatnonzero(np.bincount(part.series)).tolist():
-            layouts.setdefault(part.table[code], set()).add(part.layout)
-            homes[part.table[code]] += 1
-    target = {group: common_layout(own_layouts) for group, own_layouts in layouts.items()}
-    buckets: dict[object, list[Intervals[Group]]] = {}
-    for number, part in enumerate(parts):
-        if all(homes[group] <= 1 for group in part.table):
-            buckets[f"{part.layout} {number}"] = [part]
-            continue
-        for layout, rows in part.split(target.get):
-            if layout is not None and len(rows):
-                buckets.setdefault(layout, []).append(rows.in_layout(layout))
-    return [merged(bucket) for _, bucket in sorted(buckets.items(), key=lambda item: str(item[0]))]
-
-
-def _nothing(question: Question, facts: Answer) -> str:
-    asked = [f"--run {glob}" for glob in question.runs] + [f"--where {k}={v}" for k, v in question.where.items()]
-    asked += ["--from/--to"] if question.begin or question.end else []
-    return f"nothing matches {' '.join(asked) or 'the question'}; runs here: {listed(facts.runs)}"

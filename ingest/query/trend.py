@@ -26,8 +26,9 @@ from ingest.query.dependent import values_between
 from ingest.query.means import check_bins
 from ingest.query.percentiles import Wanted
 from ingest.query.percentiles import percentiles as whole_runs
-from ingest.query.question import Answer, regrouped
+from ingest.query.question import Answer
 from ingest.query.ratios import sides_of
+from ingest.query.regrouped import regrouped
 from ingest.query.table import Table
 from ingest.read.undated import undated_part_of
 

@@ -17,8 +17,9 @@ from ingest.query.question import ALL, NothingMatchesError, Question
 def explained(error: NothingMatchesError, origins: Iterable[Origin]) -> InputError:
     """Return an error that names the words of the question that match nothing, with the values that the data has, nearest first.
 
-    The values of a label are known of the error, else the origins are asked again, without that word. The error stays as it
-    was where each word matches something.
+    The values of a label are known of the error, else the origins are asked again, without that word. Where what matches is
+    known to be missing (a client that left nothing, a log that was refused), the error says that. It stays as it was where each
+    word matches something.
     """
     question, asked = error.question, list(origins)
     runs = [record.run for origin in asked for record in origin.runs()]
@@ -28,7 +29,9 @@ def explained(error: NothingMatchesError, origins: Iterable[Origin]) -> InputErr
         values = runs if name == "run" else error.known.get(name) or _values(asked, question, name)
         if values and not any(fnmatchcase(value, glob) for value in values):
             named = sorted(value for value in values if value)
-            return InputError(f"no {name} matches {glob}: {choices(glob, named) if named else f'nothing here has a {name}'}")
+            there = choices(glob, named) if named else f"nothing here has a {name}"
+            lost = dict.fromkeys(str(lack.caveat) for lack in error.missing if name in lack.entry.labels)
+            return InputError("; ".join((f"no {name} matches {glob}: {there}", *lost)))
     return error
 
 

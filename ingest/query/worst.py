@@ -11,7 +11,8 @@ from ingest.core.intervals import Intervals
 from ingest.core.ranks import Percentile, censored, extremes, parse_percentiles, percentile_values
 from ingest.core.series import Group
 from ingest.query.lags import in_events, mixed_rows
-from ingest.query.question import Answer, regrouped
+from ingest.query.question import Answer
+from ingest.query.regrouped import regrouped
 from ingest.query.steps import widened
 
 MEDIAN, MAX = parse_percentiles("50,100")

@@ -371,8 +371,8 @@ def test_a_step_finer_than_the_rows_must_be_forced(fio: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        ({"where": {"host": "nobody"}}, "no log matches"),
-        ({"runs": ("other",)}, "no log matches"),
+        ({"where": {"host": "nobody"}}, "nothing matches --where host=nobody; runs here: "),
+        ({"runs": ("other",)}, "nothing matches --run other; runs here: "),
         pytest.param({"where": {"op": "trim"}}, "nothing matches --where op=trim"),
         pytest.param({"begin": Instant(10**15, relative=True)}, "nothing matches --from/--to"),
     ],

@@ -20,7 +20,8 @@ from ingest.core.series import Series
 from ingest.query.heatmap import distribution, heatmap
 from ingest.query.lags import weighed, weight_of, whole_counts
 from ingest.query.percentiles import Wanted, narrowed, percentiles
-from ingest.query.question import Answer, Question, finish, regrouped
+from ingest.query.question import Answer, Question, finish
+from ingest.query.regrouped import regrouped
 from tests.effort import figure
 
 LAYOUT = LogLinear(64, 64 * 40, open_ended=False)

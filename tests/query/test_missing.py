@@ -28,7 +28,8 @@ from ingest.objectives.objectives import read_objectives
 from ingest.query.compare import compare, paired
 from ingest.query.missing import bands, lacks
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.query.question import Answer, regrouped
+from ingest.query.question import Answer
+from ingest.query.regrouped import regrouped
 from ingest.query.table import Table
 from ingest.query.verdicts import MET, UNKNOWN, VIOLATED
 from ingest.read import ReadOptions

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ingest.cli import run as command
 from ingest.core.ranks import parse_percentiles
 from ingest.load.load import load
 from ingest.load.plan import LoadOptions
@@ -16,6 +17,8 @@ from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question
 from ingest.read import ReadOptions, discover
 from ingest.store import open_store
+from tests.doubles.elasticsearch import ElasticsearchDouble
+from tests.store.grounds import ElasticGround
 
 CBT = Path(__file__).parents[1] / "data" / "cbt"
 CODE = "client-without-logs"
@@ -94,6 +97,27 @@ def test_names_that_differ_are_not_guessed(archive: Path) -> None:
     assert caveats(archive, host_alias={"client3.lab.test": "10.0.0.3"}) == [
         "cbt_config.yaml names 4 clients, and nothing of 10.0.0.4 is here: its I/Os are missing"
     ]
+
+
+def test_a_question_for_a_client_that_left_nothing_is_told_so(
+    archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder in folders_of(archive, "client3"):
+        shutil.rmtree(folder)
+    lost = "cbt_config.yaml names 3 clients, and nothing of client3.lab.test is here: its I/Os are missing"
+    with ElasticsearchDouble() as double:
+        stores = [f"sqlite:{tmp_path / 'x.db'}", ElasticGround(double.url).url]
+        for url in stores:
+            assert command(["load", str(archive), "--run", "b", "--store", url]) == 0
+        questions = [[str(archive)], [str(archive), "--step", "10s"], *([url] for url in stores), [stores[1], "--approx"]]
+        for words in questions:
+            capsys.readouterr()
+            assert command(["percentiles", *words, "--run", "*-8", "--where", "host=client3*"]) == 3
+            (said,) = [line for line in capsys.readouterr().err.splitlines() if "client3*" in line]
+            assert said.startswith("tailboard: no host matches client3*: there are client1.lab.test, client2.lab.test; ")
+            assert lost in said
+            assert command(["percentiles", *words, "--run", "*-8", "--where", "host=nosuch"]) == 3
+            assert lost not in capsys.readouterr().err
 
 
 def test_settings_that_name_no_clients_say_nothing(archive: Path) -> None:

@@ -59,7 +59,7 @@ def compared(
 def over_time(pair: Pair) -> Pair | None:
     """Return both runs over time in windows of one width; None for several runs or kinds a side, as no map is common to them."""
     from ingest.query.compare import Pair, kinds_of
-    from ingest.query.question import regrouped
+    from ingest.query.regrouped import regrouped
     from ingest.query.steps import widened
 
     if any(len(side) != 1 for side in pair.windows) or any(len(kinds_of(side)) > 1 for side in (pair.baseline, pair.run)):

@@ -25,7 +25,8 @@ from ingest.query.lags import LAG
 from ingest.query.means import with_bins
 from ingest.query.missing import caveats_of
 from ingest.query.origin import Origin
-from ingest.query.question import Answer, Question, regrouped
+from ingest.query.question import Answer, Question
+from ingest.query.regrouped import regrouped
 from ingest.query.spans import pieces, together
 
 MOST_WINDOWS = 720

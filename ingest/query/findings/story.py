@@ -61,7 +61,8 @@ from ingest.query.findings.steps import steps
 from ingest.query.findings.words import NOTHING, OF_THE_REST, reference_sentence, words_of
 from ingest.query.origin import FINDINGS, Origin
 from ingest.query.overview import Overview, chosen_runs, literal
-from ingest.query.question import Answer, Question, regrouped
+from ingest.query.question import Answer, Question
+from ingest.query.regrouped import regrouped
 
 # Who is given the excess of a window that several claims explain: what is short and certain first, what lasts all the run last.
 PRECEDENCE = (STALL, RHYTHM, EPISODE, THROTTLED, SLOW_MEMBER, STEP, DRIFT, MODES, IMBALANCE, OMISSION, EDGE)

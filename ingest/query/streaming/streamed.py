@@ -141,7 +141,7 @@ def _finished(
     keep = np.array([kind in shape.taken[run] for run, kind in pairs])[of_rows]
     table = table if keep.all() else table.take(np.flatnonzero(keep))
     if not len(table):
-        raise NothingMatchesError("nothing matches the question", question)
+        raise NothingMatchesError(question, list(facts.run_start_ns), missing=facts.missing)
     if len(shape.by):
         table = concatenated([table])
     parts = tuple(_of_kinds(part, shape.taken) for part in facts.parts)

@@ -56,8 +56,10 @@ def approximated(
     check_latencies(catalogue.series, catalogue.records)
     key = question.key(labels)
     members = [stored for record in catalogue.records for stored in catalogue.of(record.run, key) if not stored.weighted]
+    runs = [record.run for record in catalogue.records]
+    lacking = lacks_in(catalogue.records, catalogue.accounts, question)
     if not members:
-        raise NothingMatchesError("nothing matches the question", question)
+        raise NothingMatchesError(question, runs, missing=lacking)
     kinds: dict[str, set[str]] = {}
     for member in members:
         kinds.setdefault(member.series.run, set()).add(member.series.kind)
@@ -81,7 +83,7 @@ def approximated(
         series=len(members),
         warnings=(ESTIMATED, *(() if in_the_middle else (NO_MEAN,))),
         answered_from="estimates",
-        missing=of_kinds(lacks_in(catalogue.records, catalogue.accounts, question), shape.taken),
+        missing=of_kinds(lacking, shape.taken),
     )
     answer = with_caveats(answer, answer.missing)
     query = _query(catalogue, question, shape.taken, [stored.series for stored in members])
@@ -112,7 +114,7 @@ def approximated(
     index = holdings.names.all("intervals")
     buckets = [bucket for page in paged(holdings.connection, index, query, cells, aggs) for bucket in page]
     if not buckets:
-        raise InputError("nothing matches the question")
+        raise NothingMatchesError(question, runs, missing=lacking)
     taken = [stored for stored in members if stored.series.kind in shape.taken.get(stored.series.run, ())]
     spans = _spans(buckets, shape.by, taken, widest if cut else 0)
     table = concatenated([_table(buckets, shape.by, wanted, step, spans, in_the_middle=in_the_middle)])

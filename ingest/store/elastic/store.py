@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ingest.core.breaths import Kept
 from ingest.core.errors import InputError, StoreError, counted
@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from ingest.store.elastic.replay import ReplayAccount
 
 DEAD_LETTER_FILE = "tailboard-dead-letters.ndjson"
+Told = TypeVar("Told")
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,10 +340,18 @@ class ElasticStore:
 
     def answer(self, question: Question) -> Answer:
         """Return the merged windows that a question asks for, from rollups where they answer, else from documents."""
+        return self._of_one_grid(lambda known: answer_from(self._holdings_of(known), known.runs(), question))
+
+    def approximate(self, question: Question, wanted: Sequence[Percentile]) -> tuple[Table, Answer]:
+        """Return a table of percentiles as the server estimates them (hdr, 3 digits), and the facts about it."""
+        return self._of_one_grid(lambda known: approximated(self._holdings_of(known), known.runs(), question, wanted))
+
+    def _of_one_grid(self, ask: Callable[[Records], Told]) -> Told:
+        """Return an answer that no coarsening came into: it is asked again where a run was coarsened meanwhile."""
         known = self._known()
         while True:
             try:
-                answer = answer_from(self._holdings_of(known), known.runs(), question)
+                answer = ask(known)
             except InputError:
                 if not self._coarsened(known):
                     raise
@@ -350,11 +359,6 @@ class ElasticStore:
                 if not self._coarsened(known):
                     return answer
             known.forget()
-
-    def approximate(self, question: Question, wanted: Sequence[Percentile]) -> tuple[Table, Answer]:
-        """Return a table of percentiles as the server estimates them (hdr, 3 digits), and the facts about it."""
-        known = self._known()
-        return approximated(self._holdings_of(known), known.runs(), question, wanted)
 
     def windows(self, question: Question) -> Iterator[Intervals[Group]]:
         """Yield the selected windows at the stored step under the question's groups, in bounded batches."""

@@ -21,7 +21,8 @@ from ingest.core.writing import spaced
 from ingest.query.means import REMEDY
 from ingest.query.overview import CLUSTER_WINDOWS, fitted, span_of
 from ingest.query.percentiles import BANDWIDTH, Wanted, percentiles
-from ingest.query.question import Answer, regrouped
+from ingest.query.question import Answer
+from ingest.query.regrouped import regrouped
 from ingest.query.table import Table
 from ingest.view import vega
 from ingest.view.page.finished.compare_tables import exact

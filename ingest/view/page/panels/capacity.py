@@ -9,7 +9,8 @@ from typing import Any
 from ingest.core.series import Group, default_kind
 from ingest.query.capacity import ACHIEVED, BRACKETED, Capacity, Load, Sla, capacities, tested_in
 from ingest.query.overview import Overview
-from ingest.query.question import Answer, regrouped
+from ingest.query.question import Answer
+from ingest.query.regrouped import regrouped
 from ingest.query.sweeps import Sweep
 from ingest.view import vega
 from ingest.view.terminal.capacity import sentence

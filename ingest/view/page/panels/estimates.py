@@ -27,7 +27,8 @@ from ingest.query.estimates.rows import Float, Places, relative
 from ingest.query.origin import LOGS, Origin
 from ingest.query.overview import Overview, literal
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.query.question import Answer, Question, regrouped
+from ingest.query.question import Answer, Question
+from ingest.query.regrouped import regrouped
 from ingest.query.steps import widened
 from ingest.query.table import Table
 from ingest.view.page.report.section import AFTER_DISTRIBUTION, Section

@@ -18,7 +18,8 @@ from ingest.core.timing import format_duration
 from ingest.core.writing import spaced
 from ingest.query.overview import Overview, fitted
 from ingest.query.precision import precision_from
-from ingest.query.question import Answer, regrouped
+from ingest.query.question import Answer
+from ingest.query.regrouped import regrouped
 from ingest.view import vega
 from ingest.view.page.report.section import AFTER_HOSTS, Section
 from ingest.view.specs import derived

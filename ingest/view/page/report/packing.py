@@ -34,7 +34,8 @@ from ingest.core.ranks import Percentile, Ranked, extremes, parse_percentiles
 from ingest.core.series import THREAD, Group
 from ingest.query.lags import mixed_rows
 from ingest.query.overview import LEAST_WINDOWS, Overview, Tails, fitted, thread_name
-from ingest.query.question import Answer, regrouped
+from ingest.query.question import Answer
+from ingest.query.regrouped import regrouped
 from ingest.view.page.template import bundled
 from ingest.view.vega import MS, printable, short_names
 

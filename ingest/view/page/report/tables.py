@@ -13,7 +13,8 @@ from ingest.core.series import default_kind
 from ingest.query.missing import MOST
 from ingest.query.overview import Overview
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.query.question import Answer, regrouped
+from ingest.query.question import Answer
+from ingest.query.regrouped import regrouped
 from ingest.query.steps import widened
 from ingest.query.table import Table
 from ingest.query.worst import worst_windows
