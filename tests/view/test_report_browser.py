@@ -690,6 +690,26 @@ def test_runs_of_too_few_samples_for_the_percentile_are_named(opened):
 
 
 @pytest.mark.slow
+def test_a_load_curve_of_many_runs_names_those_that_have_room_and_tells_the_ends(opened):
+    names = [f"night-{number:02d}" for number in range(40)]
+    rows = [
+        (series(run=name), at, {900 + number: 400 + 2 * (number * 7 % 40)})
+        for number, name in enumerate(names)
+        for at in range(3)
+    ]
+    origin = Made(rows, starts=dict.fromkeys(names, ZERO))
+    with opened(origin.overviews(), by=()) as page:
+        assert len(rows_of(page, "load")) == 40
+        there = "tailboard.views.load.scenegraph().root.items[0].items.find((one) => one.name === 'names').items.map((one) => one.opacity)"
+        assert 2 < sum(page.evaluate(there)) < 40
+        parts = page.locator("#load-says").inner_text().split("; ")
+        assert parts[0] == "40 points" and len(parts) == 5
+        assert parts[1].startswith("lowest rate: night-00: 400 a second, ")
+        assert parts[2].startswith("highest rate: night-17: 478 a second, ")
+        assert parts[3].startswith("lowest p99: night-00: ") and parts[4].startswith("highest p99: night-39: ")
+
+
+@pytest.mark.slow
 def test_the_load_curve_of_a_sweep_is_over_its_depths(browser, tmp_path):
     with tarfile.open(DATA / "cbt" / "B.tar.xz") as tar:
         tar.extractall(tmp_path, filter="data")

@@ -5,6 +5,7 @@ const panels = (() => {
   const { now, memo, held, find, when, sayHighest, sayHighestOr, addressOf } = chosen, { table, inView, viewStep, linesOf, excessIn, tailOf } = tables;
   const { what, alike, decade, latency, atLeast, number, WEIGHED, mixedIn, tooFew } = words;
   const LEGEND = 64; // as high as a legend of colors is at least: of one row it reached into the axis
+  const MOST_TOLD = 16; // points of a load curve that are told one by one
   const SURFACE = ["99.99", "99.95", "99.9", "99.5", "99", "98", "95", "90", "75", "50"];
 
   function tailPanel(scope, height) {
@@ -157,7 +158,12 @@ const panels = (() => {
       const without = content.runs.filter((run) => table("", 0, run).rows && !whole(run).length).length;
       find("h-load").textContent = `Load curve: percentile against ${sweep ? across : "I/O rate"}`;
       const at = ({ run: name, x, label }) => (sweep ? `${label} at ${x}` : content.runs.find((run) => run.name === name).label);
-      const says = points.map((point) => `${at(point)}: ${number(Math.round(point.rate))} a second, ${latency(point.v)}`);
+      const each = points.map((point) => `${at(point)}: ${number(Math.round(point.rate))} a second, ${latency(point.v)}`);
+      const [slow, quick, low, high] = ["rate", "v"].flatMap((key) => {
+        const order = [...points.keys()].sort((one, other) => points[one][key] - points[other][key]);
+        return [order[0], order.at(-1)]; });
+      const few = { "lowest rate": slow, "highest rate": quick, [`lowest ${what(state.p)}`]: low, [`highest ${what(state.p)}`]: high };
+      const says = points.length <= MOST_TOLD ? each : [`${number(points.length)} points`, ...Object.entries(few).map(([name, place]) => `${name}: ${each[place]}`)];
       const known = (content.capacities ?? []).filter((capacity) => capacity.known);
       const told = (content.capacities ?? []).map(({ text }) => text);
       const signals = { what: what(state.p), across, depth: Boolean(sweep) };
