@@ -213,7 +213,10 @@ class _Call:
             if not path.stat().st_size:
                 self.documents.found_empty(path)
             empty = not path.stat().st_size or error.reason.startswith("fio JSON without")
-            self.skipped.append(Skipped(path, SKIPPED if empty else REFUSED, error.reason, error.line))
+            if not empty and (known := unread.compressed_inside(path)) is not None:
+                self.refuse(path, known.sentence)
+            else:
+                self.skipped.append(Skipped(path, SKIPPED if empty else REFUSED, error.reason, error.line))
             return None
         first: list[Evidence] = [Evidence("format", name, "--input-format" if self.options.input_format else "name or beginning")]
         first += around.place.evidence

@@ -10,13 +10,20 @@ from typing import NamedTuple
 from ingest.read import formats
 from ingest.read.archives import cbt
 from ingest.read.sources import CONTEXT, REFUSED, SKIPPED
-from ingest.read.text import COMPRESSED, plain_name
+from ingest.read.text import COMPRESSED, ending_of, head, plain_name
 
 MEANS = "a mean over time, not latencies; gives the counts behind the means of averaged logs beside it"
 DESCRIBE = "describe its columns in a few lines of YAML: --input-format events.yml (docs/reference/formats.md)"
 FEWEST_COLUMNS = 2
 LONGEST_CELL = 30
-BACKUP = re.compile(r"(?P<name>.+?)(~|\.(bak|backup|old|orig|save|saved|tmp|temp|part|partial|swp)\d*)$", re.IGNORECASE)
+BACKUP_MARKS = ("~", ".bak", ".backup", ".old", ".orig", ".save", ".tmp", ".temp", ".part", ".swp", "copy")
+BACKUP = (  # `a.bak`, `a.bak.1`, `a~`, then as file managers call copies: `a (copy).log`, `a (3rd copy).log`,
+    # `a - Copy.log`, `a - Copy (2).log`, `a copy 2.log`, `Copy of a.log`
+    r"(?P<name>.+?)(?P<end>)(~|\.(bak|backup|old|orig|save|saved|tmp|temp|part|partial|swp)\d*)+(\.\d+)?",
+    r"(?P<name>.+?) \((\w+ )?copy( \d+)?\)(?P<end>\..+)?",
+    r"(?P<name>.+?) (- )?copy( \(?\d+\)?)?(?P<end>\..+)?",
+    r"copy of (?P<name>.+)(?P<end>)",
+)
 NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
@@ -79,6 +86,9 @@ BY_NAME = (
     Unread(CONTEXT, f"fio iops log: {MEANS}", r"_iops(\.\d+)?\.log(\..+)?$"),
     Unread(CONTEXT, "CBT settings", r"^(benchmark_config|cbt_config)\.yaml$"),
 )
+UNNAMED = Unread(
+    REFUSED, "compressed, but not called .gz, .xz or .zst: rename it", head=rb"\A(\x1f\x8b|\xfd7zXZ\0|\x28\xb5\x2f\xfd)"
+)
 BY_HEAD = (
     Unread(
         SKIPPED, "a percentile distribution: for display only, see distribution --hgrm", head=rb"Value\W+Percentile\W+TotalCount"
@@ -100,7 +110,7 @@ BY_HEAD = (
     Unread(REFUSED, "a database: name a store as sqlite:PATH, without other paths", head=rb"\ASQLite format 3\0"),
     Unread(REFUSED, "a tar archive: unpack it and name the folder", r"\.(tar|tgz)$", rb"(?s)\A.{257}ustar"),
     Unread(REFUSED, "a zip archive: unpack it and name the folder", head=rb"\APK\x03\x04"),
-    Unread(REFUSED, "compressed, but not called .gz, .xz or .zst: rename it", head=rb"\A(\x1f\x8b|\xfd7zXZ\0|\x28\xb5\x2f\xfd)"),
+    UNNAMED,
     Unread(
         SKIPPED, "a picture or a page: not latencies", head=rb"\A(\x89PNG|<svg|<\?xml|<!DOCTYPE|<html|%PDF|GIF8|\xff\xd8\xff)"
     ),
@@ -120,9 +130,18 @@ def backup_of(path: Path, known: Collection[Path]) -> Path | None:
 
     `a_clat_hist.1.log.bak` would be a log of the host `bak`, whose I/Os count twice.
     """
-    match = BACKUP.match(plain_name(path))
-    names = [match["name"] + ending for ending in ("", *COMPRESSED)] if match else []
-    return next((original for name in names if (original := path.with_name(name)) in known), None)
+    name = plain_name(path)
+    if not any(mark in name.lower() for mark in BACKUP_MARKS):  # most names: patterns are not even compiled for them
+        return None
+    matches = [match for pattern in BACKUP if (match := re.fullmatch(pattern, name, re.IGNORECASE))]
+    plain = [plain_name(path.with_name(match["name"] + (match["end"] or ""))) for match in matches]
+    names = (path.with_name(name + ending) for name in plain for ending in ("", *COMPRESSED))
+    return next((original for original in names if original in known), None)
+
+
+def compressed_inside(path: Path) -> Unread | None:
+    """Return what a file is that its format cannot read because it is compressed and its name does not say so, else None."""
+    return UNNAMED if ending_of(head(path, 8)) else None
 
 
 def known_by_head(path: Path, start: bytes) -> Unread:

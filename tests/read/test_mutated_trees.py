@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import gzip
+import lzma
 import re
 import shutil
 import tarfile
@@ -380,11 +382,16 @@ def test_a_copy_of_fios_json_counts_once() -> None:
         assert told(tree.root).by_op == untouched("flat").by_op
 
 
-@pytest.mark.parametrize("ending", [".bak", "~", ".orig", ".OLD", ".bak2"])
-def test_a_backup_is_no_host_even_where_it_differs(ending: str) -> None:
+COPIES = ["{}.bak", "{}~", "{}.orig", "{}.OLD", "{}.bak2", "{}.bak.1", "{}.orig~", "{}.gz.bak", "{} (copy)", "Copy of {}"]
+COPIES += ["{stem} (copy){ending}", "{stem} (3rd copy){ending}", "{stem} - Copy{ending}", "{stem} - Copy (3){ending}"]
+COPIES += ["{stem} copy 2{ending}"]
+
+
+@pytest.mark.parametrize("called", COPIES)
+def test_a_backup_is_no_host_even_where_it_differs(called: str) -> None:
     with copy_of("plain") as tree:
         log = next(path for path in tree.logs() if "_clat_hist" in path.name)
-        backup = log.with_name(f"{log.name}{ending}")
+        backup = log.with_name(called.format(log.name, stem=log.stem, ending=log.suffix))
         lines = log.read_bytes().splitlines(keepends=True)
         backup.write_bytes(b"".join(lines[:-1]))
         found = discover([tree.root], ReadOptions())
@@ -393,6 +400,16 @@ def test_a_backup_is_no_host_even_where_it_differs(ending: str) -> None:
         assert [source.path for source in discover([backup], ReadOptions()).sources] == [backup]
         log.unlink()  # what is left is all that there is
         assert backup in {source.path for source in discover([tree.root], ReadOptions()).sources}
+
+
+@pytest.mark.parametrize(("kind", "pack"), [("_clat_hist", gzip.compress), ("_clat.", gzip.compress), ("_clat_hist", lzma.compress)])
+def test_a_log_that_is_compressed_under_another_name_is_refused_as_such(kind: str, pack: Callable[[bytes], bytes]) -> None:
+    with copy_of("plain") as tree:
+        log = next((path for path in tree.logs() if kind in path.name), tree.logs()[0])
+        log.rename(packed := log.with_name(f"{log.name.replace('_clat_hist', kind.rstrip('.'))}.packed"))
+        packed.write_bytes(pack(packed.read_bytes()))
+        [refused] = [entry for entry in discover([tree.root], ReadOptions()).skipped if entry.path == packed]
+        assert (refused.action, refused.reason) == ("refused", "compressed, but not called .gz, .xz or .zst: rename it")
 
 
 def test_the_same_archive_under_two_names_is_said() -> None:

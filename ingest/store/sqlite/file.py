@@ -102,29 +102,43 @@ def opened(path: Path, url: str, *, write: bool) -> sqlite3.Connection:
     StoreError where the file is no store, or one of a newer version.
     """
     _check_file(path, url)
-    if write:
-        db = sqlite3.connect(path, timeout=patience(), isolation_level=None)
-        _make(db)
-        if not path.exists():  # whoever had made it has removed it again: see `removed_if_empty`
-            db.close()
-            return opened(path, url, write=True)
-    else:
-        db = _for_reading(path, url)
+    db = sqlite3.connect(path, timeout=patience(), isolation_level=None) if write else _for_reading(path, url)
+    try:
+        if write:
+            _make(db)
+        removed = write and not path.exists()  # whoever had made it has removed it again: see `removed_if_empty`
+        if not removed:
+            if _check_version(db, url) < SCHEMA_VERSION:
+                _as_newest(db)
+            db.execute("PRAGMA synchronous = NORMAL" if write else "PRAGMA mmap_size = 268435456")
+    except BaseException:
+        db.close()
+        raise
+    if removed:
+        db.close()
+        return opened(path, url, write=True)
+    return db
+
+
+def _check_version(db: sqlite3.Connection, url: str) -> int:
+    """Return the version of a store; StoreError where the file is no store, or one of a newer version."""
     version = _version(db)
     if not OLDEST_VERSION <= version <= SCHEMA_VERSION:
         raise StoreError(f"{url} is not a tailboard store of this version (found {version}, need {SCHEMA_VERSION})")
     if missing := sorted(set(FIRST) - _tables(db)):
         raise StoreError(f"{url} is not a tailboard store, or is damaged: table {listed(missing)} is missing; name another store")
-    if version < SCHEMA_VERSION:
-        db.execute("PRAGMA temp_store = MEMORY")
-        for statement in _missing(db):
-            db.execute(statement.replace(CREATE, "CREATE TEMP TABLE ", 1))
-        for table, columns in _lacking(db).items():
-            there = [name for (name,) in db.execute("SELECT name FROM pragma_table_info(?, 'main') ORDER BY cid", (table,))]
-            named = ", ".join([*there, *(f"NULL AS {name}" for name, _ in columns)])
-            db.execute(f"CREATE TEMP VIEW {table} AS SELECT {named} FROM main.{table}")
-    db.execute("PRAGMA synchronous = NORMAL" if write else "PRAGMA mmap_size = 268435456")
-    return db
+    return version
+
+
+def _as_newest(db: sqlite3.Connection) -> None:
+    """Let a store of an older version look like one of this version to its connection; the file stays as it is."""
+    db.execute("PRAGMA temp_store = MEMORY")
+    for statement in _missing(db):
+        db.execute(statement.replace(CREATE, "CREATE TEMP TABLE ", 1))
+    for table, columns in _lacking(db).items():
+        there = [name for (name,) in db.execute("SELECT name FROM pragma_table_info(?, 'main') ORDER BY cid", (table,))]
+        named = ", ".join([*there, *(f"NULL AS {name}" for name, _ in columns)])
+        db.execute(f"CREATE TEMP VIEW {table} AS SELECT {named} FROM main.{table}")
 
 
 def removed_if_empty(db: sqlite3.Connection, path: Path) -> None:
@@ -163,10 +177,13 @@ def _for_reading(path: Path, url: str) -> sqlite3.Connection:
     if not os.path.exists(path):  # noqa: PTH110  # below a closed folder there is none for us
         raise StoreError(f"there is no store at {url}: load something first, or name another (tailboard load --help)")
     quoted = str(path.resolve()).replace("?", "%3f").replace("#", "%23")
+    db = sqlite3.connect(f"file:{quoted}?mode=ro", uri=True, timeout=patience(), isolation_level=None)
     try:
-        db = sqlite3.connect(f"file:{quoted}?mode=ro", uri=True, timeout=patience(), isolation_level=None)
         db.execute("SELECT 1 FROM sqlite_master").fetchone()
-    except sqlite3.OperationalError:
+    except BaseException as error:
+        db.close()
+        if not isinstance(error, sqlite3.OperationalError):
+            raise
         # A folder that cannot be written to cannot hold the shared memory of the log: read the file as it is.
         if os.access(path.resolve().parent, os.W_OK) or not os.access(path, os.R_OK):
             raise
