@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # One more than there are cores, as tests also wait; four at most.
 SPREAD := -n $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$((cores < 4 ? cores + 1 : 4))) --dist worksteal
 
-.PHONY: demo test test-all test-server8 check soak bench bench-trend build wheel audit clean
+.PHONY: demo test test-all test-server8 oldest check soak bench bench-trend build wheel audit clean
 
 demo: $(READY)
 	$(BIN)/tailboard demo -o report.html
@@ -28,6 +28,17 @@ tests/vega/node_modules: tests/vega/package-lock.json
 # The store on a server of the other major, 8.19: its contract, and what a user sees of failures.
 test-server8: $(READY)
 	TAILBOARD_TEST_SERVER=8 $(BIN)/python -m pytest $(SPREAD) -m "contract and not ordeal and not slow and not soak" tests/store
+
+# The quick tests with the oldest libraries that pyproject.toml allows. test_start counts imports, which are those of the newest.
+oldest: .venv-oldest/.ready tests/vega/node_modules
+	.venv-oldest/bin/python -m pytest $(SPREAD) -m "not slow and not soak" --ignore tests/cli/test_start.py
+
+.venv-oldest/.ready: pyproject.toml .ci/oldest.py
+	$(PYTHON) -m venv .venv-oldest
+	$(PYTHON) .ci/oldest.py pyproject.toml > .venv-oldest/requirements.txt
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --requirement .venv-oldest/requirements.txt
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	touch $@
 
 check: $(READY)
 	$(BIN)/ruff check .
@@ -72,4 +83,4 @@ $(READY): pyproject.toml
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) .venv-audit .venv-otava tests/vega/node_modules report.html tailboard.db* build *.egg-info
+	rm -rf $(VENV) .venv-audit .venv-oldest .venv-otava tests/vega/node_modules report.html tailboard.db* build *.egg-info

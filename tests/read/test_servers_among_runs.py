@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import tarfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -85,9 +86,9 @@ def spans(found: Found) -> dict[str, tuple[float, float]]:
     return seen
 
 
-def samples_by_second(source: Files | Store, run: str) -> dict[int, int]:
-    """Return the OSD's samples of a run by the second in which they were done, since START."""
-    question = Question(runs=(run,), where={"layer": "service"}, step=10**9)
+def samples_by_second(source: Files | Store, run: str, layer: str = "service") -> dict[int, int]:
+    """Return the server's samples of a run by the second in which they were done, since START."""
+    question = Question(runs=(run,), where={"layer": layer}, step=10**9)
     table = percentiles(source.answer(question), Wanted(parse_percentiles("50"))).columns
     starts = (
         [value // 10**9 - START for value in table["start_ns"].tolist()]
@@ -110,6 +111,64 @@ def test_each_run_has_what_was_sampled_in_its_time(archive: Path, tmp_path: Path
     assert said == (
         "sampled beside 4 runs: each has what was sampled in its time, and what was sampled between and around them is in none"
     )
+
+
+def exposition(path: Path) -> None:
+    """Write scrapes of a Prometheus target, one a second, whose counts grow by RATE."""
+    text = ""
+    for second in range(POLLS):
+        text += "# TYPE op_seconds histogram\n"
+        for edge, count in (("0.001", second * RATE // 5), ("0.01", second * RATE), ("+Inf", second * RATE)):
+            text += f'op_seconds_bucket{{host="osd1",layer="service",le="{edge}"}} {count} {(START + second) * 1000}\n'
+    path.write_text(text)
+
+
+def telemetry(path: Path) -> None:
+    """Write cumulative histograms of OpenTelemetry, one a second, whose counts grow by RATE."""
+
+    def attributes(**words: str) -> list[dict[str, object]]:
+        return [{"key": key.replace("_", "."), "value": {"stringValue": value}} for key, value in words.items()]
+
+    def line(second: int) -> dict[str, object]:
+        point = {
+            "attributes": attributes(layer="service"),
+            "startTimeUnixNano": str(START * 10**9),
+            "timeUnixNano": str((START + second) * 10**9),
+            "count": str(second * RATE),
+            "bucketCounts": [str(second * RATE // 5), str(second * RATE - second * RATE // 5), "0"],
+            "explicitBounds": [1, 10],
+        }
+        metric = {"name": "op.latency", "unit": "ms", "histogram": {"aggregationTemporality": 2, "dataPoints": [point]}}
+        scopes = [{"scope": {"name": "m"}, "metrics": [metric]}]
+        return {"resourceMetrics": [{"resource": {"attributes": attributes(host_name="osd1")}, "scopeMetrics": scopes}]}
+
+    path.write_text("".join(json.dumps(line(second)) + "\n" for second in range(POLLS)))
+
+
+def traced(path: Path) -> None:
+    """Write what `biolatency -D -T 1` prints of a disk that does RATE operations a second; its file says the day."""
+    text = "Tracing block device I/O... Hit Ctrl-C to end.\n"
+    for second in range(1, POLLS):
+        rows = f"{2:10d} -> {3:<10d} : {RATE // 5:<8d} |****|\n{4:10d} -> {7:<10d} : {RATE - RATE // 5:<8d} |****|\n"
+        text += f"\n{datetime.fromtimestamp(START + second, tz=UTC):%H:%M:%S}\ndisk = 'sda'\n"
+        text += f"     usecs               : count     distribution\n{0:10d} -> {1:<10d} : {0:<8d} |    |\n{rows}"
+    path.write_text(text)
+    os.utime(path, (START + POLLS - 1, START + POLLS - 1))
+
+
+WRITERS = {exposition: "service", telemetry: "service", traced: "device"}
+
+
+@pytest.mark.parametrize("write", WRITERS, ids=lambda write: write.__name__)
+def test_other_servers_are_cut_alike(archive: Path, tmp_path: Path, write: Callable[[Path], None]) -> None:
+    write(path := tmp_path / "server.txt")
+    files = Files([archive, path], jobs=1)
+    with open_store(f"sqlite:{tmp_path / 'x.db'}", write=True) as store:
+        load([archive, path], store, LoadOptions(read=ReadOptions(), jobs=1))
+        for run, (begin, end) in spans(discover([archive], ReadOptions())).items():
+            expected = {second: RATE for second in range(POLLS - 1) if second + 1 > begin and second < end}
+            assert samples_by_second(files, run, WRITERS[write]) == expected
+            assert samples_by_second(store, run, WRITERS[write]) == expected
 
 
 @pytest.mark.parametrize("every", [3, 7])
