@@ -402,7 +402,9 @@ def test_a_backup_is_no_host_even_where_it_differs(called: str) -> None:
         assert backup in {source.path for source in discover([tree.root], ReadOptions()).sources}
 
 
-@pytest.mark.parametrize(("kind", "pack"), [("_clat_hist", gzip.compress), ("_clat.", gzip.compress), ("_clat_hist", lzma.compress)])
+@pytest.mark.parametrize(
+    ("kind", "pack"), [("_clat_hist", gzip.compress), ("_clat.", gzip.compress), ("_clat_hist", lzma.compress)]
+)
 def test_a_log_that_is_compressed_under_another_name_is_refused_as_such(kind: str, pack: Callable[[bytes], bytes]) -> None:
     with copy_of("plain") as tree:
         log = next((path for path in tree.logs() if kind in path.name), tree.logs()[0])
