@@ -24,6 +24,7 @@ from ingest.store.sqlite import store as sqlite
 from ingest.store.sqlite.file import SCHEMA_VERSION
 from ingest.store.sqlite.statements import insert, put, put_unless_newer
 from ingest.view.kibana.requests import by_thread
+from tests.databases import database
 
 ROOT = Path(__file__).parents[1]
 WRITTEN = {
@@ -62,41 +63,43 @@ def test_h4_no_statement_goes_by_the_order_of_columns() -> None:
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_h4_the_order_of_columns_in_the_file_does_not_matter(turned: bool) -> None:
-    db = sqlite3.connect(":memory:")
-    db.executescript(sqlite_schema())
-    if turned:
-        db.execute("DROP TABLE watches")
-        db.execute(
-            "CREATE TABLE watches (told_ns INTEGER, largest_ns INTEGER, final_ns INTEGER, watch TEXT, run TEXT, PRIMARY KEY (run, watch))"
-        )
-    for told in (3, 4):
-        db.execute(put("watches", sqlite_records.WATCHES), ("r", "w", 1, 2, told))
-    assert db.execute(sqlite_records.SELECT_WATCHES).fetchall() == [("r", "w", 1, 2, 4)]
+    with database(":memory:") as db:
+        db.executescript(sqlite_schema())
+        if turned:
+            db.execute("DROP TABLE watches")
+            db.execute(
+                "CREATE TABLE watches (told_ns INTEGER, largest_ns INTEGER, final_ns INTEGER, watch TEXT, run TEXT, PRIMARY KEY (run, watch))"
+            )
+        for told in (3, 4):
+            db.execute(put("watches", sqlite_records.WATCHES), ("r", "w", 1, 2, told))
+        assert db.execute(sqlite_records.SELECT_WATCHES).fetchall() == [("r", "w", 1, 2, 4)]
 
 
 def test_h4_an_older_row_never_replaces_a_newer_one() -> None:
-    db = sqlite3.connect(":memory:")
-    db.executescript(sqlite_schema())
-    for generation, count in ((2, 20), (1, 10), (2, 21)):
-        db.execute(
-            sqlite_documents.PUT_DOCUMENT[sqlite_documents.INTERVALS], (7, count, 1, b"", generation, None, None, None, None)
-        )
-    assert db.execute("SELECT id, count, generation FROM intervals").fetchall() == [(7, 21, 2)]
-    with pytest.raises(sqlite3.IntegrityError):
-        db.execute(insert("intervals", sqlite_documents.INTERVALS), (7, 1, 1, b"", 3, None, None, None, None))
+    with database(":memory:") as db:
+        db.executescript(sqlite_schema())
+        for generation, count in ((2, 20), (1, 10), (2, 21)):
+            db.execute(
+                sqlite_documents.PUT_DOCUMENT[sqlite_documents.INTERVALS], (7, count, 1, b"", generation, None, None, None, None)
+            )
+        assert db.execute("SELECT id, count, generation FROM intervals").fetchall() == [(7, 21, 2)]
+        with pytest.raises(sqlite3.IntegrityError):
+            db.execute(insert("intervals", sqlite_documents.INTERVALS), (7, 1, 1, b"", 3, None, None, None, None))
     assert "excluded.count" not in put_unless_newer("intervals", ("id", "count"), ("id", "count"))
 
 
 def test_h4_a_row_without_exact_values_takes_those_of_an_older_one_away() -> None:
-    db = sqlite3.connect(":memory:")
-    db.executescript(sqlite_schema())
-    put_all, put_plain = (sqlite_documents.PUT_DOCUMENT[each] for each in (sqlite_documents.INTERVALS, sqlite_documents.PLAIN))
-    db.execute(put_all, (7, 1, 1, b"abc", 1, 10, 20, 30, 40))
-    db.execute(put_plain, (7, 2, 1, b"abd", 2))
-    assert db.execute("SELECT count, sum, min, max, bytes FROM intervals").fetchall() == [(2, None, None, None, None)]
-    db.execute(put_plain, (7, 3, 1, b"abe", 1))
-    db.execute(put_all, (7, 4, 1, b"abf", 2, 11, 21, 31, 41))
-    assert db.execute("SELECT count, sum, min, max, bytes FROM intervals").fetchall() == [(4, 11, 21, 31, 41)]
+    with database(":memory:") as db:
+        db.executescript(sqlite_schema())
+        put_all, put_plain = (
+            sqlite_documents.PUT_DOCUMENT[each] for each in (sqlite_documents.INTERVALS, sqlite_documents.PLAIN)
+        )
+        db.execute(put_all, (7, 1, 1, b"abc", 1, 10, 20, 30, 40))
+        db.execute(put_plain, (7, 2, 1, b"abd", 2))
+        assert db.execute("SELECT count, sum, min, max, bytes FROM intervals").fetchall() == [(2, None, None, None, None)]
+        db.execute(put_plain, (7, 3, 1, b"abe", 1))
+        db.execute(put_all, (7, 4, 1, b"abf", 2, 11, 21, 31, 41))
+        assert db.execute("SELECT count, sum, min, max, bytes FROM intervals").fetchall() == [(4, 11, 21, 31, 41)]
 
 
 def test_h4_stored_percentiles_are_those_of_fields_yml_and_others_are_chosen_of_them() -> None:

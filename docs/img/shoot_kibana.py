@@ -4,7 +4,7 @@
 
 No Kibana draws them: its frame, controls and Lens panels are not in the pictures. The run is the example; the panels of two runs
 have two of its hosts, each loaded as a run of its own; those of coordinated omission the simulated stall; those of Snabb
-timelines rings that the tests write.
+timelines rings that the tests write; of the layers logs that the tests write.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from ingest.view.kibana.asked import Shown, vega_requests  # noqa: E402
 from ingest.view.kibana.compile import compiled  # noqa: E402
 from tests.breath_rings import PICTURED, rings  # noqa: E402
 from tests.doubles.elasticsearch import ElasticsearchDouble  # noqa: E402
+from tests.layered import START, layered  # noqa: E402
 from tests.vega.drawn import DARK, LIGHT, drawing  # noqa: E402
 
 EXAMPLE = ROOT / "examples" / "cbt-archive"
@@ -57,15 +58,25 @@ def main() -> None:
         shot(browser, {"nightly": [str(EXAMPLE)]}, ("cluster-latency", "hosts-and-threads", "heat-maps"), target)
         shot(browser, {"good": hosts["ceph-a"], "bad": [*hosts["ceph-b"], *later]}, ("compare-runs",), target)
         shot(browser, {"snabb": [str(rings(Path(folder) / "rings", **PICTURED))]}, ("snabb-timeline",), target)
+        layers = layered(Path(folder), seconds=60, rate=200, slow=range(30, 38))
+        disks = [str(layers.parent / "disks" / "disks.ndjson"), "--input-format", str(layers.parent / "disks" / "disks.yml")]
+        clients = [str(layers), "--t0", str(START), "--fio-version", "3.33"]
+        shot(browser, {"night": clients}, ("layers",), target, (("night", disks),))
         shot(browser, {"stall": [f"{folder}/fixed.csv", "--rate", "1000"]}, ("coordinated-omission",), target)
         browser.close()
 
 
-def shot(browser: Browser, loads: dict[str, list[str]], dashboards: tuple[str, ...], target: Path) -> None:
-    """Take the Vega panels of some dashboards after some loads."""
+def shot(
+    browser: Browser,
+    loads: dict[str, list[str]],
+    dashboards: tuple[str, ...],
+    target: Path,
+    later: tuple[tuple[str, list[str]], ...] = (),
+) -> None:
+    """Take the Vega panels of some dashboards after some loads, and `later` ones into runs that are there."""
     with ElasticsearchDouble(version="9.5.3") as double:
         words = [["setup", "--elasticsearch", double.url]]
-        words += [["load", *paths, "--run", name, "--store", double.url] for name, paths in loads.items()]
+        words += [["load", *paths, "--run", name, "--store", double.url] for name, paths in (*loads.items(), *later)]
         for one in words:
             if status := run(one):
                 sys.exit(status)

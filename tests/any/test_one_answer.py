@@ -18,6 +18,7 @@ from ingest.view.text import csv_lines
 from tests.any import model
 from tests.any.making import JSON
 from tests.any.test_any import WANTED, joined
+from tests.databases import opened
 from tests.oracles import hdr, logs
 from tests.store.grounds import grounds, loaded
 
@@ -68,13 +69,15 @@ def test_b4_a_range_is_that_of_the_stored_windows_that_it_touches(sites, tmp_pat
     off = asked(sites, log, "b4", begin=parse_instant("+5.25s"), end=parse_instant("+8.75s"), **whole)
     assert on == off and counts(on) == [48]
     assert on[1].startswith("2023-11-14T22:13:25.000Z,2023-11-14T22:13:29.000Z,")
-    for origin in (Files([log], ReadOptions(run="b4")), *(open_store(url) for url in sites)):
-        answer = origin.answer(
-            Question(runs=("b4",), begin=parse_instant("+5.25s"), end=parse_instant("2023-11-14T22:13:28.75Z"))
-        )
-        told = [text for text in answer.warnings if text.startswith("moved")]
-        assert told == ["moved to whole windows of 1s: --from to +5s, --to to 2023-11-14T22:13:29.000Z"]
-        assert not any("moved" in text for text in origin.answer(Question(runs=("b4",), begin=parse_instant("+5s"))).warnings)
+    with opened(*sites) as stores:
+        for origin in (Files([log], ReadOptions(run="b4")), *stores):
+            answer = origin.answer(
+                Question(runs=("b4",), begin=parse_instant("+5.25s"), end=parse_instant("2023-11-14T22:13:28.75Z"))
+            )
+            told = [text for text in answer.warnings if text.startswith("moved")]
+            assert told == ["moved to whole windows of 1s: --from to +5s, --to to 2023-11-14T22:13:29.000Z"]
+            plain = origin.answer(Question(runs=("b4",), begin=parse_instant("+5s")))
+            assert not any("moved" in text for text in plain.warnings)
 
 
 def test_b4_cut_at_an_edge_of_the_grid_no_sample_moves(sites, tmp_path: Path) -> None:
@@ -192,12 +195,12 @@ def test_auto_takes_the_steps_of_all_runs_that_are_named(sites, tmp_path: Path) 
         runs[run].write_text(hdr.log(lines))
         load_all(sites, runs[run], run)
     files = joined([Files([path], ReadOptions(run=run), jobs=1) for run, path in runs.items()])
-    origins = [files, *(open_store(url) for url in sites)]
-    for where in ({}, {"process": "fine"}, {"run": "fine"}):
-        question = Question(runs=tuple(runs), step="auto", where=where)
-        found = [list(csv_lines(percentiles(origin.answer(question), WANTED))) for origin in origins]
-        assert found[0] == found[1] == found[2]
-        assert len(found[0]) == (10 if "run" in where else 3 if where else 12), where
+    with opened(*sites) as stores:
+        for where in ({}, {"process": "fine"}, {"run": "fine"}):
+            question = Question(runs=tuple(runs), step="auto", where=where)
+            found = [list(csv_lines(percentiles(origin.answer(question), WANTED))) for origin in (files, *stores)]
+            assert found[0] == found[1] == found[2]
+            assert len(found[0]) == (10 if "run" in where else 3 if where else 12), where
 
 
 def test_the_default_kind_is_the_best_that_there_is_in_the_range(sites, tmp_path: Path) -> None:
@@ -207,12 +210,13 @@ def test_the_default_kind_is_the_best_that_there_is_in_the_range(sites, tmp_path
     reading = {"t0": EPOCH * SECOND, "recorded_unit_ns": 1}
     for url in sites:
         loaded(url, [tmp_path], "kinds", jobs=1, reading=reading)
-    origins = [Files([tmp_path], ReadOptions(run="kinds", **reading), jobs=1), *(open_store(url) for url in sites)]
-    for words, total in (({}, 25), ({"begin": parse_instant("+10s")}, 40), ({"where": {"op": "read"}}, 80)):
-        question = Question(runs=("kinds",), step=SECOND, **words)
-        found = [list(csv_lines(percentiles(origin.answer(question), WANTED))) for origin in origins]
-        assert found[0] == found[1] == found[2]
-        assert sum(counts(found[0])) == total
+    files = Files([tmp_path], ReadOptions(run="kinds", **reading), jobs=1)
+    with opened(*sites) as stores:
+        for words, total in (({}, 25), ({"begin": parse_instant("+10s")}, 40), ({"where": {"op": "read"}}, 80)):
+            question = Question(runs=("kinds",), step=SECOND, **words)
+            found = [list(csv_lines(percentiles(origin.answer(question), WANTED))) for origin in (files, *stores)]
+            assert found[0] == found[1] == found[2]
+            assert sum(counts(found[0])) == total
 
 
 def test_a_series_reaches_as_far_as_its_rows_of_another_layout_that_hold_nothing(sites, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
 import time
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from ingest import open_store
 from ingest.cli import run as command
 from ingest.core.fields import fields, in_store, indices
+from tests.databases import database
 from tests.store.grounds import FIO, ElasticGround, grounds, loaded
 
 DAY = 86_400
@@ -100,7 +100,7 @@ def test_one_run_that_cannot_be_coarsened_does_not_hold_up_the_others(ground, ca
 def filled(path: Path, run: str) -> list[str]:
     """Put a row of a run into every table that knows runs; the names of all tables."""
     names = []
-    with sqlite3.connect(path) as db:
+    with database(path) as db:
         for (table,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'intervals'").fetchall():
             columns = [
                 (name, kind) for name, kind in db.execute("SELECT name, type FROM pragma_table_info(?)", (table,)) if name != "id"
@@ -113,11 +113,12 @@ def filled(path: Path, run: str) -> list[str]:
 
 def test_deleting_leaves_nothing_of_a_run_in_any_table(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
-    open_store(f"sqlite:{path}", write=True)
+    with open_store(f"sqlite:{path}", write=True):
+        pass
     tables = filled(path, "mine")
     assert filled(path, "other") == tables and {"series", "rollups", "runs", "sources", "marks"} < set(tables)
     assert command(["runs", "delete", "mine", "--yes", "--force", "--store", f"sqlite:{path}"]) == 0
-    with sqlite3.connect(path) as db:
+    with database(path) as db:
         for table in tables:
             assert db.execute(f"SELECT DISTINCT run FROM {table}").fetchall() == [("other",)], table
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import random
-import sqlite3
 from pathlib import Path
 
 import pytest
 
 from ingest import Question, open_store, parse_percentiles
 from ingest.query.percentiles import Wanted, percentiles
+from ingest.store import Store
 from ingest.store.live import SILENT_NS
 from ingest.store.records import COMPLETE, WATCHED
+from tests.databases import opened, rows_in
 from tests.live.feeding import EPOCH, HEAD, SECOND, Clock, answers, batch, begun
 from tests.oracles import hdr
 from tests.store.grounds import SqliteGround, grounds
@@ -54,11 +55,7 @@ def finals(ground) -> dict[tuple[str, str], dict[int, bool]]:
     """Whether the windows of 1 s are final, by scope and host and start, as they lie in the store."""
     found: dict[tuple[str, str], dict[int, bool]] = {}
     if isinstance(ground, SqliteGround):
-        rows = (
-            sqlite3.connect(ground.path)
-            .execute("SELECT scope, host, start_ns, final FROM rollups WHERE step_ns = ?", (SECOND,))
-            .fetchall()
-        )
+        rows = rows_in(ground.path, "SELECT scope, host, start_ns, final FROM rollups WHERE step_ns = ?", SECOND)
     else:
         hits = [hit["_source"] for hit in ground.hits("rollups-*")]
         rows = [
@@ -142,10 +139,15 @@ def test_a_host_that_is_silent_for_a_minute_holds_nothing_back(tmp_path: Path) -
 @pytest.mark.slow
 @pytest.mark.parametrize("ground", ["sqlite", pytest.param("double", marks=pytest.mark.slow)], indirect=True)
 def test_several_watches_of_one_run(ground, tmp_path: Path) -> None:
-    rng, clock = random.Random(5), Clock()
     names = ("a", "b", "c")
+    with opened(*(ground.url for _ in names), write=True) as stores:
+        several_watches(ground, tmp_path, dict(zip(names, stores, strict=True)))
+
+
+def several_watches(ground, tmp_path: Path, stores: dict[str, Store]) -> None:
+    rng, clock = random.Random(5), Clock()
+    names = tuple(stores)
     hosts = {name: Host(tmp_path / "logs", name) for name in names}
-    stores = {name: open_store(ground.url, write=True) for name in names}
     watches = {name: begun(tmp_path / "logs" / name, stores[name], clock, reading={"host": name}) for name in names}
     for name in names:
         hosts[name].write(4)
@@ -170,5 +172,3 @@ def test_several_watches_of_one_run(ground, tmp_path: Path) -> None:
             hosts[other].write(1)
             watches[other].cycle()
         assert answers(ground.url) == answers(batch(tmp_path / "logs", tmp_path / "batch.db"))
-    for store in stores.values():
-        store.__exit__(None, None, None)

@@ -31,6 +31,7 @@ from ingest.store import live_store, open_store
 from ingest.store.live import NOTHING_FINAL, NOTHING_LEFT, Watch
 from ingest.store.sqlite import store as sqlite
 from ingest.view.page.report.contents import parts_from
+from tests.databases import database
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.origin import SECOND, ZERO, random_rows, series
 from tests.live.serving import Command, Relay, get, plain, put, raw, serving, update
@@ -372,7 +373,7 @@ def test_what_is_written_without_a_change_is_no_news(tmp_path):
     put(url, plain(range(10)))
     with serving(url, refresh_ns=10**8) as port:
         first = get(port, "/data").headers["etag"]
-        with sqlite3.connect(tmp_path / "a.db") as writer:
+        with database(tmp_path / "a.db") as writer:
             writer.execute("UPDATE runs SET state = state")
         writer.close()
         time.sleep(0.2)

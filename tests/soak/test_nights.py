@@ -10,7 +10,6 @@ import os
 import random
 import resource
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from ingest import Question, open_store
+from tests.databases import rows_in
 from tests.store.grounds import SqliteGround, grounds, loaded, logs_by_host
 from tests.store.test_contract import SECOND, answered
 
@@ -102,7 +102,7 @@ class Site:
             for step in STEPS.values() if newest else [STEPS[1]]:
                 assert answered(self.ground.url, Question(runs=(run,), by=("host", "op"), step=step)) == answers[step]
         if isinstance(self.ground, SqliteGround):
-            assert sqlite3.connect(self.ground.path).execute("PRAGMA integrity_check").fetchone() == ("ok",)
+            assert rows_in(self.ground.path, "PRAGMA integrity_check")[0] == ("ok",)
 
 
 def nights(kind: str, folder: Path, seed: int, number: int, hosts: int = 3, turns: int = 12) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import os
 import shutil
-import sqlite3
 import struct
 import subprocess
 import uuid
@@ -23,6 +22,7 @@ from ingest.cli import run as command
 from ingest.load.load import LoadAccount, load
 from ingest.load.plan import LoadOptions
 from ingest.read import ReadOptions
+from tests.databases import database
 
 FIO = Path(__file__).parents[1] / "data" / "fio"
 LABELS = ("run", "host", "volume", "job", "op", "kind", "tag", "process")
@@ -40,11 +40,11 @@ class SqliteGround:
         self.url = f"sqlite:{self.path}"
 
     def documents(self) -> list[dict[str, Any]]:
-        db = sqlite3.connect(self.path)
-        rows = db.execute(
-            f"SELECT {','.join(LABELS)}, segment, layout, r.step_ns, i.id, i.coding, i.bins, i.count, i.sum, i.min, i.max "
-            "FROM intervals i JOIN series s ON s.id = i.id >> 36 JOIN runs r USING (run) WHERE kind <> 'offset'"
-        ).fetchall()
+        with database(self.path) as db:
+            rows = db.execute(
+                f"SELECT {','.join(LABELS)}, segment, layout, r.step_ns, i.id, i.coding, i.bins, i.count, i.sum, i.min, i.max "
+                "FROM intervals i JOIN series s ON s.id = i.id >> 36 JOIN runs r USING (run) WHERE kind <> 'offset'"
+            ).fetchall()
         found = []
         for *labels, segment, layout, step, number, coding, blob, count, total, low, high in rows:
             start = ((number & ((1 << 36) - 1)) - (1 << 35)) * step
@@ -54,11 +54,11 @@ class SqliteGround:
 
     def offsets(self) -> dict[tuple[Any, ...], dict[int, int]]:
         """Return the events by ms of each second, by labels, segment and start of the second."""
-        db = sqlite3.connect(self.path)
-        rows = db.execute(
-            f"SELECT {','.join(LABELS)}, segment, layout, i.id, i.coding, i.bins, i.count "
-            "FROM intervals i JOIN series s ON s.id = i.id >> 36 WHERE kind = 'offset'"
-        ).fetchall()
+        with database(self.path) as db:
+            rows = db.execute(
+                f"SELECT {','.join(LABELS)}, segment, layout, i.id, i.coding, i.bins, i.count "
+                "FROM intervals i JOIN series s ON s.id = i.id >> 36 WHERE kind = 'offset'"
+            ).fetchall()
         found = {}
         for *labels, segment, layout, number, coding, blob, count in rows:
             assert layout == OFFSETS
@@ -69,9 +69,9 @@ class SqliteGround:
         return found
 
     def rollups(self) -> list[tuple[Any, ...]]:
-        db = sqlite3.connect(self.path)
-        names = "run, scope, kind, step_ns, start_ns, op, host, end_ns, layout, count, sum, min, mean, max, exact, p50, p75, p90, p95, p99, p99_9, p99_99"
-        rows = db.execute(f"SELECT {names}, coding, bins FROM rollups").fetchall()
+        with database(self.path) as db:
+            names = "run, scope, kind, step_ns, start_ns, op, host, end_ns, layout, count, sum, min, mean, max, exact, p50, p75, p90, p95, p99, p99_9, p99_99"
+            rows = db.execute(f"SELECT {names}, coding, bins FROM rollups").fetchall()
         found = []
         for *told, coding, blob in rows:
             bins = values_by_bin(told[8], dict(struct.iter_unpack(CODINGS[coding], blob)))

@@ -20,6 +20,7 @@ from ingest.query.breath_sources import from_files
 from ingest.query.breaths import costs, density, fits, names_of
 from ingest.read import ReadOptions
 from ingest.store.breaths import from_store
+from tests.databases import database
 from tests.store.grounds import grounds, loaded
 
 KINDS = ["sqlite", "double", *(["server"] if os.environ.get("ELASTICSEARCH_URL") else [])]
@@ -55,9 +56,8 @@ def identities(ground) -> Counter:
     """Return how many documents there are by what they are, read by ways of the ground's own."""
     if hasattr(ground, "hits"):
         return Counter((hit["_source"]["record"], hit["_source"]["process"]["name"]) for hit in ground.hits("points-*"))
-    import sqlite3
 
-    with sqlite3.connect(ground.path) as db:
+    with database(ground.path) as db:
         tables = (("breaths", "breaths"), ("points", "point"))
         return Counter((name, process) for table, name in tables for (process,) in db.execute(f"SELECT process FROM {table}"))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from ingest import Question, open_store
 from ingest.cli import run as command
 from ingest.core.errors import StoreError, TailboardError
 from ingest.store.sqlite.damage import damage
+from tests.databases import database
 from tests.effort import few, figure
 
 FIO = Path(__file__).parents[1] / "data" / "fio" / "randrw"
@@ -34,7 +34,7 @@ def sound(tmp_path_factory) -> Path:
         assert command(["load", LOG, "--run", run, "--store", url, *T0]) == 0
     assert command(["mark", "--run", "r", "--at", "+1s", "osd.3 down", "--store", url]) == 0
     assert command(["check", str(sla), url, "--record"]) == 1
-    with sqlite3.connect(folder / "s.db") as db:
+    with database(folder / "s.db") as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     db.close()
     return folder / "s.db"
@@ -74,7 +74,7 @@ def calls(store: Path, *, writing: bool = True) -> list[list[str]]:
 
 def change(statement: str) -> Callable[[Path], None]:
     def done(store: Path) -> None:
-        with sqlite3.connect(store) as db:
+        with database(store) as db:
             db.execute("PRAGMA ignore_check_constraints = 1")
             db.execute(statement)
         db.close()
@@ -98,7 +98,7 @@ def zeroed(first: int, pages: int) -> Callable[[Path], None]:
 def foreign(version: int) -> Callable[[Path], None]:
     def done(store: Path) -> None:
         store.unlink()
-        with sqlite3.connect(store) as db:
+        with database(store) as db:
             db.execute("CREATE TABLE bookmarks (url TEXT, run TEXT)")
             db.execute(f"PRAGMA user_version = {version}")
         db.close()
@@ -108,7 +108,7 @@ def foreign(version: int) -> Callable[[Path], None]:
 
 def unnamed(store: Path) -> None:
     """Name a table in bytes that are no text, and let its statement be none: SQLite tells the name."""
-    with sqlite3.connect(store) as db:
+    with database(store) as db:
         db.execute("PRAGMA writable_schema = 1")
         db.execute("UPDATE sqlite_master SET name = CAST(x'6fafaf' AS TEXT), sql = 'CREATE TABLE' WHERE name = 'marks'")
     db.close()
@@ -263,7 +263,7 @@ def test_g5_damaged_bytes_are_told_or_change_nothing(sound: Path, tmp_path: Path
 def test_g5_a_fault_of_the_program_is_not_called_damage(store: Path) -> None:
     with open_store(f"sqlite:{store}") as found, pytest.raises(ZeroDivisionError), found.transaction():  # type: ignore[attr-defined]
         _ = 1 // 0
-    with sqlite3.connect(store) as db:
+    with database(store) as db:
         assert damage(db) == ""
     db.close()
 

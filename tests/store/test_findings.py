@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from ingest.store import elastic
 from ingest.store.elastic import store as elastic_store
 from ingest.store.elastic.connection import Connection
 from ingest.store.sqlite.store import SqliteStore
+from tests.databases import database, rows_in
 from tests.store.grounds import ElasticGround, SqliteGround, grounds, loaded
 from tests.store.test_contract import EXAMPLE, FIO, KINDS, ZERO
 
@@ -43,7 +43,7 @@ def ground(request, tmp_path: Path):
 def rows_of(ground: SqliteGround | ElasticGround) -> list[tuple[str, int, str]]:
     """Return run, rank and text of what a store holds, read past it."""
     if isinstance(ground, SqliteGround):
-        found = sqlite3.connect(ground.path).execute("SELECT run, rank, text FROM findings").fetchall()
+        found = rows_in(ground.path, "SELECT run, rank, text FROM findings")
     else:
         hits = [hit["_source"] for hit in ground.hits("findings")]
         found = [(hit["run"]["id"], hit["finding"]["rank"], hit.get("text", "")) for hit in hits]
@@ -153,14 +153,12 @@ def test_a_store_of_the_version_before_is_read_without_them(tmp_path: Path) -> N
     new = SqliteGround(tmp_path)
     loaded(new.url, [FIO / "randrw" / "a_clat_hist.1.log"], reading=ZERO)
     older = tmp_path / "older.db"
-    with sqlite3.connect(older) as db:
+    with database(older) as db:
         db.executescript((DATA / "version-5.sql").read_text())
         db.execute("ATTACH ? AS new", (str(new.path),))
         for (table,) in db.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'").fetchall():
             columns = ",".join(name for (name,) in db.execute(f"SELECT name FROM pragma_table_info('{table}', 'main')"))
             db.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM new.{table}")
-    db.execute("DETACH new")
-    db.close()
     before = older.read_bytes()
     with open_store(new.url) as fresh, SqliteStore(str(older)) as store:
         assert store.findings_of(["r"]) == []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import shutil
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from ingest.store.elastic.standing import Standings
 from ingest.store.elastic.store import ElasticStore
 from ingest.store.elastic.sweeping import Sweeper
 from ingest.store.sqlite.store import SqliteStore
+from tests.databases import database
 from tests.live.feeding import EPOCH, Clock, Writer, begun
 from tests.oracles import hdr
 from tests.store.grounds import FIO, ElasticGround, SqliteGround, grounds, loaded
@@ -58,7 +58,7 @@ def left_of(ground: Ground, run: str) -> dict[str, int]:
     """How much a store holds of a run, by table or index; read by a way of its own."""
     found = {}
     if isinstance(ground, SqliteGround):
-        with sqlite3.connect(ground.path) as db:
+        with database(ground.path) as db:
             query = (
                 "SELECT m.name FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type = 'table' AND c.name = 'run'"
             )

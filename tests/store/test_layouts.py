@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import random
-import sqlite3
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from ingest.store import live_store
 from ingest.store.elastic.sweeping import Sweeper
 from ingest.store.sqlite import documents as sqlite_documents
 from ingest.store.sqlite import rollups as sqlite_rollups
+from tests.databases import database
 from tests.doubles.elasticsearch.bulk import Writer
 from tests.effort import figure
 from tests.live.feeding import EPOCH, Clock, begun
@@ -249,10 +249,10 @@ def test_b1_a_store_of_before_has_nothing_new_to_load(tmp_path: Path) -> None:
 
 
 def ids_of(path: Path, run: str) -> list[tuple[int]]:
-    db = sqlite3.connect(path)
-    return db.execute(
-        "SELECT i.id FROM intervals i JOIN series s ON s.id = i.id >> 36 WHERE run = ? ORDER BY 1", (run,)
-    ).fetchall()
+    with database(path) as db:
+        return db.execute(
+            "SELECT i.id FROM intervals i JOIN series s ON s.id = i.id >> 36 WHERE run = ? ORDER BY 1", (run,)
+        ).fetchall()
 
 
 def test_f1_a_run_of_before_that_holds_a_series_in_two_layouts_is_coarsened_whole(tmp_path: Path) -> None:

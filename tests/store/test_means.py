@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from ingest.query.cells import cells
 from ingest.query.means import OWN
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.view.text import csv_lines
+from tests.databases import database, rows_in
 from tests.read.test_averaged import maxima
 from tests.store.grounds import grounds, loaded
 
@@ -107,14 +107,12 @@ def test_a18_rows_in_a_file_leave_open_what_nobody_told(tmp_path: Path) -> None:
     with grounds("sqlite", tmp_path) as ground:
         loaded(ground.url, [FIO / "means-100"], run="r")
         loaded(ground.url, [FIO / "plain-json"], run="whole")
-        db = sqlite3.connect(ground.path)
-        query = (
-            "SELECT DISTINCT layout, min, max, i.sum IS NULL FROM intervals i JOIN series s ON s.id = i.id >> 36 WHERE run = ?"
-        )
-        assert db.execute(query, ("r",)).fetchall() == [("nobins", None, None, 0)]
-        assert all(low is not None and high for _, low, high, _ in db.execute(query, ("whole",)))
-        rollups = "SELECT DISTINCT layout, min, max, exact, p99 FROM rollups WHERE run = ?"
-        assert db.execute(rollups, ("r",)).fetchall() == [("nobins", -1, -1, 0, None)]
+        with database(ground.path) as db:
+            query = "SELECT DISTINCT layout, min, max, i.sum IS NULL FROM intervals i JOIN series s ON s.id = i.id >> 36 WHERE run = ?"
+            assert db.execute(query, ("r",)).fetchall() == [("nobins", None, None, 0)]
+            assert all(low is not None and high for _, low, high, _ in db.execute(query, ("whole",)))
+            rollups = "SELECT DISTINCT layout, min, max, exact, p99 FROM rollups WHERE run = ?"
+            assert db.execute(rollups, ("r",)).fetchall() == [("nobins", -1, -1, 0, None)]
 
 
 def test_a18_means_are_exported_as_counts_and_as_documents(tmp_path: Path, capsys) -> None:
@@ -173,7 +171,7 @@ def moved_in(ground) -> dict[tuple[str, str, str], int]:
     found: dict[tuple[str, str, str], int] = {}
     if hasattr(ground, "path"):
         query = "SELECT job, op, kind, bytes FROM intervals i JOIN series s ON s.id = i.id >> 36"
-        rows = sqlite3.connect(ground.path).execute(query).fetchall()
+        rows = rows_in(ground.path, query)
     else:
         hits = [hit["_source"] for hit in ground.hits("intervals-*")]
         rows = [(one["job"]["id"], one["operation"], one["kind"], one["latency"].get("bytes")) for one in hits]
@@ -240,7 +238,7 @@ def test_a18_a_store_of_version_4_has_means_without_bytes_and_gets_them_when_it_
     with grounds("sqlite", tmp_path) as ground:
         loaded(ground.url, [FIO / "means-100"], run="r")
         older = tmp_path / "older.db"
-        with sqlite3.connect(older) as db:
+        with database(older) as db:
             db.executescript((FIO.parent / "store" / "version-4.sql").read_text())
             db.execute("ATTACH ? AS new", (str(ground.path),))
             for (table,) in db.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'").fetchall():

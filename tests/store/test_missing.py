@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from ingest.query.question import Answer
 from ingest.read import ReadOptions
 from ingest.store.sqlite import file as sqlite_file
 from ingest.view.text import csv_lines
+from tests.databases import database
 from tests.store.grounds import ElasticGround, grounds
 
 DATA = Path(__file__).parents[1] / "data"
@@ -94,7 +94,7 @@ def test_a_store_of_version_3_is_read_and_says_what_it_cannot_know(tmp_path: Pat
     url, path = f"sqlite:{tmp_path / 'older.db'}", tmp_path / "older.db"
     for folder, run in ((masked, "m"), (DATA / "fio" / "two-sections", "s")):
         assert command(["load", str(folder), "--run", run, "--store", url]) == 0
-    with sqlite3.connect(path) as db:  # as version 3 has kept it
+    with database(path) as db:  # as version 3 has kept it
         for run, source, account in db.execute("SELECT run, source, account FROM sources").fetchall():
             told = json.loads(account)
             del told["missing"]
@@ -112,7 +112,7 @@ def test_a_store_of_version_3_is_read_and_says_what_it_cannot_know(tmp_path: Pat
     assert command(["load", str(masked), "--run", "m", "--store", url, "--replace"]) == 0
     with open_store(url) as store:
         assert {one.code for one in store.answer(Question(runs=("m",))).caveats} == {"damaged-bins"}
-    with sqlite3.connect(path) as db:
+    with database(path) as db:
         assert db.execute("PRAGMA user_version").fetchone() == (sqlite_file.SCHEMA_VERSION,)
 
 

@@ -24,6 +24,7 @@ from ingest.read import ReadOptions
 from ingest.store.sqlite import holdings as sqlite_holdings
 from ingest.view.text import csv_lines
 from oracles.per_io import histogram_files
+from tests.databases import database
 from tests.effort import few, figure
 from tests.store.grounds import loads_at_once, logs_by_host, many_logs
 from tests.store.test_contract import QUESTIONS
@@ -57,12 +58,12 @@ def without_rates(lines: list[str]) -> list[list[str]]:
 
 def everything(store_path: Path) -> list[tuple[object, ...]]:
     """All documents and rollups, free of generations."""
-    db = sqlite3.connect(store_path)
-    names = "run, host, volume, job, op, kind, tag, process, segment, layout, first_ns, last_ns"
-    documents = db.execute(
-        f"SELECT {names}, i.id & ((1 << 36) - 1), count, i.bins FROM intervals i JOIN series s ON s.id = i.id >> 36 ORDER BY {names}, i.id & ((1 << 36) - 1)"
-    ).fetchall()
-    rollups = db.execute("SELECT * FROM rollups ORDER BY run, scope, kind, step_ns, start_ns, op, host").fetchall()
+    with database(store_path) as db:
+        names = "run, host, volume, job, op, kind, tag, process, segment, layout, first_ns, last_ns"
+        documents = db.execute(
+            f"SELECT {names}, i.id & ((1 << 36) - 1), count, i.bins FROM intervals i JOIN series s ON s.id = i.id >> 36 ORDER BY {names}, i.id & ((1 << 36) - 1)"
+        ).fetchall()
+        rollups = db.execute("SELECT * FROM rollups ORDER BY run, scope, kind, step_ns, start_ns, op, host").fetchall()
     return documents + rollups
 
 
@@ -80,7 +81,7 @@ def test_store_and_files_give_the_same_rows(example_store: Path, question: Quest
     rollups = answered(example_store, question)
     copy = example_store.with_name("documents-only.db")
     shutil.copy(example_store, copy)
-    with sqlite3.connect(copy) as db:
+    with database(copy) as db:
         db.execute("UPDATE runs SET state = 'loading'")
     if question.step != "auto":  # from when to when a run reaches that is being loaded is not known: its windows count whole
         assert without_rates(answered(copy, question)) == without_rates(rollups)
@@ -99,11 +100,11 @@ def test_rollups_read_five_at_a_time_give_the_same_rows(example_store: Path, mon
 
 
 def test_rollups_hold_the_percentiles_of_the_query_layer(example_store: Path) -> None:
-    db = sqlite3.connect(example_store)
-    rows = db.execute(
-        "SELECT start_ns, host, count, min, mean, max, p50, p99, p99_9 FROM rollups WHERE scope = 'host' AND step_ns = ? AND op = 'read' ORDER BY start_ns, host",
-        (10 * SECOND,),
-    ).fetchall()
+    with database(example_store) as db:
+        rows = db.execute(
+            "SELECT start_ns, host, count, min, mean, max, p50, p99, p99_9 FROM rollups WHERE scope = 'host' AND step_ns = ? AND op = 'read' ORDER BY start_ns, host",
+            (10 * SECOND,),
+        ).fetchall()
     with open_store(f"sqlite:{example_store}") as store:
         table = percentiles(
             store.answer(Question(by=("host",), where={"op": "read"}, step=10 * SECOND)), Wanted(parse_percentiles("50,99,99.9"))
@@ -228,9 +229,9 @@ def test_marks_and_deletion(example_store: Path, tmp_path: Path) -> None:
         assert [(mark["at_ns"], mark["text"]) for mark in store.marks_of([run])] == [(3, "osd.3 down"), (5, "later")]
         assert store.delete_run(run) > 1000
         assert store.runs() == []
-    db = sqlite3.connect(path)
-    for table in ("intervals", "series", "rollups", "sources", "marks", "runs"):
-        assert db.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
+    with database(path) as db:
+        for table in ("intervals", "series", "rollups", "sources", "marks", "runs"):
+            assert db.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
 
 
 def test_readers_work_while_a_writer_writes(example_store: Path, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from ingest.core.errors import StoreError
 from ingest.core.fields import assets
 from ingest.store.sqlite import file as sqlite_file
 from ingest.store.sqlite.store import SqliteStore
+from tests.databases import database, rows_in
 from tests.store.grounds import SqliteGround, loaded
 from tests.store.test_contract import EXAMPLE, SECOND, answered
 
@@ -36,30 +37,30 @@ def clean(tmp_path_factory) -> SqliteGround:
 def older(clean, tmp_path: Path) -> Path:
     """A store as version 1 made it: its own SQL, the same rows."""
     path = tmp_path / "older.db"
-    with sqlite3.connect(path) as db:
+    with database(path) as db:
         db.executescript((DATA / "version-1.sql").read_text())
         db.execute("ATTACH ? AS new", (str(clean.path),))
         for table in tables(path):
             columns = ",".join(name for (name,) in db.execute(f"SELECT name FROM pragma_table_info('{table}', 'main')"))
             db.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM new.{table}")
-    db.execute("DETACH new")
-    db.execute("PRAGMA journal_mode = WAL")
-    db.close()
+        db.commit()
+        db.execute("DETACH new")
+        db.execute("PRAGMA journal_mode = WAL")
     return path
 
 
 def tables(path: Path) -> set[str]:
-    with sqlite3.connect(path) as db:
+    with database(path) as db:
         return {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
 
 def version(path: Path) -> int:
-    with sqlite3.connect(path) as db:
+    with database(path) as db:
         return db.execute("PRAGMA user_version").fetchone()[0]
 
 
 def whole(path: Path) -> bool:
-    return not path.exists() or sqlite3.connect(path).execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    return not path.exists() or rows_in(path, "PRAGMA integrity_check")[0] == ("ok",)
 
 
 def test_an_older_store_is_read_as_it_is(clean, older: Path, tmp_path: Path) -> None:
@@ -83,7 +84,7 @@ def test_an_older_store_gets_its_tables_when_it_is_written(clean, older: Path) -
     assert (again.documents, dict(again.duplicate)) == (0, {"already loaded": 12})
     assert version(older) == sqlite_file.SCHEMA_VERSION and tables(older) == tables(clean.path)
     assert answered(f"sqlite:{older}", QUESTION) == answered(clean.url, QUESTION)
-    with sqlite3.connect(older) as found, sqlite3.connect(clean.path) as fresh:
+    with database(older) as found, database(clean.path) as fresh:
         columns = "SELECT m.name, c.name, c.type, c.pk FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY 1, c.cid"
         assert found.execute(columns).fetchall() == fresh.execute(columns).fetchall()
 
@@ -107,7 +108,7 @@ def test_several_programs_upgrade_at_once(clean, older: Path) -> None:
 
 @pytest.mark.parametrize("write", [False, True])
 def test_a_store_of_a_newer_version_is_left_alone(older: Path, write: bool) -> None:
-    with sqlite3.connect(older) as db:
+    with database(older) as db:
         db.execute("PRAGMA user_version = 99")
     before = tables(older)
     with pytest.raises(
@@ -137,7 +138,7 @@ def test_the_sql_of_version_1_is_a_part_of_todays() -> None:
 
 def test_marks_of_a_store_of_version_2_are_read_as_they_are_and_get_an_end_when_it_is_written(tmp_path: Path) -> None:
     path = tmp_path / "older.db"
-    with sqlite3.connect(path) as db:
+    with database(path) as db:
         db.executescript((DATA / "version-2.sql").read_text())
         db.execute("INSERT INTO marks VALUES ('r', 5, 'osd.3 down')")
         db.execute("INSERT INTO runs VALUES ('r', 'r', 'complete', 1000000000, 'completion', 0, 'told', '{}', '{}', '')")
@@ -166,7 +167,7 @@ def test_a_full_disk_at_any_moment_leaves_a_whole_store(clean, tmp_path: Path, m
     """The file may not grow past a share of the pages that it needs, which SQLite reports as a full disk."""
     ground = SqliteGround(tmp_path)
     real = sqlite_file._make
-    pages = int(share * sqlite3.connect(clean.path).execute("PRAGMA page_count").fetchone()[0])
+    pages = int(share * rows_in(clean.path, "PRAGMA page_count")[0][0])
 
     def limited(db: sqlite3.Connection) -> None:
         db.execute(f"PRAGMA max_page_count = {pages}")
@@ -298,4 +299,5 @@ def test_b2_two_that_begin_a_new_store_at_once_lose_nothing(tmp_path: Path) -> N
     mine = SqliteStore(str(path), write=True)
     loaded(f"sqlite:{path}", [EXAMPLE / "results"], run="other")
     mine.__exit__(KeyError, KeyError(), None)
-    assert SqliteStore(str(path)).runs()
+    with SqliteStore(str(path)) as found:
+        assert found.runs()

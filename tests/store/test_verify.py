@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 from ingest.cli import run as command
 from ingest.store.elastic.connection import Connection
 from ingest.store.verify import KINDS
+from tests.databases import database
 from tests.store.grounds import FIO, ElasticGround, SqliteGround, grounds, loaded
 from tests.store.test_contract import ZERO
 
@@ -74,7 +74,7 @@ def kinds(told: dict[str, Any]) -> set[str]:
 
 def by_sql(*statements: str) -> Callable[[SqliteGround], None]:
     def plant(ground: SqliteGround) -> None:
-        with sqlite3.connect(ground.path) as db:
+        with database(ground.path) as db:
             for statement in statements:
                 assert db.execute(statement).rowcount > 0, statement
 
@@ -370,7 +370,7 @@ def test_a_store_is_sound_after_every_command(tmp_path: Path, capsys: Any, monke
 def test_a_damaged_file_is_told_and_not_mended(tmp_path: Path, capsys: Any) -> None:
     ground = SqliteGround(tmp_path)
     loaded(ground.url, hosts(tmp_path), reading=ZERO)
-    with sqlite3.connect(ground.path) as db:
+    with database(ground.path) as db:
         (root,) = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'rollups'").fetchone()
         (size,) = db.execute("PRAGMA page_size").fetchone()
     db.close()

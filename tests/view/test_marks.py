@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from ingest.query.question import Question
 from ingest.view import pictures, vega
 from ingest.view.page.panels import marks as mark_section
 from ingest.view.page.report.contents import parts_from, run_names
+from tests.databases import rows_in
 from tests.store.grounds import grounds, loaded
 
 ROOT = Path(__file__).parents[2]
@@ -169,7 +169,7 @@ def test_how_many_marks_are_of_no_run_is_said(files, tmp_path: Path, capsys) -> 
     assert re.search(r"r/\S+: 44 marks\n", told)
     assert "2 of 46 marks lie outside the times of the runs and are left out" in told
     assert command(["load", str(EXAMPLE), "--run", "r", "--store", store, *words(files)]) == 0
-    assert sqlite3.connect(tmp_path / "s.db").execute("SELECT count(*) FROM marks").fetchone() == (44,)
+    assert rows_in(tmp_path / "s.db", "SELECT count(*) FROM marks")[0] == (44,)
 
 
 def test_a_bad_file_of_marks_ends_a_load_before_it_begins(tmp_path: Path, capsys) -> None:

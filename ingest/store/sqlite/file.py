@@ -177,13 +177,9 @@ def _for_reading(path: Path, url: str) -> sqlite3.Connection:
     if not os.path.exists(path):  # noqa: PTH110  # below a closed folder there is none for us
         raise StoreError(f"there is no store at {url}: load something first, or name another (tailboard load --help)")
     quoted = str(path.resolve()).replace("?", "%3f").replace("#", "%23")
-    db = sqlite3.connect(f"file:{quoted}?mode=ro", uri=True, timeout=patience(), isolation_level=None)
     try:
-        db.execute("SELECT 1 FROM sqlite_master").fetchone()
-    except BaseException as error:
-        db.close()
-        if not isinstance(error, sqlite3.OperationalError):
-            raise
+        return _readable(f"file:{quoted}?mode=ro")
+    except sqlite3.OperationalError:
         # A folder that cannot be written to cannot hold the shared memory of the log: read the file as it is.
         if os.access(path.resolve().parent, os.W_OK) or not os.access(path, os.R_OK):
             raise
@@ -193,7 +189,17 @@ def _for_reading(path: Path, url: str) -> sqlite3.Connection:
                 f"{url} lies in a read-only folder, and {log.name} holds what is not in the file yet: copy both to a folder "
                 "that can be written to"
             ) from None
-        db = sqlite3.connect(f"file:{quoted}?immutable=1", uri=True, isolation_level=None)
+    return sqlite3.connect(f"file:{quoted}?immutable=1", uri=True, isolation_level=None)
+
+
+def _readable(uri: str) -> sqlite3.Connection:
+    """Return a connection that can read; sqlite3.Error where it cannot."""
+    db = sqlite3.connect(uri, uri=True, timeout=patience(), isolation_level=None)
+    try:
+        db.execute("SELECT 1 FROM sqlite_master").fetchone()
+    except BaseException:
+        db.close()
+        raise
     return db
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import random
-import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from ingest.view.kibana.asked_lens import lens_interval, lens_request
 from ingest.view.kibana.compile import compiled
 from ingest.view.kibana.config import Grid, Panel
 from ingest.view.kibana.lens_panels import lens_object
+from tests.databases import database
 from tests.view.kibana.conftest import EXAMPLE, loaded
 from tests.view.kibana.lens_rows import asked_rows
 
@@ -219,12 +219,12 @@ def test_worst_windows_of_hosts_name_the_worst_hosts(site, panels, run: str) -> 
 
 @pytest.mark.parametrize("run", RUNS)
 def test_coverage_counts_the_logs_that_reported(site, panels, run: str) -> None:
-    db = sqlite3.connect(site.sqlite.removeprefix("sqlite:"))
-    at = "((i.id & ((1 << 36) - 1)) - (1 << 35)) * r.step_ns / 10000000000"
-    counted = db.execute(
-        f"SELECT {at}, s.kind, count(DISTINCT s.source), count(DISTINCT s.host) FROM intervals i JOIN series s ON s.id = i.id >> 36 "
-        f"JOIN runs r USING (run) WHERE s.run LIKE '{run}%' GROUP BY 1, 2"
-    ).fetchall()
+    with database(site.sqlite.removeprefix("sqlite:")) as db:
+        at = "((i.id & ((1 << 36) - 1)) - (1 << 35)) * r.step_ns / 10000000000"
+        counted = db.execute(
+            f"SELECT {at}, s.kind, count(DISTINCT s.source), count(DISTINCT s.host) FROM intervals i JOIN series s ON s.id = i.id >> 36 "
+            f"JOIN runs r USING (run) WHERE s.run LIKE '{run}%' GROUP BY 1, 2"
+        ).fetchall()
     rows = asked_rows(site, panels["hosts-and-threads-coverage"], shown_of(site, run))
     told = {
         (row["@timestamp"] // 10_000, row["kind"]): (row["threads"], row["hosts"]) for row in rows if row["threads"] is not None
