@@ -32,7 +32,7 @@ from ingest.read.folders import files_under, leading_out, names_in, root_of, why
 from ingest.read.formats import AVERAGED, DESCRIBED, DESCRIBED_HISTOGRAMS, HIST, JSON, RAW, TABLE, reader_of
 from ingest.read.not_held import not_held
 from ingest.read.sources import CONTEXT, REFUSED, SKIPPED, Around, Evidence, Found, Place, ReadOptions, Skipped, Source
-from ingest.read.text import head, plain_name
+from ingest.read.text import head, holds_nothing, plain_name
 from ingest.read.undated import apart
 
 TEXT_OUTPUT = (b"ioengine=", b"Starting ")
@@ -210,9 +210,9 @@ class _Call:
         try:
             source = reader_of(name).locate(path, around)
         except InputError as error:
-            if not path.stat().st_size:
+            if empty := holds_nothing(path):
                 self.documents.found_empty(path)
-            empty = not path.stat().st_size or error.reason.startswith("fio JSON without")
+            empty = empty or error.reason.startswith("fio JSON without")
             if not empty and (known := unread.compressed_inside(path)) is not None:
                 self.refuse(path, known.sentence)
             else:

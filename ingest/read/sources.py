@@ -16,7 +16,7 @@ from ingest.read.account import Account
 from ingest.read.context import EXPECTED, INTENDED, RATE, TSC_HZ, Context, TimeZero
 from ingest.read.fio.joining import Documents
 from ingest.read.format_names import AVERAGED, HIST, RAW
-from ingest.read.text import COMPRESSED, last_line_end
+from ingest.read.text import is_plain, last_line_end
 
 if TYPE_CHECKING:  # most calls read no file that is described
     from ingest.read.delimited.description import Description
@@ -78,7 +78,7 @@ class ReadOptions(Value):
 
     def upto(self, path: Path) -> int | None:
         """Return up to where a log of single operations is read: None for all of it, 0 of one that has gone meanwhile."""
-        if not self.growing or path.suffix in COMPRESSED:
+        if not self.growing or not is_plain(path):
             return None
         try:
             return last_line_end(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import lzma
@@ -23,26 +24,95 @@ CUT_OFF = "last line breaks off without a newline"
 ZSTANDARD_BLOCK = 1 << 17
 COMPRESSED = (".gz", ".xz", ".zst")
 MAGIC = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\0", ".zst": b"\x28\xb5\x2f\xfd"}
+# By PowerShell's `>` and `Out-File`, and by HdrHistogram for .NET.
+MARKS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+MARK_SIZE = 3
+RECODED_AT_ONCE = 1 << 17
 TRACE_ENDINGS = (".gz", ".json", ".txt", ".log", ".out", ".perf", ".script", ".stacks", ".trace")
 TABLE_ENDINGS = (".log", ".csv", ".txt", ".json", ".ndjson", ".jsonl", ".raw", ".out", ".dat", ".tsv")
 CORRUPT = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 
 def open_input(path: Path) -> BinaryIO:
-    """Return the file opened for reading bytes, decompressed by its ending; InputError says why it cannot be."""
+    """Return the file opened for reading: decompressed by its ending, and by its mark from UTF-16; InputError if it cannot be."""
     ending = path.suffix
     try:
         if ending == ".gz":
-            return cast("BinaryIO", gzip.open(path, "rb"))
+            return _unmarked(cast("BinaryIO", gzip.open(path, "rb")))
         if ending == ".xz":
-            return cast("BinaryIO", lzma.open(path, "rb"))
+            return _unmarked(cast("BinaryIO", lzma.open(path, "rb")))
         if ending == ".zst":
             return _zstandard(path)
-        return path.open("rb", buffering=0)
+        return _unmarked(path.open("rb", buffering=0))
     except PermissionError:
         raise InputError("no permission to read it: check owner and mode", path) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", path) from None
+
+
+def mark_of(start: bytes) -> bytes:
+    """Return the byte order mark that data begins with, empty where there is none."""
+    return next((mark for mark in MARKS if start.startswith(mark)), b"")
+
+
+def is_plain(path: Path) -> bool:
+    """Return whether readers are given the bytes of a file as they are: it is not compressed, and has no byte order mark."""
+    if path.suffix in COMPRESSED:
+        return False
+    try:
+        with path.open("rb", buffering=0) as stream:
+            return not mark_of(_start_of(stream))
+    except OSError:  # whoever reads it says so
+        return True
+
+
+def _start_of(stream: BinaryIO) -> bytes:
+    """Return the first bytes of what was just opened, which stay to be read; nothing of a pipe, or of damaged data."""
+    try:
+        if isinstance(stream, io.FileIO):
+            return os.pread(stream.fileno(), MARK_SIZE, 0)
+        start: bytes = stream.peek(MARK_SIZE)[:MARK_SIZE]  # type: ignore[attr-defined]  # both compressed streams have it
+        return start
+    except (OSError, *CORRUPT):
+        if stream.seekable():
+            stream.seek(0)
+        return b""
+
+
+def _unmarked(stream: BinaryIO) -> BinaryIO:
+    """Return what was just opened behind its byte order mark, as UTF-8."""
+    mark = mark_of(_start_of(stream))
+    if not mark:
+        return stream
+    stream.read(len(mark))
+    return stream if MARKS[mark] == "utf-8" else cast("BinaryIO", _Recoded(stream, MARKS[mark]))
+
+
+class _Recoded:
+    """What is read of text in another encoding, as UTF-8; what is no such text is replaced by question marks."""
+
+    def __init__(self, stream: BinaryIO, encoding: str) -> None:
+        self.stream = stream
+        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
+        self._rest = b""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stream.close()
+
+    def readinto(self, view: memoryview) -> int:
+        """Return how many bytes were read into `view`; raises what reading the stream raises."""
+        piece = bytearray(RECODED_AT_ONCE)
+        while not self._rest:
+            got = _read_into(self.stream, memoryview(piece))
+            self._rest = self._decoder.decode(bytes(piece[:got]), final=not got).encode("utf-8", "replace")
+            if not got:
+                break
+        data, self._rest = self._rest[: len(view)], self._rest[len(view) :]
+        view[: len(data)] = data
+        return len(data)
 
 
 def _zstandard(path: Path) -> BinaryIO:
@@ -86,6 +156,8 @@ def blocks(path: Path, upto: int | None = None) -> Iterator[memoryview]:
     filled, left = 0, 1 << 62 if upto is None else upto
     with open_input(path) as stream:
         buffer = bytearray(_block_of(stream))
+        if upto is not None and isinstance(stream, io.FileIO):
+            left -= stream.tell()  # a byte order mark is part of what the file holds
         while True:
             try:
                 got = _read_into(stream, memoryview(buffer)[filled : filled + left])
@@ -151,6 +223,14 @@ def head(path: Path, size: int = HEAD_SIZE, upto: int | None = None) -> bytes:
                 break
             filled += got
     return bytes(buffer[:filled])
+
+
+def holds_nothing(path: Path) -> bool:
+    """Return whether a file holds no text, also one that was compressed."""
+    try:
+        return not path.stat().st_size or not head(path, 1)
+    except InputError:  # damaged: there was something
+        return False
 
 
 def plain_name(path: Path) -> str:

@@ -100,7 +100,7 @@ BY_HEAD = (
     Unread(
         REFUSED,
         "sums of pgbench --aggregate-interval hold no latencies, so no percentiles: run pgbench -l without it",
-        head=rb"\A\d{9,10}( \d+){5,14}\n(\d{9,10}( \d+){5,14}(\n|$))*",
+        head=rb"\A\d{9,10}( \d+){5,14}\r?\n(\d{9,10}( \d+){5,14}\r?(\n|$))*",
     ),
     *(
         Unread(REFUSED, f"{tool}: percentiles only, which cannot be added up or put on one time axis; {ask}", head=pattern)

@@ -26,7 +26,7 @@ from ingest.read import Source
 from ingest.read.account import Account
 from ingest.read.context import RATE
 from ingest.read.formats import AGAIN, HDR, reader_of
-from ingest.read.text import COMPRESSED, last_line_end
+from ingest.read.text import is_plain, last_line_end
 
 REST = 9  # seconds of rest for each second of reading
 _NONE = np.empty(0, np.int64)
@@ -35,7 +35,7 @@ _NONE = np.empty(0, np.int64)
 def can_be_read_again(source: Source, *, dated_by_file: bool) -> bool:
     """Return whether a source is read anew when it has grown: plain logs of lines whose stamps do not hang on the file's time."""
     by_lines = reader_of(source.format).grows == AGAIN or source.format == HDR
-    return by_lines and source.path.suffix not in COMPRESSED and not dated_by_file
+    return by_lines and is_plain(source.path) and not dated_by_file
 
 
 class Written:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from ingest.core.errors import InputError
 from ingest.read.folders import listed_files
-from ingest.read.text import COMPRESSED, head
+from ingest.read.text import head, is_plain
 
 HEAD_BYTES, MARK_BYTES = 1024, 64
 MOST_FILES, FILES_LEFT = 1 << 16, 64
@@ -71,7 +71,7 @@ class Print:
             start = head(path, self.head_size)
             if not self.head_size or _digest(start) != self.head:
                 return False
-            if path.suffix in COMPRESSED or path.stat().st_size < self.offset:
+            if not is_plain(path) or path.stat().st_size < self.offset:
                 return True
             with path.open("rb") as stream:
                 return self.fits(stream.fileno())

@@ -20,7 +20,7 @@ from ingest.read.hdr.kept import KeptRows
 from ingest.read.hdr.log import UNIT_UNKNOWN, unpacked
 from ingest.read.hdr.origin import origin_of
 from ingest.read.omission import with_corrected
-from ingest.read.text import HEAD_SIZE, LONGEST_LINE
+from ingest.read.text import HEAD_SIZE, LONGEST_LINE, is_plain
 
 DOCUMENT_END = b"\n}\n"
 
@@ -139,5 +139,4 @@ def with_corrections(source: Source, rows: Iterator[Intervals[Series]]) -> Itera
 
 def can_grow(source: Source, *, by_completion: bool, dated_by_file: bool) -> bool:
     """Return whether a source is read as it grows: plain logs and dumps, of which no row depends on what is still to come."""
-    plain = source.path.suffix not in (".gz", ".xz", ".zst")
-    return reader_of(source.format).grows == PIECES and plain and by_completion and not dated_by_file
+    return reader_of(source.format).grows == PIECES and by_completion and not dated_by_file and is_plain(source.path)

@@ -26,7 +26,7 @@ from ingest.read.fio import clock, hist, lost_rows, repairs
 from ingest.read.fio.chains import COMPLETION, LAST_STAMP_MS, MS, Chains
 from ingest.read.formats import SMALL
 from ingest.read.integer_rows import Parser, Rows
-from ingest.read.text import COMPRESSED
+from ingest.read.text import COMPRESSED, mark_of
 
 MOST_TEXT = 1 << 21  # parsed at once
 
@@ -79,13 +79,13 @@ def _may_be_plain(path: Path, context: Context) -> bool:
 
 
 def _text(path: Path) -> bytes:
-    """Return a whole small log; nothing of one that is large, breaks off or cannot be read."""
+    """Return a whole small log; nothing of one that is large, breaks off, has a byte order mark or cannot be read."""
     try:
         with path.open("rb", buffering=0) as stream:
             text = stream.read(SMALL + 1) or b""
     except OSError:
         return b""
-    return text if len(text) <= SMALL and text.endswith(b"\n") else b""
+    return text if len(text) <= SMALL and text.endswith(b"\n") and not mark_of(text) else b""
 
 
 def _parsed(parser: Parser, logs: list[_Plain]) -> Iterator[tuple[list[_Plain], Rows]]:

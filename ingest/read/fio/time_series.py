@@ -17,7 +17,7 @@ from ingest.core.errors import InputError
 from ingest.core.intervals import Int
 from ingest.read.context import Context
 from ingest.read.fio import clock
-from ingest.read.text import COMPRESSED, blocks
+from ingest.read.text import COMPRESSED, blocks, holds_nothing
 
 LATENCIES, RATES = "clat", "iops"
 NANOSECONDS_SINCE = (2, 99)
@@ -49,7 +49,7 @@ def beside(path: Path, kind: str) -> Path | None:
         if separator:
             plain = f"{head}_{kind}{_plain(rest)}"
             tried = (path.with_name(plain + ending) for ending in ("", *sorted(COMPRESSED)))
-            return next((other for other in tried if other.is_file() and other.stat().st_size), None)
+            return next((other for other in tried if other.is_file() and not holds_nothing(other)), None)
     return None
 
 

@@ -29,7 +29,7 @@ from ingest.read.hdr.log import CHUNK_ENTRIES, rows_of, unpacked
 from ingest.read.hdr.origin import origin_of
 from ingest.read.hdr.rows import COMMENT, LEGEND, MOST_SERIES
 from ingest.read.hdr.tails import Tail
-from ingest.read.text import COMPRESSED, LONGEST_LINE, head
+from ingest.read.text import LONGEST_LINE, head, is_plain
 
 SMALLEST = 4 << 20
 NEARBY = 1 << 18
@@ -51,7 +51,7 @@ def cut(paths: Sequence[Path], contexts: Sequence[Context], parts: int) -> tuple
 
     The longest log is cut into equal numbers of bytes, the others at the same times. None where a log cannot be cut.
     """
-    if any(path.suffix in COMPRESSED for path in paths) or sum(path.stat().st_size for path in paths) < SMALLEST:
+    if not all(is_plain(path) for path in paths) or sum(path.stat().st_size for path in paths) < SMALLEST:
         return None
     logs = [_Log(path, context) for path, context in zip(paths, contexts, strict=True)]
     try:
