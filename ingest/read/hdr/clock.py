@@ -4,7 +4,7 @@
     Tag=A,0.127,1.007,2.769,HISTFAAAAEV42pNp...
 
 Java's reader takes commas and spaces alike for separators; writers use commas. Numbers are decimal seconds, turned into ns
-without floating point.
+without floating point. .NET and C print them after the locale, in half of the world with a comma: 0,127,1,007,2,769,HISTF...
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ MOST_SECONDS = 1 << 32
 SEPARATORS = re.compile(rb"[, \t\r\n]+")
 START, BASE = b"#[StartTime:", b"#[BaseTime:"
 TAG = b"Tag="
+WITH_COMMAS = (6, 7)  # cells of a line whose numbers have a decimal comma; C prints its maximum as a whole number and `.0`
 NOT_A_LINE = "no interval: not `[Tag=..,]start,length,maximum,histogram`"
 NO_NUMBER = "the time stamp is no number"
 OUT_OF_RANGE = "the time stamp is out of range"
@@ -56,6 +57,8 @@ def split_line(line: bytes) -> tuple[bytes, bytes, bytes, bytes]:
     tag = b""
     if cells[0].startswith(TAG):
         tag = cells.pop(0)[len(TAG) :]
+    if len(cells) in WITH_COMMAS and all(cell.isdigit() for cell in cells[:4]):
+        cells = [b".".join(cells[:2]), b".".join(cells[2:4]), *cells[-2:]]
     if len(cells) != 4:
         raise StampError(NOT_A_LINE)
     return tag, cells[0], cells[1], cells[3].rstrip()
@@ -65,23 +68,25 @@ class Clock:
     """What StartTime and BaseTime comments say of the stamps that follow, by the rules of Java's reader.
 
     Comments after intervals begin another log (an appended one): unlike in Java's reader, its base is then decided anew.
+    Stamps that are `adrift` count from a moment that the log does not say: its first interval then begins at StartTime.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, adrift: bool = False) -> None:
+        self.adrift = adrift
         self.start: int | None = None
         self.base: int | None = None
         self.told_again = False  # after intervals
         self._rows = False
 
     @property
-    def known(self) -> tuple[int | None, int | None, bool, bool]:
+    def known(self) -> tuple[int | None, int | None, bool, bool, bool]:
         """Return all that it knows, as `knowing` takes it."""
-        return self.start, self.base, self.told_again, self._rows
+        return self.start, self.base, self.told_again, self._rows, self.adrift
 
     @staticmethod
-    def knowing(start: int | None, base: int | None, told_again: bool, rows: bool) -> Clock:  # noqa: FBT001  # as `known` gives it
-        """Return a clock that goes on where another one was."""
-        clock = Clock()
+    def knowing(start: int | None, base: int | None, told_again: bool, rows: bool, adrift: bool = False) -> Clock:  # noqa: FBT001, FBT002  # as `known` gives it
+        """Return a clock that goes on where another one was; older checkpoints do not say `adrift`."""
+        clock = Clock(adrift=adrift)
         clock.start, clock.base, clock.told_again, clock._rows = start, base, told_again, rows
         return clock
 
@@ -91,7 +96,7 @@ class Clock:
         if not mark:
             return
         try:
-            stamp = seconds_ns((line[len(mark) :].split(None, 1) or [b""])[0].rstrip(b"]"))
+            stamp = seconds_ns((line[len(mark) :].split(None, 1) or [b""])[0].rstrip(b"]").replace(b",", b"."))
         except StampError:
             return
         if self._rows:
@@ -107,7 +112,8 @@ class Clock:
         if self.start is None:
             self.start = stamp
         if self.base is None:
-            self.base = self.start if stamp < self.start - YEAR_NS else 0
+            relative = stamp < self.start - YEAR_NS
+            self.base = (self.start - (stamp if self.adrift else 0)) if relative else 0
         return self.base
 
     def zero(self, stamp: int) -> tuple[int | None, str]:

@@ -71,7 +71,7 @@ def peek(path: Path, context: Context) -> Peeked:
     """Return the head of a log; InputError if it holds no interval that can be read."""
     text = head(path)
     origin = origin_of(text)
-    clock = Clock()
+    clock = Clock(adrift=origin.adrift)
     widths: list[int] = []
     payloads: list[Payload] = []
     first: int | None = None
@@ -114,7 +114,8 @@ def _largest(payloads: list[Payload]) -> float:
 
 def last_end_ns(path: Path) -> int:
     """Return the latest end of all lines, by the log's own clock."""
-    clock, latest, stamps = Clock(), 0, origin_of(head(path)).stamps
+    origin = origin_of(head(path))
+    clock, latest, stamps = Clock(adrift=origin.adrift), 0, origin.stamps
     for block in blocks(path):
         for line in bytes(block).split(b"\n"):
             if line.startswith(COMMENT):

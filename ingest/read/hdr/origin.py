@@ -24,13 +24,13 @@ unit (-hdr-latency-units) shows in the lowest value of its histograms: 50 us.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ingest.core.timing import UNITS_NS
-from ingest.read.hdr.clock import TAG, StampError, split_line
+from ingest.read.hdr.clock import BASE, TAG, StampError, seconds_ns, split_line
 from ingest.read.hdr.codec import PayloadError, payload_of
 from ingest.read.hdr.names import KINDS
-from ingest.read.hdr.stamps import BY_END, SCYLLA, USUAL, WITH_END
+from ingest.read.hdr.stamps import BY_END, SCYLLA, USUAL, WITH_END, rounding_of
 from ingest.read.text import HEAD_SIZE
 
 NS, US, MS = UNITS_NS["ns"], UNITS_NS["us"], UNITS_NS["ms"]
@@ -43,6 +43,9 @@ OURS = re.compile(r"#\[Written by tailboard.*; recorded unit (?P<unit>ns|us|ms|s
 YCSB = re.compile(r"#\[Logging for: (?P<op>[^\]\s]+)\]")
 UNITS = re.compile(r"#\s*Units?:\s*(?P<unit>nano|micro|milli)seconds\s*$", re.IGNORECASE)
 SPOKEN = {"nano": NS, "micro": US, "milli": MS}
+LEGEND_OF_ENDS = b'"EndTimestamp"'
+ENOUGH = 4  # lines: from then on ends of a log that begins at 0 are longer than what lies between them
+DAY_NS = 86_400 * 10**9
 DEFAULT_NS = "taken as ns, the unit that cql-stress writes unless -hdr-latency-units says another: if so, give --recorded-unit"
 
 
@@ -50,9 +53,9 @@ DEFAULT_NS = "taken as ns, the unit that cql-stress writes unless -hdr-latency-u
 class Origin:
     """The origin of a log by its beginning: the tool, its unit in ns (None if unknown), and the op and kind of all lines.
 
-    `stamps` is what its lines hold in place of start and length (see `stamps`), `totals` are tags whose samples other tags
-    hold, too, and `doubt` is what is to be said where --recorded-unit does not set the unit. `settled` says that what
-    follows in the log will not change any of it.
+    `stamps` is what its lines hold in place of start and length (see `stamps`), `adrift` whether they count from a moment that
+    the log does not say (see `Clock`), `totals` are tags whose samples other tags hold, too, and `doubt` is what is to be said
+    where --recorded-unit does not set the unit. `settled` says that what follows in the log will not change any of it.
     """
 
     tool: str = ""
@@ -60,6 +63,7 @@ class Origin:
     op: str = ""
     kind: str = ""
     stamps: str = USUAL
+    adrift: bool = False
     totals: frozenset[bytes] = frozenset()
     doubt: str = ""
     settled: bool = True
@@ -91,6 +95,43 @@ class Named:
 
 def origin_of(head: bytes) -> Origin:
     """Return the origin of a log by its beginning."""
+    origin = _by_tool(head)
+    return _by_legend(head, origin) if origin.stamps == USUAL and LEGEND_OF_ENDS in head else origin
+
+
+def _by_legend(head: bytes, origin: Origin) -> Origin:
+    """Return the origin of a log whose legend speaks of ends, by its lines without a tag.
+
+    Java's first versions wrote that legend above lengths; the C library does, too, but `hdr_log_write` writes ends, by any clock.
+    A length longer than what lies between two lines is an end. One line alone tells where it would be longer than a day.
+    """
+    spans: list[tuple[int, int]] = []
+    as_lengths = as_ends = True
+    for line in head[: head.rfind(b"\n") + 1].split(b"\n"):
+        if line[:1] in (b"#", b'"', b"") or line.startswith(TAG):
+            continue
+        try:
+            _, start_text, second_text, _ = split_line(line)
+            start, second = seconds_ns(start_text), seconds_ns(second_text)
+        except StampError:
+            continue
+        if spans and start >= spans[-1][0]:  # else another log was appended
+            before, told = spans[-1]
+            as_lengths &= start >= before + told - rounding_of(told)
+            as_ends &= start >= told - rounding_of(told - before)
+        as_ends &= second >= start
+        spans.append((start, second))
+    if len(spans) < 2:  # a pair
+        as_lengths = not (spans and spans[0][0] >= DAY_NS)
+    if as_lengths or not as_ends:
+        open_still = len(spans) < 2 or (as_lengths and as_ends and len(spans) < ENOUGH)
+        return replace(origin, settled=origin.settled and not open_still)
+    start, end = spans[0]
+    return replace(origin, stamps=WITH_END, adrift=BASE not in head and start > 2 * (end - start))
+
+
+def _by_tool(head: bytes) -> Origin:
+    """Return the origin of a log by its comments and tags."""
     for line in head.split(b"\n"):
         if line[:1] not in (b"#", b'"', b"", b"\r"):
             break

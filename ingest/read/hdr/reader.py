@@ -15,6 +15,7 @@ from ingest.read.sources import Around, Source
 from ingest.read.text import name_without
 
 ENDINGS = (".hlog", ".hdr", ".histo", ".log", ".csv", ".txt")
+NOT_YET = "its first lines do not tell yet what their numbers are: it is read once there are more"
 LARGE = {"ns": 1.0, "us": 1e3, "ms": 1e6}
 
 
@@ -25,6 +26,8 @@ def locate(path: Path, around: Around) -> Source:
     asked = around.options.recorded_unit_ns
     if (asked or peeked.origin.unit_ns) is None:
         raise InputError(f"{log.UNIT_UNKNOWN} ({_sizes(peeked.largest)})", path)
+    if around.options.growing and not peeked.origin.settled:
+        raise InputError(NOT_YET, path)
     if asked and peeked.origin.unit_ns not in (None, asked):
         context.account.note(f"{peeked.origin.tool} records in another unit than --recorded-unit says: --recorded-unit was used")
     dated = peeked.zero_ns is not None and not peeked.base_ns  # its stamps are real times

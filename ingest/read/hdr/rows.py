@@ -24,7 +24,7 @@ from ingest.read.hdr.counts import counts_of, taken
 from ingest.read.hdr.gaps import Gaps
 from ingest.read.hdr.layouts import PAST_RANGE, TOO_MANY, Bins, Layouts, moved
 from ingest.read.hdr.origin import LATTE, Origin, named
-from ingest.read.hdr.stamps import SAID, interval_of, usual_intervals
+from ingest.read.hdr.stamps import ADRIFT, SAID, interval_of, rounding_of, usual_intervals
 from ingest.read.hdr.tails import Tail
 from ingest.read.hdr.tallies import Tallies, key_of
 from ingest.read.schedule_seen import Seen
@@ -32,8 +32,6 @@ from ingest.read.text import LONGEST_LINE
 
 Int = NDArray[np.int64]
 
-ROUNDING_NS = 5_000_000
-ROUNDED_SHARE = 10
 MOST_SEGMENTS = 64
 MOST_SERIES = 10_000
 CUT_OFF = "the last line is cut off: the file was still being written, or was truncated"
@@ -83,7 +81,7 @@ class Rows:
         self.unpacked = 0
         self._context = context
         self._origin = origin
-        self._clock = Clock()
+        self._clock = Clock(adrift=origin.adrift)
         self._layouts = Layouts(unit_ns)
         self._number = 0
         self._shift: int | None = None
@@ -379,6 +377,8 @@ class Rows:
             account.note(sentence)
         if self._righted:
             account.note(SAID[origin.stamps])
+        if origin.adrift:
+            account.note(ADRIFT)
         if origin.totals:
             account.note(TOTALS)
         if origin.doubt and not self._context.recorded_unit_ns:
@@ -406,7 +406,7 @@ def _segment(ends: list[tuple[int, int]], line: _Line) -> tuple[int, int]:
     """Return the first segment that a line can follow in, and the start it has there."""
     if ends and line.start_ns >= ends[0][0]:
         return 0, line.start_ns
-    rounding = max(ROUNDING_NS, (line.end_ns - line.start_ns) // ROUNDED_SHARE)
+    rounding = rounding_of(line.end_ns - line.start_ns)
     for place, (end, _) in enumerate(ends):
         if line.start_ns >= end:
             return place, line.start_ns

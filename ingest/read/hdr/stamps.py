@@ -3,6 +3,7 @@
     Tag=read-st,1.001,1.001,4.2,HISTF...               Cql-stress: the stamp is when the interval ended
     Tag=raw,1.000248,2.000412,4.2,HISTF...             cql-stress-scylla-bench: in place of the length stands the end
     Tag=raw,1.000000,2.000000,4.2,HISTF...             scylla-bench before 0.3.2: the end, in whole seconds
+    3898.058,3899.059,637.0,HISTF...                   the C library's hdr_log_write: the end; see `origin.as_by_legend`
 
 Each rule looks at one line alone: it holds for a log that is read whole, in parts, or while it grows.
 """
@@ -16,12 +17,20 @@ from typing import NamedTuple
 from ingest.read.hdr.clock import NEGATIVE, SECOND, TAG, StampError, seconds_ns, split_line
 
 USUAL, BY_END, WITH_END, SCYLLA = "", "stamped by its end", "with its end", "as scylla-bench"
+ROUNDING_NS = 5_000_000
+ROUNDED_SHARE = 10
+ADRIFT = "its stamps count from another moment than StartTime: its first interval is taken to begin at StartTime"
 ENDED = "this tool writes the end of an interval in place of its length: taken as its end"
 SAID = {
     BY_END: "this tool stamps intervals at their ends: their start is one length earlier",
     WITH_END: ENDED,
     SCYLLA: ENDED,
 }
+
+
+def rounding_of(length_ns: int) -> int:
+    """Return by how much two intervals may overlap because their stamps are rounded, in ns."""
+    return max(ROUNDING_NS, length_ns // ROUNDED_SHARE)
 
 
 class Fronts(NamedTuple):

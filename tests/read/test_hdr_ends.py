@@ -1,0 +1,159 @@
+"""Logs of the C library's `hdr_log_write`: the end of an interval in place of its length, stamps of any clock, the maximum undivided.
+
+Its legend says so, as that of Java's first versions did, which wrote lengths all the same.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ingest.core.ranks import parse_percentiles
+from ingest.query.files import Files
+from ingest.query.percentiles import Wanted, percentiles
+from ingest.query.question import Question
+from ingest.read import ReadOptions
+from ingest.read.hdr.origin import origin_of
+from ingest.read.hdr.stamps import WITH_END
+from tests.conftest import take
+from tests.effort import figure
+from tests.live.feeding import Clock, answers, batch, begun
+from tests.oracles import hdr
+
+DATA = Path(__file__).parents[1] / "data" / "hdr"
+LEGEND = '"StartTimestamp","EndTimestamp","Interval_Max","Interval_Compressed_Histogram"\n'
+BEGUN = 1_700_000_000
+SECOND = 10**9
+US = 1000
+OPTIONS = ReadOptions(recorded_unit_ns=US)
+
+
+def head(start: float = BEGUN, version: str = "1.2") -> str:
+    said = f"#[StartTime: {start:.3f} (seconds since epoch), Tue]\n" if start else ""
+    return f"#[a tool]\n#[Histogram log format version {version}]\n{said}{LEGEND}"
+
+
+def spans(path: Path) -> list[tuple[float, float, int]]:
+    """Return start and end of each interval in seconds, and its samples."""
+    rows = take(path, options=OPTIONS).rows
+    return [(row.start_ns / SECOND, row.end_ns / SECOND, sum(row.counts.values())) for row in rows]
+
+
+def test_what_the_librarys_own_program_wrote(tmp_path: Path) -> None:
+    """`hiccup -i 1`, twice into one file: stamps since the machine was started, StartTime since 1970. Oracle: hdrhistogram."""
+    library = pytest.importorskip("hdrh.histogram", reason="hdrhistogram is not here: it is among the dev extras")
+    expected = []
+    for section in (DATA / "ends" / "hiccup.hlog").read_text().split("#[foobar]\n")[1:]:
+        begun_at = float(re.search(r"StartTime: ([\d.]+)", section)[1])
+        lines = [line.split(",") for line in section.splitlines() if line[0].isdigit()]
+        for start, end, _, payload in lines:
+            moved = begun_at - float(lines[0][0])
+            count = library.HdrHistogram.decode(payload).get_total_count()
+            expected.append((round(float(start) + moved, 3), round(float(end) + moved, 3), count))
+    found = spans(DATA / "ends" / "hiccup.hlog")
+    assert [(round(start, 3), round(end, 3), count) for start, end, count in found] == expected
+    assert len(found) == 11
+    notes = take(DATA / "ends" / "hiccup.hlog", options=OPTIONS).account.notes
+    assert sorted(note.partition(": ")[2] for note in notes if "stamps" in note or "end" in note) == [
+        "its stamps count from another moment than StartTime: its first interval is taken to begin at StartTime",
+        "this tool writes the end of an interval in place of its length: taken as its end",
+    ]
+    table = percentiles(
+        Files([DATA / "ends" / "hiccup.hlog"], ReadOptions(recorded_unit_ns=US), jobs=1).answer(Question(step=SECOND)),
+        Wanted(parse_percentiles("50")),
+    ).columns
+    assert int(table["count"].sum()) == sum(count for *_, count in expected)
+
+
+@pytest.mark.parametrize("zero", [float(BEGUN), 0.25, 4321.5], ids=["epoch", "relative", "uptime"])
+@pytest.mark.parametrize("write", ["ends", "lengths"])
+def test_lines_that_follow_each_other_tell_which_it_is(zero: float, write: str, tmp_path: Path) -> None:
+    lines = [
+        hdr.line(f"{zero + number:.3f}", f"{zero + number + 1 if write == 'ends' else 1:.3f}", {100 + number: 3})
+        for number in range(9)
+    ]
+    (path := tmp_path / "x.hlog").write_text(head() + "".join(lines))
+    # Lengths behind stamps of another clock are what Java's reader makes of them: seconds after StartTime.
+    first = BEGUN + (0 if zero >= BEGUN or (zero > 1 and write == "ends") else zero)
+    assert spans(path) == [(first + number, first + number + 1, 3) for number in range(9)]
+
+
+def test_javas_first_logs_have_that_legend_and_lengths(tmp_path: Path) -> None:
+    (path := tmp_path / "x.hlog").write_text(
+        head(version="1.01") + hdr.line("0.042", "5.004", {1: 2}) + hdr.line("5.046", "5.000", {1: 2})
+    )
+    assert spans(path) == [(BEGUN + 0.042, BEGUN + 5.046, 2), (BEGUN + 5.046, BEGUN + 10.046, 2)]
+    path.write_text(head(version="1.01") + hdr.line("0.500", "1.000", {1: 2}))
+    assert spans(path) == [(BEGUN + 0.5, BEGUN + 1.5, 2)]
+
+
+def test_one_line_is_enough_where_its_length_would_be_years(tmp_path: Path) -> None:
+    (path := tmp_path / "x.hlog").write_text(head() + hdr.line(f"{BEGUN}.000", f"{BEGUN + 2}.000", {1: 2}))
+    assert spans(path) == [(BEGUN, BEGUN + 2, 2)]
+
+
+@settings(max_examples=figure(30, 100, 1000), deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from([0.0, 7.5, 90_000.0, float(BEGUN)]), st.booleans())
+def test_intervals_of_any_length_with_gaps_come_back(seed: int, zero: float, ends: bool) -> None:
+    """The rule itself: whatever was written is what is read, if lines are no shorter than half of their number."""
+    rolled = random.Random(seed)
+    at, lines = zero, []
+    for _ in range(30):
+        at += rolled.choice((0, 0, 0, 0, rolled.random()))
+        length = 0.5 + rolled.random()
+        lines.append(hdr.line(f"{at:.3f}", f"{at + length if ends else length:.3f}", {5: 1}))
+        at += length
+    origin = origin_of((head() + "".join(lines)).encode())
+    assert (origin.stamps == WITH_END) == ends
+
+
+def test_a_log_that_grows_is_read_as_a_whole_one(tmp_path: Path) -> None:
+    """Its first line alone does not say what its second number is."""
+    from ingest.store import open_store
+
+    folder, clock, url = tmp_path / "logs", Clock(), f"sqlite:{tmp_path / 'watched.db'}"
+    folder.mkdir()
+    with open_store(url, write=True) as store:
+        watch = begun(folder, store, clock, reading={"recorded_unit_ns": US})
+        with (folder / "x.hlog").open("a") as log:
+            log.write(head())
+        for number in range(12):
+            with (folder / "x.hlog").open("a") as log:
+                log.write(hdr.line(f"{77 + number}.000", f"{78 + number}.000", {200: 4}))
+            clock.seconds += 1
+            watch.cycle()
+        watch.cycle(last=True)
+        watch.settle()
+    assert answers(url) == answers(batch(folder, tmp_path / "batch.db", reading={"recorded_unit_ns": US}))
+    assert spans(folder / "x.hlog")[0] == (BEGUN, BEGUN + 1, 4)
+
+
+def commas(text: str) -> str:
+    return re.sub(r"(?m)^((?:Tag=[^,]*,)?)(\d+)\.(\d+),(\d+)\.(\d+),(\d+)\.(\d+),", r"\1\2,\3,\4,\5,\6,\7,", text)
+
+
+def undivided(text: str) -> str:
+    """As C writes it: the maximum is a whole number, and its `.0` does not come from the locale."""
+    return re.sub(r"(?m)^((?:Tag=[^,]*,)?)(\d+)\.(\d+),(\d+)\.(\d+),(\d+)\.(\d+),", r"\1\2,\3,\4,\5,\6.0,", text)
+
+
+@pytest.mark.parametrize("write", [commas, undivided])
+@pytest.mark.parametrize("name", ["2.2.2-3-digits.hlog", "tagged.hlog"])
+def test_numbers_with_a_comma_are_those_with_a_point(name: str, write: Callable[[str], str], tmp_path: Path) -> None:
+    """.NET and C print numbers after the locale: in half of the world `0,127,1,007,2,769,HISTF...`."""
+    text = (DATA / name).read_text()
+    changed = re.sub(r"(?m)^(#\[(?:Start|Base)Time: \d+)\.", r"\1,", write(text))
+    assert changed != text
+    (path := tmp_path / name).write_text(changed)
+    assert spans(path) == spans(DATA / name)
+
+
+def test_start_time_is_the_recorded_one() -> None:
+    assert datetime.fromtimestamp(spans(DATA / "ends" / "hiccup.hlog")[0][0]).year == 2026
