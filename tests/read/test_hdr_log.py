@@ -331,6 +331,11 @@ def starts(taken: Any, log: Any, text: str, **options: Any) -> list[float]:
         ("#[StartTime: 1700000000.250 (seconds since epoch), Tue]\n", ["0.127", "1.127"], [1700000000.377, 1700000001.377]),
         ("#[BaseTime: 1700000000.000 (seconds since epoch)]\n", ["0.5"], [1700000000.5]),
         (
+            "#[Basetime: 1700000000 (seconds since epoch)]\n#[StartTime: 1700000063 (seconds since epoch), Z]\n",
+            ["0.5"],
+            [1700000000.5],
+        ),
+        (
             "#[BaseTime: 1700000000.000 (seconds since epoch)]\n#[StartTime: 1700000063.000 (seconds since epoch)]\n",
             ["0.5"],
             [1700000000.5],

@@ -18,7 +18,8 @@ SECOND, MS = 1_000_000_000, 1_000_000
 NS_DIGITS = 9
 MOST_SECONDS = 1 << 32
 SEPARATORS = re.compile(rb"[, \t\r\n]+")
-START, BASE = b"#[StartTime:", b"#[BaseTime:"
+START = b"#[StartTime:"
+BASES = (b"#[BaseTime:", b"#[Basetime:")  # the second by hdrhistogram-go up to 1.2
 TAG = b"Tag="
 WITH_COMMAS = (6, 7)  # cells of a line whose numbers have a decimal comma; C prints its maximum as a whole number and `.0`
 NOT_A_LINE = "no interval: not `[Tag=..,]start,length,maximum,histogram`"
@@ -92,7 +93,7 @@ class Clock:
 
     def comment(self, line: bytes) -> None:
         """Take a comment line; only a readable StartTime or BaseTime counts."""
-        mark = START if line.startswith(START) else BASE if line.startswith(BASE) else b""
+        mark = next((mark for mark in (START, *BASES) if line.startswith(mark)), b"")
         if not mark:
             return
         try:

@@ -27,7 +27,7 @@ import re
 from dataclasses import dataclass, replace
 
 from ingest.core.timing import UNITS_NS
-from ingest.read.hdr.clock import BASE, TAG, StampError, seconds_ns, split_line
+from ingest.read.hdr.clock import BASES, TAG, StampError, seconds_ns, split_line
 from ingest.read.hdr.codec import PayloadError, payload_of
 from ingest.read.hdr.names import KINDS
 from ingest.read.hdr.stamps import BY_END, SCYLLA, USUAL, WITH_END, rounding_of
@@ -127,7 +127,7 @@ def _by_legend(head: bytes, origin: Origin) -> Origin:
         open_still = len(spans) < 2 or (as_lengths and as_ends and len(spans) < ENOUGH)
         return replace(origin, settled=origin.settled and not open_still)
     start, end = spans[0]
-    return replace(origin, stamps=WITH_END, adrift=BASE not in head and start > 2 * (end - start))
+    return replace(origin, stamps=WITH_END, adrift=not any(base in head for base in BASES) and start > 2 * (end - start))
 
 
 def _by_tool(head: bytes) -> Origin:
