@@ -38,6 +38,7 @@ NO_NUMBER = "a time, latency or weight is no number, or is missing"
 BACKWARDS = "it ended before it began"
 TOO_LONG = "a latency of more than a day: damage, or another unit than was given"
 TOO_HEAVY = "a weight of 0 or less, or so large that weight times latency passes 2^60 ns"
+DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
 ENDING = re.compile(r"_(?P<unit>[^_()]*)$|\((?P<inside>[^()]*)\)$")
 MOST_WEIGHED = 1 << 60
 YEAR = r"(?:18(?:2[4-9]|[3-9]\d)|19\d\d|20\d\d|21(?:0\d|1[0-5]))"  # of timing.AGES
@@ -272,7 +273,11 @@ def first_end_ns(path: Path, context: Context, description: Description) -> int:
     for events in read(path, replace(context, description=description)):
         if len(events):
             return int(events.end_ns[0])
-    raise InputError("holds no operation that can be read", path)
+    sample = columns_of(path, context, description).sample
+    commas = [name for name in description.columns.values() if DECIMAL_COMMA.fullmatch(sample.get(name, ""))]
+    reasons = [reason for reason, _ in context.account.rejected.most_common(1)]
+    reasons += [f"column {commas[0]!r} has decimal commas: write points, as with LC_ALL=C"] if commas else []
+    raise InputError(f"holds no operation that can be read{': ' if reasons else ''}{'; '.join(reasons)}", path)
 
 
 def locate(path: Path, around: Around) -> Source:
