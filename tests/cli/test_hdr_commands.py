@@ -74,7 +74,7 @@ def test_files_and_a_store_answer_with_the_same_numbers(tmp_path: Path) -> None:
 
 def test_an_unknown_unit_is_asked_for() -> None:
     log = HDR / "2.2.2-3-digits.hlog"
-    assert "give --recorded-unit ns, us or ms" in tailboard("percentiles", log, status=3).stderr
+    assert "give --recorded-unit ns, 100ns, us or ms" in tailboard("percentiles", log, status=3).stderr
     assert rows("percentiles", log, "--recorded-unit", "us", "--step", "all")
 
 
@@ -184,3 +184,16 @@ def test_another_schedule_reads_a_loaded_log_again(tmp_path: Path) -> None:
         tailboard("load", TAGGED, "--run", "r", "--store", store, *words)
         kinds[words] = {row["kind"] for row in rows("percentiles", store, "--by", "kind", "--where", "kind=*", "--step", "all")}
     assert kinds["--expected-interval", "1ms"] - kinds[()] == {"corrected", "service.corrected"}
+
+
+def test_ticks_of_100_ns_are_a_unit(tmp_path: Path) -> None:
+    """Percentiles of ticks are a hundred times those of ns: a bin reports the highest tick in it."""
+    log = tmp_path / "x.hlog"
+    log.write_text(hdr.log([hdr.line(f"{number}.000", "1.000", {1000 + number: 5, 3000: 2}) for number in range(20)]))
+    found = {}
+    for unit in ("ns", "100ns"):
+        words = ("--recorded-unit", unit, "--step", "all", "--format", "ndjson", "-p", "50,90,100", "--unit", "ns")
+        found[unit] = json.loads(tailboard("percentiles", log, *words).stdout)
+    assert found["ns"]["count"] == found["100ns"]["count"] == 140
+    for name in ("p50", "p90", "p100"):
+        assert found["100ns"][name] == 100 * found["ns"][name]

@@ -393,7 +393,11 @@ def test_a_description_that_says_too_little_is_refused(tmp_path: Path, lines: st
         ("time: t_ns\nlatency: 3\nunit: ns\n", "t_ns,l_ns\n1,2\n", "no column '3' for latency"),
         ("time: t_ns\nlatency: l_ns\n", "t_ns,t_ns,l_ns\n1,1,2\n", "two columns are called 't_ns'"),
         ("time: t_ns\nlatency: l_ns\n", "t_ns,l_ns\n", "holds no operation that can be read"),
-        ("time: t_s\nlatency: l_ms\ndelimiter: ';'\n", "t_s;l_ms\n1,5;2,5\n", "be read: a time, .*; column 'l_ms' has decimal commas: write p"),
+        (
+            "time: t_s\nlatency: l_ms\ndelimiter: ';'\n",
+            "t_s;l_ms\n1,5;2,5\n",
+            "be read: a time, .*; column 'l_ms' has decimal commas: write p",
+        ),
         ("time: t_ns\nlatency: l_ns\nlabels: {op: t_ns}\n", "t_ns,l_ns\n1,2\n", "column 't_ns' is wanted twice"),
     ],
 )

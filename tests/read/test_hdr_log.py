@@ -527,7 +527,9 @@ def test_the_first_comment_tells_the_unit(taken: Any, log: Any, comment: str, un
 
 def test_an_unknown_unit_is_asked_for(taken: Any, log: Any) -> None:
     path = log(hdr.log([hdr.line("0.000", "1.000", {hdr.index_of(2_000_000, 3): 1})], "#[Some tool]\n"), "x.hlog")
-    with pytest.raises(InputError, match=r"--recorded-unit ns, us or ms .*0.002 s in ns, 2 s in us, 2,001 s in ms"):
+    with pytest.raises(
+        InputError, match=r"--recorded-unit ns, 100ns, us or ms .*0.002 s in ns, 0.2 s in 100ns, 2 s in us, 2,001 s in ms"
+    ):
         taken(path)
     [row] = taken(path, options=ReadOptions(recorded_unit_ns=1000)).rows
     assert int(row.layout.edges[next(iter(row.counts))]) == 2_000_000_000 // 1024_000 * 1024_000

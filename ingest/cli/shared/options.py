@@ -81,8 +81,8 @@ reading_rest = stacked(
     ),
     click.option(
         "--recorded-unit",
-        type=Choice(["ns", "us", "ms"]),
-        help="Unit of the recorded values, for logs that do not state it.",
+        type=Choice(["ns", "100ns", "us", "ms"]),
+        help="Unit of the recorded values, for logs that do not state it (100ns: ticks of .NET on Windows).",
     ),
     click.option(
         "--fio-version",

@@ -85,7 +85,7 @@ def read_options(reading: Reading, run: str = "") -> ReadOptions:
         host_alias=pairs(reading.host_alias, "--host-alias"),
         host_offset_ns=offsets,
         t0=reading.t0 if reading.t0 in (None, "mtime") else parse_instant(str(reading.t0)).ns,
-        recorded_unit_ns=UNITS_NS[reading.recorded_unit] if reading.recorded_unit else None,
+        recorded_unit_ns=(UNITS_NS.get(unit) or parse_duration(unit)) if (unit := reading.recorded_unit) else None,
         expected_interval_ns=parse_duration(reading.expected_interval) if reading.expected_interval else 0,
         rate=reading.rate or "",
         intended_column=reading.intended_start_column or "",

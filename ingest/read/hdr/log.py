@@ -48,7 +48,7 @@ CHUNK_ENTRIES = 1 << 17
 CHUNK_ROWS = 20_000
 HEAD_ROWS = 200
 NEWLINE = 10
-UNIT_UNKNOWN = "the unit that it was recorded in cannot be determined: give --recorded-unit ns, us or ms"
+UNIT_UNKNOWN = "the unit that it was recorded in cannot be determined: give --recorded-unit ns, 100ns, us or ms"
 
 
 @dataclass(frozen=True, slots=True)

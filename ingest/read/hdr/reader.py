@@ -16,7 +16,7 @@ from ingest.read.text import name_without
 
 ENDINGS = (".hlog", ".hdr", ".histo", ".log", ".csv", ".txt")
 NOT_YET = "its first lines do not tell yet what their numbers are: it is read once there are more"
-LARGE = {"ns": 1.0, "us": 1e3, "ms": 1e6}
+LARGE = {"ns": 1.0, "100ns": 1e2, "us": 1e3, "ms": 1e6}
 
 
 def locate(path: Path, around: Around) -> Source:
