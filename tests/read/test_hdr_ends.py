@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import re
+import shutil
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -62,7 +63,7 @@ def test_what_the_librarys_own_program_wrote(tmp_path: Path) -> None:
     assert len(found) == 11
     notes = take(DATA / "ends" / "hiccup.hlog", options=OPTIONS).account.notes
     assert sorted(note.partition(": ")[2] for note in notes if "stamps" in note or "end" in note) == [
-        "its stamps count from another moment than StartTime: its first interval is taken to begin at StartTime",
+        "its stamps count from a moment that it does not say: its first interval is taken to begin at the time in its head",
         "this tool writes the end of an interval in place of its length: taken as its end",
     ]
     table = percentiles(
@@ -83,6 +84,47 @@ def test_lines_that_follow_each_other_tell_which_it_is(zero: float, write: str, 
     # Lengths behind stamps of another clock are what Java's reader makes of them: seconds after StartTime.
     first = BEGUN + (0 if zero >= BEGUN or (zero > 1 and write == "ends") else zero)
     assert spans(path) == [(first + number, first + number + 1, 3) for number in range(9)]
+
+
+@pytest.mark.parametrize(
+    ("name", "op", "kind", "start", "length", "samples"),
+    [
+        ("read_asbench.hdrhist", "read", "service", 1795547052.0, 3.404, 5000),
+        ("write_asbench.hdrhist", "write", "service", 1795547052.0, 3.404, 3000),
+        ("mpt.hlog", "", "", 1795547052.019, 3.404, 5000),
+        ("READ.hdr", "read", "service", 1795547052.0, 3.0, 5000),
+    ],
+)
+def test_one_interval_of_a_whole_run(name: str, op: str, kind: str, start: float, length: float, samples: int) -> None:
+    """As asbench, mpt and YCSB-cpp call the library (`ends/write.c`): by the time since the machine was started, and by epoch."""
+    [row] = take(DATA / "ends" / name, options=OPTIONS).rows
+    assert (row.series.op, row.series.kind) == (op, kind or row.series.kind)
+    assert row.start_ns == round(start * 1000) * 10**6 and row.end_ns - row.start_ns == round(length * 1000) * 10**6
+    assert sum(row.counts.values()) == samples
+
+
+def test_asbench_states_its_unit_and_its_operations_are_of_one_run(tmp_path: Path) -> None:
+    for op in ("read", "write"):
+        shutil.copy(DATA / "ends" / f"{op}_asbench.hdrhist", tmp_path / f"{op}_2026-11-24T19:04:12Z.hdrhist")
+    table = percentiles(
+        Files([tmp_path], jobs=1).answer(Question(step="all", by=("op",))), Wanted(parse_percentiles("100"))
+    ).columns
+    assert table["op"].tolist() == ["read", "write"] and table["count"].tolist() == [5000, 3000]
+    assert [round(rate) for rate in table["rate"].tolist()] == [1469, 881]  # of the 3.404 s; as a length it were 0.9
+    assert table["p100"].tolist() == [20991 * US, 20959 * US]  # what hdr_max of the library says
+
+
+def test_the_librarys_other_function_writes_lengths() -> None:
+    assert spans(DATA / "ends" / "entry.hlog") == [(1795547052.25 + number, 1795547053.25 + number, 5000) for number in range(3)]
+
+
+def test_a_start_time_that_is_no_date_makes_time_relative(tmp_path: Path) -> None:
+    """Programs that give the header what they give the lines, `hdr_gettime`: seconds since the machine was started."""
+    lines = "".join(hdr.line(f"{4000 + number}.500", f"{4001 + number}.500", {9: 1}) for number in range(5))
+    (path := tmp_path / "x.hlog").write_text(head(4000.5) + lines)
+    assert spans(path) == [(number, number + 1, 1) for number in range(5)]
+    [row, *_] = take(path, options=ReadOptions(recorded_unit_ns=US, t0=BEGUN * SECOND)).rows
+    assert row.start_ns == BEGUN * SECOND
 
 
 def test_javas_first_logs_have_that_legend_and_lengths(tmp_path: Path) -> None:

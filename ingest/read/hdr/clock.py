@@ -10,6 +10,7 @@ without floating point. .NET and C print them after the locale, in half of the w
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 
 from ingest.read.context import YEAR_NS
@@ -22,6 +23,7 @@ START = b"#[StartTime:"
 BASES = (b"#[BaseTime:", b"#[Basetime:")  # the second by hdrhistogram-go up to 1.2
 TAG = b"Tag="
 WITH_COMMAS = (6, 7)  # cells of a line whose numbers have a decimal comma; C prints its maximum as a whole number and `.0`
+DATE = re.compile(rb"#\[(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)\]")
 NOT_A_LINE = "no interval: not `[Tag=..,]start,length,maximum,histogram`"
 NO_NUMBER = "the time stamp is no number"
 OUT_OF_RANGE = "the time stamp is out of range"
@@ -69,7 +71,8 @@ class Clock:
     """What StartTime and BaseTime comments say of the stamps that follow, by the rules of Java's reader.
 
     Comments after intervals begin another log (an appended one): unlike in Java's reader, its base is then decided anew.
-    Stamps that are `adrift` count from a moment that the log does not say: its first interval then begins at StartTime.
+    Stamps that are `adrift` count from a moment that the log does not say: its first interval then begins at StartTime where that
+    is a date, or at the date of a comment before it (`#[2026-11-24T18:30:00Z]`, asbench); else time is relative to it.
     """
 
     def __init__(self, *, adrift: bool = False) -> None:
@@ -93,6 +96,10 @@ class Clock:
 
     def comment(self, line: bytes) -> None:
         """Take a comment line; only a readable StartTime or BaseTime counts."""
+        if self.adrift and (date := DATE.match(line)):
+            self._begin()
+            self.start = int(datetime.fromisoformat(date[1].decode()).timestamp()) * SECOND
+            return
         mark = next((mark for mark in (START, *BASES) if line.startswith(mark)), b"")
         if not mark:
             return
@@ -100,21 +107,28 @@ class Clock:
             stamp = seconds_ns((line[len(mark) :].split(None, 1) or [b""])[0].rstrip(b"]").replace(b",", b"."))
         except StampError:
             return
-        if self._rows:
-            self._rows, self.base, self.told_again = False, None, True
+        if self.adrift and stamp < YEAR_NS and not self._rows and (self.start or 0) >= YEAR_NS:
+            return  # no date, and there is one
+        self._begin()
         if mark == START:
             self.start = stamp
         else:
             self.base = stamp
+
+    def _begin(self) -> None:
+        """Begin another log, if there were intervals."""
+        if self._rows:
+            self._rows, self.base, self.told_again = False, None, True
 
     def base_of(self, stamp: int) -> int:
         """Return the epoch ns that the stamp of an interval counts from."""
         self._rows = True
         if self.start is None:
             self.start = stamp
-        if self.base is None:
-            relative = stamp < self.start - YEAR_NS
-            self.base = (self.start - (stamp if self.adrift else 0)) if relative else 0
+        if self.base is None and self.adrift:
+            self.base = (self.start if self.start >= YEAR_NS else 0) - stamp
+        elif self.base is None:
+            self.base = self.start if stamp < self.start - YEAR_NS else 0
         return self.base
 
     def zero(self, stamp: int) -> tuple[int | None, str]:
@@ -122,7 +136,7 @@ class Clock:
         start = self.start
         base = self.base_of(stamp)
         if start is not None and start >= YEAR_NS:
-            return start, "StartTime in the log"
+            return start, "the head of the log" if self.adrift else "StartTime in the log"
         if base >= YEAR_NS:
             return base, "BaseTime in the log"
         if base + stamp >= YEAR_NS:

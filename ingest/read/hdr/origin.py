@@ -9,6 +9,7 @@
     #Logging op latencies for scylla-bench                       cql-stress: tags raw and co-fixed
     #[Logged with Gatling DSE Plugin v1.3.0]                     ns
     #[Latency histograms for TEST.PROBE]                         Hazelcast Simulator: ns
+    #[2026-11-24T18:30:00Z]                                      Aerospike's asbench: us, the op is in the file's name
     #Units: microseconds                                         as it says (the profiler of ChartFX)
     #[Written by tailboard; recorded unit us]                    what `tailboard export --format hlog` says of itself
 
@@ -27,7 +28,8 @@ import re
 from dataclasses import dataclass, replace
 
 from ingest.core.timing import UNITS_NS
-from ingest.read.hdr.clock import BASES, TAG, StampError, seconds_ns, split_line
+from ingest.read.context import YEAR_NS
+from ingest.read.hdr.clock import DATE, TAG, Clock, StampError, seconds_ns, split_line
 from ingest.read.hdr.codec import PayloadError, payload_of
 from ingest.read.hdr.names import KINDS
 from ingest.read.hdr.stamps import BY_END, SCYLLA, USUAL, WITH_END, rounding_of
@@ -45,6 +47,7 @@ UNITS = re.compile(r"#\s*Units?:\s*(?P<unit>nano|micro|milli)seconds\s*$", re.IG
 SPOKEN = {"nano": NS, "micro": US, "milli": MS}
 LEGEND_OF_ENDS = b'"EndTimestamp"'
 ENOUGH = 4  # lines: from then on ends of a log that begins at 0 are longer than what lies between them
+C_VERSION = re.compile(rb"^#\[Histogram log format version 1\.[2-9]", re.MULTILINE)
 DAY_NS = 86_400 * 10**9
 DEFAULT_NS = "taken as ns, the unit that cql-stress writes unless -hdr-latency-units says another: if so, give --recorded-unit"
 
@@ -72,6 +75,7 @@ class Origin:
 CASSANDRA = Origin("cassandra-stress", NS)
 CQL_BENCH = Origin("cql-stress-scylla-bench", NS, stamps=WITH_END, doubt=DEFAULT_NS)
 SCYLLA_TOOLS = ("scylla-bench", CQL_BENCH.tool)
+ASBENCH = Origin("asbench", US, kind="service", stamps=WITH_END, adrift=True)
 LATTE = Origin("Latte", NS)
 BY_COMMENT = (
     ("#[Logged with jHiccup", Origin("jHiccup", NS, kind="lag")),
@@ -96,6 +100,8 @@ class Named:
 def origin_of(head: bytes) -> Origin:
     """Return the origin of a log by its beginning."""
     origin = _by_tool(head)
+    if origin is ASBENCH and LEGEND_OF_ENDS not in head:
+        return Origin()
     return _by_legend(head, origin) if origin.stamps == USUAL and LEGEND_OF_ENDS in head else origin
 
 
@@ -103,11 +109,15 @@ def _by_legend(head: bytes, origin: Origin) -> Origin:
     """Return the origin of a log whose legend speaks of ends, by its lines without a tag.
 
     Java's first versions wrote that legend above lengths; the C library does, too, but `hdr_log_write` writes ends, by any clock.
-    A length longer than what lies between two lines is an end. One line alone tells where it would be longer than a day.
+    A length longer than what lies between two lines is an end. One line alone is one of C's where Java writes another legend
+    by then (version 1.2), and else where its length would be longer than a day.
     """
     spans: list[tuple[int, int]] = []
     as_lengths = as_ends = True
+    clock = Clock()
     for line in head[: head.rfind(b"\n") + 1].split(b"\n"):
+        if not spans and line[:1] == b"#":
+            clock.comment(line)
         if line[:1] in (b"#", b'"', b"") or line.startswith(TAG):
             continue
         try:
@@ -121,13 +131,15 @@ def _by_legend(head: bytes, origin: Origin) -> Origin:
             as_ends &= start >= told - rounding_of(told - before)
         as_ends &= second >= start
         spans.append((start, second))
-    if len(spans) < 2:  # a pair
-        as_lengths = not (spans and spans[0][0] >= DAY_NS)
+    if len(spans) == 1 and (spans[0][0] >= DAY_NS or C_VERSION.search(head)):
+        as_lengths = not as_ends
     if as_lengths or not as_ends:
         open_still = len(spans) < 2 or (as_lengths and as_ends and len(spans) < ENOUGH)
         return replace(origin, settled=origin.settled and not open_still)
     start, end = spans[0]
-    return replace(origin, stamps=WITH_END, adrift=not any(base in head for base in BASES) and start > 2 * (end - start))
+    undated = clock.start is None or clock.start < YEAR_NS
+    adrift = clock.base is None and start < YEAR_NS and (undated or start > 2 * (end - start))
+    return replace(origin, stamps=WITH_END, adrift=adrift)
 
 
 def _by_tool(head: bytes) -> Origin:
@@ -149,6 +161,8 @@ def _by_comment(line: str) -> Origin | None:
         op = match["op"].lower()
         intended = op.startswith(INTENDED)
         return Origin("YCSB", US, op.removeprefix(INTENDED), "response" if intended else "service")
+    if DATE.match(line.encode()):
+        return ASBENCH
     if match := UNITS.match(line):
         return Origin(unit_ns=SPOKEN[match["unit"].lower()])
     for mark, origin in BY_COMMENT:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,10 +12,12 @@ from ingest.read.context import TimeZero
 from ingest.read.formats import HDR, PIECES, Reader
 from ingest.read.hdr import log
 from ingest.read.hdr.names import looks_like_hdr
+from ingest.read.hdr.origin import ASBENCH
 from ingest.read.sources import Around, Source
 from ingest.read.text import name_without
 
-ENDINGS = (".hlog", ".hdr", ".histo", ".log", ".csv", ".txt")
+ENDINGS = (".hlog", ".hdrhist", ".hdr", ".histo", ".log", ".csv", ".txt")
+ASBENCH_NAME = re.compile(r"(?P<op>read|write|udf)_")
 NOT_YET = "its first lines do not tell yet what their numbers are: it is read once there are more"
 LARGE = {"ns": 1.0, "100ns": 1e2, "us": 1e3, "ms": 1e6}
 
@@ -23,6 +26,8 @@ def locate(path: Path, around: Around) -> Source:
     """Return the source of a log; InputError where it holds no interval, or its unit is not known."""
     context = around.context(path, process=name_without(path, ENDINGS))
     peeked = log.peek(path, context)
+    if peeked.origin is ASBENCH and (match := ASBENCH_NAME.match(path.name)):
+        context = replace(context, series=context.series.replaced(op=match["op"]))
     asked = around.options.recorded_unit_ns
     if (asked or peeked.origin.unit_ns) is None:
         raise InputError(f"{log.UNIT_UNKNOWN} ({_sizes(peeked.largest)})", path)

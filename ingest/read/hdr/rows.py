@@ -324,7 +324,7 @@ class Rows:
     def _new_series(self, tag: bytes) -> int:
         """Return the code of a new series of a tag: the next segment among those of the same labels."""
         labels = named(tag.decode("utf-8", "replace"), self._origin)
-        base = self._context.series.replaced(op=labels.op, kind=labels.kind, tag=labels.tag)
+        base = self._context.series.replaced(op=labels.op or self._context.series.op, kind=labels.kind, tag=labels.tag)
         segment = 0
         while (series := base.replaced(segment=segment)) in self._table:
             segment += 1

@@ -19,7 +19,7 @@ from ingest.read.hdr.clock import NEGATIVE, SECOND, TAG, StampError, seconds_ns,
 USUAL, BY_END, WITH_END, SCYLLA = "", "stamped by its end", "with its end", "as scylla-bench"
 ROUNDING_NS = 5_000_000
 ROUNDED_SHARE = 10
-ADRIFT = "its stamps count from another moment than StartTime: its first interval is taken to begin at StartTime"
+ADRIFT = "its stamps count from a moment that it does not say: its first interval is taken to begin at the time in its head"
 ENDED = "this tool writes the end of an interval in place of its length: taken as its end"
 SAID = {
     BY_END: "this tool stamps intervals at their ends: their start is one length earlier",
