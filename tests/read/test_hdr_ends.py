@@ -156,7 +156,9 @@ def test_intervals_of_any_length_with_gaps_come_back(seed: int, zero: float, end
     assert (origin.stamps == WITH_END) == ends
 
 
-def test_a_log_that_grows_is_read_as_a_whole_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ends", [True, False])
+@pytest.mark.parametrize("lines", [1, 12])
+def test_a_log_that_grows_is_read_as_a_whole_one(lines: int, ends: bool, tmp_path: Path) -> None:
     """Its first line alone does not say what its second number is."""
     from ingest.store import open_store
 
@@ -166,15 +168,16 @@ def test_a_log_that_grows_is_read_as_a_whole_one(tmp_path: Path) -> None:
         watch = begun(folder, store, clock, reading={"recorded_unit_ns": US})
         with (folder / "x.hlog").open("a") as log:
             log.write(head())
-        for number in range(12):
+        for number in range(lines):
             with (folder / "x.hlog").open("a") as log:
-                log.write(hdr.line(f"{77 + number}.000", f"{78 + number}.000", {200: 4}))
+                log.write(hdr.line(f"{77 + number}.000", f"{78 + number if ends else 1}.000", {200: 4}))
             clock.seconds += 1
             watch.cycle()
         watch.cycle(last=True)
         watch.settle()
     assert answers(url) == answers(batch(folder, tmp_path / "batch.db", reading={"recorded_unit_ns": US}))
-    assert spans(folder / "x.hlog")[0] == (BEGUN, BEGUN + 1, 4)
+    begun_at = BEGUN if ends else BEGUN + 77
+    assert spans(folder / "x.hlog")[0] == (begun_at, begun_at + 1, 4)
 
 
 def commas(text: str) -> str:

@@ -139,7 +139,7 @@ def _by_legend(head: bytes, origin: Origin) -> Origin:
     start, end = spans[0]
     undated = clock.start is None or clock.start < YEAR_NS
     adrift = clock.base is None and start < YEAR_NS and (undated or start > 2 * (end - start))
-    return replace(origin, stamps=WITH_END, adrift=adrift)
+    return replace(origin, stamps=WITH_END, adrift=adrift, settled=origin.settled and len(spans) > 1)
 
 
 def _by_tool(head: bytes) -> Origin:
