@@ -19,6 +19,7 @@ from ingest.core.intervals import Intervals
 from ingest.core.series import Series
 from ingest.read.context import Context
 from ingest.read.format_names import (
+    ASBENCH,
     AVERAGED,
     BCC,
     BPFTRACE,
@@ -245,6 +246,15 @@ TABLE: list[Format] = [
         reach=WHOLE_HEAD,
         known_by='content: JSON with `"run information":` or `"ALL STATS":` (`--json-out-file`)',
         holds="a histogram of each command over the whole run",
+    ),
+    Format(
+        ASBENCH,
+        "asbench histograms",
+        "histograms.asbench",
+        head=rb"(?m)^(read|write|udf)_hist(:\r?$| \d{4}-\d\d-\d\dT)",
+        reach=WHOLE_HEAD,
+        known_by="content: `read_hist:` or `write_hist 2026-..` (`asbench --output-file`)",
+        holds="histograms per period and op",
     ),
     Format(
         BPFTRACE,

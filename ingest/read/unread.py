@@ -79,6 +79,11 @@ PERCENTILES_ONLY = (  # the tool, what to ask it for, what its output is known b
         "run it with measurementtype=raw, or with hdrhistogram.fileoutput=true",
         rb"(?m)^\[[\w-]+\], 9[59]thPercentileLatency\(us\)",
     ),
+    (
+        "asbench --latency",
+        "run it with --output-file FILE, or with --hdr-hist FOLDER",
+        rb"(?m)^hdr: (read|write|udf) +\d{4}-\d\d-\d\dT[\d:]+Z \d+, \d+, ",
+    ),
     ("cassandra-stress", "run it with -log hdrfile=FILE", rb"(?m)^Latency (95|99)(\.0)?th percentile +:"),
 )
 BY_NAME = (

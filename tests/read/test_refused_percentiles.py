@@ -51,6 +51,9 @@ TEXTS = {
     "hey or oha": [HEY, OHA],
     "k6's summary": [K6],
     "YCSB's summary": [YCSB],
+    "asbench --latency": [
+        "2026-11-24 19:12:01 INFO read(tps=900)\nhdr: read  2026-11-24T19:12:01Z 1, 901, 60, 21000, 410, 700, 900\n"
+    ],
     "cassandra-stress": [STRESS],
 }
 REASON = "percentiles only, which cannot be added up or put on one time axis"
