@@ -26,7 +26,8 @@ COMPRESSED = (".gz", ".xz", ".zst")
 MAGIC = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\0", ".zst": b"\x28\xb5\x2f\xfd"}
 # By PowerShell's `>` and `Out-File`, and by HdrHistogram for .NET.
 MARKS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
-MARK_SIZE = 3
+ALL_MARKS, MARK_SIZE = tuple(MARKS), 3
+MOST_OF_NOTHING = 512  # bytes of a file that may hold nothing: a gzip header has the file's name
 RECODED_AT_ONCE = 1 << 17
 TRACE_ENDINGS = (".gz", ".json", ".txt", ".log", ".out", ".perf", ".script", ".stacks", ".trace")
 TABLE_ENDINGS = (".log", ".csv", ".txt", ".json", ".ndjson", ".jsonl", ".raw", ".out", ".dat", ".tsv")
@@ -52,7 +53,9 @@ def open_input(path: Path) -> BinaryIO:
 
 def mark_of(start: bytes) -> bytes:
     """Return the byte order mark that data begins with, empty where there is none."""
-    return next((mark for mark in MARKS if start.startswith(mark)), b"")
+    if not start.startswith(ALL_MARKS):  # nearly all data, and quickly
+        return b""
+    return next(mark for mark in MARKS if start.startswith(mark))
 
 
 def is_plain(path: Path) -> bool:
@@ -228,7 +231,8 @@ def head(path: Path, size: int = HEAD_SIZE, upto: int | None = None) -> bytes:
 def holds_nothing(path: Path) -> bool:
     """Return whether a file holds no text, also one that was compressed."""
     try:
-        return not path.stat().st_size or not head(path, 1)
+        size = path.stat().st_size
+        return not size or (size <= MOST_OF_NOTHING and not head(path, 1))
     except InputError:  # damaged: there was something
         return False
 
