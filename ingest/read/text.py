@@ -35,16 +35,16 @@ CORRUPT = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 
 def open_input(path: Path) -> BinaryIO:
-    """Return the file opened for reading: decompressed by its ending, and by its mark from UTF-16; InputError if it cannot be."""
+    """Return the file opened for reading bytes, decompressed by its ending; InputError says why it cannot be."""
     ending = path.suffix
     try:
         if ending == ".gz":
-            return _unmarked(cast("BinaryIO", gzip.open(path, "rb")))
+            return cast("BinaryIO", gzip.open(path, "rb"))
         if ending == ".xz":
-            return _unmarked(cast("BinaryIO", lzma.open(path, "rb")))
+            return cast("BinaryIO", lzma.open(path, "rb"))
         if ending == ".zst":
             return _zstandard(path)
-        return _unmarked(path.open("rb", buffering=0))
+        return path.open("rb", buffering=0)
     except PermissionError:
         raise InputError("no permission to read it: check owner and mode", path) from None
     except OSError as error:
@@ -64,46 +64,31 @@ def is_plain(path: Path) -> bool:
         return False
     try:
         with path.open("rb", buffering=0) as stream:
-            return not mark_of(_start_of(stream))
+            return not mark_of(stream.read(MARK_SIZE) or b"")
     except OSError:  # whoever reads it says so
         return True
 
 
-def _start_of(stream: BinaryIO) -> bytes:
-    """Return the first bytes of what was just opened, which stay to be read; nothing of a pipe, or of damaged data."""
-    try:
-        if isinstance(stream, io.FileIO):
-            return os.pread(stream.fileno(), MARK_SIZE, 0)
-        start: bytes = stream.peek(MARK_SIZE)[:MARK_SIZE]  # type: ignore[attr-defined]  # both compressed streams have it
-        return start
-    except (OSError, *CORRUPT):
-        if stream.seekable():
-            stream.seek(0)
-        return b""
-
-
-def _unmarked(stream: BinaryIO) -> BinaryIO:
-    """Return what was just opened behind its byte order mark, as UTF-8."""
-    mark = mark_of(_start_of(stream))
+def _behind_mark(stream: BinaryIO, view: memoryview, got: int) -> tuple[BinaryIO, int]:
+    """Return the stream behind the first `got` bytes in `view`, and how many of these there are as UTF-8, without a mark."""
+    mark = mark_of(bytes(view[:MARK_SIZE])) if got else b""
     if not mark:
-        return stream
-    stream.read(len(mark))
-    return stream if MARKS[mark] == "utf-8" else cast("BinaryIO", _Recoded(stream, MARKS[mark]))
+        return stream, got
+    rest = bytes(view[len(mark) : got])
+    if MARKS[mark] == "utf-8":
+        view[: len(rest)] = rest
+        return (stream, len(rest)) if rest else (stream, _read_into(stream, view))
+    recoded = cast("BinaryIO", _Recoded(stream, MARKS[mark], rest))
+    return recoded, _read_into(recoded, view)
 
 
 class _Recoded:
     """What is read of text in another encoding, as UTF-8; what is no such text is replaced by question marks."""
 
-    def __init__(self, stream: BinaryIO, encoding: str) -> None:
+    def __init__(self, stream: BinaryIO, encoding: str, first: bytes) -> None:
         self.stream = stream
         self._decoder = codecs.getincrementaldecoder(encoding)("replace")
-        self._rest = b""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stream.close()
+        self._rest = self._decoder.decode(first).encode("utf-8", "replace")
 
     def readinto(self, view: memoryview) -> int:
         """Return how many bytes were read into `view`; raises what reading the stream raises."""
@@ -159,11 +144,15 @@ def blocks(path: Path, upto: int | None = None) -> Iterator[memoryview]:
     filled, left = 0, 1 << 62 if upto is None else upto
     with open_input(path) as stream:
         buffer = bytearray(_block_of(stream))
-        if upto is not None and isinstance(stream, io.FileIO):
-            left -= stream.tell()  # a byte order mark is part of what the file holds
+        source, first = stream, True
         while True:
             try:
-                got = _read_into(stream, memoryview(buffer)[filled : filled + left])
+                got = _read_into(source, memoryview(buffer)[filled : filled + left])
+                if first:
+                    first, left = False, left - got
+                    source, got = _behind_mark(source, memoryview(buffer), got)
+                else:
+                    left -= got
             except CORRUPT as error:
                 if filled:
                     yield memoryview(buffer)[:filled]
@@ -174,7 +163,6 @@ def blocks(path: Path, upto: int | None = None) -> Iterator[memoryview]:
             if not got:
                 break
             filled += got
-            left -= got
             cut = buffer.rfind(b"\n", 0, filled) + 1
             if not cut and filled < len(buffer):
                 continue
@@ -212,10 +200,12 @@ def head(path: Path, size: int = HEAD_SIZE, upto: int | None = None) -> bytes:
     filled = 0
     with open_input(path) as stream:
         known = os.fstat(stream.fileno()).st_size if isinstance(stream, io.FileIO) else 0  # 0 of a pipe, too
-        buffer = bytearray(min(size, known + 1) if known else size)
-        while filled < len(buffer):
+        buffer = bytearray(max(min(size, known + 1) if known else size, MARK_SIZE))
+        source: BinaryIO = stream
+        while filled < size:
             try:
-                got = _read_into(stream, memoryview(buffer)[filled:])
+                got = _read_into(source, memoryview(buffer)[filled:])
+                source, got = _behind_mark(source, memoryview(buffer), got) if source is stream and not filled else (source, got)
             except CORRUPT as error:
                 if not filled:
                     raise InputError(f"compressed data is damaged or cut off ({error})", path) from None
@@ -225,7 +215,7 @@ def head(path: Path, size: int = HEAD_SIZE, upto: int | None = None) -> bytes:
             if not got:
                 break
             filled += got
-    return bytes(buffer[:filled])
+    return bytes(buffer[: min(filled, size)])
 
 
 def holds_nothing(path: Path) -> bool:

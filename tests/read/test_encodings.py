@@ -53,8 +53,16 @@ CHANGES: dict[str, Callable[[bytes], bytes]] = {
     "big-endian": lambda data: codecs.BOM_UTF16_BE + data.decode().encode("utf-16-be"),
     "mark.gz": lambda data: gzip.compress(codecs.BOM_UTF8 + data),
     "powershell.xz": lambda data: lzma.compress(codecs.BOM_UTF16_LE + windows(data).decode().encode("utf-16-le")),
+    "powershell.zst": lambda data: _zstd(codecs.BOM_UTF16_LE + windows(data).decode().encode("utf-16-le")),
     "plain.gz": gzip.compress,
 }
+
+
+def _zstd(data: bytes) -> bytes:
+    import pyarrow as pa
+
+    compressed: bytes = pa.compress(data, codec="zstd", asbytes=True)
+    return compressed
 
 
 def changed(sample: Path, target: Path, change: str) -> Path:
