@@ -7,6 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
+from ingest.core.errors import InputError
 from ingest.read import formats
 from ingest.read.archives import cbt
 from ingest.read.sources import CONTEXT, REFUSED, SKIPPED
@@ -146,7 +147,10 @@ def backup_of(path: Path, known: Collection[Path]) -> Path | None:
 
 def compressed_inside(path: Path) -> Unread | None:
     """Return what a file is that its format cannot read because it is compressed and its name does not say so, else None."""
-    return UNNAMED if ending_of(head(path, 8)) else None
+    try:
+        return UNNAMED if ending_of(head(path, 8)) else None
+    except InputError:  # why it cannot be read was said before
+        return None
 
 
 def known_by_head(path: Path, start: bytes) -> Unread:

@@ -414,6 +414,18 @@ def test_a_log_that_is_compressed_under_another_name_is_refused_as_such(kind: st
         assert (refused.action, refused.reason) == ("refused", "compressed, but not called .gz, .xz or .zst: rename it")
 
 
+@pytest.mark.parametrize("damage", [b"\x92\xf5 no gzip", b"\x1f\x8b\x08", b"\x1f\x8b\x08\x00" + bytes(20)])
+def test_a_log_whose_compression_is_damaged_costs_no_other(damage: bytes) -> None:
+    with copy_of("plain") as tree:
+        log = next(path for path in tree.logs() if "_clat_hist" in path.name)
+        broken = log.with_name("z_clat_hist.9.log.gz")
+        broken.write_bytes(damage)
+        found = discover([tree.root], ReadOptions())
+        [refused] = [entry for entry in found.skipped if entry.path == broken]
+        assert refused.action == "refused" and "damaged or cut off" in refused.reason
+        assert told(tree.root).by_op == untouched("plain").by_op
+
+
 def test_the_same_archive_under_two_names_is_said() -> None:
     with copy_of("flat") as tree:
         shutil.copytree(tree.root / "results" / "00000000", tree.root / "results" / "00000001")
