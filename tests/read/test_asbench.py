@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.core.errors import InputError
+from ingest.core.errors import InputError, TailboardError
 from ingest.core.ranks import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
@@ -22,6 +22,7 @@ from ingest.view.text import csv_lines
 from tests.commands import tailboard
 from tests.effort import figure
 from tests.live.feeding import Clock, answers, batch, begun
+from tests.mutations import CHANGES, mutated, mutations
 from tests.read.test_histograms import DATA, rows
 
 SAMPLE = DATA / "asbench_histogram.txt"
@@ -129,6 +130,8 @@ def test_other_buckets_are_those_of_the_head(tmp_path: Path) -> None:
         (line(3, {150: 2}), "a bucket that the head of the file does not name"),
         (line(3, {100: 2}).replace(", 2,", ", 3,"), "its buckets do not add up to its count"),
         ("read_hist 2026-11-24T19:00:03Z, 1s, 5, 100:\n", "no histogram: not `read_hist TIME"),
+        ("read_hist 2026-13-24T19:00:03Z, 1s, 5, 100:5\n", "no histogram: not `read_hist TIME"),
+        ("read_hist 2026-11-24T19:00:03Z, 1e+99999s, 5, 100:5\n", "no histogram: not `read_hist TIME"),
         ("read_hist 2026-11-24T19:00:03Z, 1s, 2, 100:2", "last line breaks off without a newline"),
     ],
 )
@@ -136,6 +139,25 @@ def test_a_line_that_cannot_be_taken_is_missing_and_the_rest_kept(tmp_path: Path
     found, account = rows(written(tmp_path / "a.txt", line(1, {100: 5}), line(2, {100: 5}), broken))
     assert len(found) == 2 and [text for text in account.rejected if reason in text]
     assert account.missing or "newline" in reason
+
+
+def test_mutated_files_never_end_in_a_traceback(tmp_path_factory) -> None:
+    folder, text = tmp_path_factory.mktemp("f"), b"".join(SAMPLE.read_bytes().splitlines(keepends=True)[:-8])
+    parts = st.sampled_from(
+        [b"9", b"-", b"e+99", b"9999-99-99T", b"0001-01-01T", b":", b", ", b"\n", b"99999999999999999", b"us"]
+    )
+
+    @settings(max_examples=figure(40, 150, 3000), deadline=None)
+    @given(mutations(sorted(CHANGES), len(text), 40, parts))
+    def held(steps) -> None:
+        (path := folder / "a.txt").write_bytes(mutated(text, steps))
+        try:
+            found, account = rows(path)
+            assert account.samples == sum(sum(bins.values()) for *_, bins, _ in found)
+        except TailboardError:
+            pass
+
+    held()
 
 
 def test_it_is_known_by_its_content_among_what_else_is_printed_there(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ingest.core.errors import TailboardError
 from ingest.core.ranks import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
@@ -26,6 +27,7 @@ from ingest.read.hdr.stamps import WITH_END
 from tests.conftest import take
 from tests.effort import figure
 from tests.live.feeding import Clock, answers, batch, begun
+from tests.mutations import CHANGES, mutated, mutations
 from tests.oracles import hdr
 
 DATA = Path(__file__).parents[1] / "data" / "hdr"
@@ -112,6 +114,37 @@ def test_asbench_states_its_unit_and_its_operations_are_of_one_run(tmp_path: Pat
     assert table["op"].tolist() == ["read", "write"] and table["count"].tolist() == [5000, 3000]
     assert [round(rate) for rate in table["rate"].tolist()] == [1469, 881]  # of the 3.404 s; as a length it were 0.9
     assert table["p100"].tolist() == [20991 * US, 20959 * US]  # what hdr_max of the library says
+
+
+@pytest.mark.parametrize("name", ["hiccup.hlog", "read_asbench.hdrhist", "mpt.hlog"])
+def test_mutated_logs_never_end_in_a_traceback(tmp_path_factory, name: str) -> None:
+    folder = tmp_path_factory.mktemp("f")
+    text = b"".join(
+        line[:120] + b"\n" if line[:1] in b'#"' else line + b"\n" for line in (DATA / "ends" / name).read_bytes().splitlines()[:9]
+    )
+    parts = st.sampled_from([b"9", b"-", b",", b".", b"2026-99-01T00:00:00Z", b"#[", b"Tag=a,", b"\n", b"99999999999999", b"1.0"])
+
+    @settings(max_examples=figure(25, 100, 2000), deadline=None)
+    @given(mutations(sorted(CHANGES), min(len(text), 600), 40, parts))
+    def held(steps) -> None:
+        (path := folder / "x.hlog").write_bytes(mutated(text, steps))
+        try:
+            taken = take(path, options=OPTIONS)
+            assert taken.account.samples == sum(sum(row.counts.values()) for row in taken.rows)
+        except TailboardError:
+            pass
+
+    held()
+
+
+def test_a_date_in_the_head_of_another_program_says_nothing_of_its_unit(tmp_path: Path) -> None:
+    text = (DATA / "ends" / "read_asbench.hdrhist").read_text()
+    (path := tmp_path / "x.hlog").write_text(text.replace("#[StartTime: 5500.616", f"#[StartTime: {BEGUN}.000"))
+    with pytest.raises(TailboardError, match="give --recorded-unit"):
+        take(path)
+    path.write_text(text.replace("#[2026-11-24T", "#[2026-13-24T"))
+    [row] = take(path, options=OPTIONS).rows
+    assert row.start_ns == 0  # no date: relative time
 
 
 def test_the_librarys_other_function_writes_lengths() -> None:

@@ -10,9 +10,9 @@ without floating point. .NET and C print them after the locale, in half of the w
 from __future__ import annotations
 
 import re
-from datetime import datetime
 from decimal import Decimal, InvalidOperation
 
+from ingest.core.timing import iso_ns
 from ingest.read.context import YEAR_NS
 
 SECOND, MS = 1_000_000_000, 1_000_000
@@ -96,9 +96,9 @@ class Clock:
 
     def comment(self, line: bytes) -> None:
         """Take a comment line; only a readable StartTime or BaseTime counts."""
-        if self.adrift and (date := DATE.match(line)):
+        if self.adrift and (date := DATE.match(line)) and (dated := iso_ns(date[1].decode())) is not None:
             self._begin()
-            self.start = int(datetime.fromisoformat(date[1].decode()).timestamp()) * SECOND
+            self.start = dated
             return
         mark = next((mark for mark in (START, *BASES) if line.startswith(mark)), b"")
         if not mark:

@@ -47,6 +47,7 @@ UNITS = re.compile(r"#\s*Units?:\s*(?P<unit>nano|micro|milli)seconds\s*$", re.IG
 SPOKEN = {"nano": NS, "micro": US, "milli": MS}
 LEGEND_OF_ENDS = b'"EndTimestamp"'
 ENOUGH = 4  # lines: from then on ends of a log that begins at 0 are longer than what lies between them
+SINCE_BOOT = re.compile(rb"^#\[StartTime: \d{1,7}\.", re.MULTILINE)  # less than four months after 1970
 C_VERSION = re.compile(rb"^#\[Histogram log format version 1\.[2-9]", re.MULTILINE)
 DAY_NS = 86_400 * 10**9
 DEFAULT_NS = "taken as ns, the unit that cql-stress writes unless -hdr-latency-units says another: if so, give --recorded-unit"
@@ -100,8 +101,8 @@ class Named:
 def origin_of(head: bytes) -> Origin:
     """Return the origin of a log by its beginning."""
     origin = _by_tool(head)
-    if origin is ASBENCH and LEGEND_OF_ENDS not in head:
-        return Origin()
+    if origin is ASBENCH and (LEGEND_OF_ENDS not in head or not SINCE_BOOT.search(head)):
+        origin = Origin()  # another program with a date in its head
     return _by_legend(head, origin) if origin.stamps == USUAL and LEGEND_OF_ENDS in head else origin
 
 

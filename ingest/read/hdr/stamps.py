@@ -3,7 +3,7 @@
     Tag=read-st,1.001,1.001,4.2,HISTF...               Cql-stress: the stamp is when the interval ended
     Tag=raw,1.000248,2.000412,4.2,HISTF...             cql-stress-scylla-bench: in place of the length stands the end
     Tag=raw,1.000000,2.000000,4.2,HISTF...             scylla-bench before 0.3.2: the end, in whole seconds
-    3898.058,3899.059,637.0,HISTF...                   the C library's hdr_log_write: the end; see `origin.as_by_legend`
+    3898.058,3899.059,637.0,HISTF...                   the C library's hdr_log_write: the end; see `origin_of`
 
 Each rule looks at one line alone: it holds for a log that is read whole, in parts, or while it grows.
 """

@@ -18,13 +18,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import datetime
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from ingest.core.timing import UNITS_NS
+from ingest.core.timing import UNITS_NS, iso_ns
 from ingest.read.context import Context
 from ingest.read.format_names import ASBENCH
 from ingest.read.formats import AGAIN, Reader
@@ -44,7 +43,8 @@ RANGES = ((100, 4000, 100), (4000, 64_000, 1000), (64_000, 128_000, 4000))  # us
 MOST_BUCKETS = 1400
 BEGUN = re.compile(r"^(?:read|write|udf)_hist (?=\d{4}-)")
 LINE = re.compile(
-    r"^(read|write|udf)_hist (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ), (\d[\d.e+]{0,20})s, (\d{1,18})((?:, \d{1,18}:\d{1,18})*)$"
+    r"^(read|write|udf)_hist (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ), "
+    r"(\d{1,9}(?:\.\d{1,9})?(?:e[+-]\d\d)?)s, (\d{1,18})((?:, \d{1,18}:\d{1,18})*)$"
 )
 LIMIT = re.compile(r"^\s+(Range min|Range max|Bucket width): (\d{1,12})us$")
 
@@ -102,7 +102,11 @@ def polls(path: Path, context: Context) -> Polls:
         if match is None:
             held.reject(NO_LINE, number, Lost(series))
             continue
-        start, end = _times(match[2], match[3], ends.get(match[1]))
+        second = iso_ns(match[2])
+        if second is None:
+            held.reject(NO_LINE, number, Lost(series))
+            continue
+        start, end = _times(second, match[3], ends.get(match[1]))
         ends[match[1]] = end
         try:
             bins = buckets.bins(match[5])
@@ -132,9 +136,8 @@ def _threes(values: list[int]) -> Iterator[tuple[int, int, int]]:
         yield values[at], values[at + 1], values[at + 2]
 
 
-def _times(stamp: str, period: str, before: int | None) -> tuple[int, int]:
+def _times(second: int, period: str, before: int | None) -> tuple[int, int]:
     """Return start and end of a line in ns: from where the one `before` ended, if the second of its stamp allows that."""
-    second = int(datetime.fromisoformat(stamp).timestamp()) * SECOND
     length = min(int(Decimal(period) * SECOND), 86_400 * SECOND)
     if before is not None and second <= before + length < second + SECOND:
         return before, before + length
