@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
+from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from ingest.core.errors import TailboardError
 
 Mutation = tuple[str, int, int, bytes]
 Change = Callable[[bytes, int, int, bytes], bytes]
@@ -23,6 +27,30 @@ def mutated(content: bytes, steps: Sequence[Mutation], own: Mapping[str, Change]
     for kind, place, size, new in steps:
         content = changes[kind](content, place, size, new)
     return content
+
+
+def check_damaged(
+    path: Path,
+    content: bytes,
+    new: st.SearchStrategy[bytes],
+    counted: Callable[[Path], tuple[int, int]],
+    *,
+    place: int,
+    examples: int,
+) -> None:
+    """Read a file after random damage: whatever is refused is refused in words, and both of what was `counted` are equal."""
+
+    @settings(max_examples=examples, deadline=None)
+    @given(mutations(sorted(CHANGES), place, 40, new))
+    def held(steps: list[Mutation]) -> None:
+        path.write_bytes(mutated(content, steps))
+        try:
+            told, there = counted(path)
+        except TailboardError:
+            return
+        assert told == there
+
+    held()
 
 
 def flip(content: bytes, place: int, size: int, new: bytes) -> bytes:

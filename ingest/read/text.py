@@ -69,38 +69,40 @@ def is_plain(path: Path) -> bool:
         return True
 
 
-def _behind_mark(stream: BinaryIO, view: memoryview, got: int) -> tuple[BinaryIO, int]:
-    """Return the stream behind the first `got` bytes in `view`, and how many of these there are as UTF-8, without a mark."""
-    mark = mark_of(bytes(view[:MARK_SIZE])) if got else b""
-    if not mark:
-        return stream, got
-    rest = bytes(view[len(mark) : got])
-    if MARKS[mark] == "utf-8":
-        view[: len(rest)] = rest
-        return (stream, len(rest)) if rest else (stream, _read_into(stream, view))
-    recoded = cast("BinaryIO", _Recoded(stream, MARKS[mark], rest))
-    return recoded, _read_into(recoded, view)
+class _Unmarked:
+    """What is read of a stream behind its byte order mark, UTF-16 as UTF-8; what is no such text becomes U+FFFD."""
 
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._fresh = True
+        self._decoder: codecs.IncrementalDecoder | None = None
+        self._rest = b""
 
-class _Recoded:
-    """What is read of text in another encoding, as UTF-8; what is no such text is replaced by question marks."""
-
-    def __init__(self, stream: BinaryIO, encoding: str, first: bytes) -> None:
-        self.stream = stream
-        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
-        self._rest = self._decoder.decode(first).encode("utf-8", "replace")
-
-    def readinto(self, view: memoryview) -> int:
+    def into(self, view: memoryview) -> int:
         """Return how many bytes were read into `view`; raises what reading the stream raises."""
+        if self._fresh:
+            self._fresh = False
+            got = _read_into(self._stream, view)
+            mark = mark_of(bytes(view[: min(got, MARK_SIZE)]))
+            if not mark:
+                return got
+            if MARKS[mark] != "utf-8":
+                self._decoder = codecs.getincrementaldecoder(MARKS[mark])("replace")
+            self._rest = self._as_utf8(bytes(view[len(mark) : got]))
+        elif self._decoder is None and not self._rest:
+            return _read_into(self._stream, view)
         piece = bytearray(RECODED_AT_ONCE)
         while not self._rest:
-            got = _read_into(self.stream, memoryview(piece))
-            self._rest = self._decoder.decode(bytes(piece[:got]), final=not got).encode("utf-8", "replace")
+            got = _read_into(self._stream, memoryview(piece))
+            self._rest = self._as_utf8(bytes(piece[:got]))
             if not got:
                 break
         data, self._rest = self._rest[: len(view)], self._rest[len(view) :]
         view[: len(data)] = data
         return len(data)
+
+    def _as_utf8(self, data: bytes) -> bytes:
+        return data if self._decoder is None else self._decoder.decode(data, final=not data).encode("utf-8", "replace")
 
 
 def _zstandard(path: Path) -> BinaryIO:
@@ -144,15 +146,10 @@ def blocks(path: Path, upto: int | None = None) -> Iterator[memoryview]:
     filled, left = 0, 1 << 62 if upto is None else upto
     with open_input(path) as stream:
         buffer = bytearray(_block_of(stream))
-        source, first = stream, True
+        text = _Unmarked(stream)
         while True:
             try:
-                got = _read_into(source, memoryview(buffer)[filled : filled + left])
-                if first:
-                    first, left = False, left - got
-                    source, got = _behind_mark(source, memoryview(buffer), got)
-                else:
-                    left -= got
+                got = text.into(memoryview(buffer)[filled : filled + left])
             except CORRUPT as error:
                 if filled:
                     yield memoryview(buffer)[:filled]
@@ -163,6 +160,7 @@ def blocks(path: Path, upto: int | None = None) -> Iterator[memoryview]:
             if not got:
                 break
             filled += got
+            left -= got
             cut = buffer.rfind(b"\n", 0, filled) + 1
             if not cut and filled < len(buffer):
                 continue
@@ -201,11 +199,10 @@ def head(path: Path, size: int = HEAD_SIZE, upto: int | None = None) -> bytes:
     with open_input(path) as stream:
         known = os.fstat(stream.fileno()).st_size if isinstance(stream, io.FileIO) else 0  # 0 of a pipe, too
         buffer = bytearray(max(min(size, known + 1) if known else size, MARK_SIZE))
-        source: BinaryIO = stream
+        text = _Unmarked(stream)
         while filled < size:
             try:
-                got = _read_into(source, memoryview(buffer)[filled:])
-                source, got = _behind_mark(source, memoryview(buffer), got) if source is stream and not filled else (source, got)
+                got = text.into(memoryview(buffer)[filled:])
             except CORRUPT as error:
                 if not filled:
                     raise InputError(f"compressed data is damaged or cut off ({error})", path) from None

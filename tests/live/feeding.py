@@ -6,7 +6,7 @@ import os
 import random
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,6 +58,21 @@ def options(run: str = "r", **words) -> LoadOptions:
 def begun(folder: Path | list[Path], store, clock: Clock, after=None, **words) -> Watch:
     paths = folder if isinstance(folder, list) else [folder]
     return Watch(Watching.begun(paths, store, options(**words), clock, clock.now_ns), after)
+
+
+def watched(path: Path, pieces: Sequence[str], url: str, *, seconds: int = 1, **words) -> None:
+    """Append pieces to a log whose folder is watched, a cycle after each, then settle what was read."""
+    clock = Clock()
+    path.parent.mkdir(exist_ok=True)
+    with open_store(url, write=True) as store:
+        watch = begun(path.parent, store, clock, **words)
+        for piece in pieces:
+            with path.open("a") as log:
+                log.write(piece)
+            clock.seconds += seconds
+            watch.cycle()
+        watch.cycle(last=True)
+        watch.settle()
 
 
 def log_lines(rng: random.Random, rows: int, tags=TAGS, width: float = 1.003, from_s: float = 0.0) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.core.errors import InputError, TailboardError
+from ingest.core.errors import InputError
 from ingest.core.ranks import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
@@ -21,9 +21,9 @@ from ingest.store import open_store
 from ingest.view.text import csv_lines
 from tests.commands import tailboard
 from tests.effort import figure
-from tests.live.feeding import Clock, answers, batch, begun
-from tests.mutations import CHANGES, mutated, mutations
-from tests.read.test_histograms import DATA, rows
+from tests.live.feeding import answers, batch, watched
+from tests.mutations import check_damaged
+from tests.read.test_histograms import DATA, rows, samples_of
 
 SAMPLE = DATA / "asbench_histogram.txt"
 S, US = 10**9, 1000
@@ -124,6 +124,17 @@ def test_other_buckets_are_those_of_the_head(tmp_path: Path) -> None:
         assert [bins for *_, bins, _ in found] == [{200 * US - 1: 2}]
 
 
+def test_a_file_that_two_versions_appended_to_keeps_the_buckets_of_each(tmp_path: Path) -> None:
+    head = "read_hist:\n\tRange min: 50us\n\tRange max: 350us\n\tBucket range 0:\n"
+    head += "\t\tRange min: 50us\n\t\tRange max: 350us\n\t\tBucket width: 150us\n"
+    found, account = rows(
+        written(tmp_path / "a.txt", line(1, {100: 5, 300: 2}), line(2, {200: 1}), head, line(3, {50: 4, 350: 1}))
+    )
+    told = [{last: count for last, count in bins.items()} for *_, bins, _ in sorted(found, key=lambda row: row[2])]
+    assert told == [{200 * US - 1: 5, 400 * US - 1: 2}, {300 * US - 1: 1}, {200 * US - 1: 4, 350 * US: 1}]
+    assert not account.rejected
+
+
 @pytest.mark.parametrize(
     ("broken", "reason"),
     [
@@ -147,17 +158,7 @@ def test_mutated_files_never_end_in_a_traceback(tmp_path_factory) -> None:
         [b"9", b"-", b"e+99", b"9999-99-99T", b"0001-01-01T", b":", b", ", b"\n", b"99999999999999999", b"us"]
     )
 
-    @settings(max_examples=figure(40, 150, 3000), deadline=None)
-    @given(mutations(sorted(CHANGES), len(text), 40, parts))
-    def held(steps) -> None:
-        (path := folder / "a.txt").write_bytes(mutated(text, steps))
-        try:
-            found, account = rows(path)
-            assert account.samples == sum(sum(bins.values()) for *_, bins, _ in found)
-        except TailboardError:
-            pass
-
-    held()
+    check_damaged(folder / "a.txt", text, parts, samples_of, place=len(text), examples=figure(40, 150, 3000))
 
 
 def test_it_is_known_by_its_content_among_what_else_is_printed_there(tmp_path: Path) -> None:
@@ -171,18 +172,9 @@ def test_it_is_known_by_its_content_among_what_else_is_printed_there(tmp_path: P
 
 
 def test_stores_and_a_watch_hold_what_the_file_holds(tmp_path: Path) -> None:
-    folder, clock, url = tmp_path / "logs", Clock(), f"sqlite:{tmp_path / 'watched.db'}"
-    folder.mkdir()
+    folder, url = tmp_path / "logs", f"sqlite:{tmp_path / 'watched.db'}"
     lines = SAMPLE.read_text().splitlines(keepends=True)
-    with open_store(url, write=True) as store:
-        watch = begun(folder, store, clock)
-        for at in range(0, len(lines), 7):
-            with (folder / "out.txt").open("a") as out:
-                out.writelines(lines[at : at + 7])
-            clock.seconds += 30
-            watch.cycle()
-        watch.cycle(last=True)
-        watch.settle()
+    watched(folder / "out.txt", ["".join(lines[at : at + 7]) for at in range(0, len(lines), 7)], url, seconds=30)
     assert answers(url) == answers(batch(folder, tmp_path / "batch.db"))
     question = Question(step=S, by=("op",))
     with open_store(f"sqlite:{tmp_path / 'batch.db'}") as store:

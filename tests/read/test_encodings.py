@@ -22,8 +22,8 @@ from ingest.query.question import Question
 from ingest.read import ReadOptions, discover
 from ingest.read.text import blocks, head
 from ingest.view.text import csv_lines
-from tests.live.feeding import Clock, batch, begun
 from tests.live.feeding import answers as answers_of
+from tests.live.feeding import batch, watched
 
 DATA = Path(__file__).parents[1] / "data"
 WANTED = Wanted(parse_percentiles("50,99"))
@@ -124,17 +124,8 @@ def test_what_is_no_utf_16_behind_its_mark_is_told_and_no_traceback(tmp_path: Pa
 
 @pytest.mark.parametrize("change", ["mark", "powershell"])
 def test_a_watch_reads_them_once_they_are_whole(change: str, tmp_path: Path) -> None:
-    from ingest.store import open_store
-
-    folder = tmp_path / "logs"
+    folder, url, reading = tmp_path / "logs", f"sqlite:{tmp_path / 'watched.db'}", {"recorded_unit_ns": 1000}
     folder.mkdir()
-    changed(DATA / "hdr" / "2.2.2-3-digits.hlog", folder, change)
-    clock, url = Clock(), f"sqlite:{tmp_path / 'watched.db'}"
-    with open_store(url, write=True) as store:
-        watch = begun(folder, store, clock, reading={"recorded_unit_ns": 1000})
-        for _ in range(5):
-            clock.seconds += 100
-            watch.cycle()
-        watch.cycle(last=True)
-        watch.settle()
-    assert answers_of(url) == answers_of(batch(folder, tmp_path / "batch.db", reading={"recorded_unit_ns": 1000}))
+    path = changed(DATA / "hdr" / "2.2.2-3-digits.hlog", folder, change)
+    watched(path, [""] * 5, url, seconds=100, reading=reading)
+    assert answers_of(url) == answers_of(batch(folder, tmp_path / "batch.db", reading=reading))

@@ -26,8 +26,8 @@ from ingest.read.hdr.origin import origin_of
 from ingest.read.hdr.stamps import WITH_END
 from tests.conftest import take
 from tests.effort import figure
-from tests.live.feeding import Clock, answers, batch, begun
-from tests.mutations import CHANGES, mutated, mutations
+from tests.live.feeding import answers, batch, watched
+from tests.mutations import check_damaged
 from tests.oracles import hdr
 
 DATA = Path(__file__).parents[1] / "data" / "hdr"
@@ -124,17 +124,11 @@ def test_mutated_logs_never_end_in_a_traceback(tmp_path_factory, name: str) -> N
     )
     parts = st.sampled_from([b"9", b"-", b",", b".", b"2026-99-01T00:00:00Z", b"#[", b"Tag=a,", b"\n", b"99999999999999", b"1.0"])
 
-    @settings(max_examples=figure(25, 100, 2000), deadline=None)
-    @given(mutations(sorted(CHANGES), min(len(text), 600), 40, parts))
-    def held(steps) -> None:
-        (path := folder / "x.hlog").write_bytes(mutated(text, steps))
-        try:
-            taken = take(path, options=OPTIONS)
-            assert taken.account.samples == sum(sum(row.counts.values()) for row in taken.rows)
-        except TailboardError:
-            pass
+    def counted(path: Path) -> tuple[int, int]:
+        taken = take(path, options=OPTIONS)
+        return taken.account.samples, sum(sum(row.counts.values()) for row in taken.rows)
 
-    held()
+    check_damaged(folder / "x.hlog", text, parts, counted, place=min(len(text), 600), examples=figure(25, 100, 2000))
 
 
 def test_a_date_in_the_head_of_another_program_says_nothing_of_its_unit(tmp_path: Path) -> None:
@@ -149,6 +143,21 @@ def test_a_date_in_the_head_of_another_program_says_nothing_of_its_unit(tmp_path
 
 def test_the_librarys_other_function_writes_lengths() -> None:
     assert spans(DATA / "ends" / "entry.hlog") == [(1795547052.25 + number, 1795547053.25 + number, 5000) for number in range(3)]
+
+
+@pytest.mark.parametrize("days", [0, 64, 200, 1200])
+def test_a_machine_may_have_been_up_for_years(days: int, tmp_path: Path) -> None:
+    """Its time since the start is no date of 1970 or 1973; asbench writes it as StartTime, `hiccup` beside a date."""
+    up = 86_400 * days + 5500
+    text = (DATA / "ends" / "read_asbench.hdrhist").read_text()
+    text = text.replace("5500.616", f"{up}.616").replace("5504.020", f"{up + 4}.020")
+    (path := tmp_path / "read_x.hdrhist").write_text(text)
+    [row] = take(path).rows
+    assert (row.start_ns, row.end_ns - row.start_ns) == (1795547052 * SECOND, 3_404_000_000)
+    lines = "".join(hdr.line(f"{up + number}.000", f"{up + 1 + number}.000", {9: 1}) for number in range(5))
+    for start, first in ((BEGUN, BEGUN), (up, 0)):
+        (path := tmp_path / "x.hlog").write_text(head(start) + lines)
+        assert spans(path) == [(first + number, first + number + 1, 1) for number in range(5)]
 
 
 def test_a_start_time_that_is_no_date_makes_time_relative(tmp_path: Path) -> None:
@@ -193,22 +202,10 @@ def test_intervals_of_any_length_with_gaps_come_back(seed: int, zero: float, end
 @pytest.mark.parametrize("lines", [1, 12])
 def test_a_log_that_grows_is_read_as_a_whole_one(lines: int, ends: bool, tmp_path: Path) -> None:
     """Its first line alone does not say what its second number is."""
-    from ingest.store import open_store
-
-    folder, clock, url = tmp_path / "logs", Clock(), f"sqlite:{tmp_path / 'watched.db'}"
-    folder.mkdir()
-    with open_store(url, write=True) as store:
-        watch = begun(folder, store, clock, reading={"recorded_unit_ns": US})
-        with (folder / "x.hlog").open("a") as log:
-            log.write(head())
-        for number in range(lines):
-            with (folder / "x.hlog").open("a") as log:
-                log.write(hdr.line(f"{77 + number}.000", f"{78 + number if ends else 1}.000", {200: 4}))
-            clock.seconds += 1
-            watch.cycle()
-        watch.cycle(last=True)
-        watch.settle()
-    assert answers(url) == answers(batch(folder, tmp_path / "batch.db", reading={"recorded_unit_ns": US}))
+    folder, url, reading = tmp_path / "logs", f"sqlite:{tmp_path / 'watched.db'}", {"recorded_unit_ns": US}
+    pieces = [hdr.line(f"{77 + number}.000", f"{78 + number if ends else 1}.000", {200: 4}) for number in range(lines)]
+    watched(folder / "x.hlog", [head() + pieces[0], *pieces[1:]], url, reading=reading)
+    assert answers(url) == answers(batch(folder, tmp_path / "batch.db", reading=reading))
     begun_at = BEGUN if ends else BEGUN + 77
     assert spans(folder / "x.hlog")[0] == (begun_at, begun_at + 1, 4)
 

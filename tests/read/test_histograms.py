@@ -43,6 +43,12 @@ def rows(path: Path, where: dict[str, str] | None = None, **reading) -> tuple[li
     return found, source.context.account
 
 
+def samples_of(path: Path) -> tuple[int, int]:
+    """Return how many samples of a file the account counts, and how many its rows hold."""
+    found, account = rows(path)
+    return account.samples, sum(sum(bins.values()) for *_, bins, _ in found)
+
+
 def points(path: Path, name: str) -> list[dict]:
     """All data points of a metric, with its unit."""
     found = []

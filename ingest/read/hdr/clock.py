@@ -23,6 +23,7 @@ START = b"#[StartTime:"
 BASES = (b"#[BaseTime:", b"#[Basetime:")  # the second by hdrhistogram-go up to 1.2
 TAG = b"Tag="
 WITH_COMMAS = (6, 7)  # cells of a line whose numbers have a decimal comma; C prints its maximum as a whole number and `.0`
+DATED_NS = 946_684_800 * SECOND  # 2000: no log is older, and no machine has been up for as long
 DATE = re.compile(rb"#\[(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)\]")
 NOT_A_LINE = "no interval: not `[Tag=..,]start,length,maximum,histogram`"
 NO_NUMBER = "the time stamp is no number"
@@ -94,6 +95,11 @@ class Clock:
         clock.start, clock.base, clock.told_again, clock._rows = start, base, told_again, rows
         return clock
 
+    @property
+    def dated(self) -> bool:
+        """Return whether StartTime is a date: not before 2000 where stamps may count since a machine was started."""
+        return self.start is not None and self.start >= (DATED_NS if self.adrift else YEAR_NS)
+
     def comment(self, line: bytes) -> None:
         """Take a comment line; only a readable StartTime or BaseTime counts."""
         if self.adrift and (date := DATE.match(line)) and (dated := iso_ns(date[1].decode())) is not None:
@@ -107,8 +113,8 @@ class Clock:
             stamp = seconds_ns((line[len(mark) :].split(None, 1) or [b""])[0].rstrip(b"]").replace(b",", b"."))
         except StampError:
             return
-        if self.adrift and stamp < YEAR_NS and not self._rows and (self.start or 0) >= YEAR_NS:
-            return  # no date, and there is one
+        if self.adrift and self.dated and not self._rows:
+            return  # a date was told before, and StartTime is as the stamps are
         self._begin()
         if mark == START:
             self.start = stamp
@@ -126,16 +132,16 @@ class Clock:
         if self.start is None:
             self.start = stamp
         if self.base is None and self.adrift:
-            self.base = (self.start if self.start >= YEAR_NS else 0) - stamp
+            self.base = (self.start if self.dated else 0) - stamp
         elif self.base is None:
             self.base = self.start if stamp < self.start - YEAR_NS else 0
         return self.base
 
     def zero(self, stamp: int) -> tuple[int | None, str]:
         """Return the start of a log whose first stamp this is, and where it was taken from."""
-        start = self.start
+        dated, start = self.dated, self.start
         base = self.base_of(stamp)
-        if start is not None and start >= YEAR_NS:
+        if dated:
             return start, "the head of the log" if self.adrift else "StartTime in the log"
         if base >= YEAR_NS:
             return base, "BaseTime in the log"

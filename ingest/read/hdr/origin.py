@@ -26,10 +26,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from ingest.core.timing import UNITS_NS
-from ingest.read.context import YEAR_NS
-from ingest.read.hdr.clock import DATE, TAG, Clock, StampError, seconds_ns, split_line
+from ingest.read.hdr.clock import DATE, DATED_NS, TAG, Clock, StampError, seconds_ns, split_line
 from ingest.read.hdr.codec import PayloadError, payload_of
 from ingest.read.hdr.names import KINDS
 from ingest.read.hdr.stamps import BY_END, SCYLLA, USUAL, WITH_END, rounding_of
@@ -45,9 +45,9 @@ OURS = re.compile(r"#\[Written by tailboard.*; recorded unit (?P<unit>ns|us|ms|s
 YCSB = re.compile(r"#\[Logging for: (?P<op>[^\]\s]+)\]")
 UNITS = re.compile(r"#\s*Units?:\s*(?P<unit>nano|micro|milli)seconds\s*$", re.IGNORECASE)
 SPOKEN = {"nano": NS, "micro": US, "milli": MS}
+BEFORE_LINES = (b"#", b'"', b"", b"\r")  # what lines begin with before the first interval
 LEGEND_OF_ENDS = b'"EndTimestamp"'
 ENOUGH = 4  # lines: from then on ends of a log that begins at 0 are longer than what lies between them
-SINCE_BOOT = re.compile(rb"^#\[StartTime: \d{1,7}\.", re.MULTILINE)  # less than four months after 1970
 C_VERSION = re.compile(rb"^#\[Histogram log format version 1\.[2-9]", re.MULTILINE)
 DAY_NS = 86_400 * 10**9
 DEFAULT_NS = "taken as ns, the unit that cql-stress writes unless -hdr-latency-units says another: if so, give --recorded-unit"
@@ -101,9 +101,18 @@ class Named:
 def origin_of(head: bytes) -> Origin:
     """Return the origin of a log by its beginning."""
     origin = _by_tool(head)
-    if origin is ASBENCH and (LEGEND_OF_ENDS not in head or not SINCE_BOOT.search(head)):
+    if origin is ASBENCH and (LEGEND_OF_ENDS not in head or _told(head).dated):
         origin = Origin()  # another program with a date in its head
     return _by_legend(head, origin) if origin.stamps == USUAL and LEGEND_OF_ENDS in head else origin
+
+
+def _told(head: bytes) -> Clock:
+    """Return what the comments before the first interval say of its stamps, if these may count since a machine was started."""
+    clock = Clock(adrift=True)
+    for line in takewhile(lambda line: line[:1] in BEFORE_LINES, head.split(b"\n")):
+        if not DATE.match(line):
+            clock.comment(line)
+    return clock
 
 
 def _by_legend(head: bytes, origin: Origin) -> Origin:
@@ -115,10 +124,7 @@ def _by_legend(head: bytes, origin: Origin) -> Origin:
     """
     spans: list[tuple[int, int]] = []
     as_lengths = as_ends = True
-    clock = Clock()
     for line in head[: head.rfind(b"\n") + 1].split(b"\n"):
-        if not spans and line[:1] == b"#":
-            clock.comment(line)
         if line[:1] in (b"#", b'"', b"") or line.startswith(TAG):
             continue
         try:
@@ -138,15 +144,15 @@ def _by_legend(head: bytes, origin: Origin) -> Origin:
         open_still = len(spans) < 2 or (as_lengths and as_ends and len(spans) < ENOUGH)
         return replace(origin, settled=origin.settled and not open_still)
     start, end = spans[0]
-    undated = clock.start is None or clock.start < YEAR_NS
-    adrift = clock.base is None and start < YEAR_NS and (undated or start > 2 * (end - start))
+    clock = _told(head)
+    adrift = clock.base is None and start < DATED_NS and (not clock.dated or start > 2 * (end - start))
     return replace(origin, stamps=WITH_END, adrift=adrift, settled=origin.settled and len(spans) > 1)
 
 
 def _by_tool(head: bytes) -> Origin:
     """Return the origin of a log by its comments and tags."""
     for line in head.split(b"\n"):
-        if line[:1] not in (b"#", b'"', b"", b"\r"):
+        if line[:1] not in BEFORE_LINES:
             break
         origin = _by_comment(line.decode("utf-8", "replace"))
         if origin is not None:

@@ -17,6 +17,7 @@ Source: aerospike/aerospike-benchmark, histogram.c and latency_output.c (August 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from decimal import Decimal
 from itertools import pairwise
@@ -50,9 +51,10 @@ LIMIT = re.compile(r"^\s+(Range min|Range max|Bucket width): (\d{1,12})us$")
 
 
 class _Buckets(NamedTuple):
-    """The buckets of a file in us: where each ends by where it begins, None for what lies above all."""
+    """The buckets of a file in us: where each ends by where it begins, None for what lies above all, and their last ns."""
 
     ends: dict[int, int | None]
+    rule: tuple[int, ...]
 
     @staticmethod
     def of(ranges: tuple[tuple[int, int, int], ...]) -> _Buckets:
@@ -60,12 +62,8 @@ class _Buckets(NamedTuple):
         ends: dict[int, int | None] = {0: ranges[0][0]}
         for low, high, width in ranges:
             ends |= {at: at + width for at in range(low, high, width)}
-        return _Buckets(ends | {ranges[-1][1]: None})
-
-    @property
-    def rule(self) -> tuple[int, ...]:
-        """Return the last ns of each bucket."""
-        return tuple(end * US - 1 for end in self.ends.values() if end is not None)
+        rule = tuple(end * US - 1 for end in ends.values() if end is not None)
+        return _Buckets(ends | {ranges[-1][1]: None}, rule)
 
     def bins(self, text: str) -> list[FileBin]:
         """Return the bins of a line; WrongError for a bucket that there is not."""
@@ -82,7 +80,7 @@ class _Buckets(NamedTuple):
 def polls(path: Path, context: Context) -> Polls:
     """Return the histograms of a file."""
     held = Polls(context)
-    buckets, found = _Buckets.of(RANGES), list[FileHistogram]()
+    buckets, found = _Buckets.of(RANGES), defaultdict[tuple[int, ...], list[FileHistogram]](list)  # by the ends of buckets
     limits: list[int] = []
     ends: dict[str, int] = {}
     for number, line, ended in lines_of(path, context):
@@ -99,11 +97,8 @@ def polls(path: Path, context: Context) -> Polls:
             continue  # what else it prints to the same place
         match = LINE.match(text)
         series = context.series.replaced(op=text.partition("_")[0], kind="service")
-        if match is None:
-            held.reject(NO_LINE, number, Lost(series))
-            continue
-        second = iso_ns(match[2])
-        if second is None:
+        second = iso_ns(match[2]) if match else None
+        if match is None or second is None:
             held.reject(NO_LINE, number, Lost(series))
             continue
         start, end = _times(second, match[3], ends.get(match[1]))
@@ -115,8 +110,9 @@ def polls(path: Path, context: Context) -> Polls:
         except WrongError as error:
             held.reject(str(error), number, Lost(series, start, end, int(match[4])))
             continue
-        found.append(FileHistogram(number, series, start, end, bins, total=False))
-    in_bins(found, HistogramDescription("", NDJSON, "", rule=buckets.rule, is_open=True), context, held)
+        found[buckets.rule].append(FileHistogram(number, series, start, end, bins, total=False))
+    for rule, alike in found.items():
+        in_bins(alike, HistogramDescription("", NDJSON, "", rule=rule, is_open=True), context, held)
     if found:
         context.account.note(WHOLE_SECONDS)
     return held
