@@ -48,7 +48,7 @@ def test_what_each_process_gathers_counts_once(batch: int, joining: bool, monkey
     gathered: list[int] = []
 
     def work(number: int) -> Iterator[int]:
-        time.sleep(0.002)  # so that each process gets some
+        time.sleep(0.002 if number else 1)  # so that each process gets some, however late it starts
         gathered.append(number)
         yield os.getpid()
 

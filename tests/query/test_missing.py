@@ -35,9 +35,11 @@ from ingest.query.verdicts import MET, UNKNOWN, VIOLATED
 from ingest.read import ReadOptions
 from oracles import hdr, per_io
 from tests.effort import figure
+from tests.store.grounds import grounds, loaded
 
 MASKED = "cases/fio37-masked"
 SECOND = 1_000_000_000
+EXAMPLE = Path(__file__).parents[2] / "examples" / "cbt-archive"
 SAY = Caveat("test", "x", "is missing")
 
 
@@ -588,3 +590,42 @@ def test_an_interval_log_that_is_read_in_parts_lacks_what_it_lacks_read_at_once(
     at_once = percentiles(Files([path], options, jobs=1).answer(question), Wanted(parse_percentiles("50"), possible=True))
     for table in found:
         assert cells(table, "start_ns", "complete") == cells(at_once, "start_ns", "complete")
+
+
+@pytest.mark.parametrize(("rows", "packed"), [(2, False), (30, True), (75, False), (146, True), (148, False)])
+def test_a_log_that_ends_early_beside_fios_json_says_which_windows_are_a_guess(rows: int, packed: bool, tmp_path: Path) -> None:
+    """json+ has the counts of all of it, and no row says when they completed: said from two rows' time on."""
+    import gzip
+
+    logs = next((EXAMPLE / "results").rglob("benchmark_config.yaml")).parent
+    (folder := tmp_path / "logs").mkdir()
+    for path in logs.glob("*.ceph-a*"):
+        if "clat_hist" in path.name or "json" in path.name:
+            (folder / path.name).write_bytes(path.read_bytes())
+    whole = count_and_complete(Files([folder], jobs=1))
+    log = folder / "output.0_clat_hist.1.log.ceph-a.gz"
+    lines = gzip.decompress(log.read_bytes()).splitlines(keepends=True)
+    text = b"".join(lines[:rows])
+    if packed:
+        log.write_bytes(gzip.compress(text))
+    else:
+        log.unlink()
+        log.with_suffix("").write_bytes(text)
+    assert len(lines) == 148
+    found = count_and_complete(Files([folder], jobs=1))
+    assert sum(count for count, _ in found) == sum(count for count, _ in whole) == 24_030
+    last_ms = int(text.splitlines()[-1].split(b",")[0])
+    for window, (_, complete) in enumerate(found):
+        assert complete or (rows < 148 and 10_000 * (window + 1) + 6000 > last_ms), window
+        assert not complete or rows == 148 or 10_000 * (window + 1) - 6000 < last_ms, window
+    assert all(complete for _, complete in found) is (rows == 148)
+    for kind in ("sqlite", "double"):
+        with grounds(kind, tmp_path) as ground:
+            loaded(ground.url, [folder], run="r")
+            with open_store(ground.url) as store:
+                assert count_and_complete(store) == found
+
+
+def count_and_complete(origin) -> list[tuple[int, bool]]:
+    table = percentiles(origin.answer(Question(step=10 * SECOND)), Wanted(parse_percentiles("50"))).columns
+    return list(zip(table["count"].tolist(), table["complete"].tolist(), strict=True))

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 MS = 1_000_000
 LAST_STAMP_MS = MOST_NS // MS
 NEAR_START = 3
+LONGEST_LAST = 2  # rows that a last interval may be long: it is a part of one, and the row before it may come late
 COMPLETION = "completion"
 
 
@@ -277,9 +278,11 @@ class Chains:
             part = self._residual(chain, siblings) if op in completion else None
             if part is not None and self.period_ms:  # more completed after the last row, so it was not late either
                 self._look_for_holes(chain, np.array([chain.stamp]), np.array([2]), np.empty(0, np.int64), chain.base_ns)
+            span = (int(part.start_ns[0]), int(part.end_ns[0])) if part is not None else (0, 0)
             if part is not None and (gaps := chain.gaps or chain.holes):
-                # What these rows held cannot be separated from what was never written.
-                gaps.append((int(part.start_ns[0]), int(part.end_ns[0])))
+                gaps.append(span)  # what these rows held cannot be separated from what was never written
+            elif span[1] - span[0] > LONGEST_LAST * MS * (self.period_ms or self.width_ms):
+                self.lacks.unplaced(chain.op, span, self._summaries(chain.op))
             self._lack(chain)
             if part is not None:
                 chain.total[part.bins] += part.counts

@@ -16,12 +16,16 @@ if TYPE_CHECKING:
     from ingest.read.summary import Summary
 
 MASKED, UNWRITTEN, NO_SUMMARY, REJECTED = "damaged-bins", "last-interval", "no-summary", "rejected-rows"
-LOST, DOUBTFUL = "lost-rows", "perhaps-compounded"
+LOST, DOUBTFUL, UNPLACED = "lost-rows", "perhaps-compounded", "long-last-interval"
 ABSENT = "jobs-without-log"
 KEEP_JSON = "keep fio's JSON (json+) in the folder of its logs"
 WITH_BINS = "run fio with --output-format=json+"
 NEWER = "run fio 3.17 or later, or log each I/O as well (write_lat_log)"
 NO_LAST = "I/Os that completed after the last row are missing: only fio's JSON shows how many"
+LONG_LAST = (
+    "its last row ends long before the run: what fio's JSON counts beyond the rows is spread evenly over that time; "
+    "rows were lost at the end of the log, or nothing completed"
+)
 PLACE = "their samples are missing there, or counted at the end where fio's JSON has them"
 MOST_GAPS = 64
 
@@ -68,6 +72,11 @@ class Lacks:
     def lost(self, op: str, spans: Iterable[Span], summaries: Sequence[Summary] = ()) -> None:
         """Keep what rows held that the log lacks, in unknown number; many stretches are kept as one."""
         self._keep_gaps(LOST, op, spans, summaries, (f"{op}: rows that fio wrote are not in the log: {PLACE}", AGAIN))
+
+    def unplaced(self, op: str, span: Span, summaries: Sequence[Summary]) -> None:
+        """Keep that the last interval is too long to be one: its samples are counted, and when they completed is not known."""
+        least = min((summary.min_ns for summary in summaries), default=0)
+        self._keep(UNPLACED, op, span, None, (least, _highest(summaries)), (f"{op}: {LONG_LAST}", AGAIN))
 
     def _keep_gaps(self, code: str, op: str, spans: Iterable[Span], summaries: Sequence[Summary], words: tuple[str, str]) -> None:
         gaps = sorted(set(spans))
