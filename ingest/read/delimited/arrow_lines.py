@@ -20,6 +20,7 @@ from ingest.core.errors import InputError
 from ingest.core.intervals import Bool, Int
 from ingest.read.account import FINDINGS_KEPT, Account
 from ingest.read.delimited.blank_columns import marked
+from ingest.read.delimited.plain_integers import PlainIntegers
 from ingest.read.text import CUT_OFF, LONGEST_LINE, NEWLINE, whole_blocks
 
 HEXADECIMAL_MARK = ord("x")
@@ -112,6 +113,7 @@ class Lines:
             delimiter=form.delimiter, quote_char='"' if form.quoted else False, ignore_empty_lines=False
         )
         self._quick = self._converted(form.types)
+        self._plain = None if form.texts else PlainIntegers(len(form.names))
         self._tiers = [(pattern, self._converted(types)) for pattern, types in form.tiers]
 
     def _converted(self, types: Mapping[str, Any]) -> Any:
@@ -119,9 +121,23 @@ class Lines:
             column_types=dict(types), include_columns=list(types), null_values=[], strings_can_be_null=False
         )
 
+    def integers(self, block: memoryview) -> Iterator[tuple[Mapping[str, Int], Int]]:
+        """Yield the columns of integers of the rows in a block with their line numbers; texts are checked and left out."""
+        data = self.whole.of(block)
+        columns = self._plain.columns(data) if self._plain is not None else None
+        if columns is None:
+            for table, lines in self._tables(data, block):
+                yield {name: integers(table.column(name)) for name in self.form.types if name not in self.form.texts}, lines
+            return
+        count = len(columns[0])
+        yield dict(zip(self.form.names, columns, strict=True)), np.arange(self.whole.line, self.whole.line + count)
+        self.whole.line += count
+
     def tables(self, block: memoryview) -> Iterator[tuple[Any, Int]]:
         """Yield the columns of the rows in a block (a table of one chunk) with their line numbers."""
-        data = self.whole.of(block)
+        yield from self._tables(self.whole.of(block), block)
+
+    def _tables(self, data: NDArray[np.uint8], block: memoryview) -> Iterator[tuple[Any, Int]]:
         if not len(data):
             return
         count = int(np.count_nonzero(data == NEWLINE))
@@ -256,6 +272,12 @@ def flags(values: Any) -> NDArray[np.bool_]:
     bits = np.frombuffer(values.buffers()[1], np.uint8)
     truths = np.unpackbits(bits, bitorder="little", count=values.offset + len(values))
     return truths[values.offset :].view(np.bool_)
+
+
+def integer_rows(path: Path, lines: Lines) -> Iterator[tuple[Mapping[str, Int], Int]]:
+    """Yield the columns of integers of all rows of a file; damage at its end is noted, the rest kept."""
+    for block in whole_blocks(path, lines.account):
+        yield from lines.integers(block)
 
 
 def tables(path: Path, lines: Lines, upto: int | None = None) -> Iterator[tuple[Any, Int]]:

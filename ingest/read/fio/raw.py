@@ -17,10 +17,9 @@ its line:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -29,7 +28,7 @@ from ingest.core.events import Events
 from ingest.core.intervals import Bool, Int
 from ingest.core.series import MIXED, OPS
 from ingest.read.context import Context
-from ingest.read.delimited.arrow_lines import Form, Lines, arrow, integers, reject, tables
+from ingest.read.delimited.arrow_lines import Form, Lines, arrow, integer_rows, reject
 from ingest.read.events import DAY_NS
 from ingest.read.fio import clock
 from ingest.read.fio.chains import LAST_STAMP_MS
@@ -70,10 +69,10 @@ def read(path: Path, context: Context) -> Iterator[Events]:
         if note:
             context.account.note(note)
     rows = _Rows(shape, context, _older(path, shape, context), base.ms)
-    for table, lines in tables(path, Lines(_form(shape), context.account)):
+    for columns, lines in integer_rows(path, Lines(_form(shape), context.account)):
         if shape.assumed:
-            _check_priorities(integers(table.column("priority")), lines, path)
-        yield rows.events(table, lines)
+            _check_priorities(columns["priority"], lines, path)
+        yield rows.events(columns, lines)
     rows.note_doubts()
 
 
@@ -110,8 +109,8 @@ def _older(path: Path, shape: Shape, context: Context) -> dict[int, int]:
         return {}
     parts: list[tuple[Int, Int]] = []
     lines = Lines(_form(shape, "time", "direction"), type(context.account)())
-    for table, _ in tables(path, lines):
-        parts.append((integers(table.column("time")), integers(table.column("direction"))))
+    for columns, _ in integer_rows(path, lines):
+        parts.append((columns["time"], columns["direction"]))
     if not parts:
         return {}
     time, direction = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -151,13 +150,13 @@ class _Rows:
         self.unix = is_epoch(self.shape, self.context)
         self.zero_ns = clock.zero_ns(self.context, self.base_ms)
 
-    def events(self, table: Any, lines: Int) -> Events:
+    def events(self, columns: Mapping[str, Int], lines: Int) -> Events:
         """Return the events of a chunk of rows; what cannot be taken is rejected with its lines."""
-        time, value, direction = (integers(table.column(name)) for name in ("time", "value", "direction"))
+        time, value, direction = (columns[name] for name in ("time", "value", "direction"))
         if self.base_ms:
             time = np.where(time < 0, time, np.maximum(time - self.base_ms, 0))
-        issued = integers(table.column("issued")) if "issued" in self.shape.columns else None
-        faults = self._faults(time, value, direction, integers(table.column("size")), lines)
+        issued = columns.get("issued")
+        faults = self._faults(time, value, direction, columns["size"], lines)
         if faults is not None:
             good = np.flatnonzero(~faults)
             time, value, direction, lines = time[good], value[good], direction[good], lines[good]
