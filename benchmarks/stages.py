@@ -66,8 +66,8 @@ STEPS: dict[str, Sequence[tuple[str, str]]] = {
     RAW: (
         *ANSWERS,
         *WINDOWS,
-        ("ingest.read.delimited.arrow_lines:whole_blocks" + ITEMS, READ),
-        ("ingest.read.delimited.arrow_lines:Lines.tables" + ITEMS, PARSE),
+        ("ingest.read.fio.raw:whole_blocks" + ITEMS, READ),
+        ("ingest.read.delimited.arrow_lines:IntegerLines.columns" + ITEMS, PARSE),
         ("ingest.query.files:read" + ITEMS, CHECKS),
     ),
     LOAD: (

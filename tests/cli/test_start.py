@@ -76,6 +76,15 @@ def test_percentiles_of_one_log_import_what_they_need(folder: Path) -> None:
     ]  # it changes, and keys of large tables; the others are `Value`s or have no `==`
 
 
+def test_raw_logs_import_arrow_only_for_lines_that_are_not_plain(tmp_path: Path) -> None:
+    log = tmp_path / "a_lat.1.log"
+    for text, asked in (("", False), ("12, x, 0, 4096, 0\n", True)):
+        log.write_text("".join(f"{number}, {number + 50}, 0, 4096, 0\n" for number in range(1, 99)) + text)
+        _, _, modules = imported("percentiles", log, "--fio-version", "3.33", "--format", "csv")
+        assert "ingest.read.fio.raw" in modules
+        assert ("pyarrow" in modules) is asked
+
+
 def test_a_list_of_runs_imports_no_reader_and_no_findings(store: str) -> None:
     _, _, modules = imported("runs", "list", "--store", store)
     assert modules >= {"numpy", "sqlite3", "ingest.store.sqlite.store"}

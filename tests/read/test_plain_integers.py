@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ingest.read.account import Account
 from ingest.read.delimited import plain_integers
-from ingest.read.delimited.arrow_lines import Form, Lines, arrow
+from ingest.read.delimited.arrow_lines import Form, IntegerLines, arrow
 from ingest.read.delimited.plain_integers import PlainIntegers
 from tests.effort import figure
 
@@ -87,9 +87,9 @@ def test_a_block_that_is_not_plain_is_read_by_arrow_and_lines_are_counted_on() -
     form = Form(
         ("a", "b", "c"), dict.fromkeys("abc", pa.int64()), [(r"^\d+, ?\d+, ?\d+\n$", dict.fromkeys("abc", pa.int64()))], "odd"
     )
-    lines = Lines(form, account)
+    lines = IntegerLines("abc", lambda: form, account)
     blocks = [b"1, 2, 3\n4, 5, 6\n", b"7,8,9\n", b"x\n10, 11, 12\n", b"13, 14, 15\n"]
-    parts = [part for block in blocks for part in lines.integers(memoryview(bytearray(block)))]
+    parts = [part for block in blocks for part in lines.columns(memoryview(bytearray(block)))]
     assert np.concatenate([columns["b"] for columns, _ in parts]).tolist() == [2, 5, 8, 11, 14]
     assert np.concatenate([numbers for _, numbers in parts]).tolist() == [1, 2, 3, 5, 6]
     assert account.rows_rejected == 1

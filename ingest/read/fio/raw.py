@@ -27,13 +27,15 @@ from ingest.core.errors import InputError
 from ingest.core.events import Events
 from ingest.core.intervals import Bool, Int
 from ingest.core.series import MIXED, OPS
+from ingest.read.account import Account
 from ingest.read.context import Context
-from ingest.read.delimited.arrow_lines import Form, Lines, arrow, integer_rows, reject
+from ingest.read.delimited.arrow_lines import Form, IntegerLines, arrow, reject
 from ingest.read.events import DAY_NS
 from ingest.read.fio import clock
 from ingest.read.fio.chains import LAST_STAMP_MS
 from ingest.read.fio.hist import last_stamp_ms
 from ingest.read.fio.raw_shape import DIRECTIONS, Shape, is_epoch, shape_of
+from ingest.read.text import whole_blocks
 
 MS = 1_000_000
 DAY_MS = 86_400_000
@@ -58,9 +60,8 @@ def read(path: Path, context: Context) -> Iterator[Events]:
     """Yield the I/Os of a log in bounded chunks, ops as series of their own; latencies in ns, exact as fio measured them.
 
     Completions become epoch ns (relative ns where the context knows no start). Rejected rows are counted in the account
-    with their lines. Raises InputError where the file is no raw log, or pyarrow is missing.
+    with their lines. Raises InputError where the file is no raw log, or holds other lines and pyarrow is missing.
     """
-    arrow(path)
     shape = shape_of(path, context)
     base = clock.OWN
     if not is_epoch(shape, context):
@@ -69,7 +70,7 @@ def read(path: Path, context: Context) -> Iterator[Events]:
         if note:
             context.account.note(note)
     rows = _Rows(shape, context, _older(path, shape, context), base.ms)
-    for columns, lines in integer_rows(path, Lines(_form(shape), context.account)):
+    for columns, lines in _rows_of(path, shape, context.account):
         if shape.assumed:
             _check_priorities(columns["priority"], lines, path)
         yield rows.events(columns, lines)
@@ -83,12 +84,19 @@ def _check_priorities(priority: Int, lines: Int, path: Path) -> None:
         raise InputError(OFFSETS, path, int(lines[other[0]]))
 
 
-def _form(shape: Shape, *wanted: str) -> Form:
-    """Return the form of a row; only the wanted columns are converted, by default all."""
+def _rows_of(path: Path, shape: Shape, account: Account) -> Iterator[tuple[Mapping[str, Int], Int]]:
+    """Yield the columns of all rows of a log with their lines; damage at its end is noted, the rest kept."""
+    lines = IntegerLines(shape.columns, lambda: _form(shape), account)
+    for block in whole_blocks(path, account):
+        yield from lines.columns(block)
+
+
+def _form(shape: Shape) -> Form:
+    """Return the form of a row, for Arrow."""
     pa = arrow()
     hexadecimal = {"priority"} if shape.hexadecimal else set()
     cells = (PRIORITY if name in hexadecimal else INTEGER for name in shape.columns)
-    types = {name: pa.binary() if name in hexadecimal else pa.int64() for name in wanted or shape.columns}
+    types = {name: pa.binary() if name in hexadecimal else pa.int64() for name in shape.columns}
     return Form(
         names=shape.columns,
         types=types,
@@ -108,8 +116,7 @@ def _older(path: Path, shape: Shape, context: Context) -> dict[int, int]:
     if context.series.job or not context.jobs:
         return {}
     parts: list[tuple[Int, Int]] = []
-    lines = Lines(_form(shape, "time", "direction"), type(context.account)())
-    for columns, _ in integer_rows(path, lines):
+    for columns, _ in _rows_of(path, shape, Account()):
         parts.append((columns["time"], columns["direction"]))
     if not parts:
         return {}
