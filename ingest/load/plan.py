@@ -337,7 +337,13 @@ def _context_digest(source: Source, carried: tuple[Missing, ...] = ()) -> str:
         ],
     )
     events = (context.digits, sorted(context.shadowed), context.description.text if context.description else "")
-    facts = (*facts, *(events if any(events) else ()), *_read_beside(source), *(entry.told() for entry in carried))
+    facts = (
+        *facts,
+        *(events if any(events) else ()),
+        *_read_beside(source),
+        *sorted(context.spans.items()),
+        *(entry.told() for entry in carried),
+    )
     return hashlib.blake2b(repr(facts).encode(), digest_size=DIGEST_SIZE).hexdigest()
 
 

@@ -56,7 +56,8 @@ class Context(Value):
     """All that a reader needs beside the file. `account` is where it counts what it did.
 
     `jobs` are the tool's own summaries, by (op, kind), of the jobs whose measurements the file holds: one for an ordinary
-    log, several where jobs share a log, none where the tool's output is not at hand. `segments` counts, by op, how often
+    log, several where jobs share a log, none where the tool's output is not at hand. `spans` say from when to when, in ns of
+    the run, an (op, kind) ran that did not run all the time. `segments` counts, by op, how often
     time begins anew in a shared log. Where the tool reported only sums of job groups, `grouped` is the number of jobs in
     them, and the log of the last job carries the sums, with the other logs as `siblings`, and in `absent` the numbers of the jobs
     whose logs are not there; `absent_here` says that of some of them a log of the other form is. `offset_ns` is added to stamps,
@@ -80,6 +81,7 @@ class Context(Value):
     through_client: bool = False
     jobs: tuple[Job, ...] = ()
     runtime_ns: int = 0
+    spans: Mapping[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
     segments: Mapping[str, int] = field(default_factory=dict)
     grouped: int = 0
     siblings: tuple[Path, ...] = ()

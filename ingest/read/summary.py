@@ -15,7 +15,8 @@ class Summary:
     """What the tool itself reports of one job (or group of jobs), op and kind, over the whole run.
 
     `bins` is None unless the tool wrote its histogram (fio json+). `percentiles` are (text, ns) as the tool printed them. `bytes`
-    are those that all its I/Os of the op moved, None where the tool does not say.
+    are those that all its I/Os of the op moved, None where the tool does not say. `span_ns` is from when to when of its job's
+    time the op ran, None where that is all of it.
     """
 
     count: int
@@ -26,6 +27,7 @@ class Summary:
     percentiles: tuple[tuple[str, int], ...] = ()
     bins: Histogram | None = None
     bytes: int | None = None
+    span_ns: tuple[int, int] | None = None
 
     def whole_run(self, series: Series, window_ns: int = 0) -> WholeRun:
         """Return this of a series, as the account of its source keeps it."""

@@ -137,14 +137,18 @@ class _Log:
         """Return the log that shows how many I/Os a row stands for, or at least their shares."""
         return self.iops or self.bandwidth
 
-    @property
-    def begin_ms(self) -> int:
-        """Return where the first row begins, in the time of stamps."""
+    def begin_ms(self, op: str) -> int:
+        """Return where the first row of an op begins, in the time of stamps."""
+        begin, _ = self.span(op) or (0, 0)
         if not self.found.unix:
-            return 0
+            return begin // MS
         zero = self.context.zero.epoch_ns
         first = self.found.shape.first_ms
-        return zero // MS if zero is not None and zero // MS < first else first - self.found.window_ms
+        return (zero + begin) // MS if zero is not None and zero // MS < first else first - self.found.window_ms
+
+    def span(self, op: str) -> tuple[int, int] | None:
+        """Return from when to when of the run an op ran in ns, None where that is all of it, or not known."""
+        return self.context.spans.get((op, self.context.series.kind.removesuffix(MEAN)))
 
     @property
     def base_ns(self) -> int:
@@ -159,8 +163,8 @@ class _Log:
     def rows(self, table: Int, code: int) -> Intervals[Series]:
         """Return the intervals of an op; `table` are its rows: time, mean, maximum where it is logged, direction."""
         stamps, counts = table[:, 0], self.counts(table[:, 0], code)
-        parts = segments(stamps)
-        starts = np.concatenate([np.concatenate([[min(self.begin_ms, int(stamps[own][0]))], stamps[own][:-1]]) for own in parts])
+        parts, begin = segments(stamps), self.begin_ms(OPS[code])
+        starts = np.concatenate([np.concatenate([[min(begin, int(stamps[own][0]))], stamps[own][:-1]]) for own in parts])
         unit, none = self.found.shape.unit_ns, np.full(len(table), NO_MIN)
         if int(table[:, 1].max()) * unit * int(counts.max()) > LARGEST_SUM:
             raise InputError("means and counts are larger than can be added up: damage, or another unit", self.path)
@@ -180,7 +184,7 @@ class _Log:
     def counts(self, stamps: Int, code: int) -> Int:
         """Return how many I/Os each row stands for; InputError where that cannot be determined."""
         op, account = OPS[code], self.context.account
-        estimates = self.beside.estimates(code, stamps, self.begin_ms) if self.beside else None
+        estimates = self.beside.estimates(code, stamps, self.begin_ms(op)) if self.beside else None
         iops = estimates is not None and self.beside is not None and self.beside.type == IOPS
         total = self._total(op, code)
         if self.beside and estimates is not None:
@@ -193,7 +197,7 @@ class _Log:
             return np.maximum(np.rint(estimates), 1).astype(np.int64)
         if estimates is None:
             account.note("means: no log of IOPS or bandwidth beside it fits: fio's own count is spread evenly over time")
-            estimates = self._widths(stamps)
+            estimates = self._widths(stamps, self.begin_ms(op))
         elif not iops:
             account.note("means: no log of IOPS beside it fits: fio's own count is spread as its bandwidth was")
         elif abs(estimates.sum() - total) > UNLIKE * total:
@@ -233,7 +237,7 @@ class _Log:
     def moved(self, stamps: Int, code: int) -> Int | None:
         """Return the bytes that each row stands for; None where no log of bandwidth says so."""
         op, account = OPS[code], self.context.account
-        estimates = self.bandwidth.estimates(code, stamps, self.begin_ms) if self.bandwidth else None
+        estimates = self.bandwidth.estimates(code, stamps, self.begin_ms(OPS[code])) if self.bandwidth else None
         if self.bandwidth is None or estimates is None or not estimates.sum() <= LARGEST_SUM:
             return None
         if self.bandwidth is not self.beside:
@@ -261,8 +265,8 @@ class _Log:
             total -= int(moved.sum())
         return max(total, 0)
 
-    def _widths(self, stamps: Int) -> Floats:
-        widths = np.concatenate([np.diff(stamps[part], prepend=self.begin_ms) for part in segments(stamps)])
+    def _widths(self, stamps: Int, begin_ms: int) -> Floats:
+        widths = np.concatenate([np.diff(stamps[part], prepend=begin_ms) for part in segments(stamps)])
         shares: Floats = np.maximum(widths, 1).astype(np.float64)
         return shares
 
@@ -271,11 +275,13 @@ class _Log:
         if not (mine := self.of_op(op)):
             return None
         count, total, least, most = sum_of(mine)
-        start = self.base_ns + self.begin_ms * MS
+        start = self.base_ns + self.begin_ms(op) * MS
+        span = self.span(op)
+        length = self.context.runtime_ns if span is None else span[1] - span[0]
         self.context.account.note(f"means: {op}: no row is in the log: one mean over the whole run from fio's JSON")
         exact = told_exact([total], [least], [most], [bytes_of(mine)])
         series = [self.context.series.replaced(op=op)]
-        spans = (np.array([start]), np.array([start + max(self.context.runtime_ns, MS)]))
+        spans = (np.array([start]), np.array([start + max(length, MS)]))
         return _intervals(series, np.zeros(1, np.int64), spans, np.array([count]), exact)
 
 

@@ -11,7 +11,6 @@ from itertools import chain as joined
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ingest.core.csr import gather, row_sums, total
 from ingest.core.errors import counted, listed
@@ -31,7 +30,9 @@ if TYPE_CHECKING:
 
 MS = 1_000_000
 LAST_STAMP_MS = MOST_NS // MS
-NEAR_START = 3
+LATE_FIRST = (
+    "{op}: its first row is stamped {stamp}: it is taken to begin {width} ms before, as fio begins a row at the first I/O"
+)
 LONGEST_LAST = 2  # rows that a last interval may be long: it is a part of one, and the row before it may come late
 COMPLETION = "completion"
 
@@ -47,6 +48,7 @@ class Chain:
         self.lost, self.passed = 0, 0
         self.gaps: list[Span] = []
         self.holes: list[Span] = []
+        self.late: list[Span] = []
         self.watch = lost_rows.Watch()
         self.base_ns: Int = np.zeros(1, np.int64)  # epoch ns that the last row's stamp counts from
         self.total: Int = np.zeros(bins, np.int64)
@@ -139,13 +141,13 @@ class Chains:
             self.account.note(f"counts are {self.mode}: differenced")
 
     def _chain(self, chain: Chain, rows: Rows, stamps: Int, lines: Int) -> Intervals[Series] | None:
-        before = np.empty_like(stamps)
-        before[0], before[1:] = chain.stamp, stamps[:-1]
+        before = np.concatenate([[chain.stamp], stamps[:-1]])
         began = stamps < before
         if chain.segment < 0:
             began[0] = True
         segment = chain.segment + np.cumsum(began)
-        start, jumped = self._starts(before, stamps, began, first=chain.segment < 0)
+        first_ms = self._first_begins_ms(chain, rows, int(stamps[0]))
+        start, jumped = clock.row_starts(before, stamps, began, self.width_ms, first_ms, unix=self.unix)
         chain.stamp, chain.segment = int(stamps[-1]), int(segment[-1])
         old = segment < self._older_segments(chain.op)
         reasons: dict[str, Int] = {"clock jump: the row is taken for as wide as its neighbours": jumped}
@@ -216,18 +218,6 @@ class Chains:
         """Return the lines that were rejected because of damage before their op was known, in order."""
         return np.array([line for line in self.account.rejected_lines if line not in self._told], np.int64)
 
-    def _starts(self, before: Int, stamps: Int, began: NDArray[np.bool_], *, first: bool) -> tuple[Int, Int]:
-        """Return where each row's interval begins (file ms), and which rows had to be narrowed after a clock jump."""
-        guess = np.maximum(stamps - self.width_ms, 0)
-        start = np.where(began, guess if self.unix else 0, before)
-        jumped = stamps - start > clock.DAY_MS
-        if not self.unix:
-            later = began & (stamps > NEAR_START * self.width_ms)
-            if first:
-                later[0] = False
-            jumped |= later
-        return np.where(jumped, guess, start), np.flatnonzero(jumped)
-
     def _count(self, kept: Int, lines: Int, reasons: dict[str, Int]) -> None:
         if not any(len(places) for places in reasons.values()):
             self.account.accept(len(kept))
@@ -279,7 +269,7 @@ class Chains:
             if part is not None and self.period_ms:  # more completed after the last row, so it was not late either
                 self._look_for_holes(chain, np.array([chain.stamp]), np.array([2]), np.empty(0, np.int64), chain.base_ns)
             span = (int(part.start_ns[0]), int(part.end_ns[0])) if part is not None else (0, 0)
-            if part is not None and (gaps := chain.gaps or chain.holes):
+            if part is not None and (gaps := chain.gaps or chain.holes or chain.late):
                 gaps.append(span)  # what these rows held cannot be separated from what was never written
             elif span[1] - span[0] > LONGEST_LAST * MS * (self.period_ms or self.width_ms):
                 self.lacks.unplaced(chain.op, span, self._summaries(chain.op))
@@ -296,6 +286,7 @@ class Chains:
         """Keep what the rows of an op lack where fio's JSON does not say how much."""
         self.lacks.rejected(chain.op, chain.gaps, self._summaries(chain.op))
         self.lacks.lost(chain.op, chain.holes, self._summaries(chain.op))
+        self.lacks.late(chain.op, chain.late, self._summaries(chain.op))
         if self.context.jobs or self.context.grouped or chain.segment < 0:
             return
         if self.mask is not None:
@@ -307,13 +298,26 @@ class Chains:
     def _summaries(self, op: str) -> list[Summary]:
         return [job[op, COMPLETION] for job in self.context.jobs if (op, COMPLETION) in job]
 
+    def _first_begins_ms(self, chain: Chain, rows: Rows, stamp_ms: int) -> int | None:
+        """Return where the first row of an op begins, in the time of stamps; None where one was before, or stamps are epoch ms."""
+        if chain.segment >= 0 or self.unix:
+            return None
+        earliest = self.context.spans.get((chain.op, COMPLETION), (0, 0))[0] // MS
+        samples = int(rows.counts[: rows.indptr[1]].sum()) if self.mode == fio_repairs.PER_INTERVAL else 0
+        begin, late = clock.first_row(stamp_ms, samples, self.period_ms or self.width_ms, earliest)
+        if late:
+            zero = self.zero_ns + self.context.offset_ns
+            chain.late.append((zero + earliest * MS, zero + begin * MS))
+        return begin
+
     def _run_end(self, chain: Chain) -> int:
-        """Return when the jobs of a log ended in ns; without fio's JSON a row's width after its last one."""
+        """Return when the jobs of a log ended in ns, or the op of it; without fio's JSON a row's width after its last one."""
         if not self.context.jobs and not self.context.runtime_ns:
             return chain.end_ns + self.width_ms * MS
         zero = self.zero_ns + self.context.offset_ns + self.context.restart_ns
         own = [job[key].runtime_ns for job in self.context.jobs for key in job if key[0] == chain.op]
-        end = zero + max([self.context.runtime_ns, *own])
+        span = self.context.spans.get((chain.op, COMPLETION))
+        end = zero + (max([self.context.runtime_ns, *own]) if span is None else span[1])
         return max(end if not self.unix or self.context.zero.epoch_ns else 0, self._last_end(chain) or zero)
 
     def _last_end(self, chain: Chain) -> int:
@@ -394,13 +398,18 @@ class Chains:
         """Return the start of the first row of an op in ns, else that of the job."""
         of_op = (log_chain for log_chain in self.chains.values() if chain.op in (log_chain.op, MIXED))
         begins = [log_chain.start_ns for log_chain in of_op if log_chain.start_ns is not None]
-        return min(begins, default=self.zero_ns + self.context.offset_ns + self.context.restart_ns)
+        return min(begins, default=self._begin_of(chain.op))
+
+    def _begin_of(self, op: str) -> int:
+        """Return when an op without a row may have begun in ns."""
+        begin, _ = self.context.spans.get((op, COMPLETION), (0, 0))
+        return self.zero_ns + self.context.offset_ns + self.context.restart_ns + begin
 
     def _last_interval(self, chain: Chain, residual: Int) -> Intervals[Series] | None:
         bins = np.flatnonzero(residual)
         if not len(bins):
             return None
-        start = self._last_end(chain) or self.zero_ns + self.context.offset_ns + self.context.restart_ns
+        start = self._last_end(chain) or self._begin_of(chain.op)
         end = self._run_end(chain)
         series = self._series(chain.op, max(chain.segment, 0))
         return Intervals(

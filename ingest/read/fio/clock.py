@@ -14,6 +14,9 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import accumulate
 from typing import NamedTuple
 
+import numpy as np
+
+from ingest.core.intervals import Bool, Int
 from ingest.core.writing import number
 from ingest.read.context import Context
 
@@ -25,6 +28,8 @@ LATE_MS = 60_000
 SPANS = 10
 DAY_MS = 86_400_000
 DEFAULT_WIDTH_MS = 1000
+NEAR_START = 3  # rows
+SURELY_DENSE = 3  # samples of a row
 MTIME = "file time (--t0 mtime)"
 UNPLACED = "fio JSON without job_start, whose jobs began at different times: when cannot be determined"
 SHARED = "fio JSON: the jobs that share this log (per_job_logs=0) began at different times"
@@ -49,6 +54,35 @@ def typical_width_ms(steps_ms: Iterable[int], options: Mapping[str, str]) -> int
         return 0
     half = steps[bisect_left(covered, -(-covered[-1] // 2))]
     return min(half, max(1, round(covered[-1] / len(steps))))
+
+
+def first_row(stamp_ms: int, samples: int, width_ms: int, earliest_ms: int) -> tuple[int, bool]:
+    """Return where the first row of an op begins, in the time of stamps, and whether it comes so late that this is a guess.
+
+    fio begins it at the first I/O of the op, and ends it with the first I/O that completes a row's time later or more (stat.c,
+    all versions). So in a row of three or more that comes late, all but the last completed within a row's time.
+    """
+    latest = max(0, stamp_ms - width_ms)
+    if samples < SURELY_DENSE or stamp_ms - earliest_ms <= NEAR_START * width_ms:
+        return min(earliest_ms, latest), False
+    return latest, True
+
+
+def row_starts(before: Int, stamps: Int, began: Bool, width_ms: int, first_ms: int | None, *, unix: bool) -> tuple[Int, Int]:
+    """Return where each row of a chain begins (file ms), and which had to be narrowed after a clock jump.
+
+    `before` is the stamp before each, `began` says where time begins anew, `first_ms` where the first row begins if it is one.
+    """
+    guess = np.maximum(stamps - width_ms, 0)
+    start = np.where(began, guess if unix else 0, before)
+    if first_ms is not None:
+        start[0] = first_ms
+    jumped = stamps - start > DAY_MS
+    if not unix:
+        later = began & (stamps > NEAR_START * width_ms)
+        later[0] &= first_ms is None
+        jumped |= later
+    return np.where(jumped, guess, start), np.flatnonzero(jumped)
 
 
 def real_clock(options: Mapping[str, str], option: str) -> bool:

@@ -132,10 +132,12 @@ class Differences:
         return (job_zero[0] * MS if job_zero else zero.epoch_ns or 0) + self._context.offset_ns
 
     def _bounds(self, series: Series, document: Document, job: Job, previous: Document | None, now: Summary) -> tuple[int, int]:
-        start = self._start_of(document, job)
-        end = start + max(job.runtime_ms * MS, now.runtime_ns)
+        zero = self._start_of(document, job)
+        begin, end = now.span_ns or (0, max(job.runtime_ms * MS, now.runtime_ns))
+        start, end = zero + begin, zero + end
         if previous is not None:
-            start = min(end, end - (document.timestamp_ms - previous.timestamp_ms) * MS)
+            since = end - (document.timestamp_ms - previous.timestamp_ms) * MS
+            start = max(start, since) if begin else min(end, since)
         if series in self._ends and (previous is not None or start < self._ends[series]):
             start = self._ends[series]
         self._ends[series] = max(start, end)

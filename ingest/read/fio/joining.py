@@ -9,7 +9,7 @@ there the newest run. A host that the JSON does not know takes nothing from it.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path, PurePath
@@ -23,6 +23,7 @@ from ingest.read.text import plain_name
 
 if TYPE_CHECKING:
     from ingest.read.fio.json_plus import Document, Job
+    from ingest.read.summary import Summary
 
 MS = 1_000_000
 PREFIX_OPTIONS = {"clat_hist": "write_hist_log", "bw": "write_bw_log", "iops": "write_iops_log"}
@@ -123,6 +124,7 @@ class Documents:
             through_client=document.through_client,
             jobs=tuple(job.summaries for job in own),
             runtime_ns=max((job.runtime_ms for job in own), default=first.runtime_ms) * MS,
+            spans=_spans_of([job.summaries for job in began]),
             grouped=joined.grouped,
             siblings=tuple(other for _, other in family[:-1]) if carrier else (),
             absent=tuple(sorted(absent)),
@@ -327,6 +329,17 @@ def _grouped(jobs: tuple[Job, ...]) -> int:
     if all(numjobs.get(name, 1) <= count for name, count in entries.items()):
         return 0
     return sum(max(numjobs.get(name, 1), count) for name, count in entries.items())
+
+
+def _spans_of(jobs: Sequence[Mapping[tuple[str, str], Summary]]) -> dict[tuple[str, str], tuple[int, int]]:
+    """Return from when to when of the run each op and kind of jobs that share a log ran, where that is not all of it in each."""
+    spans: dict[tuple[str, str], tuple[int, int]] = {}
+    for key in dict.fromkeys(key for job in jobs for key in job):
+        each = [job[key].span_ns for job in jobs if key in job]
+        known = [span for span in each if span is not None]
+        if len(known) == len(each):
+            spans[key] = min(begin for begin, _ in known), max(end for _, end in known)
+    return spans
 
 
 def _logging(jobs: tuple[Job, ...], name: LogName) -> set[int]:

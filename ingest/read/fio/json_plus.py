@@ -50,6 +50,7 @@ MS = 1_000_000
 LARGEST, MOST_BYTES = 2**43, 2**53
 TOGETHER_MS = 1000
 ALL_CLIENTS = "All clients"
+UNVERIFIED, WRITES_ALONE = ("0", "none", "null"), ("write", "randwrite")
 OWN_KEYS = "FIO_"  # begin the keys of a histogram that are no bins: versions before 3 wrote its geometry among them
 
 
@@ -57,8 +58,8 @@ OWN_KEYS = "FIO_"  # begin the keys of a histogram that are no bins: versions be
 class Job:
     """One entry of `jobs` or `client_stats`: its options (globals included) and summaries by (op, kind).
 
-    `runtime_ms` is the longest of its directions: `job_runtime` is a sum where entries stand for groups. `elapsed_s` is how
-    long the whole run took, rounded up, 0 where that is not printed (--client).
+    `runtime_ms` is how long it ran: its longest direction, or both of them where what was written was then read and verified
+    (`_course`). `elapsed_s` is how long the whole run took, rounded up, 0 where that is not printed (--client).
     """
 
     name: str
@@ -251,27 +252,52 @@ def _document(raw: dict[str, Any], line: int) -> Document:
 
 def _job(entry: dict[str, Any], common: dict[str, str]) -> Job:
     own = {str(k): str(v) for k, v in entry.get("job options", {}).items()}
+    options = {**common, **own}
     ops = tuple(op for op in OPS if entry.get(op)) or (MIXED,)
+    runtimes = {op: _whole((entry.get(op) or {}).get("runtime", 0)) for op in ops}
+    runtime, spans = _course(runtimes, _whole(entry.get("job_runtime", 0)), options)
     summaries = {
         (op, kind): summary
         for op in ops
         for name, kind in KINDS.items()
-        if (summary := _summary(entry.get(op) or {}, name)) is not None
+        if (summary := _summary(entry.get(op) or {}, name, spans.get(op))) is not None
     }
     start = entry.get("job_start")
     return Job(
         name=str(entry.get("jobname", "")),
         group=int(entry.get("groupid", 0)),
         host=str(entry.get("hostname", "")),
-        options={**common, **own},
-        runtime_ms=max(_whole((entry.get(op) or {}).get("runtime", 0)) for op in ops),
+        options=options,
+        runtime_ms=runtime,
         start_ms=_whole(start) if start else None,
         summaries=summaries,
         elapsed_s=_whole(entry.get("elapsed", 0)),
     )
 
 
-def _summary(direction: dict[str, Any], name: str) -> Summary | None:
+def _course(runtimes: Mapping[str, int], job_runtime: int, options: Mapping[str, str]) -> tuple[int, dict[str, tuple[int, int]]]:
+    """Return how long a job ran in ms, and when the directions ran that did not run all the time.
+
+    fio counts the time of each direction by itself. Almost always all run together, and each as long as the job. With
+    `verify` a job that writes reads all of it afterwards; one that reads and writes does, too, and its reads ran all the time.
+    With `loops` this goes in turns, with `verify_backlog` some is read between the writes. `job_runtime` is a sum where an
+    entry stands for several jobs. Checked against fio 3.33, with its log of each I/O.
+    """
+    longest, read, written = max(runtimes.values()), runtimes.get("read", 0), runtimes.get("write", 0)
+    if not (read and written) or options.get("verify", "none") in UNVERIFIED or options.get("do_verify") == "0":
+        return longest, {}
+    once = options.get("loops", "1") == "1" and "time_based" not in options
+    writing = {"write": (0, written)} if once else {}
+    if options.get("rw", options.get("readwrite", "")).partition(":")[0] not in WRITES_ALONE:
+        return longest, writing
+    alone = options.get("numjobs", "1") == "1" and "group_reporting" not in options
+    length = job_runtime if alone and job_runtime >= longest else read + written
+    if writing and options.get("verify_backlog", "0") == "0":
+        return length, {**writing, "read": (written, max(length, written + read))}
+    return length, writing
+
+
+def _summary(direction: dict[str, Any], name: str, span_ms: tuple[int, int] | None = None) -> Summary | None:
     unit = 1 if f"{name}_ns" in direction else 1000
     raw = direction.get(f"{name}_ns", direction.get(name))
     if raw is None or not int(direction.get("total_ios", 0)):
@@ -291,6 +317,7 @@ def _summary(direction: dict[str, Any], name: str) -> Summary | None:
         percentiles=percentiles,
         bins=_histogram(raw.get("bins"), unit),
         bytes=_bytes(direction),
+        span_ns=None if span_ms is None else (span_ms[0] * MS, span_ms[1] * MS),
     )
 
 

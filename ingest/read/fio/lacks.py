@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ingest.read.summary import Summary
 
 MASKED, UNWRITTEN, NO_SUMMARY, REJECTED = "damaged-bins", "last-interval", "no-summary", "rejected-rows"
-LOST, DOUBTFUL, UNPLACED = "lost-rows", "perhaps-compounded", "long-last-interval"
+LOST, LATE, DOUBTFUL, UNPLACED = "lost-rows", "late-first-row", "perhaps-compounded", "long-last-interval"
 ABSENT = "jobs-without-log"
 KEEP_JSON = "keep fio's JSON (json+) in the folder of its logs"
 WITH_BINS = "run fio with --output-format=json+"
@@ -25,6 +25,10 @@ NO_LAST = "I/Os that completed after the last row are missing: only fio's JSON s
 LONG_LAST = (
     "its last row ends long before the run: what fio's JSON counts beyond the rows is spread evenly over that time; "
     "rows were lost at the end of the log, or nothing completed"
+)
+LATE_FIRST = (
+    "its first row is stamped long after the beginning: it is taken to be as wide as a row is; rows were lost before it, "
+    "or it began so late"
 )
 PLACE = "their samples are missing there, or counted at the end where fio's JSON has them"
 MOST_GAPS = 64
@@ -72,6 +76,10 @@ class Lacks:
     def lost(self, op: str, spans: Iterable[Span], summaries: Sequence[Summary] = ()) -> None:
         """Keep what rows held that the log lacks, in unknown number; many stretches are kept as one."""
         self._keep_gaps(LOST, op, spans, summaries, (f"{op}: rows that fio wrote are not in the log: {PLACE}", AGAIN))
+
+    def late(self, op: str, spans: Iterable[Span], summaries: Sequence[Summary] = ()) -> None:
+        """Keep that the first row came so late that others may have been before it, or that what it holds may be older."""
+        self._keep_gaps(LATE, op, spans, summaries, (f"{op}: {LATE_FIRST}", AGAIN))
 
     def unplaced(self, op: str, span: Span, summaries: Sequence[Summary]) -> None:
         """Keep that the last interval is too long to be one: its samples are counted, and when they completed is not known."""

@@ -75,7 +75,8 @@ def _zero_ns(log_chains: Chains) -> int:
 
 def _may_be_plain(path: Path, context: Context) -> bool:
     """Return whether a log may be plain by its context."""
-    return path.suffix not in COMPRESSED and not context.siblings and max(context.segments.values(), default=0) < 2
+    several = context.siblings or context.spans or max(context.segments.values(), default=0) > 1
+    return path.suffix not in COMPRESSED and not several
 
 
 def _text(path: Path) -> bytes:
@@ -225,7 +226,8 @@ class _Batch:
         zero = np.array(zeros, np.int64)[self.log_of_row]
         guess = np.maximum(self.stamps - width[self.log_of_row], 0)
         start = np.where(self.began & unix[self.log_of_row], guess, self.before)
-        self.plain[self.log_of_row[self.stamps - start > clock.DAY_MS]] = False
+        late = self.began & ~unix[self.log_of_row] & (self.stamps > clock.NEAR_START * width[self.log_of_row])
+        self.plain[self.log_of_row[late | (self.stamps - start > clock.DAY_MS)]] = False
         start, end = start * MS + zero, self.stamps * MS + zero
         for number in np.flatnonzero(self.plain).tolist() if not _are_instants(start, end) else ():
             rows = slice(self.chain_at[number * len(OPS)], self.chain_at[(number + 1) * len(OPS)])

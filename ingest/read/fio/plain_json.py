@@ -52,11 +52,12 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
 
 
 def _bounds(document: Document, job: Job, summary: Summary, context: Context) -> tuple[int, int]:
-    """Return when a job began and ended in epoch ns (relative ns where that is unknown)."""
+    """Return when a job, or an op of it, began and ended in epoch ns (relative ns where that is unknown)."""
     zero = context.zero
     own = None if zero.epoch_ns is not None and zero.origin.startswith("--t0") else document.zero_ms(job)
     start = (own[0] * MS if own else zero.epoch_ns or 0) + context.offset_ns
-    return start, start + max(job.runtime_ms * MS, summary.runtime_ns, MS)
+    begin, end = summary.span_ns or (0, max(job.runtime_ms * MS, summary.runtime_ns))
+    return start + begin, start + max(end, begin + MS)
 
 
 def _row(series: Series, summary: Summary, bounds: tuple[int, int]) -> Intervals[Series]:

@@ -202,3 +202,18 @@ record means-epoch fio --name=j "${null[@]}" "${mixed[@]}" --runtime=2300ms --ra
     --log_avg_msec=500 "${plain[@]}"
 record means-last-job fio "${null[@]}" "${mixed[@]}" --runtime=1300ms "${plain[@]}" --name=a --name=b "${means[@]}" --log_avg_msec=500
 record plain-json fio --name=j "${null[@]}" "${mixed[@]}" --runtime=1300ms --numjobs=2 "${plain[@]}"
+
+# What is written is read again and compared: the directions of one job run one after the other. This needs a file.
+verified=(--name=j --filename=file --size=16m --bs=16k --rate_iops=600 --verify=sha3-512)
+coarse=(--write_hist_log=a --log_hist_msec=200 --log_hist_coarseness=3)
+verify() {
+    fio "${verified[@]}" "$@"
+    rm -f file ./*-verify.state
+}
+record verified verify --rw=randwrite "${coarse[@]}" "${raw[@]}" "${json[@]}"
+record verified-mixed verify --rw=randrw "${coarse[@]}" "${raw[@]}" "${json[@]}"
+record verified-loops verify --rw=randwrite --loops=2 "${coarse[@]}" "${raw[@]}" "${json[@]}"
+record verified-backlog verify --rw=randwrite --verify_backlog=256 "${coarse[@]}" "${raw[@]}" "${json[@]}"
+record verified-short verify --rw=randwrite --size=4m --verify=crc32c "${coarse[@]}" "${raw[@]}" "${json[@]}"
+record verified-group verify --rw=randwrite --size=8m --numjobs=2 --group_reporting --thread --offset_increment=8m "${coarse[@]}" "${raw[@]}" "${json[@]}"
+record verified-means verify --rw=randwrite "${means[@]}" --log_avg_msec=200 "${plain[@]}"
