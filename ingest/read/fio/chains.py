@@ -299,7 +299,7 @@ class Chains:
         return [job[op, COMPLETION] for job in self.context.jobs if (op, COMPLETION) in job]
 
     def _first_begins_ms(self, chain: Chain, rows: Rows, stamp_ms: int) -> int | None:
-        """Return where the first row of an op begins, in the time of stamps; None where one was before, or stamps are epoch ms."""
+        """Return where the first row of an op begins, in the time of stamps; None where one was before, and of epoch stamps."""
         if chain.segment >= 0 or self.unix:
             return None
         earliest = self.context.spans.get((chain.op, COMPLETION), (0, 0))[0] // MS
