@@ -4,6 +4,7 @@
     osd1/x_clat_hist.1.log osd2/x_clat_hist.1.log  folders beside one another with files of equal names are a host each
     report monday tuesday                          paths with a fio JSON and its logs each are a run each
     nights/monday/... nights/tuesday/...           folders that fio ran in one after another are runs, not hosts
+    sda/4k/a.json sda/8k/a.json sdb/4k/a.json      the same at any depth: what ran at the same time is one run
     clients osd3.ndjson                            what servers counted is of the run of the one archive that is named with it
 
 A log that CBT named (`output.0_clat_hist.1.log.h1`) is of the run of its folder, also where its archive's folders are gone.
@@ -11,7 +12,8 @@ A log that CBT named (`output.0_clat_hist.1.log.h1`) is of the run of its folder
 
 from __future__ import annotations
 
-from collections import defaultdict
+import os
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +29,9 @@ from ingest.read.sources import Evidence, Place
 from ingest.read.text import plain_name
 
 LOADED_AS = "--run"
+LATE_STAMP_MS = 1500
+
+Span = tuple[int, int]
 
 
 @dataclass(slots=True, eq=False)
@@ -49,7 +54,7 @@ class Plain:
         """Return the place of each file."""
         runs = self._runs()
         hosts = self._hosts(runs)
-        self._split_by_time(runs, hosts)
+        self._by_time(runs, hosts)
         places = {}
         for path, (run, why) in runs.items():
             host = hosts.get(path.parent, "")
@@ -109,8 +114,7 @@ class Plain:
         """Return the host of each folder whose files are named like those of a sibling folder, or that stands in `clients/`."""
         folders: dict[tuple[Path, str, str], set[Path]] = defaultdict(set)
         for path in self.formats:
-            own = reader_of(self.formats[path]).folder_is_host
-            if not (path in self.logs and self.logs[path].host) and (own is None or own(path)):
+            if self._of_its_folder(path):
                 folders[path.parent.parent, plain_name(path), runs[path][0]].add(path.parent)
         hosts: dict[Path, str] = {}
         for (parent, _, _), siblings in folders.items():
@@ -118,34 +122,90 @@ class Plain:
                 hosts.update({folder: folder.name for folder in siblings})
         return hosts
 
-    def _split_by_time(self, runs: dict[Path, tuple[str, str]], hosts: dict[Path, str]) -> None:
-        """Make sibling folders that fio ran in one after another runs of their own: hosts of one run work at the same time."""
-        spans: dict[Path, tuple[int, int]] = {}
-        for folder in hosts:
-            times = [
-                (zero[0], zero[0] + job.runtime_ms)
-                for beside in self.documents.folders.get(folder, ())
-                for job in beside.document.jobs
-                if (zero := beside.document.zero_ms(job)) is not None
-            ]
-            if times and any(path.parent == folder for path in self.logs):
-                spans[folder] = (min(start for start, _ in times), max(end for _, end in times))
-        families: dict[Path, dict[Path, tuple[int, int]]] = defaultdict(dict)
-        for folder, span in spans.items():
-            families[folder.parent][folder] = span
-        for parent, family in families.items():
-            together = overlapping(family)
-            if len(together) < 2:  # all at the same time: hosts
-                continue
-            names = listed(sorted(group[0].name for group in together))
-            sentence = f"the folders {names} hold runs of fio that did not overlap in time: each is a run of its own"
-            self.caveats.append(Caveat("folders-apart", str(parent), sentence, "--merge-runs adds them up"))
-            for group in together:
-                name = group[0].name
-                for path in (path for path in runs if path.parent in group):
-                    runs[path] = (f"{runs[path][0]}/{name}", f"folder {name}: fio ran in it at another time than beside it")
-                if len(group) == 1:
-                    hosts.pop(group[0])
+    def _by_time(self, runs: dict[Path, tuple[str, str]], hosts: dict[Path, str]) -> None:
+        """Tell runs from hosts among folders that hold files of equal names: hosts of one run work at the same time."""
+        for folders in self._alike(runs, hosts):
+            below = _parts_below({folder: self.folder_of(folder / "a file") for folder in folders})
+            timed = {folder: spans for folder in folders if (spans := self._processes(folder))}
+            groups = worked_together(timed)
+            if len(groups) > 1:
+                self._part(groups, below, runs, hosts)
+            elif len({folder.parent for folder in folders}) > 1 and len({len(below[folder]) for folder in folders}) == 1:
+                _, names = _shared_and_own([below[folder] for folder in folders])
+                if len(timed) == len(folders) or not any("/" in name for name in names):
+                    hosts.update(zip(folders, names, strict=True))
+
+    def _alike(self, runs: Mapping[Path, tuple[str, str]], hosts: Mapping[Path, str]) -> list[list[Path]]:
+        """Return the folders of each run that hold a file named like one of another of them, or stand for hosts."""
+        named: dict[tuple[str, str], set[Path]] = defaultdict(set)
+        alike: dict[str, set[Path]] = defaultdict(set)
+        for path, (run, _) in runs.items():
+            if path.parent in hosts:
+                alike[run].add(path.parent)
+            if self._of_its_folder(path):
+                named[run, plain_name(path)].add(path.parent)
+        for (run, _), folders in named.items():
+            if len(folders) > 1:
+                alike[run] |= folders
+        return [sorted(folders) for folders in alike.values() if len(folders) > 1]
+
+    def _of_its_folder(self, path: Path) -> bool:
+        """Return whether the host of a file may be its folder's."""
+        own = reader_of(self.formats[path]).folder_is_host
+        return not (path in self.logs and self.logs[path].host) and (own is None or own(path))
+
+    def _processes(self, folder: Path) -> list[Span]:
+        """Return when each fio that left a JSON in a folder ran, in epoch ms."""
+        spans = []
+        for beside in self.documents.folders.get(folder, ()):
+            jobs = beside.document.jobs
+            times = [(zero[0], zero[0] + job.runtime_ms) for job in jobs if (zero := beside.document.zero_ms(job)) is not None]
+            if times:
+                spans.append((min(begin for begin, _ in times), max(end for _, end in times)))
+        return spans
+
+    def _part(
+        self,
+        groups: Sequence[Sequence[Path]],
+        below: Mapping[Path, tuple[str, ...]],
+        runs: dict[Path, tuple[str, str]],
+        hosts: dict[Path, str],
+    ) -> None:
+        """Make groups of folders runs of their own; several folders of one are its hosts."""
+        parted = [_shared_and_own([below[folder] for folder in group]) for group in groups]
+        often = Counter(shared for shared, _ in parted)
+        names = []
+        for group, (shared, _) in zip(groups, parted, strict=True):
+            names.append(shared if shared and often[shared] == 1 else "/".join(below[group[0]]) or group[0].name)
+        parent = os.path.commonpath([folder for group in groups for folder in group])
+        sentence = f"the folders {listed(sorted(names))} hold runs of fio that did not overlap in time: each is a run of its own"
+        self.caveats.append(Caveat("folders-apart", parent, sentence, "--merge-runs adds them up"))
+        run_of = {folder: name for group, name in zip(groups, names, strict=True) for folder in group}
+        for path in runs:
+            if (name := run_of.get(path.parent)) is not None:
+                runs[path] = (f"{runs[path][0]}/{name}", f"folder {name}: fio ran in it at another time than beside it")
+        for group, (_, own) in zip(groups, parted, strict=True):
+            if len(group) > 1:
+                hosts.update(zip(group, own, strict=True))
+            else:
+                hosts.pop(group[0], None)
+
+
+def _parts_below(folders: Mapping[Path, Path]) -> dict[Path, tuple[str, ...]]:
+    """Return the parts of the names of folders below the folder that all of them share."""
+    shared = Path(os.path.commonpath(folders.values()))
+    return {folder: own.relative_to(shared).parts for folder, own in folders.items()}
+
+
+def _shared_and_own(names: Sequence[tuple[str, ...]]) -> tuple[str, list[str]]:
+    """Return what the names of folders share, empty where that is nothing, and what is left of each; one shares all of it."""
+    if len(names) == 1:
+        return "/".join(names[0]), [""]
+    if len({len(parts) for parts in names}) > 1:
+        return "", ["/".join(parts) for parts in names]
+    same = [len(set(column)) == 1 for column in zip(*names, strict=True)]
+    shared = "/".join(part for part, alike in zip(names[0], same, strict=True) if alike)
+    return shared, ["/".join(part for part, alike in zip(parts, same, strict=True) if not alike) for parts in names]
 
 
 def short_names(folders: Sequence[Path]) -> list[str]:
@@ -158,13 +218,30 @@ def short_names(folders: Sequence[Path]) -> list[str]:
     return [str(folder).strip("/") for folder in folders]
 
 
-def overlapping(spans: Mapping[Path, tuple[int, int]]) -> list[list[Path]]:
-    """Return the folders whose times overlap, in groups, earliest first."""
-    groups: list[list[Path]] = []
-    end = 0
-    for folder, (start, until) in sorted(spans.items(), key=lambda item: (item[1], item[0])):
-        if not groups or start > end:
-            groups.append([])
-        groups[-1].append(folder)
-        end = max(end, until)
-    return groups
+def worked_together(processes: Mapping[Path, Sequence[Span]]) -> list[list[Path]]:
+    """Return folders in groups, earliest first: two are in one if a process of one ran beside a process of the other.
+
+    Two processes that follow one another may seem to overlap: fio's time stamps are late, and of old versions whole seconds.
+    """
+    group_of = {folder: folder for folder in processes}
+
+    def leader(folder: Path) -> Path:
+        while group_of[folder] != folder:
+            group_of[folder] = folder = group_of[group_of[folder]]
+        return folder
+
+    running: list[tuple[int, int, Path]] = []
+    begun = sorted((begin, end, folder) for folder, spans in processes.items() for begin, end in spans)
+    for begin, end, folder in begun:
+        running = [other for other in running if other[1] > begin]
+        for earlier, until, other in running:
+            shorter = min(end - begin, until - earlier)
+            if min(end, until) - begin > min(LATE_STAMP_MS, shorter // 2):
+                group_of[leader(folder)] = leader(other)
+        running.append((begin, end, folder))
+    groups: dict[Path, list[Path]] = {}
+    for _, _, folder in begun:
+        members = groups.setdefault(leader(folder), [])
+        if folder not in members:
+            members.append(folder)
+    return list(groups.values())

@@ -18,7 +18,7 @@ from ingest.read.fio.joining import MS, log_name_of
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name
 from ingest.read.formats import AVERAGED, HIST, JSON, PIECES, PLAIN_JSON, RAW, Reader
 from ingest.read.sources import COMPLETION, PREFER_RAW, SHADOWED, Around, Skipped, Source
-from ingest.read.text import blocks, plain_name
+from ingest.read.text import TABLE_ENDINGS, blocks, name_without
 
 if TYPE_CHECKING:
     from ingest.core.events import Events
@@ -28,6 +28,7 @@ KINDS = {"clat": COMPLETION, "lat": "total", "slat": "submission"}
 COMPRESSED_LOG = "log_store_compressed: decode it with fio --inflate-log, or run fio without log_compression"
 NO_LATENCY = "fio JSON without a latency"
 FILLED = b"123456789"
+SUMMARY_ENDINGS = (*TABLE_ENDINGS, ".js", ".fio")  # what people call fio's output
 
 
 def kind_of_log(path: Path, wanted: str) -> str:
@@ -138,7 +139,7 @@ def locate_json(path: Path, around: Around) -> Source:
         raise InputError(NO_LATENCY, path)
     around.documents.read.add(path)
     name = parse_summary_name(path)
-    process = "" if name else plain_name(path).split(".")[0]
+    process = "" if name else name_without(path, SUMMARY_ENDINGS)
     context = around.context(path, host=name.host if name else "", volume=name.volume if name else "", process=process)
     own = document.zero_of(document.jobs[:1])
     zero = around.zero(path, own, lambda: max(job.runtime_ms for job in document.jobs) * MS)
