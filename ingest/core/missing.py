@@ -27,6 +27,7 @@ OPEN = INT64_MAX  # as the highest possible latency in ns: nothing is known of i
 UNKNOWN = -1  # as the number of samples
 ANY_TIME = (-INT64_MAX, INT64_MAX)
 ONLY_IN_ROWS = ("op", "kind")
+ABSENT_CLIENT = "client-without-logs"
 PLAIN_NAMES = ("from_ns", "to_ns", "count", "low_ns", "high_ns")
 
 
@@ -274,3 +275,15 @@ class _Sweep:
         rows, at = np.unique(self._row[places], return_index=True)
         out[rows] = places[at]
         return out
+
+
+def is_held(entry: Missing, identities: Iterable[str]) -> bool:
+    """Return whether a client that left nothing, by what one load says, has left something by the identities of all sources."""
+    if entry.caveat.code != ABSENT_CLIENT or "host" not in entry.labels:
+        return False
+    return any(is_same_host(entry.labels["host"], identity.split("|")[1]) for identity in identities if "|" in identity)
+
+
+def is_same_host(one: str, other: str) -> bool:
+    """Return whether two names can be those of one host: the same, or one with the domain of it."""
+    return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")

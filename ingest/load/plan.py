@@ -17,7 +17,7 @@ from typing import Any
 from ingest.core.caveats import Caveat
 from ingest.core.errors import InputError, StoreError, UsageError, counted
 from ingest.core.grid import STEPS, stored_step
-from ingest.core.missing import Missing
+from ingest.core.missing import Missing, is_held
 from ingest.core.parallel import fork_map
 from ingest.core.plain import as_text
 from ingest.core.timing import format_duration
@@ -28,7 +28,6 @@ from ingest.read import Found, ReadOptions, Source
 from ingest.read.context import OWN_STAMPS
 from ingest.read.copies import labels_in, rival, two_formats, two_of_one
 from ingest.read.formats import AVERAGED, PLAIN_JSON
-from ingest.read.not_held import is_held
 from ingest.read.processes import processes
 from ingest.read.sources import PREFER_HIST
 from ingest.read.undated import UNDATED, apart

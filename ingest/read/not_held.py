@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ingest.core.caveats import Caveat
 from ingest.core.errors import counted, listed
-from ingest.core.missing import Missing
+from ingest.core.missing import ABSENT_CLIENT, Missing, is_same_host
 from ingest.core.series import MIXED
 from ingest.read.archives.cbt import ARCHIVE
 from ingest.read.fio.joining import MS, Beside, log_name_of, without_log_caveat
@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # most calls meet no JSON of fio
 
 DIED = "fio wrote no result here"
 NO_LISTING = "no permission to list"
-ABSENT, COPY_THEM = "client-without-logs", "copy its folders, or files, into the archive, or find out why it wrote none"
+COPY_THEM = "copy its folders, or files, into the archive, or find out why it wrote none"
 
 
 class Call(Protocol):
@@ -96,8 +96,8 @@ def _absent_clients(call: Call, sources: Sequence[Source]) -> Iterator[Missing]:
         hosts = {source.context.series.host for source in own}
         clients = dict.fromkeys(call.options.host_alias.get(client, client) for client in place.clients)
         known = hosts | refused_hosts[together, place.run]  # what is refused is missing by itself
-        absent = [client for client in clients if not any(_same_host(client, host) for host in known)]
-        others = sum(not any(_same_host(client, host) for client in clients) for host in hosts)
+        absent = [client for client in clients if not any(is_same_host(client, host) for host in known)]
+        others = sum(not any(is_same_host(client, host) for client in clients) for host in hosts)
         if len(absent) <= others:
             continue
         sentence = f"{ARCHIVE} names {counted(len(clients), 'client')}, and " + (
@@ -105,22 +105,10 @@ def _absent_clients(call: Call, sources: Sequence[Source]) -> Iterator[Missing]:
             if others
             else f"nothing of {listed(absent)} is here: {'its' if len(absent) == 1 else 'their'} I/Os are missing"
         )
-        caveat = Caveat(ABSENT, str(together), sentence, COPY_THEM)
+        caveat = Caveat(ABSENT_CLIENT, str(together), sentence, COPY_THEM)
         for kind in sorted({source.context.series.kind for source in own}):
             for labels in [{}] if others else [{"host": client} for client in absent]:
                 yield Missing({"run": run, "kind": kind, **labels}, None, None, None, 0, None, caveat)
-
-
-def is_held(entry: Missing, identities: Iterable[str]) -> bool:
-    """Return whether what a call says of a client that left nothing is not so of a store, with sources of these identities."""
-    if entry.caveat.code != ABSENT or "host" not in entry.labels:
-        return False
-    return any(_same_host(entry.labels["host"], identity.split("|")[1]) for identity in identities if "|" in identity)
-
-
-def _same_host(one: str, other: str) -> bool:
-    """Return whether two names can be those of one host: the same, or one with the domain of it."""
-    return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
 
 
 def _is_in_json(call: Call, path: Path, around: Around) -> bool:

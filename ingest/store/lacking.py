@@ -7,28 +7,47 @@ from typing import Any
 
 from ingest.core.caveats import Caveat
 from ingest.core.intervals import Bool, Intervals
-from ingest.core.missing import ANY_TIME
+from ingest.core.missing import ANY_TIME, is_held
 from ingest.query.missing import Lack, cut_at, lacks, of_kinds, stored_entries
 from ingest.query.question import Question, range_in
 from ingest.store.records import CLUSTER, WHOLE_RUN, RunRecord
 from ingest.store.rollups import RollupKey
 
 Account = Mapping[str, Any]
+IDENTITY = "identity"  # of its source: stores put it beside what was kept
 BY_HOST, BY_CLUSTER = ("host", "op", "kind"), ("op", "kind")
 
 
 def lacks_in(
     records: Iterable[RunRecord], accounts: Mapping[str, Iterable[Account]], question: Question | None = None
 ) -> tuple[Lack, ...]:
-    """Return the data that runs lack for a question, without one all of it: `accounts` are those of the sources of each run."""
+    """Return the data that runs lack for a question, without one all of it: `accounts` are those of the sources of each run.
+
+    A client that left nothing, by what one load found, is there once a later load has brought a source of it.
+    """
     chosen = list(records)
-    entries = [entry for record in chosen for entry in stored_entries(record.run, accounts.get(record.run, ()))]
+    entries = []
+    for record in chosen:
+        own = list(accounts.get(record.run, ()))
+        held = [account[IDENTITY] for account in own if IDENTITY in account]
+        entries += [entry for entry in stored_entries(record.run, own) if not is_held(entry, held)]
     if not entries:
         return ()
     asked = question or Question()
     bounds = {record.run: range_in(asked, record.start_ns, record.step_ns) for record in chosen}
     labels = {record.run: dict(record.labels) for record in chosen}
     return lacks(entries, asked, labels, bounds)
+
+
+def identified(identity: str, account: Account) -> Account:
+    """Return an account with the identity of its source."""
+    return {**account, IDENTITY: identity}
+
+
+def brings(identities: Iterable[str], accounts: Iterable[Account]) -> bool:
+    """Return whether sources are of a client that earlier loads called missing, by their accounts."""
+    new = list(identities)
+    return any(is_held(entry, new) for entry in stored_entries("", accounts))
 
 
 def caveats_in(accounts: Mapping[str, Iterable[Account]], runs: Iterable[str]) -> tuple[Caveat, ...]:

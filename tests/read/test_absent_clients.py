@@ -18,7 +18,8 @@ from ingest.query.question import Answer, Question
 from ingest.read import ReadOptions, discover
 from ingest.store import open_store
 from tests.doubles.elasticsearch import ElasticsearchDouble
-from tests.store.grounds import ElasticGround
+from tests.effort import few
+from tests.store.grounds import ElasticGround, grounds, loaded
 
 CBT = Path(__file__).parents[1] / "data" / "cbt"
 CODE = "client-without-logs"
@@ -148,3 +149,42 @@ def test_a_store_says_it_until_the_client_is_loaded(archive: Path, tmp_path: Pat
         again = load([archive], store, LoadOptions(read=ReadOptions(), jobs=1))
         assert again.loaded == 0
         assert said(store.answer(question)) == []
+
+
+def parts_of(archive: Path, below: Path) -> list[Path]:
+    """Return copies of an archive that hold the folders of one client each, as each client copies its own."""
+    parts = []
+    for client in ("client1", "client2", "client3"):
+        shutil.copytree(archive, part := below / client / archive.name)
+        for other in {"client1", "client2", "client3"} - {client}:
+            for folder in folders_of(part, other):
+                shutil.rmtree(folder)
+        parts.append(part)
+    return parts
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "double"])
+@pytest.mark.parametrize("order", few([(0, 1, 2), (2, 0, 1), (1, 2, 0)], 1))
+def test_clients_loaded_one_by_one_are_complete_in_the_end(
+    archive: Path, tmp_path: Path, kind: str, order: tuple[int, ...]
+) -> None:
+    """Each load calls the others missing; once all are there nothing is, in answers and in what dashboards read."""
+    parts = parts_of(archive, tmp_path / "parts")
+    questions = [Question(step="all", by=("host",)), Question(step="all", by=("op",)), Question(step=5_000_000_000, by=("op",))]
+    expected = [table_of(Files([archive], ReadOptions(run="B"), jobs=1).answer(question)) for question in questions]
+    with grounds(kind, tmp_path) as ground:
+        for number in order:
+            loaded(ground.url, [parts[number]], run="B")
+            with open_store(ground.url) as store:
+                assert bool(said(store.answer(questions[0]))) is (number != order[-1])
+        with open_store(ground.url) as store:
+            assert [table_of(store.answer(question)) for question in questions] == expected
+            assert not store.verify(lambda _: True).findings
+        if isinstance(ground, ElasticGround):
+            rollups = [hit["_source"]["rollup"] for hit in ground.hits("rollups-*")]
+            assert {rollup["complete"] for rollup in rollups} == {True}
+
+
+def table_of(answer: Answer) -> dict[str, list[object]]:
+    columns = percentiles(answer, Wanted(parse_percentiles("50,99"))).columns
+    return {name: [str(cell) for cell in column] for name, column in columns.items()}

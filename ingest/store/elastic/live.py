@@ -38,6 +38,7 @@ from ingest.store.elastic.sweeping import Sweeper
 from ingest.store.elastic.tallies import counted
 from ingest.store.elastic.touched import Touched
 from ingest.store.elastic.writing import EVERY_GENERATION, leaving_nothing, writing
+from ingest.store.lacking import identified
 from ingest.store.live import Checkpoint, Marks, News, Watch, marks_of
 from ingest.store.records import COMPLETE, LOADING, RunGoneError, RunRecord, SourceRecord, Spans, StoredSeries
 from ingest.store.rollups import RollupKey, layouts_of
@@ -156,7 +157,7 @@ class ElasticLive:
         cells |= set(touched.windows)
         touched.add({cell: starts for cell, starts in self._newly_final(run, watch, cells).items() if len(starts)})
         accounts = dict(zip(standing.sources, standing.accounts(), strict=True))
-        accounts |= {entry.source.source: entry.source.account for entry in news}
+        accounts |= {entry.source.source: identified(entry.source.source, entry.source.account) for entry in news}
         missing = store.lacking(run, {run.run: list(accounts.values())})
         parts = (store.connection, store.names, store.sender, store.records)
         marks = marks_of(standing.watches, watch, watch.told_ns)

@@ -31,6 +31,7 @@ from ingest.store.elastic.standing import Standing, loaded_again
 from ingest.store.elastic.sweeping import Sweeper
 from ingest.store.elastic.touched import Touch, Touched
 from ingest.store.elastic.writing import EVERY_GENERATION
+from ingest.store.lacking import brings, identified
 from ingest.store.live import final_by_all
 from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord, Spans, StoredSeries, rollup_steps
 from ingest.store.rollups import layouts_moved, layouts_of
@@ -109,6 +110,8 @@ class Finish:
         others = loading.standing.sources.keys() - self._mine
         if not self._from_memory() or loading.gathered.until_ns != FOREVER or not loading.standing.all_complete(others):
             return False
+        if self._found:
+            return False
         theirs = list(loading.standing.series(without=self._mine))
         shared = {member.series.host for member in theirs} & {key.host for key in loading.touched.windows}
         if not others:
@@ -160,7 +163,7 @@ class Finish:
             settle_breaths(store.connection, store.names, store.sender, again)
         stored = list(standing.series())
         missing = store.lacking(run, {run.run: standing.accounts()})
-        whole = layouts_moved(stored, self._series_names()) or bool(missing and not self._lacks_in_place())
+        whole = layouts_moved(stored, self._series_names()) or bool(missing and not self._lacks_in_place()) or self._found
         if whole:
             loading.touched.add(sweeper.all_windows(run))  # what a source lacks may concern windows that others wrote
         lowered = bool(again) or loading.anew
@@ -225,5 +228,10 @@ class Finish:
         self._loading.touched.also += [np.arange(low, high + 1, width) for low, high in spans]
         return True
 
+    @property
+    def _found(self) -> bool:
+        """Return whether this load brings hosts that earlier ones called missing: rollups of others may be complete now."""
+        return brings(self._mine, self._loading.standing.accounts())
+
     def _accounts(self) -> list[Mapping[str, Any]]:
-        return [source.account for source in self._loading.finished]
+        return [identified(source.source, source.account) for source in self._loading.finished]

@@ -35,6 +35,7 @@ from ingest.store.elastic.record_documents import (
     watch_of,
 )
 from ingest.store.elastic.sums import bucket_page, paged
+from ingest.store.lacking import identified
 from ingest.store.live import Watch, watched
 from ingest.store.records import (
     COMPLETE,
@@ -129,8 +130,9 @@ class Records:
         series: list[StoredSeries] = []
         accounts: dict[str, list[Mapping[str, Any]]] = {}
         for document in sources:
-            accounts.setdefault(document["run"]["id"], []).append(document["source"].get("account") or {})
-            for entry in document["source"].get("series") or ():
+            source = document["source"]
+            accounts.setdefault(document["run"]["id"], []).append(identified(source["id"], source.get("account") or {}))
+            for entry in source.get("series") or ():
                 series.append(stored_series(len(series), document["run"]["id"], entry))
         return series, accounts
 

@@ -33,6 +33,7 @@ from ingest.store.elastic.record_documents import (
     watch_of,
 )
 from ingest.store.elastic.records import Records, lives, loaded_now, lowest_generation
+from ingest.store.lacking import identified
 from ingest.store.live import Watch, watched
 from ingest.store.records import (
     COMPLETE,
@@ -116,7 +117,7 @@ class Standing:
 
     def accounts(self) -> list[Mapping[str, Any]]:
         """Return the accounts of all sources."""
-        return [guarded.document["source"].get("account") or {} for guarded in self.sources.values()]
+        return [identified(name, guarded.document["source"].get("account") or {}) for name, guarded in self.sources.items()]
 
     def check_alive(self, generation: int) -> None:
         """Raise RunGoneError where the run has gone since sources of a generation were begun, or is another one now."""

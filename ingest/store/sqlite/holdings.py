@@ -15,6 +15,7 @@ from ingest.core.offsets import within
 from ingest.core.series import IN_FLIGHT, OFFSET, Group, Series, labels_first
 from ingest.query.question import Key
 from ingest.store.answers import Catalogue, Plan
+from ingest.store.lacking import identified
 from ingest.store.records import CLUSTER, RunRecord, StoredSeries
 from ingest.store.sqlite.damage import check_bins, check_times, layout_in, object_in
 from ingest.store.sqlite.documents import MOST_NAMED, stored_series, windows_of
@@ -35,7 +36,8 @@ class SqliteHoldings:
         """Return records, series and accounts of the runs."""
         accounts = {
             record.run: [
-                object_in(text) for (text,) in self.db.execute("SELECT account FROM sources WHERE run = ?", (record.run,))
+                identified(source, object_in(text))
+                for source, text in self.db.execute("SELECT source, account FROM sources WHERE run = ?", (record.run,))
             ]
             for record in records
         }
