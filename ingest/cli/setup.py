@@ -108,7 +108,7 @@ def _address(url: str | None, options: Options) -> Address:
 def _set_up_templates(address: Address, options: Options) -> int:
     """Create missing templates (with --overwrite change differing ones), or only show them; return how many were left alone."""
     from ingest.store.elastic.connection import Connection
-    from ingest.store.elastic.setup import apply, changes, fitting, make_empty
+    from ingest.store.elastic.setup import applied, changes, fitting, make_empty
     from ingest.store.elastic.templates import Site
 
     site = Site(address.prefix, options.period, options.shards, options.compact)
@@ -121,10 +121,11 @@ def _set_up_templates(address: Address, options: Options) -> int:
     all_changes = changes(connection, site)
     wanted = [change for change in all_changes if change.missing or options.overwrite]
     left = [change for change in all_changes if change not in wanted]
-    for change in all_changes:
-        _show(change, "would be" if options.dry_run or change in left else "is")
+    for change in all_changes if options.dry_run else left:
+        _show(change, "would be")
     if not options.dry_run:
-        apply(connection, site, wanted)
+        for change in applied(connection, site, wanted):
+            _show(change, "is")
         for sentence in make_empty(connection, site, time.time_ns()) if options.kibana else ():
             say(sentence)
     say(_summary(site, address.store, connection.version, len(all_changes), len(left)))

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,8 @@ from ingest.store.elastic.bulk import Delivery, Sender
 from ingest.store.elastic.connection import Connection, parse_address
 from ingest.store.elastic.encoding import Chunk
 from tests.doubles.elasticsearch import ElasticsearchDouble
+from tests.doubles.elasticsearch.errors import illegal
+from tests.doubles.elasticsearch.templates import Templates
 from tests.doubles.fault_proxy import FaultProxy
 from tests.doubles.faults import Fault
 from tests.store.grounds import ElasticGround, loaded
@@ -192,3 +195,30 @@ def test_f7_a_watch_says_what_it_has_loaded(tmp_path: Path, capsys) -> None:
     assert "2 files whole, 1358 rows, 2700 samples, 20 documents into" in told.splitlines()[-1], told
     assert command(["watch", str(FIO), "--run", "r", "--store", url, "--until-idle", "200ms", "--interval", "50ms", *T0]) == 0
     assert "nothing new: 0 documents" in capsys.readouterr().err
+
+
+def test_a_cluster_that_makes_no_further_index_refuses_no_document(double, tmp_path: Path) -> None:
+    """It is not the documents that are at fault: the load stops with what to do, and nothing goes to the dead letters."""
+    double.node.indices.most = 0
+    with pytest.raises(
+        StoreError, match=r"as many shards as it may have: delete old indices, or raise cluster\.max_shards_per_node"
+    ):
+        sent(double, [b"x"] * 20, tmp_path / "letters", patience=2.0)
+    assert not (tmp_path / "letters").exists()
+
+
+def test_setup_says_of_a_template_that_it_is_there_once_it_is(double, capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Templates.put_component
+
+    def put(self: Templates, name: str, *rest: Any, **more: Any) -> None:
+        if name.endswith("runs-mappings"):
+            raise illegal("no")
+        real(self, name, *rest, **more)
+
+    monkeypatch.setattr(Templates, "put_component", put)
+    assert command(["setup", "--elasticsearch", double.url]) != 0
+    told = capsys.readouterr().err
+    assert "the server refuses the component template tailboard-runs-mappings" in told
+    assert "component template tailboard-rollups-mappings is created" in told
+    assert "component template tailboard-runs-mappings is created" not in told
+    assert "index template" not in told

@@ -28,7 +28,17 @@ import orjson
 
 from ingest.core.errors import StoreError
 from ingest.http import FIRST_PAUSE, LONGEST_PAUSE, OVERLOADED, TransientError
-from ingest.store.elastic.connection import Connection, OverloadedError, Refusal, TooLargeError, block_sentence, is_disk_full
+from ingest.store.elastic.connection import (
+    CLOSED,
+    Connection,
+    OverloadedError,
+    Refusal,
+    TooLargeError,
+    block_sentence,
+    closed_sentence,
+    is_disk_full,
+    limit_sentence,
+)
 from ingest.store.elastic.encoding import Chunk, documents_of, halves
 
 SENDERS, WAITING = 2, 2
@@ -341,7 +351,12 @@ class Sender:
         reason = ": ".join(str(part) for part in (error.get("reason"), (error.get("caused_by") or {}).get("reason")) if part)
         if kind == "cluster_block_exception":
             raise StoreError(f"{self._connection.address.url}: {block_sentence(reason)}")
-        if status != 400 or kind in ("index_closed_exception", "invalid_index_name_exception", "illegal_argument_exception"):
+        if kind == CLOSED:
+            name = next(iter(orjson.loads(action).values())).get("_index", "an index")
+            raise StoreError(f"{self._connection.address.url}: {closed_sentence(name)}")
+        if kind == "validation_exception":  # no index can be made
+            raise StoreError(f"{self._connection.address.url}: {limit_sentence(reason)}")
+        if status != 400 or kind in ("invalid_index_name_exception", "illegal_argument_exception"):
             raise StoreError(f"{self._connection.address.url} refuses documents: {status} {kind}: {reason[:REASON_LENGTH]}")
         return Refused(action, document, status, f"{kind}: {reason}"[:REASON_LENGTH])
 

@@ -18,6 +18,7 @@ from ingest.core.errors import StoreError, UsageError
 from ingest.environment import Server
 from ingest.http import JSON, OVERLOADED, PASSING, TOO_LARGE, Answer, Client, TransientError, with_query
 
+CLOSED = "index_closed_exception"
 ELASTICSEARCH = Server("ES", "docs/guides/security.md", 9200, if_refused="is Elasticsearch running there? (docker compose up -d)")
 DEFAULT_PREFIX = "tailboard"
 PREFIX_WORD = "index_prefix"
@@ -176,6 +177,8 @@ def _judged(answer: Answer) -> Exception:
             return TransientError(text, answer.after)
         durability = str(error.get("durability", "")) if isinstance(error, Mapping) else ""
         return OverloadedError(text, answer.after, kind, reason, durability)
+    if kind == CLOSED:
+        return StoreError(closed_in(error))
     if status == 401:
         return StoreError(ELASTICSEARCH.login_failed(status))
     if status == 403 and kind != "cluster_block_exception":
@@ -187,6 +190,28 @@ def _reason(error: Mapping[str, Any]) -> str:
     causes = error.get("root_cause") or []
     deepest = causes[0].get("reason") if causes and isinstance(causes[0], Mapping) else None
     return str(deepest or error.get("reason") or "")
+
+
+def closed_in(error: Mapping[str, Any]) -> str:
+    """Return the sentence about the closed index that an error names."""
+    causes = error.get("root_cause") or [error]
+    return closed_sentence(str(error.get("index") or causes[0].get("index") or "an index"))
+
+
+def closed_sentence(name: str) -> str:
+    """Return what to do about a closed index."""
+    return f"{name} is closed, so what it holds cannot be read or changed: open it (POST /{name}/_open), then run this again"
+
+
+def limit_sentence(reason: str) -> str:
+    """Return what to do where the server makes no further index."""
+    excerpt = reason[:200]
+    if "maximum" in reason and "shards" in reason:
+        return (
+            "it makes no further index, as the cluster has as many shards as it may have: delete old indices, or raise "
+            f"cluster.max_shards_per_node, then run the same load again ({excerpt})"
+        )
+    return f"it makes no index for these documents: {excerpt}"
 
 
 def is_disk_full(reason: str) -> bool:

@@ -14,12 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ingest.core.errors import StoreError
 from ingest.core.fields import indices
 from ingest.store.elastic.bulk import Sender
-from ingest.store.elastic.connection import Connection
+from ingest.store.elastic.connection import Connection, closed_sentence
 from ingest.store.elastic.encoding import chunked, deletion
 from ingest.store.elastic.names import PERIODIC, Names
-from ingest.store.elastic.reading import pages
+from ingest.store.elastic.reading import closed_indices, pages
 from ingest.store.elastic.record_documents import RUN, SOURCE, TOMBSTONE
 from ingest.store.elastic.records import Records
 from ingest.store.elastic.tombstones import bury, dead_generation, mark_deleting
@@ -32,6 +33,8 @@ def delete_run(connection: Connection, names: Names, sender: Sender, records: Re
     Its sources go first: cut off after that, the run is no longer complete. StoreError where somebody may be writing to it,
     unless it is to be deleted by `force`.
     """
+    if closed := closed_indices(connection, names):  # before anything is deleted, or said to be
+        raise StoreError(f"{connection.address.url}: {closed_sentence(closed[0])}")
     generation = mark_deleting(records, run, force=force)
     if generation is None:
         return 0

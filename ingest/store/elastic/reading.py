@@ -9,14 +9,17 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import orjson
 
 from ingest.core.errors import StoreError
+from ingest.core.fields import indices
 from ingest.http import Answer
 from ingest.store.elastic.columns import Columns, Documents, columns_of
-from ingest.store.elastic.connection import Connection, Decode, Refusal
+from ingest.store.elastic.connection import CLOSED, Connection, Decode, Refusal, closed_in
+from ingest.store.elastic.names import Names
 
 MOST_HITS = 10_000
 PAGE = 1000
 PAGE_BYTES = 36 << 20  # of an answer with histograms: what becomes of them in memory is some four times that
 KEEP_ALIVE = "5m"
+CLOSED_SETTING = "index.verified_before_close"
 
 Query = Mapping[str, Any]
 Content = TypeVar("Content")
@@ -58,16 +61,32 @@ def _as_objects(connection: Connection, index: str | None, body: Mapping[str, An
 def _asked(connection: Connection, index: str | None, body: Mapping[str, Any], decode: Decode, **params: Any) -> Any:
     path = f"/{index}/_search" if index else "/_search"
     if index:
-        params = {"ignore_unavailable": True, **params}
+        params = {**_whole_of(index), **params}
     try:
         return connection.call("POST", path, body, decode=decode, allow_partial_search_results=False, **params)
     except Refusal as error:
         raise StoreError(f"{connection.address.url} refuses a search: {error}") from None
 
 
+def closed_indices(connection: Connection, names: Names) -> list[str]:
+    """Return the closed indices of a site, by name."""
+    pattern = ",".join(names.pattern(index) for index in indices())
+    path = f"/{pattern}/_settings"
+    answer = connection.call("GET", path, ignore_unavailable=True, expand_wildcards="open,closed", flat_settings=True)
+    return sorted(name for name, entry in answer.items() if str(entry.get("settings", {}).get(CLOSED_SETTING)) == "true")
+
+
+def _whole_of(index: str) -> dict[str, Any]:
+    """Return the parameters with which a search of indices has all of them: a closed one is refused, not left out in silence.
+
+    An index of its own may not be there yet.
+    """
+    return {"expand_wildcards": "open,closed"} if "*" in index else {"ignore_unavailable": True}
+
+
 def searches(connection: Connection, index: str, bodies: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the answers of several searches, asked in one request; StoreError where one is refused or fails."""
-    head = orjson.dumps({"index": index, "ignore_unavailable": True, "allow_partial_search_results": False})
+    head = orjson.dumps({"index": index, **_whole_of(index), "allow_partial_search_results": False})
     text = b"".join(head + b"\n" + orjson.dumps(body) + b"\n" for body in bodies)
     try:
         answers: list[Mapping[str, Any]] = connection.call("POST", "/_msearch", text)["responses"]
@@ -75,6 +94,8 @@ def searches(connection: Connection, index: str, bodies: Sequence[Mapping[str, A
         raise StoreError(f"{connection.address.url} refuses a search: {error}") from None
     for answer in answers:
         if "error" in answer:
+            if answer["error"].get("type") == CLOSED:
+                raise StoreError(closed_in(answer["error"]))
             reason = answer["error"].get("reason")
             raise StoreError(f"{connection.address.url} refuses a search: {answer.get('status')} {reason}")
         _check_whole(connection, answer)
@@ -141,7 +162,7 @@ def _page_of(size: float) -> int:
 def point_in_time(connection: Connection, index: str) -> Iterator[str | None]:
     """Give the id of a point in time over indices, or None if there is no such index."""
     try:
-        opened = connection.call("POST", f"/{index}/_pit", keep_alive=KEEP_ALIVE, ignore_unavailable=True)
+        opened = connection.call("POST", f"/{index}/_pit", keep_alive=KEEP_ALIVE, **_whole_of(index))
     except Refusal as error:
         if error.status == 404:
             yield None

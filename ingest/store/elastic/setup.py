@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -42,8 +43,11 @@ def changes(connection: Connection, site: Site) -> list[Change]:
     return differing
 
 
-def apply(connection: Connection, site: Site, wanted: list[Change]) -> None:
-    """Put the templates of the changes. StoreError where the server refuses one, or a changed period would split the data."""
+def applied(connection: Connection, site: Site, wanted: list[Change]) -> Iterator[Change]:
+    """Put the templates of the changes, and yield each once it is there.
+
+    StoreError where the server refuses one, or a changed period would split the data.
+    """
     bodies = templates(site)
     for change in wanted:
         if any("_meta.period" in line for line in change.lines):
@@ -55,6 +59,7 @@ def apply(connection: Connection, site: Site, wanted: list[Change]) -> None:
         for index in ("marks", "intervals", "rollups"):
             if not change.missing and change.name == f"{site.prefix}-{index}-mappings":
                 widen_index(connection, site.names, index)
+        yield change
 
 
 def make_empty(connection: Connection, site: Site, now_ns: int) -> list[str]:

@@ -168,8 +168,9 @@ def put_mapping(node: Node, request: Request) -> Answer:
 
 
 def _settings(node: Node, index: Index, request: Request) -> Json:
+    shut = {"index.verified_before_close": "true"} if index.shut else {}
     known = {
-        "index.number_of_shards": "1", "index.number_of_replicas": "1", **index.settings, "index.provided_name": index.name,
+        **shut, "index.number_of_shards": "1", "index.number_of_replicas": "1", **index.settings, "index.provided_name": index.name,
         "index.creation_date": str(index.created), "index.uuid": index.uuid, "index.version.created": node.build["created"],
         "index.routing.allocation.include._tier_preference": "data_content",
     }  # fmt: skip
@@ -178,7 +179,23 @@ def _settings(node: Node, index: Index, request: Request) -> Json:
 
 def get_settings(node: Node, request: Request) -> Answer:
     """Answer `GET index/_settings`."""
-    return 200, {index.name: {"settings": _settings(node, index, request)} for index in node.selected(request)}
+    found = node.selected(request, closed_too=True)
+    return 200, {index.name: {"settings": _settings(node, index, request)} for index in found}
+
+
+def close(node: Node, request: Request) -> Answer:
+    """Answer `_close`, as OpenSearch 2.19 does (not recorded of Elasticsearch)."""
+    found = node.selected(request, closed_too=True)
+    for index in found:
+        index.shut = True
+    return 200, {"acknowledged": True, "shards_acknowledged": True, "indices": {index.name: {"closed": True} for index in found}}
+
+
+def reopen(node: Node, request: Request) -> Answer:
+    """Answer `_open`."""
+    for index in node.selected(request, closed_too=True):
+        index.shut = False
+    return 200, {"acknowledged": True, "shards_acknowledged": True}
 
 
 def put_settings(node: Node, request: Request) -> Answer:

@@ -69,6 +69,9 @@ class Writer:
         unauthorized = self.denied("indices:data/write/bulk[s]", write.index)
         if unauthorized:
             raise ItemFailure(403, unauthorized)
+        if index.shut:
+            uuid = {"index_uuid": index.uuid, "index": index.name}
+            raise ItemFailure(400, {"type": "index_closed_exception", "reason": "closed", **uuid})
         blocked = index.blocked(self.help_page)
         if blocked:
             raise ItemFailure(

@@ -50,6 +50,7 @@ class Index:
         self.created = created
         self.settings = settings
         self.open = True
+        self.shut = False  # closed by `_close`
         self.mapping = mapping.parse(tree)
         self.plan = fast.plan_of(self.mapping)
         self.shards = [Shard(self, number, now) for number in range(int(settings.get("index.number_of_shards", 1)))]
@@ -106,6 +107,7 @@ class Indices:
 
     def __init__(self, clock: Callable[[], float], millis: Callable[[], int]) -> None:
         self.by_name: dict[str, Index] = {}
+        self.most: int | None = None  # indices that there may be, as by cluster.max_shards_per_node
         self.clock = clock
         self.millis = millis
 
@@ -120,6 +122,11 @@ class Indices:
                 f"index [{name}/{old.uuid}] already exists",
                 index_uuid=old.uuid,
                 index=name,
+            )
+        if self.most is not None and len(self.by_name) >= self.most:
+            there = f"this cluster currently has [{self.most}]/[{self.most}] maximum shards open;"
+            raise refuse(
+                400, "validation_exception", f"Validation Failed: 1: this action would add [1] total shards, but {there}"
             )
         known = checked(flat(settings))
         index = Index(name, known, tree, self.clock(), self.millis())
@@ -137,8 +144,26 @@ class Indices:
         del self.by_name[index.name]
         index.open = False
 
-    def select(self, expression: str | None, *, ignore_unavailable: bool = False, allow_no_indices: bool = True) -> list[Index]:
-        """Return the indices that an expression names, by name: lists and wildcards."""
+    def select(
+        self,
+        expression: str | None,
+        *,
+        ignore_unavailable: bool = False,
+        allow_no_indices: bool = True,
+        wildcards: str = "open",
+        closed_too: bool = False,
+    ) -> list[Index]:
+        """Return the indices that an expression names, by name: lists and wildcards; closed ones only where they may be."""
+        found = self._named(expression, ignore_unavailable=ignore_unavailable, allow_no_indices=allow_no_indices)
+        both = {"closed", "all"} & set(wildcards.split(","))
+        named = set((expression or "").split(","))
+        found = [index for index in found if not index.shut or both or index.name in named]
+        shut = [index for index in found if index.shut and not closed_too]
+        if shut and not ignore_unavailable:
+            raise refuse(400, "index_closed_exception", "closed", index_uuid=shut[0].uuid, index=shut[0].name)
+        return [index for index in found if index not in shut]
+
+    def _named(self, expression: str | None, *, ignore_unavailable: bool, allow_no_indices: bool) -> list[Index]:
         found: dict[str, Index] = {}
         parts = (expression or "_all").split(",")
         for part in parts:

@@ -154,12 +154,14 @@ class Node:
                 found.append(shard.reader)
         return found
 
-    def selected(self, request: Request, name: str = "index") -> list[Index]:
-        """Return the indices that a request's path names."""
+    def selected(self, request: Request, name: str = "index", *, closed_too: bool = False) -> list[Index]:
+        """Return the indices that a request's path names; closed ones are refused, or left out, unless they may be there, too."""
         return self.indices.select(
             request.parts.get(name),
             ignore_unavailable=request.flag("ignore_unavailable"),
             allow_no_indices=request.flag("allow_no_indices", True),
+            wildcards=request.parameters.get("expand_wildcards", "open"),
+            closed_too=closed_too,
         )
 
 

@@ -39,6 +39,8 @@ OBEYED: dict[str, set[str]] = {
         "wait_for_active_shards", "include_source_on_error"},
     "update": {"refresh", "timeout", "wait_for_active_shards", "retry_on_conflict"},
     "refresh": CHOICE,
+    "close": CHOICE,
+    "open": CHOICE,
     "create_index": {*TIMES, "wait_for_active_shards"},
     "delete_index": {*CHOICE, *TIMES},
     "get_index": {*CHOICE, "flat_settings", "local", "master_timeout"},

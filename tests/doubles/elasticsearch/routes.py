@@ -111,6 +111,8 @@ ROUTES = [
     _route("GET", "/_mapping", admin.get_mapping, "get_mapping", "indices:admin/mappings/get"),
     _route("GET", "/{index}/_mapping", admin.get_mapping, "get_mapping", "indices:admin/mappings/get"),
     _route("PUT POST", "/{index}/_mapping", admin.put_mapping, "put_mapping", "indices:admin/mapping/put"),
+    _route("POST", "/{index}/_close", admin.close, "close", "indices:admin/close"),
+    _route("POST", "/{index}/_open", admin.reopen, "open", "indices:admin/open"),
     _route("GET", "/_settings", admin.get_settings, "get_settings", "indices:monitor/settings/get"),
     _route("GET", "/{index}/_settings", admin.get_settings, "get_settings", "indices:monitor/settings/get"),
     _route("PUT", "/{index}/_settings", admin.put_settings, "put_settings", "indices:admin/settings/update"),
