@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NamedTuple
@@ -77,6 +78,7 @@ class Documents:
         self.read: set[Path] = set()
         self.versions: dict[Path, set[tuple[int, ...]]] = defaultdict(set)
         self.unmatched: dict[Path, tuple[Path, str]] = {}
+        self._prefixes: dict[tuple[int, str], tuple[tuple[Job, ...], set[str]]] = {}
         self._joined: dict[Path, Joined | None] = {}
         self._alike: dict[tuple[object, ...], list[Beside]] = defaultdict(list)
 
@@ -255,7 +257,11 @@ class Documents:
 
     def named_by(self, jobs: tuple[Job, ...], name: LogName, file: Path) -> str:
         """Return how a document names a log of this prefix, empty text if it does not."""
-        prefixes = {_prefix_of(job, name) for job in jobs} - {""}
+        option = _option_of(name)
+        key = id(jobs), option
+        if key not in self._prefixes:  # `jobs` is held, too, so that no other tuple has its id
+            self._prefixes[key] = jobs, {_last_part(job.options.get(option, "")) for job in jobs} - {""}
+        _, prefixes = self._prefixes[key]
         if name.prefix in prefixes:
             return f"{_option_of(name)}={name.prefix}"
         if not prefixes and name.prefix in {job.name for job in jobs}:
@@ -305,7 +311,12 @@ def _option_of(name: LogName) -> str:
 
 def _prefix_of(job: Job, name: LogName) -> str:
     """Return the prefix that a job's options give logs of this type, empty text where they do not say."""
-    return PurePath(job.options.get(_option_of(name), "")).name
+    return _last_part(job.options.get(_option_of(name), ""))
+
+
+@lru_cache(maxsize=1 << 16)  # each log of a folder is held against each document of it
+def _last_part(path: str) -> str:
+    return PurePath(path).name
 
 
 def member_of(jobs: tuple[Job, ...], number: int) -> Job:
