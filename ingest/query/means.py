@@ -26,6 +26,12 @@ SHOWN_BY = "tailboard report and percentiles show them"
 OWN = "fio's own, whole run, by job (not to be merged into percentiles of a host or cluster)"
 WITHOUT = ", without a histogram: no percentiles can be made of them"
 MOST_SHOWN = 16
+OWN_COUNTS = "Counts are fio's own in total; by window, and means over several windows, {}"
+SOME_OWN = (
+    "Counts are fio's own in total where its JSON was found, others come from its rates; by window, and means over several, {}"
+)
+NO_OWN = "Counts come from fio's rates, not from its own count; so do the weights of means over several windows: {}"
+FROM_RATES = "counts come only from fio's log of IOPS"  # in what readers note and keep as missing
 MEANS_NOTE = "means: "  # begins what readers of means note
 
 
@@ -137,10 +143,10 @@ def described(answer: Answer, tool_runs: Sequence[WholeRun]) -> Answer:
     over = f"means over {', '.join(map(format_duration, widths))}" if widths else "means"
     if any(not whole_run.window_ns for whole_run in mine):
         over = f"{over}, and of whole runs" if widths else "means of whole runs"
-    text = (
-        f"{over}{WITHOUT}. Counts are fio's own in total; by window, and means "
-        f"over several windows, they are approximate. {REMEDY[0].upper()}{REMEDY[1:]}"
-    )
+    said = (*answer.warnings, *(lack.caveat.sentence for lack in answer.missing))
+    guessed = any(FROM_RATES in text for text in said)
+    counts = (OWN_COUNTS if not guessed else SOME_OWN if mine else NO_OWN).format("they are approximate")
+    text = f"{over}{WITHOUT}. {counts}. {REMEDY[0].upper()}{REMEDY[1:]}"
     return replace(answer, warnings=(text, *answer.warnings))
 
 

@@ -92,6 +92,9 @@ class Question(Value):
         return name == "kind" and self.attribution == IN_FLIGHT and of != label and fnmatchcase(of, glob)
 
 
+MOST_LOST = 2
+
+
 class NothingMatchesError(InputError):
     """A question selects nothing of `runs` but what is `missing`. `known` are values of labels known without a further look."""
 
@@ -105,10 +108,19 @@ class NothingMatchesError(InputError):
     ) -> None:
         asked = [f"--run {glob}" for glob in question.runs] + [f"--where {k}={v}" for k, v in question.where.items()]
         asked += ["--from/--to"] if question.begin or question.end else []
-        super().__init__(f"nothing matches {' '.join(asked) or 'the question'}; runs here: {listed(sorted(runs))}")
+        here = listed(sorted(runs))
+        super().__init__(f"nothing matches {' '.join(asked)}; runs here: {here}" if asked else _no_samples(here, missing))
         self.question = question
         self.known = known or {}
         self.missing = missing
+
+
+def _no_samples(runs: str, missing: Sequence[Lack]) -> str:
+    """Return the sentence for runs of which everything was asked for, and of which nothing was counted."""
+    lost = sentences(caveats_of(missing))
+    why = "; ".join(lost[:MOST_LOST]) or "nothing that was read holds one"
+    more = f"; and {len(lost) - MOST_LOST} more: tailboard inspect" if len(lost) > MOST_LOST else ""
+    return f"there are no samples in {runs}: {why}{more}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -80,7 +80,7 @@ def discover(paths: Sequence[Path], options: ReadOptions, *, among: bool = True)
     sources = counted_once(sources, options.prefer, call.skipped)
     sources = _readable(sources, call)
     sources = once_by_content(sources, call.place, call.skipped, call.caveats)
-    _check_readable(paths, sources, call.skipped)
+    _check_readable(paths, sources, call.skipped, call.formats)
     of_files = (*call.caveats, *call.documents.caveats(), *doubts(sources, call.documents))
     caveats = (*call.archives.unreadable(), *of_files)
     skipped = tuple(sorted(call.skipped, key=lambda entry: entry.path.parts))
@@ -319,13 +319,18 @@ def _readable(sources: Sequence[Source], call: _Call) -> list[Source]:
     return [source for source in sources if not reader_of(source.format).arrow]
 
 
-def _check_readable(paths: Sequence[Path], sources: Sequence[Source], skipped: Sequence[Skipped]) -> None:
-    """Raise InputError where nothing can be read: what was there, by reason, and what to do."""
+def _check_readable(
+    paths: Sequence[Path], sources: Sequence[Source], skipped: Sequence[Skipped], formats: Collection[Path]
+) -> None:
+    """Raise InputError where nothing can be read: what was there, by reason, and what to do.
+
+    Of refused files one of `formats` is named first: what keeps a log from being read says more than what is no log.
+    """
     if sources:
         return
     refused = [entry for entry in skipped if entry.action == REFUSED]
     if refused:
-        first = refused[0]
+        first = next((entry for entry in refused if entry.path in formats), refused[0])
         others = len(refused) - 1
         more = f" (and {others} more {plural(others, 'file')} refused: tailboard inspect lists them)" if others else ""
         raise InputError(first.reason + more, first.path, first.line)

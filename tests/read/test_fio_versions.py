@@ -138,3 +138,38 @@ def test_averages_of_later_versions_are_means_or_maxima_alone(fio: Path) -> None
     for op in ("read", "write"):
         assert table["max"][table["op"] == op].max() == told[op]["clat_ns"]["max"]
         assert table["count"][table["op"] == op].sum() == told[op]["clat_ns"]["N"]
+
+
+def printed(version: str) -> str:
+    return f"job: (g=0): rw=read, bs=4K-4K/4K-4K/4K-4K, ioengine=libaio, iodepth=32\nfio-{version}\nStarting 1 process\n"
+
+
+def test_a16_text_beside_the_folder_of_logs_tells_the_version(tmp_path: Path, taken: Any) -> None:
+    """`fio job.fio --output=randread.out` with logs in randread/: named alone, or with the folder that holds both."""
+    for name, version in (("randread", "2.16"), ("write", "3.1")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x_clat.log").write_text(FOUR)
+        (tmp_path / f"{name}.out").write_text(printed(version))
+    for call in ([tmp_path], [tmp_path / "randread", tmp_path / "write"]):
+        found = {source.path.parent.name: source.context.version for source in discover(call, ReadOptions()).sources}
+        assert found == {"randread": (2, 16), "write": (3, 1)}
+    [row] = taken(tmp_path / "randread").rows
+    assert row.exact is not None and row.exact[0] == 5_000_000
+
+
+def test_a16_text_one_folder_up_tells_the_version_where_all_of_it_agrees(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "x_clat.log").write_text(FOUR)
+    (tmp_path / "result.out").write_text(printed("2.16"))
+    [source] = discover([tmp_path], ReadOptions()).sources
+    assert source.context.version == (2, 16)
+    (tmp_path / "other.out").write_text(printed("3.1"))
+    with pytest.raises(InputError, match="give --fio-version"):
+        discover([tmp_path], ReadOptions())
+
+
+def test_a16_what_keeps_a_log_from_being_read_is_named_before_a_job_file(tmp_path: Path) -> None:
+    (tmp_path / "a.fio").write_text("[global]\nrw=read\n[job]\n")
+    (tmp_path / "x_clat.log").write_text(FOUR)
+    with pytest.raises(InputError, match=r"x_clat\.log:1: 4 columns: .* give --fio-version .*\(and 1 more file refused"):
+        discover([tmp_path], ReadOptions())

@@ -445,7 +445,9 @@ def test_estimates_of_deleted_documents_give_a_sentence(double, ground, capsys) 
         ground.client.indices.delete(index=index)
     capsys.readouterr()
     assert command(["percentiles", ground.url, "--step", "all", "--approx"]) == 3
-    assert capsys.readouterr().err == "tailboard: nothing matches the question; runs here: r/00000000/id-9b5d006f\n"
+    assert capsys.readouterr().err == (
+        "tailboard: there are no samples in r/00000000/id-9b5d006f: nothing that was read holds one\n"
+    )
     assert command(["percentiles", ground.url, "--step", "all"]) == 0
 
 

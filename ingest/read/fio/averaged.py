@@ -36,6 +36,7 @@ from ingest.read.account import Account
 from ingest.read.context import Context
 from ingest.read.events import DAY_NS
 from ingest.read.fio.averaged_rows import averaged_rows
+from ingest.read.fio.rate_doubts import EXACT_RATES_SINCE, FROM_RATES, TOO_LOW, entry, why
 from ingest.read.fio.raw_shape import Shape, averaged_shape_of, first_stamps, is_epoch
 from ingest.read.fio.window_counts import BANDWIDTH, IOPS, Beside, Floats, beside, fitted, rounded, segments
 
@@ -46,6 +47,7 @@ LARGEST_SUM = 1 << 60
 UNITS = {BANDWIDTH: "bandwidth", IOPS: "IOPS"}
 MIB = 1 << 20
 MAXIMA = "means: log_window_value=max: each row is the largest latency of a window, and no mean; log both to have means, too"
+BYTES_FROM_RATES = "bytes come only from fio's log of bandwidth"
 UNCOUNTED = (
     "averaged (log_avg_msec), and how many I/Os each mean stands for cannot be determined: neither a log of IOPS "
     "(write_iops_log) nor fio's JSON lies beside it"
@@ -156,6 +158,12 @@ class _Log:
         zero = 0 if self.found.unix else self.context.zero.epoch_ns or 0
         return zero + self.context.offset_ns
 
+    @property
+    def exact_rates(self) -> bool:
+        """Return whether fio divides by the time that a row of IOPS or bandwidth is of."""
+        version = self.context.version
+        return "priority" in self.found.shape.columns if version is None else version >= EXACT_RATES_SINCE
+
     def of_op(self, op: str) -> list[WholeRun]:
         """Return what fio says of an op over the whole run."""
         return [whole_run for whole_run in self.whole if whole_run.series.op == op]
@@ -193,7 +201,7 @@ class _Log:
             if estimates is None or not iops:
                 raise InputError(UNCOUNTED, self.path)
             if not self.context.grouped:  # then another log of the group makes up for what is rounded here
-                account.note("means: counts come only from fio's log of IOPS, which rounds: there is no fio JSON of the job")
+                self._note_rates(stamps, code)
             return np.maximum(np.rint(estimates), 1).astype(np.int64)
         if estimates is None:
             account.note("means: no log of IOPS or bandwidth beside it fits: fio's own count is spread evenly over time")
@@ -206,6 +214,16 @@ class _Log:
         if total < len(stamps):
             account.note(f"means: {op}: {len(stamps):,} means, but fio's summary counts {total:,} I/Os: some are left out")
         return fitted(estimates, total)
+
+    def _note_rates(self, stamps: Int, code: int) -> None:
+        """Say that counts come from rates, or keep what may be wrong with them."""
+        begin, iops = self.begin_ms(OPS[code]), self.iops
+        reason = why(iops, self.bandwidth, code, stamps, begin, exact_rates=self.exact_rates) if iops else ""
+        if reason:
+            span = self.base_ns + min(begin, int(stamps.min())) * MS, self.base_ns + int(stamps.max()) * MS
+            self.context.account.lack(entry(self.context, OPS[code], span, reason))
+        else:
+            self.context.account.note(f"means: {FROM_RATES}, which rounds: there is no fio JSON of the job")
 
     def _total(self, op: str, code: int) -> int | None:
         """Return how many I/Os of an op the log stands for by fio's own count, None where that is unknown.
@@ -245,7 +263,8 @@ class _Log:
         total = self._total_bytes(op, code)
         if total is None:
             if not self.context.grouped:
-                account.note("means: bytes come only from fio's log of bandwidth, which rounds: no fio JSON of the job has them")
+                low = "" if self.exact_rates else f"; {TOO_LOW}"
+                account.note(f"means: {BYTES_FROM_RATES}, which rounds: no fio JSON of the job has them{low}")
             return np.rint(estimates).astype(np.int64)
         if abs(estimates.sum() - total) > UNLIKE * total:
             logged, summary = (f"{figure(value / MIB, 4)} MiB" for value in (estimates.sum(), total))

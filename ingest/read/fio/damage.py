@@ -1,4 +1,4 @@
-"""Whether a histogram log was written by a fio that damages its upper bins, as far as its head and version show."""
+"""Whether a histogram log was written by a fio that damages its upper bins, and whether anything of it is sound."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from ingest.core.series import OPS
 from ingest.read.account import Account
 from ingest.read.context import Context
-from ingest.read.fio.hist import Scanner, layout_of_text
+from ingest.read.fio.hist import Scanner, layout_of_text, read
 from ingest.read.fio.repairs import garbage_from, masked_from
 from ingest.read.text import head
 
@@ -31,3 +31,8 @@ def is_masked(path: Path, context: Context) -> bool:
         if garbage_from(rows, stamps, order, layout, context) is not None:
             return True
     return False
+
+
+def holds_nothing(path: Path, context: Context) -> bool:
+    """Return whether no sound sample can be taken from a histogram log."""
+    return not any(part.counts.any() for part in read(path, replace(context, account=Account(path=str(path)))))

@@ -146,8 +146,16 @@ class Documents:
         return prefix if prefix and f"clat_hist {prefix}" in self.prefixes[path.parent] else name.process
 
     def version_beside(self, path: Path) -> tuple[int, ...] | None:
-        """Return the version of fio that all texts it printed into the folder of a log name, None where there is none, or two."""
-        versions = self.versions.get(path.parent, set()) if self.versions else set()
+        """Return the version of fio that all texts it printed into the folder of a log name, None where there is none, or two.
+
+        Without such a text that one counts which lies beside the folder and has its name, then those one folder up.
+        """
+        from ingest.read.fio.versions import version_printed_for
+
+        own, above = (self.versions.get(folder, set()) for folder in (path.parent, path.parent.parent))
+        if not own and (printed := version_printed_for(path.parent)) is not None:
+            return printed
+        versions = own or above
         return next(iter(versions)) if len(versions) == 1 else None
 
     def same_as(self, beside: Beside) -> Beside | None:

@@ -168,7 +168,8 @@ def counted_once(sources: list[Source], prefer: str, skipped: list[Skipped]) -> 
     """Return the sources so that each I/O is counted once.
 
     Of a histogram log and a raw log of the same (host, job, op, kind) the preferred one is taken; the other goes to `skipped`
-    as shadowed, or leaves out the ops that both have. A histogram log that fio damaged gives way to the raw log.
+    as shadowed, or leaves out the ops that both have. A histogram log that fio damaged gives way to the raw log, and to means
+    where nothing of it is sound.
     """
     if not any(source.format in (RAW, AVERAGED) for source in sources):
         return sources
@@ -193,16 +194,38 @@ def counted_once(sources: list[Source], prefer: str, skipped: list[Skipped]) -> 
                 shadowed[raw.path] = "a histogram log holds the same I/Os (--prefer raw reverses this)"
             elif both:
                 partly[raw.path] = both
-    with_bins = {_thread(source) for source in sources if source.format == HIST}
-    for source in sources:
-        if source.format == AVERAGED and _thread(source) in with_bins:
-            shadowed[source.path] = "means over time: the histogram log of the same job holds more"
+    shadowed.update(_beside_means([source for source in sources if source.path not in shadowed]))
     skipped.extend(Skipped(path, SHADOWED, reason) for path, reason in shadowed.items())
     return [
         replace(source, context=replace(source.context, shadowed=partly[source.path])) if source.path in partly else source
         for source in sources
         if source.path not in shadowed
     ]
+
+
+def _beside_means(sources: Sequence[Source]) -> Iterator[tuple[Path, str]]:
+    """Yield which of histogram logs and logs of means of the same job is left out, and why: means, unless they alone hold any."""
+    means: dict[Series, list[Path]] = {}
+    for source in sources:
+        if source.format == AVERAGED:
+            means.setdefault(_thread(source), []).append(source.path)
+    for histogram in sources:
+        if histogram.format != HIST or not (beside := means.get(_thread(histogram))):
+            continue
+        if reason := _emptiness(histogram):
+            yield histogram.path, f"{reason}; means of the same job are read"
+        else:
+            yield from ((path, "means over time: the histogram log of the same job holds more") for path in beside)
+
+
+def _emptiness(histogram: Source) -> str:
+    """Return why a histogram log holds nothing that can be read; empty text where it holds something."""
+    from ingest.read.fio import damage
+
+    if damage.is_masked(histogram.path, histogram.context):
+        nothing = damage.holds_nothing(histogram.path, histogram.context)
+        return "fio 3.6 to 3.16 damaged its bins from 786 us up, and the others hold nothing" if nothing else ""
+    return "" if _hist_ops(histogram, set()) else "it counts nothing"
 
 
 def _thread(source: Source) -> Series:

@@ -10,12 +10,16 @@ tick alone; a tick that came late is known by rows of latencies before it. fio d
 as it does of latencies: what comes after its last tick goes on at the mean rate. Counts are whole, at least 1 where there is a
 mean, and add up to N exactly; bytes are whole and add up to `io_bytes`.
 
-Source: fio stat.c (__add_samples, add_log_sample), checked against the logs of fio 3.33.
+fio before 2.10 ticks every 500 ms (`bwavgtime`), however short the window is: then rows of latencies lie closer than ticks.
+fio before 3.18 may write all rates too low (`rate_doubts`). Up to 3.0 a row of the second direction may come a tick late, under
+the stamp of the next; where jobs end one after another, the last row of one may be stamped at the end of the last.
+
+Source: fio stat.c (__add_samples, add_log_sample), checked against the logs of fio 3.33, 2.2.10 and 2.16.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -34,13 +38,22 @@ from ingest.read.text import COMPRESSED, plain_name
 IOPS, BANDWIDTH = "iops", "bw"
 KIB = 1024
 SLACK_MS = 2  # a tick comes up to so much early (LOG_MSEC_SLACK of fio)
+DENSER, MOST_STEPS = 1.7, 0.75  # so many times the steps of latencies a tick is at least, if it is longer than a window
+WINDOW_SINCE, OLD_TICK_MS = (2, 10), 500
+ALIKE = 1.5  # steps of so many times the shortest are of one tick
+SHORTEST = 0.05  # the share of steps that may be shorter than a tick, as ticks come late and the next one early
+
+NO_STAMPS = np.empty(0, np.int64)
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """The log of IOPS or bandwidth beside an averaged log: by direction its stamps in ms and its values; how often fio ticks."""
+    """The log of IOPS or bandwidth beside an averaged log: by direction its stamps in ms and its values.
+
+    `window_ms` is how often fio ticks by its options: once in the time that each mean of latencies is over.
+    """
 
     type: str
     rows: Mapping[int, tuple[Int, Int]]
@@ -51,20 +64,39 @@ class Beside:
 
         I/Os of a log of IOPS, bytes of one of bandwidth. What this log holds after the last stamp counts with it.
         """
-        times, values = self.rows.get(direction, (np.empty(0, np.int64), np.empty(0, np.int64)))
+        times, values = self.rows.get(direction, (NO_STAMPS, NO_STAMPS))
         mine, theirs = segments(stamps_ms), segments(times)
         if not len(times) or len(mine) != len(theirs):
             return None
-        pairs = zip(mine, theirs, strict=True)
-        amounts = np.concatenate([self._between(stamps_ms[own], times[other], values[other], begin_ms) for own, other in pairs])
+        tick, pairs = self.tick_ms(stamps_ms), zip(mine, theirs, strict=True)
+        amounts = np.concatenate(
+            [self._between(stamps_ms[own], times[other], values[other], begin_ms, tick) for own, other in pairs]
+        )
         return amounts if amounts.sum() > 0 else None
 
-    def _between(self, stamps: Int, times: Int, values: Int, begin_ms: int) -> Floats:
+    def tick_ms(self, stamps_ms: Int) -> int:
+        """Return how often fio ticks, as the stamps of all rows show it beside those of latencies.
+
+        A step of more than a window is one tick only where most rows of latencies lie closer; else the ticks in it found no I/O.
+        """
+        steps = np.concatenate([_steps(times) for times, _ in self.rows.values()])
+        steps = steps[steps > SLACK_MS]
+        if not len(steps):
+            return self.window_ms
+        least = float(np.quantile(steps, SHORTEST, method="lower"))
+        step = round(float(np.median(steps[steps <= ALIKE * least])))
+        latencies = _steps(stamps_ms)
+        latencies = latencies[latencies > SLACK_MS]
+        denser = len(latencies) > 0 and DENSER * float(np.quantile(latencies, MOST_STEPS)) <= step
+        return step if denser else min(step, self.window_ms)
+
+    def _between(self, stamps: Int, times: Int, values: Int, begin_ms: int, tick_ms: int) -> Floats:
+        times = _apart(times, tick_ms)
         begin_ms = min(begin_ms, int(times[0]))
-        spent = ticks(times, stamps, begin_ms, self.window_ms)
+        spent = ticks(times, stamps, begin_ms, tick_ms)
         done = values * spent / 1000
         done = np.ceil(done - 1e-6) if self.type == IOPS else done * KIB  # fio rounds down: 151 a second in 99 ms are 15
-        if left := self._left(times, stamps):
+        if left := _left(times, stamps, tick_ms):
             rate = done.sum() / max(int(times[-1]) - begin_ms, 1)
             times, spent, done = np.append(times, stamps[-1]), np.append(spent, left), np.append(done, rate * left)
         total = np.concatenate([[0.0], np.cumsum(done)])
@@ -75,29 +107,72 @@ class Beside:
         return amounts
 
     def missing_ms(self, direction: int, stamps_ms: Int) -> int:
-        """Return for how long before the last stamp this log has no row, and should have some."""
-        times, _ = self.rows.get(direction, (stamps_ms, stamps_ms))
-        return self._left(times, stamps_ms[segments(stamps_ms)[-1]]) if len(times) and len(stamps_ms) else 0
+        """Return for how long this log has no row at the end of a segment, and should have some: the longest such time."""
+        return max((left for _, left in self._spent(direction, stamps_ms, 0)), default=0)
 
-    def _left(self, times: Int, stamps: Int) -> int:
-        """Return how many ms up to the last stamp are of no row: of ticks that wrote none only what came after them."""
-        last, end = int(times[-1]), stamps[-1:]
-        return int(ticks(end, stamps, last, self.window_ms)[0]) if end[0] > last else 0
+    def unlogged_ms(self, direction: int, stamps_ms: Int, begin_ms: int) -> int:
+        """Return for how long in all this log has no row where latencies have some: at the end, or before a late row."""
+        least = 2 * self.tick_ms(stamps_ms) + SLACK_MS
+        return sum(int(spent[spent > least].sum()) + left for spent, left in self._spent(direction, stamps_ms, begin_ms))
+
+    def covered_ms(self, direction: int, stamps_ms: Int, begin_ms: int) -> int:
+        """Return how long the rows of a direction are of in all."""
+        return sum(int(spent.sum()) for spent, _ in self._spent(direction, stamps_ms, begin_ms))
+
+    def _spent(self, direction: int, stamps_ms: Int, begin_ms: int) -> Iterator[tuple[Int, int]]:
+        """Yield of each segment how long each row is of, and how long there is none at its end."""
+        times, _ = self.rows.get(direction, (NO_STAMPS, NO_STAMPS))
+        tick = self.tick_ms(stamps_ms)
+        for own, other in zip(segments(stamps_ms), segments(times), strict=False):
+            stamps, mine = stamps_ms[own], _apart(times[other], tick)
+            yield ticks(mine, stamps, min(begin_ms, int(mine[0])), tick), _left(mine, stamps, tick)
 
 
-def ticks(times_ms: Int, latencies_ms: Int, begin_ms: int, window_ms: int) -> Int:
+def _steps(times_ms: Int) -> Int:
+    """Return the ms from row to row, without those at which time begins anew."""
+    return np.maximum(np.diff(times_ms), 0)
+
+
+def _apart(times_ms: Int, tick_ms: int) -> Int:
+    """Return the stamps with all but the last of those that are alike at the ticks before it, not before the row before them."""
+    last = np.searchsorted(times_ms, times_ms, side="right") - 1
+    apart: Int = np.maximum(times_ms - (last - np.arange(len(times_ms))) * tick_ms, times_ms[0] - tick_ms)
+    np.maximum.accumulate(np.maximum(apart, 0), out=apart)
+    return apart
+
+
+def _left(times: Int, stamps: Int, tick_ms: int) -> int:
+    """Return how many ms up to the last stamp are of no row: of ticks that wrote none only what came after them."""
+    last, end = int(times[-1]), stamps[-1:]
+    return int(ticks(end, stamps, last, tick_ms)[0]) if end[0] > last else 0
+
+
+def ticks(times_ms: Int, latencies_ms: Int, begin_ms: int, tick_ms: int) -> Int:
     """Return how many ms each row of a log of IOPS or bandwidth is of: those since the tick before it.
 
-    Ticks without an I/O write no row. Where the row before lies two windows back or more, there were such ticks, unless two rows
-    of latencies lie in between: some I/O ended from the one to the other, and it is this tick that came late. One says
-    nothing: fio writes it when the next I/O of any direction ends.
+    Ticks without an I/O write no row. Where the row before lies two ticks back or more, there were such ticks, unless rows
+    of latencies lie in between, two or more and none long after the one before: some I/O ended from the one to the other, and it
+    is this tick that came late. One says nothing: fio writes it when the next I/O of any direction ends.
     """
     since = np.maximum(np.diff(times_ms, prepend=begin_ms), 0)
     before = np.searchsorted(latencies_ms, times_ms - since + SLACK_MS, side="right")
-    ended = np.searchsorted(latencies_ms, times_ms - window_ms - SLACK_MS, side="left") > before + 1
-    idle = (since >= max(2 * (window_ms - SLACK_MS), window_ms + SLACK_MS)) & ~ended
-    spent: Int = np.where(idle, window_ms, since)
+    behind = np.searchsorted(latencies_ms, times_ms - tick_ms - SLACK_MS, side="left")
+    ended = (behind > before + 1) & ~_silent(times_ms, latencies_ms, before, behind, tick_ms)
+    idle = (since >= max(2 * (tick_ms - SLACK_MS), tick_ms + SLACK_MS)) & ~ended
+    spent: Int = np.where(idle, tick_ms, since)
     return spent
+
+
+def _silent(times_ms: Int, latencies_ms: Int, before: Int, behind: Int, tick_ms: int) -> NDArray[np.bool_]:
+    """Return which rows have a stretch without latencies among those from `before` to `behind`, or after them up to the row."""
+    if not len(latencies_ms):
+        return np.ones(len(times_ms), np.bool_)
+    steps = np.diff(latencies_ms)
+    most = 2 * max(tick_ms, int(np.median(steps)) if len(steps) else 0) + SLACK_MS
+    long = np.concatenate([[0], np.cumsum(steps > most)])
+    first, last = np.minimum(before, len(latencies_ms) - 1), np.maximum(behind - 1, 0)
+    silent: NDArray[np.bool_] = (long[last] > long[first]) | (times_ms - latencies_ms[last] > most)
+    return silent
 
 
 def segments(stamps_ms: Int) -> list[slice]:
@@ -116,9 +191,8 @@ def beside(path: Path, context: Context, kind: str, window_ms: int) -> Beside | 
         return None
     table = averaged_rows(other, ("time", "value", *(("maximum",) if place > 2 else ()), "direction"), Account())
     rows = {code: (mine[:, 0], mine[:, 1]) for code in range(3) if len(mine := table[table[:, -1] == code])}
-    steps = np.diff(table[:, 0])
-    least = int(steps[steps > SLACK_MS].min(initial=window_ms))  # fio never ticks sooner, and its own option may be shorter
-    return Beside(kind, rows, least) if rows else None
+    old = context.version is not None and context.version < WINDOW_SINCE
+    return Beside(kind, rows, max(window_ms, OLD_TICK_MS) if old else window_ms) if rows else None
 
 
 def logs_beside(path: Path) -> list[Path]:
