@@ -60,7 +60,7 @@ class PlainIntegers:
         """Return the columns of some lines."""
         size, width = len(piece), self.width
         if size > self._marks.shape[1]:
-            most = max(size, PIECE + self._longest)
+            most = size + size // 8 + self._longest  # pieces differ a little in size
             self._marks = np.empty((2, most), np.bool_)
             self._padded = np.zeros((most // WORD + 3) * WORD, np.uint8)
         marks, others = self._marks[:, :size]
