@@ -117,6 +117,10 @@ class Format(NamedTuple):
 BY_DESCRIPTION = (DESCRIBED, DESCRIBED_HISTOGRAMS)
 INTEGER_ROW = rb"(?m)^[ \t]*\d{1,19}[ \t]*,[ \t]*-?\d{1,20}[ \t]*,"
 
+BPFTRACE_MAP = (
+    rb'(?m)^[ \[]*\{\s*"type":\s*"(attached_probes|hist|lhist|printf|time)"'
+    rb"|^(@\w*(\[[^\n]*\])?|[^\n]*\]):\s*\n[\[(](\.\.\.|-?\d)"
+)
 TABLE: list[Format] = [
     Format(
         HIST,
@@ -200,7 +204,7 @@ TABLE: list[Format] = [
         "OpenTelemetry metrics",
         "histograms.otlp",
         head=rb'"resourceMetrics"\s*:',
-        known_by='content: `{"resourceMetrics":`, a line each (file exporter of the Collector, SDKs)',
+        known_by='content: `{"resourceMetrics":` (file exporter of the Collector, SDKs)',
         holds="histograms per interval or since a start, exponential or with bounds",
     ),
     Format(
@@ -227,7 +231,7 @@ TABLE: list[Format] = [
         "histograms.ceph",
         head=rb'(?s)"dump"\s*:.*"axes"\s*:',
         reach=WHOLE_HEAD,
-        known_by='content: `{"sampled_at": .., "dump": {` and `"axes"`, a poll a line',
+        known_by='content: `{"sampled_at": .., "dump": {` and `"axes"`',
         holds="histograms of a daemon since its start, by latency",
     ),
     Format(
@@ -235,14 +239,14 @@ TABLE: list[Format] = [
         "HdrHistogram snapshots",
         "histograms.hdr_snapshots",
         head=rb'"SignificantFigures"\s*:',
-        known_by='content: `"SignificantFigures":` and `"Counts":`, a line each (cockroach workload)',
+        known_by='content: `"SignificantFigures":` and `"Counts":` (cockroach workload)',
         holds="histograms per interval and op",
     ),
     Format(
         MEMTIER,
         "memtier_benchmark JSON",
         "histograms.memtier",
-        head=rb'(?s)\A\s*\{.*"(ALL STATS|BEST RUN RESULTS|run information)"\s*:',
+        head=rb'(?s)\A\s*[\[{].*"(ALL STATS|BEST RUN RESULTS|run information)"\s*:',
         reach=WHOLE_HEAD,
         known_by='content: JSON with `"run information":` or `"ALL STATS":` (`--json-out-file`)',
         holds="a histogram of each command over the whole run",
@@ -260,7 +264,7 @@ TABLE: list[Format] = [
         BPFTRACE,
         "bpftrace histograms",
         "histograms.bpftrace",
-        head=rb'(?m)^\{"type":\s*"(attached_probes|hist|lhist|printf|time)"|^(@\w*(\[[^\n]*\])?|[^\n]*\]):\s*\n[\[(](\.\.\.|-?\d)',
+        head=BPFTRACE_MAP,
         known_by='content: `@NAME:` and lines `[16, 32)  5 |@@ |`; with `-f json` `{"type": "hist"`',
         holds="histograms since the start of the script, or since they were cleared",
     ),

@@ -14,11 +14,9 @@ Source: bpftrace's output.cpp and tools/biolatency_example.txt; bpftrace did not
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +25,9 @@ from ingest.core.timing import UNITS_NS
 from ingest.read.context import Context
 from ingest.read.format_names import BPFTRACE
 from ingest.read.formats import AGAIN, Reader
+from ingest.read.histograms.documents import documents_of
 from ingest.read.histograms.file_bins import OPEN, FileBin
-from ingest.read.histograms.lines import NO_JSON, WrongError, count, lines_of, readers, whole
+from ingest.read.histograms.lines import WrongError, count, lines_of, readers, whole
 from ingest.read.histograms.polls import Lost, Polls
 from ingest.read.histograms.prints import Print, Stamp, add, stamp_of, with_labels
 from ingest.read.text import CUT_OFF
@@ -50,13 +49,14 @@ WORDS = {
 }
 DEVICE = re.compile(r"\d+,\d+|(sd|vd|xvd|hd)[a-z]+\d*|nvme\d+n\d+(p\d+)?|dm-\d+|md\d+|loop\d+")
 DOTS = "..."
+JSON = re.compile(rb"\s*(\{|\[\s*(\{|$))")
 
 
 def polls(path: Path, context: Context) -> Polls:
     """Return the histograms of a file."""
     held = Polls(context)
     lines = [(number, line, ended) for number, line, ended in lines_of(path, context) if line.strip()]
-    is_json = bool(lines) and lines[0][1].lstrip().startswith(b"{")
+    is_json = bool(lines) and JSON.match(lines[0][1]) is not None
     stamps: list[Stamp] = []
     prints = list((_of_json if is_json else _of_text)(lines, context, held, stamps))
     add(list(_with_beginnings(prints)), stamps, path.stat().st_mtime_ns, context, held, total=None)
@@ -143,13 +143,8 @@ def _number(text: str) -> int:
 
 
 def _of_json(lines: Sequence[tuple[int, bytes, bool]], context: Context, held: Polls, stamps: list[Stamp]) -> Iterator[Print]:
-    for number, line, ended in lines:
-        try:
-            entry = json.loads(line, parse_float=Decimal)
-        except (ValueError, RecursionError):
-            context.account.reject(NO_JSON if ended else CUT_OFF, [number])
-            continue
-        kind, data = (entry.get("type"), entry.get("data")) if isinstance(entry, dict) else (None, None)
+    for number, entry in documents_of(lines, context.account):
+        kind, data = entry.get("type"), entry.get("data")
         if kind in ("printf", "time"):
             stamps.extend(filter(None, [stamp_of(str(data))]))
         elif kind == "lost_events":
