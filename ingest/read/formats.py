@@ -43,6 +43,7 @@ from ingest.read.format_names import (
     SMALLFILE,
     SNABB,
     YCSB,
+    YCSB_HISTOGRAM,
 )
 from ingest.read.sources import Around, Source
 
@@ -190,6 +191,15 @@ TABLE: list[Format] = [
         reach=WHOLE_HEAD,
         known_by="content: `latency raw data: op, timestamp(ms), latency(us)`",
         holds="single operations",
+    ),
+    Format(
+        YCSB_HISTOGRAM,
+        "YCSB histograms",
+        "histograms.ycsb_histogram",
+        head=rb"(?m)^\[[A-Za-z][\w-]*\], 0, \d+\r?\n\[[A-Za-z][\w-]*\], 1, \d+\r?$",
+        reach=WHOLE_HEAD,
+        known_by="content: `[READ], 0, 530` and `[READ], 1, 7` (`measurementtype=histogram`)",
+        holds="a histogram of each op over the whole run, in whole ms",
     ),
     Format(
         SAMPLES,
@@ -340,15 +350,6 @@ def names() -> list[str]:
     return [line.name for line in TABLE if line.name not in BY_DESCRIPTION]
 
 
-def reference() -> str:
-    """Return the table of docs/reference/formats.md."""
-    rows = ["| Format | `--input-format` | Recognised by | Holds |", "|---|---|---|---|"]
-    for line in TABLE:
-        option = f"`{line.name}`" if line.name not in BY_DESCRIPTION else "path of a `.yml`"
-        rows.append(f"| {line.title} | {option} | {line.known_by} | {line.holds} |")
-    return "\n".join(rows)
-
-
 def titles() -> str:
     """Return what the formats are called, for a sentence."""
     return ", ".join(line.title for line in TABLE if line.name not in BY_DESCRIPTION)
@@ -419,7 +420,6 @@ __all__ = [
     "is_timed",
     "names",
     "reader_of",
-    "reference",
     "row_labels",
     "single_events",
     "titles",
