@@ -183,11 +183,14 @@ def known_by_head(path: Path, start: bytes) -> Unread:
     """Return what a file that no format takes is, by its first bytes; a sentence that says what to do in any case."""
     if not start:
         return Unread(SKIPPED, "empty file")
-    name, start = plain_name(path), start[: formats.BEGINNING]
     from ingest.read.gc_log import looks_like_gc_log, looks_like_old_gc_log  # most calls meet no file that nobody knows
+    from ingest.read.perf.header import NO_STAMPS, lacks_stamps
 
+    name, whole, start = plain_name(path), start, start[: formats.BEGINNING]
     if looks_like_gc_log(start) or looks_like_old_gc_log(start):
         return Unread(SKIPPED, "a GC log of a JVM: give it with --marks (docs/guides/marks.md)")
+    if lacks_stamps(whole):
+        return Unread(REFUSED, NO_STAMPS)
     for entry in BY_HEAD:
         if re.search(entry.head, start) or (entry.name and re.search(entry.name, name)):
             return entry
