@@ -36,13 +36,22 @@ def generated() -> dict[Path, str]:
 
 def with_formats(page: str) -> str:
     """Return docs/reference/formats.md with the table of formats between its two marks."""
-    from ingest.read.formats import reference
-
     before, mark, rest = page.partition(FORMATS_MARK)
     _, end, after = rest.partition(FORMATS_END)
     if not mark or not end:
         raise UsageError(f"docs/reference/formats.md lacks its marks {FORMATS_MARK} and {FORMATS_END}")
-    return f"{before}{mark}\n\n{reference()}\n\n{end}{after}"
+    return f"{before}{mark}\n\n{format_reference()}\n\n{end}{after}"
+
+
+def format_reference() -> str:
+    """Return the table of docs/reference/formats.md."""
+    from ingest.read.formats import BY_DESCRIPTION, TABLE
+
+    rows = ["| Format | `--input-format` | Recognised by | Holds |", "|---|---|---|---|"]
+    for line in TABLE:
+        option = f"`{line.name}`" if line.name not in BY_DESCRIPTION else "path of a `.yml`"
+        rows.append(f"| {line.title} | {option} | {line.known_by} | {line.holds} |")
+    return "\n".join(rows)
 
 
 def left_over(files: Mapping[Path, str]) -> list[Path]:

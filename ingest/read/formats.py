@@ -43,6 +43,7 @@ from ingest.read.format_names import (
     SMALLFILE,
     SNABB,
     YCSB,
+    YCSB_HISTOGRAM,
 )
 from ingest.read.sources import Around, Source
 
@@ -117,6 +118,10 @@ class Format(NamedTuple):
 BY_DESCRIPTION = (DESCRIBED, DESCRIBED_HISTOGRAMS)
 INTEGER_ROW = rb"(?m)^[ \t]*\d{1,19}[ \t]*,[ \t]*-?\d{1,20}[ \t]*,"
 
+BPFTRACE_MAP = (
+    rb'(?m)^[ \[]*\{\s*"type":\s*"(attached_probes|hist|lhist|printf|time)"'
+    rb"|^(@\w*(\[[^\n]*\])?|[^\n]*\]):\s*\n[\[(](\.\.\.|-?\d)"
+)
 TABLE: list[Format] = [
     Format(
         HIST,
@@ -188,6 +193,15 @@ TABLE: list[Format] = [
         holds="single operations",
     ),
     Format(
+        YCSB_HISTOGRAM,
+        "YCSB histograms",
+        "histograms.ycsb_histogram",
+        head=rb"(?m)^\[[A-Za-z][\w-]*\], 0, \d+\r?\n\[[A-Za-z][\w-]*\], 1, \d+\r?$",
+        reach=WHOLE_HEAD,
+        known_by="content: `[READ], 0, 530` and `[READ], 1, 7` (`measurementtype=histogram`)",
+        holds="a histogram of each op over the whole run, in whole ms",
+    ),
+    Format(
         SAMPLES,
         "answers kept by tailboard sample",
         "histograms.sampled",
@@ -200,7 +214,7 @@ TABLE: list[Format] = [
         "OpenTelemetry metrics",
         "histograms.otlp",
         head=rb'"resourceMetrics"\s*:',
-        known_by='content: `{"resourceMetrics":`, a line each (file exporter of the Collector, SDKs)',
+        known_by='content: `{"resourceMetrics":` (file exporter of the Collector, SDKs)',
         holds="histograms per interval or since a start, exponential or with bounds",
     ),
     Format(
@@ -227,7 +241,7 @@ TABLE: list[Format] = [
         "histograms.ceph",
         head=rb'(?s)"dump"\s*:.*"axes"\s*:',
         reach=WHOLE_HEAD,
-        known_by='content: `{"sampled_at": .., "dump": {` and `"axes"`, a poll a line',
+        known_by='content: `{"sampled_at": .., "dump": {` and `"axes"`',
         holds="histograms of a daemon since its start, by latency",
     ),
     Format(
@@ -235,14 +249,14 @@ TABLE: list[Format] = [
         "HdrHistogram snapshots",
         "histograms.hdr_snapshots",
         head=rb'"SignificantFigures"\s*:',
-        known_by='content: `"SignificantFigures":` and `"Counts":`, a line each (cockroach workload)',
+        known_by='content: `"SignificantFigures":` and `"Counts":` (cockroach workload)',
         holds="histograms per interval and op",
     ),
     Format(
         MEMTIER,
         "memtier_benchmark JSON",
         "histograms.memtier",
-        head=rb'(?s)\A\s*\{.*"(ALL STATS|BEST RUN RESULTS|run information)"\s*:',
+        head=rb'(?s)\A\s*[\[{].*"(ALL STATS|BEST RUN RESULTS|run information)"\s*:',
         reach=WHOLE_HEAD,
         known_by='content: JSON with `"run information":` or `"ALL STATS":` (`--json-out-file`)',
         holds="a histogram of each command over the whole run",
@@ -260,7 +274,7 @@ TABLE: list[Format] = [
         BPFTRACE,
         "bpftrace histograms",
         "histograms.bpftrace",
-        head=rb'(?m)^\{"type":\s*"(attached_probes|hist|lhist|printf|time)"|^(@\w*(\[[^\n]*\])?|[^\n]*\]):\s*\n[\[(](\.\.\.|-?\d)',
+        head=BPFTRACE_MAP,
         known_by='content: `@NAME:` and lines `[16, 32)  5 |@@ |`; with `-f json` `{"type": "hist"`',
         holds="histograms since the start of the script, or since they were cleared",
     ),
@@ -336,15 +350,6 @@ def names() -> list[str]:
     return [line.name for line in TABLE if line.name not in BY_DESCRIPTION]
 
 
-def reference() -> str:
-    """Return the table of docs/reference/formats.md."""
-    rows = ["| Format | `--input-format` | Recognised by | Holds |", "|---|---|---|---|"]
-    for line in TABLE:
-        option = f"`{line.name}`" if line.name not in BY_DESCRIPTION else "path of a `.yml`"
-        rows.append(f"| {line.title} | {option} | {line.known_by} | {line.holds} |")
-    return "\n".join(rows)
-
-
 def titles() -> str:
     """Return what the formats are called, for a sentence."""
     return ", ".join(line.title for line in TABLE if line.name not in BY_DESCRIPTION)
@@ -415,7 +420,6 @@ __all__ = [
     "is_timed",
     "names",
     "reader_of",
-    "reference",
     "row_labels",
     "single_events",
     "titles",

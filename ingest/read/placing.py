@@ -36,7 +36,11 @@ from ingest.read.text import head, holds_nothing, plain_name
 from ingest.read.undated import apart
 
 TEXT_OUTPUT = (b"ioengine=", b"Starting ")
-PRINTED = unread.Unread(CONTEXT, "fio's text output: its version")
+PRINTED = unread.Unread(
+    CONTEXT,
+    "fio's text output: percentiles only, which cannot be added up or put on one time axis; "
+    "run it with --output-format=json+ (beside logs the text shows the version of fio)",
+)
 LONGEST_TEXT = 8 << 20  # what fio prints of its jobs before its JSON
 MOST_NEIGHBOURS = 200
 HEAD = 1 << 16

@@ -50,6 +50,21 @@ PERCENTILES_ONLY = (  # the tool, what to ask it for, what its output is known b
     ),
     ("sysbench", "run it with --histogram", rb"(?ms)\A(?!.*^Latency histogram).*^sysbench \d.*^Latency \(ms\):.*percentile:"),
     (
+        "sysbench before 1.0",
+        "run sysbench 1.0 or later with --histogram",
+        rb"(?ms)^sysbench 0\.\d.*(per-request statistics|response time):\s*\n +min:.*percentile:",
+    ),
+    (
+        "fio's text output",
+        "run it with --output-format=json+",
+        rb"(?m)^ +clat percentiles \([num]?sec\):\s*\n +\| +\d+\.\d+th=\[",
+    ),
+    (
+        "fio's terse output",
+        "run it with --output-format=json+",
+        rb"(?m)^([345];fio-\d[^;\n]*|2);[^;\n]*;\d+;\d+;\d+;\d+;\d+;\d+;",
+    ),
+    (
         "redis-benchmark --csv",
         "poll the server with `tailboard sample -- redis-cli --json latency histogram`",
         rb'\A"test","rps","avg_latency_ms"',
@@ -78,7 +93,7 @@ PERCENTILES_ONLY = (  # the tool, what to ask it for, what its output is known b
     (
         "YCSB's summary",
         "run it with measurementtype=raw, or with hdrhistogram.fileoutput=true",
-        rb"(?m)^\[[\w-]+\], 9[59]thPercentileLatency\(us\)",
+        rb"(?m)^\[[\w-]+\], 9[59]thPercentileLatency\([um]s\)",
     ),
     (
         "asbench --latency",
@@ -111,6 +126,17 @@ BY_HEAD = (
     *(
         Unread(REFUSED, f"{tool}: percentiles only, which cannot be added up or put on one time axis; {ask}", head=pattern)
         for tool, ask, pattern in PERCENTILES_ONLY
+    ),
+    Unread(
+        REFUSED,
+        "what YCSB prints, without latencies where it begins: run it with measurementtype=raw, or with "
+        "hdrhistogram.fileoutput=true; if they come later in it, give --input-format ycsb-raw or ycsb-histogram",
+        head=rb"(?m)^YCSB Client \d|^DBWrapper: report latency for each error",
+    ),
+    Unread(
+        REFUSED,
+        "a workload of YCSB: run it with measurementtype=raw, or with hdrhistogram.fileoutput=true, and read what that writes",
+        head=rb"(?m)^workload *= *(com\.yahoo|site)\.ycsb\.",
     ),
     Unread(REFUSED, "a perf.data file: read what `perf script --header` makes of it", head=rb"\A(PERFILE2|2ELIFREP)"),
     Unread(REFUSED, "a database: name a store as sqlite:PATH, without other paths", head=rb"\ASQLite format 3\0"),
@@ -157,11 +183,14 @@ def known_by_head(path: Path, start: bytes) -> Unread:
     """Return what a file that no format takes is, by its first bytes; a sentence that says what to do in any case."""
     if not start:
         return Unread(SKIPPED, "empty file")
-    name, start = plain_name(path), start[: formats.BEGINNING]
     from ingest.read.gc_log import looks_like_gc_log, looks_like_old_gc_log  # most calls meet no file that nobody knows
+    from ingest.read.perf.header import NO_STAMPS, lacks_stamps
 
+    name, whole, start = plain_name(path), start, start[: formats.BEGINNING]
     if looks_like_gc_log(start) or looks_like_old_gc_log(start):
         return Unread(SKIPPED, "a GC log of a JVM: give it with --marks (docs/guides/marks.md)")
+    if lacks_stamps(whole):
+        return Unread(REFUSED, NO_STAMPS)
     for entry in BY_HEAD:
         if re.search(entry.head, start) or (entry.name and re.search(entry.name, name)):
             return entry

@@ -89,9 +89,9 @@ def chrome_operations(text: str) -> tuple[list[Operation], dict[str, int]]:
                 keep(event, name, start, at)
             else:
                 left["no beginning"] += 1
-        elif phase in ("b", "e"):
+        elif phase in ("b", "e", "S", "F"):
             stack = waiting.setdefault(("async", event["cat"], event["id"], event["name"]), [])
-            if phase == "b":
+            if phase in ("b", "S"):
                 stack.append((event["name"], at))
             elif stack:
                 name, start = stack.pop()

@@ -388,10 +388,17 @@ def test_a_bin_of_several_octaves_is_shaded_as_the_narrow_ones_it_would_be_made_
 
 
 def test_what_bcc_prints_of_a_disk_is_of_the_device(tmp_path: Path) -> None:
-    """`biolatency -T -D`; a histogram that names no disk may be of anything."""
-    for disk, kind in (("disk = 'sdb'\n", "device:service"), ("", "service")):
+    """`biolatency -T`, with and without -D; what names neither a disk nor what it traces may be of anything."""
+    traced, other = "Tracing block device I/O... Hit Ctrl-C to end.\n", "Tracing run queue latency... Hit Ctrl-C to end.\n"
+    device = "device:service"
+    for begins, disk, kind in (
+        (traced, "disk = 'sdb'\n", device),
+        (traced, "", device),
+        (other, "", "service"),
+        ("", "", "service"),
+    ):
         path = tmp_path / "out.txt"
-        head = "Tracing block device I/O... Hit Ctrl-C to end.\n\n06:20:16\n"
+        head = f"{begins}\n06:20:16\n"
         bars = "     usecs               : count     distribution\n         0 -> 1          : 0        |    |\n       128 -> 255        : 12       |****|\n"
         path.write_text(f"{head}{disk}{bars}\n06:20:17\n{disk}{bars}")
         answer = Files([path], ReadOptions(), 1).answer(Question(step="all"))

@@ -19,6 +19,7 @@ from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.read import ReadOptions, Source, discover, events_of
 from ingest.read.chrome import objects as chrome
+from ingest.read.chrome import trace
 from oracles.events import nearest_rank
 from oracles.traces import Operation, chrome_operations
 from tests.effort import figure
@@ -251,6 +252,84 @@ def test_beginnings_and_ends(tmp_path: Path) -> None:
         (12, "an end whose beginning is not in the trace"),
     ]
     assert (account.rows, account.accepted) == (16, 12)
+
+
+@st.composite
+def shuffled(draw: st.DrawFn) -> tuple[list[Event], list[Event]]:
+    """Return beginnings and ends, each at a time of its own, in their order and in another."""
+    listed = [
+        mark(phase, at + 0.5, name, **({"tid": number} if phase in "BE" else {"id": f"0x{number}"}))
+        for at, (phase, name, number) in enumerate(
+            draw(st.lists(st.tuples(st.sampled_from("BEbeSF"), st.sampled_from(["a", "b"]), st.integers(1, 2)), max_size=40))
+        )
+    ]
+    return listed, draw(st.permutations(listed))
+
+
+@settings(max_examples=figure(60, 300, 3000))
+@given(shuffled(), st.sampled_from([1 << 20, 7]), st.booleans())
+def test_any_order_of_the_events_is_their_order_by_time(
+    tmp_path_factory: pytest.TempPathFactory, events: tuple[list[Event], list[Event]], most: int, mixed: bool
+) -> None:
+    """Of a trace in order, how many of them are kept at once changes nothing."""
+    if not hasattr(shuffled, "folder"):
+        shuffled.folder = tmp_path_factory.mktemp("orders")
+    path = shuffled.folder / "t.json"
+    listed = [complete(1), *(events[1] if mixed else events[0])]
+    path.write_text(document(listed))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ingest.read.chrome.trace.MOST_HELD", 1 << 20 if mixed else most)
+        found, source = taken(path)
+    truth, left = chrome_operations(document([complete(1), *events[0]]))
+    assert found == truth
+    account = source.context.account
+    reasons = {trace.NO_BEGINNING: left["no beginning"], trace.NO_END: left["no end"]}
+    assert account.rejected == {reason: count for reason, count in reasons.items() if count}
+    assert account.rows == len(listed) == account.accepted + account.rows_rejected
+    lines = path.read_text().count("\n") + 1
+    assert lines == 1 and not account.notes
+
+
+def test_an_end_that_stands_before_its_beginning(tmp_path: Path) -> None:
+    """As in buffers of threads that follow one another; also where both are of one time, and where one id is used again."""
+    listed = [
+        mark("F", 30, "input", id=1, tid=9, pid=8),
+        mark("F", 60, "input", id=1, tid=9, pid=8),
+        mark("e", 70, "at once", id=2),
+        mark("E", 80, tid=2),
+        mark("S", 20, "input", id=1),
+        mark("S", 40, "input", id=1),
+        mark("b", 70, "at once", id=2),
+        mark("B", 80, tid=2),
+        mark("E", 85, tid=2),
+    ]
+    path = tmp_path / "t.json"
+    path.write_text("[\n" + ",\n".join(map(json.dumps, listed)) + "\n]")
+    found, source = taken(path)
+    assert [(op, process, end, latency) for op, process, _, end, latency in found] == [
+        ("at once", "7", 70_000, 0),
+        ("input", "8", 30_000, 10_000),
+        ("input", "8", 60_000, 20_000),
+        ("work", "7", 85_000, 5000),
+    ]
+    assert [(finding.line, finding.reason) for finding in source.context.account.findings] == [(5, trace.NO_BEGINNING)]
+
+
+def test_more_marks_out_of_order_than_can_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stays alone waits for what comes later, half of what can wait at most; the account says so."""
+    monkeypatch.setattr("ingest.read.text.BLOCK", 256)
+    monkeypatch.setattr("ingest.read.chrome.trace.MOST_HELD", 20)
+    path = tmp_path / "t.json"
+    ends, begins = ([mark(phase, at + number, id=number) for number in range(9)] for phase, at in (("F", 100), ("S", 50)))
+    others = [mark("BE"[number % 2], 200 + number) for number in range(60)]
+    path.write_text(document([*ends, *others, *begins]))
+    found, source = taken(path)
+    assert len(found) == 9 + 30 and sum(latency == 50_000 for *_, latency in found) == 9
+    assert source.context.account.rows_rejected == 0 and source.context.account.notes == [trace.FAR_APART]
+    path.write_text(document([*others, *begins, *others[::2], *begins, *others[::2]]))
+    _, source = taken(path)
+    account = source.context.account
+    assert account.rejected.keys() <= {trace.NO_END, trace.NO_BEGINNING} and account.rows == 60 + 18 + 60
 
 
 FAULTS = [

@@ -181,6 +181,34 @@ def test_samples_alone_have_no_latency(log: Any) -> None:
     assert found == [("cpu-clock", "offset", "", "python", 5_000_001_000, 0)] * 5
 
 
+STACK = "\tffffffff821f4dab pv_native_safe_halt+0xb ([kernel.kallsyms])\n\t564e3c497b7c [unknown] (/usr/bin/dd)\n\n"
+HEADER = "# ========\n# captured on: Tue Nov 24 12:00:00 2026\n# hostname : vm\n# ========\n#\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"dd 29776 cpu-clock: \n{STACK}" * 3,
+        f"{HEADER}dd 29776/29776 [001] cycles:ppp:\n{STACK}" * 2,
+        f"Web Content 2 77 10101 page-faults:\n{STACK}".replace("\t", ""),
+        re.sub(r" +\d+\.\d{6}:", "", text_of("us")),
+    ],
+)
+def test_samples_without_time_stamps_are_refused_with_what_to_print(log: Any, text: str) -> None:
+    path = log(text, "stacks.txt")
+    for form in ("", "perf-script"):
+        with pytest.raises(InputError, match=r"samples of perf script without their time stamps: .*`perf script -F \+time`"):
+            discover([path], ReadOptions(input_format=form))
+    timed = log("dd 29776 5.000001: cpu-clock: \n" + STACK + text, "timed.txt")
+    assert len(discover([timed], ReadOptions()).sources) == 1
+
+
+def test_text_that_resembles_samples_is_not_taken_for_them(log: Any) -> None:
+    path = log("worker 12 started: yes\nstep 3 done:\nabcdef here\n" * 3, "notes.txt")
+    with pytest.raises(InputError, match="no latency log of a known format"):
+        discover([path], ReadOptions())
+
+
 CONTENT = "".join(line + "\n" for line in text_of("us").splitlines()[-60:]).encode()
 
 

@@ -10,6 +10,7 @@ import json
 import os
 import struct
 import zlib
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from ingest.cli import run as tailboard
 from ingest.core.errors import TailboardError
 from ingest.read import ReadOptions
 from ingest.read.formats import names
+from ingest.read.histograms import prints
 from tests.effort import figure
 from tests.mutations import check_damaged
 from tests.read.test_histograms import rows, samples_of
@@ -286,6 +288,55 @@ def test_flags_operations_and_units_of_bcc(tmp_path: Path) -> None:
     )
     found, _ = rows(written(tmp_path / "a.txt", text))
     assert {series.op: bins for series, _, _, bins, _ in found} == {"read": {2 * MS - 1: 7}, "Sync-Write": {16 * US - 1: 4}}
+
+
+def layers(found) -> dict[str, int]:
+    """Samples by layer and op or disk."""
+    told: Counter[str] = Counter()
+    for series, *_, bins, _ in found:
+        told[f"{series.kind} {series.volume or series.op}".strip()] += sum(bins.values())
+    return dict(told)
+
+
+TRACING = "Tracing block device I/O... Hit Ctrl-C to end.\n"
+
+
+def test_what_times_block_devices_is_of_their_layer(tmp_path: Path) -> None:
+    """With and without disks or flags; other tools are not."""
+    one = BCC_HEAD + bcc_rows({3: 5})
+    for text, told in (
+        (f"{TRACING}\n12:00:00\n{one}\n12:00:01\n{one}", {"device:service": 10}),
+        (f"{TRACING}\n12:00:00\ndisk = 'sda'\n{one}\n12:00:01\n{one}", {"device:service sda": 5, "device:service": 5}),
+        (f"12:00:00\n\nflags = Read\n{one}\n", {"device:service Read": 5}),
+        (f"Tracing run queue latency... Hit Ctrl-C to end.\n12:00:00\n{one}\n", {"service": 5}),
+        (f"Attaching 4 probes...\n{TRACING}\n12:00:00\n{hist_text('@usecs', {3: 5})}", {"device:service usecs": 5}),
+        (f"Attaching 4 probes...\n\n12:00:00\n{hist_text('@usecs', {3: 5})}", {"service usecs": 5}),
+    ):
+        found, _ = rows(written(tmp_path / "b.txt", text))
+        assert layers(found) == told
+
+
+def test_histograms_without_a_time_are_not_put_at_the_time_of_another_script(tmp_path: Path) -> None:
+    """They are missing from the answer, which says so: whichever of the two comes first."""
+    one, two = BCC_HEAD + bcc_rows({3: 5}), BCC_HEAD + bcc_rows({4: 7})
+    timed = f"{TRACING}\n12:00:00\n{one}\n12:00:01\n{one}\n"
+    for text in (f"{timed}{TRACING}^C\n\ndisk = 'sda'\n{two}", f"{TRACING}^C\n\ndisk = 'sda'\n{two}\n{timed}"):
+        found, account = rows(written(tmp_path / "b.txt", text))
+        assert layers(found) == {"device:service": 10}
+        assert dict(account.rejected) == {prints.UNTIMED: 1}
+        assert [entry.labels.get("volume") for entry in account.missing] == ["sda"]
+
+
+def test_a_second_script_does_not_count_from_the_last_print_of_the_first(tmp_path: Path) -> None:
+    """Its first histogram is as wide as others, not from the end of the script before, hours ago."""
+    one = BCC_HEAD + bcc_rows({3: 5})
+    script = TRACING + "".join(f"\n{{hour}}:00:0{second}\n{one}" for second in range(3))
+    found, account = rows(written(tmp_path / "b.txt", script.replace("{hour}", "09") + "\n" + script.replace("{hour}", "12")))
+    assert len(found) == 6 and {end - start for _, start, end, *_ in found} == {S}
+    assert not account.rejected
+    text = "Attaching 2 probes...\n" + "".join(f"{{hour}}:00:0{at}\n{hist_text('@usecs', {3: 5 - at})}" for at in range(3))
+    found, _ = rows(written(tmp_path / "b.txt", text.replace("{hour}", "09") + text.replace("{hour}", "12")))
+    assert len(found) == 6 and {end - start for _, start, end, *_ in found} == {S}
 
 
 # ---- memtier_benchmark.

@@ -33,6 +33,11 @@ OHA = "Summary:\n  Success rate:\t100.00%\n\nResponse time distribution:\n  10.0
 K6 = "     http_req_blocked...............: avg=1.1ms  min=1us\n     http_req_duration..............: avg=117.55ms min=102ms med=104ms max=801ms p(90)=130.2ms p(95)=178.8ms\n"
 YCSB = "[OVERALL], RunTime(ms), 10110\n[READ], Operations, 9000\n[READ], 95thPercentileLatency(us), 1101\n[READ], 99thPercentileLatency(us), 2101\n"
 STRESS = "Results:\nOp rate                   :    6,784 op/s  [WRITE: 6,784 op/s]\nLatency median            :    0.5 ms [WRITE: 0.5 ms]\nLatency 95th percentile   :    1.2 ms [WRITE: 1.2 ms]\n"
+SYSBENCH_04 = "sysbench 0.4.12:  multi-threaded system evaluation benchmark\n\nTest execution summary:\n    total number of events:              712\n    per-request statistics:\n         min:                                  4.05ms\n         avg:                                 84.55ms\n         max:                                311.89ms\n         approx.  95 percentile:             224.40ms\n"
+SYSBENCH_05 = "sysbench 0.5:  multi-threaded system evaluation benchmark\n\nGeneral statistics:\n    total number of events:              712\n    response time:\n         min:                                  4.05ms\n         avg:                                 84.55ms\n         max:                                311.89ms\n         approx.  95 percentile:             224.40ms\n"
+FIO_RESULT = "a: (groupid=0, jobs=1): err= 0: pid=3021: Wed Nov 25 12:00:00 2026\n  read: IOPS=6736, BW=26.3MiB/s (27.6MB/s)(1024KiB/38msec)\n    clat (usec): min=71, max=8170, avg=141.94, stdev=531.05\n    clat percentiles (usec):\n     |  1.00th=[   73],  5.00th=[   75], 10.00th=[   77], 20.00th=[   81],\n"
+FIO = "a: (g=0): rw=randread, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, ioengine=psync, iodepth=1\nfio-3.33\nStarting 1 process\n\n"
+TERSE = "3;fio-3.33;a;0;0;1024;26947;6736;38;0;0;0.000000;0.000000;71;8170;141.939371;531.045336;1.000000%=73;5.000000%=75\n"
 TEXTS = {
     "wrk": [(DATA / "wrk41_latency.txt").read_text(), WRK],
     "sysbench --report-interval": [
@@ -40,6 +45,9 @@ TEXTS = {
         SYSBENCH.format("WARNING: --max-time is deprecated\nsysbench 1.0.20\n\nThreads started!\n\n"),
     ],
     "sysbench": [SYSBENCH_END],
+    "sysbench before 1.0": [SYSBENCH_04, SYSBENCH_05],
+    "fio's text output": [FIO_RESULT, FIO + FIO_RESULT],
+    "fio's terse output": [TERSE, TERSE.replace("3;fio-3.33", "2"), TERSE.replace("3;", "5;", 1), f"fio: a warning\n{TERSE}"],
     "redis-benchmark --csv": [(DATA / "redis70_benchmark.csv").read_text()],
     "memtier_benchmark": [MEMTIER],
     "Locust history": [(DATA / "locust_stats_history.csv").read_text()],
@@ -50,7 +58,7 @@ TEXTS = {
     "vegeta report": [VEGETA],
     "hey or oha": [HEY, OHA],
     "k6's summary": [K6],
-    "YCSB's summary": [YCSB],
+    "YCSB's summary": [YCSB, YCSB.replace("(us)", "(ms)")],
     "asbench --latency": [
         "2026-11-24 19:12:01 INFO read(tps=900)\nhdr: read  2026-11-24T19:12:01Z 1, 901, 60, 21000, 410, 700, 900\n"
     ],
@@ -71,6 +79,34 @@ def test_percentiles_only_are_refused_by_name_with_what_to_ask(tmp_path: Path, t
         path.write_text(text)
         with pytest.raises(TailboardError, match=re.escape(f"{tool}: {REASON}; {ask}")):
             discover([path], ReadOptions(run="r"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "YCSB Client 0.9.0\nCommand line: -threads 16\nLoading workload...\n",
+            "what YCSB prints, without latencies where it begins",
+        ),
+        ("java -cp x\nDBWrapper: report latency for each error is false\n", "give --input-format ycsb-raw or ycsb-histogram"),
+        ("# Workload A\nrecordcount=1000\nworkload=site.ycsb.workloads.CoreWorkload\n", "a workload of YCSB: run it"),
+    ],
+)
+def test_what_ycsb_writes_beside_its_measurements_is_named(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "x.dat").write_text(text)
+    with pytest.raises(TailboardError, match=re.escape(said)):
+        discover([tmp_path / "x.dat"], ReadOptions(run="r"))
+
+
+def test_fio_json_without_a_count_says_that_the_count_is_missing(tmp_path: Path) -> None:
+    """As fio 2.1.4 wrote it: recorded by fio 3.33, without what came later. A job without any latency is something else."""
+    recorded = re.sub(r'"(total_ios|N)" :', '"other" :', (DATA.parent / "fio" / "plain-json" / "a.json").read_text())
+    (tmp_path / "a.json").write_text(recorded)
+    with pytest.raises(TailboardError, match="nothing says of how many I/Os \\(total_ios"):
+        discover([tmp_path / "a.json"], ReadOptions(run="r"))
+    (tmp_path / "a.json").write_text(re.sub(r'"mean" : [\d.]+', '"mean" : 0.0', recorded))
+    with pytest.raises(TailboardError, match="without a latency"):
+        discover([tmp_path / "a.json"], ReadOptions(run="r"))
 
 
 def test_a_folder_with_one_is_read_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

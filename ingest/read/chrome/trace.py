@@ -7,18 +7,19 @@
     {"cat":"node","id":"0x2","name":"open","ph":"b","pid":7,"tid":7,"ts":5503056265}, ... "ph":"e" ...
 
 Complete events (X) are operations; so are B and E, which nest in each thread, and b and e (S and F in old traces), which have
-category, id and name in common. Kind service, the op is the name, the process its name from the metadata, else its number; the
-tag is the name of the thread. Metadata may stand anywhere, so they are looked for first. Other phases are no operations:
-counted as skipped. The array need not be closed: Chrome does not always come to that.
+category, id and name in common: by time, not by their order in the file (see `pairs`). Kind service, the op is the name, the
+process its name from the metadata, else its number; the tag is the name of the thread. Metadata may stand anywhere, so they are
+looked for first. Other phases are no operations: counted as skipped. The array need not be closed: Chrome does not always come
+to that.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from ingest.core.intervals import Int
 from ingest.core.series import Series
 from ingest.read.account import Account
 from ingest.read.chrome.objects import BEGINNING, NO_ARRAY, NO_JSON, Objects, objects
+from ingest.read.chrome.pairs import MOST_HELD, Marks, is_out_of_order, paired
 from ingest.read.context import Context
 from ingest.read.delimited.arrow_lines import arrow, reject
 from ingest.read.event_labels import TOO_MANY, SeriesTable
@@ -46,7 +48,6 @@ EPOCH_US = 20 * 365 * 86_400 * 10**6  # no clock that starts with the machine re
 NAMES = re.compile(rb'"(?:process|thread)_name"')
 STAMP = re.compile(rb'"ts"\s*:\s*"?(\d+)')
 NEAR = 1 << 12
-MOST_OPEN = 1 << 20
 NO_OPERATION = "trace events that are no operations (metadata, instants, counters, flows)"
 NO_PHASE = "no trace event: it has no phase (ph)"
 NO_TIME = "ts or dur is missing, or no time"
@@ -54,6 +55,10 @@ BACKWARDS = "it ended before it began"
 TOO_LONG = "a duration of more than a day"
 NO_BEGINNING = "an end whose beginning is not in the trace"
 NO_END = "a beginning whose end is not in the trace"
+FAR_APART = (
+    "over a million beginnings and ends, some out of order: those farther apart than that may be paired otherwise than by time"
+)
+NONE = np.zeros(0, np.int64)
 
 
 def zero_of(path: Path) -> int | None:
@@ -81,7 +86,9 @@ def read(path: Path, context: Context) -> Iterator[Events]:
     trace = _Trace(arrow(path), context, names_in(path))
     for part in objects(path, context.account):
         yield trace.events(part)
-    trace.finish()
+        if trace.held >= MOST_HELD:
+            yield trace.ended(last=False)
+    yield trace.ended(last=True)
 
 
 def names_in(path: Path) -> Mapping[tuple[str, ...], str]:
@@ -119,46 +126,52 @@ def _around(text: bytes, place: int) -> Mapping[str, Any] | None:
 
 
 @dataclass(slots=True)
-class _Begun:
-    """A beginning without its end so far: in which line, once that is known."""
-
-    name: str
-    start: int
-    row: int
-    line: int = 0
-    ended: bool = False
-
-
-@dataclass(slots=True)
 class _Part:
-    """The operations found in one part, and the faults of its other rows."""
+    """The whole operations of one part, its beginnings and ends, and the faults of its other rows."""
 
     rows: list[int] = field(default_factory=list)
-    counted: list[int] = field(default_factory=list)
     start: list[int] = field(default_factory=list)
     end: list[int] = field(default_factory=list)
     labels: list[tuple[str, str, str]] = field(default_factory=list)
+    marks: list[tuple[int, ...]] = field(default_factory=list)  # as `Marks`, with rows for lines
     bad: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    beginnings: Counter[str] = field(default_factory=Counter)
-    fresh: list[_Begun] = field(default_factory=list)
     skipped: int = 0
 
 
+class _Numbers(dict[Any, int]):
+    """A number for each value, in the order in which they are met."""
+
+    def __missing__(self, value: Any) -> int:
+        self[value] = number = len(self)
+        return number
+
+    def keep(self, used: Int) -> Int:
+        """Forget all but those in use, and return these by their new numbers."""
+        values = list(self)
+        kept, fresh = np.unique(used, return_inverse=True)
+        self.clear()
+        self.update((values[number], place) for place, number in enumerate(kept.tolist()))
+        return fresh.reshape(-1)
+
+
 class _Trace:
-    """What is known of one trace so far: its series, the names of processes and threads, beginnings that have no end."""
+    """What is known of one trace so far: its series, names of processes and threads, beginnings and ends that wait."""
 
     def __init__(self, pa: Any, context: Context, names: Mapping[tuple[str, ...], str]) -> None:
         self.pa = pa
         self.context = context
         self.names = names
         self.series = SeriesTable(self._series)
-        self.open: dict[tuple[Any, ...], list[_Begun]] = {}
+        self.held = 0
+        self._waiting: list[Marks] = []
+        self._keys, self._words, self._places = _Numbers(), _Numbers(), _Numbers()
+        self._several = self._out_of_order = False
 
     def _series(self, labels: Mapping[str, str]) -> Series:
         return self.context.series.replaced(op=labels["op"].lower(), kind="service", process=labels["process"], tag=labels["tag"])
 
     def events(self, objects: Objects) -> Events:
-        """Return the operations that ended among some objects."""
+        """Return the complete events among some objects; beginnings and ends wait."""
         part = _Part()
         exact: list[Any] | None = None
         for row, event in enumerate(objects.values):
@@ -177,91 +190,102 @@ class _Trace:
         return self._events(objects, part)
 
     def _take(self, part: _Part, row: int, event: Mapping[str, Any], phase: str, start: int | None, length: int | None) -> None:
+        name, place = str(event.get("name", "")), (str(event.get("pid", "")), str(event.get("tid", "")))
         if start is None or length is None:
             part.bad[NO_TIME].append(row)
-        elif phase == "X":
-            self._keep(part, row, event, str(event.get("name", "")), (start, start + length), rows=1)
+        elif phase != "X":
+            numbers = self._keys[self._key(event, phase, name)], start, row, self._words[name], self._places[place]
+            part.marks.append((*numbers, phase in "EeF", phase in "BE"))
+        elif length < 0 or length > DAY_NS:
+            part.bad[BACKWARDS if length < 0 else TOO_LONG].append(row)
         else:
-            name = str(event.get("name", ""))
-            key = self._key(event, phase)
-            if phase in "BbS":
-                begun = _Begun(name, start, row)
-                self.open.setdefault(key, []).append(begun)
-                part.fresh.append(begun)
-                return
-            waiting = self.open.get(key, [])
-            at = next((at for at in reversed(range(len(waiting))) if phase == "E" or waiting[at].name == name), None)
-            if at is None:
-                part.bad[NO_BEGINNING].append(row)
-                return
-            begun = waiting.pop(at)
-            begun.ended = True
-            if not waiting:
-                del self.open[key]
-            self._keep(part, row, event, begun.name, (begun.start, start), rows=2)
+            part.rows.append(row)
+            part.start.append(start)
+            part.end.append(start + length)
+            part.labels.append((name, *self._named(place)))
 
-    def _key(self, event: Mapping[str, Any], phase: str) -> tuple[Any, ...]:
-        """Return what beginnings and ends have in common: the thread, or category and id."""
+    def _key(self, event: Mapping[str, Any], phase: str, name: str) -> str:
+        """Return what beginnings and ends have in common: the thread, or category, id and name; one text takes least memory."""
         if phase in "BE":
-            return str(event.get("pid")), str(event.get("tid"))
+            process = str(event.get("pid"))
+            return f"thread {len(process)} {process}{event.get('tid')}"
         local = event.get("id2")
-        if isinstance(local, dict):
-            scope = str(event.get("pid")) if "local" in local else ""
-            return str(event.get("cat")), scope, str(local.get("local", local.get("global")))
-        return str(event.get("cat")), str(event.get("scope", "")), str(event.get("id"))
+        if not isinstance(local, dict):
+            words = event.get("cat"), event.get("scope", ""), event.get("id")
+        else:
+            words = event.get("cat"), event.get("pid") if "local" in local else "", local.get("local", local.get("global"))
+        category, scope, known = map(str, words)
+        return f"{len(category)} {len(scope)} {len(known)} {category}{scope}{known}{name}"
 
-    def _keep(self, part: _Part, row: int, event: Mapping[str, Any], name: str, times: tuple[int, int], *, rows: int) -> None:
-        """Keep an operation of one row, or of two."""
-        start, end = times
-        if end < start or end - start > DAY_NS:
-            reason = BACKWARDS if end < start else TOO_LONG
-            part.bad[reason].append(row)
-            part.beginnings[reason] += rows - 1
-            return
-        pid, tid = str(event.get("pid", "")), str(event.get("tid", ""))
-        part.rows.append(row)
-        part.counted.append(rows)
-        part.start.append(start)
-        part.end.append(end)
-        part.labels.append((name, self.names.get((pid,), pid), self.names.get((pid, tid), "")))
+    def _named(self, place: tuple[str, str]) -> tuple[str, str]:
+        """Return what the process and the thread of a place are called."""
+        return self.names.get(place[:1], place[0]), self.names.get(place, "")
 
     def _events(self, objects: Objects, part: _Part) -> Events:
-        account, pa = self.context.account, self.pa
+        account = self.context.account
         account.skip(NO_OPERATION, part.skipped)
-        columns = {
-            name: pa.array([label[place] for label in part.labels], pa.string()).dictionary_encode()
-            for place, name in enumerate(("op", "process", "tag"))
-        }
+        names = zip(*part.labels, strict=True) if part.labels else ((), (), ())
+        columns = {name: self._texts(values) for name, values in zip(("op", "process", "tag"), names, strict=True)}
         codes = self.series.codes(columns, len(part.rows))
-        rows, counted = np.array(part.rows, np.int64), np.array(part.counted, np.int64)
-        left = [begun for begun in part.fresh if not begun.ended]
-        if part.bad or left or (codes < 0).any():
+        if part.bad or part.marks or (codes < 0).any():
             lines = objects.lines()
             for reason, bad in part.bad.items():
                 reject(account, reason, lines[bad])
-            reject(account, TOO_MANY, lines[rows[codes < 0]])
-            part.beginnings[TOO_MANY] += int((counted - 1)[codes < 0].sum())
-            for reason, count in part.beginnings.items():
-                account.reject(reason, (), more=count)
-            for begun in left:
-                begun.line = int(lines[begun.row])
-        self._bound()
-        good: Int = np.flatnonzero(codes >= 0)
-        account.accept(int(counted[good].sum()))
-        end, start = np.array(part.end, np.int64)[good], np.array(part.start, np.int64)[good]
+            reject(account, TOO_MANY, lines[np.array(part.rows, np.int64)[codes < 0]])
+            self._wait(part, lines)
+        return self._kept(codes, np.array(part.start, np.int64), np.array(part.end, np.int64), rows_each=1)
+
+    def _texts(self, values: Iterable[str]) -> Any:
+        return self.pa.array(values, self.pa.string()).dictionary_encode()
+
+    def _wait(self, part: _Part, lines: Int) -> None:
+        if part.marks:
+            key, at, row, name, place, ends, thread = np.array(part.marks, np.int64).T
+            self._waiting.append(Marks(key, at, lines[row], name, place, ends > 0, thread > 0))
+            self.held += len(key)
+
+    def ended(self, *, last: bool) -> Events:
+        """Return the operations whose beginning and end are known; the others wait on, unless they are too many or the `last`."""
+        if not self._waiting:
+            return self._kept(NONE, NONE, NONE, rows_each=2)
+        account, marks = self.context.account, Marks.joined(self._waiting)
+        self._out_of_order |= is_out_of_order(marks)
+        self._several |= not last
+        if self._several and self._out_of_order:
+            account.note(FAR_APART)
+        begin, end, left = paired(marks)
+        start, length = marks.at_ns[begin], marks.at_ns[end] - marks.at_ns[begin]
+        codes = self._codes(marks.name[begin], marks.place[end])
+        for reason, bad in ((TOO_LONG, length > DAY_NS), (TOO_MANY, (length <= DAY_NS) & (codes < 0))):
+            reject(account, reason, np.sort(marks.line[end[bad]]))
+            account.reject(reason, (), more=int(bad.sum()))
+        rest = marks.take(left)
+        if last or len(rest) > MOST_HELD // 2:
+            reject(account, NO_BEGINNING, np.sort(rest.line[rest.ends]))
+            reject(account, NO_END, np.sort(rest.line[~rest.ends]))
+            rest = rest.take(NONE)
+        key, name, place = self._keys.keep(rest.key), self._words.keep(rest.name), self._places.keep(rest.place)
+        self._waiting, self.held = [replace(rest, key=key, name=name, place=place)], len(rest)
+        return self._kept(np.where(length <= DAY_NS, codes, -1), start, start + length, rows_each=2)
+
+    def _codes(self, name: Int, place: Int) -> Int:
+        """Return the series of operations by the numbers of their names and places."""
+        named = [self._named(known) for known in self._places]
+        texts = (list(self._words), *([words[at] for words in named] for at in (0, 1)))
+        columns = {
+            label: self.pa.DictionaryArray.from_arrays(
+                self.pa.array(numbers.astype(np.int32)), self.pa.array(text, self.pa.string())
+            )
+            for label, numbers, text in zip(("op", "process", "tag"), (name, place, place), texts, strict=True)
+        }
+        return self.series.codes(columns, len(name))
+
+    def _kept(self, codes: Int, start: Int, end: Int, *, rows_each: int) -> Events:
+        """Return operations without those of no series."""
+        good = np.flatnonzero(codes >= 0)
+        self.context.account.accept(rows_each * len(good))
         base = (self.context.zero.epoch_ns or 0) + self.context.offset_ns
-        return Events(self.series.table, codes[good], end + base, end - start)
-
-    def _bound(self) -> None:
-        """Give up all beginnings where there are more than a million of them."""
-        if sum(map(len, self.open.values())) > MOST_OPEN:
-            self.finish()
-
-    def finish(self) -> None:
-        """Count the beginnings that have no end."""
-        lines = sorted(begun.line for waiting in self.open.values() for begun in waiting)
-        reject(self.context.account, NO_END, np.array(lines, np.int64))
-        self.open.clear()
+        return Events(self.series.table, codes[good], end[good] + base, end[good] - start[good])
 
 
 def _ns(value: Any) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -18,7 +19,7 @@ from ingest.read.fio.joining import MS, log_name_of
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name
 from ingest.read.formats import AVERAGED, HIST, JSON, PIECES, PLAIN_JSON, RAW, Reader
 from ingest.read.sources import COMPLETION, PREFER_RAW, SHADOWED, Around, Skipped, Source
-from ingest.read.text import TABLE_ENDINGS, blocks, name_without
+from ingest.read.text import TABLE_ENDINGS, blocks, head, name_without
 
 if TYPE_CHECKING:
     from ingest.core.events import Events
@@ -27,6 +28,12 @@ if TYPE_CHECKING:
 KINDS = {"clat": COMPLETION, "lat": "total", "slat": "submission"}
 COMPRESSED_LOG = "log_store_compressed: decode it with fio --inflate-log, or run fio without log_compression"
 NO_LATENCY = "fio JSON without a latency"
+NO_COUNT = (
+    "fio JSON with latencies, but nothing says of how many I/Os (total_ios, which old versions such as 2.1.4 do not write): "
+    "without it no two of them can be added up; run a newer fio with --output-format=json+"
+)
+MEAN = re.compile(rb'"[cs]?lat(_ns)?"\s*:\s*\{[^{}]*"mean"\s*:\s*[\d.]*[1-9]')
+LONGEST_JSON = 8 << 20
 FILLED = b"123456789"
 SUMMARY_ENDINGS = (*TABLE_ENDINGS, ".js", ".fio")  # what people call fio's output
 
@@ -136,7 +143,8 @@ def locate_json(path: Path, around: Around) -> Source:
     bins = any(summary.bins for job in document.jobs for summary in job.summaries.values())
     logs = tuple(sorted(around.documents.told.get(path, ())))
     if not bins and not plain_json.left_of(document, logs):
-        raise InputError(NO_LATENCY, path)
+        text = head(path, LONGEST_JSON)
+        raise InputError(NO_COUNT if b'"total_ios"' not in text and MEAN.search(text) else NO_LATENCY, path)
     around.documents.read.add(path)
     name = parse_summary_name(path)
     process = "" if name else name_without(path, SUMMARY_ENDINGS)

@@ -7,7 +7,8 @@
            128 -> 255        : 12       |**                                      |
 
 Both ends are in the bin, and values were cut to the unit: 128 -> 255 us is from 128 us to just below 256. The tool clears its
-counts at each print, so they are those since the print before.
+counts at each print, so they are those since the print before. `biolatency` begins with `Tracing block device I/O...`: its
+histograms are those of devices.
 
 Source: iovisor/bcc, tools/biolatency_example.txt and table.py; no tool of bcc ran here.
 """
@@ -25,7 +26,7 @@ from ingest.read.formats import AGAIN, Reader
 from ingest.read.histograms.file_bins import FileBin
 from ingest.read.histograms.lines import lines_of, readers
 from ingest.read.histograms.polls import Polls
-from ingest.read.histograms.prints import Print, Stamp, add, stamp_of, with_labels
+from ingest.read.histograms.prints import Print, Script, add, with_labels
 from ingest.read.text import CUT_OFF
 
 NOTHING = "holds no histogram of latencies"
@@ -34,26 +35,29 @@ BIN = re.compile(r"^\s*(\d{1,18}) -> (\d{1,18})\s*: (\d{1,18})\s+\|")
 KEY = re.compile(r"^\s*(?:Bucket )?(?!avg = )([A-Za-z][\w ]*?) = (?:b?'([^']*)'|(.*?))\s*$")
 AVERAGE = re.compile(r" \[AVG \d+\]$")  # tcprtt, another at each print
 UNITS = {"nsecs": "ns", "usecs": "us", "msecs": "ms", "secs": "s"}
-LABELS = {"disk": "volume", "flags": "op", "operation": "op", "ptr": "volume"}
+FLAGS = "flags"  # of requests to block devices
+LABELS = {"disk": "volume", FLAGS: "op", "operation": "op", "ptr": "volume"}
 
 
 def polls(path: Path, context: Context) -> Polls:
     """Return the histograms of a file."""
     held = Polls(context)
-    stamps: list[Stamp] = []
-    add(list(_prints(path, context, stamps)), stamps, path.stat().st_mtime_ns, context, held, total=False)
+    script = Script(re.compile("Tracing "))
+    add(list(_prints(path, context, script)), script.stamps, path.stat().st_mtime_ns, context, held, total=False)
     return held
 
 
-def _prints(path: Path, context: Context, stamps: list[Stamp]) -> Iterator[Print]:
+def _prints(path: Path, context: Context, script: Script) -> Iterator[Print]:
     """Yield what was printed, and collect the times: all counts were cleared at the time before, whatever was printed then."""
     labels: dict[str, str] = {}
     unit, begun, bins = 0, 0, list[FileBin]()
 
     def printed() -> Iterator[Print]:
         if bins:
-            stamp = len(stamps) - 1 if stamps else None
-            yield Print(begun, with_labels(context.series, **labels), bins, stamp, stamp - 1 if stamp else None)
+            stamp = script.newest
+            since = None if stamp in (None, script.first) else stamp - 1
+            series = with_labels(context.series, device=script.times_devices, **labels)
+            yield Print(begun, series, bins, stamp, since)
 
     for number, line, ended in lines_of(path, context):
         text = line.decode("utf-8", "replace").rstrip()
@@ -74,8 +78,8 @@ def _prints(path: Path, context: Context, stamps: list[Stamp]) -> Iterator[Print
             word = key[1].lower().removeprefix("bucket ")
             value = AVERAGE.sub("", key[2] or key[3] or "").strip()
             labels = {LABELS[word]: value} if word in LABELS else {"tag": f"{{{word}={value}}}"}
-        elif new := stamp_of(text):
-            stamps.append(new)
+            script.times_devices |= word == FLAGS
+        elif script.takes(text):
             labels = {}
     yield from printed()
 

@@ -14,11 +14,9 @@ Source: bpftrace's output.cpp and tools/biolatency_example.txt; bpftrace did not
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +25,11 @@ from ingest.core.timing import UNITS_NS
 from ingest.read.context import Context
 from ingest.read.format_names import BPFTRACE
 from ingest.read.formats import AGAIN, Reader
+from ingest.read.histograms.documents import documents_of
 from ingest.read.histograms.file_bins import OPEN, FileBin
-from ingest.read.histograms.lines import NO_JSON, WrongError, count, lines_of, readers, whole
+from ingest.read.histograms.lines import WrongError, count, lines_of, readers, whole
 from ingest.read.histograms.polls import Lost, Polls
-from ingest.read.histograms.prints import Print, Stamp, add, stamp_of, with_labels
+from ingest.read.histograms.prints import Print, Script, add, with_labels
 from ingest.read.text import CUT_OFF
 
 NOTHING = "holds no histogram of latencies: name its map by the unit, as in @usecs, or give --recorded-unit"
@@ -50,31 +49,33 @@ WORDS = {
 }
 DEVICE = re.compile(r"\d+,\d+|(sd|vd|xvd|hd)[a-z]+\d*|nvme\d+n\d+(p\d+)?|dm-\d+|md\d+|loop\d+")
 DOTS = "..."
+ATTACHED = "Attached 1 probe"  # what text says where JSON has a record of its own
+JSON = re.compile(rb"\s*(\{|\[\s*(\{|$))")
 
 
 def polls(path: Path, context: Context) -> Polls:
     """Return the histograms of a file."""
     held = Polls(context)
     lines = [(number, line, ended) for number, line, ended in lines_of(path, context) if line.strip()]
-    is_json = bool(lines) and lines[0][1].lstrip().startswith(b"{")
-    stamps: list[Stamp] = []
-    prints = list((_of_json if is_json else _of_text)(lines, context, held, stamps))
-    add(list(_with_beginnings(prints)), stamps, path.stat().st_mtime_ns, context, held, total=None)
+    is_json = bool(lines) and JSON.match(lines[0][1]) is not None
+    script = Script(re.compile(r"Attach(ing|ed) \d+ probes?"))
+    prints = list((_of_json if is_json else _of_text)(lines, context, held, script))
+    add(list(_with_beginnings(prints)), script.stamps, path.stat().st_mtime_ns, context, held, total=None)
     return held
 
 
 def _with_beginnings(prints: Sequence[Print]) -> Iterator[Print]:
     """Yield what was printed with when the map was printed before: keys that were not printed then had counted nothing."""
-    before: dict[str, tuple[int | None, int | None]] = {}
+    before: dict[tuple[int, str], tuple[int | None, int | None]] = {}
     for entry in prints:
-        since, newest = before.get(entry.series.op, (None, None))
+        since, newest = before.get((entry.script, entry.series.op), (None, None))
         if entry.stamp != newest:
             since, newest = newest, entry.stamp
-        before[entry.series.op] = since, newest
+        before[entry.script, entry.series.op] = since, newest
         yield replace(entry, since=since)
 
 
-def _of_text(lines: Sequence[tuple[int, bytes, bool]], context: Context, held: Polls, stamps: list[Stamp]) -> Iterator[Print]:
+def _of_text(lines: Sequence[tuple[int, bytes, bool]], context: Context, held: Polls, script: Script) -> Iterator[Print]:
     named: tuple[int, str, str] | None = None
     opened: tuple[int, str, list[str]] | None = None
     bins: list[tuple[str, str, str, str]] = []
@@ -85,7 +86,7 @@ def _of_text(lines: Sequence[tuple[int, bytes, bool]], context: Context, held: P
             bins.append((match[1], match[2] or "", match[3], match[4]))
             continue
         if named is not None and bins:
-            yield from _printed(*named, bins, stamps, context, held)
+            yield from _printed(*named, bins, script, context, held)
         named, bins = None, []
         if not ended:
             context.account.reject(CUT_OFF, [number])
@@ -101,8 +102,8 @@ def _of_text(lines: Sequence[tuple[int, bytes, bool]], context: Context, held: P
                 opened = None
         elif match is not None:
             held.reject(NAMELESS, number, Lost(context.series))
-        elif stamp := stamp_of(text):
-            stamps.append(stamp)
+        elif script.takes(text):
+            continue
         elif text.startswith("Lost "):
             context.account.note(LOST_EVENTS.format(text))
 
@@ -112,7 +113,7 @@ def _printed(
     name: str,
     key: str,
     rows: Sequence[tuple[str, str, str, str]],
-    stamps: Sequence[Stamp],
+    script: Script,
     context: Context,
     held: Polls,
 ) -> Iterator[Print]:
@@ -127,50 +128,43 @@ def _printed(
         end = OPEN if upper == DOTS else _number(upper or lower) + (closing == "]")
         before = None if first is None else first * unit - 1
         bins.append(FileBin(before, None if end is None else end * unit - 1, int(samples)))
-    series = _series(context.series, name, key)
+    series = _series(context.series, name, key, script)
     if any(one.count >= 1 << 62 for one in bins):
         held.reject("a count out of range", number, Lost(series))
     else:
-        yield Print(number, series, bins, _newest(stamps))
-
-
-def _newest(stamps: Sequence[Stamp]) -> int | None:
-    return len(stamps) - 1 if stamps else None
+        yield Print(number, series, bins, script.newest, script=script.first)
 
 
 def _number(text: str) -> int:
     return int(text.rstrip("KMGTPE")) * TIMES.get(text[-1], 1)
 
 
-def _of_json(lines: Sequence[tuple[int, bytes, bool]], context: Context, held: Polls, stamps: list[Stamp]) -> Iterator[Print]:
-    for number, line, ended in lines:
-        try:
-            entry = json.loads(line, parse_float=Decimal)
-        except (ValueError, RecursionError):
-            context.account.reject(NO_JSON if ended else CUT_OFF, [number])
-            continue
-        kind, data = (entry.get("type"), entry.get("data")) if isinstance(entry, dict) else (None, None)
+def _of_json(lines: Sequence[tuple[int, bytes, bool]], context: Context, held: Polls, script: Script) -> Iterator[Print]:
+    for number, entry in documents_of(lines, context.account):
+        kind, data = entry.get("type"), entry.get("data")
         if kind in ("printf", "time"):
-            stamps.extend(filter(None, [stamp_of(str(data))]))
+            script.takes(str(data).strip())
+        elif kind == "attached_probes":
+            script.takes(ATTACHED)
         elif kind == "lost_events":
             context.account.note(LOST_EVENTS.format(str(data)[:80]))
         elif kind in ("hist", "lhist") and isinstance(data, dict):
             for name, body in data.items():
-                yield from _maps(number, str(name), body, stamps, context, held)
+                yield from _maps(number, str(name), body, script, context, held)
 
 
-def _maps(number: int, name: str, body: Any, stamps: Sequence[Stamp], context: Context, held: Polls) -> Iterator[Print]:
+def _maps(number: int, name: str, body: Any, script: Script, context: Context, held: Polls) -> Iterator[Print]:
     """Yield the histograms of a map, which has one, or one for each key."""
     unit = _unit(name, context)
     if unit is None:
         context.account.skip(NO_LATENCY, 1)
         return
     for key, rows in body.items() if isinstance(body, dict) else [("", body)]:
-        series = _series(context.series, name, str(key))
+        series = _series(context.series, name, str(key), script)
         try:
             if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
                 raise WrongError("no list of bins")
-            yield Print(number, series, [_bin(row, unit) for row in rows], _newest(stamps))
+            yield Print(number, series, [_bin(row, unit) for row in rows], script.newest, script=script.first)
         except WrongError as error:
             held.reject(str(error), number, Lost(series))
 
@@ -190,9 +184,11 @@ def _unit(name: str, context: Context) -> int | None:
     return UNITS_NS[words[-1]] if words else context.recorded_unit_ns
 
 
-def _series(base: Series, name: str, key: str) -> Series:
+def _series(base: Series, name: str, key: str, script: Script) -> Series:
     tag = f"{name}[{key}]" if key else name
-    return with_labels(base, tag=tag, op=name.lstrip("@"), volume=key if DEVICE.fullmatch(key) else base.volume)
+    return with_labels(
+        base, device=script.times_devices, tag=tag, op=name.lstrip("@"), volume=key if DEVICE.fullmatch(key) else base.volume
+    )
 
 
 locate, rows = readers(BPFTRACE, polls, NOTHING)

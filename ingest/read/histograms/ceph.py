@@ -1,4 +1,4 @@
-"""Ceph's own histograms: `ceph daemon osd.N perf histogram dump -f json`, polled, a line each.
+"""Ceph's own histograms: `ceph daemon osd.N perf histogram dump -f json`, polled, a document each.
 
     {"sampled_at": 1795330000.0, "host": "ceph1", "daemon": "osd.3", "dump": {"osd": {"op_w_latency_in_bytes_histogram": {
       "axes": [{"name": "Latency (usec)", "ranges": [{"max": -1}, {"min": 0, "max": 99999}, ..., {"min": 53687091200000}]},

@@ -1,4 +1,4 @@
-"""HdrHistogram snapshots as JSON lines: `cockroach workload run ... --histograms FILE`.
+"""HdrHistogram snapshots as JSON: `cockroach workload run ... --histograms FILE`.
 
     {"Name": "read", "Hist": {"LowestTrackableValue": 100000, "HighestTrackableValue": 100000000000, "SignificantFigures": 1,
       "Counts": [0, 3, ...]}, "Elapsed": 1000001000, "Now": "2026-11-22T06:00:01Z"}

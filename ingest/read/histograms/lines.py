@@ -1,8 +1,7 @@
-"""Documents of a file, a line each, and what their histograms are read into; the source that such a file is."""
+"""Lines and documents of a file, and what their histograms are read into; the source that such a file is."""
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterator
@@ -21,12 +20,12 @@ from ingest.core.series import Series
 from ingest.read.account import Account
 from ingest.read.context import OWN_STAMPS, Context, TimeZero
 from ingest.read.formats import ROW_LABELS
+from ingest.read.histograms.documents import NO_JSON, documents_of
 from ingest.read.histograms.polls import Polls
 from ingest.read.lacks import REJECTED, SEE_INSPECT
 from ingest.read.sources import Around, Source
 from ingest.read.text import CUT_OFF, NEWLINE, TABLE_ENDINGS, name_without, whole_blocks
 
-NO_JSON = "no JSON object"
 NOT_READ = "lines were rejected: if they held histograms, their samples are missing"
 METRICS = "several-metrics"
 ENDINGS = (*TABLE_ENDINGS, ".jsonl", ".ndjson", ".json", ".txt", ".log", ".prom")
@@ -56,23 +55,8 @@ def lines_of(path: Path, context: Context) -> Iterator[tuple[int, bytes, bool]]:
 
 
 def objects_of(path: Path, context: Context) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the JSON objects of a file, one a line, numbers with decimals as `Decimal`; other lines are rejected."""
-    for number, line, whole in lines_of(path, context):
-        if not line.strip():
-            continue
-        try:
-            entry = json.loads(line, parse_float=Decimal, parse_constant=_none)
-        except (ValueError, RecursionError):
-            context.account.reject(NO_JSON if whole else CUT_OFF, [number])
-            continue
-        if isinstance(entry, dict):
-            yield number, entry
-        else:
-            context.account.reject(NO_JSON, [number])
-
-
-def _none(_: str) -> None:
-    return None
+    """Yield the JSON objects of a file with their lines, one a line or spread over lines; all else is rejected."""
+    yield from documents_of(lines_of(path, context), context.account)
 
 
 def whole(value: Any) -> int:

@@ -30,9 +30,9 @@ from ingest.read.format_names import MEMTIER
 from ingest.read.formats import WHOLE, Reader
 from ingest.read.hdr.codec import PayloadError, payload_of
 from ingest.read.hdr.counts import counts_of
+from ingest.read.histograms.documents import documents_of
 from ingest.read.histograms.lines import WrongError, count, lines_of, readers
 from ingest.read.histograms.polls import Lost, Poll, Polls, sparse
-from ingest.read.text import CUT_OFF
 
 NOTHING = "holds no histogram: memtier_benchmark writes them from version 1.3 on, unless --hide-histogram is given"
 AVERAGE = "the average of several runs, which are read themselves"
@@ -49,12 +49,17 @@ NOT_COMMANDS = ("Runtime", "Totals", "Per-Key Misses")
 def polls(path: Path, context: Context) -> Polls:
     """Return the histograms of a file."""
     held = Polls(context)
-    text = b"".join(line + b"\n" for _, line, _ in lines_of(path, context))
-    try:
-        document = json.loads(text, object_pairs_hook=_all_of)
-    except (ValueError, RecursionError):
-        held.reject(CUT_OFF, 1, Lost(context.series))
-        return held
+    for line, document in documents_of(lines_of(path, context), context.account, _parsed):
+        _take_document(line, document, path, context, held)
+    return held
+
+
+def _parsed(text: bytes) -> Any:
+    return json.loads(text, object_pairs_hook=_all_of)
+
+
+def _take_document(line: int, document: Mapping[str, Any], path: Path, context: Context, held: Polls) -> None:
+    """Add the runs of one document."""
     sections = {
         str(name): body for name, body in document.items() if isinstance(body, dict) and isinstance(body.get("Runtime"), dict)
     }
@@ -65,20 +70,19 @@ def polls(path: Path, context: Context) -> Polls:
         elif each_run and not name.startswith("RUN #"):
             context.account.skip(ONE_OF_THEM, 1)
         else:
-            _take(body, context, held)
+            _take(line, body, context, held)
     if len(sections) > 1 and not each_run:
         context.account.caveats.append(Caveat(RUNS_LEFT_OUT, str(path), BEST_AND_WORST, ONE_EACH))
-    return held
 
 
-def _take(body: Mapping[str, Any], context: Context, held: Polls) -> None:
+def _take(line: int, body: Mapping[str, Any], context: Context, held: Polls) -> None:
     """Add the commands of one run."""
     try:
         start, end = (count(body["Runtime"].get(name)) * UNITS_NS["ms"] for name in ("Start time", "Finish time"))
         if not 0 < start <= end:
             raise WrongError(NO_TIME)
     except WrongError:
-        held.reject(NO_TIME, 1, Lost(context.series))
+        held.reject(NO_TIME, line, Lost(context.series))
         return
     more = 0
     for command, tag, stats in _commands(body, context):
@@ -91,9 +95,9 @@ def _take(body: Mapping[str, Any], context: Context, held: Polls) -> None:
                 raise WrongError(NO_HISTOGRAM)
             if histogram is not None:
                 more += max(int(histogram[2].sum()) - samples, 0)
-                held.add(Poll(1, series, start, end, *histogram, total=False))
+                held.add(Poll(line, series, start, end, *histogram, total=False))
         except WrongError as error:
-            held.reject(str(error), 1, Lost(series, start, end, samples))
+            held.reject(str(error), line, Lost(series, start, end, samples))
     if more:
         context.account.note(f"its histograms hold {counted(more, 'sample')} more than it counts: answered after the end")
 

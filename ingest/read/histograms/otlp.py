@@ -1,4 +1,4 @@
-"""OpenTelemetry metrics as JSON lines: the Collector's file exporter, and SDKs. Exponential and explicit histograms.
+"""OpenTelemetry metrics as JSON: the Collector's file exporter, and SDKs. Exponential and explicit histograms.
 
     {"resourceMetrics": [{"resource": {"attributes": [...]}, "scopeMetrics": [{"metrics": [{"name": "rpc.duration", "unit": "ms",
       "exponentialHistogram": {"aggregationTemporality": 1, "dataPoints": [{"startTimeUnixNano": "...", "timeUnixNano": "...",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ingest.core.caveats import Caveat
 from ingest.core.series import CLIENT, DEVICE, Series, in_layer
@@ -31,6 +31,8 @@ PRINT_TIMES = "have the tool print a time before each histogram"
 SINCE_START = "its counts never fall: they are taken as those since the start of the script"
 CLEARED = "its counts fall from one print to the next: they are taken as those of intervals"
 DESCRIBE_IT = "if that is wrong, describe it: --input-format FILE.yml with over_time"
+UNTIMED = "no time was printed before it, and others of its file have one: give it as a file of its own"
+BLOCK_DEVICES = re.compile(r"^Tracing block device I/O")
 NEVER = "nothing says when each was printed: have the tool print a time before each (biolatency -T; bpftrace: time())"
 TWICE = "the same histogram twice without a time in between"
 AS_SHOWN = HistogramDescription("", NDJSON, "")
@@ -46,7 +48,7 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class Print:
-    """A histogram; `stamp` is the number of the last time that was printed before it, None where there was none.
+    """A histogram; `stamp` is the number of the last time that its `script` printed before it, None where there was none.
 
     `since` is that of the time when counting began, where the tool cleared its counts then: None where that is not known.
     """
@@ -56,6 +58,37 @@ class Print:
     bins: Sequence[FileBin]
     stamp: int | None
     since: int | None = None
+    script: int = 0
+
+
+@dataclass(slots=True)
+class Script:
+    """The script that prints, of which a file may hold several: all times so far, the `first` of its own, what it times.
+
+    `beginning` is the line by which each begins.
+    """
+
+    beginning: re.Pattern[str]
+    stamps: list[Stamp] = field(default_factory=list)
+    first: int = 0
+    times_devices: bool = False
+
+    @property
+    def newest(self) -> int | None:
+        """Return the number of the last time that this script printed."""
+        return len(self.stamps) - 1 if len(self.stamps) > self.first else None
+
+    def takes(self, text: str) -> bool:
+        """Return whether a line is a time, or one by which a script begins, and take it."""
+        begins, devices = (pattern.match(text) is not None for pattern in (self.beginning, BLOCK_DEVICES))
+        if begins:
+            self.first = len(self.stamps)
+        if begins or devices:
+            self.times_devices = devices
+            return True
+        if stamp := stamp_of(text):
+            self.stamps.append(stamp)
+        return stamp is not None
 
 
 def stamp_of(text: str) -> Stamp | None:
@@ -83,6 +116,12 @@ def add(
         for entry in prints:
             held.reject(NEVER, entry.line, Lost(entry.series))
         return
+    timed = [entry for entry in prints if entry.stamp is not None]
+    if timed and len(timed) < len(prints):
+        for entry in prints:
+            if entry.stamp is None:
+                held.reject(UNTIMED, entry.line, Lost(entry.series))
+        prints = timed
     times = _resolved(stamps, path_ns, at_the_end=_twice_at_the_last(prints, len(stamps) - 1))
     _say(prints, stamps, context)
     kept = _each_once(prints, [path_ns if entry.stamp is None else times[entry.stamp] for entry in prints], path_ns, held)
@@ -168,7 +207,7 @@ def _is_total(prints: Iterable[Print]) -> bool:
     return not pairs or 2 * falls < pairs
 
 
-def with_labels(base: Series, **labels: str) -> Series:
-    """Return the series of a printed histogram: service latencies, of the layer of devices where it names its disk."""
-    layer = DEVICE if labels.get("volume", "") not in ("", base.volume) else CLIENT
+def with_labels(base: Series, *, device: bool, **labels: str) -> Series:
+    """Return the series of a printed histogram: service latencies, of the layer of devices where it is or names one."""
+    layer = DEVICE if device or labels.get("volume", "") not in ("", base.volume) else CLIENT
     return base.replaced(kind=in_layer("service", layer), **labels)

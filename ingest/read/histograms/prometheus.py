@@ -14,7 +14,6 @@ Source: prometheus/docs exposition formats and HTTP API, prometheus/prometheus m
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,6 +32,7 @@ from ingest.core.timing import UNITS_NS
 from ingest.read.context import Context
 from ingest.read.format_names import PROMETHEUS
 from ingest.read.formats import AGAIN, Reader
+from ingest.read.histograms.documents import documents_of
 from ingest.read.histograms.labels import series_of
 from ingest.read.histograms.lines import WrongError, count, end_ns, lines_of, readers, whole
 from ingest.read.histograms.polls import Lost, Poll, Polls, sparse
@@ -55,6 +55,7 @@ FALLS = "counts up to an edge that fall"
 NOT_A_SAMPLE = "not a sample"
 NO_START = "a scrape without time stamps, and nothing says when its process began: dump the series with promtool, or query them"
 BELOW_ZERO = "values below zero: not a latency"
+ANSWERS = re.compile(rb'\[*\s*(\{(?!__name__)[^}]*"|\{?\s*$)')  # not `{__name__=` of a dump
 CLOSED, LEFT_OPEN = 3, 0
 EXACT = 1e-6
 
@@ -81,7 +82,7 @@ Key = tuple[tuple[tuple[str, str], ...], int]
 def looks_like_prometheus(_: Path, start: bytes) -> bool:
     """Return whether a file begins like one of the three forms, with buckets in it."""
     text = start.decode("utf-8", "replace")
-    if text.lstrip().startswith("{") and '"resultType"' in text:
+    if text.lstrip().startswith(("{", "[")) and '"resultType"' in text:
         return '"le"' in text or '"histograms"' in text
     return bool(re.search(r'(?m)^\s*(\w+_bucket\{[^\n]*le="|\{__name__="[^"\n]+")', text))
 
@@ -91,7 +92,7 @@ def polls(path: Path, context: Context) -> Polls:
     held = Polls(context)
     lines = list(lines_of(path, context))
     first = next((line for _, line, _ in lines if line.strip()), b"").lstrip()
-    if first.startswith(b"{") and not first.startswith(b"{__name__") and b'"' in first:
+    if ANSWERS.match(first):
         _answers(lines, context, held)
     else:
         take(lines, context, held, asked_ns=path.stat().st_mtime_ns, dated=False)
@@ -233,18 +234,8 @@ def _count(text: Any) -> int:
 
 
 def _answers(lines: Sequence[tuple[int, bytes, bool]], context: Context, held: Polls) -> None:
-    """Take the series of answers of the query API: one document, or one a line."""
-    texts = [(number, line) for number, line, _ in lines if line.strip()]
-    try:
-        documents = [(texts[0][0], json.loads(b"\n".join(line for _, line in texts), parse_float=Decimal))] if texts else []
-    except (ValueError, RecursionError):
-        documents = []
-        for number, line in texts:
-            try:
-                documents.append((number, json.loads(line, parse_float=Decimal)))
-            except (ValueError, RecursionError):
-                context.account.reject("no JSON object", [number])
-    take_answers(documents, context, held)
+    """Take the series of answers of the query API, one a line or spread over lines."""
+    take_answers(list(documents_of(lines, context.account)), context, held)
 
 
 def take_answers(documents: Sequence[tuple[int, Any]], context: Context, held: Polls) -> None:

@@ -8,7 +8,6 @@ nobody knows can be described: `--input-format FILE.yml` then describes one answ
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,12 +16,14 @@ from pathlib import Path
 from shlex import split
 from typing import Any
 
+from ingest.read.account import Account
 from ingest.read.context import Context
 from ingest.read.describing import description_of
 from ingest.read.format_names import SAMPLES
 from ingest.read.formats import AGAIN, Reader
 from ingest.read.histograms import ceph, described, otlp, prometheus
 from ingest.read.histograms.description import HistogramDescription
+from ingest.read.histograms.documents import documents_of
 from ingest.read.histograms.file_bins import FileHistogram, in_bins
 from ingest.read.histograms.lines import WrongError, readers
 from ingest.read.histograms.polls import Polls
@@ -53,16 +54,16 @@ def polls(path: Path, context: Context) -> Polls:
 
 
 def _documents(answer: Answer) -> Iterator[Any]:
-    """Yield what was said: a document, those of several lines, or text."""
-    if not answer.text.lstrip().startswith("{"):
+    """Yield what was said: a document, several of them, or text."""
+    if not answer.text.lstrip().startswith(("{", "[")):
         yield answer.said
         return
-    for line in answer.text.splitlines():
-        try:
-            if line.strip():
-                yield json.loads(line, parse_float=Decimal)
-        except (ValueError, RecursionError):
-            raise WrongError(UNKNOWN) from None
+    account = Account()
+    yield from (
+        said for _, said in documents_of(((answer.line, line.encode(), True) for line in answer.text.split("\n")), account)
+    )
+    if account.rejected:
+        raise WrongError(UNKNOWN)
 
 
 def _taken(answer: Answer, context: Context, held: Polls, redis: HistogramDescription) -> list[FileHistogram]:

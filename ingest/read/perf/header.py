@@ -26,6 +26,16 @@ REFERENCE = re.compile(rb"^# reference time: .* = (\d{1,10})\.(\d{1,9}) \(TOD\) 
 CAPTURED = b"# captured on"
 STAMPED, BEGINNING = re.compile(rb"\d\.\d{6}(?:\d{3})?: "), 1 << 13  # a cheap test before each line is held against a pattern
 EPOCH_S = 20 * 365 * 86_400  # no machine has been up for so long: such stamps count from 1970
+UNTIMED = re.compile(
+    rb"^ *\S[^\n]{0,99}? +\d{1,10}(?:/ *\d{1,10})? +(?:\[\d+\] +)?(?:\d+ +)?"  # name, process, CPU, period
+    rb"(?:[\w-]+(?::[\w-]*)*: *\r?\n[ \t]*[0-9a-f]{4,16} [^\n]*\([^\n]*\)\r?$"  # a frame below it
+    rb"|(?:block|sched|syscalls|probe\w*):\w+: )",  # or a tracepoint
+    re.MULTILINE,
+)
+NO_STAMPS = (
+    "samples of perf script without their time stamps: print them with `perf script -F +time` "
+    "(where perf has none, record with `perf record -T`)"
+)
 LINES_LOOKED_AT, LONGEST_HEAD = 2000, 1 << 12
 
 
@@ -41,8 +51,13 @@ class Header:
 def looks_like_perf(start: bytes) -> bool:
     """Return whether a file begins like the text of `perf script`."""
     if start.startswith(b"# ===") and CAPTURED in start[:400]:
-        return True
+        return not lacks_stamps(start)
     return STAMPED.search(start[:BEGINNING]) is not None and next(_samples(start), None) is not None
+
+
+def lacks_stamps(start: bytes) -> bool:
+    """Return whether a file begins like the text of `perf script -F -time`: samples, none of them with a time stamp."""
+    return UNTIMED.search(start) is not None and next(_samples(start), None) is None
 
 
 def header_of(path: Path) -> Header:

@@ -6,17 +6,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from ingest.core.errors import InputError
 from ingest.core.events import Events
 from ingest.read.context import KEEP_IDLE, Context, TimeZero
 from ingest.read.events import events_layout
 from ingest.read.formats import PERF, ROW_LABELS, Reader
 from ingest.read.perf import header
 from ingest.read.sources import Around, Source
-from ingest.read.text import TRACE_ENDINGS, name_without
+from ingest.read.text import TRACE_ENDINGS, head, name_without
 
 
 def locate(path: Path, around: Around) -> Source:
-    """Return the source of a recording; its job is the name of the file."""
+    """Return the source of a recording; its job is the name of the file. InputError where samples have no time."""
+    if header.lacks_stamps(head(path)):
+        raise InputError(header.NO_STAMPS, path)
     recorded = header.header_of(path)
     job = name_without(path, TRACE_ENDINGS, every=True)
     context = around.context(path, host=recorded.host, origin="header of the recording", job=job)
