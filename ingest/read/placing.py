@@ -26,8 +26,8 @@ from ingest.read.decodable import decodable
 from ingest.read.fio.doubts import doubts
 from ingest.read.fio.joining import Documents, documents_of, log_name_of
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name
+from ingest.read.fio.printed import version_of_text
 from ingest.read.fio.readers import counted_once, kind_of_log
-from ingest.read.fio.versions import version_of_text
 from ingest.read.folders import files_under, leading_out, names_in, root_of, why_closed
 from ingest.read.formats import AVERAGED, DESCRIBED, DESCRIBED_HISTOGRAMS, HIST, JSON, RAW, TABLE, reader_of
 from ingest.read.not_held import not_held

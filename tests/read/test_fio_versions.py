@@ -15,6 +15,7 @@ from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.read import ReadOptions, discover
 from ingest.read.fio import raw, raw_shape, versions
+from ingest.read.fio.printed import version_of_text
 from oracles import logs, per_io
 
 FIVE = "1000, 5000, 0, 4096, 0\n" * 3
@@ -78,7 +79,7 @@ def test_a16_one_row_of_zero_is_still_refused(log: Any) -> None:
     ],
 )
 def test_a16_the_version_that_normal_output_begins_with(text: bytes, version: tuple[int, ...] | None) -> None:
-    assert versions.version_of_text(text) == version
+    assert version_of_text(text) == version
 
 
 def test_a16_layouts_tell_the_earliest_version() -> None:

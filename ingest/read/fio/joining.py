@@ -20,6 +20,7 @@ from ingest.core.caveats import Caveat
 from ingest.core.errors import InputError, listed
 from ingest.read.context import Context
 from ingest.read.fio.names import LogName, SummaryName, parse_log_name, parse_summary_name
+from ingest.read.fio.printed import version_printed_for
 from ingest.read.text import plain_name
 
 if TYPE_CHECKING:
@@ -150,8 +151,6 @@ class Documents:
 
         Without such a text that one counts which lies beside the folder and has its name, then those one folder up.
         """
-        from ingest.read.fio.versions import version_printed_for
-
         own, above = (self.versions.get(folder, set()) for folder in (path.parent, path.parent.parent))
         if not own and (printed := version_printed_for(path.parent)) is not None:
             return printed
