@@ -16,6 +16,7 @@ from ingest.core.errors import InputError
 from ingest.query.files import Files
 from ingest.query.question import Question
 from ingest.read.fio import json_plus as fio_json
+from ingest.read.fio import texts
 from oracles import brute, per_io
 
 MS = 1_000_000
@@ -288,6 +289,6 @@ def test_bins_are_read_at_once_as_they_are_one_by_one(plain: dict[str, Any], odd
 @settings(max_examples=figure(100, 1000))
 @given(st.lists(st.sampled_from([b"{", b"}", b"  1,", b"\t}", b"", b" ", b"text", b"\x0c", b"{ ", b"\r"])).map(b"\n".join))
 def test_indented_lines_that_come_as_one_are_the_lines_of_the_block(block: bytes) -> None:
-    stretches = list(fio_json._stretches(block))
+    stretches = list(texts._stretches(block))
     assert [line for stretch in stretches for line in (stretch.splitlines() or [b""])] == block.splitlines()
-    assert all(line[:1] in fio_json.INDENT for stretch in stretches if b"\n" in stretch for line in stretch.splitlines())
+    assert all(line[:1] in texts.INDENT for stretch in stretches if b"\n" in stretch for line in stretch.splitlines())
