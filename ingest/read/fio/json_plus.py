@@ -73,13 +73,14 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One complete JSON document of fio."""
+    """One complete JSON document of fio. `timestamp_ms` is whole to `grain_ms`; it is 0 where the document says none."""
 
     version: tuple[int, ...]
     timestamp_ms: int
     through_client: bool
     jobs: tuple[Job, ...]
     line: int
+    grain_ms: int = 1
 
     def zero_ms(self, job: Job) -> tuple[int, str] | None:
         """Return the epoch ms that the job's relative stamps count from, and its origin; None where that cannot be determined.
@@ -204,19 +205,14 @@ def last_document(path: Path) -> Document:
     for last in documents(path, rejected):  # noqa: B007  # only the last one counts, the others are not kept
         pass
     if last is None:
-        reason, line = rejected[0] if rejected else ("no JSON document in it", 1)
-        raise InputError(f"{reason}; expected the output of fio --output-format=json+", path, line)
+        raise no_document(path, rejected)
     return last
 
 
-def typical_width_ns(path: Path) -> int:
-    """Return the median time between appended documents in ns, or the length of a finished run."""
-    stamps, runtime = [], 0
-    for document in documents(path):
-        stamps.append(document.timestamp_ms)
-        runtime = max([runtime, *(job.runtime_ms for job in document.jobs)])
-    steps = np.diff(np.array(stamps, np.int64))
-    return int(np.median(steps) if len(steps) else runtime) * MS
+def no_document(path: Path, rejected: Sequence[tuple[str, int]]) -> InputError:
+    """Return the error for a file that holds no document, but perhaps broken ones."""
+    reason, line = rejected[0] if rejected else ("no JSON document in it", 1)
+    return InputError(f"{reason}; expected the output of fio --output-format=json+", path, line)
 
 
 def _document(raw: dict[str, Any], line: int) -> Document:
@@ -225,7 +221,7 @@ def _document(raw: dict[str, Any], line: int) -> Document:
     entries = raw.get("client_stats", raw.get("jobs", []))
     jobs = tuple(_job(entry, common) for entry in entries if entry.get("jobname") != ALL_CLIENTS)
     stamp = raw.get("timestamp_ms", _whole(raw.get("timestamp", 0)) * 1000)
-    return Document(version, _whole(stamp), "client_stats" in raw, jobs, line)
+    return Document(version, _whole(stamp), "client_stats" in raw, jobs, line, 1 if "timestamp_ms" in raw else 1000)
 
 
 def _job(entry: dict[str, Any], common: dict[str, str]) -> Job:
