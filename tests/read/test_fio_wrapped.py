@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from ingest.core.errors import InputError
+from ingest.read import ReadOptions, discover
 from ingest.read.fio import texts
 from oracles import per_io
 
@@ -102,6 +103,19 @@ def test_what_stands_on_the_lines_of_a_document_is_passed_over(fio: Path, tmp_pa
     for op in OPS:
         assert read.total(op) == bins_of(runs(fio), op)
     assert (read.account.accepted, read.account.rejected) == (2, {})
+
+
+def test_what_only_mentions_fio_is_no_document(tmp_path: Path) -> None:
+    path = written(tmp_path, 'version = data["fio version"]\nfor name in ["fio version", "jobs"]:\n    print(data[name])\n')
+    with pytest.raises(InputError, match="b.out:1: no JSON document in it"):
+        discover([path], ReadOptions())
+
+
+@pytest.mark.parametrize("mark", ["//\t", "# ", " * "])
+def test_an_example_in_a_program_is_no_document(fio: Path, tmp_path: Path, mark: str) -> None:
+    path = written(tmp_path, "package fio\n" + "".join(mark + line + "\n" for line in recorded(fio, "randrw").splitlines()))
+    with pytest.raises(InputError, match="b.out"):
+        discover([path], ReadOptions())
 
 
 def test_places_are_those_of_the_documents(fio: Path, tmp_path: Path, taken: Any) -> None:

@@ -37,14 +37,13 @@ from ingest.core.layout import fio_layout
 from ingest.core.series import MIXED, OPS
 from ingest.read.context import TimeZero
 from ingest.read.fio import clock, starts
-from ingest.read.fio.texts import texts
+from ingest.read.fio.texts import NAMED, texts
 from ingest.read.summary import Summary
 from ingest.read.text import blocks
 
 KINDS = {"clat": "completion", "lat": "total", "slat": "submission"}
 NANOSECONDS = fio_layout(29, 1)
 MICROSECONDS = fio_layout(19, 1000)
-NAMED = re.compile(rb'"fio version"\s*:')
 MS = 1_000_000
 LARGEST, MOST_BYTES = 2**43, 2**53
 TOGETHER_MS = 1000

@@ -36,7 +36,9 @@ BROKEN, CUT_OFF = (
 INDENT = (b" ", b"\t")  # what lines inside a document begin with
 STRETCH = re.compile(rb"([ \t][^\n]*+(?:\n[ \t][^\n]*+)*+|[^\n]*+)\n?")
 OF_FIO = b'"fio version"'
-COMPACT = re.compile(rb'[\[{]\s*(?:\{\s*)?"fio version"')
+NAMED = re.compile(rb'"fio version"\s*:\s*"')
+COMPACT = re.compile(rb'(?:\[\s*)?\{\s*"fio version"\s*:')
+COMMENTS = (b"", b"//", b"#", b"*", b"--")  # in front of each line of an example in a program: no log of a run
 CLOSING = {b"{": b"}", b"[": b"]"}
 DIGITS = bytes(ord("0") if chr(byte).isdigit() and byte < 128 else byte for byte in range(256))
 
@@ -116,7 +118,7 @@ class _Scan:
             yield self._number - inner + line.count(b"\n", 0, found.start()), whole[: _end_of(whole) or len(whole)]
         elif line == b"[" or line.endswith(b"{"):
             self._before = (line, self._number)
-        elif OF_FIO in line and line[:1] not in INDENT:
+        elif OF_FIO in line and line[:1] not in INDENT and NAMED.search(line):
             self._bad.append((BEHIND, self._number))
 
     def _begins(self, raw: bytes, number: int) -> bool:
@@ -135,7 +137,9 @@ class _Scan:
             return True
         width = len(before) - 1
         shape = before[:width].translate(DIGITS)
-        if width and first[:width].translate(DIGITS) == shape and first[width:].lstrip()[:1] == b'"' and number == begin + 1:
+        if before[:width].strip() in COMMENTS:
+            return False
+        if first[:width].translate(DIGITS) == shape and first[width:].lstrip()[:1] == b'"' and number == begin + 1:
             self._open(b"{", begin, guessed=True)
             self._prefix = shape
             self._lines.append(first[width:])
