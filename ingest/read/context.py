@@ -68,6 +68,8 @@ class Context(Value):
     bytes are read: up to the end of its last whole line.
     `layer` is where the user said that all of it was timed; empty leaves that to the reader. `part` is what is taken of its rows,
     None for all.
+    Of a file of fio's JSON, `left_out` are the first and last numbers of the documents of runs that other files are read for, and
+    `described` the averaged logs of the other runs by the number of their first document.
     `options` are the tool's own, and under the names above what the user said: how requests were sent, how fast a counter ran.
     """
 
@@ -85,6 +87,8 @@ class Context(Value):
     segments: Mapping[str, int] = field(default_factory=dict)
     grouped: int = 0
     siblings: tuple[Path, ...] = ()
+    described: Mapping[int, tuple[Path, ...]] = field(default_factory=dict)
+    left_out: tuple[tuple[int, int], ...] = ()
     absent: tuple[int, ...] = ()
     absent_here: bool = False
     restart_ns: int = 0

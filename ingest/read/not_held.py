@@ -117,7 +117,7 @@ def _is_in_json(call: Call, path: Path, around: Around) -> bool:
         return False
     name = log_name_of(path, kind_of_log(path, call.formats[path]))
     joined = around.documents.joined(path, name, around.context(path, host=name.host).series.host)
-    return joined is not None and joined.beside.path in around.documents.read
+    return joined is not None and joined.beside.key in around.documents.read
 
 
 def _labels(call: Call, path: Path, around: Around) -> dict[str, str]:

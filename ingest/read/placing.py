@@ -24,7 +24,7 @@ from ingest.read.archives.plain import Plain, short_names
 from ingest.read.copies import once_by_content
 from ingest.read.decodable import decodable
 from ingest.read.fio.doubts import doubts
-from ingest.read.fio.joining import Documents, documents_of, log_name_of
+from ingest.read.fio.joining import Beside, Documents, documents_of, log_name_of
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name
 from ingest.read.fio.printed import version_of_text
 from ingest.read.fio.readers import counted_once, kind_of_log
@@ -228,27 +228,35 @@ class _Call:
 
     def _is_source(self, path: Path) -> bool:
         """Return whether a fio JSON is read for itself: its logs are not there, and no other file holds the same."""
-        beside = next((entry for entry in self.documents.folders.get(path.parent, ()) if entry.path == path), None)
-        if beside is None:
+        runs = self.documents.of_file(path)
+        if not runs:
             return False
-        if beside.name is not None and not beside.name.cut:
+        if runs[0].name is not None and not runs[0].name.cut:
             twin = path.with_name(f"json_{path.name}")
             if any(entry.path == twin for entry in self.documents.folders[path.parent]):
                 self.skipped.append(Skipped(path, SKIPPED, "the same fio summary as the json_output file beside it"))
                 return False
-        logs = self.documents.told.get(path, set())
-        copy = None if logs else self.documents.same_as(beside)
-        if copy is not None and self.around(copy.path).run == self.around(path).run:
-            self.skipped.append(Skipped(path, SKIPPED, f"the same fio summary as {copy.path}: counted once"))
-            return False
-        if not logs:
-            return True
-        from ingest.read.fio.plain_json import left_of  # most calls meet no such JSON, and each import takes its time
-
-        if not (self.documents.means >= logs and left_of(beside.document, tuple(logs))):
-            self.skipped.append(Skipped(path, CONTEXT, "fio's own totals, start time and options"))
+        why = {run.key: self._why_not(run) for run in runs}
+        self.documents.read.update(key for key, skipped in why.items() if skipped is None)
+        left_out = [skipped for skipped in why.values() if skipped is not None]
+        if len(left_out) == len(runs):
+            self.skipped.append(next((skipped for skipped in left_out if skipped.action == CONTEXT), left_out[-1]))
             return False
         return True
+
+    def _why_not(self, run: Beside) -> Skipped | None:
+        """Return why a run in a fio JSON is not read for itself, None where it is."""
+        logs = self.documents.told.get(run.key, set())
+        copy = None if logs else self.documents.same_as(run)
+        if copy is not None and self.around(copy.path).run == self.around(run.path).run:
+            return Skipped(run.path, SKIPPED, f"the same fio summary as {copy.path}: counted once")
+        if not logs:
+            return None
+        from ingest.read.fio.plain_json import left_of  # most calls meet no such JSON, and each import takes its time
+
+        if self.documents.means >= logs and left_of(run.document, tuple(logs)):
+            return None
+        return Skipped(run.path, CONTEXT, "fio's own totals, start time and options")
 
     def labels_of(self, sources: Iterable[Source]) -> dict[str, Mapping[str, str]]:
         """Return the settings of each run."""

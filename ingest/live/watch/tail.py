@@ -22,7 +22,7 @@ from ingest.live.watch.growing import Growing, growing, with_corrections
 from ingest.live.watch.held import Held
 from ingest.read import Source
 from ingest.read.account import Account
-from ingest.read.fio.json_plus import LARGEST_DOCUMENT
+from ingest.read.fio.texts import LARGEST_DOCUMENT
 from ingest.read.formats import row_labels
 from ingest.read.layers import in_their_layer
 from ingest.store.live import Checkpoint, News

@@ -91,14 +91,18 @@ def _perhaps_of_one_job(alone: Sequence[_Log]) -> Iterator[Caveat]:
 
 def _apart(summary: Source, alone: Iterable[_Log], documents: Documents, read: Collection[Path]) -> Iterator[Caveat]:
     """Yield a JSON that is read for itself where logs, or a copy of it, may hold the same I/Os."""
-    beside = next(entry for entry in documents.folders[summary.path.parent] if entry.path == summary.path)
-    copy = documents.same_as(beside)
+    runs = [entry for entry in documents.of_file(summary.path) if entry.key in documents.read]
+    copy = next((copy for beside in runs if (copy := documents.same_as(beside)) is not None), None)
     # Two files of the same bytes that are both read have their caveat already (see `once_by_content`).
     if copy is not None and (copy.path not in read or copy.path.stat().st_size != summary.path.stat().st_size):
         sentence = f"holds the same as {copy.path}: is one a copy of the other?"
         yield Caveat("same-content", str(summary.path), sentence, "each is counted under its own labels")
     run = summary.context.series.run
-    logs = [log.path for log in alone if log.source.context.series.run == run and _may_be_of(beside, log, documents)]
+    logs = [
+        log.path
+        for log in alone
+        if log.source.context.series.run == run and any(_may_be_of(beside, log, documents) for beside in runs)
+    ]
     if logs:
         sentence = f"is read for itself, and may count the same I/Os as {_names(logs)}: no link between them was found"
         yield Caveat("json-apart", str(summary.path), sentence, f"{BESIDE}, under the names that fio or CBT gave them")

@@ -5,8 +5,9 @@
 Each document counts from the start of the run, so the difference of two that follow each other is what was done between
 them: that is how a stock fio can be watched. Traps, and what is done:
 
-* a document may hold lower counts than the one before it: another run was appended. Its intervals count from its own start,
-  in a further segment where they would lie over those of the run before;
+* another run may have been appended (`successive`). Its intervals count from its own start, in a further segment where they
+  would lie over those of a run before;
+* a document may stand in the file twice: it counts once;
 * runtimes of a job and of the run are rounded apart by some ms: an interval begins where the one before it of the same
   series ended, and never ends before that.
 """
@@ -19,17 +20,24 @@ from typing import Any
 
 import numpy as np
 
+from ingest.core.caveats import Caveat
 from ingest.core.csr import total
 from ingest.core.errors import InputError
 from ingest.core.intervals import Exact, Int, Intervals, concatenate
 from ingest.core.layout import Layout
+from ingest.core.missing import Missing, labels_of
 from ingest.core.series import Series
 from ingest.core.whole_runs import WholeRow
 from ingest.read.context import Context
-from ingest.read.fio.json_plus import MS, NANOSECONDS, Document, Job, documents
+from ingest.read.fio.json_plus import MS, NANOSECONDS, Document, Job, documents, no_document
+from ingest.read.fio.successive import another_run, began_ms, counts_any, mark_of, measured, tell_of_runs
 from ingest.read.summary import Summary
 
+WITHOUT_BINS, NO_BINS_HERE = "runs-without-bins", "a run without bins beside others that have them: its I/Os are missing"
+WITH_BINS = "run fio with --output-format=json+, or keep such runs in a file of their own to have their means"
 EXACT_BELOW = 1_000_000
+AGREE_NS = 5 * MS  # that the end of a run and the start of the next are rounded apart by
+AGAIN, ELSEWHERE = "stands in the file twice", "a run that other files are read for"
 NO_BINS = "fio JSON without bins: run fio with --output-format=json+ to have its histograms"
 
 
@@ -43,16 +51,18 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     rejected: list[tuple[str, int]] = []
     differences = Differences(context)
     seen = 0
-    for document in documents(path, rejected):
+    for number, document in enumerate(documents(path, rejected)):
         seen += 1
+        if any(first <= number <= last for first, last in context.left_out):
+            differences.leave_out(document)
+            continue
         chunk = differences.take(document)
         if chunk is not None:
             yield chunk
     for reason, line in rejected:
         account.reject(reason, [line])
     if not seen:
-        reason, line = rejected[0] if rejected else ("no JSON document in it", 1)
-        raise InputError(f"{reason}; expected the output of fio --output-format=json+", path, line)
+        raise no_document(path, rejected)
     if not account.samples:
         raise InputError(NO_BINS, path)
 
@@ -64,6 +74,12 @@ class Differences:
         self.previous = previous
         self._context = context
         self._segment = int(state["segment"]) if state else 0
+        self._runs = int(state.get("runs", 1)) if state else 1
+        self._seen = set[int]()
+        self._first_ms: int | None = state.get("first_ms") if state else None
+        self._shift_ms = int(state.get("shift_ms", 0)) if state else 0
+        # Of runs that are over a state keeps the last documents alone: those of a status interval may be many.
+        self._ended: list[str] = list(state.get("ended", ())) if state else []
         self._ends: dict[Series, int] = {}
         for *labels, end in state["ends"] if state else ():
             self._ends[Series(*labels)] = int(end)
@@ -71,17 +87,39 @@ class Differences:
     def state(self) -> dict[str, Any]:
         """Return the state that the documents to come need beside the last one, as values that JSON can hold."""
         ends = [[*(getattr(series, name) for name in Series.__slots__), end] for series, end in self._ends.items()]
-        return {"segment": self._segment, "ends": ends}
+        runs = {"runs": self._runs, "ended": self._ended, "first_ms": self._first_ms, "shift_ms": self._shift_ms}
+        return {"segment": self._segment, "ends": ends, **runs}
+
+    def leave_out(self, document: Document) -> None:
+        """Pass over a document of a run that something else is read for, and over copies of it."""
+        self._seen.add(hash(measured(document)))
+        self._context.account.skip(ELSEWHERE, 1)
+
+    def _again(self, document: Document) -> bool:
+        """Return whether a document came before; of an earlier state only the last documents of runs are known."""
+        mine = measured(document)
+        if hash(mine) in self._seen or (self.previous is not None and mine == measured(self.previous)):
+            return True
+        return bool(self._ended) and mark_of(document) in self._ended
 
     def take(self, document: Document) -> Intervals[Series] | None:
         """Return the intervals since the last document; None if nothing was done."""
         account, previous = self._context.account, self.previous
-        if previous is not None and not _continues(previous, document):
-            account.note(f"line {document.line}: another run begins (counts went back)")
+        if self._again(document):
+            account.skip(AGAIN, 1)
+            return None
+        self._seen.add(hash(measured(document)))
+        if previous is None:
+            self._began(document)
+        elif why := another_run(previous, document):
+            self._runs += 1
+            self._ended.append(mark_of(previous))
+            tell_of_runs(account, self._runs, document, why)
             previous = None
+            self._began(document)
             starts = [self._start_of(document, job) for job in document.jobs]
-            self._segment += any(start < end for start in starts for end in self._ends.values())
-        chunk = self._difference(previous, document)
+            self._segment += any(start + AGREE_NS < end for start in starts for end in self._ends.values())
+        chunk = self._difference(previous if previous is not None and counts_any(previous) else None, document)
         if chunk is not None:
             account.samples += total(chunk.counts)
         account.accept(1)
@@ -91,6 +129,7 @@ class Differences:
     def _difference(self, previous: Document | None, document: Document) -> Intervals[Series] | None:
         parts = []
         context = self._context
+        binned = any(summary.bins is not None for job in document.jobs for summary in job.summaries.values())
         for number, job in enumerate(document.jobs):
             before = previous.jobs[number] if previous else None
             for (op, kind), summary in job.summaries.items():
@@ -98,11 +137,20 @@ class Differences:
                 own = {"host": context.series.host or job.host, "job": str(number + 1), "op": op, "kind": kind}
                 series = context.series.replaced(**own, segment=self._segment)
                 bounds = self._bounds(series, document, job, previous, summary)
-                counts = self._counts(document, job, summary, old)
+                counts = _added(summary, old)
+                if counts is None and not binned:
+                    self._lack(series, bounds, summary, old, document.line)
                 if counts is not None:
                     parts.append(_interval(series, bounds, summary, counts, whole=old is None))
                     self._keep(parts[-1])
         return concatenate(parts) if parts else None
+
+    def _lack(self, series: Series, bounds: tuple[int, int], now: Summary, old: Summary | None, line: int) -> None:
+        """Keep as missing what a document without any bins counts in a file that has bins elsewhere."""
+        count = now.count - (old.count if old else 0)
+        if count > 0:
+            caveat = Caveat(WITHOUT_BINS, self._context.account.path, f"line {line}: {NO_BINS_HERE}", WITH_BINS)
+            self._context.account.lack(Missing(labels_of(series), *bounds, count, now.min_ns, now.max_ns, caveat))
 
     def _keep(self, row: Intervals[Series]) -> None:
         """Keep the exact values of a row over a whole run."""
@@ -110,24 +158,17 @@ class Differences:
             least, most, total = (int(column[0]) for column in (row.exact.min_ns, row.exact.max_ns, row.exact.sum_ns))
             self._context.account.whole_rows.append(WholeRow(row.table[0], int(row.counts.sum()), least, most, total).told())
 
-    def _counts(self, document: Document, job: Job, now: Summary, old: Summary | None) -> Int | None:
-        """Return the counts of all bins that one job and direction did since the last document; None if nothing."""
-        if now.bins is None:
-            return None
-        dense = np.zeros(now.bins.layout.bins, np.int64)
-        dense[now.bins.bins] = now.bins.counts
-        if old is not None and old.bins is not None:
-            dense[old.bins.bins] -= old.bins.counts
-        if (dense < 0).any():
-            self._context.account.note(f"line {document.line}: a bin of {job.name} went back and was counted as zero")
-            dense = np.maximum(dense, 0)
-        return dense if dense.any() else None
+    def _began(self, document: Document) -> None:
+        """Keep how long after the first run of the file this one began: of a --t0 that is the first one's start."""
+        began = began_ms(document)
+        self._first_ms = began if self._first_ms is None else self._first_ms
+        self._shift_ms = 0 if began is None or self._first_ms is None else began - self._first_ms
 
     def _start_of(self, document: Document, job: Job) -> int:
         """Return the epoch ns at which the run of a document began."""
         zero = self._context.zero
         if zero.epoch_ns is not None and zero.origin.startswith("--t0"):
-            return zero.epoch_ns + self._context.offset_ns
+            return zero.epoch_ns + self._shift_ms * MS + self._context.offset_ns
         job_zero = document.zero_ms(job)
         return (job_zero[0] * MS if job_zero else zero.epoch_ns or 0) + self._context.offset_ns
 
@@ -170,12 +211,12 @@ def _layout(summary: Summary) -> Layout:
     return NANOSECONDS if summary.bins is None else summary.bins.layout
 
 
-def _continues(previous: Document, document: Document) -> bool:
-    if len(previous.jobs) != len(document.jobs):
-        return False
-    for before, after in zip(previous.jobs, document.jobs, strict=True):
-        for key, summary in before.summaries.items():
-            later = after.summaries.get(key)
-            if later is None or later.count < summary.count:
-                return False
-    return True
+def _added(now: Summary, old: Summary | None) -> Int | None:
+    """Return the counts of all bins that one job and direction did since the last document; None if nothing."""
+    if now.bins is None:
+        return None
+    dense = np.zeros(now.bins.layout.bins, np.int64)
+    dense[now.bins.bins] = now.bins.counts
+    if old is not None and old.bins is not None:
+        dense[old.bins.bins] -= old.bins.counts
+    return dense if dense.any() else None

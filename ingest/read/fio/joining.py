@@ -44,12 +44,23 @@ def _first_label(short: str, long: str) -> bool:
 
 
 class Beside(NamedTuple):
-    """The last fio document of a file, and what the file's name says. `inside` is false for one that the call does not name."""
+    """The last fio document of a run in a file, and what the file's name says; `inside` is false where the call does not name it.
+
+    `first` and `last` are the numbers of the documents of the run in the file.
+    """
 
     path: Path
     document: Document
     name: SummaryName | None
     inside: bool = True
+    width_ns: int = 0
+    first: int = 0
+    last: int = 0
+
+    @property
+    def key(self) -> tuple[Path, int]:
+        """Return what tells this run from all others."""
+        return self.path, self.first
 
 
 class Joined(NamedTuple):
@@ -63,20 +74,20 @@ class Joined(NamedTuple):
 
 
 class Documents:
-    """The last fio document of each JSON file, by folder, and which logs each describes.
+    """The last fio document of each run in JSON files, by folder, and which logs each describes.
 
-    `means` are the logs of means, `read` the JSON files that are sources themselves, `versions` what fio printed as text.
+    `means` are the logs of means, `read` the runs whose JSON is read for itself, `versions` what fio printed as text.
     """
 
     def __init__(self, aliases: Mapping[str, str]) -> None:
         self.aliases = aliases
         self.folders: dict[Path, list[Beside]] = defaultdict(list)
-        self.told: dict[Path, set[Path]] = defaultdict(set)
-        self.claimed: dict[Path, dict[int, set[Path]]] = defaultdict(lambda: defaultdict(set))
+        self.told: dict[tuple[Path, int], set[Path]] = defaultdict(set)
+        self.claimed: dict[tuple[Path, int], dict[int, set[Path]]] = defaultdict(lambda: defaultdict(set))
         self.families: dict[tuple[Path, str, str, str], list[tuple[int, Path]]] = defaultdict(list)
         self.prefixes: dict[Path, set[str]] = defaultdict(set)
         self.means: set[Path] = set()
-        self.read: set[Path] = set()
+        self.read: set[tuple[Path, int]] = set()
         self.versions: dict[Path, set[tuple[int, ...]]] = defaultdict(set)
         self.unmatched: dict[Path, tuple[Path, str]] = {}
         self._prefixes: dict[tuple[int, str], tuple[tuple[Job, ...], set[str]]] = {}
@@ -89,19 +100,27 @@ class Documents:
         self.prefixes[path.parent].add(f"{name.type} {name.prefix}")
 
     def add_summary(self, path: Path, refuse: Callable[[Path, str, int | None], None], *, inside: bool = True) -> None:
-        """Read the last document of a JSON file; one that cannot be read is refused with the reason."""
-        from ingest.read.fio import json_plus as fio_json
+        """Read the last documents of the runs in a JSON file; one that cannot be read is refused with the reason."""
+        from ingest.read.fio import json_plus, successive
 
+        rejected: list[tuple[str, int]] = []
         try:
-            document = fio_json.last_document(path)
+            runs = list(successive.runs_in(path, rejected))
+            if not runs:
+                raise json_plus.no_document(path, rejected)
         except InputError as error:
             if inside:
                 refuse(path, error.reason, error.line)
             return
-        if document.jobs:
-            self.folders[path.parent].append(Beside(path, document, parse_summary_name(path), inside))
-        elif inside:
+        name = parse_summary_name(path)
+        found = [Beside(path, run.document, name, inside, run.width_ns, run.first, run.last) for run in runs if run.document.jobs]
+        self.folders[path.parent].extend(found)
+        if inside and not found:
             refuse(path, "fio JSON without a job", None)
+
+    def of_file(self, path: Path) -> list[Beside]:
+        """Return the runs in a JSON file."""
+        return [beside for beside in self.folders.get(path.parent, ()) if beside.path == path]
 
     def all(self) -> Iterator[Beside]:
         """Yield all documents of files that the call names, in order of their paths."""
@@ -158,12 +177,14 @@ class Documents:
         return next(iter(versions)) if len(versions) == 1 else None
 
     def same_as(self, beside: Beside) -> Beside | None:
-        """Return another file of the call that holds the same last document: one that describes logs, else an earlier one."""
+        """Return a run in another file of the call that ends in the same document: one that describes logs, else an earlier."""
+        from ingest.read.fio.successive import measured
+
         if not self._alike:
             for candidate in self.all():
-                self._alike[_measured(candidate.document)].append(candidate)
-        others = [other for other in self._alike[_measured(beside.document)] if other.path != beside.path]
-        describing = (other for other in others if self.told.get(other.path))
+                self._alike[measured(candidate.document)].append(candidate)
+        others = [other for other in self._alike[measured(beside.document)] if other.path != beside.path]
+        describing = (other for other in others if self.told.get(other.key))
         return next(describing, next((other for other in others if other.path < beside.path), None))
 
     def forget(self, log: Path) -> None:
@@ -194,15 +215,16 @@ class Documents:
             if not matching:
                 continue
             _, _, beside, jobs, why = max(matching, key=lambda entry: entry[:2])
-            for entry in matching:
-                self.told[entry[2].path].add(path)
+            for _, _, other, *_ in matching:
+                if other.path != beside.path or other is beside:  # of runs in one file each has overwritten the logs before
+                    self.told[other.key].add(path)
             own, grouped = self._own(path, name, jobs)
             self.unmatched.pop(path, None)
             if name.type in ("clat_hist", "clat", "lat", "slat"):
                 mine = {id(jobs[number]) for number in own} if not grouped else {id(job) for job in jobs}
                 for at, job in enumerate(beside.document.jobs):
                     if id(job) in mine:
-                        self.claimed[beside.path][at].add(path)
+                        self.claimed[beside.key][at].add(path)
             return Joined(beside, jobs, own, grouped, why)
         return None
 
@@ -286,10 +308,10 @@ class Documents:
     def without_log(self) -> Iterator[tuple[Beside, int, Job]]:
         """Yield the jobs of documents whose other jobs have logs, with their numbers from 0."""
         for beside in self.all():
-            if not self.claimed.get(beside.path) or beside.path in self.read:
+            if not self.claimed.get(beside.key) or beside.key in self.read:
                 continue
             for number, job in enumerate(beside.document.jobs):
-                if not self.claimed[beside.path].get(number) and any(kind == COMPLETION for _, kind in job.summaries):
+                if not self.claimed[beside.key].get(number) and any(kind == COMPLETION for _, kind in job.summaries):
                     yield beside, number, job
 
 
@@ -300,16 +322,6 @@ def without_log_caveat(beside: Beside, number: int, job: Job) -> Caveat:
     sentence = f"fio counts {counts} of job {number + 1} ({job.name}){where} that no log here holds: they are missing"
     remedy = "have every job log: write_hist_log in front of the first --name, or tailboard wrap-fio"
     return Caveat("jobs-without-log", str(beside.path), sentence, remedy)
-
-
-def _measured(document: Document) -> tuple[object, ...]:
-    """Return values that no two runs of fio have in common."""
-    jobs = [
-        (job.name, job.host, key, summary.count, summary.min_ns, summary.max_ns, summary.mean_ns)
-        for job in document.jobs
-        for key, summary in sorted(job.summaries.items())
-    ]
-    return document.timestamp_ms, *jobs
 
 
 def _option_of(name: LogName) -> str:

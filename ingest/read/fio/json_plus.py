@@ -37,15 +37,13 @@ from ingest.core.layout import fio_layout
 from ingest.core.series import MIXED, OPS
 from ingest.read.context import TimeZero
 from ingest.read.fio import clock, starts
+from ingest.read.fio.texts import NAMED, texts
 from ingest.read.summary import Summary
 from ingest.read.text import blocks
 
 KINDS = {"clat": "completion", "lat": "total", "slat": "submission"}
 NANOSECONDS = fio_layout(29, 1)
 MICROSECONDS = fio_layout(19, 1000)
-LARGEST_DOCUMENT = 256 << 20
-INDENT = (b" ", b"\t")  # what lines inside a document begin with
-STRETCH = re.compile(rb"([ \t][^\n]*+(?:\n[ \t][^\n]*+)*+|[^\n]*+)\n?")
 MS = 1_000_000
 LARGEST, MOST_BYTES = 2**43, 2**53
 TOGETHER_MS = 1000
@@ -74,13 +72,14 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One complete JSON document of fio."""
+    """One complete JSON document of fio. `timestamp_ms` is whole to `grain_ms`; it is 0 where the document says none."""
 
     version: tuple[int, ...]
     timestamp_ms: int
     through_client: bool
     jobs: tuple[Job, ...]
     line: int
+    grain_ms: int = 1
 
     def zero_ms(self, job: Job) -> tuple[int, str] | None:
         """Return the epoch ms that the job's relative stamps count from, and its origin; None where that cannot be determined.
@@ -154,20 +153,48 @@ def documents_in(
     text: Iterable[memoryview | bytes], path: Path, bad: list[tuple[str, int]], lines_before: int = 0
 ) -> Iterator[Document]:
     """Yield the fio documents of blocks of whole lines, which `lines_before` others precede."""
-    for line, text_of in _texts(text, path, bad, lines_before):
+    for line, text_of in texts(text, path, bad, lines_before):
         try:
-            raw = orjson.loads(text_of)
+            values: list[Any] = [orjson.loads(text_of)]
         except orjson.JSONDecodeError as error:
-            bad.append((f"not JSON ({error})", line))
-            continue
-        if not isinstance(raw, dict) or "fio version" not in raw:
+            values = list(_one_after_another(text_of))
+            if not values:
+                bad.append((f"not JSON ({error})", line))
+                continue
+        found = list(_of_fio(values))
+        if not found:
             bad.append(('JSON, but not of fio (no "fio version")', line))
             continue
+        places = [line + text_of.count(b"\n", 0, match.start()) for match in NAMED.finditer(text_of)] if len(found) > 1 else []
+        for raw, place in zip(found, places if len(places) == len(found) else [line] * len(found), strict=True):
+            try:
+                yield _document(raw, place)
+            except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+                why = f" ({error})" if type(error) is ValueError else ""  # ours; others are words of Python
+                bad.append((f"unlike fio's JSON{why}", place))
+
+
+def _of_fio(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield the fio documents in a value: itself, or those that an array or an object of somebody else holds, at any depth."""
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict) and "fio version" in one:
+            yield one
+        elif isinstance(one, dict | list):
+            left.extend(reversed(list(one.values() if isinstance(one, dict) else one)))
+
+
+def _one_after_another(text: bytes) -> Iterator[Any]:
+    """Yield the values of a line that holds more than one, up to what is no JSON."""
+    decoder, line, at = json.JSONDecoder(), text.decode("utf-8", "replace"), 0
+    while at < len(line):
         try:
-            yield _document(raw, line)
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            why = f" ({error})" if type(error) is ValueError else ""  # ours; others are words of Python
-            bad.append((f"unlike fio's JSON{why}", line))
+            value, at = decoder.raw_decode(line, at)
+        except ValueError:
+            return
+        yield value
+        at += len(line[at:]) - len(line[at:].lstrip(" ,\t"))
 
 
 def last_document(path: Path) -> Document:
@@ -177,68 +204,14 @@ def last_document(path: Path) -> Document:
     for last in documents(path, rejected):  # noqa: B007  # only the last one counts, the others are not kept
         pass
     if last is None:
-        reason, line = rejected[0] if rejected else ("no JSON document in it", 1)
-        raise InputError(f"{reason}; expected the output of fio --output-format=json+", path, line)
+        raise no_document(path, rejected)
     return last
 
 
-def typical_width_ns(path: Path) -> int:
-    """Return the median time between appended documents in ns, or the length of a finished run."""
-    stamps, runtime = [], 0
-    for document in documents(path):
-        stamps.append(document.timestamp_ms)
-        runtime = max([runtime, *(job.runtime_ms for job in document.jobs)])
-    steps = np.diff(np.array(stamps, np.int64))
-    return int(np.median(steps) if len(steps) else runtime) * MS
-
-
-def _texts(
-    chunks: Iterable[memoryview | bytes], path: Path, bad: list[tuple[str, int]], lines_before: int
-) -> Iterator[tuple[int, bytes]]:
-    """Yield (line, text) of each document: fio puts the outer braces alone on a line of their own."""
-    begin, number, size = 0, lines_before, 0
-    lines: list[bytes] = []
-    for block in chunks:
-        for raw in _stretches(bytes(block)):
-            inner = raw.count(b"\n")
-            number += 1 + inner
-            if lines and raw[:1] in INDENT:
-                lines.append(raw)
-                size += len(raw) - inner
-                continue
-            line = raw.rstrip()
-            if line == b"{" or (not lines and line.startswith(b"{")):
-                if lines:
-                    bad.append(("document breaks off before the next begins", begin))
-                begin, lines, size = number, [], 0
-            elif not lines:
-                continue
-            lines.append(line)
-            size += len(line)
-            if line == b"}" or (len(lines) == 1 and line.endswith(b"}")):
-                yield begin, b"\n".join(lines)
-                lines = []
-        if size > LARGEST_DOCUMENT:
-            raise InputError("a JSON document of more than 256 MB is not fio's", path, begin)
-    if lines:
-        text = b"\n".join(lines)
-        try:
-            json.loads(text)
-        except ValueError:
-            bad.append(("last document breaks off: fio was still writing, or the copy is partial", begin))
-        else:
-            yield begin, text
-
-
-def _stretches(block: bytes) -> Iterator[bytes]:
-    """Yield the lines of a block; neighbours that are indented come as one, as they are almost all."""
-    if b"\r" in block:
-        yield from block.splitlines()
-        return
-    at = 0
-    while at < len(block) and (match := STRETCH.match(block, at)):
-        yield match[1]
-        at = match.end()
+def no_document(path: Path, rejected: Sequence[tuple[str, int]]) -> InputError:
+    """Return the error for a file that holds no document, but perhaps broken ones."""
+    reason, line = rejected[0] if rejected else ("no JSON document in it", 1)
+    return InputError(f"{reason}; expected the output of fio --output-format=json+", path, line)
 
 
 def _document(raw: dict[str, Any], line: int) -> Document:
@@ -247,7 +220,7 @@ def _document(raw: dict[str, Any], line: int) -> Document:
     entries = raw.get("client_stats", raw.get("jobs", []))
     jobs = tuple(_job(entry, common) for entry in entries if entry.get("jobname") != ALL_CLIENTS)
     stamp = raw.get("timestamp_ms", _whole(raw.get("timestamp", 0)) * 1000)
-    return Document(version, _whole(stamp), "client_stats" in raw, jobs, line)
+    return Document(version, _whole(stamp), "client_stats" in raw, jobs, line, 1 if "timestamp_ms" in raw else 1000)
 
 
 def _job(entry: dict[str, Any], common: dict[str, str]) -> Job:

@@ -4,7 +4,7 @@
 
 Each is one row without bins over the run, of the kinds `completion.mean`, `total.mean` and `submission.mean`: count, mean,
 minimum, maximum and bytes are exact. Percentiles that fio printed are of one job and cannot be merged: they go into the
-account as they are. Jobs whose averaged logs are read as well (`siblings`) are left out here.
+account as they are. Jobs whose averaged logs are read as well (`described`) are left out here.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from ingest.core.intervals import Intervals
 from ingest.core.layout import NO_BINS
 from ingest.core.series import Series, mean_kind
 from ingest.read.context import Context
-from ingest.read.fio.json_plus import MS, Document, Job, last_document
+from ingest.read.fio.json_plus import MS, Document, Job, no_document
 from ingest.read.fio.names import parse_log_name
+from ingest.read.fio.successive import began_ms, runs_in, tell_of_runs
 from ingest.read.summary import Summary
 
 
@@ -36,26 +37,46 @@ def left_of(document: Document, logs: tuple[Path, ...]) -> list[tuple[int, str, 
 
 
 def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
-    """Yield one row for each job, op and kind of the last document; counts, means, minima and maxima are fio's own, exact.
+    """Yield one row for each run in the file, job, op and kind; counts, means, minima and maxima are fio's own, exact.
 
-    InputError where there is no document.
+    A run that appended documents has them by its last one. InputError where there is no document.
     """
-    document = last_document(path)
-    context.account.accept(1)
-    for number, op, kind in left_of(document, context.siblings):
-        job = document.jobs[number]
-        summary = job.summaries[op, kind]
-        series = context.series.replaced(host=context.series.host or job.host, job=str(number + 1), op=op, kind=kind)
-        context.account.samples += summary.count
-        context.account.whole_runs.append(summary.whole_run(series).told())
-        yield _row(series.replaced(kind=mean_kind(kind)), summary, _bounds(document, job, summary, context))
+    rejected: list[tuple[str, int]] = []
+    runs = list(runs_in(path, rejected))
+    read_here = 0
+    first_ms: int | None = None
+    for run in runs:
+        document = run.document
+        if (run.first, run.last) in context.left_out:
+            continue
+        read_here += 1
+        if read_here > 1:
+            tell_of_runs(context.account, read_here, document, run.why)
+        began = began_ms(document)
+        first_ms = began if first_ms is None else first_ms
+        shift_ns = 0 if began is None or first_ms is None else (began - first_ms) * MS
+        context.account.accept(1)
+        for at, op, kind in left_of(document, context.described.get(run.first, ())):
+            job = document.jobs[at]
+            summary = job.summaries[op, kind]
+            series = context.series.replaced(host=context.series.host or job.host, job=str(at + 1), op=op, kind=kind)
+            context.account.samples += summary.count
+            context.account.whole_runs.append(summary.whole_run(series).told())
+            yield _row(series.replaced(kind=mean_kind(kind)), summary, _bounds(document, job, summary, context, shift_ns))
+    for reason, line in rejected:
+        context.account.reject(reason, [line])
+    if not runs:
+        raise no_document(path, rejected)
 
 
-def _bounds(document: Document, job: Job, summary: Summary, context: Context) -> tuple[int, int]:
-    """Return when a job, or an op of it, began and ended in epoch ns (relative ns where that is unknown)."""
+def _bounds(document: Document, job: Job, summary: Summary, context: Context, shift_ns: int) -> tuple[int, int]:
+    """Return when a job, or an op of it, began and ended in epoch ns (relative ns where that is unknown).
+
+    `shift_ns` is how long after the first run of the file its run began: a start that the user gave is that of the first.
+    """
     zero = context.zero
     own = None if zero.epoch_ns is not None and zero.origin.startswith("--t0") else document.zero_ms(job)
-    start = (own[0] * MS if own else zero.epoch_ns or 0) + context.offset_ns
+    start = (own[0] * MS if own else (zero.epoch_ns or 0) + shift_ns) + context.offset_ns
     begin, end = summary.span_ns or (0, max(job.runtime_ms * MS, summary.runtime_ns))
     return start + begin, start + max(end, begin + MS)
 

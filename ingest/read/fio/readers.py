@@ -139,21 +139,25 @@ def locate_json(path: Path, around: Around) -> Source:
     """Return the source of a JSON that holds what no log does: histograms, or totals alone; InputError where it holds neither."""
     from ingest.read.fio import json_plus, plain_json
 
-    document = next(beside for beside in around.documents.folders[path.parent] if beside.path == path).document
-    bins = any(summary.bins for job in document.jobs for summary in job.summaries.values())
-    logs = tuple(sorted(around.documents.told.get(path, ())))
-    if not bins and not plain_json.left_of(document, logs):
+    documents = around.documents
+    runs = [run for run in documents.of_file(path) if run.key in documents.read]
+    described = {run.first: tuple(sorted(documents.told.get(run.key, ()))) for run in runs}
+    bins = any(summary.bins for run in runs for job in run.document.jobs for summary in job.summaries.values())
+    if not bins and not any(plain_json.left_of(run.document, described[run.first]) for run in runs):
+        documents.read.difference_update(run.key for run in runs)
         text = head(path, LONGEST_JSON)
         raise InputError(NO_COUNT if b'"total_ios"' not in text and MEAN.search(text) else NO_LATENCY, path)
-    around.documents.read.add(path)
+    document = runs[0].document
     name = parse_summary_name(path)
     process = "" if name else name_without(path, SUMMARY_ENDINGS)
     context = around.context(path, host=name.host if name else "", volume=name.volume if name else "", process=process)
     own = document.zero_of(document.jobs[:1])
     zero = around.zero(path, own, lambda: max(job.runtime_ms for job in document.jobs) * MS)
-    context = replace(context, zero=zero, version=document.version, siblings=logs)
+    logs = tuple(sorted({log for some in described.values() for log in some}))
+    others = tuple((run.first, run.last) for run in documents.of_file(path) if run not in runs)
+    context = replace(context, zero=zero, version=document.version, siblings=logs, described=described, left_out=others)
     name_of_format, layout = (JSON, json_plus.NANOSECONDS) if bins else (PLAIN_JSON, NO_BINS)
-    return Source(path, name_of_format, context, json_plus.typical_width_ns(path), str(layout))
+    return Source(path, name_of_format, context, sorted(run.width_ns for run in runs)[len(runs) // 2], str(layout))
 
 
 def is_histogram(path: Path, start: bytes) -> bool:

@@ -131,6 +131,12 @@ remote_plain() {
 }
 record client-server remote_prefixed rw=randread rate_iops=200
 record client-server-rw remote_plain rw=randrw rate_iops=200,100
+remote_twice() {
+    remote_job "$@"
+    for _ in 1 2; do fio --client=ip:127.0.0.1,18765 --output-format=json+ job.fio >>a.json; done
+    rm -f cs_clat_hist*
+}
+record loop-client remote_twice rw=randread rate_iops=100 runtime=300ms
 kill "$server"
 wait "$server" || true
 server=
@@ -217,3 +223,45 @@ record verified-backlog verify --rw=randwrite --verify_backlog=256 "${coarse[@]}
 record verified-short verify --rw=randwrite --size=4m --verify=crc32c "${coarse[@]}" "${raw[@]}" "${json[@]}"
 record verified-group verify --rw=randwrite --size=8m --numjobs=2 --group_reporting --thread --offset_increment=8m "${coarse[@]}" "${raw[@]}" "${json[@]}"
 record verified-means verify --rw=randwrite "${means[@]}" --log_avg_msec=200 "${plain[@]}"
+
+# Several runs appended to one JSON, as a loop of a shell does it.
+short=(--ioengine=null --size=1g --bs=4k --time_based --rw=randread --runtime=300ms)
+loop_of_names() {
+    for n in 1 4 16; do fio --name="t$n" "${short[@]}" --rate_iops=$((n * 100)) --output-format="$1" >>a.json; done
+}
+record loop-names loop_of_names json+
+record loop-plain loop_of_names json
+loop_of_status() {
+    for _ in 1 2; do
+        fio --name=j "${short[@]}" --runtime=600ms --rate_iops=100 --status-interval=250ms --output-format=json+ >>a.json
+    done
+}
+record loop-status loop_of_status
+loop_of_stages() {
+    for _ in 1 2; do
+        fio "${short[@]}" --rate_iops=100 --output-format=json+ --name=a --name=b --stonewall --runtime=200ms >>a.json
+    done
+}
+record loop-stages loop_of_stages
+loop_of_groups() {
+    for _ in 1 2; do
+        fio --name=j "${short[@]}" --numjobs=3 --group_reporting --rate_iops=100 --output-format=json+ >>a.json
+    done
+}
+record loop-groups loop_of_groups
+loop_of_verified() {
+    for _ in 1 2; do
+        fio "${verified[@]}" --size=1m --rw=randwrite --output-format=json+ >>a.json
+        rm -f file ./*-verify.state
+    done
+}
+record loop-verified loop_of_verified
+# Logs of the first run, of none, and of two that have the same names: the last one has overwritten them.
+loop_of_logs() {
+    local log
+    for log in h "" g g; do
+        fio --name=j "${short[@]}" --rate_iops=200 ${log:+--write_hist_log="$log"} --log_hist_msec=100 --log_hist_coarseness=6 \
+            --output-format=json+ >>a.json
+    done
+}
+record loop-logs loop_of_logs
