@@ -192,7 +192,15 @@ def test_what_one_run_cannot_say_is_of_another(fio: Path, tmp_path: Path, change
     assert why(tmp_path, first, other) == [expected]
 
 
-@pytest.mark.parametrize("name", [*LOOPS, "loop-status", "loop-plain"])
+def test_states_of_runs_that_stand_in_a_file_twice_are_runs_of_their_own(fio: Path, tmp_path: Path, taken: Any) -> None:
+    """A watch that goes on knows the last documents of runs alone, and answers as a reader of the whole: both say so."""
+    every = documents(fio / "loop-status" / "a.json")
+    once, twice = taken(written(tmp_path, *every)), taken(written(tmp_path, *every, *every))
+    assert twice.account.samples == 2 * once.account.samples
+    assert [caveat.code for caveat in twice.account.caveats] == ["several-runs"]
+
+
+@pytest.mark.parametrize("name", [*LOOPS, "loop-plain"])
 def test_documents_that_stand_in_a_file_twice_count_once(fio: Path, tmp_path: Path, taken: Any, name: str) -> None:
     every = documents(fio / name / "a.json")
     once, twice = taken(written(tmp_path, *every)), taken(written(tmp_path, *every, *every))

@@ -7,7 +7,7 @@ them: that is how a stock fio can be watched. Traps, and what is done:
 
 * another run may have been appended (`successive`). Its intervals count from its own start, in a further segment where they
   would lie over those of a run before;
-* a document may stand in the file twice: it counts once;
+* a document may stand in the file twice, also the last one of a run: it counts once;
 * runtimes of a job and of the run are rounded apart by some ms: an interval begins where the one before it of the same
   series ended, and never ends before that.
 """
@@ -75,7 +75,7 @@ class Differences:
         self._context = context
         self._segment = int(state["segment"]) if state else 0
         self._runs = int(state.get("runs", 1)) if state else 1
-        self._seen = set[int]()
+        self._left_out = set[int]()
         self._first_ms: int | None = state.get("first_ms") if state else None
         self._shift_ms = int(state.get("shift_ms", 0)) if state else 0
         # Of runs that are over a state keeps the last documents alone: those of a status interval may be many.
@@ -92,15 +92,20 @@ class Differences:
 
     def leave_out(self, document: Document) -> None:
         """Pass over a document of a run that something else is read for, and over copies of it."""
-        self._seen.add(hash(measured(document)))
+        self._left_out.add(hash(measured(document)))
         self._context.account.skip(ELSEWHERE, 1)
 
     def _again(self, document: Document) -> bool:
-        """Return whether a document came before; of an earlier state only the last documents of runs are known."""
-        mine = measured(document)
-        if hash(mine) in self._seen or (self.previous is not None and mine == measured(self.previous)):
+        """Return whether a document came before: just before, or as the last one of a run and is no later state of this one.
+
+        No others are known to a watch that goes on: documents of a status interval that are there twice are a run of their own.
+        """
+        mine, previous = measured(document), self.previous
+        if hash(mine) in self._left_out or (previous is not None and mine == measured(previous)):
             return True
-        return bool(self._ended) and mark_of(document) in self._ended
+        if not self._ended or mark_of(document) not in self._ended:
+            return False
+        return previous is None or bool(another_run(previous, document))
 
     def take(self, document: Document) -> Intervals[Series] | None:
         """Return the intervals since the last document; None if nothing was done."""
@@ -108,7 +113,6 @@ class Differences:
         if self._again(document):
             account.skip(AGAIN, 1)
             return None
-        self._seen.add(hash(measured(document)))
         if previous is None:
             self._began(document)
         elif why := another_run(previous, document):

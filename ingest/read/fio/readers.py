@@ -154,7 +154,7 @@ def locate_json(path: Path, around: Around) -> Source:
     own = document.zero_of(document.jobs[:1])
     zero = around.zero(path, own, lambda: max(job.runtime_ms for job in document.jobs) * MS)
     logs = tuple(sorted({log for some in described.values() for log in some}))
-    others = tuple((run.first, run.last) for run in documents.of_file(path) if run not in runs)
+    others = tuple((run.first, run.last) for run in documents.of_file(path) if run.first not in described)
     context = replace(context, zero=zero, version=document.version, siblings=logs, described=described, left_out=others)
     name_of_format, layout = (JSON, json_plus.NANOSECONDS) if bins else (PLAIN_JSON, NO_BINS)
     return Source(path, name_of_format, context, sorted(run.width_ns for run in runs)[len(runs) // 2], str(layout))

@@ -54,20 +54,22 @@ class RunIn(NamedTuple):
 
 def runs_in(path: Path, rejected: list[tuple[str, int]]) -> Iterator[RunIn]:
     """Yield the runs of a file in order, each once; broken documents go to `rejected`."""
-    seen: set[int] = set()
+    ended: set[int] = set()  # the last documents of runs
     newest: RunIn | None = None
     steps: list[int] = []
     for number, document in enumerate(documents(path, rejected)):
         mark = hash(measured(document))
-        if mark in seen:
+        if newest and mark == hash(measured(newest.document)):
             continue
-        seen.add(mark)
         why = another_run(newest.document, document) if newest else ""
+        if why and mark in ended:
+            continue
         if newest and not why:
             steps.append(document.timestamp_ms - newest.document.timestamp_ms)
             newest = RunIn(document, int(np.median(steps)) * MS, newest.first, number, newest.why)
             continue
         if newest:
+            ended.add(hash(measured(newest.document)))
             yield newest
         steps = []
         newest = RunIn(document, max((job.runtime_ms for job in document.jobs), default=0) * MS, number, number, why)
