@@ -52,6 +52,9 @@ class Nothing:
     def gatherer(self, run: RunRecord, processes: int) -> None:
         """Return None: nothing is added up."""
 
+    def foreseen(self, run: RunRecord) -> None:
+        """Return None: nothing will be kept."""
+
     def write(self, run: RunRecord, source: SourceRecord, packed: int) -> int:
         """Return how many documents there would be."""
         return packed

@@ -27,9 +27,11 @@ from ingest.store import open_store
 from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.gathered import Gathered
 from ingest.store.elastic.store import ElasticStore
+from ingest.store.findings import EarlyStory
 
 ZERO = "2026-11-01T00:00:00Z"
 RECORDS = "-runs"
+FINDINGS = "findings, with what is read for them"
 STAGES = (
     (ElasticStore, "packed", "making documents"),
     (Gathered, "add", "adding up windows for rollups"),
@@ -37,7 +39,8 @@ STAGES = (
     (ElasticStore, "write", "handing documents to the senders"),
     (Sender, "_deliver", "sending, and judging answers"),
     (ElasticStore, "finish_run", "rollups, and records of sources"),
-    (loading, "write_findings", "findings, with what is read for them"),
+    (EarlyStory, "_work", FINDINGS),  # while documents and rollups are sent
+    (loading, "write_findings", FINDINGS),
 )
 
 

@@ -2,11 +2,11 @@
 
     python benchmarks/sink.py [--record FILE]           prints its port on 127.0.0.1; ends when its standard input does
 
-It says what a client must hear: product header, version, templates and single documents as they were put, empty searches, and
-for a bulk request one item for each document, as long as a real node writes them (or cut by `filter_path`), all created. It does
-not look into documents: lines are counted, so a body must have its lines as Elasticsearch wants them. `GET /_sink/stats` tells
-requests, bulk requests, documents, deletes, bytes of bodies and its own CPU seconds. With --record each bulk body is appended to
-FILE behind a line with its length. What it does not know it refuses with 501 and a sentence.
+It says what a client must hear: product header, version, templates, single documents and records of runs as they were put,
+empty searches, and for a bulk request one item for each document, as long as a real node writes them (or cut by `filter_path`),
+all created. It does not look into other documents: lines are counted, so a body must have its lines as Elasticsearch wants them.
+`GET /_sink/stats` tells requests, bulk requests, documents, deletes, bytes of bodies and its own CPU seconds. With --record each
+bulk body is appended to FILE behind a line with its length. What it does not know it refuses with 501 and a sentence.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 HEAD_BYTES = 1 << 16
 FIRST_BUFFER = 1 << 22
+RECORDS = b'-runs"'  # how the index of records of runs ends
 SHARDS = {"total": 1, "successful": 1, "skipped": 0, "failed": 0}
 ITEM = {
     "_index": "tailboard-intervals-0000.00",
@@ -299,6 +300,8 @@ class Connection:
         op, items, deletes = counted(body, begin, end)
         ops = list(operations(body, begin, end)) if 0 < deletes < items else [op]
         answer = answered(ops, items, [one for text in filters for one in text.split(",")])
+        if RECORDS in bytes(body[begin : begin + 200]):
+            self._keep(bytes(body[begin:end]))
         self.stats.bulk_requests += 1
         self.stats.documents += items - deletes
         self.stats.deletes += deletes
@@ -308,6 +311,14 @@ class Connection:
                 self.memory.record.write(b"%d\n" % (end - begin) + body[begin:end])
                 self.memory.record.flush()
         return answer
+
+    def _keep(self, body: bytes) -> None:
+        """Keep the records of runs: a load looks for that of its run before it ends."""
+        lines = iter(body.splitlines())
+        for line in lines:
+            ((op, words),) = json.loads(line).items()
+            with self.memory.lock:
+                self.memory.documents[words["_index"], words["_id"]] = (1, None if op == "delete" else json.loads(next(lines)))
 
 
 def serve(listener: socket.socket, memory: Memory) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -200,9 +200,8 @@ def _belonging(origin: Origin, checked: Checked, selection: Question) -> list[st
     """Return which findings of the runs their episodes belong to, in sentences."""
     from ingest.objectives.findings import belongings
     from ingest.query.findings.story import story
-    from ingest.query.overview import literal
 
-    return belongings(checked.verdicts, lambda run: story(origin, replace(selection, runs=(literal(run),))))
+    return belongings(checked.verdicts, lambda run: story(origin, selection.about([run])))
 
 
 def _write(checked: Checked, path: Path, options: Options, belonging: Sequence[str]) -> None:

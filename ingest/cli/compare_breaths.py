@@ -30,12 +30,11 @@ def breath_panels(
     `sources` are those of the call, `named` its paths with what their runs are called.
     """
     from ingest.query.breath_sources import together
-    from ingest.query.overview import literal
     from ingest.view.page.finished.breath_overlay import breath_panel
 
     joined = []
     for names in sides:
-        asked = [replace(question, runs=(literal(name),), where={**question.where, "run": literal(name)}) for name in names]
+        asked = [question.about([name]) for name in names]
         joined.append(together([_kept(sources, named, options, asked_of_run) for asked_of_run in asked]))
     panel = breath_panel(*joined)
     return [panel] if panel else []

@@ -64,11 +64,20 @@ def freed_memory_given_back() -> Iterator[None]:
         yield
         return
     _allocate(LARGEST_GIVEN, LARGEST_GIVEN)
-    ctypes.CDLL(None).malloc_trim(0)
+    give_back_freed_memory()
     try:
         yield
     finally:
         keep_freed_memory()
+
+
+def give_back_freed_memory() -> None:
+    """Have glibc give back what is free now: for a thread that holds much at once, and cannot use what others have freed.
+
+    What the thread frees itself is kept: to give that back again and again took it as long as its work.
+    """
+    if _freed["is kept"]:
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _allocate(largest_kept: int, kept: int) -> bool:

@@ -36,7 +36,7 @@ from ingest.read.formats import SNABB
 from ingest.read.lacks import dead
 from ingest.read.processes import processes
 from ingest.store import Gatherer, Store
-from ingest.store.findings import write_findings
+from ingest.store.findings import EarlyStory, write_findings
 from ingest.store.records import COMPLETE, UNKNOWN_ZERO, SourceRecord, Spans
 
 DOCUMENTS_A_CHUNK = 20_000
@@ -226,8 +226,9 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
             yield 1
     account.windows = account.documents
     packer.take(handed)
+    early = EarlyStory(store.foreseen(plan.record))
     store.finish_run(plan.record)
-    account.caveats += write_findings(store, plan.record.run)
+    account.caveats += write_findings(store, plan.record.run, early)
 
 
 def _finish_source(plan: Plan, number: int, rows: Sequence[Account], spans: Spans, store: Store, account: LoadAccount) -> None:

@@ -25,7 +25,7 @@ from ingest.core.series import ASKABLE, RunLabels, Series, label_of, run_matches
 from ingest.query.clocks import ABSOLUTE, is_absolute
 from ingest.query.episodes import HOST, NOT_BETWEEN, Life, judged, no_windows, verdicts
 from ingest.query.origin import Run
-from ingest.query.overview import literal, span_of
+from ingest.query.overview import span_of
 from ingest.query.phases import NotedIn, noted_in
 from ingest.query.question import ALL, Answer, NothingMatchesError, Question, check_labels
 from ingest.query.verdicts import ENDED, OPEN, PROVISIONAL, VIOLATED, Episode, Verdict
@@ -252,7 +252,7 @@ def _check_overlap(ask: Ask, run: str, selection: Question) -> None:
 
 def _whole_run(run: str, step_ns: int) -> Question:
     """Return the question for all windows of a run by host: where an objective asks for the same it is asked once."""
-    return Question(runs=(literal(run),), where={"run": literal(run)}, by=(HOST,), step=step_ns)
+    return Question(by=(HOST,), step=step_ns).about([run])
 
 
 def _selected(run: str, selection: Question, objective: Objective, runs: RunLabels) -> bool:

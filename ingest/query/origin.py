@@ -112,7 +112,18 @@ class Offers:
         return sorted(self._found)
 
 
-class Origin(Protocol):
+class Answering(Protocol):
+    """What answers questions."""
+
+    def answer(self, question: Question) -> Answer:
+        """Return the merged windows that a question asks for.
+
+        InputError where nothing matches, UsageError for labels and steps that cannot be.
+        """
+        ...
+
+
+class Origin(Answering, Protocol):
     """Files or a store: what can be asked, with the same numbers from all of them."""
 
     @property
@@ -127,13 +138,6 @@ class Origin(Protocol):
 
     def runs(self) -> Sequence[Run]:
         """Return all runs, by name."""
-        ...
-
-    def answer(self, question: Question) -> Answer:
-        """Return the merged windows that a question asks for.
-
-        InputError where nothing matches, UsageError for labels and steps that cannot be.
-        """
         ...
 
     def windows(self, question: Question) -> Iterator[Intervals[Group]]:

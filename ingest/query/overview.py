@@ -32,7 +32,7 @@ from ingest.query.lags import LAG, asked_weighed
 from ingest.query.means import MeansAloneError, with_bins
 from ingest.query.missing import union
 from ingest.query.origin import Origin
-from ingest.query.question import Answer, Question
+from ingest.query.question import Answer, Question, literal
 from ingest.query.regrouped import regrouped
 from ingest.query.spans import Span, widen
 from ingest.query.steps import MULTIPLES, widened
@@ -119,7 +119,7 @@ def overviews(
     apart: list[str] = []
     means: list[MeansAloneError] = []
     for run in chosen:
-        narrowed = replace(question, runs=(literal(run),), where={**question.where, "run": literal(run)})
+        narrowed = question.about([run])
         try:
             overview = _overview(origin, run, narrowed, full=full, shared_by=len(chosen))
             if overview.cluster.relative and is_absolute(question):
@@ -139,11 +139,6 @@ def overviews(
         raise InputError(ABSOLUTE if apart else "nothing matches the question in any of the runs")
     left_out = (f"{listed(apart)}: left out: --from and --to are clock times, and there is no start time",) if apart else ()
     return [replace(run_overviews[0], notes=(*left_out, *run_overviews[0].notes)), *run_overviews[1:]]
-
-
-def literal(text: str) -> str:
-    """Return the glob that matches exactly this text."""
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in text)
 
 
 def _overview(origin: Origin, run: str, question: Question, *, full: bool, runs: int = 1, shared_by: int = 1) -> Overview:

@@ -22,7 +22,7 @@ from ingest.core.phases import AFTER, BEFORE, DURING, OUTSIDE, NotedMark, Phase,
 from ingest.core.timing import Instant, format_duration
 from ingest.query.missing import union
 from ingest.query.origin import Origin
-from ingest.query.overview import literal, span_of
+from ingest.query.overview import span_of
 from ingest.query.question import ALL, Answer, NothingMatchesError, Question
 from ingest.query.regrouped import regrouped
 from ingest.query.spans import spanned
@@ -63,10 +63,9 @@ class Side:
 
     def questions(self, question: Question) -> Iterator[Question]:
         """Yield the questions about this side: the one that is asked, a range at a time."""
-        run = literal(self.run)
         for low, high in self.spans:
             begin, end = (Instant(edge - self.zero_ns, relative=True) for edge in (low, high))
-            yield replace(question, runs=(run,), where={**question.where, "run": run}, begin=begin, end=end)
+            yield replace(question.about([self.run]), begin=begin, end=end)
 
     def ask(self, ask: Ask) -> Ask:
         """Return what answers questions about this side; InputError where nothing of them lies in it."""
@@ -110,8 +109,7 @@ def sides_of(origin: Origin, run: str, glob: str, question: Question, given: Seq
     UsageError for marks of which some have an end, and for too many.
     """
     (record,) = [record for record in origin.runs() if record.run == run]
-    exact = literal(run)
-    whole = origin.answer(Question(runs=(exact,), where={"run": exact}, step=ALL))
+    whole = origin.answer(Question(step=ALL).about([run]))
     step, zero = record.step_ns, whole.run_start_ns[run]
     low, high = span_of(whole.parts)
     begin, end = (edge.epoch_ns(zero) if edge else None for edge in (question.begin, question.end))

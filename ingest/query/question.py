@@ -91,6 +91,15 @@ class Question(Value):
         of = label.removesuffix(f".{IN_FLIGHT}")
         return name == "kind" and self.attribution == IN_FLIGHT and of != label and fnmatchcase(of, glob)
 
+    def about(self, runs: Sequence[str]) -> Question:
+        """Return the question about these runs alone.
+
+        A name selects, beside the run that bears it, all runs of a load of that name. Where one run is asked for, its label keeps
+        those out; what chose several runs has chosen those as well, or keeps them out by a label that stays.
+        """
+        where = {**self.where, "run": literal(runs[0])} if len(runs) == 1 else self.where
+        return replace(self, runs=tuple(literal(run) for run in runs), where=where)
+
 
 MOST_LOST = 2
 
@@ -195,6 +204,11 @@ def samples_by_layer(answers: Iterable[Answer]) -> dict[str, int]:
             for layer, rows in part.split(lambda key, at=place, of=name: layer_of(key[at]) if of == "kind" else key[at]):  # type: ignore[misc]
                 sums[layer] = sums.get(layer, 0) + replace(answer, parts=(rows,)).samples
     return {layer: sums[layer] for layer in LAYERS if layer in sums}
+
+
+def literal(text: str) -> str:
+    """Return the glob that matches exactly this text."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in text)
 
 
 def range_in(question: Question, run_start_ns: int, step_ns: int) -> Bounds:

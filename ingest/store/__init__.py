@@ -12,7 +12,7 @@ from ingest.core.breaths import Kept
 from ingest.core.errors import UsageError
 from ingest.core.intervals import Int, Intervals
 from ingest.core.series import Series
-from ingest.query.origin import KINDS, Origin, needed
+from ingest.query.origin import KINDS, Answering, Origin, needed
 from ingest.query.question import Key
 from ingest.store.capabilities import GROWTH
 from ingest.store.coarsening import Coarsened
@@ -39,6 +39,20 @@ class Gatherer(Protocol):
 
     def take(self, sums: Any) -> None:
         """Add what a reading process has handed over; done in the process that writes."""
+        ...
+
+
+class Foreseen(Answering, Protocol):
+    """A run of which all is read and not all is written: it answers from memory, from any thread."""
+
+    @property
+    def record(self) -> RunRecord:
+        """Return its record, complete."""
+        ...
+
+    @property
+    def sources(self) -> Sequence[SourceRecord]:
+        """Return the records of its sources, complete."""
         ...
 
 
@@ -112,6 +126,10 @@ class Store(Origin, Protocol):
 
     def finish_source(self, source: SourceRecord, spans: Spans) -> None:
         """Note that a source is complete, from when to when its series reach, and sweep what older generations left of it."""
+        ...
+
+    def foreseen(self, run: RunRecord) -> Foreseen | None:
+        """Return a run as it will be after `finish_run`, to be asked beside that; None where this is not known."""
         ...
 
     def finish_run(self, run: RunRecord) -> None:

@@ -4,33 +4,69 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from collections.abc import Iterable
+from dataclasses import replace
 
 from ingest import __version__
 from ingest.core.errors import InputError, TailboardError
-from ingest.core.parallel import freed_memory_given_back
+from ingest.core.parallel import freed_memory_given_back, give_back_freed_memory
 from ingest.query.findings.kept import documents_of, story_from
 from ingest.query.findings.model import Story
 from ingest.query.findings.story import computed
-from ingest.query.overview import literal
 from ingest.query.question import Question
-from ingest.store import Store
+from ingest.store import Foreseen, Store
 from ingest.store.records import COMPLETE, RunRecord, SourceRecord
 
 
-def write_findings(store: Store, run: str) -> list[str]:
+class EarlyStory:
+    """The story of a run that is read and not yet written, worked out by a thread while its last documents and rollups are sent.
+
+    Most of a load's end is waiting for a server, and findings are nearly all computation.
+    """
+
+    def __init__(self, run: Foreseen | None) -> None:
+        """Begin; of None there is no story."""
+        self._run = run
+        self._story: Story | None = None
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        if run is not None:
+            self._thread.start()
+
+    def of(self, record: RunRecord, sources: Iterable[SourceRecord]) -> Story | None:
+        """Return the story, waiting for it, if it is that of a run with these records; None if not, or if it cannot be told."""
+        if self._run is None:
+            return None
+        self._thread.join()
+        # When a load ended is not known before; nothing is told of it.
+        same = stamp_of(replace(self._run.record, loaded=record.loaded), self._run.sources) == stamp_of(record, sources)
+        return self._story if same else None
+
+    def _work(self) -> None:
+        assert self._run is not None
+        try:
+            give_back_freed_memory()
+            self._story = computed(self._run, Question().about([self._run.record.run]))
+        except Exception:  # noqa: BLE001  it is asked again of the store, which says what is wrong
+            self._story = None
+
+
+def write_findings(store: Store, run: str, early: EarlyStory | None = None) -> list[str]:
     """Compute the findings of a run and keep them in place of what is there; nothing while the run is not complete.
 
-    Nothing is kept of a run without latencies that findings speak of. Return a sentence where they cannot be worked out, for
-    the account of the load, whose data are complete. Raises RunGoneError where the run was deleted meanwhile.
+    An `early` story is kept where the run has become what it is about. Nothing is kept of a run without latencies that findings
+    speak of. Return a sentence where they cannot be worked out, for the account of the load, whose data are complete. Raises
+    RunGoneError where the run was deleted meanwhile.
     """
     try:
         with store.still(run):
-            stamp = _stamp_now(store, run)
-            if stamp is None:
+            record, sources = _complete(store, run)
+            if record is None:
                 return []
-            with freed_memory_given_back():  # windows of all members are held at once, after all that the load has held
-                story = computed(store, Question(runs=(literal(run),)))
+            story = None if early is None else early.of(record, sources)
+            if story is None:
+                with freed_memory_given_back():  # windows of all members are held at once, after all that the load has held
+                    story = computed(store, Question().about([run]))
     except InputError:  # it holds offsets or means alone
         return []
     except TailboardError:
@@ -38,15 +74,15 @@ def write_findings(store: Store, run: str) -> list[str]:
     except Exception as error:  # noqa: BLE001  an error of ours in what is said of data does not fail their load
         reason = f"internal error ({type(error).__name__}: {error})"
         return [f"{run}: loaded; what happened in it cannot be worked out: {reason}; please report it"]
-    store.keep_findings(run, documents_of(run, story, stamp))
+    store.keep_findings(run, documents_of(run, story, stamp_of(record, sources)))
     return []
 
 
 def kept_story(store: Store, run: str, source: str) -> Story | None:
     """Return the story that a store keeps of a run; None where it has none, or data came since."""
     documents = store.findings_of([run])
-    stamp = _stamp_now(store, run) if documents else None
-    return None if stamp is None else story_from(documents, stamp, source)
+    record, sources = _complete(store, run) if documents else (None, [])
+    return None if record is None else story_from(documents, stamp_of(record, sources), source)
 
 
 def stamp_of(record: RunRecord, sources: Iterable[SourceRecord]) -> str:
@@ -59,7 +95,7 @@ def stamp_of(record: RunRecord, sources: Iterable[SourceRecord]) -> str:
     return hashlib.sha256(json.dumps(state, sort_keys=True).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _stamp_now(store: Store, run: str) -> str | None:
-    """Return the stamp of a run as it is, None while it is not complete."""
+def _complete(store: Store, run: str) -> tuple[RunRecord | None, list[SourceRecord]]:
+    """Return the records of a run and of its sources as they are; None while it is not complete."""
     record = next((record for record in store.runs() if record.run == run), None)
-    return None if record is None or record.state != COMPLETE else stamp_of(record, store.sources(run))
+    return (None, []) if record is None or record.state != COMPLETE else (record, store.sources(run))

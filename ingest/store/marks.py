@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from ingest.core.errors import InputError, counted
 from ingest.core.grid import SECOND
 from ingest.core.marks import AFTER_END_NS, MOST_OF_RUN, Mark, longest, of_run, overlaps
-from ingest.query.overview import literal, span_of
+from ingest.query.overview import span_of
 from ingest.query.question import Question
 from ingest.store import RunRecord, Store
 from ingest.store.records import UNKNOWN_ZERO
@@ -43,8 +43,7 @@ def keep_marks(store: Store, runs: Collection[str], marks: Sequence[Mark]) -> It
 
 def end_of(store: Store, record: RunRecord) -> int:
     """Return when the last row of a run ends, in epoch ns; its start where it holds none."""
-    name = literal(record.run)
-    question = Question(runs=(name,), where={"run": name}, by=("op", "kind"), step="all")
+    question = Question(by=("op", "kind"), step="all").about([record.run])
     ends = [record.start_ns]
     try:
         ends.append(span_of(store.answer(question).parts)[1])

@@ -189,3 +189,14 @@ def test_an_error_of_ours_in_a_detector_does_not_fail_a_load(ground, monkeypatch
     assert command(["load", str(EXAMPLE), "--run", "r", "--store", ground.url]) == 0
     assert "what happened in it cannot be worked out: internal error (ZeroDivisionError" in capsys.readouterr().err
     assert rows_of(ground) == []
+
+
+def test_findings_of_a_run_are_not_of_those_that_a_load_of_its_name_has_made(ground) -> None:
+    """`--run p` selects p/q as well: the findings of p were of both, added up."""
+    loaded(ground.url, [FIO / "stall"], run="p/q", reading=ZERO)
+    loaded(ground.url, [FIO / "randrw" / "a_clat_hist.1.log"], run="p", reading=ZERO)
+    with open_store(ground.url) as store:
+        for run, log in (("p", FIO / "randrw" / "a_clat_hist.1.log"), ("p/q", FIO / "stall")):
+            alone = computed(Files([log], ReadOptions(run=run, **ZERO)), Question(), SOURCE)
+            assert story(store, Question().about([run]), SOURCE) == computed(store, Question().about([run]), SOURCE) == alone
+            assert story_from(store.findings_of([run]), store.findings_of([run])[0].stamp, SOURCE) == alone

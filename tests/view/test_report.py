@@ -23,9 +23,9 @@ from ingest.core.layout import LogLinear, common_layout, fio_layout
 from ingest.core.ranks import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.latency_rows import row_layout
-from ingest.query.overview import MOST_HOSTS, literal, overviews
+from ingest.query.overview import MOST_HOSTS, overviews
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.query.question import Answer, Question
+from ingest.query.question import Answer, Question, literal
 from ingest.query.worst import worst_windows
 from ingest.view import vega
 from ingest.view.page.report import packing

@@ -128,10 +128,7 @@ def undated_beside(names: Sequence[str], taken: Sequence[str]) -> tuple[str, ...
 
 def answered(ask: Ask, run: str, question: Question) -> Answer:
     """Return the answer about one run."""
-    from ingest.query.overview import literal
-
-    exact = literal(run)
-    return ask(replace(question, runs=(exact,), where={**question.where, "run": exact}))
+    return ask(question.about([run]))
 
 
 def question_of(options: EachRun, columns: Sequence[str]) -> tuple[Question, tuple[str, ...]]:

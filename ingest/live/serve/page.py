@@ -14,7 +14,7 @@ from ingest.core.errors import InputError
 from ingest.core.marks import Mark
 from ingest.core.series import run_matches
 from ingest.core.timing import format_duration, parse_duration
-from ingest.live.serve.selection import Selection, asked_of, choices_of, clock_of, narrowed_to
+from ingest.live.serve.selection import Selection, asked_of, choices_of, clock_of
 from ingest.live.serve.source import Version, reading
 from ingest.query.question import Question
 from ingest.store import RunRecord, Store
@@ -99,7 +99,7 @@ def _parts(subject: Subject, store: Store, selection: Selection) -> Parts:
     for number, runs in enumerate(tries):
         section = _section(subject, selection, offered, runs)
         try:
-            asked, marks = narrowed_to(question, runs), _provisional(offered, runs)
+            asked, marks = question.about(runs), _provisional(offered, runs)
             settings: dict[str, Any] = {"sla_ns": subject.sla_ns, "offsets": True, "more": [section], "marks": marks}
             return parts_from(store, runs, asked, given=subject.given, named=subject.url, **settings)
         except InputError:

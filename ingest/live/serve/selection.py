@@ -13,7 +13,6 @@ from urllib.parse import parse_qsl
 from ingest.core.errors import InputError, UsageError
 from ingest.core.nearest import choices
 from ingest.core.timing import parse_duration, parse_instant
-from ingest.query.overview import literal
 from ingest.query.question import ALL, AUTO, Question
 from ingest.store.records import COMPLETE, RunRecord
 from ingest.view.vega import printable
@@ -95,12 +94,6 @@ def choices_of(selection: Selection, question: Question, offered: Sequence[RunRe
     newest = sorted(offered, key=lambda record: (record.start_ns, record.run), reverse=True)
     tries = newest[:1] if newest[0].state == COMPLETE else newest[:2]  # a run that has just begun may hold nothing yet
     return [(record.run,) for record in tries]
-
-
-def narrowed_to(question: Question, runs: Sequence[str]) -> Question:
-    """Return the question about these runs alone."""
-    where = {**question.where, "run": literal(runs[0])} if len(runs) == 1 else question.where
-    return replace(question, runs=tuple(literal(run) for run in runs), where=where)
 
 
 def clock_of(selection: Selection, every_ns: int) -> int:

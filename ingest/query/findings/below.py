@@ -41,7 +41,7 @@ from ingest.query.findings.model import (
     Story,
 )
 from ingest.query.means import with_bins
-from ingest.query.origin import Origin
+from ingest.query.origin import Answering
 from ingest.query.question import Answer, NothingMatchesError, Question
 
 BY = (*MEMBER, OP)
@@ -107,7 +107,7 @@ class Member:
         return self.least_ns / max(self.samples, 1)
 
 
-def with_lower_layers(origin: Origin, question: Question, ground: Ground, layers: Sequence[str], story: Story) -> Story:
+def with_lower_layers(origin: Answering, question: Question, ground: Ground, layers: Sequence[str], story: Story) -> Story:
     """Return the story whose findings say whether they are seen below the client; as it is where there is no lower layer.
 
     `layers` are those of the run. Raises what `origin.answer` raises for anything but a selection that is empty.
@@ -133,7 +133,7 @@ def with_lower_layers(origin: Origin, question: Question, ground: Ground, layers
     return replace(story, findings=tuple(findings))
 
 
-def _lower(origin: Origin, question: Question, ground: Ground, layer: str) -> Lower | None:
+def _lower(origin: Answering, question: Question, ground: Ground, layer: str) -> Lower | None:
     """Return a layer of the run in the client's windows; labels of the client's series do not select it."""
     where = {name: glob for name, glob in question.where.items() if name == "run" or name not in LABELS}
     asked = replace(question, where={**where, LAYER: layer}, by=BY, step=ground.step_ns)

@@ -24,7 +24,7 @@ from ingest.query.findings.model import Float, Ground, Labels
 from ingest.query.lags import LAG
 from ingest.query.means import with_bins
 from ingest.query.missing import caveats_of
-from ingest.query.origin import Origin
+from ingest.query.origin import Answering
 from ingest.query.question import Answer, Question
 from ingest.query.regrouped import regrouped
 from ingest.query.spans import pieces, together
@@ -40,7 +40,7 @@ class NoGroundError(ValueError):
     """A run of which nothing can be said: the sentence says why."""
 
 
-def grounds(origin: Origin, question: Question) -> tuple[Ground, Answer]:
+def grounds(origin: Answering, question: Question) -> tuple[Ground, Answer]:
     """Return the ground of the one run (or several added up) that a question selects, and the answer that it was made of.
 
     Raises what `origin.answer` raises; NoGroundError where windows hold no latencies that findings speak of.

@@ -59,8 +59,8 @@ from ingest.query.findings.rhythm import rhythms
 from ingest.query.findings.stall import stalls
 from ingest.query.findings.steps import steps
 from ingest.query.findings.words import NOTHING, OF_THE_REST, reference_sentence, words_of
-from ingest.query.origin import FINDINGS, Origin
-from ingest.query.overview import Overview, chosen_runs, literal
+from ingest.query.origin import FINDINGS, Answering, Origin
+from ingest.query.overview import Overview, chosen_runs
 from ingest.query.question import Answer, Question
 from ingest.query.regrouped import regrouped
 
@@ -102,7 +102,7 @@ def story(origin: Origin, question: Question, source: str = "") -> Story:
     return computed(origin, question, source)
 
 
-def computed(origin: Origin, question: Question, source: str = "") -> Story:
+def computed(origin: Answering, question: Question, source: str = "") -> Story:
     """Return what happened in the one run (or several added up) that a question selects, from its data."""
     try:
         ground, answer = grounds(origin, question)
@@ -118,7 +118,7 @@ def stories(origin: Origin, question: Question, source: str = "") -> list[Story]
         return [story(origin, question, source)]
     told, refused = [], []
     for run in chosen:
-        narrowed = replace(question, runs=(literal(run),), where={**question.where, "run": literal(run)})
+        narrowed = question.about([run])
         try:
             told.append(story(origin, narrowed, source))
         except InputError as error:  # nothing of this run is selected, or it has means alone
@@ -139,8 +139,7 @@ def story_of_overview(origin: Origin, run: Overview, question: Question, source:
             break
         threads = None if run.thread_tails else _of_default_kind(run.threads)
         answer = None if threads is None or run.extra else regrouped(threads, (HOST, label, OP, KIND))
-    runs = tuple(literal(name) for name in run.cluster.runs)
-    asked = replace(question, runs=runs, merge_runs=len(runs) > 1)
+    asked = replace(question.about(run.cluster.runs), merge_runs=len(run.cluster.runs) > 1)
     try:
         ground = grounds(origin, asked)[0] if answer is None else ground_of(answer)
         return with_lower_layers(origin, asked, ground, run.cluster.layers, story_of(ground, source))

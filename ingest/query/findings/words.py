@@ -31,7 +31,7 @@ from ingest.query.findings.model import (
     Ground,
     Labels,
 )
-from ingest.query.overview import literal
+from ingest.query.question import literal
 
 NOTHING = "Nothing stands out: no window, host or time is beyond what this run does by itself."
 OF_THE_REST = "Samples are missing: this is about the others."

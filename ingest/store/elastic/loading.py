@@ -24,10 +24,10 @@ from ingest.store.elastic.encoding import MS
 from ingest.store.elastic.gathered import FOREVER, Gathered
 from ingest.store.elastic.overtaken import check_all_there, check_not_overtaken
 from ingest.store.elastic.own_rollups import OwnRollups
-from ingest.store.elastic.record_documents import SourceState
-from ingest.store.elastic.remembered import Windows
+from ingest.store.elastic.record_documents import SourceState, source_document
+from ingest.store.elastic.remembered import RememberedRun
 from ingest.store.elastic.rollups import RollupWriter, slab_of
-from ingest.store.elastic.standing import Standing, loaded_again
+from ingest.store.elastic.standing import Guarded, Standing, loaded_again
 from ingest.store.elastic.sweeping import Sweeper
 from ingest.store.elastic.touched import Touch, Touched
 from ingest.store.elastic.writing import EVERY_GENERATION
@@ -47,8 +47,7 @@ MOST_NAMED = 1000  # sources that a query leaves out by name
 class Loading:
     """What a load knows of a run that it writes: how it stood when it began, what it has written, which sources are read.
 
-    `rolled` are the samples that it has written and that rollups have to hold. `kept` are in the end all windows of the run, if
-    this load alone has written it and still has them.
+    `rolled` are the samples that it has written and that rollups have to hold.
     """
 
     standing: Standing
@@ -57,7 +56,6 @@ class Loading:
     anew: bool = False
     breathed: bool = False
     rolled: int = 0
-    kept: Windows | None = None
     touched: Touched = field(default_factory=Touched)
     states: dict[str, SourceState] = field(default_factory=dict)
     finished: list[SourceRecord] = field(default_factory=list)
@@ -104,6 +102,23 @@ class Finish:
         if not (self._can_be_alone() and self._alone()):
             self._among_others()
 
+    def foreseen(self) -> RememberedRun | None:
+        """Return the run as it will be once all is in; None unless this load alone has written it, and has it still."""
+        loading, gathered = self._loading, self._loading.gathered
+        gathered.settle()
+        if loading.standing.sources.keys() - self._mine or not self._can_be_alone():
+            return None
+        kept = gathered.remembered.kept
+        if kept is None and len(loading.touched.hosts) == 1:  # its findings look at what it is made of
+            return None
+        sources = {source.source: Guarded(source_document(source, own), 0, 0) for source, own in self._records(COMPLETE)}
+        standing = replace(loading.standing, sources=sources)
+        record = standing.run_record
+        if record is None:
+            return None
+        series = [replace(stored, number=number) for number, stored in enumerate(standing.series())]
+        return RememberedRun(record, standing.source_records, series, gathered.parts(), kept)
+
     def _can_be_alone(self) -> bool:
         """Return whether all rollups can be made from memory as far as was known when the load began."""
         loading = self._loading
@@ -142,7 +157,6 @@ class Finish:
         if late or run_late:
             return False
         self._complete(standing)
-        loading.kept = None if others else loading.gathered.remembered.kept
         return True
 
     def _among_others(self) -> None:

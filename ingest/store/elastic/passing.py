@@ -17,7 +17,7 @@ def narrowed(part: Intervals[Key]) -> Intervals[Key]:
 
 def widened(part: Intervals[Key]) -> Intervals[Key]:
     """Return windows with bins and counts of the full width that sums need."""
-    return replace(part, bins=part.bins.astype(np.int64), counts=part.counts.astype(np.int64))
+    return replace(part, bins=part.bins.astype(np.int64, copy=False), counts=part.counts.astype(np.int64, copy=False))
 
 
 def _narrow(column: Any) -> Any:

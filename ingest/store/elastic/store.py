@@ -41,7 +41,7 @@ from ingest.store.elastic.marks import keep_marks, marks_of
 from ingest.store.elastic.mending import mend as repair
 from ingest.store.elastic.names import PERIODIC, Names
 from ingest.store.elastic.records import Records
-from ingest.store.elastic.remembered import Remembering, Windows
+from ingest.store.elastic.remembered import RememberedRun
 from ingest.store.elastic.rollups import slab_of
 from ingest.store.elastic.standing import Standing, Standings, StillRecords
 from ingest.store.elastic.templates import site_of
@@ -104,8 +104,7 @@ class ElasticStore:
         self.standings = Standings(self.records)
         self._loads: dict[str, Loading] = {}
         self._planned: dict[str, Standing] = {}
-        self._ended: dict[str, tuple[Standing, Windows | None]] = {}
-        self._kept_of: tuple[str, Windows] | None = None
+        self._ended: dict[str, Standing] = {}
 
     def __enter__(self) -> Self:
         """Return the open store."""
@@ -139,8 +138,6 @@ class ElasticStore:
         return self._holdings_of(self.records)
 
     def _holdings_of(self, records: Records) -> ElasticHoldings:
-        if self._kept_of is not None:
-            return Remembering(self.connection, self.names, records, *self._kept_of)
         return ElasticHoldings(self.connection, self.names, records)
 
     def _known(self) -> Records:
@@ -251,13 +248,17 @@ class ElasticStore:
         """Note from when to when the series of a source reach; it is complete when `finish_run` has made the rollups."""
         self._loading(source.run).reached(source, spans)
 
+    def foreseen(self, run: RunRecord) -> RememberedRun | None:
+        """Return a run as it will be after `finish_run`, asked from memory; None unless this load alone holds all of it."""
+        return Finish(self, run, self._loading(run.run)).foreseen()
+
     def finish_run(self, run: RunRecord) -> None:
         """Sweep older generations, make the rollups of touched windows, and note the sources complete that are whole."""
         loading = self._loading(run.run)
         with leaving_nothing(self, run.run, loading.finished):
             Finish(self, run, loading).finish()
         del self._loads[run.run]
-        self._ended[run.run] = loading.standing, loading.kept
+        self._ended[run.run] = loading.standing
         self.stop_senders()
 
     @contextmanager
@@ -272,13 +273,12 @@ class ElasticStore:
     @contextmanager
     def still(self, run: str) -> Iterator[None]:
         """Hold what the records of a run say while questions are asked about this run alone."""
-        standing, kept = self._ended.pop(run) if run in self._ended else (self.standings.read([run])[run], None)
+        standing = self._ended.pop(run, None) or self.standings.read([run])[run]
         records, self.records = self.records, StillRecords(self.connection, self.names, standing)
-        self._kept_of = None if kept is None else (run, kept)
         try:
             yield
         finally:
-            self.records, self._kept_of = records, None
+            self.records = records
 
     def lacking(self, run: RunRecord, accounts: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[Lack, ...] | None:
         """Return the data that a run lacks by the accounts of its sources, None where rollups there have no field for it."""

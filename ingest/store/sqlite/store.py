@@ -277,6 +277,9 @@ class SqliteStore:
     def gatherer(self, run: RunRecord, processes: int) -> None:
         """Return None: rollups are made of the documents."""
 
+    def foreseen(self, run: RunRecord) -> None:
+        """Return None: to write a run takes no waiting, so nothing is worked out meanwhile."""
+
     def write_breaths(self, source: SourceRecord, kept: Kept) -> int:
         """Write the breaths that are kept of a source, replacing documents of the same identity; return how many."""
         with self.transaction() as db:

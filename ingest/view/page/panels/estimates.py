@@ -25,7 +25,7 @@ from ingest.query.estimates.estimates import (
 )
 from ingest.query.estimates.rows import Float, Places, relative
 from ingest.query.origin import LOGS, Origin
-from ingest.query.overview import Overview, literal
+from ingest.query.overview import Overview
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question
 from ingest.query.regrouped import regrouped
@@ -119,7 +119,7 @@ def _of_cbt(
 ) -> dict[str, Mapping[str, Float]]:
     from ingest.query.estimates.cbt import cbt, effort
 
-    asked = replace(question, runs=tuple(literal(name) for name in run.cluster.runs), by=(), step=answer.step_ns)
+    asked = replace(question.about(run.cluster.runs), by=(), step=answer.step_ns)
     size = effort(files, asked)
     if size is None or size > MOST_READ:
         return {}

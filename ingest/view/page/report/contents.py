@@ -16,7 +16,7 @@ from ingest.query.means import OWN
 from ingest.query.missing import bands
 from ingest.query.offsets.overview import offset_overviews, shown_names
 from ingest.query.origin import WHOLE_RUNS, Origin
-from ingest.query.overview import CLUSTER_WINDOWS, Overview, chosen_runs, literal, overviews
+from ingest.query.overview import CLUSTER_WINDOWS, Overview, chosen_runs, overviews
 from ingest.query.question import Question
 from ingest.query.sweeps import swept
 from ingest.query.verdicts import Episode
@@ -124,7 +124,7 @@ def means_from(source: Origin, names: Sequence[str], question: Question) -> str:
     """Return the page of the selected runs that were recorded as means alone; InputError where there is none."""
     means_runs, whole_runs = [], source.offers.get(WHOLE_RUNS)
     for run in chosen_runs(names, question):
-        asked = replace(question, runs=(literal(run),), by=("host", "op", "kind"), merge_runs=False, windows=CLUSTER_WINDOWS)
+        asked = replace(question.about([run]), by=("host", "op", "kind"), merge_runs=False, windows=CLUSTER_WINDOWS)
         answer, whole = source.answer(asked), source.answer(replace(asked, step="all"))
         if all(not part.layout.has_bins for part in answer.parts):
             means_runs.append(MeansRun(run, answer, whole, whole_runs({run}) if whole_runs else [], source.marks(answer)))
