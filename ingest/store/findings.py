@@ -13,7 +13,6 @@ from ingest.core.errors import InputError, TailboardError
 from ingest.core.parallel import freed_memory_given_back, give_back_freed_memory
 from ingest.query.findings.kept import documents_of, story_from
 from ingest.query.findings.model import Story
-from ingest.query.findings.story import computed
 from ingest.query.question import Question
 from ingest.store import Foreseen, Store
 from ingest.store.records import COMPLETE, RunRecord, SourceRecord
@@ -45,6 +44,8 @@ class EarlyStory:
     def _work(self) -> None:
         assert self._run is not None
         try:
+            from ingest.query.findings.story import computed  # while others wait for the server
+
             give_back_freed_memory()
             self._story = computed(self._run, Question().about([self._run.record.run]))
         except Exception:  # noqa: BLE001  it is asked again of the store, which says what is wrong
@@ -65,6 +66,8 @@ def write_findings(store: Store, run: str, early: EarlyStory | None = None) -> l
                 return []
             story = None if early is None else early.of(record, sources)
             if story is None:
+                from ingest.query.findings.story import computed
+
                 with freed_memory_given_back():  # windows of all members are held at once, after all that the load has held
                     story = computed(store, Question().about([run]))
     except InputError:  # it holds offsets or means alone

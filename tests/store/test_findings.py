@@ -185,7 +185,7 @@ def test_an_error_of_ours_in_a_detector_does_not_fail_a_load(ground, monkeypatch
     def broken(*_: object) -> None:
         raise ZeroDivisionError("float division by zero")
 
-    monkeypatch.setattr("ingest.store.findings.computed", broken)
+    monkeypatch.setattr("ingest.query.findings.story.computed", broken)
     assert command(["load", str(EXAMPLE), "--run", "r", "--store", ground.url]) == 0
     assert "what happened in it cannot be worked out: internal error (ZeroDivisionError" in capsys.readouterr().err
     assert rows_of(ground) == []

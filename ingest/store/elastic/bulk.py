@@ -8,8 +8,9 @@
 - An index that takes no documents because the disk is full is waited for like an overloaded server, then named.
 - A version conflict means that somebody has written a later version: nothing to do.
 
-Chunks are joined to bodies of the size that the server takes best. After a body that was too large, later ones are half as
-large; while all goes well they grow again, up to the largest that was taken, and beyond it once many went well.
+Chunks are joined to bodies of the size that the server takes best, or smaller ones while a sender waits for work. After a body
+that was too large, later ones are half as large; while all goes well they grow again, up to the largest that was taken, and
+beyond it once many went well.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ from ingest.store.elastic.encoding import Chunk, documents_of, halves
 
 SENDERS, WAITING = 2, 2
 BODY_BYTES, LEAST_BODY_BYTES = 8 << 20, 1 << 16
+WORTH_SENDING = 2 << 20  # while a sender has nothing to do
 GROWTH = 1.25  # of bodies, after each that was taken whole
 FORGOTTEN = 64  # after so many bodies that were taken whole a server may take what was too large before
 ANSWER = "errors,items.*.status,items.*.result,items.*.error.type,items.*.error.reason,items.*.error.caused_by.reason"
@@ -167,6 +169,8 @@ class Sender:
             self._send_held()
         self._held.append(chunk)
         self._held_bytes += len(chunk.body)
+        if self._held_bytes >= WORTH_SENDING and self._queue.unfinished_tasks < len(self._threads):
+            self._send_held()
 
     def flush(self) -> None:
         """Wait until all that was handed over is in or refused; raises what a sender failed with."""
@@ -174,21 +178,23 @@ class Sender:
         self._queue.join()
         self._check()
 
-    def show(self, *indices: str) -> None:
-        """Flush, and let searches see all that was flushed since the last time: it is in `indices`.
-
-        What fits one body is refreshed by the request that brings it, all else by a request of its own.
-        """
-        if not self._unseen:
+    def arrive(self) -> None:
+        """Wait as `flush` does; searches see what fits one body: it is refreshed by the request that brings it."""
+        if self._unseen:
+            self.flush()
+            return
+        self._queue.join()
+        self._check()
+        if self._held:
+            self._send_held(refresh=True)
             self._queue.join()
             self._check()
-            if self._held:
-                self._send_held(refresh=True)
-                self._queue.join()
-                self._check()
-            return
-        self.flush()
-        self.refresh(*indices)
+
+    def show(self, *indices: str) -> None:
+        """Flush, and let searches see all that was flushed since the last time: it is in `indices`."""
+        self.arrive()
+        if self._unseen:
+            self.refresh(*indices)
 
     def refresh(self, *indices: str) -> None:
         """Let searches see all that anybody has written to indices; those that are not there are none."""

@@ -95,7 +95,7 @@ class Finish:
     def finish(self) -> None:
         """Make the rollups of all that was written, and note the sources complete that are whole."""
         store, loading = self._store, self._loading
-        store.sender.show(store.names.all("intervals"), *([store.names.all("points")] if loading.breathed else []))
+        store.sender.arrive()
         for source in loading.finished:
             loading.state(source.source).refused = store.delivery.refused_of(source.run, source.source)
         loading.gathered.settle()
@@ -118,6 +118,11 @@ class Finish:
             return None
         series = [replace(stored, number=number) for number, stored in enumerate(standing.series())]
         return RememberedRun(record, standing.source_records, series, gathered.parts(), kept)
+
+    @property
+    def _written(self) -> list[str]:
+        """Return the indices that hold what the readers have brought."""
+        return [self._store.names.all(index) for index in ("intervals", *(["points"] if self._loading.breathed else []))]
 
     def _can_be_alone(self) -> bool:
         """Return whether all rollups can be made from memory as far as was known when the load began."""
@@ -149,7 +154,7 @@ class Finish:
         superseded = store.delivery.counts["superseded"]
         writer = self._writer(standing, missing)
         OwnRollups(writer, loading.gathered, layouts_of(stored)).write_alone(standing.generation, others=others)
-        store.sender.show(store.names.all("rollups"))
+        store.sender.show(store.names.all("rollups"), *self._written)
         writer.check_sent(standing.generation)
         if store.delivery.counts["superseded"] > superseded:  # somebody has written later ones
             return False
@@ -162,6 +167,7 @@ class Finish:
     def _among_others(self) -> None:
         """Make the rollups where others may be writing to the run, or something was there before."""
         store, loading, run = self._store, self._loading, self._run
+        store.sender.show(*self._written)
         finished = loading.finished
         again = [source for source in finished if source.generation > 1]
         store.records.update_sources(self._records(LOADING))

@@ -24,12 +24,9 @@ from ingest.query.verdicts import Episode
 from ingest.store.answers import answer_from, facts_from, windows_from
 from ingest.store.capabilities import DEAD_LETTERS, DOCUMENTS, GROWTH
 from ingest.store.coarsening import Coarsened, grid_in
-from ingest.store.elastic.approximate import approximated
 from ingest.store.elastic.breaths import breath_chunks, breaths_in, check_template
 from ingest.store.elastic.bulk import Delivery, Sender
-from ingest.store.elastic.coarsening import Coarsening
 from ingest.store.elastic.connection import Connection, parse_address
-from ingest.store.elastic.deleting import delete_run
 from ingest.store.elastic.encoding import Chunk, interval_chunks
 from ingest.store.elastic.episodes import episodes_of, keep_episodes
 from ingest.store.elastic.findings import findings_of, keep_findings
@@ -38,7 +35,6 @@ from ingest.store.elastic.holdings import ElasticHoldings
 from ingest.store.elastic.known_records import KnownRecords
 from ingest.store.elastic.loading import Finish, Loading
 from ingest.store.elastic.marks import keep_marks, marks_of
-from ingest.store.elastic.mending import mend as repair
 from ingest.store.elastic.names import PERIODIC, Names
 from ingest.store.elastic.records import Records
 from ingest.store.elastic.remembered import RememberedRun
@@ -46,8 +42,6 @@ from ingest.store.elastic.rollups import slab_of
 from ingest.store.elastic.standing import Standing, Standings, StillRecords
 from ingest.store.elastic.templates import site_of
 from ingest.store.elastic.touched import Touch, touch_of
-from ingest.store.elastic.verify import ElasticVerifier
-from ingest.store.elastic.wider_bins import Widening
 from ingest.store.elastic.writing import keeping, leaving_nothing, writing
 from ingest.store.lacking import lacks_in
 from ingest.store.live import LiveStore
@@ -306,12 +300,16 @@ class ElasticStore:
 
         Unless it is to be done by `force`, raises as `check_deletable` does.
         """
+        from ingest.store.elastic.deleting import delete_run
+
         deleted = delete_run(self.connection, self.names, self.sender, self.records, run, force=force)
         self.stop_senders()
         return deleted
 
     def coarsen(self, run: str, step_ns: int) -> Coarsened:
         """Add the windows of a run up to a larger step; return what was done. Cut off anywhere, a repeat completes it."""
+        from ingest.store.elastic.coarsening import Coarsening
+
         record = record_named(run, self.runs())
         with self.writing(run):
             done = Coarsening(self.connection, self.names, self.sender, self.records, self.lacking).coarsen(record, step_ns)
@@ -320,6 +318,8 @@ class ElasticStore:
 
     def widen(self, run: str, bins: WiderBins) -> Widened:
         """Add the bins of a run up to wider ones; return what was done. Cut off anywhere, a repeat completes it."""
+        from ingest.store.elastic.wider_bins import Widening
+
         record = record_named(run, self.runs())
         with self.writing(run):
             done = Widening(self.connection, self.names, self.sender, self.records, self.lacking).widen(record, bins)
@@ -328,6 +328,9 @@ class ElasticStore:
 
     def verify(self, chosen: Chosen, *, mend: bool = False) -> Verification:
         """Return the faults in the runs that `chosen` accepts; with `mend` they are repaired where they can be."""
+        from ingest.store.elastic.mending import mend as repair
+        from ingest.store.elastic.verify import ElasticVerifier
+
         if mend:
             for index in PERIODIC:
                 self.connection.call("POST", f"/{self.names.all(index)}/_refresh", ignore_unavailable=True)
@@ -344,6 +347,8 @@ class ElasticStore:
 
     def approximate(self, question: Question, wanted: Sequence[Percentile]) -> tuple[Table, Answer]:
         """Return a table of percentiles as the server estimates them (hdr, 3 digits), and the facts about it."""
+        from ingest.store.elastic.approximate import approximated
+
         return self._of_one_grid(lambda known: approximated(self._holdings_of(known), known.runs(), question, wanted))
 
     def _of_one_grid(self, ask: Callable[[Records], Told]) -> Told:
