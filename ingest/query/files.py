@@ -13,7 +13,7 @@ from ingest.core.errors import InputError, counted, plural
 from ingest.core.grid import UNTIMED, stored_step
 from ingest.core.intervals import Intervals, Sum
 from ingest.core.parallel import fork_map
-from ingest.core.series import LABELS, LAYER, Group, label_of, runs_asked
+from ingest.core.series import LABELS, LAYER, Group, label_of, mean_kind, runs_asked
 from ingest.core.values import Value
 from ingest.query.clocks import beside, left_out, logs_left_out, shown_beside, undated_runs
 from ingest.query.file_offers import offers_of
@@ -176,7 +176,8 @@ class Files:
             caveats=self.found.caveats,
             layouts=summed.layouts,
         )
-        alone = [source.context.series for source in self.found.sources if holds_means_alone(source)]
+        alone = {source.context.series for source in self.found.sources if holds_means_alone(source)}
+        alone |= {told.series.replaced(kind=mean_kind(told.series.kind)) for told in whole_runs if not told.has_bins}
         answer = finish(parts, question, facts, reach_inside(summed.reach, kept))
         return with_left_out(described(answer, whole_runs), alone, question.key(self.found.labels))
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ingest.core.errors import InputError, listed
 from ingest.core.intervals import Intervals, no_exact
-from ingest.core.series import Group, Series, is_mean, mean_kind
+from ingest.core.series import MEAN, Group, Series, is_mean, mean_kind
 from ingest.core.timing import format_duration
 from ingest.query.question import ALL, Answer, Key, Question
 
@@ -161,7 +161,7 @@ def with_left_out(answer: Answer, alone: Iterable[Series], key: Key) -> Answer:
         {
             series.host or series.process or series.job or "-"
             for series in alone
-            if key(series) is not None and series.run in answer.runs
+            if series.run in answer.runs and any(map(key, (series, series.replaced(kind=series.kind.removesuffix(MEAN)))))
         }
     )
     if not left:

@@ -290,7 +290,7 @@ def test_jobs_that_share_a_log_are_segments(fio: Path, taken: Any) -> None:
 
 
 def test_rows_of_an_older_run_are_rejected(fio: Path, taken: Any) -> None:
-    read = taken(fio / "appended")
+    read = taken(fio / "appended" / "a_clat_hist.log", fio / "appended" / "b.json")
     document = per_io.json_of(fio / "appended" / "b.json")
     expected = Counter()
     for entry in document["jobs"]:

@@ -76,7 +76,8 @@ class Joined(NamedTuple):
 class Documents:
     """The last fio document of each run in JSON files, by folder, and which logs each describes.
 
-    `means` are the logs of means, `read` the runs whose JSON is read for itself, `versions` what fio printed as text.
+    `means` are the logs of means, `read` the runs whose JSON is read for itself, `overwritten` those whose logs a later run has
+    written anew, with the file of that one, `versions` what fio printed as text.
     """
 
     def __init__(self, aliases: Mapping[str, str]) -> None:
@@ -84,6 +85,7 @@ class Documents:
         self.folders: dict[Path, list[Beside]] = defaultdict(list)
         self.told: dict[tuple[Path, int], set[Path]] = defaultdict(set)
         self.claimed: dict[tuple[Path, int], dict[int, set[Path]]] = defaultdict(lambda: defaultdict(set))
+        self.overwritten: dict[tuple[Path, int], tuple[Beside, Path]] = {}
         self.families: dict[tuple[Path, str, str, str], list[tuple[int, Path]]] = defaultdict(list)
         self.prefixes: dict[Path, set[str]] = defaultdict(set)
         self.means: set[Path] = set()
@@ -211,13 +213,17 @@ class Documents:
             for beside in self.folders.get(folder, ()):
                 match = self._jobs_for(beside, path, name, host)
                 if match:
-                    matching.append((beside.document.timestamp_ms, str(beside.path), beside, *match))
+                    # A run of fewer jobs leaves the logs of the others as they were.
+                    holds = any(self._own(path, name, match[0]))
+                    matching.append((holds, beside.document.timestamp_ms, str(beside.path), beside, *match))
             if not matching:
                 continue
-            _, _, beside, jobs, why = max(matching, key=lambda entry: entry[:2])
-            for _, _, other, *_ in matching:
-                if other.path != beside.path or other is beside:  # of runs in one file each has overwritten the logs before
+            *_, beside, jobs, why = max(matching, key=lambda entry: entry[:3])
+            for _, _, _, other, *_ in matching:
+                if other is beside or not (other.path == beside.path or _ended_before(other.document, beside.document)):
                     self.told[other.key].add(path)
+                elif other.path != beside.path:
+                    self.overwritten[other.key] = other, beside.path
             own, grouped = self._own(path, name, jobs)
             self.unmatched.pop(path, None)
             if name.type in ("clat_hist", "clat", "lat", "slat"):
@@ -304,10 +310,17 @@ class Documents:
             yield Caveat("host-conflict", str(path), f"{sentence}: {summary.name} was not used for it", remedy)
         for beside, number, job in self.without_log():
             yield without_log_caveat(beside, number, job)
+        for key, (beside, later) in sorted(self.overwritten.items()):
+            if key in self.read and not self.told.get(key):
+                sentence = f"is of an earlier run of fio than {later.name}, which wrote its logs anew: no more is left of it"
+                remedy = "have each run of fio write its logs under names of their own"
+                yield Caveat("several-runs", str(beside.path), sentence, remedy)
 
     def without_log(self) -> Iterator[tuple[Beside, int, Job]]:
-        """Yield the jobs of documents whose other jobs have logs, with their numbers from 0."""
+        """Yield jobs, with their numbers from 0, that no log and no histogram holds, while others of their run have one."""
         for beside in self.all():
+            if beside.key in self.overwritten and beside.key in self.read:
+                yield from ((beside, number, job) for number, job in enumerate(beside.document.jobs) if _has_means_alone(job))
             if not self.claimed.get(beside.key) or beside.key in self.read:
                 continue
             for number, job in enumerate(beside.document.jobs):
@@ -322,6 +335,30 @@ def without_log_caveat(beside: Beside, number: int, job: Job) -> Caveat:
     sentence = f"fio counts {counts} of job {number + 1} ({job.name}){where} that no log here holds: they are missing"
     remedy = "have every job log: write_hist_log in front of the first --name, or tailboard wrap-fio"
     return Caveat("jobs-without-log", str(beside.path), sentence, remedy)
+
+
+def _has_means_alone(job: Job) -> bool:
+    """Return whether fio has measured completions of a job, and tells no histogram of them."""
+    told = [summary.bins for (_, kind), summary in job.summaries.items() if kind == COMPLETION]
+    return bool(told) and all(bins is None for bins in told)
+
+
+def _ended_before(document: Document, later: Document) -> bool:
+    """Return whether the run of a document was over when another began: that began after more than half of it.
+
+    A state of a run that was kept while it went on, and another of its documents, began when it did.
+    """
+    (began, length), (begun_later, _) = _span_ms(document), _span_ms(later)
+    return began is not None and begun_later is not None and 2 * (begun_later - began) > length
+
+
+def _span_ms(document: Document) -> tuple[int | None, int]:
+    """Return when the run of a document began, in epoch ms, None where that is not known, and how long it took."""
+    zeros = [document.zero_ms(job) for job in document.jobs]
+    known = [zero[0] for zero in zeros if zero is not None]
+    if not known or len(known) < len(zeros):
+        return None, 0
+    return min(known), max(at + job.runtime_ms for at, job in zip(known, document.jobs, strict=True)) - min(known)
 
 
 def _option_of(name: LogName) -> str:
