@@ -12,9 +12,10 @@ from ingest.core.errors import counted, listed
 from ingest.core.missing import ABSENT_CLIENT, Missing, is_same_host
 from ingest.core.series import MIXED
 from ingest.read.archives.cbt import ARCHIVE
-from ingest.read.fio.joining import MS, Beside, log_name_of, without_log_caveat
+from ingest.read.fio.joining import MS, Beside, log_name_of
 from ingest.read.fio.names import parse_log_name, parse_summary_name
 from ingest.read.fio.readers import kind_of_log
+from ingest.read.fio.without_log import without_log_caveat
 from ingest.read.format_names import JSON, OF_FIO
 from ingest.read.lacks import refused
 from ingest.read.sources import COMPLETION, REFUSED, Around, Place, ReadOptions, Skipped, Source

@@ -23,6 +23,7 @@ from ingest.read.archives.pbench import CLIENTS
 from ingest.read.archives.plain import Plain, short_names
 from ingest.read.copies import once_by_content
 from ingest.read.decodable import decodable
+from ingest.read.fio import without_log
 from ingest.read.fio.doubts import doubts
 from ingest.read.fio.joining import Beside, Documents, documents_of, log_name_of
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name
@@ -85,10 +86,10 @@ def discover(paths: Sequence[Path], options: ReadOptions, *, among: bool = True)
     sources = _readable(sources, call)
     sources = once_by_content(sources, call.place, call.skipped, call.caveats)
     _check_readable(paths, sources, call.skipped, call.formats)
-    of_files = (*call.caveats, *call.documents.caveats(), *doubts(sources, call.documents))
+    of_files = (*call.caveats, *without_log.caveats(call.documents), *doubts(sources, call.documents))
     caveats = (*call.archives.unreadable(), *of_files)
     skipped = tuple(sorted(call.skipped, key=lambda entry: entry.path.parts))
-    missing = tuple(not_held(call, sources, call.documents.without_log()))
+    missing = tuple(not_held(call, sources, without_log.jobs_without_log(call.documents)))
     discovered = Found(
         tuple(sorted(sources, key=lambda placed: placed.path.parts)), skipped, call.labels_of(sources), caveats, missing
     )

@@ -16,7 +16,6 @@ from itertools import chain
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
-from ingest.core.caveats import Caveat
 from ingest.core.errors import InputError, listed
 from ingest.read.context import Context
 from ingest.read.fio.names import LogName, SummaryName, parse_log_name, parse_summary_name
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 MS = 1_000_000
 PREFIX_OPTIONS = {"clat_hist": "write_hist_log", "bw": "write_bw_log", "iops": "write_iops_log"}
 LATENCY_OPTION = "write_lat_log"
-COMPLETION = "completion"
 
 
 def same_host(name: str, other: str, aliases: Mapping[str, str]) -> bool:
@@ -208,6 +206,8 @@ class Documents:
         return self._joined[path]
 
     def _join(self, path: Path, name: LogName, host: str) -> Joined | None:
+        from ingest.read.fio.successive import over_before
+
         for folder in self._folders_around(path):
             matching = []
             for beside in self.folders.get(folder, ()):
@@ -220,7 +220,7 @@ class Documents:
                 continue
             *_, beside, jobs, why = max(matching, key=lambda entry: entry[:3])
             for _, _, _, other, *_ in matching:
-                if other is beside or not (other.path == beside.path or _ended_before(other.document, beside.document)):
+                if other is beside or not (other.path == beside.path or over_before(other.document, beside.document)):
                     self.told[other.key].add(path)
                 elif other.path != beside.path:
                     self.overwritten[other.key] = other, beside.path
@@ -302,63 +302,6 @@ class Documents:
         if not prefixes and name.prefix in {job.name for job in jobs}:
             return f"job {name.prefix}"
         return f"files called {name.prefix}" if jobs and not prefixes and plain_name(file).startswith(name.prefix) else ""
-
-    def caveats(self) -> Iterator[Caveat]:
-        """Yield what fio's JSON has beyond the logs, and the logs whose host it does not know."""
-        for path, (summary, sentence) in sorted(self.unmatched.items()):
-            remedy = "name the host with --host, or link the names with --host-alias A=B"
-            yield Caveat("host-conflict", str(path), f"{sentence}: {summary.name} was not used for it", remedy)
-        for beside, number, job in self.without_log():
-            yield without_log_caveat(beside, number, job)
-        for key, (beside, later) in sorted(self.overwritten.items()):
-            if key in self.read and not self.told.get(key):
-                sentence = f"is of an earlier run of fio than {later.name}, which wrote its logs anew: no more is left of it"
-                remedy = "have each run of fio write its logs under names of their own"
-                yield Caveat("several-runs", str(beside.path), sentence, remedy)
-
-    def without_log(self) -> Iterator[tuple[Beside, int, Job]]:
-        """Yield jobs, with their numbers from 0, that no log and no histogram holds, while others of their run have one."""
-        for beside in self.all():
-            if beside.key in self.overwritten and beside.key in self.read:
-                yield from ((beside, number, job) for number, job in enumerate(beside.document.jobs) if _has_means_alone(job))
-            if not self.claimed.get(beside.key) or beside.key in self.read:
-                continue
-            for number, job in enumerate(beside.document.jobs):
-                if not self.claimed[beside.key].get(number) and any(kind == COMPLETION for _, kind in job.summaries):
-                    yield beside, number, job
-
-
-def without_log_caveat(beside: Beside, number: int, job: Job) -> Caveat:
-    """Return what a reader must know of a job that no log holds."""
-    counts = ", ".join(f"{summary.count:,} {op}s" for (op, kind), summary in sorted(job.summaries.items()) if kind == COMPLETION)
-    where = f" on {job.host}" if job.host else ""
-    sentence = f"fio counts {counts} of job {number + 1} ({job.name}){where} that no log here holds: they are missing"
-    remedy = "have every job log: write_hist_log in front of the first --name, or tailboard wrap-fio"
-    return Caveat("jobs-without-log", str(beside.path), sentence, remedy)
-
-
-def _has_means_alone(job: Job) -> bool:
-    """Return whether fio has measured completions of a job, and tells no histogram of them."""
-    told = [summary.bins for (_, kind), summary in job.summaries.items() if kind == COMPLETION]
-    return bool(told) and all(bins is None for bins in told)
-
-
-def _ended_before(document: Document, later: Document) -> bool:
-    """Return whether the run of a document was over when another began: that began after more than half of it.
-
-    A state of a run that was kept while it went on, and another of its documents, began when it did.
-    """
-    (began, length), (begun_later, _) = _span_ms(document), _span_ms(later)
-    return began is not None and begun_later is not None and 2 * (begun_later - began) > length
-
-
-def _span_ms(document: Document) -> tuple[int | None, int]:
-    """Return when the run of a document began, in epoch ms, None where that is not known, and how long it took."""
-    zeros = [document.zero_ms(job) for job in document.jobs]
-    known = [zero[0] for zero in zeros if zero is not None]
-    if not known or len(known) < len(zeros):
-        return None, 0
-    return min(known), max(at + job.runtime_ms for at, job in zip(known, document.jobs, strict=True)) - min(known)
 
 
 def _option_of(name: LogName) -> str:

@@ -82,6 +82,18 @@ def began_ms(document: Document) -> int | None:
     return min((zero[0] for job in document.jobs if (zero := document.zero_ms(job)) is not None), default=None)
 
 
+def over_before(document: Document, later: Document) -> bool:
+    """Return whether the run of a document was over when that of another began: it began after more than half of it.
+
+    A state of a run that was kept while it went on began when the run did. False where either start cannot be determined.
+    """
+    began, begun_later = began_ms(document), began_ms(later)
+    if began is None or begun_later is None:
+        return False
+    ends = [zero[0] + job.runtime_ms for job in document.jobs if (zero := document.zero_ms(job)) is not None]
+    return 2 * (begun_later - began) > max(ends) - began
+
+
 def tell_of_runs(account: Account, number: int, document: Document, why: str) -> None:
     """Keep in an account that a file holds several runs, and where the first of them begin; `number` counts from 1."""
     caveat = Caveat(SEVERAL, account.path, HOLDS_SEVERAL, EACH_ALONE)

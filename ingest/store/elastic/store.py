@@ -127,10 +127,6 @@ class ElasticStore:
             self._sender = Sender(self.connection, self.delivery, self.dead_letters)
         return self._sender
 
-    @property
-    def _holdings(self) -> ElasticHoldings:
-        return self._holdings_of(self.records)
-
     def _holdings_of(self, records: Records) -> ElasticHoldings:
         return ElasticHoldings(self.connection, self.names, records)
 
@@ -382,11 +378,11 @@ class ElasticStore:
         self, run: str, begin_ns: int | None, end_ns: int | None, wanted: Key | None = None
     ) -> Iterator[Intervals[Series]]:
         """Yield the offsets of a run's events in [begin, end) under their series: 1 ms bins in windows of 1 s."""
-        yield from self._holdings.offset_windows(run, begin_ns, end_ns, wanted)
+        yield from self._holdings_of(self.records).offset_windows(run, begin_ns, end_ns, wanted)
 
     def offset_seconds(self, run: str, begin_ns: int | None, end_ns: int | None) -> Int:
         """Return the starts in ns of the seconds of [begin, end), whole ones, in which a run has any event."""
-        return self._holdings.offset_seconds(run, begin_ns, end_ns)
+        return self._holdings_of(self.records).offset_seconds(run, begin_ns, end_ns)
 
     def facts(self, answer: Answer) -> list[tuple[str, str]]:
         """Return (name, value) pairs about the runs of an answer."""
