@@ -269,7 +269,7 @@ def test_up_ends_in_filled_dashboards_and_may_be_repeated(services: dict[str, di
         assert (elastic.refusals, kibana.refusals) == ([], [])
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_f3_up_after_an_upgrade_and_with_compact_indices(services: dict[str, dict], image: Path) -> None:
     """Templates and documents of d8e7fed, as its recorded requests put them, with the prefix of the recording."""
     with (

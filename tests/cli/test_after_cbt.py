@@ -71,7 +71,7 @@ def test_several_archives_in_one_call_and_again(ground, archives, tmp_path: Path
     assert (ground.documents(), ground.rollups()) == before
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("ground", ["double", pytest.param("sqlite", marks=pytest.mark.soak)], indirect=True)
 def test_several_hooks_at_once(ground, archives, tmp_path: Path) -> None:
     """Two of them even load the same archive."""

@@ -41,7 +41,7 @@ def test_output_that_finds_no_room_is_told(name: str) -> None:
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_report_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     words = ["report", str(EXAMPLE), "-o", str(page)]

@@ -137,7 +137,7 @@ def test_a_host_that_is_silent_for_a_minute_holds_nothing_back(tmp_path: Path) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ground", ["sqlite", pytest.param("double", marks=pytest.mark.slow)], indirect=True)
+@pytest.mark.parametrize("ground", ["sqlite", pytest.param("double", marks=pytest.mark.soak)], indirect=True)
 def test_several_watches_of_one_run(ground, tmp_path: Path) -> None:
     names = ("a", "b", "c")
     with opened(*(ground.url for _ in names), write=True) as stores:

@@ -168,7 +168,7 @@ def test_the_story_and_the_box_are_those_of_now_and_what_was_chosen_stays(lookin
         assert dict(page.evaluate(counted)) == {"h1": 40 * 220, "h2": 34 * 220, "h3": 40 * 220}
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_page_that_is_open_for_long_draws_all_and_holds_no_more(looking, tmp_path):
     """The last minute of a run that is written all the time: as much to draw at the end as at the beginning."""
     url, zero = f"sqlite:{tmp_path / 'a.db'}", (time.time_ns() // SECOND - 70) * SECOND

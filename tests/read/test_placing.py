@@ -645,7 +645,7 @@ READER = Reader(locate, events=events)
 LINE = 'formats.TABLE.append(formats.Format("toy", "toy log", "/toy_format", head=rb"^TOY "))'
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_new_format_is_one_file_and_one_line(tmp_path: Path) -> None:
     """It works in inspect, percentiles, load, watch, on standard input, compressed, in refusals and in the help."""
     (tmp_path / "toy_format.py").write_text(TOY)

@@ -179,7 +179,7 @@ def test_eight_loads_of_one_run_at_once(ground, tmp_path: Path) -> None:
     same_as_one_by_one(ground, hosts)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.ordeal
 def test_a_correction_while_other_hosts_load(ground, tmp_path: Path) -> None:
     hosts = logs_by_host(tmp_path, 4, turns=20)

@@ -140,7 +140,7 @@ def answers(url: str, run: str) -> list[list[str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["sqlite", pytest.param("double", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", [pytest.param("sqlite", marks=pytest.mark.soak), "double"])
 def test_when_all_have_ended_nothing_is_found(tmp_path: Path, kind: str) -> None:
     for seed in range(figure(2, 5, 8)):
         interleaved(kind, seed, tmp_path)

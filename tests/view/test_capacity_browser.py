@@ -19,7 +19,7 @@ OBJECTIVE = "p99<1200us"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("labelled", [False, True])
+@pytest.mark.parametrize("labelled", [True, pytest.param(False, marks=pytest.mark.soak)])
 def test_the_load_curve_marks_the_capacity(browser: Any, tmp_path: Path, *, labelled: bool) -> None:
     store = f"sqlite:{tmp_path / 's.db'}"
     for clients in (4, 5, 7, 9):

@@ -125,7 +125,7 @@ def channels(fill: str) -> list[float]:
     return [float(part) for part in fill[4:-1].split(",")]
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_highlighted_thread_in_windows_that_both_levels_have(opened):
     rows = random_rows(5, windows=1000, hosts=2, threads=2)
     origin = Made(rows)

@@ -43,7 +43,7 @@ def whole_numbers(texts: list[str]) -> bool:
     return all(text.replace(",", "").isdigit() or text[-1] in "kMG" for text in texts)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_d1_the_legend_is_that_of_a_fresh_load_after_every_control(opened):
     origin = Made(random_rows(7, windows=30, hosts=3, threads=1, ops=("read", "write")))
     changes = [("op", "read"), ("host", "h1"), ("axis", "linear"), ("shading", "exponent"), ("drop", "1"), ("host", "")]

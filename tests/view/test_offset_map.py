@@ -308,7 +308,7 @@ SHARES = """const map = o.mapOf(run, given.asked, o.groupsOf(run, {}));
 return given.places.map(([label, column, row]) => o.sharesOf(run, label, o.groupsOf(run, {}), map, column, row));"""
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("height", [50, pytest.param(49, marks=pytest.mark.soak)])
 def test_whose_events_a_cell_holds(folder: Path, height: int) -> None:
     found = overview(files_of(folder))

@@ -366,7 +366,7 @@ def test_labels_are_text(opened):
         assert {row["label"] for row in rows_of(page, "gap")} == {HOSTILE[0]}
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_marks_are_limited(opened):
     origin = stalled(700)
     with opened(origin.overviews(full=True)) as page:

@@ -122,7 +122,7 @@ def test_slower_in_part_and_faster_in_part_is_said() -> None:
     assert said[0].startswith("b is slower than a in part, faster in part: p99 went from ")
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_trend_that_got_better_and_one_that_is_too_short_say_so(tmp_path: Path) -> None:
     folders = [
         written(tmp_path / f"n{number}", drawn(number, 300, by=0.7 if number >= 6 else 1.0), number, seconds=12)

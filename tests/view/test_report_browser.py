@@ -559,7 +559,7 @@ def test_most_windows(opened):
         assert len(drawn(page)) == 150
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_many_threads_have_their_tails(opened):
     rows = [
         (series(op, f"h{job % 4}", str(job)), at, {900 + job: 150, 1200: 1 + (job == 33)})

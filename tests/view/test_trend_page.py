@@ -144,7 +144,7 @@ def test_the_page_says_regression_or_not_as_the_command_does(
     assert out == ""
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_throughput_and_shares_have_panels_of_their_own(browser, nights: Path, tmp_path: Path):
     pytest.importorskip("vl_convert")
     words = ("-p", "50,99", "--throughput", "--above", "300us,5ms")
