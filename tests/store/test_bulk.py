@@ -222,3 +222,21 @@ def test_setup_says_of_a_template_that_it_is_there_once_it_is(double, capsys, mo
     assert "component template tailboard-rollups-mappings is created" in told
     assert "component template tailboard-runs-mappings is created" not in told
     assert "index template" not in told
+
+
+def test_a_deletion_in_an_index_that_is_not_there_is_none_and_makes_no_index(double, tmp_path: Path) -> None:
+    """As a real node answers: 404 and index_not_found_exception. It ended the command that deleted."""
+    connection = Connection(parse_address(double.url))
+    connection.open()
+    delivery = Delivery()
+    sender = Sender(connection, delivery, tmp_path / "letters")
+    lines = b'{"delete":{"_index":"gone","_id":"1"}}\n{"index":{"_index":"plain","_id":"2"}}\n{"text":"x"}\n'
+    try:
+        sender.send(Chunk(lines, 2))
+        sender.flush()
+    finally:
+        sender.close()
+        connection.close()
+    assert (delivery.counts["superseded"], delivery.counts["created"], delivery.counts["rejected"]) == (1, 1, 0)
+    assert double.index_names() == ["plain"]
+    assert not (tmp_path / "letters").exists()

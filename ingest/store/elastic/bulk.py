@@ -134,6 +134,11 @@ def put_at_once(connection: Connection, chunk: Chunk, what: str) -> list[Mapping
     return [outcome for item in answer["items"] for outcome in item.values()]
 
 
+def _of_no_index(item: Mapping[str, Any], document: bytes) -> bool:
+    """Return whether an item is the deletion of a document whose index is not there: so it is not, either."""
+    return not document and (item.get("error") or {}).get("type") == "index_not_found_exception"
+
+
 def _none_rejected(answer: Mapping[str, Any]) -> None:
     if any(outcome["status"] == OVERLOADED for item in answer["items"] for outcome in item.values()):
         raise TransientError(OVERLOADED_SENTENCE)
@@ -331,7 +336,7 @@ class Sender:
         refused: list[Refused] = []
         for item, (action, document) in zip(items, documents_of(chunk), strict=True):
             status = int(item.get("status", 0))
-            if status < 300 or status == CONFLICT or item.get("result") == "not_found":
+            if status < 300 or status == CONFLICT or item.get("result") == "not_found" or _of_no_index(item, document):
                 self._count("superseded" if status >= 300 else str(item.get("result", "created")))
             elif self._passes(item):
                 if "cluster_block" in str(item["error"].get("type")):

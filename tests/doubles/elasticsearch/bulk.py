@@ -65,6 +65,8 @@ class Writer:
         if write.require_alias:
             note = f" and [require_alias] request flag is [true] and [{write.index}] is not an alias"
             raise ItemFailure(404, _item_no_index(write.index, note))
+        if write.action == "delete" and write.version_type == "internal" and write.index not in self.indices.by_name:
+            raise ItemFailure(404, _item_no_index(write.index, ""))  # other writes make the index
         index = self.index_for(write.index)
         unauthorized = self.denied("indices:data/write/bulk[s]", write.index)
         if unauthorized:
