@@ -28,6 +28,8 @@ UNKNOWN = -1  # as the number of samples
 ANY_TIME = (-INT64_MAX, INT64_MAX)
 ONLY_IN_ROWS = ("op", "kind")
 ABSENT_CLIENT = "client-without-logs"
+MEANS_ALONE, NOT_IN_NUMBERS = "means-alone", "means alone without a histogram, not in these numbers"
+BY_KIND = "--by kind shows them, too"
 PLAIN_NAMES = ("from_ns", "to_ns", "count", "low_ns", "high_ns")
 
 

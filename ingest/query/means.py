@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ingest.core.errors import InputError, listed
 from ingest.core.intervals import Intervals, no_exact
+from ingest.core.missing import BY_KIND, MEANS_ALONE, NOT_IN_NUMBERS
 from ingest.core.series import MEAN, Group, Series, is_mean, mean_kind
 from ingest.core.timing import format_duration
 from ingest.query.question import ALL, Answer, Key, Question
@@ -164,9 +165,9 @@ def with_left_out(answer: Answer, alone: Iterable[Series], key: Key) -> Answer:
             if series.run in answer.runs and any(map(key, (series, series.replaced(kind=series.kind.removesuffix(MEAN)))))
         }
     )
-    if not left:
+    if not left or any(lack.entry.caveat.code == MEANS_ALONE for lack in answer.missing):
         return answer
-    text = f"{listed(left)}: means alone without a histogram, not in these numbers; --by kind shows them, too"
+    text = f"{listed(left)}: {NOT_IN_NUMBERS}; {BY_KIND}"
     return replace(answer, warnings=(text, *answer.warnings))
 
 

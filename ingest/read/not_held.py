@@ -9,23 +9,27 @@ from typing import TYPE_CHECKING, Protocol
 
 from ingest.core.caveats import Caveat
 from ingest.core.errors import counted, listed
-from ingest.core.missing import ABSENT_CLIENT, Missing, is_same_host
-from ingest.core.series import MIXED
+from ingest.core.missing import ABSENT_CLIENT, BY_KIND, MEANS_ALONE, NOT_IN_NUMBERS, Missing, is_same_host, labels_of
+from ingest.core.series import MEAN, MIXED, default_kind, is_mean, mean_kind
 from ingest.read.archives.cbt import ARCHIVE
 from ingest.read.fio.joining import MS, Beside, log_name_of
 from ingest.read.fio.names import parse_log_name, parse_summary_name
 from ingest.read.fio.readers import kind_of_log
 from ingest.read.fio.without_log import without_log_caveat
-from ingest.read.format_names import JSON, OF_FIO
+from ingest.read.format_names import JSON, OF_FIO, PLAIN_JSON
 from ingest.read.lacks import refused
 from ingest.read.sources import COMPLETION, REFUSED, Around, Place, ReadOptions, Skipped, Source
 
 if TYPE_CHECKING:  # most calls meet no JSON of fio
     from ingest.read.fio.json_plus import Job
 
+SUBMISSION = "submission"  # a part of the others: a kind of its own, which no default is
 DIED = "fio wrote no result here"
 NO_LISTING = "no permission to list"
 COPY_THEM = "copy its folders, or files, into the archive, or find out why it wrote none"
+
+
+_Job = tuple[str, str, str]  # host, volume, job
 
 
 class Call(Protocol):
@@ -71,6 +75,60 @@ def not_held(call: Call, sources: Sequence[Source], jobs: Iterable[tuple[Beside,
     for beside, number, job in jobs:
         yield from _of_job(call, beside, number, job)
     yield from _absent_clients(call, sources)
+    yield from _other_kinds(call, sources)
+
+
+def _other_kinds(call: Call, sources: Sequence[Source]) -> Iterator[Missing]:
+    """Yield the samples of fio's jobs that have no histogram of the kind which answers about their run take, while others have.
+
+    That kind is the run's default; of means alone, which are no histogram, it is also the kind that they are means of.
+    """
+    binned: dict[tuple[str, str], set[_Job]] = defaultdict(set)
+    jobs: dict[str, dict[_Job, Source]] = defaultdict(dict)
+    kinds: dict[tuple[str, _Job], set[str]] = defaultdict(set)
+    for source in sources:
+        series = source.context.series
+        if source.format not in OF_FIO or series.kind == SUBMISSION:
+            continue
+        job = series.host, series.volume, series.job
+        jobs[series.run].setdefault(job, source)
+        for kind in _kinds_of(call, source):
+            kinds[series.run, job].add(kind.removesuffix(MEAN))
+            if not is_mean(kind):
+                binned[series.run, kind].add(job)
+    for run, own in jobs.items():
+        usual = default_kind(kind for name, kind in binned if name == run)
+        for job, source in own.items():
+            for kind in sorted({usual} | kinds[run, job]):
+                if binned.get((run, kind)) and job not in binned[run, kind]:
+                    yield _without_kind(source, kind, kinds[run, job])
+
+
+def _kinds_of(call: Call, source: Source) -> set[str]:
+    """Return the kinds of latency that a source of fio has; those of means as such where nothing holds their histogram."""
+    kind = source.context.series.kind
+    if source.format in (JSON, PLAIN_JSON):
+        jobs = [job for beside in call.around(source.path).documents.of_file(source.path) for job in beside.document.jobs]
+        told = {(own, summary.bins is not None) for job in jobs for (_, own), summary in job.summaries.items()}
+        return {own if binned else mean_kind(own) for own, binned in told if own != SUBMISSION}
+    if is_mean(kind):
+        base = kind.removesuffix(MEAN)
+        told_bins = any(own == base and summary.bins for job in source.context.jobs for (_, own), summary in job.items())
+        return {base} if told_bins else {kind}
+    return {kind}
+
+
+def _without_kind(source: Source, kind: str, others: set[str]) -> Missing:
+    """Return the samples of a job that nothing holds as histograms of a kind; `others` are the kinds that it has in any form."""
+    context, series = source.context, source.context.series
+    name = series.host or series.process or series.job or source.path.name
+    caveat = Caveat(MEANS_ALONE, name, NOT_IN_NUMBERS, BY_KIND)
+    if kind not in others:
+        remedy = f"ask for what it has, as in --where kind={default_kind(others)}"
+        caveat = Caveat("other-kind", name, f"{kind} latency is not logged, so it is not in these numbers", remedy)
+    begin = None if context.zero.epoch_ns is None or not context.runtime_ns else context.zero.epoch_ns + context.offset_ns
+    end = None if begin is None else begin + context.runtime_ns
+    return Missing(labels_of(series.replaced(kind=kind)), begin, end, None, 0, None, caveat)
 
 
 def _absent_clients(call: Call, sources: Sequence[Source]) -> Iterator[Missing]:

@@ -328,3 +328,59 @@ def test_a18_list_of_runs_says_which_hold_means_alone(tmp_path: Path, capsys) ->
         assert {row["run"]: row["means_alone"] for row in rows} == {"whole": True, "means": True, "bins": False}
         assert command(["runs", "list", "--store", ground.url]) == 0
         assert "complete, means alone" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("store", ["sqlite", "double"])
+def test_hosts_with_means_alone_are_missing_from_what_has_histograms(store: str, tmp_path: Path) -> None:
+    """Percentiles of the others were said to be complete; the means themselves lack nothing."""
+    logs = tmp_path / "logs"
+    shutil.copytree(FIO / "coarse-3", logs / "clients" / "h1")
+    shutil.copytree(FIO / "means-500", logs / "clients" / "h2", ignore=lambda *_: ["h_clat_hist.1.log"])
+    with grounds(store, tmp_path) as ground:
+        loaded(ground.url, [logs], run="logs")
+        with open_store(ground.url) as kept:
+            for question, whole in (
+                (Question(step="all"), False),
+                (Question(by=("host",), step=SECOND, where={"kind": "completion"}), False),
+                (Question(step="all", where={"kind": "total"}), False),
+                (Question(step="all", where={"host": "h1"}), True),
+                (Question(step="all", where={"kind": "completion.mean"}), True),
+            ):
+                files, stored = Files([logs]).answer(question), kept.answer(question)
+                assert csv(files) == csv(stored)
+                told = [lack.entry.caveat for answer in (files, stored) for lack in answer.missing]
+                assert {(caveat.code, caveat.subject) for caveat in told} == (set() if whole else {("means-alone", "h2")}), (
+                    question
+                )
+                flags = percentiles(stored, ALL).columns["complete"].tolist()
+                assert all(flags) == (whole or "host" in question.by), question  # the rows of h1 lack nothing
+        assert command(["runs", "check", "--store", ground.url]) == 0
+
+
+def test_a_job_whose_histograms_are_beside_its_means_lacks_nothing(tmp_path: Path) -> None:
+    shutil.copytree(FIO / "coarse-3", tmp_path / "clients" / "h1")
+    shutil.copytree(FIO / "means-500", tmp_path / "clients" / "h2")
+    answer = Files([tmp_path]).answer(Question(step="all", where={"kind": "completion"}))
+    assert not {lack.entry.caveat.code for lack in answer.missing} & {"means-alone", "other-kind"}
+
+
+@pytest.mark.parametrize("store", ["sqlite", "double"])
+def test_hosts_that_did_not_log_the_kind_of_an_answer_are_missing_from_it(store: str, tmp_path: Path) -> None:
+    """One host logs total latency, the other histograms of completions alone: the answer was about one host, and said complete."""
+    logs = tmp_path / "logs"
+    shutil.copytree(FIO / "coarse-3", logs / "clients" / "h1")
+    shutil.copytree(FIO / "means-500", logs / "clients" / "h2")
+    with grounds(store, tmp_path) as ground:
+        loaded(ground.url, [logs], run="logs")
+        with open_store(ground.url) as kept:
+            for question, lacking in (
+                (Question(step="all"), True),
+                (Question(step=SECOND, by=("op",), where={"kind": "total"}), True),
+                (Question(step="all", where={"kind": "completion"}), False),
+                (Question(step="all", where={"host": "h1"}), False),
+            ):
+                files, stored = Files([logs]).answer(question), kept.answer(question)
+                assert csv(files) == csv(stored)
+                for answer in (files, stored):
+                    told = [lack.entry.caveat for lack in answer.missing if lack.entry.caveat.code == "other-kind"]
+                    assert {caveat.subject for caveat in told} == ({"h2"} if lacking else set()), question
