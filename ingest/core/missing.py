@@ -30,6 +30,8 @@ ONLY_IN_ROWS = ("op", "kind")
 ABSENT_CLIENT = "client-without-logs"
 MEANS_ALONE, NOT_IN_NUMBERS = "means-alone", "means alone without a histogram, not in these numbers"
 BY_KIND = "--by kind shows them, too"
+OTHER_KIND = "other-kind"
+KIND_OF_FORMAT = {"fio-hist": "completion", "fio-raw:completion": "completion", "fio-raw:total": "total"}  # as identities begin
 PLAIN_NAMES = ("from_ns", "to_ns", "count", "low_ns", "high_ns")
 
 
@@ -280,10 +282,18 @@ class _Sweep:
 
 
 def is_held(entry: Missing, identities: Iterable[str]) -> bool:
-    """Return whether a client that left nothing, by what one load says, has left something by the identities of all sources."""
-    if entry.caveat.code != ABSENT_CLIENT or "host" not in entry.labels:
-        return False
-    return any(is_same_host(entry.labels["host"], identity.split("|")[1]) for identity in identities if "|" in identity)
+    """Return whether what one load found missing as a whole is there by the identities of all sources.
+
+    A client that left nothing is there with any source of its host, a job without a histogram of a kind with one of that kind.
+    """
+    code, labels = entry.caveat.code, entry.labels
+    parts = (identity.split("|") for identity in identities if "|" in identity)
+    if code == ABSENT_CLIENT and "host" in labels:
+        return any(is_same_host(labels["host"], host) for _, host, *_ in parts)
+    if code in (MEANS_ALONE, OTHER_KIND):
+        job = tuple(labels.get(name, "") for name in ("host", "volume", "job"))
+        return any(tuple(own[:3]) == job and KIND_OF_FORMAT.get(name) == labels.get("kind") for name, *own in parts)
+    return False
 
 
 def is_same_host(one: str, other: str) -> bool:

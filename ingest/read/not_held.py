@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ingest.core.caveats import Caveat
 from ingest.core.errors import counted, listed
-from ingest.core.missing import ABSENT_CLIENT, BY_KIND, MEANS_ALONE, NOT_IN_NUMBERS, Missing, is_same_host, labels_of
+from ingest.core.missing import ABSENT_CLIENT, BY_KIND, MEANS_ALONE, NOT_IN_NUMBERS, OTHER_KIND, Missing, is_same_host, labels_of
 from ingest.core.series import MEAN, MIXED, default_kind, is_mean, mean_kind
 from ingest.read.archives.cbt import ARCHIVE
 from ingest.read.fio.joining import MS, Beside, log_name_of
@@ -125,7 +125,7 @@ def _without_kind(source: Source, kind: str, others: set[str]) -> Missing:
     caveat = Caveat(MEANS_ALONE, name, NOT_IN_NUMBERS, BY_KIND)
     if kind not in others:
         remedy = f"ask for what it has, as in --where kind={default_kind(others)}"
-        caveat = Caveat("other-kind", name, f"{kind} latency is not logged, so it is not in these numbers", remedy)
+        caveat = Caveat(OTHER_KIND, name, f"{kind} latency is not logged, so it is not in these numbers", remedy)
     begin = None if context.zero.epoch_ns is None or not context.runtime_ns else context.zero.epoch_ns + context.offset_ns
     end = None if begin is None else begin + context.runtime_ns
     return Missing(labels_of(series.replaced(kind=kind)), begin, end, None, 0, None, caveat)

@@ -384,3 +384,19 @@ def test_hosts_that_did_not_log_the_kind_of_an_answer_are_missing_from_it(store:
                 for answer in (files, stored):
                     told = [lack.entry.caveat for lack in answer.missing if lack.entry.caveat.code == "other-kind"]
                     assert {caveat.subject for caveat in told} == ({"h2"} if lacking else set()), question
+
+
+@pytest.mark.parametrize("store", ["sqlite", "double"])
+def test_a_log_that_is_loaded_later_is_no_longer_missing(store: str, tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    shutil.copytree(FIO / "coarse-3", logs / "clients" / "h1")
+    shutil.copytree(FIO / "coarse-3", logs / "clients" / "h2", ignore=lambda *_: ["a_lat.1.log"])
+    with grounds(store, tmp_path) as ground:
+        for flags in ([False], [True]):
+            loaded(ground.url, [logs], run="logs")
+            with open_store(ground.url) as kept:
+                answer = kept.answer(Question(step="all"))
+                assert (answer.kind, percentiles(answer, ALL).columns["complete"].tolist()) == ("total", flags)
+                assert csv(answer) == csv(Files([logs]).answer(Question(step="all")))
+            assert command(["runs", "check", "--store", ground.url]) == 0
+            shutil.copy(FIO / "coarse-3" / "a_lat.1.log", logs / "clients" / "h2")
