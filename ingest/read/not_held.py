@@ -83,7 +83,7 @@ def _other_kinds(call: Call, sources: Sequence[Source]) -> Iterator[Missing]:
 
     That kind is the run's default; of means alone, which are no histogram, it is also the kind that they are means of.
     """
-    binned: dict[tuple[str, str], set[_Job]] = defaultdict(set)
+    binned: dict[str, dict[str, set[_Job]]] = defaultdict(lambda: defaultdict(set))
     jobs: dict[str, dict[_Job, Source]] = defaultdict(dict)
     kinds: dict[tuple[str, _Job], set[str]] = defaultdict(set)
     for source in sources:
@@ -95,12 +95,13 @@ def _other_kinds(call: Call, sources: Sequence[Source]) -> Iterator[Missing]:
         for kind in _kinds_of(call, source):
             kinds[series.run, job].add(kind.removesuffix(MEAN))
             if not is_mean(kind):
-                binned[series.run, kind].add(job)
+                binned[series.run][kind].add(job)
     for run, own in jobs.items():
-        usual = default_kind(kind for name, kind in binned if name == run)
+        of_kind = binned.get(run, {})
+        usual = default_kind(of_kind)
         for job, source in own.items():
             for kind in sorted({usual} | kinds[run, job]):
-                if binned.get((run, kind)) and job not in binned[run, kind]:
+                if kind in of_kind and job not in of_kind[kind]:
                     yield _without_kind(source, kind, kinds[run, job])
 
 

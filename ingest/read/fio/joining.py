@@ -90,6 +90,7 @@ class Documents:
         self.read: set[tuple[Path, int]] = set()
         self.versions: dict[Path, set[tuple[int, ...]]] = defaultdict(set)
         self.unmatched: dict[Path, tuple[Path, str]] = {}
+        self._of_file: dict[Path, list[Beside]] = {}
         self._prefixes: dict[tuple[int, str], tuple[tuple[Job, ...], set[str]]] = {}
         self._joined: dict[Path, Joined | None] = {}
         self._alike: dict[tuple[object, ...], list[Beside]] = defaultdict(list)
@@ -115,12 +116,13 @@ class Documents:
         name = parse_summary_name(path)
         found = [Beside(path, run.document, name, inside, run.width_ns, run.first, run.last) for run in runs if run.document.jobs]
         self.folders[path.parent].extend(found)
+        self._of_file[path] = found
         if inside and not found:
             refuse(path, "fio JSON without a job", None)
 
     def of_file(self, path: Path) -> list[Beside]:
         """Return the runs in a JSON file."""
-        return [beside for beside in self.folders.get(path.parent, ()) if beside.path == path]
+        return self._of_file.get(path, [])
 
     def all(self) -> Iterator[Beside]:
         """Yield all documents of files that the call names, in order of their paths."""
