@@ -31,7 +31,12 @@ ABSENT_CLIENT = "client-without-logs"
 MEANS_ALONE, NOT_IN_NUMBERS = "means-alone", "means alone without a histogram, not in these numbers"
 BY_KIND = "--by kind shows them, too"
 OTHER_KIND = "other-kind"
-KIND_OF_FORMAT = {"fio-hist": "completion", "fio-raw:completion": "completion", "fio-raw:total": "total"}  # as identities begin
+KIND_OF_FORMAT = {  # of histograms, by how identities of sources begin
+    "fio-hist": "completion",
+    "fio-json": "completion",
+    "fio-raw:completion": "completion",
+    "fio-raw:total": "total",
+}
 PLAIN_NAMES = ("from_ns", "to_ns", "count", "low_ns", "high_ns")
 
 

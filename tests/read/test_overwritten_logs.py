@@ -18,6 +18,7 @@ from ingest.core.grid import SECOND
 from ingest.core.ranks import parse_percentiles
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer
+from ingest.read.fio import successive
 from tests.store.grounds import FIO, SqliteGround, loaded
 
 MINUTE = 60_000
@@ -136,3 +137,14 @@ def test_logs_that_a_run_of_fewer_jobs_has_left_are_of_the_run_before(folder: Pa
     apart = [(starts[first] - starts[second]) / 1e6 for first, second in (("1", "3"), ("2", "4"))]
     assert all(abs(ms - MINUTE) < 5000 for ms in apart), apart
     assert asked(folder)[:2] == (count, complete)
+
+
+def test_which_of_two_runs_was_first_is_worked_out_once_for_all_their_logs(folder: Path, monkeypatch) -> None:
+    """For each log it took minutes where runs have some hundred jobs."""
+    logs_of(folder, "two-sections")
+    before(folder, "old.json", "two-sections")
+    asked_for: list[object] = []
+    real = successive.over_before
+    monkeypatch.setattr(successive, "over_before", lambda *pair: asked_for.append(pair) or real(*pair))
+    assert len(Files([folder]).found.sources) == 5
+    assert len(asked_for) == 1

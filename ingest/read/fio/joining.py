@@ -91,6 +91,7 @@ class Documents:
         self.versions: dict[Path, set[tuple[int, ...]]] = defaultdict(set)
         self.unmatched: dict[Path, tuple[Path, str]] = {}
         self._of_file: dict[Path, list[Beside]] = {}
+        self._over: dict[tuple[object, object], bool] = {}
         self._prefixes: dict[tuple[int, str], tuple[tuple[Job, ...], set[str]]] = {}
         self._joined: dict[Path, Joined | None] = {}
         self._alike: dict[tuple[object, ...], list[Beside]] = defaultdict(list)
@@ -208,8 +209,6 @@ class Documents:
         return self._joined[path]
 
     def _join(self, path: Path, name: LogName, host: str) -> Joined | None:
-        from ingest.read.fio.successive import over_before
-
         for folder in self._folders_around(path):
             matching = []
             for beside in self.folders.get(folder, ()):
@@ -222,7 +221,7 @@ class Documents:
                 continue
             *_, beside, jobs, why = max(matching, key=lambda entry: entry[:3])
             for _, _, _, other, *_ in matching:
-                if other is beside or not (other.path == beside.path or over_before(other.document, beside.document)):
+                if other is beside or (other.path != beside.path and not self._over_before(other, beside)):
                     self.told[other.key].add(path)
                 elif other.path != beside.path:
                     self.overwritten[other.key] = other, beside.path
@@ -235,6 +234,15 @@ class Documents:
                         self.claimed[beside.key][at].add(path)
             return Joined(beside, jobs, own, grouped, why)
         return None
+
+    def _over_before(self, beside: Beside, later: Beside) -> bool:
+        """Return whether a run was over when another began; worked out once for all logs of both."""
+        from ingest.read.fio.successive import over_before
+
+        pair = beside.key, later.key
+        if pair not in self._over:
+            self._over[pair] = over_before(beside.document, later.document)
+        return self._over[pair]
 
     def _folders_around(self, path: Path) -> Iterator[Path]:
         """Yield the folders that a log lies in, nearest first; those above the folder of the call are known by whole paths."""
