@@ -148,3 +148,13 @@ def test_which_of_two_runs_was_first_is_worked_out_once_for_all_their_logs(folde
     monkeypatch.setattr(successive, "over_before", lambda *pair: asked_for.append(pair) or real(*pair))
     assert len(Files([folder]).found.sources) == 5
     assert len(asked_for) == 1
+
+
+def test_a_run_of_which_one_row_is_left_makes_no_window_of_the_others_wider(folder: Path) -> None:
+    """Beside one log its row took the step from a second to the length of a run."""
+    logs_of(folder, "randrw")
+    alone = Files([folder]).stored
+    old = before(folder, "old.json", "randrw")
+    assert Files([folder]).stored == alone
+    answer = Files([folder]).answer(Question(step=SECOND, where={"kind": "completion"}))
+    assert told(answer)[0] == completions(old) + completions(json.loads((folder / "new.json").read_text()))

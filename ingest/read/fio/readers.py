@@ -157,7 +157,9 @@ def locate_json(path: Path, around: Around) -> Source:
     others = tuple((run.first, run.last) for run in documents.of_file(path) if run.first not in described)
     context = replace(context, zero=zero, version=document.version, siblings=logs, described=described, left_out=others)
     name_of_format, layout = (JSON, json_plus.NANOSECONDS) if bins else (PLAIN_JSON, NO_BINS)
-    return Source(path, name_of_format, context, sorted(run.width_ns for run in runs)[len(runs) // 2], str(layout))
+    # A run whose logs were overwritten is one row as long as the run: it makes no window of the logs beside it wider.
+    widths = sorted(0 if run.key in documents.overwritten else run.width_ns for run in runs)
+    return Source(path, name_of_format, context, widths[len(runs) // 2], str(layout))
 
 
 def is_histogram(path: Path, start: bytes) -> bool:
