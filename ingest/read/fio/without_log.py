@@ -23,7 +23,8 @@ def caveats(documents: Documents) -> Iterator[Caveat]:
         yield without_log_caveat(beside, number, job)
     for key, (beside, later) in sorted(documents.overwritten.items()):
         if key in documents.read and not documents.told.get(key):
-            sentence = f"is of an earlier run of fio than {later.name}, which wrote its logs anew: one row is left of it, spread over its time"
+            wrote = f"is of an earlier run of fio than {later.name}, which wrote its logs anew"
+            sentence = f"{wrote}: one row is left of it, spread over its time"
             remedy = "have each run of fio write its logs under names of their own"
             yield Caveat("several-runs", str(beside.path), sentence, remedy)
 
