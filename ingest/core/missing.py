@@ -28,15 +28,6 @@ UNKNOWN = -1  # as the number of samples
 ANY_TIME = (-INT64_MAX, INT64_MAX)
 ONLY_IN_ROWS = ("op", "kind")
 ABSENT_CLIENT = "client-without-logs"
-MEANS_ALONE, NOT_IN_NUMBERS = "means-alone", "means alone without a histogram, not in these numbers"
-BY_KIND = "--by kind shows them, too"
-OTHER_KIND = "other-kind"
-KIND_OF_FORMAT = {  # of histograms, by how identities of sources begin
-    "fio-hist": "completion",
-    "fio-json": "completion",
-    "fio-raw:completion": "completion",
-    "fio-raw:total": "total",
-}
 PLAIN_NAMES = ("from_ns", "to_ns", "count", "low_ns", "high_ns")
 
 
@@ -287,18 +278,11 @@ class _Sweep:
 
 
 def is_held(entry: Missing, identities: Iterable[str]) -> bool:
-    """Return whether what one load found missing as a whole is there by the identities of all sources.
-
-    A client that left nothing is there with any source of its host, a job without a histogram of a kind with one of that kind.
-    """
-    code, labels = entry.caveat.code, entry.labels
-    parts = (identity.split("|") for identity in identities if "|" in identity)
-    if code == ABSENT_CLIENT and "host" in labels:
-        return any(is_same_host(labels["host"], host) for _, host, *_ in parts)
-    if code in (MEANS_ALONE, OTHER_KIND):
-        job = tuple(labels.get(name, "") for name in ("host", "volume", "job"))
-        return any(tuple(own[:3]) == job and KIND_OF_FORMAT.get(name) == labels.get("kind") for name, *own in parts)
-    return False
+    """Return whether a client that one load found missing as a whole is there by the identities of all sources."""
+    if entry.caveat.code != ABSENT_CLIENT or "host" not in entry.labels:
+        return False
+    hosts = (identity.split("|")[1] for identity in identities if "|" in identity)
+    return any(is_same_host(entry.labels["host"], host) for host in hosts)
 
 
 def is_same_host(one: str, other: str) -> bool:

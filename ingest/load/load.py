@@ -20,6 +20,7 @@ from ingest.core.events import Events
 from ingest.core.grid import WEIGHT_BITS, window_parts
 from ingest.core.grid import in_flight as shared
 from ingest.core.intervals import Intervals
+from ingest.core.kinds_held import KINDS
 from ingest.core.offsets import Stored, is_offsets
 from ingest.core.parallel import fork_map
 from ingest.core.plain import as_text
@@ -243,6 +244,9 @@ def _finish_source(plan: Plan, number: int, rows: Sequence[Account], spans: Span
     account.sources += plan.files(number)
     part = plan.parts.get(record.source)
     kept = rows[0].as_dict() if part is None else account_of(part, rows)
+    held = [plan.kinds[file.path] for file in plan.files(number) if file.path in plan.kinds]
+    if held:
+        kept[KINDS] = {str(place): kinds.told() for place, kinds in enumerate(held, 1)}
     store.finish_source(replace(record, account=kept), spans)
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from ingest.core.caveats import Caveat
 from ingest.core.errors import InputError, StoreError, UsageError, counted
 from ingest.core.grid import STEPS, stored_step
+from ingest.core.kinds_held import KindsHeld
 from ingest.core.missing import Missing, is_held
 from ingest.core.parallel import fork_map
 from ingest.core.plain import as_text
@@ -68,8 +69,9 @@ class Plan:
 
     `held` are the samples of those of its sources that the store holds already and that are not read again.
     What no source of the run can hold is `missing`, and kept in the account of the `carrier`, if that is read; `caveats` of the
-    run as a whole are kept with the first source that is read. Sources that are added up are one in `work`, under the identity of
-    one of the `parts`. `known` is the record of the run that the store has.
+    run as a whole are kept with the first source that is read; `kinds` are those that files have of their jobs, kept with each.
+    Sources that are added up are one in `work`, under the identity of one of the `parts`. `known` is the record of the run that
+    the store has.
     """
 
     record: RunRecord
@@ -78,6 +80,7 @@ class Plan:
     carrier: Path | None = None
     missing: tuple[Missing, ...] = ()
     caveats: tuple[Caveat, ...] = ()
+    kinds: Mapping[Path, KindsHeld] = field(default_factory=dict)
     parts: Mapping[str, Part] = field(default_factory=dict)
     known: RunRecord | None = None
 
@@ -111,6 +114,7 @@ def plans(
         by_run.setdefault(source.context.series.run, []).append(source)
     planned = []
     caveats = _caveats_by_run(discovered)
+    kinds = {source.path: of_job for source, of_job in discovered.kinds_held()}
     for run, sources in sorted(by_run.items()):
         known = held[run].record
         record = record_of(run, sources, {**discovered.labels.get(run, {}), **options.labels}, known, options)
@@ -130,7 +134,7 @@ def plans(
         if options.replace and known:
             _check_all_replaced(known, record, work, held[run])
         named = {part.record.source: part for part in parts}
-        planned.append(Plan(record, work, samples, carrier, lacking, caveats[run], named, known))
+        planned.append(Plan(record, work, samples, carrier, lacking, caveats[run], kinds, named, known))
     return planned
 
 

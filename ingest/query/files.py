@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from ingest.core.caveats import in_last_bin
 from ingest.core.errors import InputError, counted, plural
 from ingest.core.grid import UNTIMED, stored_step
 from ingest.core.intervals import Intervals, Sum
+from ingest.core.missing import Missing
 from ingest.core.parallel import fork_map
 from ingest.core.series import LABELS, LAYER, Group, label_of, mean_kind, runs_asked
 from ingest.core.values import Value
@@ -189,10 +191,14 @@ class Files:
         """Return from when to when a question asks about each run, which began at `starts`, at a step."""
         return {run: range_in(question, start, self.grain(run, step)) for run, start in starts.items()}
 
+    @cached_property
+    def _lacking(self) -> tuple[Missing, ...]:
+        return self.found.lacking()
+
     def lacks(self, sources: Sequence[Source], question: Question, bounds: Mapping[str, Bounds]) -> tuple[Lack, ...]:
         """Return what the sources that were read lack, and what no source holds."""
         entries = [entry for source in sources for entry in source.context.account.missing]
-        return lacks((*self.found.missing, *entries), question, self.found.labels, bounds)
+        return lacks((*self._lacking, *entries), question, self.found.labels, bounds)
 
     def percentiles(self, question: Question, wanted: Wanted) -> tuple[Table, Answer]:
         """Return the table of percentiles that a question asks for, and the facts about it.
@@ -339,7 +345,7 @@ class Files:
             known = {
                 name: {label_of(source.context.series, name, self.found.labels) for source in self.found.sources} for name in sure
             }
-            missing = lacks(self.found.missing, question, self.found.labels, dict.fromkeys(runs, (None, None)))
+            missing = lacks(self._lacking, question, self.found.labels, dict.fromkeys(runs, (None, None)))
             raise NothingMatchesError(question, runs, known=known, missing=missing)
         return sources
 

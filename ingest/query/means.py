@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ingest.core.errors import InputError, listed
 from ingest.core.intervals import Intervals, no_exact
-from ingest.core.missing import BY_KIND, MEANS_ALONE, NOT_IN_NUMBERS
+from ingest.core.kinds_held import BY_KIND, MEANS_ALONE, NOT_IN_NUMBERS
 from ingest.core.series import MEAN, Group, Series, is_mean, mean_kind
 from ingest.core.timing import format_duration
 from ingest.query.question import ALL, Answer, Key, Question

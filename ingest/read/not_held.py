@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from ingest.core.caveats import Caveat
 from ingest.core.errors import counted, listed
-from ingest.core.missing import ABSENT_CLIENT, BY_KIND, MEANS_ALONE, NOT_IN_NUMBERS, OTHER_KIND, Missing, is_same_host, labels_of
-from ingest.core.series import MEAN, MIXED, default_kind, is_mean, mean_kind
+from ingest.core.missing import ABSENT_CLIENT, Missing, is_same_host
+from ingest.core.series import MEAN, MIXED, is_mean, mean_kind
 from ingest.read.archives.cbt import ARCHIVE
 from ingest.read.fio.joining import MS, Beside, log_name_of
 from ingest.read.fio.names import parse_log_name, parse_summary_name
@@ -75,34 +75,12 @@ def not_held(call: Call, sources: Sequence[Source], jobs: Iterable[tuple[Beside,
     for beside, number, job in jobs:
         yield from _of_job(call, beside, number, job)
     yield from _absent_clients(call, sources)
-    yield from _other_kinds(call, sources)
 
 
-def _other_kinds(call: Call, sources: Sequence[Source]) -> Iterator[Missing]:
-    """Yield the samples of fio's jobs that have no histogram of the kind which answers about their run take, while others have.
-
-    That kind is the run's default; of means alone, which are no histogram, it is also the kind that they are means of.
-    """
-    binned: dict[str, dict[str, set[_Job]]] = defaultdict(lambda: defaultdict(set))
-    jobs: dict[str, dict[_Job, Source]] = defaultdict(dict)
-    kinds: dict[tuple[str, _Job], set[str]] = defaultdict(set)
-    for source in sources:
-        series = source.context.series
-        if source.format not in OF_FIO or series.kind == SUBMISSION:
-            continue
-        job = series.host, series.volume, series.job
-        jobs[series.run].setdefault(job, source)
-        for kind in _kinds_of(call, source):
-            kinds[series.run, job].add(kind.removesuffix(MEAN))
-            if not is_mean(kind):
-                binned[series.run][kind].add(job)
-    for run, own in jobs.items():
-        of_kind = binned.get(run, {})
-        usual = default_kind(of_kind)
-        for job, source in own.items():
-            for kind in sorted({usual} | kinds[run, job]):
-                if kind in of_kind and job not in of_kind[kind]:
-                    yield _without_kind(source, kind, kinds[run, job])
+def kinds_of(call: Call, sources: Iterable[Source]) -> dict[Path, tuple[str, ...]]:
+    """Return the kinds of latency that sources of fio have of their job, by path."""
+    chosen = (source for source in sources if source.format in OF_FIO and source.context.series.kind != SUBMISSION)
+    return {source.path: tuple(sorted(_kinds_of(call, source))) for source in chosen}
 
 
 def _kinds_of(call: Call, source: Source) -> set[str]:
@@ -117,19 +95,6 @@ def _kinds_of(call: Call, source: Source) -> set[str]:
         told_bins = any(own == base and summary.bins for job in source.context.jobs for (_, own), summary in job.items())
         return {base} if told_bins else {kind}
     return {kind}
-
-
-def _without_kind(source: Source, kind: str, others: set[str]) -> Missing:
-    """Return the samples of a job that nothing holds as histograms of a kind; `others` are the kinds that it has in any form."""
-    context, series = source.context, source.context.series
-    name = series.host or series.process or series.job or source.path.name
-    caveat = Caveat(MEANS_ALONE, name, NOT_IN_NUMBERS, BY_KIND)
-    if kind not in others:
-        remedy = f"ask for what it has, as in --where kind={default_kind(others)}"
-        caveat = Caveat(OTHER_KIND, name, f"{kind} latency is not logged, so it is not in these numbers", remedy)
-    begin = None if context.zero.epoch_ns is None or not context.runtime_ns else context.zero.epoch_ns + context.offset_ns
-    end = None if begin is None else begin + context.runtime_ns
-    return Missing(labels_of(series.replaced(kind=kind)), begin, end, None, 0, None, caveat)
 
 
 def _absent_clients(call: Call, sources: Sequence[Source]) -> Iterator[Missing]:

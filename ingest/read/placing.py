@@ -31,7 +31,7 @@ from ingest.read.fio.printed import version_of_text
 from ingest.read.fio.readers import counted_once, kind_of_log
 from ingest.read.folders import files_under, leading_out, names_in, root_of, why_closed
 from ingest.read.formats import AVERAGED, DESCRIBED, DESCRIBED_HISTOGRAMS, HIST, JSON, RAW, TABLE, reader_of
-from ingest.read.not_held import not_held
+from ingest.read.not_held import kinds_of, not_held
 from ingest.read.sources import CONTEXT, REFUSED, SKIPPED, Around, Evidence, Found, Place, ReadOptions, Skipped, Source
 from ingest.read.text import head, holds_nothing, plain_name
 from ingest.read.undated import apart
@@ -90,9 +90,8 @@ def discover(paths: Sequence[Path], options: ReadOptions, *, among: bool = True)
     caveats = (*call.archives.unreadable(), *of_files)
     skipped = tuple(sorted(call.skipped, key=lambda entry: entry.path.parts))
     missing = tuple(not_held(call, sources, without_log.jobs_without_log(call.documents)))
-    discovered = Found(
-        tuple(sorted(sources, key=lambda placed: placed.path.parts)), skipped, call.labels_of(sources), caveats, missing
-    )
+    ordered_sources = tuple(sorted(sources, key=lambda placed: placed.path.parts))
+    discovered = Found(ordered_sources, skipped, call.labels_of(sources), caveats, missing, kinds_of(call, sources))
     return apart(decodable(among_runs(discovered) if among else discovered))
 
 

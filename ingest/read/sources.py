@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ingest.core.caveats import Caveat
 from ingest.core.errors import listed
-from ingest.core.missing import Missing
+from ingest.core.kinds_held import KindsHeld, without_kind
+from ingest.core.missing import Missing, labels_of
 from ingest.core.series import CLIENT, Series, layer_of
 from ingest.core.values import Value
 from ingest.read.account import Account
@@ -222,7 +223,8 @@ class Found(Value):
     """All sources and all other files under the given paths; `labels` holds the settings of each run.
 
     `caveats` are what the numbers lack or guess as a whole, `missing` the samples that no source can hold, because their file is
-    refused or was never written; those of one source are in its account.
+    refused or was never written; those of one source are in its account. `kinds` are the kinds of latency that files of fio have
+    of their jobs.
     """
 
     sources: tuple[Source, ...]
@@ -230,11 +232,29 @@ class Found(Value):
     labels: Mapping[str, Mapping[str, str]]
     caveats: tuple[Caveat, ...] = ()
     missing: tuple[Missing, ...] = ()
+    kinds: Mapping[Path, tuple[str, ...]] = field(default_factory=dict)
+
+    def kinds_held(self) -> Iterator[tuple[Source, KindsHeld]]:
+        """Yield the sources of fio's latencies, each with the kinds that it has of its job."""
+        for source in self.sources:
+            context, series = source.context, source.context.series
+            if source.path in self.kinds:
+                name = series.host or series.process or series.job or source.path.name
+                zero, runtime = context.zero.epoch_ns, context.runtime_ns
+                begin = None if zero is None or not runtime else zero + context.offset_ns
+                end = None if begin is None else begin + runtime
+                yield source, KindsHeld(labels_of(series, unknown=("kind",)), self.kinds[source.path], name, begin, end)
+
+    def lacking(self) -> tuple[Missing, ...]:
+        """Return what no source can hold, and what jobs lack of the kinds of others."""
+        if len(set(self.kinds.values())) < 2:  # all jobs have the same
+            return self.missing
+        return (*self.missing, *without_kind(held for _, held in self.kinds_held()))
 
     def of_all(self) -> tuple[Caveat, ...]:
         """Return what the numbers lack or guess as a whole, and what no source can hold, without the refused files, each once."""
         refused = {str(entry.path) for entry in self.skipped if entry.action == REFUSED}
-        beyond = (entry.caveat for entry in self.missing if entry.caveat.subject not in refused)
+        beyond = (entry.caveat for entry in self.lacking() if entry.caveat.subject not in refused)
         return tuple(dict.fromkeys((*self.caveats, *beyond)))
 
     def refusals(self) -> list[str]:

@@ -7,7 +7,8 @@ from typing import Any
 
 from ingest.core.caveats import Caveat
 from ingest.core.intervals import Bool, Intervals
-from ingest.core.missing import ANY_TIME, is_held
+from ingest.core.kinds_held import KINDS, KindsHeld, without_kind
+from ingest.core.missing import ANY_TIME, Missing, is_held
 from ingest.query.missing import Lack, cut_at, lacks, of_kinds, stored_entries
 from ingest.query.question import Question, range_in
 from ingest.store.records import CLUSTER, WHOLE_RUN, RunRecord
@@ -23,7 +24,8 @@ def lacks_in(
 ) -> tuple[Lack, ...]:
     """Return the data that runs lack for a question, without one all of it: `accounts` are those of the sources of each run.
 
-    A client that left nothing, by what one load found, is there once a later load has brought a source of it.
+    A client that left nothing, by what one load found, is there once a later load has brought a source of it. What jobs lack of
+    the kinds of others is asked of all that are there, whichever loads they came with.
     """
     chosen = list(records)
     entries = []
@@ -31,12 +33,18 @@ def lacks_in(
         own = list(accounts.get(record.run, ()))
         held = [account[IDENTITY] for account in own if IDENTITY in account]
         entries += [entry for entry in stored_entries(record.run, own) if not is_held(entry, held)]
+        entries += without_kinds(record.run, own)
     if not entries:
         return ()
     asked = question or Question()
     bounds = {record.run: range_in(asked, record.start_ns, record.step_ns) for record in chosen}
     labels = {record.run: dict(record.labels) for record in chosen}
     return lacks(entries, asked, labels, bounds)
+
+
+def without_kinds(run: str, accounts: Iterable[Account]) -> list[Missing]:
+    """Return what the jobs of a run lack of the kinds of others, by the accounts of its sources."""
+    return without_kind(KindsHeld.of(run, plain) for account in accounts for plain in account.get(KINDS, {}).values())
 
 
 def identified(identity: str, account: Account) -> Account:

@@ -17,10 +17,11 @@ from ingest.core.timing import Instant
 from ingest.query.cells import cells
 from ingest.query.means import OWN
 from ingest.query.percentiles import Wanted, percentiles
+from ingest.read import ReadOptions
 from ingest.view.text import csv_lines
 from tests.databases import database, rows_in
 from tests.read.test_averaged import maxima
-from tests.store.grounds import grounds, loaded
+from tests.store.grounds import ElasticGround, grounds, loaded
 
 FIO = Path(__file__).parents[1] / "data" / "fio"
 MS = 1_000_000
@@ -400,3 +401,93 @@ def test_a_log_that_is_loaded_later_is_no_longer_missing(store: str, tmp_path: P
                 assert csv(answer) == csv(Files([logs]).answer(Question(step="all")))
             assert command(["runs", "check", "--store", ground.url]) == 0
             shutil.copy(FIO / "coarse-3" / "a_lat.1.log", logs / "clients" / "h2")
+
+
+@pytest.mark.parametrize("store", ["sqlite", "double"])
+@pytest.mark.parametrize("order", [("h1", "h2", "h3"), ("h3", "h2", "h1"), ("h2", "h1", "h3")])
+@pytest.mark.parametrize("added_up", [(), ("job",)])
+def test_what_clients_lack_of_each_other_is_known_whatever_load_they_came_with(
+    store: str, order: tuple[str, ...], added_up: tuple[str, ...], tmp_path: Path
+) -> None:
+    """One host logs total latency, too, one completions alone, one means: loaded one by one, answers were about h1 and complete."""
+    logs = tmp_path / "logs"
+    shutil.copytree(FIO / "coarse-3", logs / "clients" / "h1")
+    shutil.copytree(FIO / "coarse-3", logs / "clients" / "h2", ignore=lambda *_: ["a_lat.1.log"])
+    shutil.copytree(FIO / "means-500", logs / "clients" / "h3", ignore=lambda *_: ["h_clat_hist.1.log"])
+    questions = [
+        Question(step="all"),
+        Question(step=SECOND, by=("op",), where={"kind": "total"}),
+        Question(step=SECOND, by=("host",), where={"kind": "completion"}),
+        Question(step="all", where={"host": "h1"}),
+        Question(step="all", where={"host": "h2"}),
+    ]
+    with grounds(store, tmp_path) as ground:
+        for number, host in enumerate(order, 1):
+            loaded(ground.url, [logs / "clients" / host], run="logs", add_up=added_up, reading={"host": host})
+            there = [logs / "clients" / host for host in order[:number]]
+            with open_store(ground.url) as kept:
+                for question in questions:
+                    told = []
+                    for origin in (Files(there, ReadOptions(run="logs")), kept):
+                        try:
+                            answer = origin.answer(question)
+                        except InputError as error:
+                            told.append(([str(error).partition("(")[0]], set()))
+                            continue
+                        told.append((csv(answer), {str(lack.entry.caveat) for lack in answer.missing}))
+                    assert told[0] == told[1], (number, question)
+            assert command(["runs", "check", "--store", ground.url]) == 0
+            if isinstance(ground, ElasticGround):
+                at_once = ElasticGround(ground.server)
+                loaded(at_once.url, there, run="logs", add_up=added_up)
+                assert complete_rollups(ground) == complete_rollups(at_once)
+                at_once.drop()
+
+
+def complete_rollups(ground: ElasticGround) -> dict[tuple[str, ...], bool]:
+    """Return of each rollup whether dashboards call it complete."""
+    return {
+        tuple(
+            str(value)
+            for value in (
+                hit["_source"]["rollup"]["scope"],
+                hit["_source"]["rollup"]["step_ms"],
+                hit["_source"].get("host"),
+                hit["_source"]["operation"],
+                hit["_source"]["kind"],
+                hit["_source"]["@timestamp"],
+            )
+        ): hit["_source"]["rollup"]["complete"]
+        for hit in ground.hits("rollups-*")
+    }
+
+
+@pytest.mark.parametrize("order", [("h1", "h2", "h3"), ("h2", "h3", "h1"), ("h2", "h1", "h3")])
+def test_dashboards_know_of_a_later_load_what_all_windows_lack(order: tuple[str, ...], tmp_path: Path) -> None:
+    """h2 has no rows where h1 and h3 have theirs, and may be missing there all the same."""
+    logs, reading = tmp_path / "logs" / "clients", {"t0": 1_793_491_200_000_000_000}
+    for host in order:
+        (logs / host).mkdir(parents=True)
+    hour = 3_600_000
+
+    def rows(name: str, after_ms: int) -> list[str]:
+        split = (row.split(",", 1) for row in (FIO / "coarse-3" / name).read_text().splitlines(keepends=True))
+        return [f"{int(stamp) + after_ms},{rest}" for stamp, rest in split]
+
+    for name in ("a_lat.1.log", "a_clat.1.log"):
+        for host in ("h1", "h3"):
+            (logs / host / name).write_text("".join(rows(name, 2 * hour)))
+    (logs / "h2" / "a_clat.1.log").write_text("".join(rows("a_clat.1.log", 0) + rows("a_clat.1.log", 5 * hour)))
+    with grounds("double", tmp_path) as ground:
+        for number, host in enumerate((*order, "h2"), 1):
+            if number > len(order):
+                shutil.copy(FIO / "coarse-3" / "a_lat.1.log", logs / "h2")
+            loaded(ground.url, [logs / host], run="logs", reading={**reading, "host": host})
+            at_once = ElasticGround(ground.server)
+            loaded(at_once.url, [logs / there for there in order[:number]], run="logs", reading=reading)
+            flags = complete_rollups(ground)
+            assert flags == complete_rollups(at_once), number
+            of_cluster = [flag for key, flag in flags.items() if (key[0], key[4]) == ("cluster", "total")]
+            lacking = "h2" in order[:number] and 1 < number <= len(order)
+            assert (False in of_cluster) is lacking, number
+            at_once.drop()

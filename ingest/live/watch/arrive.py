@@ -229,7 +229,7 @@ def load_whole(watching: Watching, files: Mapping[Path, Seen]) -> LoadAccount:
     if not chosen:
         return LoadAccount()
     try:
-        return load_found(Found(chosen, (), discovered.labels), watching.store, watching.options)
+        return load_found(Found(chosen, (), discovered.labels, kinds=discovered.kinds), watching.store, watching.options)
     except InputError as error:
         watching.say(f"refused {error}")
         return LoadAccount()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ingest.core.layout import parse_layout
+from ingest.core.missing import Missing
 from ingest.core.series import Series
 from ingest.query.missing import Lack, stored_entries
 from ingest.store.elastic.breaths import settle_breaths
@@ -31,7 +32,7 @@ from ingest.store.elastic.standing import Guarded, Standing, loaded_again
 from ingest.store.elastic.sweeping import Sweeper
 from ingest.store.elastic.touched import Touch, Touched
 from ingest.store.elastic.writing import EVERY_GENERATION
-from ingest.store.lacking import brings, identified
+from ingest.store.lacking import IDENTITY, brings, identified, without_kinds
 from ingest.store.live import final_by_all
 from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord, Spans, StoredSeries, rollup_steps
 from ingest.store.rollups import layouts_moved, layouts_of
@@ -238,7 +239,7 @@ class Finish:
 
         These times are noted, so that the cluster's rollups are made anew there.
         """
-        entries = list(stored_entries(self._run.run, self._accounts()))
+        entries = [*stored_entries(self._run.run, self._accounts()), *self._changed_kinds()[1]]
         hosts, width = {key.host for key in self._loading.touched.windows}, slab_of(self._run.step_ns)
         for entry in entries:
             low, high = entry.span
@@ -250,8 +251,18 @@ class Finish:
 
     @property
     def _found(self) -> bool:
-        """Return whether this load brings hosts that earlier ones called missing: rollups of others may be complete now."""
-        return brings(self._mine, self._loading.standing.accounts())
+        """Return whether this load brings what was missing with earlier ones: rollups of others may be complete now."""
+        return brings(self._mine, self._loading.standing.accounts()) or bool(self._changed_kinds()[0])
+
+    def _changed_kinds(self) -> tuple[list[Missing], list[Missing]]:
+        """Return what jobs lacked of the kinds of others without this load and lack no more, and what they lack since."""
+        others = [account for account in self._loading.standing.accounts() if account[IDENTITY] not in self._mine]
+        before, after = (
+            {tuple(sorted(entry.labels.items())): entry for entry in without_kinds(self._run.run, accounts)}
+            for accounts in (others, [*others, *self._accounts()])
+        )
+        gone = [entry for labels, entry in before.items() if labels not in after]
+        return gone, [entry for labels, entry in after.items() if labels not in before]
 
     def _accounts(self) -> list[Mapping[str, Any]]:
         return [identified(source.source, source.account) for source in self._loading.finished]
