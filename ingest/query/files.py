@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,6 @@ from ingest.core.caveats import in_last_bin
 from ingest.core.errors import InputError, counted, plural
 from ingest.core.grid import UNTIMED, stored_step
 from ingest.core.intervals import Intervals, Sum
-from ingest.core.missing import Missing
 from ingest.core.parallel import fork_map
 from ingest.core.series import LABELS, LAYER, Group, label_of, mean_kind, runs_asked
 from ingest.core.values import Value
@@ -88,6 +86,7 @@ class Files:
         self.options = options or ReadOptions()
         self.progress = progress
         self.found: Found = discover([Path(path) for path in paths], self.options)
+        self._lacking = self.found.lacking()
         self.jobs = processes(jobs, (source.path for source in self.found.sources))
         for conflict in conflicts(self.found):
             raise InputError(conflict.sentence, conflict.subject)
@@ -171,7 +170,6 @@ class Files:
             runs=tuple(sorted({source.context.series.run for source in self.found.sources})),
             run_start_ns=starts,
             relative=all(source.context.zero.epoch_ns is None for source in sources),
-            series=len(sources),
             warnings=tuple(filter(None, (warning, *sorted(moved), *apart, *shown_beside(undated), *self._warnings(sources)))),
             undated=undated,
             missing=self.lacks(sources, question, kept),
@@ -180,7 +178,7 @@ class Files:
         )
         alone = {source.context.series for source in self.found.sources if holds_means_alone(source)}
         alone |= {told.series.replaced(kind=mean_kind(told.series.kind)) for told in whole_runs if not told.has_bins}
-        answer = finish(parts, question, facts, reach_inside(summed.reach, kept))
+        answer = finish(parts, question, facts, reach_inside(summed.reach, kept), [source.context.series for source in sources])
         return with_left_out(described(answer, whole_runs), alone, question.key(self.found.labels))
 
     def grain(self, run: str, step: int) -> int:
@@ -190,10 +188,6 @@ class Files:
     def bounds_of(self, question: Question, step: int, starts: Mapping[str, int]) -> dict[str, Bounds]:
         """Return from when to when a question asks about each run, which began at `starts`, at a step."""
         return {run: range_in(question, start, self.grain(run, step)) for run, start in starts.items()}
-
-    @cached_property
-    def _lacking(self) -> tuple[Missing, ...]:
-        return self.found.lacking()
 
     def lacks(self, sources: Sequence[Source], question: Question, bounds: Mapping[str, Bounds]) -> tuple[Lack, ...]:
         """Return what the sources that were read lack, and what no source holds."""

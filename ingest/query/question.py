@@ -11,7 +11,7 @@ import numpy as np
 
 from ingest.core.caveats import Caveat, sentences
 from ingest.core.csr import total
-from ingest.core.errors import InputError, UsageError, listed
+from ingest.core.errors import InputError, UsageError, counted, listed
 from ingest.core.grid import whole_windows
 from ingest.core.intervals import Intervals
 from ingest.core.layout import Layout, common_layout
@@ -28,6 +28,7 @@ from ingest.core.series import (
     bare_kind,
     default_kind,
     group_of,
+    kinds_made_of,
     label_of,
     layer_of,
     run_and_kind,
@@ -147,6 +148,7 @@ class Answer(Value):
     `covered` gives, per run, from when to when there is data within the range that was asked for (of all kinds where the step is
     "all"): rates of the first and the last window count that time alone. `auto_ns` is the step that "auto" would have, where a
     store was asked for the whole range. `layers` are those that the selected data was timed at, also where rows are of one alone.
+    `series` is how many files that may hold them, or how many stored series of the kinds of the answer, the rows are from.
     `alike` are labels that all selected series have in common, of those that a store has looked at; files do not look.
     """
 
@@ -157,7 +159,7 @@ class Answer(Value):
     runs: tuple[str, ...]
     run_start_ns: Mapping[str, int]
     relative: bool
-    series: int
+    series: int = 0
     warnings: tuple[str, ...] = ()
     answered_from: str = "files"
     weights: Mapping[Group, int] | None = None
@@ -174,10 +176,15 @@ class Answer(Value):
     def latency(self) -> str:
         """Return what was timed, in words: `completion latency`; where there are several layers, at which one."""
         if not set(self.layers) - {CLIENT}:
-            return f"{self.kind} latency"
+            return f"{self.kind} latency".lstrip()  # what some logs time has no name
         kinds = self.kind.split(", ")
         named = [(layer, [bare_kind(kind) for kind in kinds if layer_of(kind) == layer]) for layer in LAYERS]
         return " and ".join(f"{', '.join(own)} latency of the {layer} layer" for layer, own in named if own)
+
+    @property
+    def made_of(self) -> str:
+        """Return what the rows were added up from, in words: `12 files`, `24 series (rollups)`."""
+        return counted(self.series, "file") if self.answered_from == "files" else f"{self.series:,} series ({self.answered_from})"
 
     @property
     def samples(self) -> int:
@@ -240,14 +247,18 @@ def check_labels(question: Question, run_labels: RunLabels) -> None:
 
 
 def finish(
-    parts: Sequence[Intervals[Group]], question: Question, facts: Answer, reach: Mapping[tuple[str, str], Span] | None = None
+    parts: Sequence[Intervals[Group]],
+    question: Question,
+    facts: Answer,
+    reach: Mapping[tuple[str, str], Span] | None = None,
+    series: Iterable[Series] = (),
 ) -> Answer:
     """Return the answer from merged windows keyed (run, kind, *by): default kind taken, runs merged or named, layouts joined.
 
     Several kinds in one answer are named: they are never added up.
 
-    `facts` is an answer with everything but its parts; `reach` from when to when there is data of a run and kind. InputError
-    where the selection is empty.
+    `facts` is an answer with everything but its parts; `reach` from when to when there is data of a run and kind, `series` what
+    the windows are from, stored series or those of files. InputError where the selection is empty.
     """
     rows = [part for part in parts if len(part)]
     keys = {key for part in rows for key in keys_of(part)}
@@ -272,10 +283,20 @@ def finish(
     undated = frozenset() if alone else facts.undated.intersection(shape.runs)
     covered = covered_by(reach or {}, shape.taken, all_kinds=not facts.step_ns)
     layouts = {key: (layout,) for key, layout in targets.items()}
-    shown = replace(facts, parts=tuple(joined), by=shape.by, kind=shape.kind, runs=shape.runs)
+    held = sum(_is_taken(own, kinds.get(own.run, ()), shape.taken.get(own.run, ())) for own in series)
+    shown = replace(facts, parts=tuple(joined), by=shape.by, kind=shape.kind, runs=shape.runs, series=held)
     shown = with_layers(replace(shown, covered=covered, layouts=layouts), kinds, question)
     shown = with_caveats(shown, of_kinds(facts.missing, shape.taken))
     return replace(shown, relative=facts.relative or alone, undated=undated)
+
+
+def _is_taken(series: Series, there: Collection[str], taken: Collection[str]) -> bool:
+    """Return whether rows of a series are of a kind that is taken: as it is, or made of it, where that is there.
+
+    A file of no kind, which only its rows tell, may be.
+    """
+    made = next((kind for kind in kinds_made_of(series.kind) if kind in there), "")
+    return made in taken or not series.kind
 
 
 def with_layers(answer: Answer, kinds: Mapping[str, Collection[str]], question: Question) -> Answer:

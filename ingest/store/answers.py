@@ -149,11 +149,11 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
     step = step_of(catalogue, question, key)
     undated = beside({record.run: record.zero == UNKNOWN_ZERO for record in chosen})
     parts: list[Intervals[Group]] = []
-    series, ways, rolled = 0, set(), []
+    of_series, ways, rolled = list[Series](), set(), []
     layouts: dict[tuple[str, str], set[Layout]] = {}
     for record in chosen:
         for stored in catalogue.of(record.run, key):
-            series += 1
+            of_series.append(stored.series)
             note_layouts(layouts, [key(stored.series) or ()], layout_shown(record, stored.layout))
         for plan in _plans(holdings, catalogue, record, question, step, labels, rollups=rollups):
             ways.add("rollups" if plan.rollup_step is not None else "documents")
@@ -174,7 +174,6 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
         runs=tuple(record.run for record in chosen),
         run_start_ns={record.run: record.start_ns for record in chosen},
         relative=all(record.zero == UNKNOWN_ZERO for record in chosen),
-        series=series,
         warnings=(
             *_moved(chosen, question),
             *_sentences_left_out(holdings, apart),
@@ -190,7 +189,7 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
         layouts=layouts,
         alike=frozenset({"volume"} if len({stored.series.volume for stored in catalogue.series}) == 1 else ()),
     )
-    answer = finish(parts, question, facts, _reach_in(catalogue, question, key))
+    answer = finish(parts, question, facts, _reach_in(catalogue, question, key), of_series)
     if not all(_moved_once(plan, answer.layouts) for plan in rolled):
         return answer_from(holdings, records, question, rollups=False)
     reported = _whole_runs(catalogue)

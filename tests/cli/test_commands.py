@@ -371,3 +371,22 @@ def test_aliases_and_offsets_of_hosts() -> None:
     moved = rows(tailboard(*words, "--host-offset", "h1=-250", "--where", "host=h1"))
     still = rows(tailboard(*words, "--where", "host=h1"))
     assert float(moved[0]["start"][-7:-1]) == pytest.approx((float(still[0]["start"][-7:-1]) - 0.25) % 60)
+
+
+def test_the_heading_counts_what_the_rows_are_from(tmp_path: Path) -> None:
+    """A log of another kind than that of the answer was counted as one of those that it is from."""
+    store = f"sqlite:{tmp_path / 'a.db'}"
+    assert tailboard("load", FIO / "coarse-3", "--run", "r", "--store", store).returncode == 0
+    for source, where, told in (
+        (FIO / "coarse-3", [], "total latency, whole range, 690 samples from 1 file,"),
+        (FIO / "coarse-3", ["--where", "kind=completion"], "completion latency, whole range, 690 samples from 1 file,"),
+        (FIO / "coarse-3", ["--by", "kind"], "completion, total latency, whole range, 1,380 samples from 2 files,"),
+        (store, [], "total latency, whole range, 690 samples from 2 series (rollups),"),
+        (store, ["--by", "kind"], "completion, total latency, whole range, 1,380 samples from 4 series (rollups),"),
+        (
+            ROOT / "tests" / "data" / "hdr" / "1.2.1-3-digits.hlog",
+            ["--recorded-unit", "us"],
+            "of hdr: latency, whole range, 10,000,214,430 samples from 1 file,",
+        ),
+    ):
+        assert told in tailboard("percentiles", source, "--step", "all", *where).stdout

@@ -128,7 +128,7 @@ def _facts(pair: Pair, table: Table) -> list[tuple[str, str]]:
             for (name, side), span in zip(sides, spans, strict=True)
         ),
         ("Error bound of the bins", spaced(errors_of(pair, table, "± "))),
-        ("Merged from", " and ".join(f"{side.series:,}" for _, side in sides) + f" series ({pair.run.answered_from})"),
+        ("Merged from", " and ".join(side.made_of for _, side in sides)),
         ("Bounds of ratios, 95 %", f"{method(pair)}; of all rows of a table together"),
         ("Made by", f"tailboard {__version__}"),
     ]

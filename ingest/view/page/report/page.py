@@ -8,7 +8,7 @@ it names: the Vega runtime, and the page's own (FIRST, those of its sections, LA
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -226,7 +226,7 @@ def facts_of(runs: Sequence[Overview]) -> list[tuple[str, str]]:
         ("Step", ", ".join(sorted({_step(answer) for answer in answers}))),
         ("Error bound", f"{spaced(bound_text(bound, '± '))} of percentiles from the median on; counts are exact"),
         ("Bins", ", ".join(layouts)),
-        ("Merged from", f"{sum(answer.series for answer in answers):,} series ({answers[0].answered_from})"),
+        ("Merged from", replace(answers[0], series=sum(answer.series for answer in answers)).made_of),
         *(("Coverage", _coverage(run, named=len(runs) > 1)) for run in runs),
         ("Repairs and rejects", _repairs(runs)),
         ("Made by", f"tailboard {__version__}"),
