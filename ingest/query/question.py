@@ -28,7 +28,6 @@ from ingest.core.series import (
     bare_kind,
     default_kind,
     group_of,
-    kinds_made_of,
     label_of,
     layer_of,
     run_and_kind,
@@ -37,6 +36,7 @@ from ingest.core.series import (
 from ingest.core.timing import Instant, format_duration
 from ingest.core.values import Value
 from ingest.query.missing import Lack, caveats_of, of_kinds
+from ingest.query.other_kinds import left_out, taken_of
 from ingest.query.regrouped import by_layout
 from ingest.query.spans import Bounds, Span, covered_by
 from ingest.query.steps import AUTO_WINDOWS
@@ -283,20 +283,13 @@ def finish(
     undated = frozenset() if alone else facts.undated.intersection(shape.runs)
     covered = covered_by(reach or {}, shape.taken, all_kinds=not facts.step_ns)
     layouts = {key: (layout,) for key, layout in targets.items()}
-    held = sum(_is_taken(own, kinds.get(own.run, ()), shape.taken.get(own.run, ())) for own in series)
-    shown = replace(facts, parts=tuple(joined), by=shape.by, kind=shape.kind, runs=shape.runs, series=held)
+    of_runs = [own for own in series if own.run in shape.runs]
+    held = taken_of(of_runs, kinds, shape.taken)
+    shown = replace(facts, parts=tuple(joined), by=shape.by, kind=shape.kind, runs=shape.runs, series=len(held))
     shown = with_layers(replace(shown, covered=covered, layouts=layouts), kinds, question)
     shown = with_caveats(shown, of_kinds(facts.missing, shape.taken))
+    shown = replace(shown, warnings=(*left_out(held, of_runs, shown.kind, shown.missing), *shown.warnings))
     return replace(shown, relative=facts.relative or alone, undated=undated)
-
-
-def _is_taken(series: Series, there: Collection[str], taken: Collection[str]) -> bool:
-    """Return whether rows of a series are of a kind that is taken: as it is, or made of it, where that is there.
-
-    A file of no kind, which only its rows tell, may be.
-    """
-    made = next((kind for kind in kinds_made_of(series.kind) if kind in there), "")
-    return made in taken or not series.kind
 
 
 def with_layers(answer: Answer, kinds: Mapping[str, Collection[str]], question: Question) -> Answer:

@@ -1,0 +1,67 @@
+"""Logs of several tools in one run: kinds of latency are never added up, and what an answer is not about is said."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ingest import Files, Question, open_store
+from ingest.core.series import Series
+from ingest.query.other_kinds import taken_of
+from ingest.query.question import Answer
+from ingest.read import ReadOptions
+from tests.store.grounds import grounds, loaded
+
+DATA = Path(__file__).parents[1] / "data"
+READING = {"t0": 1_793_491_200_000_000_000, "recorded_unit_ns": 1000}
+
+
+def said(answer: Answer) -> list[str]:
+    return [text for text in answer.warnings if "is not in these numbers; --by kind" in text]
+
+
+@pytest.mark.parametrize("store", ["sqlite", "double"])
+def test_jobs_of_another_kind_are_named(store: str, tmp_path: Path) -> None:
+    """An HdrHistogram log beside one of fio: the answer was about fio's alone, and nothing said so."""
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    shutil.copy(DATA / "fio" / "coarse-3" / "a_clat_hist.1.log", logs)
+    shutil.copy(DATA / "hdr" / "1.2.1-3-digits.hlog", logs / "database.hlog")
+    beside = ["database: latency of no named kind is not in these numbers; --by kind shows it, too"]
+    with grounds(store, tmp_path) as ground:
+        loaded(ground.url, [logs], run="logs", reading=READING)
+        files = Files([logs], ReadOptions(run="logs", **READING))
+        with open_store(ground.url) as kept:
+            for question, told, of_files, of_store in (
+                (Question(step="all"), beside, 1, 2),  # a stored series is of one operation
+                (Question(step="all", by=("op",)), beside, 1, 2),
+                (Question(step="all", by=("kind",)), [], 2, 3),
+                (Question(step="all", where={"kind": "completion"}), [], 2, 2),  # of the other only its rows tell a kind
+                (Question(step="all", where={"process": "database"}), [], 1, 1),
+            ):
+                for origin, number in ((files, of_files), (kept, of_store)):
+                    answer = origin.answer(question)
+                    assert (said(answer), answer.series) == (told, number), question
+
+
+def test_a_job_with_logs_of_several_names_is_not_left_out(tmp_path: Path) -> None:
+    """fio names each log by an option of its own; and a job whose kind is missing by name is not named twice."""
+    shutil.copy(DATA / "fio" / "coarse-3" / "a_lat.1.log", tmp_path / "slow_lat.1.log")
+    shutil.copy(DATA / "fio" / "coarse-3" / "a_clat_hist.1.log", tmp_path / "bins_clat_hist.1.log")
+    answer = Files([tmp_path]).answer(Question(step="all"))
+    assert (answer.kind, said(answer), answer.series) == ("total", [], 1)
+    shutil.copy(DATA / "fio" / "coarse-3" / "a_clat_hist.1.log", tmp_path / "bins_clat_hist.2.log")
+    answer = Files([tmp_path]).answer(Question(step="all"))
+    assert said(answer) == []
+    assert {lack.entry.caveat.code for lack in answer.missing} == {"other-kind"}
+
+
+def test_a_series_is_taken_as_what_is_made_of_it_where_that_is_there() -> None:
+    own = [Series(run="r", kind=kind) for kind in ("completion", "completion.corrected", "total", "")]
+    there = {"r": {"completion", "completion.corrected", "total"}}
+    assert taken_of(own, there, {"r": {"completion.corrected"}}) == [own[1], own[3]]
+    assert taken_of(own, {"r": {"completion.in-flight", "total"}}, {"r": {"completion.in-flight"}}) == [own[0], own[3]]
+    assert taken_of(own, {"r": {*there["r"], ""}}, {"r": {""}}) == [own[3]]
+    assert taken_of(own, there, {}) == [own[3]]
