@@ -44,7 +44,10 @@ def lacks_in(
 
 def without_kinds(run: str, accounts: Iterable[Account]) -> list[Missing]:
     """Return what the jobs of a run lack of the kinds of others, by the accounts of its sources."""
-    return without_kind(KindsHeld.of(run, plain) for account in accounts for plain in account.get(KINDS, {}).values())
+    held = [plain for account in accounts for plain in account.get(KINDS, {}).values()]
+    if len({tuple(plain["kinds"]) for plain in held}) < 2:  # all jobs have the same
+        return []
+    return without_kind(KindsHeld.of(run, plain) for plain in held)
 
 
 def identified(identity: str, account: Account) -> Account:
