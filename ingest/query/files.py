@@ -34,7 +34,7 @@ from ingest.query.question import (
 )
 from ingest.query.spans import Bounds, of_layers, of_runs, over_reach, reach_inside
 from ingest.query.steps import auto_span, auto_step, check_step, widened
-from ingest.query.summed import Adding, Summed, all_of, by_run, in_order, is_grained, kept_apart, of_kinds
+from ingest.query.summed import Adding, Summed, all_of, by_run, in_order, is_grained, kept_apart, of_kinds, told_before
 from ingest.query.whole_rows import whole_rows_of, with_whole_rows
 from ingest.read import Found, ReadOptions, Source, discover, read, read_many, small_ones_together
 from ingest.read.account import Account, nothing_taken
@@ -178,7 +178,9 @@ class Files:
         )
         alone = {source.context.series for source in self.found.sources if holds_means_alone(source)}
         alone |= {told.series.replaced(kind=mean_kind(told.series.kind)) for told in whole_runs if not told.has_bins}
-        answer = finish(parts, question, facts, reach_inside(summed.reach, kept), [source.context.series for source in sources])
+        files = [source.context.series for source in self.choice(question, every_kind=True)[0]]
+        told = told_before(files, question, self.found.labels)  # also of files that were not read, as theirs is another kind
+        answer = finish(parts, question, facts, reach_inside(summed.reach, kept), files, summed.series.union(told))
         return with_left_out(described(answer, whole_runs), alone, question.key(self.found.labels))
 
     def grain(self, run: str, step: int) -> int:

@@ -26,15 +26,19 @@ def _is_taken(kind: str, there: Collection[str], taken: Collection[str]) -> bool
     return next((made for made in kinds_made_of(kind) if made in there), kind) in taken
 
 
-def left_out(taken: Iterable[Series], selected: Iterable[Series], kinds: str, missing: Sequence[Lack]) -> tuple[str, ...]:
-    """Return sentences on jobs of a selection of which an answer of some kinds holds nothing, as they have other kinds alone.
+def left_out(selected: Iterable[Series], there: Kinds, taken: Kinds, missing: Sequence[Lack]) -> tuple[str, ...]:
+    """Return sentences on jobs of a selection of which an answer holds nothing, as they have other kinds than it takes.
 
     Other layers, means, and jobs that are missing by these kinds have sentences of their own.
     """
     known = {lack.entry.caveat.subject for lack in missing if lack.entry.caveat.code in (OTHER_KIND, MEANS_ALONE)}
-    shown, layers = set(map(_job, taken)), {layer_of(kind) for kind in kinds.split(", ")}
+    of_runs = [own for own in selected if own.run in taken]
+    shown, layers = (
+        set(map(_job, taken_of(of_runs, there, taken))),
+        {layer_of(kind) for kinds in taken.values() for kind in kinds},
+    )
     left: dict[str, set[str]] = {}
-    for own in selected:
+    for own in of_runs:
         kind, name = own.kind, own.host or own.process or own.job or "-"
         if _job(own) not in shown and name not in known and layer_of(kind) in layers and kind != OFFSET and not is_mean(kind):
             left.setdefault(kind, set()).add(name)

@@ -252,13 +252,15 @@ def finish(
     facts: Answer,
     reach: Mapping[tuple[str, str], Span] | None = None,
     series: Iterable[Series] = (),
+    jobs: Iterable[Series] | None = None,
 ) -> Answer:
     """Return the answer from merged windows keyed (run, kind, *by): default kind taken, runs merged or named, layouts joined.
 
     Several kinds in one answer are named: they are never added up.
 
     `facts` is an answer with everything but its parts; `reach` from when to when there is data of a run and kind, `series` what
-    the windows are from, stored series or those of files. InputError where the selection is empty.
+    the windows are from, stored series or those of files, `jobs` all series that are selected, where these are not the same.
+    InputError where the selection is empty.
     """
     rows = [part for part in parts if len(part)]
     keys = {key for part in rows for key in keys_of(part)}
@@ -283,12 +285,13 @@ def finish(
     undated = frozenset() if alone else facts.undated.intersection(shape.runs)
     covered = covered_by(reach or {}, shape.taken, all_kinds=not facts.step_ns)
     layouts = {key: (layout,) for key, layout in targets.items()}
-    of_runs = [own for own in series if own.run in shape.runs]
-    held = taken_of(of_runs, kinds, shape.taken)
+    held = taken_of(series, kinds, shape.taken)
     shown = replace(facts, parts=tuple(joined), by=shape.by, kind=shape.kind, runs=shape.runs, series=len(held))
     shown = with_layers(replace(shown, covered=covered, layouts=layouts), kinds, question)
     shown = with_caveats(shown, of_kinds(facts.missing, shape.taken))
-    shown = replace(shown, warnings=(*left_out(held, of_runs, shown.kind, shown.missing), *shown.warnings))
+    shown = replace(
+        shown, warnings=(*left_out(series if jobs is None else jobs, kinds, shape.taken, shown.missing), *shown.warnings)
+    )
     return replace(shown, relative=facts.relative or alone, undated=undated)
 
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.core.csr import distinct
 from ingest.core.grid import clipped, coarsened, in_flight, in_windows, to_windows, window_parts
 from ingest.core.intervals import Intervals, Sum
 from ingest.core.layout import Layout
-from ingest.core.series import IN_FLIGHT, LABELS, LAYER, OFFSET, Group, Series, default_kind, in_flight_kind
+from ingest.core.series import IN_FLIGHT, LABELS, LAYER, OFFSET, Group, RunLabels, Series, default_kind, in_flight_kind
 from ingest.query.question import AUTO, Key, Question, keys_of, note_layouts, range_in
 from ingest.query.spans import Reach, RunLayer, Span, dense, note_reach, of_runs, ranges, together, widen
 from ingest.query.steps import auto_span, sure_step, widened
@@ -28,12 +29,16 @@ Met = dict[tuple[str, str], set[Layout]]  # layouts by run and kind
 
 @dataclass(slots=True, eq=False)
 class Summed:
-    """Sums; reach of rows and their layouts, by run and kind; of whole ranges the windows with samples, by run and layer."""
+    """Sums; reach of rows and their layouts, by run and kind; of whole ranges the windows with samples, by run and layer.
+
+    `series` are those that rows were of, of what is selected.
+    """
 
     parts: list[Intervals[Group]] = field(default_factory=list)
     reach: Reach = field(default_factory=dict)
     layouts: Met = field(default_factory=dict)
     windows: dict[RunLayer, Span] = field(default_factory=dict)
+    series: set[Series] = field(default_factory=set)
 
     def windowed(self, rows: Intervals[Group], stored: int) -> Intervals[Group]:
         """Return the rows in windows of the stored step that hold samples, and note from when to when these are."""
@@ -51,6 +56,7 @@ class Summed:
             self.layouts.setdefault(key, set()).update(layouts)
         for name, span in other.windows.items():
             widen(self.windows, name, span)
+        self.series |= other.series
 
 
 def all_of(sums: Iterable[Summed]) -> Summed:
@@ -100,6 +106,19 @@ def of_kinds(sources: list[Source], question: Question) -> list[Source]:
     taken = {run: run_kinds if glob else {default_kind(run_kinds)} for run, run_kinds in kinds.items()}
     mine = [source for source in sources if source.context.series.kind in taken[source.context.series.run]]
     return mine if not glob else [source for source in mine if fnmatchcase(source.context.series.kind, glob)] or sources
+
+
+def told_before(files: Iterable[Series], question: Question, labels: RunLabels) -> Iterator[Series]:
+    """Yield the series of files that show their kind before they are read, if a question selects them by what they show."""
+    keys: dict[tuple[str, ...], Key] = {}
+    for own in files:
+        if not own.kind:
+            continue
+        shown = tuple(name for name in question.where if name not in LABELS or getattr(own, name))
+        if shown not in keys:
+            keys[shown] = replace(question, where={name: question.where[name] for name in shown}).key(labels)
+        if keys[shown](own) is not None:
+            yield own
 
 
 def kept_apart(sources: Sequence[Source]) -> list[list[Source]]:
@@ -174,6 +193,8 @@ class Adding:
         """Add the rows of a chunk."""
         question, stored, weighed, bounded = self._question, self._stored, self._weighed, self._bounds != (None, None)
         rows = chunk.relabelled(lambda series: self._key(in_flight_kind(series) if weighed else series))
+        there = (chunk.table[code] for code in distinct(chunk.series).tolist())
+        self._found.series.update(series for series in there if self._key(series) is not None)
         note_reach(self._found.reach, rows)
         note_layouts(self._found.layouts, keys_of(rows), rows.layout)
         if weighed and rows.completions is None:

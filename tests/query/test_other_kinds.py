@@ -46,6 +46,38 @@ def test_jobs_of_another_kind_are_named(store: str, tmp_path: Path) -> None:
                     assert (said(answer), answer.series) == (told, number), question
 
 
+@pytest.mark.parametrize("store", ["sqlite", "double"])
+@pytest.mark.parametrize("fio", [("a_lat.1.log",), ("a_lat.1.log", "a_clat_hist.1.log"), ("a_clat_hist.1.log",)])
+def test_files_and_stores_name_the_same(store: str, fio: tuple[str, ...], tmp_path: Path) -> None:
+    """Files learn the kinds of some logs from their rows, and do not read logs of fio whose kind is not asked for."""
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for name in fio:
+        shutil.copy(DATA / "fio" / "coarse-3" / name, logs)
+    shutil.copy(DATA / "fio" / "coarse-3" / "a_clat_hist.1.log", logs / "a_clat_hist.2.log")
+    shutil.copy(DATA / "raw" / "ycsb" / "raw.csv", logs / "db.csv")
+    reading = {"t0": READING["t0"]}
+    with grounds(store, tmp_path) as ground:
+        loaded(ground.url, [logs], run="logs", reading=reading)
+        files = Files([logs], ReadOptions(run="logs", **reading))
+        with open_store(ground.url) as kept:
+            for question in (
+                Question(step="all"),
+                Question(step=10**9),
+                Question(step=10**9, by=("host", "job")),
+                Question(step=10**9, by=("kind",)),
+                Question(),
+                Question(step=10**9, where={"job": "1"}),
+                Question(step=10**9, where={"process": "db"}),
+                Question(step=10**9, where={"op": "read"}),
+                Question(step="all", where={"kind": "service"}),
+            ):
+                told = [said(origin.answer(question)) for origin in (files, kept)]
+                assert told[0] == told[1], question
+                whole = question.where in ({}, {"op": "read"}) and "kind" not in question.by
+                assert bool(told[0]) is whole, question
+
+
 def test_a_job_with_logs_of_several_names_is_not_left_out(tmp_path: Path) -> None:
     """fio names each log by an option of its own; and a job whose kind is missing by name is not named twice."""
     shutil.copy(DATA / "fio" / "coarse-3" / "a_lat.1.log", tmp_path / "slow_lat.1.log")
