@@ -16,6 +16,7 @@ MIXED = "mixed"  # all ops together, where an option makes fio count them so
 IN_FLIGHT = "in-flight"
 CORRECTED = "corrected"
 OFFSET = "offset"
+LAG = "lag"  # how late something woke up, or what was between two events: no latency of an operation
 MEAN = ".mean"
 LAYER = "layer"
 LAYERS = CLIENT, SERVICE, DEVICE = ("client", "service", "device")  # from the top: whose clock timed an operation

@@ -22,11 +22,10 @@ from ingest.core.intervals import Intervals
 from ingest.core.layout import Layout, common_layout
 from ingest.core.missing import ANY_TIME
 from ingest.core.ranks import parse_percentiles, percentile_values
-from ingest.core.series import IN_FLIGHT, LABELS, Group
+from ingest.core.series import IN_FLIGHT, LABELS, LAG, Group
 from ingest.core.timing import Instant, parse_duration, parse_instant
 from ingest.query.box_cells import AN_OCTAVE
 from ingest.query.groupings import UNLIKE_EVENTS
-from ingest.query.lags import LAG
 from ingest.query.latency_rows import row_layout
 from ingest.query.lifts import Lift, Side, lifts, windows_with
 from ingest.query.means import check_bins

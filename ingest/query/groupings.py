@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ingest.core.series import Group
+from ingest.core.series import LAG, Group
 from ingest.query.compare import SAME_WITHIN, Pair, Sides, kinds_of, paired
-from ingest.query.lags import LAG
 from ingest.query.question import Answer
 from ingest.query.regrouped import regrouped
 from ingest.query.sweeps import PERMUTATION

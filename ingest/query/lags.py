@@ -19,14 +19,14 @@ import numpy as np
 
 from ingest.core.grid import WEIGHT_BITS
 from ingest.core.intervals import Bool, Int, Intervals
-from ingest.core.series import Group
+from ingest.core.series import LAG, Group
 from ingest.query.origin import WEIGHED, Origin
 from ingest.query.question import Answer, Question
 from ingest.query.regrouped import regrouped
 
 SAMPLED = r"(\d),(\d) after "
 ALWAYS, FIFTH = 9, 5
-TAG, LAG = "tag", "lag"
+TAG = "tag"
 MIXED = (
     "events of unlike rates are added up: an event of rate r counts 5^(9-r) times, count is what was sampled; "
     "--by op keeps events apart"

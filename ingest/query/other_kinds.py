@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ingest.core.errors import listed
 from ingest.core.kinds_held import MEANS_ALONE, OTHER_KIND
-from ingest.core.series import OFFSET, Series, is_mean, kinds_made_of, layer_of
+from ingest.core.series import LAG, OFFSET, Series, is_mean, kinds_made_of, layer_of
 from ingest.query.missing import Lack
 
 Kinds = Mapping[str, Collection[str]]  # by run
@@ -29,18 +29,17 @@ def _is_taken(kind: str, there: Collection[str], taken: Collection[str]) -> bool
 def left_out(selected: Iterable[Series], there: Kinds, taken: Kinds, missing: Sequence[Lack]) -> tuple[str, ...]:
     """Return sentences on jobs of a selection of which an answer holds nothing, as they have other kinds than it takes.
 
-    Other layers, means, and jobs that are missing by these kinds have sentences of their own.
+    Lags are about no operation. Other layers, means, and jobs that are missing by these kinds have sentences of their own.
     """
     known = {lack.entry.caveat.subject for lack in missing if lack.entry.caveat.code in (OTHER_KIND, MEANS_ALONE)}
     of_runs = [own for own in selected if own.run in taken]
-    shown, layers = (
-        set(map(_job, taken_of(of_runs, there, taken))),
-        {layer_of(kind) for kinds in taken.values() for kind in kinds},
-    )
+    shown = set(map(_job, taken_of(of_runs, there, taken)))
+    layers = {layer_of(kind) for kinds in taken.values() for kind in kinds}
     left: dict[str, set[str]] = {}
     for own in of_runs:
         kind, name = own.kind, own.host or own.process or own.job or "-"
-        if _job(own) not in shown and name not in known and layer_of(kind) in layers and kind != OFFSET and not is_mean(kind):
+        told_elsewhere = name in known or layer_of(kind) not in layers or kind in (LAG, OFFSET) or is_mean(kind)
+        if _job(own) not in shown and not told_elsewhere:
             left.setdefault(kind, set()).add(name)
     return tuple(
         f"{listed(sorted(names))}: {f'{kind} latency' if kind else 'latency of no named kind'} is not in these numbers; "

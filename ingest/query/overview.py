@@ -23,12 +23,12 @@ from ingest.core.errors import InputError, listed
 from ingest.core.intervals import Intervals
 from ingest.core.nearest import choices
 from ingest.core.ranks import Ranked, parse_percentiles, percentile_values
-from ingest.core.series import THREAD, Group, run_matches
+from ingest.core.series import LAG, THREAD, Group, run_matches
 from ingest.core.timing import Instant, format_duration
 from ingest.query.box_cells import MOST_WINDOWS as BOX_WINDOWS
 from ingest.query.box_cells import BoxCells, Gathering
 from ingest.query.clocks import ABSOLUTE, is_absolute
-from ingest.query.lags import LAG, asked_weighed
+from ingest.query.lags import asked_weighed
 from ingest.query.means import MeansAloneError, with_bins
 from ingest.query.missing import union
 from ingest.query.origin import Origin

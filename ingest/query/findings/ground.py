@@ -18,10 +18,9 @@ from ingest.core.grid import MS, coarsened
 from ingest.core.intervals import Bool, Int, Intervals, concatenate, merged
 from ingest.core.layout import common_layout
 from ingest.core.ranks import Ranked, extremes, parse_percentiles, percentile_values
-from ingest.core.series import OFFSET, Group
+from ingest.core.series import LAG, OFFSET, Group
 from ingest.query.areas import excess_of
 from ingest.query.findings.model import Float, Ground, Labels
-from ingest.query.lags import LAG
 from ingest.query.means import with_bins
 from ingest.query.missing import caveats_of
 from ingest.query.origin import Answering

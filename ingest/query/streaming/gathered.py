@@ -14,7 +14,7 @@ from ingest.core.layout import Layout
 from ingest.core.series import Group
 from ingest.query.percentiles import Wanted, rows_of
 from ingest.query.question import Answer
-from ingest.query.spans import Reach
+from ingest.query.streaming.long_logs import Noted
 from ingest.query.table import Table
 
 SUM_ENTRIES = 1 << 18
@@ -26,8 +26,7 @@ class Gathered:
     """The rows of the table of windows that came so far, the sum of all of them, and from when to when the logs reach."""
 
     def __init__(self, by: tuple[str, ...], step_ns: int, wanted: Wanted) -> None:
-        self.reach: Reach = {}
-        self.layouts: set[Layout] = set()
+        self.noted = Noted()
         self._tables: list[Table] = []
         self._small: list[Intervals[Group]] = []
         self._total: Sum[Group] = Sum(SUM_ENTRIES)
@@ -42,9 +41,9 @@ class Gathered:
 
     def follows(self, part: Intervals[Group]) -> bool:
         """Return whether windows come after all before, and all that was met so far is in one layout."""
-        self.layouts.add(part.layout)
+        self.noted.layouts.add(part.layout)
         after, self._last = int(part.start_ns[0]) > self._last, int(part.start_ns[-1])
-        return after and len(self.layouts) == 1
+        return after and len(self.noted.layouts) == 1
 
     @property
     def tables(self) -> list[Table]:

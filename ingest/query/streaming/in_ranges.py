@@ -7,7 +7,7 @@ returned, and the logs are read in one piece.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,14 +16,12 @@ from numpy.typing import NDArray
 from ingest.core.errors import CapacityError, InputError
 from ingest.core.grid import INT64_MAX
 from ingest.core.intervals import Intervals, in_time_order, merged
-from ingest.core.layout import Layout
 from ingest.core.parallel import fork_map
 from ingest.core.series import Group, Series
 from ingest.query.files import Files
 from ingest.query.question import Question
-from ingest.query.spans import Reach, widen
 from ingest.query.streaming.gathered import Gathered
-from ingest.query.streaming.long_logs import chunk_entries, entries_at_once, windowed
+from ingest.query.streaming.long_logs import Noted, chunk_entries, entries_at_once, windowed
 from ingest.query.streaming.union import union
 from ingest.query.table import Table
 from ingest.read import Source
@@ -52,16 +50,15 @@ class _Range:
 class _Outcome:
     """What a range gave: tables of its own windows, the windows near its edges, sums of all, tails and accounts by log.
 
-    `layouts` are those of all that is selected, also outside of the range that the question asks for; `reach` is that of it all.
+    `noted` is of all that is selected, also outside of the range that the question asks for.
     """
 
     tables: Sequence[Table]
     edges: Sequence[Intervals[Group]]
     sums: Sequence[Intervals[Group]]
-    reach: Reach
+    noted: Noted
     tails: Sequence[Tail]
     accounts: Sequence[Account]
-    layouts: Collection[Layout]
 
 
 def in_ranges(files: Files, question: Question, gathered: Gathered, sources: Sequence[Source], width_ns: float) -> bool:
@@ -86,7 +83,7 @@ def in_ranges(files: Files, question: Question, gathered: Gathered, sources: Seq
     edges = [part for outcome in parts for part in outcome.edges]
     if not all(alike(tails) for tails in zip(*(outcome.tails for outcome in parts), strict=True)) or not _apart(ranges, parts):
         return False
-    if len({layout for outcome in parts for layout in outcome.layouts}) > 1:
+    if len({layout for outcome in parts for layout in outcome.noted.layouts}) > 1:
         return False
     gathered.add_answers([table for outcome in parts for table in outcome.tables])
     if edges:
@@ -94,8 +91,7 @@ def in_ranges(files: Files, question: Question, gathered: Gathered, sources: Seq
     for range_outcome in parts:
         for part in range_outcome.sums:
             gathered.sum(part)
-        for key, span in range_outcome.reach.items():
-            widen(gathered.reach, key, span)
+        gathered.noted.widen(range_outcome.noted)
     for place, source in enumerate(sources):
         settled(
             source.path,
@@ -134,8 +130,8 @@ def _answered(
             else:
                 yield chunk
 
-    met, reach = gathered.layouts, gathered.reach
-    streams = [windowed(rows(place, log), log, files, question, step, starts, met, reach) for place, log in enumerate(alone)]
+    noted = gathered.noted
+    streams = [windowed(rows(place, log), log, files, question, step, starts, noted) for place, log in enumerate(alone)]
     edges: list[Intervals[Group]] = []
     try:
         for part in union(streams, entries_at_once(sources), slack_ns=step):
@@ -152,4 +148,4 @@ def _answered(
         return
     accounts = [source.context.account for source in alone]
     in_order = [tails[place] for place in range(len(alone))]
-    yield _Outcome(gathered.tables, edges, gathered.sums, reach, in_order, accounts, met)
+    yield _Outcome(gathered.tables, edges, gathered.sums, noted, in_order, accounts)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
+from ingest.core.csr import distinct
 from ingest.core.errors import InputError
 from ingest.core.grid import clipped, in_windows, window_parts
 from ingest.core.intervals import Intervals, merged
@@ -11,7 +13,7 @@ from ingest.core.layout import Layout
 from ingest.core.series import Group, Series
 from ingest.query.files import Files
 from ingest.query.question import Question, range_in
-from ingest.query.spans import Reach, note_reach
+from ingest.query.spans import Reach, note_reach, widen
 from ingest.read import Source, read
 from ingest.read.context import EXPECTED
 from ingest.read.formats import HDR
@@ -21,21 +23,35 @@ OPEN_ENTRIES = 1 << 18  # bins of all logs together that are held in chunks
 LEAST_ENTRIES = 1 << 14
 
 
+@dataclass(slots=True)
+class Noted:
+    """What is noted of all rows that are selected, also outside of the range that is asked for: layouts, reach, series."""
+
+    layouts: set[Layout] = field(default_factory=set)
+    reach: Reach = field(default_factory=dict)
+    series: set[Series] = field(default_factory=set)
+
+    def widen(self, other: Noted) -> None:
+        """Note what was noted of other rows."""
+        self.layouts |= other.layouts
+        self.series |= other.series
+        for key, span in other.reach.items():
+            widen(self.reach, key, span)
+
+
 def chunk_entries(logs: int) -> int:
     """Return how many bins a chunk of each of so many logs holds."""
     return min(hdr_log.CHUNK_ENTRIES, max(LEAST_ENTRIES, OPEN_ENTRIES // max(logs, 1)))
 
 
-def streams(
-    files: Files, question: Question, step_ns: int, met: set[Layout] | None = None, reach: Reach | None = None
-) -> list[Iterator[Intervals[Group]]]:
+def streams(files: Files, question: Question, step_ns: int, noted: Noted | None = None) -> list[Iterator[Intervals[Group]]]:
     """Return, for each selected log, its windows as its rows come; nothing is read before a stream is asked.
 
-    `met` and `reach` are as in `windowed`.
+    What is selected is noted in `noted`.
     """
     sources = files.selected(question)
     starts, entries = files.starts_of(sources), chunk_entries(len(sources))
-    return [windowed(_rows(source, entries), source, files, question, step_ns, starts, met, reach) for source in sources]
+    return [windowed(_rows(source, entries), source, files, question, step_ns, starts, noted) for source in sources]
 
 
 def _rows(source: Source, entries: int) -> Iterator[Intervals[Series]]:
@@ -56,13 +72,11 @@ def windowed(
     question: Question,
     step_ns: int,
     starts: dict[str, int],
-    met: set[Layout] | None = None,
-    reach: Reach | None = None,
+    noted: Noted | None = None,
 ) -> Iterator[Intervals[Group]]:
     """Yield the windows of each chunk of a log's rows under the question's groups, added up.
 
-    The layouts of all that is selected, also outside of the question's range, are noted in `met`; `reach` is widened by
-    the rows.
+    What is selected, also outside of the question's range, is noted in `noted`.
     """
     key, run = question.key(files.found.labels), source.context.series.run
     stored = files.stored[run]
@@ -70,10 +84,11 @@ def windowed(
     begin, end = range_in(question, starts[run], stored if grained else 1)
     for chunk in rows:
         part = chunk.relabelled(key)
-        if reach is not None:
-            note_reach(reach, part)
-        if met is not None and len(part.bins):
-            met.add(part.layout)
+        if noted is not None:
+            note_reach(noted.reach, part)
+            noted.layouts.update([part.layout] if len(part.bins) else [])
+            there = (chunk.table[code] for code in distinct(chunk.series).tolist())
+            noted.series.update(series for series in there if key(series) is not None)
         if begin is not None or end is not None:
             part = in_windows(part, begin, end, stored) if grained else clipped(part, begin, end)
         if len(part):

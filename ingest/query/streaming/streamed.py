@@ -7,16 +7,17 @@ late, bins of unlike layouts, kinds or runs that have to be added up), None is r
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from ingest.core.errors import CapacityError
 from ingest.core.intervals import Intervals
-from ingest.core.series import IN_FLIGHT, LAYER, Group, run_and_kind
+from ingest.core.series import IN_FLIGHT, LAYER, Group, Series, run_and_kind
 from ingest.query.files import Files, median_width, warnings_of
 from ingest.query.missing import of_kinds, with_complete
+from ingest.query.other_kinds import left_out
 from ingest.query.percentiles import Wanted, seconds_covered, spans_of
 from ingest.query.precision import together
 from ingest.query.question import (
@@ -93,23 +94,27 @@ def streamed(files: Files, question: Question, wanted: Wanted) -> tuple[Table, A
         missing=missing,
         caveats=files.found.caveats,
     )
-    return _finished(tables, question, facts, reach_inside(gathered.reach, bounds))
+    return _finished(tables, question, facts, reach_inside(gathered.noted.reach, bounds), gathered.noted.series)
 
 
 def _in_one(files: Files, question: Question, gathered: Gathered, sources: Sequence[Source]) -> bool:
     """Return whether all windows came in order and in one layout, and were gathered."""
     step = question.step if isinstance(question.step, int) else 0
-    logs = streams(files, question, step, gathered.layouts, gathered.reach)
+    logs = streams(files, question, step, gathered.noted)
     for part in union(logs, entries_at_once(sources), slack_ns=step):
         if not gathered.follows(part):
             return False
         gathered.answer(part)
         gathered.sum(part)
-    return len(gathered.layouts) <= 1
+    return len(gathered.noted.layouts) <= 1
 
 
 def _finished(
-    tables: Sequence[Table], question: Question, facts: Answer, reach: Mapping[tuple[str, str], Span]
+    tables: Sequence[Table],
+    question: Question,
+    facts: Answer,
+    reach: Mapping[tuple[str, str], Span],
+    series: Iterable[Series],
 ) -> tuple[Table, Answer] | None:
     """Return all rows as `finish` would have them: each run's default kind taken, runs named where there are several.
 
@@ -148,6 +153,7 @@ def _finished(
     layouts = {(run, kind): tuple({part.layout for part in parts}) for run, took in shape.taken.items() for kind in took}
     answer = replace(facts, by=shape.by, parts=parts, kind=shape.kind, runs=shape.runs, covered=covered, layouts=layouts)
     answer = with_caveats(with_layers(answer, kinds, question), of_kinds(facts.missing, shape.taken))
+    answer = replace(answer, warnings=(*left_out(series, kinds, shape.taken, answer.missing), *answer.warnings))
     return with_complete(table, answer), answer
 
 

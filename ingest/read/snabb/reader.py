@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ingest.core.events import Events
+from ingest.core.series import LAG
 from ingest.read.context import Context, TimeZero
 from ingest.read.events import events_layout
 from ingest.read.formats import SNABB, Reader
@@ -19,7 +20,7 @@ def locate(path: Path, around: Around) -> Source:
     """Return the source of a timeline; InputError where it is none, or the speed of its counter is not known."""
     from ingest.read.snabb import timeline as snabb
 
-    context = around.context(path, origin="place of the file", process=process_of(path), kind=snabb.LAG)
+    context = around.context(path, origin="place of the file", process=process_of(path), kind=LAG)
     recorded = snabb.timeline(path, around.options.tsc_hz)
     own = TimeZero(int(recorded.stamp_ns[0]), "clock readings in the timeline") if recorded.real else TimeZero()
     zero = around.zero(path, own, lambda: int(recorded.stamp_ns[-1]), absolute=recorded.real)

@@ -30,7 +30,7 @@ from ingest.core.errors import InputError
 from ingest.core.events import Events
 from ingest.core.grid import SECOND
 from ingest.core.intervals import Bool, Int
-from ingest.core.series import Series
+from ingest.core.series import LAG, Series
 from ingest.core.timing import MOST_NS
 from ingest.read.account import FINDINGS_KEPT, Account
 from ingest.read.context import TSC_HZ, Context
@@ -42,7 +42,6 @@ from ingest.read.snabb.ring import Ring, read_ring
 
 Numbers = NDArray[Any]
 
-LAG = "lag"
 CHUNK = 1 << 17
 MOST_SERIES = 50_000
 LONGEST_NS = 1 << 61

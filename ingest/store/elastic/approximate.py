@@ -16,6 +16,7 @@ from ingest.core.layout import MIDPOINT
 from ingest.core.ranks import Percentile
 from ingest.core.series import ASKABLE, IN_FLIGHT, LABELS, LAYER, Series, is_mean, layer_of
 from ingest.query.missing import of_kinds, with_complete
+from ingest.query.other_kinds import left_out, taken_of
 from ingest.query.question import Answer, NothingMatchesError, Question, check_labels, shape_of, with_caveats
 from ingest.query.spans import Span, narrowed, widen
 from ingest.query.table import Table, concatenated
@@ -80,8 +81,12 @@ def approximated(
         runs=shape.runs,
         run_start_ns={record.run: record.start_ns for record in catalogue.records},
         relative=all(record.zero == UNKNOWN_ZERO for record in catalogue.records),
-        series=len(members),
-        warnings=(ESTIMATED, *(() if in_the_middle else (NO_MEAN,))),
+        series=len(taken_of([stored.series for stored in members], kinds, shape.taken)),
+        warnings=(
+            ESTIMATED,
+            *(() if in_the_middle else (NO_MEAN,)),
+            *left_out([stored.series for stored in members], kinds, shape.taken, lacking),
+        ),
         answered_from="estimates",
         missing=of_kinds(lacking, shape.taken),
     )
