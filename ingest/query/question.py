@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -197,20 +198,28 @@ class Answer(Value):
         return min((start for run, start in self.run_start_ns.items() if run not in self.undated), default=0)
 
 
-def samples_by_layer(answers: Iterable[Answer]) -> dict[str, int]:
-    """Return how many samples answers hold of each layer: those of unlike layers are the same operations."""
-    sums: dict[str, int] = {}
+def samples_by_kind(answers: Iterable[Answer]) -> dict[str, int]:
+    """Return how many samples answers hold of each kind: those of unlike kinds are the same operations."""
+    sums: Counter[str] = Counter()
     for answer in answers:
+        kinds = answer.kind.split(", ")
         name = next((name for name in ("kind", LAYER) if name in answer.by), "")
-        if not name or not set(answer.layers) - {CLIENT}:
-            layer = layer_of(answer.kind.split(", ")[0])
-            sums[layer] = sums.get(layer, 0) + answer.samples
+        if not name:
+            sums[kinds[0]] += answer.samples
             continue
+        kind_of = {layer_of(kind): kind for kind in kinds} if name == LAYER else {}  # a layer without a kind beside it has one
         place = answer.by.index(name)
         for part in answer.parts:
-            for layer, rows in part.split(lambda key, at=place, of=name: layer_of(key[at]) if of == "kind" else key[at]):  # type: ignore[misc]
-                sums[layer] = sums.get(layer, 0) + replace(answer, parts=(rows,)).samples
-    return {layer: sums[layer] for layer in LAYERS if layer in sums}
+            for label, rows in part.split(lambda key, at=place: key[at]):  # type: ignore[misc]
+                sums[kind_of.get(label, label)] += replace(answer, parts=(rows,)).samples
+    return {kind: sums[kind] for kind in sorted(sums, key=lambda kind: (LAYERS.index(layer_of(kind)), kind))}
+
+
+def samples_apart(answers: Iterable[Answer]) -> dict[str, int]:
+    """Return how many samples answers hold of each layer, or of each kind where a layer has several."""
+    sums = samples_by_kind(answers)
+    by_layer = {layer_of(kind): number for kind, number in sums.items()}
+    return by_layer if len(by_layer) == len(sums) else {kind or "-": number for kind, number in sums.items()}
 
 
 def literal(text: str) -> str:

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.cli import run as command
 from ingest.core.errors import InputError, UsageError
 from ingest.core.intervals import merged
 from ingest.core.layout import LogLinear, common_layout, fio_layout
@@ -536,3 +537,13 @@ def test_without_the_runtime_it_says_what_to_install(runs, monkeypatch):
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(UsageError, match=r"pip install 'tailboard\[report\]'"):
         report.report(runs)
+
+
+def test_the_lead_counts_operations_once(tmp_path: Path) -> None:
+    """fio logs completion and total latency of each I/O: 1,380 samples was twice as many as there were I/Os."""
+    pytest.importorskip("vl_convert")
+    logs = Path(__file__).parents[1] / "data" / "fio" / "coarse-3"
+    assert command(["report", str(logs), "-o", str(tmp_path / "page.html")]) == 0
+    page = (tmp_path / "page.html").read_text()
+    assert "completion, total latency, 690 samples each in 3 s" in page
+    assert "<dd>completion 690, total 690</dd>" in page

@@ -17,7 +17,7 @@ from ingest.query.means import lacks_bins
 from ingest.query.missing import LEAST, MOST
 from ingest.query.percentiles import BANDWIDTH
 from ingest.query.precision import Precision
-from ingest.query.question import Answer, samples_by_layer
+from ingest.query.question import Answer, samples_apart
 from ingest.query.table import Table
 from ingest.view.marked import escape
 from ingest.view.text import shown_columns
@@ -116,11 +116,11 @@ def bound_text(precision: Precision | None, sign: str = "+-") -> str:
 
 
 def samples_text(answers: Sequence[Answer]) -> str:
-    """Return how many samples there are; of each layer where there are several: these hold the same operations."""
-    sums = samples_by_layer(answers)
+    """Return how many samples there are; of each layer or kind where there are several: these hold the same operations."""
+    sums = samples_apart(answers)
     if len(sums) < 2:
         return f"{sum(sums.values()):,}"
-    return ", ".join(f"{layer} {number:,}" for layer, number in sums.items())
+    return ", ".join(f"{name} {number:,}" for name, number in sums.items())
 
 
 def heading(answer: Answer, what: str, bound: Precision | None) -> list[str]:
@@ -137,7 +137,7 @@ def heading(answer: Answer, what: str, bound: Precision | None) -> list[str]:
 
 
 def _samples(answer: Answer) -> str:
-    return counted(answer.samples, "sample") if len(samples_by_layer([answer])) < 2 else f"{samples_text([answer])} samples"
+    return counted(answer.samples, "sample") if len(samples_apart([answer])) < 2 else f"{samples_text([answer])} samples"
 
 
 def people() -> Console:

@@ -21,7 +21,7 @@ from ingest.core.timing import format_duration
 from ingest.core.writing import spaced
 from ingest.query.overview import Overview
 from ingest.query.precision import precision_from
-from ingest.query.question import Answer, samples_by_layer
+from ingest.query.question import Answer, samples_by_kind
 from ingest.query.sweeps import Sweep
 from ingest.view import vega
 from ingest.view.page.panels import box, layers, omission, story
@@ -291,15 +291,18 @@ def _title(runs: Sequence[Overview]) -> str:
 
 
 def _lead(runs: Sequence[Overview]) -> str:
-    found = sorted({kind for run in runs for kind in _kinds(run.cluster)})
-    by_layer = samples_by_layer([run.cluster for run in runs])
-    top, *below = (layer for layer in LAYERS if layer in by_layer)
-    kinds, samples = ", ".join(bare_kind(kind) for kind in found if layer_of(kind) == top), by_layer[top]
+    by_kind = samples_by_kind([run.cluster for run in runs])
+    top, *below = (layer for layer in LAYERS if layer in set(map(layer_of, by_kind)))
+    of_top = {bare_kind(kind): number for kind, number in by_kind.items() if layer_of(kind) == top}
+    kinds = ", ".join(filter(None, of_top))
+    numbers = list(of_top.values())  # in the order of kinds: they are the same operations
+    alike = len(numbers) > 1 and len({*numbers}) == 1
+    samples = f"{count(numbers[0])} samples each" if alike else f"{', '.join(map(count, numbers))} samples"
     seconds = duration(sum(run.span[1] - run.span[0] for run in runs))
     several = f", {len(runs)} runs" if len(runs) > 1 else ""
     beside = f"; {' and '.join(below)} below it" if below else ""
     layer = f" of the {top}" if below or top != CLIENT else ""
-    return f"{kinds} latency{layer}, {count(samples)} samples in {seconds}{several}{beside}"
+    return f"{kinds} latency{layer}, {samples} in {seconds}{several}{beside}".lstrip()
 
 
 def _grouping(runs: Sequence[Overview]) -> str:
