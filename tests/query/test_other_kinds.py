@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Files, Question, open_store
+from ingest import Files, Question, open_store, parse_percentiles
 from ingest.core.series import Series
 from ingest.query.other_kinds import taken_of
 from ingest.query.question import Answer
 from ingest.read import ReadOptions
+from ingest.store.elastic.store import ElasticStore
 from tests.store.grounds import grounds, loaded
 
 DATA = Path(__file__).parents[1] / "data"
@@ -44,6 +45,9 @@ def test_jobs_of_another_kind_are_named(store: str, tmp_path: Path) -> None:
                 for origin, number in ((files, of_files), (kept, of_store)):
                     answer = origin.answer(question)
                     assert (said(answer), answer.series) == (told, number), question
+                if isinstance(kept, ElasticStore):
+                    _, estimate = kept.approximate(question, parse_percentiles("50"))
+                    assert (said(estimate), estimate.series) == (told, of_store), question
 
 
 @pytest.mark.parametrize("store", ["sqlite", "double"])
