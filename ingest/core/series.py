@@ -42,6 +42,11 @@ class Series:
     def __lt__(self, other: Series) -> bool:
         return bool(_VALUES(self) < _VALUES(other))
 
+    @property
+    def called(self) -> str:
+        """Return what it is called in a sentence: its host, else its process, else its job; empty text of one without these."""
+        return self.host or self.process or self.job
+
     def replaced(self, **labels: str | int) -> Series:
         """Return this series with some labels replaced."""
         return Series(**{**dict(zip(_NAMES, _VALUES(self), strict=True)), **labels})

@@ -160,7 +160,7 @@ def with_left_out(answer: Answer, alone: Iterable[Series], key: Key) -> Answer:
         return answer
     left = sorted(
         {
-            series.host or series.process or series.job or "-"
+            series.called or "-"
             for series in alone
             if series.run in answer.runs and any(map(key, (series, series.replaced(kind=series.kind.removesuffix(MEAN)))))
         }

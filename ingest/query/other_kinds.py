@@ -37,7 +37,7 @@ def left_out(selected: Iterable[Series], there: Kinds, taken: Kinds, missing: Se
     layers = {layer_of(kind) for kinds in taken.values() for kind in kinds}
     left: dict[str, set[str]] = {}
     for own in of_runs:
-        kind, name = own.kind, own.host or own.process or own.job or "-"
+        kind, name = own.kind, own.called or "-"
         told_elsewhere = name in known or layer_of(kind) not in layers or kind in (LAG, OFFSET) or is_mean(kind)
         if _job(own) not in shown and not told_elsewhere:
             left.setdefault(kind, set()).add(name)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ingest.core.caveats import Caveat, sentences
-from ingest.core.csr import total
+from ingest.core.csr import distinct, total
 from ingest.core.errors import InputError, UsageError, counted, listed
 from ingest.core.grid import whole_windows
 from ingest.core.intervals import Intervals
@@ -260,7 +260,7 @@ def finish(
     question: Question,
     facts: Answer,
     reach: Mapping[tuple[str, str], Span] | None = None,
-    series: Iterable[Series] = (),
+    series: Collection[Series] = (),
     jobs: Iterable[Series] | None = None,
 ) -> Answer:
     """Return the answer from merged windows keyed (run, kind, *by): default kind taken, runs merged or named, layouts joined.
@@ -298,10 +298,8 @@ def finish(
     shown = replace(facts, parts=tuple(joined), by=shape.by, kind=shape.kind, runs=shape.runs, series=len(held))
     shown = with_layers(replace(shown, covered=covered, layouts=layouts), kinds, question)
     shown = with_caveats(shown, of_kinds(facts.missing, shape.taken))
-    shown = replace(
-        shown, warnings=(*left_out(series if jobs is None else jobs, kinds, shape.taken, shown.missing), *shown.warnings)
-    )
-    return replace(shown, relative=facts.relative or alone, undated=undated)
+    beside = left_out(series if jobs is None else jobs, kinds, shape.taken, shown.missing)
+    return replace(shown, warnings=(*beside, *shown.warnings), relative=facts.relative or alone, undated=undated)
 
 
 def with_layers(answer: Answer, kinds: Mapping[str, Collection[str]], question: Question) -> Answer:
@@ -364,6 +362,12 @@ def keys_of(rows: Intervals[Group]) -> list[Group]:
     """Return the keys that rows with samples have: a table may name others."""
     filled = rows.series[np.diff(rows.indptr) > 0]
     return [rows.table[code] for code in np.flatnonzero(np.bincount(filled)).tolist()]
+
+
+def note_series(noted: set[Series], rows: Intervals[Series], key: Key) -> None:
+    """Note the series of rows that `key` selects."""
+    there = (rows.table[code] for code in distinct(rows.series).tolist())
+    noted.update(series for series in there if key(series) is not None)
 
 
 def note_layouts(met: dict[RunKind, set[Layout]], keys: Iterable[Group], layout: Layout) -> None:

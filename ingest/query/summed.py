@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.core.csr import distinct
 from ingest.core.grid import clipped, coarsened, in_flight, in_windows, to_windows, window_parts
 from ingest.core.intervals import Intervals, Sum
 from ingest.core.layout import Layout
 from ingest.core.series import IN_FLIGHT, LABELS, LAYER, OFFSET, Group, RunLabels, Series, default_kind, in_flight_kind
-from ingest.query.question import AUTO, Key, Question, keys_of, note_layouts, range_in
+from ingest.query.question import AUTO, Key, Question, keys_of, note_layouts, note_series, range_in
 from ingest.query.spans import Reach, RunLayer, Span, dense, note_reach, of_runs, ranges, together, widen
 from ingest.query.steps import auto_span, sure_step, widened
 from ingest.read import Source
@@ -193,8 +192,7 @@ class Adding:
         """Add the rows of a chunk."""
         question, stored, weighed, bounded = self._question, self._stored, self._weighed, self._bounds != (None, None)
         rows = chunk.relabelled(lambda series: self._key(in_flight_kind(series) if weighed else series))
-        there = (chunk.table[code] for code in distinct(chunk.series).tolist())
-        self._found.series.update(series for series in there if self._key(series) is not None)
+        note_series(self._found.series, chunk, self._key)
         note_reach(self._found.reach, rows)
         note_layouts(self._found.layouts, keys_of(rows), rows.layout)
         if weighed and rows.completions is None:

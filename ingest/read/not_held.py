@@ -29,9 +29,6 @@ NO_LISTING = "no permission to list"
 COPY_THEM = "copy its folders, or files, into the archive, or find out why it wrote none"
 
 
-_Job = tuple[str, str, str]  # host, volume, job
-
-
 class Call(Protocol):
     """What a call knows of its files."""
 

@@ -239,7 +239,7 @@ class Found(Value):
         for source in self.sources:
             context, series = source.context, source.context.series
             if source.path in self.kinds:
-                name = series.host or series.process or series.job or source.path.name
+                name = series.called or source.path.name
                 zero, runtime = context.zero.epoch_ns, context.runtime_ns
                 begin = None if zero is None or not runtime else zero + context.offset_ns
                 end = None if begin is None else begin + runtime

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ingest.core.csr import distinct
 from ingest.core.errors import InputError
 from ingest.core.grid import clipped, in_windows, window_parts
 from ingest.core.intervals import Intervals, merged
 from ingest.core.layout import Layout
 from ingest.core.series import Group, Series
 from ingest.query.files import Files
-from ingest.query.question import Question, range_in
+from ingest.query.question import Question, note_series, range_in
 from ingest.query.spans import Reach, note_reach, widen
 from ingest.read import Source, read
 from ingest.read.context import EXPECTED
@@ -86,9 +85,9 @@ def windowed(
         part = chunk.relabelled(key)
         if noted is not None:
             note_reach(noted.reach, part)
-            noted.layouts.update([part.layout] if len(part.bins) else [])
-            there = (chunk.table[code] for code in distinct(chunk.series).tolist())
-            noted.series.update(series for series in there if key(series) is not None)
+            note_series(noted.series, chunk, key)
+            if len(part.bins):
+                noted.layouts.add(part.layout)
         if begin is not None or end is not None:
             part = in_windows(part, begin, end, stored) if grained else clipped(part, begin, end)
         if len(part):

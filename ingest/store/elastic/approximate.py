@@ -70,6 +70,7 @@ def approximated(
         raise UsageError("--approx cannot add up unlike kinds of a layer: choose one kind, as in --where kind=completion")
     if any(is_mean(kind) for taken in shape.taken.values() for kind in taken):
         raise InputError(f"the server has no histograms of {shape.kind} to estimate from: leave out --approx")
+    selected, missing = [stored.series for stored in members], of_kinds(lacking, shape.taken)
     in_the_middle = all(stored.layout.reports == MIDPOINT for stored in members)
     step = step_of(catalogue, question, key)
     reach = _reach(members, step)
@@ -81,17 +82,17 @@ def approximated(
         runs=shape.runs,
         run_start_ns={record.run: record.start_ns for record in catalogue.records},
         relative=all(record.zero == UNKNOWN_ZERO for record in catalogue.records),
-        series=len(taken_of([stored.series for stored in members], kinds, shape.taken)),
+        series=len(taken_of(selected, kinds, shape.taken)),
         warnings=(
             ESTIMATED,
             *(() if in_the_middle else (NO_MEAN,)),
-            *left_out([stored.series for stored in members], kinds, shape.taken, lacking),
+            *left_out(selected, kinds, shape.taken, missing),
         ),
         answered_from="estimates",
-        missing=of_kinds(lacking, shape.taken),
+        missing=missing,
     )
     answer = with_caveats(answer, answer.missing)
-    query = _query(catalogue, question, shape.taken, [stored.series for stored in members])
+    query = _query(catalogue, question, shape.taken, selected)
     aggs: dict[str, Any] = {
         "p": {
             "percentiles": {

@@ -131,7 +131,7 @@ def heading(answer: Answer, what: str, bound: Precision | None) -> list[str]:
     if lacks_bins(answer):
         error = f"{error}; means without percentiles, approximate" if bound else "means without percentiles, approximate"
     return [
-        (f"{what} of {runs}: {answer.latency}, {step}, {_samples(answer)} from {answer.made_of}, {error}"),
+        f"{what} of {runs}: {answer.latency}, {step}, {_samples(answer)} from {answer.made_of}, {error}",
         *(f"note: {text}" for text in answer.warnings),
     ]
 
