@@ -18,7 +18,7 @@ from ingest.core.missing import Missing
 from ingest.core.series import MEAN, default_kind, is_mean
 from ingest.core.values import Value
 
-MEANS_ALONE, NOT_IN_NUMBERS = "means-alone", "means alone without a histogram, not in these numbers"
+MEANS_ALONE, NOT_IN_NUMBERS = "means-alone", "means alone without a histogram, not in numbers from histograms"
 BY_KIND = "--by kind shows them, too"
 OTHER_KIND = "other-kind"
 JOB = ("host", "volume", "job")
@@ -77,8 +77,8 @@ def _lacks(own: Iterable[KindsHeld], kind: str, in_any_form: set[str]) -> Missin
     first, *others = sorted(own, key=lambda entry: (entry.name, sorted(entry.labels.items())))
     caveat = Caveat(MEANS_ALONE, first.name, NOT_IN_NUMBERS, BY_KIND)
     if kind not in in_any_form:
-        remedy = f"ask for what it has, as in --where kind={default_kind(in_any_form)}"
-        caveat = Caveat(OTHER_KIND, first.name, f"{kind} latency is not logged, so it is not in these numbers", remedy)
+        sentence = f"{kind} latency is not logged, so numbers of {kind} latency leave it out"
+        caveat = Caveat(OTHER_KIND, first.name, sentence, f"ask for what it has, as in --where kind={default_kind(in_any_form)}")
     begins, ends = ([getattr(entry, edge) for entry in (first, *others)] for edge in ("from_ns", "to_ns"))
     begin, end = (None, None) if None in (*begins, *ends) else (min(begins), max(ends))
     return Missing({**first.labels, "kind": kind}, begin, end, None, 0, None, caveat)

@@ -162,6 +162,7 @@ class Files:
             parts = with_whole_runs(parts, question, question.key(self.found.labels), whole_runs)
             parts = with_whole_rows(parts, question, question.key(self.found.labels), whole_rows_of(sources))
         moved = {moved_edges(question, start, self.grain(run, step)) for run, start in starts.items()}
+        told = beside_entries(sources, self.found)
         facts = Answer(
             parts=(),
             by=question.by,
@@ -170,7 +171,7 @@ class Files:
             runs=tuple(sorted({source.context.series.run for source in self.found.sources})),
             run_start_ns=starts,
             relative=all(source.context.zero.epoch_ns is None for source in sources),
-            warnings=tuple(filter(None, (warning, *sorted(moved), *apart, *shown_beside(undated), *self._warnings(sources)))),
+            warnings=tuple(filter(None, (warning, *sorted(moved), *apart, *shown_beside(undated), *told))),
             undated=undated,
             missing=self.lacks(sources, question, kept),
             caveats=self.found.caveats,
@@ -179,8 +180,8 @@ class Files:
         alone = {source.context.series for source in self.found.sources if holds_means_alone(source)}
         alone |= {told.series.replaced(kind=mean_kind(told.series.kind)) for told in whole_runs if not told.has_bins}
         files = [source.context.series for source in self.choice(question, every_kind=True)[0]]
-        told = told_before(files, question, self.found.labels)  # also of files that were not read, as theirs is another kind
-        answer = finish(parts, question, facts, reach_inside(summed.reach, kept), files, summed.series.union(told))
+        before = told_before(files, question, self.found.labels)  # also of files that were not read, as theirs is another kind
+        answer = finish(parts, question, facts, reach_inside(summed.reach, kept), files, summed.series.union(before))
         return with_left_out(described(answer, whole_runs), alone, question.key(self.found.labels))
 
     def grain(self, run: str, step: int) -> int:
@@ -251,8 +252,7 @@ class Files:
             else:
                 for part in result:
                     total.add(part)
-        summed.parts = total.parts()
-        return summed
+        return replace(summed, parts=total.parts())
 
     def windows(self, question: Question) -> Iterator[Intervals[Group]]:
         """Yield the selected windows at the stored step under the question's groups, as `ordered` has them.
@@ -373,24 +373,19 @@ class Files:
         from ingest.read.events import MOMENTS
 
         account = self.account
-        moments = [note for note in account.notes if note.endswith(MOMENTS)]
-        if moments:
+        if moments := [note for note in account.notes if note.endswith(MOMENTS)]:
             raise InputError(f"nothing here has a latency: {moments[0]}")
         if any(UNTIMED in note for note in account.notes):
             raise InputError(UNTIMED)
-        unread = [note for note in account.notes if "not read: " in note]
-        if unread:
+        if unread := [note for note in account.notes if "not read: " in note]:
             raise InputError(unread[0])
         if not account.taken:
             raise nothing_taken(account, [source.path for source in sources])
 
-    def _warnings(self, sources: Sequence[Source]) -> list[str]:
-        return warnings_of([source.context.account for source in sources], self.found)
 
-
-def warnings_of(accounts: Iterable[Account], discovered: Found | None = None) -> list[str]:
+def warnings_of(sources: Iterable[Source], discovered: Found) -> list[str]:
     """Return the sentences that a reader of the numbers must see: repairs, rejects, refused files, saturation."""
-    total, taken = Account(), list(accounts)
+    total, taken = Account(), [source.context.account for source in sources]
     for account in taken:
         total.add(account)
     texts = [f"{count} {plural(count, 'row')} repaired: {reason}" for reason, count in sorted(total.repaired.items())]
@@ -402,9 +397,14 @@ def warnings_of(accounts: Iterable[Account], discovered: Found | None = None) ->
         from ingest.read.schedule import sentences  # most logs show nothing of it
 
         schedules = sentences(digests)
-    if discovered is None:
-        return [*texts, *map(str, total.caveats), *total.notes, *schedules]
     return [*texts, *discovered.refusals(), *map(str, (*discovered.caveats, *total.caveats)), *total.notes, *schedules]
+
+
+def beside_entries(sources: Sequence[Source], discovered: Found) -> list[str]:
+    """Return those sentences but for what entries of missing samples say: an answer says that of the entries that it has."""
+    entries = [entry.caveat for source in sources for entry in source.context.account.missing]
+    said = {f"{caveat.subject}: {caveat.sentence}" for caveat in entries}
+    return [text for text in warnings_of(sources, discovered) if text not in said]
 
 
 def median_width(sources: Iterable[Source]) -> float:

@@ -83,7 +83,7 @@ def from_files(files: Files, question: Question) -> IntervalLog:
     windows = union(parts, entries_at_once(chosen))
 
     def warnings() -> Sequence[str]:
-        return [*apart, *warnings_of([source.context.account for source in chosen], files.found)]
+        return [*apart, *warnings_of(chosen, files.found)]
 
     return IntervalLog(windows, names, unit, start, warnings)
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 
 from ingest import Files, Question, open_store, parse_percentiles
+from ingest.core.grid import SECOND
 from ingest.core.series import Series
+from ingest.core.timing import Instant
 from ingest.query.other_kinds import taken_of
 from ingest.query.question import Answer
 from ingest.read import ReadOptions
 from ingest.store.elastic.store import ElasticStore
+from oracles.logs import text as text_of
 from tests.store.grounds import grounds, loaded
 
 DATA = Path(__file__).parents[1] / "data"
@@ -101,3 +105,36 @@ def test_a_series_is_taken_as_what_is_made_of_it_where_that_is_there() -> None:
     assert taken_of(own, {"r": {"completion.in-flight", "total"}}, {"r": {"completion.in-flight"}}) == [own[0], own[3]]
     assert taken_of(own, {"r": {*there["r"], ""}}, {"r": {""}}) == [own[3]]
     assert taken_of(own, there, {}) == [own[3]]
+
+
+@pytest.mark.parametrize("store", ["sqlite", "double"])
+def test_what_a_log_lacks_is_told_with_the_answers_that_it_is_of(store: str, tmp_path: Path) -> None:
+    """The range of a whole run is that of all its logs: what those of another kind lack was told of its numbers, too."""
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    raw = "".join(f"{at}, {9000 + at}, 0, 4096, 0, 0\n" for at in range(100, 6500, 100))
+    options = {"write_lat_log": "a", "write_hist_log": "a", "log_hist_msec": "1000"}
+    job = {"jobname": "x", "job options": options, "read": {"total_ios": 64, "runtime": 6500, "clat_ns": {"N": 64}}}
+    for name in ("1", "2"):
+        (logs / f"a_lat.{name}.log").write_text(raw)
+        (logs / f"a_clat_hist.{name}.log").write_text(text_of([(1000, 0, {200: 9}), (2000, 0, {210: 9})], 1856))
+    fio = {"fio version": "fio-3.33", "timestamp_ms": 1_700_000_006_500, "jobs": [job, job]}
+    (logs / "out.json").write_text(json.dumps(fio))
+    first, second = f"{logs}/a_clat_hist.1.log", f"{logs}/a_clat_hist.2.log"
+    with grounds(store, tmp_path) as ground:
+        loaded(ground.url, [logs], run="logs")
+        with open_store(ground.url) as kept:
+            for question, expected in (
+                (Question(step="all"), ()),
+                (Question(), ()),
+                (Question(step="all", by=("kind",)), (first, second)),
+                (Question(step="all", where={"kind": "completion"}), (first, second)),
+                (Question(step="all", where={"kind": "completion", "job": "2"}), (second,)),
+                (Question(step="all", by=("kind",), where={"job": "1"}), (first,)),
+                (Question(step=SECOND, where={"kind": "completion"}, end=Instant(1_700_000_001 * SECOND)), ()),
+            ):
+                for origin in (Files([logs], ReadOptions(run="logs")), kept):
+                    answer = origin.answer(question)
+                    said = [text for text in answer.warnings if "fio counts 64, its log holds 18; fio never writes" in text]
+                    named = tuple(name for name in (first, second) if any(name in text for text in said))
+                    assert named == expected and len(said) <= 1, question

@@ -91,7 +91,7 @@ def test_an_earlier_run_without_a_histogram_is_named(folder: Path) -> None:
     before(folder, "old.json", "randrw", without_bins)
     count, _, said = asked(folder)
     assert count == completions(json.loads((folder / "new.json").read_text()))
-    assert "old: means alone without a histogram, not in these numbers" in said and "which wrote its logs anew" in said
+    assert "old: means alone without a histogram, not in numbers from histograms" in said and "which wrote its logs anew" in said
 
 
 def test_a_state_that_was_kept_while_the_run_went_on_is_not_counted(folder: Path) -> None:

@@ -79,7 +79,7 @@ def from_files(files: Files, wanted: Wanted) -> OffsetMap:
         warnings=(
             *((logs_left_out(names, len(asked), apart),) if names else ()),
             *_left_out(logs, sources),
-            *warnings_of([source.context.account for source in sources], files.found),
+            *warnings_of(sources, files.found),
         ),
         answered_from="files",
     )

@@ -152,7 +152,7 @@ def _overview(ticks: RunTicks, files: Files, taken: Sequence[Source], logs: Sequ
     histograms = sum(not single_events(source) for source in logs)
     said = f"{histograms} of {len(logs)} logs hold histograms, not single events: they are not in the map of offsets"
     starts = run_starts(taken)
-    warnings = tuple(warnings_of([source.context.account for source in taken], files.found))
+    warnings = tuple(warnings_of(taken, files.found))
     return OffsetOverview(ticks, tuple(sorted(starts)), min(starts.values()), relative, (said,) if histograms else (), warnings)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from ingest.core.errors import CapacityError
 from ingest.core.intervals import Intervals
 from ingest.core.series import IN_FLIGHT, LAYER, Group, Series, run_and_kind
-from ingest.query.files import Files, median_width, warnings_of
+from ingest.query.files import Files, beside_entries, median_width
 from ingest.query.missing import of_kinds, with_complete
 from ingest.query.other_kinds import left_out
 from ingest.query.percentiles import Wanted, seconds_covered, spans_of
@@ -77,7 +77,7 @@ def streamed(files: Files, question: Question, wanted: Wanted) -> tuple[Table, A
     starts = files.starts_of(sources)
     bounds = files.bounds_of(question, question.step, starts)
     moved = {moved_edges(question, start, files.grain(run, question.step)) for run, start in starts.items()}
-    texts = warnings_of([source.context.account for source in sources], files.found)
+    texts = beside_entries(sources, files.found)
     missing = files.lacks(sources, question, bounds)
     if any(lack.entry.count is not None for lack in missing):
         return None  # percentiles of windows that are let go cannot become ranges any more
