@@ -327,6 +327,31 @@ def test_d8_partial_windows_are_marked_and_stay_within_the_axis(opened, example)
                 assert plot["x"] - 0.5 <= x and x + width <= plot["x"] + plot["width"] + 0.5
 
 
+def test_the_first_screen_says_which_kind_is_shown_and_which_hosts_have_another(opened):
+    """Two of three hosts were in no picture, and only the folded notes said so; the choice of the kind was folded away, too."""
+    kinds = {"a": ("completion", "total"), "b": ("completion",), "c": ("completion",)}
+    rows = [
+        (series("read", host, kind=kind), at, {900 + at: 400, 1500: 8})
+        for host, own in kinds.items()
+        for kind in own
+        for at in range(9)
+    ]
+    readout = "#readout"
+    with opened(Made(rows).overviews(), by=("host",), size=SCREEN) as page:
+        assert "latency: completion 11,016, total 3,672 samples in 9 s" in page.locator("header").first.inner_text()
+        assert page.locator("[name=kind]").first.is_visible()
+        said = page.locator(readout).inner_text()
+        assert said.startswith("p99 of total latency of the range:") and "b, c: no total latency, choose another kind" in said
+        choose(page, "host", "b")
+        assert page.locator(readout).inner_text() == "p99 of total latency of the range: b: no total latency, choose another kind"
+        choose(page, "kind", "completion")
+        said = page.locator(readout).inner_text()
+        assert said.startswith("p99 of completion latency of the range:") and "another kind" not in said
+    with opened(Made([row for row in rows if row[0].kind == "completion"]).overviews(), by=("host",), size=SCREEN) as page:
+        assert page.locator(readout).inner_text().startswith("p99 of the range:")
+        assert not page.locator("[name=kind]").first.is_visible()
+
+
 @pytest.mark.slow
 def test_d13_wide_screens_have_two_columns_and_narrow_ones_a_legend(opened, example):
     with opened(example, by=("host",), size={"width": 1920, "height": 1080}) as page:

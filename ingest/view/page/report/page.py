@@ -294,15 +294,17 @@ def _lead(runs: Sequence[Overview]) -> str:
     by_kind = samples_by_kind([run.cluster for run in runs])
     top, *below = (layer for layer in LAYERS if layer in set(map(layer_of, by_kind)))
     of_top = {bare_kind(kind): number for kind, number in by_kind.items() if layer_of(kind) == top}
-    kinds = ", ".join(filter(None, of_top))
-    numbers = list(of_top.values())  # in the order of kinds: they are the same operations
-    alike = len(numbers) > 1 and len({*numbers}) == 1
-    samples = f"{count(numbers[0])} samples each" if alike else f"{', '.join(map(count, numbers))} samples"
+    numbers = [*of_top.values()]  # of kinds, in their order: they are the same operations
+    alike = len({*numbers}) == 1
     seconds = duration(sum(run.span[1] - run.span[0] for run in runs))
     several = f", {len(runs)} runs" if len(runs) > 1 else ""
     beside = f"; {' and '.join(below)} below it" if below else ""
     layer = f" of the {top}" if below or top != CLIENT else ""
-    return f"{kinds} latency{layer}, {samples} in {seconds}{several}{beside}".lstrip()
+    if not alike:
+        named = ", ".join(f"{kind} {count(number)}".lstrip() for kind, number in of_top.items())
+        return f"latency{layer}: {named} samples in {seconds}{several}{beside}"
+    kinds, each = ", ".join(filter(None, of_top)), " each" if len(numbers) > 1 else ""
+    return f"{kinds} latency{layer}, {count(numbers[0])} samples{each} in {seconds}{several}{beside}".lstrip()
 
 
 def _grouping(runs: Sequence[Overview]) -> str:

@@ -1,7 +1,7 @@
 // The controls of the report's page: every one bears the name of what it sets. They set what is chosen, and have drawn anew what that
 // feeds. Follows draw.js in the same script, and begins all of it.
 const controls = (() => {
-  const { page, now, WHOLE, find, every, change, correct, fromAddress, toAddress, settled, chooseRun, unpacked, replaced } = chosen;
+  const { page, now, WHOLE, find, every, change, correct, fromAddress, toAddress, settled, chooseRun, keysOf, unpacked, replaced } = chosen;
   const { byName, map, hand, sections } = panels, { pulled, isDrawn, refresh, renew, redraw } = drawing;
   const FEEDS = {
     p: ["percentiles", "heatmap", "runs", "load", "worst"], also: ["percentiles"], by: ["percentiles", "rate", "distribution"],
@@ -28,7 +28,7 @@ const controls = (() => {
     if (options.length !== select.options.length || !options.every(same)) select.replaceChildren(...options);
   }
   function offerLabels() {
-    const { content, state } = now, keys = Object.values(now.run.levels).flatMap((level) => level.keys);
+    const { content, state } = now, keys = keysOf();
     const known = (label) => [...new Set(keys.map((key) => key[label]))].filter(Boolean).sort();
     for (const [name, first] of [["run", null], ["kind", null], ["op", "all operations"], ["host", "all hosts"]]) {
       const values = name === "run" ? content.runs.map((run) => run.name) : known(name);

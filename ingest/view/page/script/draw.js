@@ -1,6 +1,6 @@
 // The report's pictures: what panels.js works out, drawn by Vega, one panel a frame. Follows panels.js in the same script.
 const drawing = (() => {
-  const { page, now, find, memo, theme, forgetTheme, clockOf, zone, zero } = chosen, { byName, sections } = panels;
+  const { page, now, find, memo, theme, forgetTheme, clockOf, zone, zero, keysOf } = chosen, { byName, sections } = panels;
   const { what, atLeast } = words;
   const NARROW = 640; // px
   // Large pictures are drawn anew in pieces: so many rows a frame, of the table that has the most.
@@ -8,8 +8,9 @@ const drawing = (() => {
   const FIRST = 250, PIECE = 500, PIECEMEAL = { hosts: "points", threads: "points", surface: "points", maps: "cells" };
   const TOP = { heatmap: 64, load: 40 }; // room above a chart, for its legend
   const MISSING = "samples are missing"; // the text of its bands: query/missing.py
-  const BOUNDS = " of the samples that are there; others are missing: see the bounds in the table of the whole range";
+  const BOUNDS = "of the samples that are there; others are missing: see the bounds in the table of the whole range";
   const LOWEST_MAP = 170, BELOW_MAP = 196, HOST = 28, HOSTS = 6; // px: how low the map may be; what the first screen needs below its axis, a host, how many
+  const NAMED = 5; // hosts in a sentence
   const FRAMES = 4000; // of which is kept how long they took
   const CLEAN = 256; // after how many rows that went Vega forgets them, instead of 10,000: a page may be open for days
   // Vega keeps the number of each row that was ever in a derived table (the lookup of its Relay): after so many a chart is made anew.
@@ -104,17 +105,27 @@ const drawing = (() => {
     if (charts[name]) discard(name);
     delete page.views[name];
   }
+  // The kind that is shown, where there are several, and the hosts that have another one alone: no line is of them.
+  function kindShown() {
+    const { kind, host } = now.state, keys = keysOf(), kinds = new Set(keys.map((key) => key.kind));
+    const hosts = (ours) => new Set(keys.filter((key) => ours(key) && key.host && (!host || key.host === host)).map((key) => key.host));
+    const shown = hosts((key) => key.kind === kind), others = [...hosts((key) => key.kind !== kind)].filter((name) => !shown.has(name)).sort();
+    const named = `${others.slice(0, NAMED).join(", ")}${others.length > NAMED ? ` and ${others.length - NAMED} more` : ""}`;
+    return { of: kinds.size > 1 && kind ? ` of ${kind} latency` : "", others: others.length ? `${named}: no ${kind || "unnamed"} latency, choose another kind` : "" };
+  }
   // Of samples that are missing the page knows when, not how many: the table of the whole range has what a percentile can be.
   function readOut(whole, [from, to]) {
-    const color = page.views.percentiles.scale("color"), title = `${what(now.state.p)} of the range:`, { run, content } = now;
+    const color = page.views.percentiles.scale("color"), { run, content } = now, { of, others } = kindShown();
+    const title = `${what(now.state.p)}${of} of the range:`;
     const ours = content.marks.filter((mark) => mark.text === MISSING && (mark.run === run.name || content.runs.length === 1));
     const lacking = ours.some(({ t, t2 }) => t < to && t2 > from);
+    const said = [whole.length && lacking && BOUNDS, others || (!whole.length && "too few samples")].filter(Boolean);
     find("readout").replaceChildren(title, ...whole.filter(({ v }) => v > 0).map((point) => {
       const [part, dot, value] = ["span", "i", "b"].map((tag) => document.createElement(tag));
       [dot.style.background, value.textContent] = [color(point.label), atLeast(point)];
       part.append(dot, `${point.label} `, value);
       return part;
-    }), ...(whole.length ? [] : ["too few samples"]), ...(lacking ? [BOUNDS] : []));
+    }), ...(said.length ? [` ${said.join("; ")}`] : []));
     find("percentile").setAttribute("aria-valuetext", find("readout").textContent);
   }
   function discard(name) {

@@ -84,6 +84,7 @@ const chosen = (() => {
     else history.pushState(null, "", address);
   }
   const settled = () => (slid = null);
+  const keysOf = () => Object.values(now.run.levels).flatMap((level) => level.keys);
   const chooseRun = () => (now.run = now.content.runs.find(({ name }) => name === now.state.run) ?? now.content.runs[0]);
 
   // ---- Data.
@@ -103,6 +104,6 @@ const chosen = (() => {
   }
   return {
     page, now, WHOLE, find, every, memo, held, theme, forgetTheme, clockOf, zero, zone, when, sayHighestOr, sayHighest, change, correct, fromAddress, toAddress, addressOf, settled, dated,
-    chooseRun, unpacked, replaced,
+    chooseRun, keysOf, unpacked, replaced,
   };
 })();
