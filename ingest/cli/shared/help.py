@@ -32,6 +32,7 @@ GROUPS = {
         " rate intended_start_column expected_interval attribution jobs"
     ),
 }
+STORE, OF_STORES = "--store", ("sources", "store")  # an option of commands that write; others take a store by its place
 PLACES = {name: title for title, names in GROUPS.items() for name in names.split()}
 
 
@@ -101,6 +102,8 @@ def _parsed(above: Any, ctx: click.Context, args: list[str]) -> list[str]:
 
         known = [name for option in _options(ctx.command, ctx) for name in option.opts]
         said = meant(error.option_name, known) or "--help shows all"
+        if error.option_name == STORE and any(argument.name in OF_STORES for argument in ctx.command.get_params(ctx)):
+            said = f"give the store without it, as in {ctx.command_path} sqlite:x.db"
         raise click.UsageError(f"there is no option {shown(error.option_name)}: {said}", error.ctx or ctx) from None
     return parsed
 
