@@ -20,7 +20,7 @@ import click
 
 from ingest import __version__
 from ingest.cli.shared.help import Choice, Group
-from ingest.cli.shared.output import unwritable
+from ingest.cli.shared.output import of_the_system
 from ingest.cli.shared.say import say
 from ingest.cli.shared.streams import ReaderGoneError, UnwritableError, drop_output, hold_streams
 from ingest.core.errors import InputError, TailboardError
@@ -175,7 +175,7 @@ def run(arguments: list[str] | None = None) -> int:
         say("out of memory; ask for fewer groups (--by) or a larger --step")
         return INTERNAL
     except OSError as error:
-        if (sentence := unwritable(error)) and not os.environ.get("TAILBOARD_DEBUG"):
+        if (sentence := of_the_system(error)) and not os.environ.get("TAILBOARD_DEBUG"):
             say(sentence)
             return InputError.exit_status
         return _internal(error)

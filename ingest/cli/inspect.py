@@ -13,7 +13,7 @@ import click
 
 from ingest.cli.shared import options as shared
 from ingest.cli.shared.help import Choice, Command, file_names
-from ingest.cli.shared.sources import split_sources
+from ingest.cli.shared.sources import check_files, split_sources
 from ingest.cli.shared.values import read_options
 from ingest.core.errors import InputError, counted
 from ingest.core.plain import shown
@@ -67,6 +67,7 @@ def inspect(paths: tuple[str, ...], options: Options) -> None:
     from ingest.read.reconcile import reconciled, skew
     from ingest.read.schedule import sentences
 
+    check_files(paths, "inspect", piped=True)
     _, given = split_sources(paths)
     try:
         discovered = discover(given, read_options(options))

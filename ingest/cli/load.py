@@ -15,7 +15,7 @@ from ingest.cli.shared.help import Command, file_names
 from ingest.cli.shared.marks import keep, read_all
 from ingest.cli.shared.progress import Progress
 from ingest.cli.shared.say import say
-from ingest.cli.shared.sources import store_url
+from ingest.cli.shared.sources import check_files, store_url
 from ingest.cli.shared.stores import letters_named
 from ingest.cli.shared.values import pairs, parse_step, read_options
 from ingest.core.errors import InputError, StoreError, TailboardError, UsageError, listed, plural
@@ -77,6 +77,7 @@ def load(paths: tuple[str, ...], options: Options) -> int:
     """
     from ingest.load.parts import labels_in
 
+    check_files(paths, "load")
     chosen = replace(load_options(options, "a load"), add_up=labels_in(options.add_up))
     url = store_url(options.store)
     marks, runs = read_all(options.marks), list[str]()

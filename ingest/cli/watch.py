@@ -18,7 +18,7 @@ from ingest.cli.shared import options as shared
 from ingest.cli.shared.help import Command, file_names
 from ingest.cli.shared.marks import keep, read_all
 from ingest.cli.shared.say import say
-from ingest.cli.shared.sources import store_url
+from ingest.cli.shared.sources import check_files, store_url
 from ingest.cli.shared.stores import letters_named
 from ingest.core.errors import InputError, StoreError, UsageError, counted, plural
 
@@ -90,6 +90,7 @@ def watch(paths: tuple[str, ...], options: Options) -> int:
     from ingest.read.folders import check_is_file
     from ingest.store import open_store
 
+    check_files(paths, "watch")
     for path in paths:
         check_is_file(Path(path))
     chosen, (pace, idle) = load_options(options, "a watch"), _pace(options)

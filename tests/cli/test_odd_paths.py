@@ -163,3 +163,73 @@ def test_g6_a_folder_that_links_to_itself_is_read_once(tmp_path: Path, capsys) -
     (logs / "sub" / "over").symlink_to("../sub")
     assert command(["export", str(logs), *T0]) == 0
     assert there.count("\n") > 100 and there == capsys.readouterr().out
+
+
+EMPTY = "is a variable of the shell not set?"
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "sentence"),
+    [
+        (
+            ("percentiles", ""),
+            2,
+            f"an empty word stands behind the name of the command: {EMPTY}",
+        ),  # as a path it was the folder here
+        (("load", LOG.parent, "", "--run", "r"), 2, f"an empty word stands behind {LOG.parent}: {EMPTY}"),
+        (("percentiles", LOG, "--from", ""), 2, f"an empty word stands behind --from: {EMPTY}"),  # it was the whole range
+        (("percentiles", LOG, "--to="), 2, f"an empty word stands behind --to=: {EMPTY}"),
+        (("runs", "list", "--store", ""), 2, f"an empty word stands behind --store: {EMPTY}"),  # it was the default store
+        (("percentiles", LOG, "--by", ""), 2, f"an empty word stands behind --by: {EMPTY}"),
+        (("inspect", "x" * 300), 3, "x: File name too long"),
+        (("events", "x" * 300), 3, "x: File name too long"),
+        (("replay", "x" * 300, "--store", "sqlite:x.db"), 3, "x: File name too long"),
+        (("watch", "x" * 300, "--run", "r", "--store", "sqlite:x.db"), 3, "x: File name too long"),
+        (
+            ("load", LOG, "--run", "r", "--store", "sqlite::memory:"),
+            2,
+            "sqlite: needs the path of a file, as in sqlite:tailboard.db",
+        ),
+        (
+            ("inspect", "sqlite:x y.db"),
+            2,
+            "inspect takes files and folders; tailboard runs list --store 'sqlite:x y.db' shows what it holds",
+        ),
+        (
+            ("load", "http://x:9200", "--run", "r"),
+            2,
+            "http://x:9200 is a store, and load takes files and folders; tailboard runs list",
+        ),
+        (
+            ("watch", "sqlite:x.db", "--run", "r"),
+            2,
+            "sqlite:x.db is a store, and watch takes files and folders; tailboard runs list",
+        ),
+        (("load", "-", "--run", "r"), 2, "load takes files and folders, not standard input: write it into a file"),
+    ],
+)
+def test_words_that_name_no_file_are_refused_in_words(
+    words: tuple[str, ...],
+    status: int,
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shutil.copy(LOG, tmp_path)  # what an empty path would have meant
+    monkeypatch.chdir(tmp_path)
+    assert command([str(word) for word in words]) == status
+    out, said = capsys.readouterr()
+    assert sentence in " ".join(said.split()) and out == ""
+    assert [path.name for path in tmp_path.iterdir() if path.suffix != ".db"] == [LOG.name]
+
+
+def test_an_empty_name_of_the_store_in_the_environment_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was the folder that one stands in, whose logs were read."""
+    shutil.copy(LOG, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TAILBOARD_STORE", "")
+    assert command(["percentiles"]) == 4
+    assert "there is no store at sqlite:tailboard.db" in capsys.readouterr().err

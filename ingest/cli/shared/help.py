@@ -66,7 +66,9 @@ class Command(click.Command):
         _grouped(self, ctx, formatter)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take the words of a call; UsageError names the option that is meant where there is none of a name."""
+        """Take the words of a call; UsageError for an empty one, and for an option of no known name."""
+        if not ctx.resilient_parsing:
+            _check_empty(ctx, args)
         return _parsed(super(), ctx, args)
 
 
@@ -92,6 +94,20 @@ class Group(click.Group):
 
             raise click.UsageError(f"there is no command {args[0]!r}: {choices(args[0], known, most=len(known))}", ctx)
         return super().resolve_command(ctx, args)
+
+
+def _check_empty(ctx: click.Context, args: list[str]) -> None:
+    """Raise UsageError for an empty word: as a path it would be the folder that one stands in, as a time the whole range.
+
+    What stands behind -- are the words of another command.
+    """
+    before = "the name of the command"
+    for word in args[: args.index("--")] if "--" in args else args:
+        if not word or (word.startswith("--") and word.partition("=")[1:] == ("=", "")):
+            raise click.UsageError(
+                f"an empty word stands behind {shown(word or before)}: is a variable of the shell not set?", ctx
+            )
+        before = word
 
 
 def _parsed(above: Any, ctx: click.Context, args: list[str]) -> list[str]:

@@ -33,6 +33,8 @@ def write_whole(output: str, text: str | bytes) -> None:
         raise InputError(f"cannot be written: {error.strerror or error}", output) from None
 
 
-def unwritable(error: OSError) -> str:
-    """Return a sentence for output that finds no room; empty text for another error."""
-    return f"the output cannot be written: {error.strerror}" if error.errno in FULL else ""
+def of_the_system(error: OSError) -> str:
+    """Return a sentence for output that finds no room, or for a file that the system refuses; empty text for another error."""
+    if error.errno in FULL:
+        return f"the output cannot be written: {error.strerror}"
+    return f"{os.fsdecode(error.filename)}: {error.strerror}" if isinstance(error.filename, str | bytes) else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -21,7 +22,7 @@ DEFAULT_STORE = "sqlite:tailboard.db"
 
 def store_url(named: str | None) -> str:
     """Return the URL that --store names, else that of the default store."""
-    return named or os.environ.get("TAILBOARD_STORE", DEFAULT_STORE)
+    return named or os.environ.get("TAILBOARD_STORE") or DEFAULT_STORE
 
 
 def split_sources(sources: tuple[str, ...]) -> tuple[list[str], list[Path]]:
@@ -41,6 +42,18 @@ def split_sources(sources: tuple[str, ...]) -> tuple[list[str], list[Path]]:
     if len(stores) > 1:
         raise UsageError("ask one store at a time")
     return stores, paths
+
+
+def check_files(words: Iterable[str], command: str, *, piped: bool = False) -> None:
+    """Raise UsageError where a command of files is given a store; or standard input, unless that may be `piped` into it."""
+    from ingest.query.origin import is_store
+
+    for word in words:
+        if is_store(word):
+            shows = f"tailboard runs list --store {shlex.quote(word)} shows what it holds"
+            raise UsageError(f"{word} is a store, and {command} takes files and folders; {shows}")
+        if word == "-" and not piped:
+            raise UsageError(f"{command} takes files and folders, not standard input: write it into a file")
 
 
 def _standard_input() -> Path:

@@ -91,8 +91,8 @@ class SqliteStore:
 
     def __init__(self, path: str, *, write: bool = False) -> None:
         """Open the file; with `write` it is created if need be. StoreError says why it cannot be opened."""
-        if not path:
-            raise UsageError("sqlite: needs a path, as in sqlite:tailboard.db")
+        if path in ("", ":memory:"):  # the latter is a database of one connection alone
+            raise UsageError("sqlite: needs the path of a file, as in sqlite:tailboard.db")
         self.path = Path(path)
         self.url = f"sqlite:{path}"
         self._series: dict[tuple[Any, ...], int] = {}
