@@ -231,7 +231,7 @@ def refused(done: subprocess.CompletedProcess[str], status: int, *words: str) ->
         (("percentiles", "sqlite:none.db"), 4, "there is no store at sqlite:none.db: load something first"),
         (("percentiles",), 4, "there is no store at sqlite:tailboard.db"),
         (("percentiles", "http://127.0.0.1:1"), 4, "connection refused: is Elasticsearch running there?"),
-        (("percentiles", "sqlite:"), 2, "needs a path"),
+        (("percentiles", "sqlite:"), 2, "needs the path of a file"),
         (("percentiles", EXAMPLE, "--by", "colour"), 2, "no label 'colour' here: there are"),
         (("percentiles", EXAMPLE, "--where", "host"), 2, "NAME=VALUE"),
         (("percentiles", EXAMPLE, "--where", "host=osd9"), 3, "no host matches osd9: there are ceph-a, ceph-b, ceph-c"),

@@ -180,7 +180,7 @@ EMPTY = "is a variable of the shell not set?"
         (("percentiles", LOG, "--from", ""), 2, f"an empty word stands behind --from: {EMPTY}"),  # it was the whole range
         (("percentiles", LOG, "--to="), 2, f"an empty word stands behind --to=: {EMPTY}"),
         (("runs", "list", "--store", ""), 2, f"an empty word stands behind --store: {EMPTY}"),  # it was the default store
-        (("percentiles", LOG, "--by", ""), 2, f"an empty word stands behind --by: {EMPTY}"),
+        (("percentiles", LOG, "--host", ""), 2, f"an empty word stands behind --host: {EMPTY}"),
         (("inspect", "x" * 300), 3, "x: File name too long"),
         (("events", "x" * 300), 3, "x: File name too long"),
         (("replay", "x" * 300, "--store", "sqlite:x.db"), 3, "x: File name too long"),

@@ -33,6 +33,7 @@ GROUPS = {
     ),
 }
 STORE, OF_STORES = "--store", ("sources", "store")  # an option of commands that write; others take a store by its place
+LISTS = ("--by", "--add-up")  # of labels, which may be none
 PLACES = {name: title for title, names in GROUPS.items() for name in names.split()}
 
 
@@ -103,10 +104,10 @@ def _check_empty(ctx: click.Context, args: list[str]) -> None:
     """
     before = "the name of the command"
     for word in args[: args.index("--")] if "--" in args else args:
-        if not word or (word.startswith("--") and word.partition("=")[1:] == ("=", "")):
-            raise click.UsageError(
-                f"an empty word stands behind {shown(word or before)}: is a variable of the shell not set?", ctx
-            )
+        empty = not word or (word.startswith("--") and word.partition("=")[1:] == ("=", ""))
+        if empty and (word or before).rstrip("=") not in LISTS:
+            said = f"an empty word stands behind {shown(word or before)}: is a variable of the shell not set?"
+            raise click.UsageError(said, ctx)
         before = word
 
 
