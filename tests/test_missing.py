@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.core.caveats import Caveat
+from ingest.core.caveats import MOST_ALIKE, Caveat, sentences
 from ingest.core.intervals import Intervals
 from ingest.core.layout import fio_layout
 from ingest.core.missing import NO_LACK, OPEN, UNKNOWN, Lacking, Missing, Possible
@@ -138,3 +138,18 @@ def test_an_entry_is_what_was_told_of_it(count: int | None) -> None:
     assert Missing.of("r", entry.told()) == entry
     assert entry.of_run("q").run == "q"
     assert entry.span[1] == 5
+
+
+def test_of_many_caveats_that_are_alike_the_first_is_said() -> None:
+    """A note for each log and operation of a cluster hid the table below them."""
+    damaged = [Caveat("damaged-tail", f"{at}.log", f"{at} samples are not in the log", "use json+") for at in range(9)]
+    others = [Caveat("other-kind", "h2", "has another kind"), Caveat("damaged-tail", "h3", "lost some", "look at it")]
+    mixed = [damaged[0], others[0], *damaged[1:], others[1]]
+    assert sentences(mixed) == (
+        "0.log: 0 samples are not in the log (8 more like this); use json+",
+        "h2: has another kind",
+        "h3: lost some; look at it",
+    )
+    assert sentences(damaged[:MOST_ALIKE]) == tuple(map(str, damaged[:MOST_ALIKE]))
+    assert len(sentences(damaged[: MOST_ALIKE + 1])) == 1
+    assert sentences([*others, *others]) == tuple(map(str, others)) and sentences([]) == ()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ingest.core.errors import counted
 from ingest.core.plain import as_text
 from ingest.core.values import Value
+
+MOST_ALIKE = 4  # sentences of one code and remedy that are all shown
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -34,8 +36,16 @@ class Caveat(Value):
 
 
 def sentences(caveats: Iterable[Caveat]) -> tuple[str, ...]:
-    """Return the caveats as people read them, each once."""
-    return tuple(dict.fromkeys(str(caveat) for caveat in caveats))
+    """Return the caveats as people read them, each once; of many of one code and remedy the first, and how many are like it."""
+    alike: dict[tuple[str, str], list[Caveat]] = {}
+    for caveat in dict.fromkeys(caveats):
+        alike.setdefault((caveat.code, caveat.remedy), []).append(caveat)
+    said = []
+    for first, *others in alike.values():
+        many = len(others) >= MOST_ALIKE
+        shown = replace(first, sentence=f"{first.sentence} ({len(others)} more like this)") if many else first
+        said += [str(shown), *(() if many else map(str, others))]
+    return tuple(dict.fromkeys(said))
 
 
 def in_last_bin(samples: int) -> str:

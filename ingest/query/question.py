@@ -142,7 +142,7 @@ class Answer(Value):
     order; a part is ordered by group.
     `run_start_ns` gives, per run, the time that elapsed time counts from; `relative` says that no run has a real clock,
     `undated` which ones have none where others have.
-    `missing` is what the answer lacks, `caveats` what a reader must know as values; `warnings` hold their sentences, too.
+    `missing` is what the answer lacks, `caveats` what a reader must know as values; `warnings` hold their `sentences`, too.
     `layouts`, by run and kind: before it is finished those of all that is selected, also outside of the range that is asked for;
     then the common one that its rows are in.
     `weights` is set where events were sampled: how many events a stored one stands for in each group of one rate.
