@@ -20,14 +20,15 @@ from ingest.core.caveats import Caveat
 from ingest.core.csr import distinct, gather
 from ingest.core.intervals import Int, Intervals
 from ingest.core.ranks import INT64_MAX, Percentile
-from ingest.core.series import LABELS, Series
+from ingest.core.series import LABELS, MEAN, Series
 from ingest.core.values import Value
 
 OPEN = INT64_MAX  # as the highest possible latency in ns: nothing is known of it
 UNKNOWN = -1  # as the number of samples
 ANY_TIME = (-INT64_MAX, INT64_MAX)
 ONLY_IN_ROWS = ("op", "kind")
-ABSENT_CLIENT = "client-without-logs"
+ABSENT_CLIENT, EMPTY_LOG = "client-without-logs", "log-without-rows"
+OF_LOG = ("host", "volume", "job", "process")
 PLAIN_NAMES = ("from_ns", "to_ns", "count", "low_ns", "high_ns")
 
 
@@ -278,11 +279,19 @@ class _Sweep:
 
 
 def is_held(entry: Missing, identities: Iterable[str]) -> bool:
-    """Return whether a client that one load found missing as a whole is there by the identities of all sources."""
+    """Return whether a client, or a log, that one load found missing as a whole is there by the identities of all sources."""
+    if entry.caveat.code == EMPTY_LOG:
+        return any(_is_log_of(identity, entry.labels) for identity in identities)
     if entry.caveat.code != ABSENT_CLIENT or "host" not in entry.labels:
         return False
     hosts = (identity.split("|")[1] for identity in identities if "|" in identity)
     return any(is_same_host(entry.labels["host"], host) for host in hosts)
+
+
+def _is_log_of(identity: str, labels: Mapping[str, str]) -> bool:
+    log, *names = identity.split("|")
+    kind = log.partition(":")[2].removesuffix(MEAN)  # raw logs name theirs: a job has several
+    return names == [labels.get(name, "") for name in OF_LOG] and kind in ("", labels.get("kind"))
 
 
 def is_same_host(one: str, other: str) -> bool:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from ingest.core.caveats import Caveat
 from ingest.core.errors import counted, listed
-from ingest.core.missing import ABSENT_CLIENT, Missing, is_same_host
+from ingest.core.missing import ABSENT_CLIENT, EMPTY_LOG, OF_LOG, Missing, is_same_host
+from ingest.core.plain import as_text
 from ingest.core.series import MEAN, MIXED, is_mean, mean_kind
 from ingest.read.archives.cbt import ARCHIVE
 from ingest.read.fio.joining import MS, Beside, log_name_of
@@ -18,7 +19,8 @@ from ingest.read.fio.readers import kind_of_log
 from ingest.read.fio.without_log import without_log_caveat
 from ingest.read.format_names import JSON, OF_FIO, PLAIN_JSON
 from ingest.read.lacks import refused
-from ingest.read.sources import COMPLETION, REFUSED, Around, Place, ReadOptions, Skipped, Source
+from ingest.read.sources import COMPLETION, REFUSED, SKIPPED, Around, Place, ReadOptions, Skipped, Source
+from ingest.read.text import holds_nothing
 
 if TYPE_CHECKING:  # most calls meet no JSON of fio
     from ingest.read.fio.json_plus import Job
@@ -26,6 +28,9 @@ if TYPE_CHECKING:  # most calls meet no JSON of fio
 SUBMISSION = "submission"  # a part of the others: a kind of its own, which no default is
 DIED = "fio wrote no result here"
 NO_LISTING = "no permission to list"
+SUBMISSIONS = "slat"
+NO_ROWS = "holds no line while logs of other jobs beside it do: its samples are lost, as on a full disk, or its job did nothing"
+COPY_LOG = "copy it again, or keep fio's JSON beside it"
 COPY_THEM = "copy its folders, or files, into the archive, or find out why it wrote none"
 
 
@@ -72,6 +77,7 @@ def not_held(call: Call, sources: Sequence[Source], jobs: Iterable[tuple[Beside,
     for beside, number, job in jobs:
         yield from _of_job(call, beside, number, job)
     yield from _absent_clients(call, sources)
+    yield from _empty_logs(call, sources)
 
 
 def kinds_of(call: Call, sources: Iterable[Source]) -> dict[Path, tuple[str, ...]]:
@@ -131,6 +137,39 @@ def _absent_clients(call: Call, sources: Sequence[Source]) -> Iterator[Missing]:
         for kind in sorted({source.context.series.kind for source in own}):
             for labels in [{}] if others else [{"host": client} for client in absent]:
                 yield Missing({"run": run, "kind": kind, **labels}, None, None, None, 0, None, caveat)
+
+
+def _empty_logs(call: Call, sources: Sequence[Source]) -> Iterator[Missing]:
+    """Yield the samples of fio's logs that hold no line while those of other jobs beside them do.
+
+    What such a job did is in fio's JSON, if that is there. A log of submissions is empty where an engine has none.
+    """
+    empty = [entry.path for entry in call.skipped if entry.action == SKIPPED and call.formats.get(entry.path) in OF_FIO]
+    logs: dict[tuple[Path, str, str], list[Source]] = defaultdict(list)
+    for source in sources if empty else ():
+        if source.format in OF_FIO and source.format not in (JSON, PLAIN_JSON):
+            logs[source.path.parent, source.context.series.host, source.context.series.process].append(source)
+    for path in empty:
+        if not call.is_log(path) or not holds_nothing(path):
+            continue
+        name = log_name_of(path, kind_of_log(path, call.formats[path]))
+        around = call.around(path)
+        own = around.context(path, host=name.host).series
+        beside = logs.get((path.parent, own.host, name.process), ())
+        alike = [source for source in beside if kind_of_log(source.path, source.format) == name.type]
+        if not alike or name.type == SUBMISSIONS or around.documents.joined(path, name, own.host) is not None:
+            continue
+        *_, process, kind = _log_of(alike[0])
+        log = own.host, own.volume or name.volume, name.job, process, kind
+        if log not in map(_log_of, beside):
+            labels = {"run": around.run, **dict(zip((*OF_LOG, "kind"), log, strict=True))}
+            yield Missing(labels, None, None, None, 0, None, Caveat(EMPTY_LOG, as_text(path), NO_ROWS, COPY_LOG))
+
+
+def _log_of(source: Source) -> tuple[str, ...]:
+    """Return the labels and the kind of what a log of fio holds, whatever its form."""
+    series = source.context.series
+    return (*(str(getattr(series, label)) for label in OF_LOG), series.kind.removesuffix(MEAN))
 
 
 def _is_in_json(call: Call, path: Path, around: Around) -> bool:

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingest.query.findings.ground import member
+from ingest.query.findings.ground import is_lost, member
 from ingest.query.findings.model import EDGE, SECOND, Claim, Float, Ground
 
 SHARE, LONGEST_NS = 0.05, 10 * SECOND  # of the run, and at most this long
 SLOWER = 2.0  # times the excess of any such stretch within the run
 FEWER = 0.7  # of the usual rate
 LEAST_RUN = 20
+LOST = 0.25  # of the stretch
 
 
 def edges(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
@@ -31,14 +32,17 @@ def edges(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
             times, fewer = _slower(excess, first, last), _fewer(completions, ground, first, last)
             if times < SLOWER and not fewer:
                 continue
+            start, end = int(ground.start_ns[first]), int(ground.start_ns[last - 1]) + ground.step_ns
+            if is_lost(ground, codes, start, end, LOST):  # what a log lacks may be counted there: its last row is of all of it
+                continue
             cells = np.zeros(ground.shape, np.bool_)
             cells[codes, first:last] = True
             claims.append(
                 Claim(
                     kind=EDGE,
                     who=who,
-                    start_ns=int(ground.start_ns[first]),
-                    end_ns=int(ground.start_ns[last - 1]) + ground.step_ns,
+                    start_ns=start,
+                    end_ns=end,
                     cells=cells,
                     samples=int(completions[first:last].sum()),
                     missing=fewer,

@@ -7,7 +7,7 @@ those that files and every store make of the same question, so that the same run
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from ingest.core.csr import distinct
 from ingest.core.grid import MS, coarsened
 from ingest.core.intervals import Bool, Int, Intervals, concatenate, merged
 from ingest.core.layout import common_layout
+from ingest.core.missing import Missing
 from ingest.core.ranks import Ranked, extremes, parse_percentiles, percentile_values
 from ingest.core.series import LAG, OFFSET, Group
 from ingest.query.areas import excess_of
@@ -117,6 +118,7 @@ def ground_of(answer: Answer) -> Ground:
         reference=reference,
         warnings=answer.warnings,
         lacks=sentences(caveats_of(answer.missing)),
+        missing=tuple(lack.entry for lack in answer.missing),
         partly=any(lack.entry.span[0] < high - step for lack in answer.missing),
         covered_ns=(first, last),
     )
@@ -172,6 +174,48 @@ def peers_of(ground: Ground, group: int) -> list[int]:
         for code, labels in enumerate(ground.groups)
         if code != group and {name: value for name, value in labels if name not in MEMBERS} == alike
     ]
+
+
+def most_times(ground: Ground, codes: Collection[int]) -> float:
+    """Return how many times as many completions some groups may have had as are known, with what is missing of them; 1 or more.
+
+    What is missing in unknown number counts as what they do in so much time: infinite where that is all of the run.
+    """
+    mine = _missing_of(ground, codes)
+    if not mine:
+        return 1.0
+    known = float(ground.samples[list(codes)].sum())
+    low, high = int(ground.start_ns[0]), int(ground.start_ns[-1]) + ground.step_ns
+    dark = _union_ns((max(begin, low), min(end, high)) for begin, end in (entry.span for entry in mine if entry.count is None))
+    counted = sum(entry.count or 0 for entry in mine)
+    return (known + counted) / known * (high - low) / (high - low - dark) if known and dark < high - low else math.inf
+
+
+def is_lost(ground: Ground, codes: Collection[int], start_ns: int, end_ns: int, share: float = 0.5) -> bool:
+    """Return whether samples of groups are missing in that share of a stretch: nobody knows what they did there.
+
+    What is missing of most of the run says nothing of a stretch of it.
+    """
+    local = (int(ground.start_ns[-1]) + ground.step_ns - int(ground.start_ns[0])) // 2
+    spans = (entry.span for entry in _missing_of(ground, codes))
+    inside = ((max(begin, start_ns), min(end, end_ns)) for begin, end in spans if end - begin <= local)
+    return _union_ns(inside) >= share * (end_ns - start_ns)
+
+
+def _union_ns(spans: Iterable[tuple[int, int]]) -> int:
+    total, last = 0, -(1 << 62)
+    for begin, end in sorted(spans):
+        total += max(0, end - max(begin, last))
+        last = max(last, end)
+    return total
+
+
+def _missing_of(ground: Ground, codes: Collection[int]) -> list[Missing]:
+    return [entry for entry in ground.missing if any(_may_be_of(entry, ground.groups[code]) for code in codes)]
+
+
+def _may_be_of(entry: Missing, labels: Labels) -> bool:
+    return all(entry.labels.get(name, value) == value for name, value in labels)
 
 
 def apart(ground: Ground, first_ns: float, second_ns: float) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.intervals import Bool, Int, Intervals
+from ingest.core.missing import Missing
 from ingest.core.series import Group
 from ingest.query.spans import pieces
 
@@ -38,8 +39,8 @@ class Ground:
     windows that lie wholly within the data of the run (the first and the last are parts). `reference` has a row for each group:
     its windows at or below their median p99, merged. `rows` are the windows themselves, `group_of` and `window_of` say where
     each row of it belongs. `warnings` are those of the answer that it was made of,
-    `lacks` says what it lacks; `partly` that this is more than what came after the last row of a log. `covered_ns` is from when
-    to when it has data.
+    `missing` are the samples that it lacks, `lacks` says so; `partly` that this is more than what came after the last row of a
+    log. `covered_ns` is from when to when it has data.
     """
 
     run: str
@@ -62,6 +63,7 @@ class Ground:
     reference: Intervals[Group]
     warnings: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
+    missing: tuple[Missing, ...] = ()
     partly: bool = False
     covered_ns: tuple[int, int] = (-(1 << 62), 1 << 62)
 

@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from ingest.core.intervals import Bool, merged
 from ingest.core.ranks import Ranked, parse_percentiles
 from ingest.query.findings import of_known
 from ingest.query.findings.blocks import THROUGHOUT, Stretches, beyond_peers, stretches_of, usual_peers
-from ingest.query.findings.ground import OP, apart, covered_groups, member, peers_of
+from ingest.query.findings.ground import OP, apart, covered_groups, member, most_times, peers_of
 from ingest.query.findings.model import (
     DRIFT,
     EPISODE,
@@ -190,7 +191,7 @@ def _throttled(slower: Sequence[Slower | None], ground: Ground) -> list[Claim]:
     for who, codes in codes_of.items():
         own = [found for code in codes if (found := slower[code]) is not None]
         ceiling = _ceiling(works[who], [work for other, work in works.items() if other != who]) if own else None
-        if ceiling is not None:
+        if ceiling is not None and ceiling.share * most_times(ground, codes) < CEILING:
             claims.append(_claim(THROTTLED, codes, who, ground, max(own, key=lambda each: each.times), ceiling))
             continue
         for code in codes:
@@ -198,7 +199,7 @@ def _throttled(slower: Sequence[Slower | None], ground: Ground) -> list[Claim]:
             if found is None:
                 continue
             ceiling = _ceiling(alone[code], [alone[peer] for peer in peers_of(ground, code)])
-            if ceiling is not None:
+            if ceiling is not None and ceiling.share * most_times(ground, [code]) < CEILING:
                 claims.append(_claim(THROTTLED, [code], ground.groups[code], ground, found, ceiling))
     return claims
 
@@ -207,11 +208,12 @@ def _unequal(samples: Float, explained: set[int], ground: Ground) -> list[Claim]
     """Return a claim for each group that completes far more, or far fewer, than its peers throughout.
 
     Peers that are slow or throttled are left aside, and one that does fewer because it is: that explains it. Of two the one that
-    does more is named.
+    does more is named. It must be so whatever those that do fewer lack.
     """
     totals = samples.sum(axis=1)
     with np.errstate(divide="ignore"):
         fewer = 1 / samples
+    most = cache(lambda code: most_times(ground, [code]))
     claims = []
     for code, labels in enumerate(ground.groups):
         every = [peer for peer in peers_of(ground, code) if totals[peer] >= SAMPLED]
@@ -222,8 +224,13 @@ def _unequal(samples: Float, explained: set[int], ground: Ground) -> list[Claim]
         below = [peer for peer in usual_peers(1 / np.maximum(totals, 1), ground, code, UNEQUAL) if peer in others]
         more = beyond_peers(samples, above, code, UNEQUAL) >= THROUGHOUT
         less = len(every) > 1 and code not in explained and beyond_peers(fewer, below, code, UNEQUAL) >= THROUGHOUT
-        times = float(totals[code] / np.median(totals[above if more else below])) if more or less else 1.0
-        if max(times, 1 / times) >= UNEQUAL:
+        if not more and not less:
+            continue
+        peers = above if more else below
+        times = float(totals[code] / np.median(totals[peers]))
+        possible = [totals[peer] * most(peer) for peer in peers]
+        least = totals[code] / np.median(possible) if more else 1 / (times * most(code))
+        if least >= UNEQUAL:
             claims.append(_whole(IMBALANCE, [code], labels, ground, times, {"more": more}))
     return claims
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ingest.core.intervals import Bool
 from ingest.query.findings import of_known
-from ingest.query.findings.ground import member
+from ingest.query.findings.ground import is_lost, member
 from ingest.query.findings.model import SECOND, STALL, Claim, Float, Ground, Labels
 
 DARK = 0.2  # of the usual rate
@@ -39,18 +39,24 @@ class Gap:
 
 
 def stalls(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
-    """Return a claim for each stall of a member with all that it does, and of single operations where the rest went on."""
+    """Return a claim for each stall of a member with all that it does, and of single operations where the rest went on.
+
+    None where samples of that time are known to be missing: rows that a log has lost look like a stall.
+    """
     members = sorted({member(labels) for labels in ground.groups})
     claims, dark = [], np.zeros(ground.shape, np.bool_)
     for who in members:
         codes = [code for code, labels in enumerate(ground.groups) if member(labels) == who]
         for gap in gaps(ground.samples[codes].sum(axis=0).astype(np.float64), ground):
+            if is_lost(ground, codes, gap.start_ns, gap.end_ns):
+                continue
             claims.append(_claim(gap, codes, who, ground))
             dark[codes, max(gap.first - 1, 0) : gap.last + 1] = True
     for code, labels in enumerate(ground.groups):
         if sum(member(other) == member(labels) for other in ground.groups) == 1:
             continue
         own = gaps(ground.samples[code].astype(np.float64), ground)
+        own = [gap for gap in own if not is_lost(ground, [code], gap.start_ns, gap.end_ns)]
         claims += [_claim(gap, [code], labels, ground) for gap in own if not dark[code, gap.first : gap.last].any()]
     return claims
 

@@ -1,0 +1,100 @@
+"""Findings of logs that have lost rows or files: what they lack is held against a claim, and nothing is said of it as if it were known."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ingest import Files, Question
+from ingest.query.findings.edge import edges
+from ingest.query.findings.ground import grounds, is_lost, most_times
+from ingest.query.findings.model import EDGE, IMBALANCE, STALL, Claim, Ground
+from ingest.query.findings.peers import beside_peers
+from ingest.query.findings.stall import stalls
+from ingest.query.findings.story import story_of
+
+SECOND = 1_000_000_000
+
+
+def ground_of(path: Path) -> Ground:
+    return grounds(Files([path]), Question())[0]
+
+
+def hosts(claims: list[Claim]) -> set[str]:
+    return {dict(claim.who)["host"] for claim in claims}
+
+
+def without_rows(archive: Path, to: Path, lost: Callable[[int], bool]) -> Path:
+    """Copy the example without the rows of ceph-a whose ms since its first row are `lost`."""
+    shutil.copytree(archive, to)
+    for path in to.rglob("*clat_hist*.ceph-a*"):
+        text = gzip.open(path, "rt").read() if path.suffix == ".gz" else path.read_text()
+        lines = text.splitlines(keepends=True)
+        first = int(lines[0].split(",")[0])
+        kept = "".join(line for line in lines if not lost(int(line.split(",")[0]) - first))
+        path.write_bytes(gzip.compress(kept.encode()) if path.suffix == ".gz" else kept.encode())
+    return to
+
+
+@pytest.mark.parametrize("lost", [lambda at: 45_000 < at < 52_000, lambda at: at // 5000 % 3 == 1], ids=["7 s", "each third 5 s"])
+def test_rows_that_a_log_has_lost_are_no_stall(archive: Path, tmp_path: Path, lost: Callable[[int], bool]) -> None:
+    """`ceph-a stalled for 7.92 s, about 2,200 completions did not happen`: they had happened, and a note above said so."""
+    ground = ground_of(without_rows(archive, tmp_path / "copy", lost))
+    assert hosts(stalls(replace(ground, missing=()))) == {"ceph-a", "ceph-b"}
+    assert hosts(stalls(ground)) == {"ceph-b"}, "the stall of a host that lost nothing is found"
+    assert {dict(found.who)["host"] for found in story_of(ground).findings if found.kind in (STALL, EDGE)} == {"ceph-b"}
+
+
+def test_samples_that_are_counted_at_the_end_for_lost_rows_make_no_slow_end(archive: Path, tmp_path: Path) -> None:
+    ground = ground_of(without_rows(archive, tmp_path / "copy", lambda at: at < 20_000))
+    assert hosts(edges(replace(ground, missing=()))) == {"ceph-a"}
+    assert edges(ground) == []
+
+
+@pytest.mark.parametrize("spoilt", ["empty", "damaged", "gone", "whole"])
+def test_a_host_is_not_said_to_do_more_than_one_of_which_a_log_is_lost(tmp_path: Path, spoilt: str) -> None:
+    """`h4 did 2 times the work of its peers`: the log of a job of its one peer was empty."""
+    noise = random.Random(7)
+    for host in ("h1", "h2"):
+        for job in "12":
+            rows = [f"{at}, {noise.randrange(90_000, 110_000)}, 0, 4096, 0, 0\n" for at in range(10, 30_000, 10)]
+            path = tmp_path / host / f"a_lat.{job}.log"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("".join(rows))
+    log = tmp_path / "h1" / "a_lat.1.log"
+    if spoilt == "empty":
+        log.write_text("")
+    elif spoilt == "damaged":
+        log.write_bytes(b"\xff\x00\x81" * 300)
+    elif spoilt == "gone":
+        log.unlink()
+    ground = ground_of(tmp_path)
+    known = [claim for claim in beside_peers(replace(ground, missing=())) if claim.kind == IMBALANCE]
+    found = [claim for claim in beside_peers(ground) if claim.kind == IMBALANCE]
+    assert hosts(known) == (set() if spoilt == "whole" else {"h2"})
+    assert hosts(found) == ({"h2"} if spoilt == "gone" else set()), "of a log that is not there nobody knows"
+
+
+def test_how_much_may_be_missing_of_groups(archive: Path, tmp_path: Path) -> None:
+    ground = ground_of(without_rows(archive, tmp_path / "copy", lambda at: 45_000 < at < 52_000))
+    of_host = {
+        host: [code for code, labels in enumerate(ground.groups) if dict(labels)["host"] == host] for host in ("ceph-a", "ceph-b")
+    }
+    assert most_times(ground, of_host["ceph-b"]) == 1.0
+    assert 1.1 < most_times(ground, of_host["ceph-a"]) < 1.3, "about 10 s of 75"
+    [entry, *_] = [entry for entry in ground.missing if entry.labels["host"] == "ceph-a"]
+    known = int(ground.samples[of_host["ceph-a"]].sum())
+    assert most_times(replace(ground, missing=(replace(entry, count=known),)), of_host["ceph-a"]) == 2.0
+    always = replace(entry, from_ns=None, to_ns=None)
+    assert most_times(replace(ground, missing=(always,)), of_host["ceph-a"]) == float("inf")
+    begin, end = entry.span
+    alone = replace(ground, missing=(entry,))
+    assert is_lost(alone, of_host["ceph-a"], begin, end) and is_lost(alone, of_host["ceph-a"], begin, 2 * end - begin)
+    assert not is_lost(alone, of_host["ceph-a"], begin, 2 * end - begin + 1) and not is_lost(alone, of_host["ceph-b"], begin, end)
+    assert not is_lost(replace(ground, missing=(always,)), of_host["ceph-a"], begin, end), "what may be anywhere is not there"
