@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -61,14 +62,16 @@ def test_what_each_process_gathers_counts_once(batch: int, joining: bool, monkey
 
 
 @pytest.mark.parametrize("failing", range(2))
-def test_an_error_ends_all_processes_wherever_it_is_met(failing: int, monkeypatch) -> None:
-    me, fork, children = os.getpid(), os.fork, []
+def test_an_error_ends_all_processes_wherever_it_is_met(failing: int, monkeypatch, tmp_path: Path) -> None:
+    me, fork, children, begun = os.getpid(), os.fork, [], tmp_path / "begun"
     monkeypatch.setattr(os, "fork", lambda: children.append(fork()) or children[-1])
 
     def work(number: int) -> Iterator[int]:
         if (os.getpid() == me) is bool(failing):
+            begun.touch()
             raise TailboardError(f"item {number}")
-        time.sleep(0.01)
+        while not begun.exists():  # the other process may be late: this one would do all by itself
+            time.sleep(0.001)
         yield number
 
     with pytest.raises(TailboardError, match="item"):
