@@ -145,23 +145,25 @@ def _empty_logs(call: Call, sources: Sequence[Source]) -> Iterator[Missing]:
     What such a job did is in fio's JSON, if that is there. A log of submissions is empty where an engine has none.
     """
     empty = [entry.path for entry in call.skipped if entry.action == SKIPPED and call.formats.get(entry.path) in OF_FIO]
-    logs: dict[tuple[Path, str, str], list[Source]] = defaultdict(list)
+    alike: dict[tuple[Path, str, str, str], Source] = {}  # one of a folder, host, fio and type of log
+    held = set()
     for source in sources if empty else ():
         if source.format in OF_FIO and source.format not in (JSON, PLAIN_JSON):
-            logs[source.path.parent, source.context.series.host, source.context.series.process].append(source)
-    for path in empty:
-        if not call.is_log(path) or not holds_nothing(path):
-            continue
+            series, folder = source.context.series, source.path.parent
+            alike[folder, series.host, series.process, kind_of_log(source.path, source.format)] = source
+            held.add((folder, *_log_of(source)))
+    for path in empty if alike else ():
         name = log_name_of(path, kind_of_log(path, call.formats[path]))
+        if name.type == SUBMISSIONS or not call.is_log(path) or not holds_nothing(path):
+            continue
         around = call.around(path)
         own = around.context(path, host=name.host).series
-        beside = logs.get((path.parent, own.host, name.process), ())
-        alike = [source for source in beside if kind_of_log(source.path, source.format) == name.type]
-        if not alike or name.type == SUBMISSIONS or around.documents.joined(path, name, own.host) is not None:
+        like = alike.get((path.parent, own.host, name.process, name.type))
+        if like is None or around.documents.joined(path, name, own.host) is not None:
             continue
-        *_, process, kind = _log_of(alike[0])
+        *_, process, kind = _log_of(like)
         log = own.host, own.volume or name.volume, name.job, process, kind
-        if log not in map(_log_of, beside):
+        if (path.parent, *log) not in held:
             labels = {"run": around.run, **dict(zip((*OF_LOG, "kind"), log, strict=True))}
             yield Missing(labels, None, None, None, 0, None, Caveat(EMPTY_LOG, as_text(path), NO_ROWS, COPY_LOG))
 

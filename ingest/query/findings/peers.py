@@ -228,8 +228,7 @@ def _unequal(samples: Float, explained: set[int], ground: Ground) -> list[Claim]
             continue
         peers = above if more else below
         times = float(totals[code] / np.median(totals[peers]))
-        possible = [totals[peer] * most(peer) for peer in peers]
-        least = totals[code] / np.median(possible) if more else 1 / (times * most(code))
+        least = totals[code] / np.median([totals[peer] * most(peer) for peer in peers]) if more else 1 / (times * most(code))
         if least >= UNEQUAL:
             claims.append(_whole(IMBALANCE, [code], labels, ground, times, {"more": more}))
     return claims

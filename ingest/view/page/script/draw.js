@@ -115,7 +115,8 @@ const drawing = (() => {
   }
   // Of samples that are missing the page knows when, not how many: the table of the whole range has what a percentile can be.
   function readOut(whole, [from, to]) {
-    const color = page.views.percentiles.scale("color"), { run, content } = now, { of, others } = kindShown();
+    const color = page.views.percentiles.scale("color"), { run, content, state } = now;
+    const { of, others } = memo(["kind", run.name, state.kind, state.host], kindShown);
     const title = `${what(now.state.p)}${of} of the range:`;
     const ours = content.marks.filter((mark) => mark.text === MISSING && (mark.run === run.name || content.runs.length === 1));
     const lacking = ours.some(({ t, t2 }) => t < to && t2 > from);
