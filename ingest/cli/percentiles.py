@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ingest.core.ranks import Percentile
-    from ingest.query.question import Answer, Question
-    from ingest.query.table import Table
+    from ingest.query.question import Question
 
 MOST_BELOW = 50
 TABLE_WINDOWS = 20
@@ -35,7 +34,6 @@ class Options(shared.Asking, shared.Showing):
     accuracy: str | None
     bounds: bool
     below: str
-    approx: bool
     interpolate: bool
     estimate: str | None
     marks: tuple[Path, ...]
@@ -57,11 +55,6 @@ class Options(shared.Asking, shared.Showing):
     help="Add p99_lo,p99_hi: the lowest and highest value that missing samples leave possible (also of --below).",
 )
 @click.option("--below", default="", metavar="LIST", help="Add the share of samples below these latencies, such as 1ms,5ms.")
-@click.option(
-    "--approx",
-    is_flag=True,
-    help="Use estimates by Elasticsearch (hdr, at most +0.1 %, one rank low), which transfers less.",
-)
 @click.option("--interpolate", is_flag=True, help="Interpolate within a bin, as if its samples were spread evenly.")
 @click.option(
     "--estimate",
@@ -105,9 +98,6 @@ def percentiles(sources: tuple[str, ...], options: Options) -> None:
     chosen = parse_percentiles(options.wanted)
     if options.marks and options.format not in PICTURES:
         raise UsageError("--marks draws: choose --format png or svg, or write a report")
-    if options.approx:
-        write(*_approximate(sources, options, chosen), options, "percentiles")
-        return
     below = [parse_duration(part) for part in options.below.split(",") if part.strip()]
     if len(below) > MOST_BELOW:
         raise UsageError(f"--below takes at most {MOST_BELOW} latencies")
@@ -163,20 +153,6 @@ def _percentiles_picture(
     answer = narrowed(answer, max(chosen), accuracy) if accuracy else answer
     one_axis(answer)
     write_picture(percentiles_picture(answer, chosen, clock_of(answer, options), noted), answer, options)
-
-
-def _approximate(sources: tuple[str, ...], options: Options, chosen: Sequence[Percentile]) -> tuple[Table, Answer]:
-    """Return the server's estimates; UsageError for options that have none."""
-    from ingest.cli.shared.sources import opened
-    from ingest.query.origin import APPROXIMATE, needed
-
-    for option in ("accuracy", "bounds", "below", "interpolate", "estimate"):
-        if getattr(options, option):
-            raise UsageError(f"--{option} needs whole histograms: leave out --approx")
-    if options.format in PICTURES:
-        raise UsageError(f"{options.format} is drawn from whole histograms: leave out --approx")
-    with opened(sources, options) as origin:
-        return needed(origin, APPROXIMATE)(_question(options), chosen)
 
 
 def _accuracy(text: str | None) -> float:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from ingest.core.breaths import Kept
     from ingest.core.intervals import Intervals
-    from ingest.core.ranks import Percentile
     from ingest.core.series import Group
     from ingest.core.whole_runs import WholeRun
     from ingest.query.files import Files
@@ -178,9 +177,6 @@ WHOLE_RUNS: Capability[Callable[[Collection[str]], list[WholeRun]]] = Capability
     "whole runs", "as the tools reported them are not kept in this store: name the logs themselves"
 )
 LOGS: Capability[Files] = Capability("this", "reads the logs themselves: name their files or folder, not a store")
-APPROXIMATE: Capability[Callable[[Question, Sequence[Percentile]], tuple[Table, Answer]]] = Capability(
-    "--approx", "asks Elasticsearch for its estimates: name a store http://HOST:9200; here all is exact"
-)
 SNAPSHOT: Capability[Callable[[float], AbstractContextManager[None]]] = Capability(
     "one moment for several answers", "is not available here: this store changes while it is read"
 )

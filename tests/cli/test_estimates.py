@@ -96,7 +96,6 @@ def test_a_store_averages_to_the_same_as_files(store, words) -> None:
         ),
         (["--estimate", "mean-of-means", "--format", "png"], "--estimate goes with --format table, csv, ndjson, not png"),
         (["--estimate", "mean-of-means", "--format", "fiologparser"], "not fiologparser"),
-        (["--estimate", "mean-of-means", "--approx"], "--estimate needs whole histograms: leave out --approx"),
     ],
 )
 def test_what_cannot_be_estimated_is_refused_in_a_sentence(store, words, said) -> None:

@@ -18,7 +18,6 @@ from ingest.core.edges import Edges
 from ingest.core.errors import StoreError, UsageError
 from ingest.core.layout import fio_layout
 from ingest.core.series import default_kind, in_layer, kind_preference, layer_of
-from ingest.core.timing import parse_instant
 from ingest.load.load import load
 from ingest.load.plan import LoadOptions
 from ingest.query.findings.below import _bounds
@@ -109,39 +108,6 @@ def test_stores_keep_layers_apart_as_files_do(kind: str, logs: Path, tmp_path: P
                 ("osd.0", "service"),
                 ("sdb", "device"),
             }
-
-
-def test_the_servers_estimates_are_kept_apart_by_layer(logs: Path, tmp_path: Path) -> None:
-    with grounds("double", tmp_path) as ground, open_store(ground.url, write=True) as store:
-        load([logs], store, LoadOptions(options(run="run"), jobs=1))
-        for question in (Question(by=("layer",), step="all"), Question(by=("op", "layer"), step=3 * 10**9)):
-            table, _ = store.approximate(question, WANTED.percentiles)
-            exact = percentiles(store.answer(question), WANTED).columns
-            for name in (*question.by, "count", "start_ns"):
-                assert list(table.columns[name]) == list(exact[name]), name
-            known = ~np.isnan(exact["p50"])
-            assert np.allclose(table.columns["p50"][known], exact["p50"][known], rtol=0.15), "one rank below may be another bin"
-
-
-@pytest.mark.parametrize("bounds", [(None, None), (3, None), (None, 9), (2.5, 10.25), (0, 200)])
-def test_the_servers_estimates_of_a_part_know_when_each_layer_was_there(
-    bounds: tuple[float | None, float | None], tmp_path: Path
-) -> None:
-    """One span was told for all layers: that of the polls, which go on for longer."""
-    folder = layered(tmp_path)
-    goes_on(folder / "osd.ndjson", 119)
-    begin, end = (None if at is None else parse_instant(f"+{at}s") for at in bounds)
-    with grounds("double", tmp_path) as ground, open_store(ground.url, write=True) as store:
-        load([folder], store, LoadOptions(options(run="run"), jobs=1))
-        for by in (("layer",), ("kind",), ("layer", "host"), ("op",)):
-            question = Question(by=by, step="all", begin=begin, end=end)
-            table, _ = store.approximate(question, WANTED.percentiles)
-            exact = percentiles(store.answer(question), WANTED).columns
-            told, wanted = (
-                sorted(zip(*(columns[name] for name in (*by, "count", "start_ns", "end_ns", "rate")), strict=True))
-                for columns in (table.columns, exact)
-            )
-            assert told == wanted, by
 
 
 def goes_on(polls: Path, seconds: int) -> None:

@@ -46,7 +46,7 @@ KEPT = {"OFFSETS", "OFFSET_TICKS", "BREATHS", "WHOLE_RUNS"}
 OFFERED = {
     "files": FILE_ALONE | KEPT,
     "sqlite": KEPT | {"GROWTH", "SNAPSHOT", "DOCUMENTS", "FINDINGS"},
-    "double": KEPT | {"GROWTH", "DOCUMENTS", "APPROXIMATE", "KNOWN_RUNS", "DEAD_LETTERS", "FINDINGS"},
+    "double": KEPT | {"GROWTH", "DOCUMENTS", "KNOWN_RUNS", "DEAD_LETTERS", "FINDINGS"},
     "memory": set(),
 }
 QUESTIONS = {
@@ -280,7 +280,6 @@ def test_h2_a_third_store_has_a_report(there, capsys, tmp_path: Path) -> None:
             ["offsets", MEMORY],
             "offsets need the moments of single events, which this store does not keep: name the logs themselves",
         ),
-        (["percentiles", MEMORY, "--approx"], "--approx asks Elasticsearch for its estimates: name a store http://HOST:9200"),
         (["percentiles", MEMORY, "--estimate", "cbt"], "--estimate cbt reads the logs themselves"),
         (
             ["export", MEMORY, "--run", "one", "--format", "documents"],

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Files, Question, open_store, parse_percentiles
+from ingest import Files, Question, open_store
 from ingest.core.grid import SECOND
 from ingest.core.series import Series
 from ingest.core.timing import Instant
 from ingest.query.other_kinds import taken_of
 from ingest.query.question import Answer
 from ingest.read import ReadOptions
-from ingest.store.elastic.store import ElasticStore
 from oracles.logs import text as text_of
 from tests.store.grounds import grounds, loaded
 
@@ -49,9 +48,6 @@ def test_jobs_of_another_kind_are_named(store: str, tmp_path: Path) -> None:
                 for origin, number in ((files, of_files), (kept, of_store)):
                     answer = origin.answer(question)
                     assert (said(answer), answer.series) == (told, number), question
-                if isinstance(kept, ElasticStore):
-                    _, estimate = kept.approximate(question, parse_percentiles("50"))
-                    assert (said(estimate), estimate.series) == (told, of_store), question
 
 
 @pytest.mark.parametrize("store", ["sqlite", "double"])

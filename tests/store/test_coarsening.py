@@ -18,7 +18,6 @@ import pytest
 from ingest import Question, open_store
 from ingest.cli import run as command
 from ingest.core.errors import StoreError, UsageError
-from ingest.core.ranks import parse_percentiles
 from ingest.store.coarsening import COARSENING
 from ingest.store.elastic.known_records import KnownRecords
 from ingest.store.elastic.sweeping import Sweeper
@@ -227,9 +226,8 @@ def cut_off(*_: object) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("estimated", [False, True], ids=["exactly", "estimated"])
 @pytest.mark.parametrize("held", [False, True], ids=["a question", "a question of a command"])
-def test_an_answer_that_was_overtaken_is_given_again(tmp_path: Path, monkeypatch, held: bool, estimated: bool) -> None:
+def test_an_answer_that_was_overtaken_is_given_again(tmp_path: Path, monkeypatch, held: bool) -> None:
     from tests.store.test_contract import csv
 
     with grounds("double", tmp_path) as ground:
@@ -237,10 +235,7 @@ def test_an_answer_that_was_overtaken_is_given_again(tmp_path: Path, monkeypatch
         question = Question(by=("volume",), step=MINUTE)
 
         def told(store) -> object:
-            if not estimated:
-                return csv(store.answer(question))
-            table, _ = store.approximate(question, parse_percentiles("50,99"))
-            return {name: column.tolist() for name, column in table.columns.items()}
+            return csv(store.answer(question))
 
         with open_store(ground.url) as store:
             before = told(store)

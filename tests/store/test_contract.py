@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from ingest import Files, Question, open_store, parse_instant, parse_percentiles
@@ -261,35 +260,6 @@ def test_facts_and_warnings_are_those_of_the_account(ground) -> None:
         facts = dict(store.facts(answer))
     assert answer.warnings == ("2 rows repaired: counts wrapped by a latency_target reset",)
     assert facts["Sources"].startswith("1 file, ")
-
-
-@pytest.mark.parametrize("example", KINDS[1:], indirect=True, scope="module")
-@pytest.mark.parametrize("name", [name for name, question in QUESTIONS.items() if "mode" not in question.by])
-def test_estimates_lie_at_the_rank_or_the_one_below(example, name: str) -> None:
-    question = QUESTIONS[name]
-    wanted = parse_percentiles("0,50,90,99,99.9")
-    with open_store(example.url) as store:
-        table, facts = store.approximate(question, wanted)
-        answer = store.answer(question)
-    exact = percentiles(answer, Wanted(wanted))
-    assert facts.by == answer.by
-    columns = ("start_ns", "end_ns", *answer.by, "count")
-    assert [list(table.columns[name]) for name in columns] == [list(exact.columns[name]) for name in columns]
-    histograms = {}
-    for part in answer.parts:
-        for row in range(len(part)):
-            entries = slice(part.indptr[row], part.indptr[row + 1])
-            samples = np.repeat(part.layout.values[part.bins[entries]], part.counts[entries])
-            histograms[int(part.start_ns[row]), *part.table[part.series[row]]] = samples
-    for row in range(len(table)):
-        samples = histograms[int(table.columns["start_ns"][row]), *(table.columns[label][row] for label in answer.by)]
-        for percentile in wanted:
-            value = table.columns[percentile.name][row]
-            assert (value != value) == (exact.columns[percentile.name][row] != exact.columns[percentile.name][row])
-            if value == value:
-                rank = int(percentile.ranks(np.array([len(samples)]))[0])
-                near = samples[max(rank - 2, 0) : rank]
-                assert ((near <= value) & (value <= near * 1.001 + 1)).any(), (name, percentile, value, near)
 
 
 @pytest.mark.parametrize("log", ["tagged.hlog", "2.1.12-3-digits-lowest-1000.hlog"])

@@ -439,18 +439,6 @@ def test_a_cluster_query_takes_few_requests(double, ground) -> None:
         assert len(double.requests) - before <= 8
 
 
-def test_estimates_of_deleted_documents_give_a_sentence(double, ground, capsys) -> None:
-    loaded(ground.url, [EXAMPLE])
-    for index in [name for name in double.index_names() if name.startswith(f"{ground.prefix}-intervals-")]:
-        ground.client.indices.delete(index=index)
-    capsys.readouterr()
-    assert command(["percentiles", ground.url, "--step", "all", "--approx"]) == 3
-    assert capsys.readouterr().err == (
-        "tailboard: there are no samples in r/00000000/id-9b5d006f: nothing that was read holds one\n"
-    )
-    assert command(["percentiles", ground.url, "--step", "all"]) == 0
-
-
 def test_differences_are_readable() -> None:
     wanted = {"settings": {"index.codec": "best_compression", "index": {"number_of_shards": 3}}, "composed_of": ["a", "b"]}
     found = {"settings": {"index": {"codec": "best_compression", "number_of_shards": "1"}}, "composed_of": ["a"], "priority": 300}

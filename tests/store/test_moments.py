@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Question, open_store, parse_percentiles
+from ingest import Question, open_store
 from ingest.cli import run as command
 from ingest.core.errors import InputError
 from ingest.query.offsets.counts import Wanted
@@ -55,13 +55,6 @@ def test_moments_alone_are_seen_as_soon_as_the_load_has_ended(ground, trace: Pat
         loaded(clean.url, [trace], reading=T0)
         with open_store(clean.url) as store:
             assert from_store(store, Wanted(Question())).samples == samples
-
-
-def test_estimates_of_moments_alone_say_it_too(trace: Path) -> None:
-    with grounds("double", trace.parent) as ground:
-        loaded(ground.url, [trace], reading=T0)
-        with open_store(ground.url) as store, pytest.raises(InputError, match="tailboard offsets"):
-            store.approximate(Question(step="all"), parse_percentiles("50"))
 
 
 @pytest.mark.slow

@@ -204,13 +204,6 @@ def seen(url: str, question: Question) -> tuple:
         return list(csv_lines(table)), answer.kind, answer.series, answer.warnings, exported, store.facts(answer)[:-1]
 
 
-@pytest.mark.parametrize("example", KINDS[1:], indirect=True, scope="module")
-def test_estimates_do_not_see_them_either(example) -> None:
-    with open_store(example[0].url) as store:
-        table, answer = store.approximate(Question(step="all"), parse_percentiles("50"))
-    assert table.columns["count"].sum() == sum(row[5] for row in made()) and answer.kind == "service"
-
-
 @pytest.mark.slow
 def test_a_source_that_grew_leaves_nothing_of_its_older_offsets(ground, tmp_path: Path) -> None:
     rows = made(late=False)

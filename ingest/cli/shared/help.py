@@ -16,7 +16,7 @@ REST = "Help"  # and what no group names
 GROUPS = {
     "What is asked": (
         "wanted runs run baseline at by where merge_runs load slas throughput above names level breaths callbacks limit asked sla"
-        " objectives accuracy bounds below interpolate approx estimate shifts unlike_kinds mark.accept box"
+        " objectives accuracy bounds below interpolate estimate shifts unlike_kinds mark.accept box"
     ),
     "Time": "begin end step force until age period time_base interval until_idle refresh sample.every duration timeout",
     "Picture": "latency most_rows rows axis drop columns highlight shading scale curves hgrm distribution.sla marks full",

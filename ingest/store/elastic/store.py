@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 from ingest.core.breaths import Kept
 from ingest.core.errors import InputError, StoreError, counted
 from ingest.core.intervals import Int, Intervals
 from ingest.core.marks import noted
-from ingest.core.ranks import Percentile
 from ingest.core.series import Group, Series
 from ingest.query.missing import Lack
-from ingest.query.origin import APPROXIMATE, KNOWN_RUNS, Offers
+from ingest.query.origin import KNOWN_RUNS, Offers
 from ingest.query.question import Answer, Key, Question
-from ingest.query.table import Table
 from ingest.query.verdicts import Episode
 from ingest.store.answers import answer_from, facts_from, windows_from
 from ingest.store.capabilities import DEAD_LETTERS, DOCUMENTS, GROWTH
@@ -62,7 +60,6 @@ if TYPE_CHECKING:
     from ingest.store.elastic.replay import ReplayAccount
 
 DEAD_LETTER_FILE = "tailboard-dead-letters.ndjson"
-Told = TypeVar("Told")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +134,7 @@ class ElasticStore:
     @property
     def offers(self) -> Offers:
         """Return the capabilities beyond those that every origin has."""
-        offers = offers_of(self).add(GROWTH, self._growth).add(APPROXIMATE, self.approximate).add(KNOWN_RUNS, self.knowing_runs)
+        offers = offers_of(self).add(GROWTH, self._growth).add(KNOWN_RUNS, self.knowing_runs)
         return offers.add(DOCUMENTS, self._documents).add(DEAD_LETTERS, self._replayed)
 
     def _growth(self) -> LiveStore:
@@ -338,21 +335,14 @@ class ElasticStore:
         return verification
 
     def answer(self, question: Question) -> Answer:
-        """Return the merged windows that a question asks for, from rollups where they answer, else from documents."""
-        return self._of_one_grid(lambda known: answer_from(self._holdings_of(known), known.runs(), question))
+        """Return the merged windows that a question asks for, from rollups where they answer, else from documents.
 
-    def approximate(self, question: Question, wanted: Sequence[Percentile]) -> tuple[Table, Answer]:
-        """Return a table of percentiles as the server estimates them (hdr, 3 digits), and the facts about it."""
-        from ingest.store.elastic.approximate import approximated
-
-        return self._of_one_grid(lambda known: approximated(self._holdings_of(known), known.runs(), question, wanted))
-
-    def _of_one_grid(self, ask: Callable[[Records], Told]) -> Told:
-        """Return an answer that no coarsening came into: it is asked again where a run was coarsened meanwhile."""
+        It is asked again where a run was coarsened meanwhile: no answer is of two grids.
+        """
         known = self._known()
         while True:
             try:
-                answer = ask(known)
+                answer = answer_from(self._holdings_of(known), known.runs(), question)
             except InputError:
                 if not self._coarsened(known):
                     raise
