@@ -1,17 +1,23 @@
 """Verifying a store: whether what it holds fits together, in kinds of faults that are the same for every store.
 
-A store finds `Finding`s (and with `mend` repairs them); here they are added up to one `Fault` a kind, with its words.
+The rules stand here, in `Verifier`: owners, readings, steps, layouts, samples, rollups, and what is mended in which order. A
+store says what it holds, looks for what can be wrong with its own documents alone, and deletes. `Finding`s are added up to one
+`Fault` a kind, with its words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ingest.core.errors import listed, plural
+from ingest.core.grid import SECOND
+from ingest.core.series import OFFSET
 from ingest.store.coarsening import unfinished
-from ingest.store.records import COMPLETE, WATCHED, RunRecord, SourceRecord
+from ingest.store.records import COMPLETE, DELETING, WATCHED, RunRecord, SourceRecord
 
 FILE, NO_RUN, NO_SOURCE, NO_SERIES = "file", "no run", "no source", "no series"
 BINS, LAYOUTS, GENERATIONS, STEPS, SAMPLES, ROLLUPS, STATES = (
@@ -165,10 +171,164 @@ class Verification:
         return {**fields, "load_again": sorted(self.again.values())}
 
 
-def note_again(again: MutableMapping[tuple[str, str], SourceRecord], source: SourceRecord, generation: int = 0) -> None:
-    """Note among those by run and name that a source has to be read again, above all its generations that were met."""
-    known = again.get((source.run, source.source), source)
-    again[source.run, source.source] = replace(known, generation=max(generation, known.generation))
+class Reading(NamedTuple):
+    """Documents of one reading of a source, of one series, layout and step: how many, and how many samples they count.
+
+    `step_ns` is None where windows stand in the step of their run by their ids. `binned` are the samples in their bins; None
+    where the store looks at every document itself. `place` is what it deletes once a later reading has taken their place.
+    """
+
+    run: str
+    source: str
+    series: object
+    words: str
+    kind: str
+    layout: str
+    step_ns: int | None
+    generation: int
+    documents: int
+    samples: int
+    binned: int | None
+    place: Any
+
+
+class Verifier(ABC):
+    """Verifies the runs of a store that `chosen` accepts, and mends them."""
+
+    one_moment: bool  # whether all that it reads is as of one moment, also of runs that are being written
+
+    def __init__(self, chosen: Chosen) -> None:
+        self.chosen = chosen
+        self.found = Verification()
+        self.every: set[str] = set()
+        self.runs: dict[str, RunRecord] = {}
+        self.sources: dict[tuple[str, str], SourceRecord] = {}
+        self.again: dict[tuple[str, str], SourceRecord] = {}
+        self.rolled: set[str] = set()
+        self.steps: set[str] = set()  # runs that hold documents of another step
+
+    @abstractmethod
+    def records(self) -> tuple[Iterable[RunRecord], Iterable[SourceRecord]]:
+        """Return the records of all runs, and of the sources of those that are chosen."""
+
+    @abstractmethod
+    def unowned(self) -> Iterator[tuple[str, str, int, str]]:
+        """Yield kind, run, number and words of what belongs to no run, source or series (`owner`): it is to be deleted."""
+
+    @abstractmethod
+    def readings(self) -> Iterator[Reading]:
+        """Yield all that is held of readings that have an owner; faults of single documents are noted on the way."""
+
+    @abstractmethod
+    def misstated(self) -> None:
+        """Note the runs that are marked complete and are not."""
+
+    @abstractmethod
+    def unlike_rollups(self, record: RunRecord) -> Iterator[tuple[int, str]]:
+        """Yield how many rollups of a whole run differ from its documents, and the first of them in words."""
+
+    @abstractmethod
+    def drop(self, reading: Reading, source: SourceRecord) -> None:
+        """Note that the documents of an older reading are to be deleted."""
+
+    @abstractmethod
+    def delete(self) -> None:
+        """Delete all that was noted."""
+
+    @abstractmethod
+    def reopen(self, source: SourceRecord) -> None:
+        """Mark a source incomplete, so that the next load reads it again, above the generation of this record."""
+
+    @abstractmethod
+    def roll(self, run: str) -> None:
+        """Make all rollups of a run again, if the run is there."""
+
+    def verify(self) -> Verification:
+        """Return the faults; nothing is changed."""
+        records, sources = self.records()
+        by_name = {record.run: record for record in records}
+        self.every, self.runs = set(by_name), {run: record for run, record in by_name.items() if self.chosen(run)}
+        self.sources = {(source.run, source.source): source for source in sources}
+        self.found.runs = len(self.runs)
+        for kind, run, count, example in self.unowned():
+            self.found.found(kind, run, count, example)
+            if kind != NO_RUN:
+                self.rolled.add(run)
+        self.misstated()
+        whole = {run: record for run, record in self.runs.items() if is_whole(record)}
+        for record in self.runs.values():
+            if record.run not in whole:
+                own = [source for (run, _), source in self.sources.items() if run == record.run]
+                self.found.unfinished.append(unfinished_sentence(record, own))
+        samples: Counter[tuple[str, str]] = Counter()
+        layouts: dict[object, set[str]] = {}
+        for reading in self.readings():
+            if self._is_sound(reading, layouts.setdefault(reading.series, set())):
+                samples[reading.run, reading.source] += reading.samples
+        for (run, name), source in self.sources.items():
+            if run in whole and (text := samples_differ(source, samples[run, name])):
+                self.found.found(SAMPLES, run, 1, text)
+                self.read_again(source)
+        for record in whole.values():
+            for count, example in self.unlike_rollups(record):
+                self.found.found(ROLLUPS, record.run, count, example)
+                self.rolled.add(record.run)
+        return self.found
+
+    def mend(self) -> None:
+        """Repair the faults: what is wrong is deleted, sources are marked to be read again, rollups are made again."""
+        self.delete()
+        for source in self.again.values():
+            self.reopen(source)
+            self.found.again[source.source] = source.path
+        for run in sorted(self.rolled | {run for run, _ in self.again}):
+            self.roll(run)
+        self.found.mended = True
+
+    def owner(self, run: str, source: str | None) -> str:
+        """Return which kind of owner is missing: that of a run, of a source where one is named, or none."""
+        if not self.chosen(run):
+            return ""
+        if run not in self.every:
+            return NO_RUN
+        gone = source is not None and (run, source) not in self.sources and self.runs[run].state != DELETING
+        return NO_SOURCE if gone else ""
+
+    def read_again(self, source: SourceRecord, generation: int = 0) -> None:
+        """Note that a source has to be read again, above all its generations that were met."""
+        known = self.again.get((source.run, source.source), source)
+        self.again[source.run, source.source] = replace(known, generation=max(generation, known.generation))
+
+    def _is_sound(self, reading: Reading, layouts: set[str]) -> bool:
+        """Return whether the samples of a reading count; `layouts` are those of its series so far."""
+        record, source = self.runs[reading.run], self.sources[reading.run, reading.source]
+        if reading.step_ns not in (None, SECOND if reading.kind == OFFSET else record.step_ns):
+            text = f"{reading.words}, step {(reading.step_ns or 0) // 10**6} ms"
+            self.found.found(STEPS, record.run, reading.documents, text)
+            self.steps.add(record.run)
+            self.rolled.add(record.run)
+            return False
+        if reading.generation != source.generation:
+            later = reading.generation > source.generation
+            if (is_whole(record) and source.state == COMPLETE) or (later and self.one_moment):
+                self.found.found(GENERATIONS, record.run, reading.documents, f"{reading.words}, from {source.path}")
+                self.rolled.add(record.run)
+                if later:
+                    self.read_again(source, reading.generation)
+                else:
+                    self.drop(reading, source)
+            return False
+        if reading.kind == OFFSET:
+            return False
+        if reading.binned is not None and reading.binned != reading.samples:
+            text = f"{reading.words}: bins hold {reading.binned:,}, the documents say {reading.samples:,}"
+            self.found.found(BINS, record.run, 1, text)
+            self.read_again(source)
+        layouts.add(reading.layout)
+        if len(layouts) > 1:
+            self.found.found(LAYOUTS, record.run, 1, f"{reading.words}: {' and '.join(sorted(layouts))}")
+            self.read_again(source)
+        return True
 
 
 def is_whole(record: RunRecord) -> bool:

@@ -321,16 +321,15 @@ class ElasticStore:
 
     def verify(self, chosen: Chosen, *, mend: bool = False) -> Verification:
         """Return the faults in the runs that `chosen` accepts; with `mend` they are repaired where they can be."""
-        from ingest.store.elastic.mending import mend as repair
         from ingest.store.elastic.verify import ElasticVerifier
 
         if mend:
             for index in PERIODIC:
                 self.connection.call("POST", f"/{self.names.all(index)}/_refresh", ignore_unavailable=True)
-        verifier = ElasticVerifier(self.connection, self.names, self.records, chosen)
+        verifier = ElasticVerifier(self, chosen)
         verification = verifier.verify()
         if mend and verification.findings:
-            repair(self, verifier)
+            verifier.mend()
             self.stop_senders()
         return verification
 

@@ -4,51 +4,40 @@
     intervals and rollups by cell and hour -> every scope and step of rollups against documents
     bins by layout                         -> values that no bin of a layout reports
 
-Records are read last: whoever writes documents has written their records before.
+Records are read last: whoever writes documents has written their records before. Mending deletes faulty documents, makes rollups
+again and notes sources to be read again, one run after another.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ingest.core.errors import InputError, StoreError
-from ingest.core.grid import SECOND
 from ingest.core.layout import NO_BINS, NO_BINS_TEXT, Layout, parse_layout
-from ingest.core.series import IN_FLIGHT, OFFSET
+from ingest.core.series import IN_FLIGHT
 from ingest.core.writing import number
 from ingest.store.elastic.breaths import INDEX as BREATHS
-from ingest.store.elastic.connection import Connection
+from ingest.store.elastic.breaths import settle_breaths
+from ingest.store.elastic.deleting import swept
 from ingest.store.elastic.encoding import MS, PATHS, bins_of
 from ingest.store.elastic.filters import LATENCIES, Filters, one_of
-from ingest.store.elastic.names import Names
+from ingest.store.elastic.names import PERIODIC
 from ingest.store.elastic.reading import pages, search
 from ingest.store.elastic.record_documents import CHECKPOINT, RUN, SOURCE, TOMBSTONE, source_record
-from ingest.store.elastic.records import Records
+from ingest.store.elastic.rollups import RollupWriter
 from ingest.store.elastic.sums import paged
-from ingest.store.records import CLUSTER, COMPLETE, DELETING, HOST, WHOLE_RUN, RunRecord, SourceRecord, rollup_steps
-from ingest.store.verify import (
-    BINS,
-    GENERATIONS,
-    LAYOUTS,
-    NO_RUN,
-    NO_SOURCE,
-    ROLLUPS,
-    SAMPLES,
-    STATES,
-    STEPS,
-    Chosen,
-    Verification,
-    in_words,
-    is_whole,
-    note_again,
-    samples_differ,
-    unfinished_sentence,
-)
+from ingest.store.elastic.sweeping import Sweeper
+from ingest.store.elastic.tombstones import entomb
+from ingest.store.elastic.touched import Touched
+from ingest.store.records import CLUSTER, COMPLETE, HOST, WHOLE_RUN, RunRecord, SourceRecord, rollup_steps
+from ingest.store.verify import LAYOUTS, NO_RUN, ROLLUPS, STATES, Chosen, Reading, Verifier, in_words, is_whole
+
+if TYPE_CHECKING:
+    from ingest.store.elastic.store import ElasticStore
 
 PAGE = 5_000
 HOUR_MS = 3_600_000
@@ -118,48 +107,62 @@ class Bucket:
     counted: Counted
 
 
-@dataclass(slots=True)
-class Wrong:
-    """What has to be mended: documents by index and query, readings to sweep, sources to be read again, rollups to be made."""
-
-    queries: dict[tuple[str, str, str], dict[str, Any]] = field(default_factory=dict)
-    swept: dict[tuple[str, str], SourceRecord] = field(default_factory=dict)
-    sources: dict[tuple[str, str], SourceRecord] = field(default_factory=dict)
-    steps: set[str] = field(default_factory=set)
-    rolled: set[str] = field(default_factory=set)
-
-
-@dataclass(slots=True)
-class ElasticVerifier:
+class ElasticVerifier(Verifier):
     """Verifies the runs of a site that `chosen` accepts."""
 
-    connection: Connection
-    names: Names
-    records: Records
-    chosen: Chosen
-    found: Verification = field(default_factory=Verification)
-    wrong: Wrong = field(default_factory=Wrong)
-    runs: dict[str, RunRecord] = field(default_factory=dict)
-    sources: dict[tuple[str, str], SourceRecord] = field(default_factory=dict)
-    names_of_runs: set[str] = field(default_factory=set)
-    refused: list[tuple[str, str]] = field(default_factory=list)
+    one_moment = False
 
-    def verify(self) -> Verification:
-        """Return the faults; nothing is changed."""
+    def __init__(self, store: ElasticStore, chosen: Chosen) -> None:
+        super().__init__(chosen)
+        self.store, self.connection, self.names = store, store.connection, store.names
+        self.series: list[Bucket] = []
+        self.owned: dict[str, list[Bucket]] = {}
+        self.cells: Cells = {}
+        self.rollups: Cells = {}
+        self.others: list[tuple[str, str, str, str | None]] = []  # records beside those of runs: id, kind, run, source
+        self.refused: list[SourceRecord] = []
+        self.queries: dict[tuple[str, str, str], dict[str, Any]] = {}  # what is to be deleted, by index, run and place
+        self.swept: dict[tuple[str, str], SourceRecord] = {}
+        self.there: dict[str, RunRecord] = {}
+
+    def records(self) -> tuple[list[RunRecord], list[SourceRecord]]:
+        """Return the records of all runs, and of the sources of those that are chosen, once documents were counted."""
         intervals, rollups, points = (self.names.all(index) for index in ("intervals", "rollups", BREATHS))
-        series = list(self._buckets(intervals, SERIES))
-        cells, rolled = self._cells(intervals, ("step",)), self._cells(rollups, ("scope", "width"))
-        owned = {intervals: series, points: list(self._buckets(points, ("run", "source")))}
-        owned |= {index: list(self._buckets(index, ("run",))) for index in (rollups, *map(self.names.one, TIMELESS))}
-        self._read_records()
-        self.found.runs, self.found.documents = len(self.runs), sum(bucket.documents for bucket in series)
-        for index, buckets in owned.items():
-            self._owners(index, buckets)
-        self._states()
-        self._series(series)
-        self._layouts(sorted({bucket.key["layout"] for bucket in series} - {""}))
-        self._compare(cells, rolled)
-        return self.found
+        self.series = list(self._buckets(intervals, SERIES))
+        self.cells, self.rollups = self._cells(intervals, ("step",)), self._cells(rollups, ("scope", "width"))
+        self.owned = {intervals: self.series, points: list(self._buckets(points, ("run", "source")))}
+        self.owned |= {index: list(self._buckets(index, ("run",))) for index in (rollups, *map(self.names.one, TIMELESS))}
+        self.found.documents = sum(bucket.documents for bucket in self.series)
+        runs, sources = self.store.records.runs(), []
+        query = {"bool": {"must_not": [{"terms": {"record": [RUN, TOMBSTONE]}}]}}
+        for page in pages(self.connection, self.names.one("runs"), query, list(RECORD_FIELDS)):
+            for hit in page:
+                document = hit["_source"]
+                kind, run, source = document["record"], document["run"]["id"], document.get("source") or {}
+                if self.chosen(run):
+                    self.others.append((hit["_id"], kind, run, source.get("id") if kind == CHECKPOINT else None))
+                    if kind == SOURCE:
+                        sources.append(source_record(document))
+                        if source.get("refused") and source["state"] == COMPLETE:
+                            self.refused.append(sources[-1])
+        return runs, sources
+
+    def unowned(self) -> Iterator[tuple[str, str, int, str]]:
+        """Yield kind, run, number and words of records and documents that belong to no run or source."""
+        index = self.names.one("runs")
+        for id_, record, run, source in self.others:
+            if kind := self.owner(run, source):
+                yield kind, run, 1, f"record of a {record} of {run}"
+                self.queries[index, run, id_] = {"ids": {"values": [id_]}}
+        for index, buckets in self.owned.items():
+            for bucket in buckets:
+                run, source = bucket.key["run"], bucket.key.get("source")
+                if not (kind := self.owner(run, source)):
+                    continue
+                yield kind, run, bucket.documents, f"{index} of {run or 'no name'}{f', source {source}' if source else ''}"
+                mine, place = one_of("run.id", [run]), "" if kind == NO_RUN else str(source)
+                query = mine if kind == NO_RUN else {"bool": {"filter": [mine, one_of("source.id", [place])]}}
+                self.queries[index, run, place] = query
 
     def _buckets(self, index: str, keys: Sequence[str], filters: Filters = (), *, hours: bool = False) -> Iterator[Bucket]:
         """Yield the counts of an index by the values of some fields (empty where documents have none), page by page."""
@@ -184,111 +187,39 @@ class ElasticVerifier:
                 kept[cell] = bucket.counted
         return cells
 
-    def _read_records(self) -> None:
-        """Read the records of all runs and sources, and look for those whose owner is not there."""
-        every = self.records.runs()
-        self.names_of_runs = {known.run for known in every}
-        self.runs = {known.run: known for known in every if self.chosen(known.run)}
-        index, lost = self.names.one("runs"), []
-        query = {"bool": {"must_not": [{"terms": {"record": [RUN, TOMBSTONE]}}]}}
-        for page in pages(self.connection, index, query, list(RECORD_FIELDS)):
-            for hit in page:
-                document = hit["_source"]
-                run = document["run"]["id"]
-                if document["record"] == SOURCE and self.chosen(run):
-                    self.sources[run, document["source"]["id"]] = source_record(document)
-                    if document["source"].get("refused") and document["source"]["state"] == COMPLETE:
-                        self.refused.append((run, document["source"]["id"]))
-                if self.chosen(run):
-                    lost.append((hit["_id"], document["record"], run, (document.get("source") or {}).get("id")))
-        for id_, record, run, source in lost:
-            kind = self._owner(run, source if record == CHECKPOINT else None)
-            if kind:
-                self.found.found(kind, run, 1, f"record of a {record} of {run}")
-                self.wrong.queries[index, run, id_] = {"ids": {"values": [id_]}}
-
-    def _owner(self, run: str, source: str | None) -> str:
-        """Return which kind of owner is missing: that of a run, of a source where one is named, or none."""
-        if run not in self.names_of_runs:
-            return NO_RUN
-        gone = source is not None and (run, source) not in self.sources and self.runs[run].state != DELETING
-        return NO_SOURCE if gone else ""
-
-    def _owners(self, index: str, buckets: Sequence[Bucket]) -> None:
-        """Look for documents of an index that belong to runs or sources that are not there."""
-        for bucket in buckets:
-            run, source = bucket.key["run"], bucket.key.get("source")
-            kind = self._owner(run, source)
-            if not kind:
-                continue
-            mine: dict[str, Any] = {"term": {"run.id": run}} if run else {"bool": {"must_not": [{"exists": {"field": "run.id"}}]}}
-            query = mine if kind == NO_RUN else {"bool": {"filter": [mine, one_of("source.id", [str(source)])]}}
-            self.found.found(
-                kind, run, bucket.documents, f"{index} of {run or 'no name'}{f', source {source}' if source else ''}"
-            )
-            self.wrong.queries[index, run, str(source) if kind == NO_SOURCE else ""] = query
-            if kind == NO_SOURCE:
-                self.wrong.rolled.add(run)
-
-    def _states(self) -> None:
-        for run, source in self.refused:
-            mine = self.sources[run, source]
-            self.found.found(
-                STATES, run, 1, f"{mine.path} of {run} is marked complete, but the server refused some of its documents"
-            )
-            self._read_again(mine)
-        for record in self.runs.values():
-            if not is_whole(record):
-                own = [entry for (run, _), entry in self.sources.items() if run == record.run]
-                self.found.unfinished.append(unfinished_sentence(record, own))
-
-    def _read_again(self, source: SourceRecord, generation: int = 0) -> None:
-        note_again(self.wrong.sources, source, generation)
+    def misstated(self) -> None:
+        """Note the sources that are marked complete although documents of them were refused."""
+        for source in self.refused:
+            text = f"{source.path} of {source.run} is marked complete, but the server refused some of its documents"
+            self.found.found(STATES, source.run, 1, text)
+            self.read_again(source)
 
     def _whole(self, run: str) -> RunRecord | None:
         """Return the record of a run if its sums must be right."""
         record = self.runs.get(run)
         return record if record is not None and is_whole(record) else None
 
-    def _series(self, buckets: Sequence[Bucket]) -> None:
-        """Look at readings, steps, counts, layouts and samples of the series of whole runs."""
-        samples: Counter[tuple[str, str]] = Counter()
-        layouts: dict[tuple[Any, ...], set[str]] = {}
-        for bucket in buckets:
+    def readings(self) -> Iterator[Reading]:
+        """Yield what the documents of whole runs hold by reading; then look for values that no bin of their layout reports."""
+        for bucket in self.series:
             key = bucket.key
-            record, source = self._whole(key["run"]), self.sources.get((key["run"], key["source"]))
-            if record is None or source is None:
-                continue
-            words = in_words({name: key[name] for name in (*LABELS, "kind")})
-            if key["step"] * MS != (SECOND if key["kind"] == OFFSET else record.step_ns):
-                self.found.found(STEPS, record.run, bucket.documents, f"{words}, step {key['step']} ms")
-                self.wrong.steps.add(record.run)
-                continue
-            if source.state == COMPLETE and key["generation"] != source.generation:
-                self.found.found(GENERATIONS, record.run, bucket.documents, f"{words}, from {source.path}")
-                self.wrong.rolled.add(record.run)
-                if key["generation"] > source.generation:
-                    self._read_again(source, int(key["generation"]))
-                else:
-                    self.wrong.swept[source.run, source.source] = source
-                continue
-            if key["kind"] == OFFSET:
-                continue
-            samples[record.run, key["source"]] += bucket.counted[0]
-            series = tuple((name, key[name]) for name in ("run", *LABELS, "kind", "segment"))
-            layouts.setdefault(series, set()).add(key["layout"])
-            has_bins = key["layout"] != NO_BINS_TEXT and not key["kind"].endswith(IN_FLIGHT)
-            if has_bins and bucket.counted[0] != bucket.counted[1]:
-                text = f"{words}: bins hold {bucket.counted[1]:,}, the documents say {bucket.counted[0]:,}"
-                self.found.found(BINS, record.run, 1, text)
-                self._read_again(source)
-            if len(layouts[series]) > 1:
-                self.found.found(LAYOUTS, record.run, 1, f"{words}: {' and '.join(sorted(layouts[series]))}")
-                self._read_again(source)
-        for (run, name), source in self.sources.items():
-            if self._whole(run) and (text := samples_differ(source, samples[run, name])):
-                self.found.found(SAMPLES, run, 1, text)
-                self._read_again(source)
+            if self._whole(key["run"]) and (key["run"], key["source"]) in self.sources:
+                has_bins = key["layout"] != NO_BINS_TEXT and not key["kind"].endswith(IN_FLIGHT)
+                yield Reading(
+                    run=key["run"],
+                    source=key["source"],
+                    series=tuple(key[name] for name in ("run", *LABELS, "kind", "segment")),
+                    words=in_words({name: key[name] for name in (*LABELS, "kind")}),
+                    kind=key["kind"],
+                    layout=key["layout"],
+                    step_ns=int(key["step"] or 0) * MS,
+                    generation=int(key["generation"]),
+                    documents=bucket.documents,
+                    samples=bucket.counted[0],
+                    binned=bucket.counted[1] if has_bins else None,
+                    place=None,
+                )
+        self._layouts(sorted({bucket.key["layout"] for bucket in self.series} - {""}))
 
     def _layouts(self, layouts: Sequence[str]) -> None:
         """Look for values that no bin of their layout reports."""
@@ -332,44 +263,84 @@ class ElasticVerifier:
                     values = (document.get("in_flight") or document["latency"]).get("histogram", {"values": ()})["values"]
                     if record is None or _holds(layout, values):
                         continue
-                    self.wrong.queries[hit["_index"], record.run, hit["_id"]] = {"ids": {"values": [hit["_id"]]}}
+                    self.queries[hit["_index"], record.run, hit["_id"]] = {"ids": {"values": [hit["_id"]]}}
                     source = self.sources.get((record.run, (document.get("source") or {}).get("id", "")))
                     place = f"{hit['_index']}/_doc/{hit['_id']} says {text}"
                     self.found.found(LAYOUTS if source else ROLLUPS, record.run, 1, place)
-                    self.wrong.rolled.add(record.run)
+                    self.rolled.add(record.run)
                     if source is not None:
-                        self._read_again(source)
+                        self.read_again(source)
 
-    def _compare(self, documents: Cells, rollups: Cells) -> None:
+    def unlike_rollups(self, record: RunRecord) -> Iterator[tuple[int, str]]:
         """Compare rollups of every scope and step with the documents that they are made of, by cell and hour."""
-        for record in self.runs.values():
-            if not is_whole(record):
-                continue
-            hosts = documents.get(record.run, {}).get((record.step_ns // MS,), {})
-            wanted: dict[tuple[Any, ...], Hours] = {}
-            for scope in (HOST, CLUSTER):
-                cells = hosts if scope == HOST else _added(hosts, Cell.of_cluster)
-                whole = _added(cells, Cell.of_all_hours)
-                wanted |= {(scope, step // MS): cells if step else whole for step in rollup_steps(record.step_ns)}
-            there = rollups.get(record.run, {})
-            there |= {
-                (scope, step): _added(cells, Cell.of_all_hours) for (scope, step), cells in there.items() if step == WHOLE_RUN
-            }
-            for place in sorted({*wanted, *there}):
-                mine, other = wanted.get(place, {}), there.get(place, {})
-                differ = sorted(cell for cell in {*mine, *other} if mine.get(cell) != other.get(cell))
-                if differ:
-                    self._differs(record.run, place, len(differ), differ[0], (mine.get(differ[0]), other.get(differ[0])))
+        hosts = self.cells.get(record.run, {}).get((record.step_ns // MS,), {})
+        wanted: dict[tuple[Any, ...], Hours] = {}
+        for scope in (HOST, CLUSTER):
+            cells = hosts if scope == HOST else _added(hosts, Cell.of_cluster)
+            whole = _added(cells, Cell.of_all_hours)
+            wanted |= {(scope, step // MS): cells if step else whole for step in rollup_steps(record.step_ns)}
+        there = self.rollups.get(record.run, {})
+        there |= {(scope, step): _added(cells, Cell.of_all_hours) for (scope, step), cells in there.items() if step == WHOLE_RUN}
+        for scope, step_ms in sorted({*wanted, *there}):
+            mine, other = wanted.get((scope, step_ms), {}), there.get((scope, step_ms), {})
+            if differ := sorted(cell for cell in {*mine, *other} if mine.get(cell) != other.get(cell)):
+                cell = differ[0]
+                documents, rolled = (counts[cell][0] if cell in counts else 0 for counts in (mine, other))
+                step = f"{number(step_ms / 1000)}s" if step_ms else "all"
+                where = in_words({"scope": scope, "step": step, **dict(zip(LABELS_OF_CELL, cell, strict=False))})
+                yield len(differ), f"{record.run}, {where}: {rolled:,} samples, documents hold {documents:,}"
 
-    def _differs(
-        self, run: str, place: tuple[Any, ...], count: int, cell: Cell, counts: tuple[Counted | None, Counted | None]
-    ) -> None:
-        documents, rolled = (counted[0] if counted else 0 for counted in counts)
-        scope, step_ms = place
-        step = f"{number(step_ms / 1000)}s" if step_ms else "all"
-        where = in_words({"scope": scope, "step": step, **dict(zip(LABELS_OF_CELL, cell, strict=False))})
-        self.found.found(ROLLUPS, run, count, f"{run}, {where}: {rolled:,} samples, documents hold {documents:,}")
-        self.wrong.rolled.add(run)
+    def drop(self, reading: Reading, source: SourceRecord) -> None:
+        """Note that what older readings of a source have left is to be deleted."""
+        self.swept[source.run, source.source] = source
+
+    def delete(self) -> None:
+        """Delete all that was noted. StoreError where the server refuses."""
+        store = self.store
+        there = self.there = {record.run: record for record in store.runs()}
+        ghosts = {run: self._highest(run) for _, run, _ in self.queries if run and run not in self.runs and run not in there}
+        for (index, run, _), query in self.queries.items():
+            if run in self.runs or run not in there:  # not a run that a load has begun under this name since
+                swept(store.connection, store.sender, index, {"filter": [query]})
+        for run, generation in ghosts.items():
+            entomb(store.records, run, generation)
+        sweeper = Sweeper(store.connection, store.names, store.sender)
+        for source in self.swept.values():
+            sweeper.sweep(source)
+        if self.swept:
+            settle_breaths(store.connection, store.names, store.sender, list(self.swept.values()))
+        for run in sorted(self.steps):
+            sweeper.sweep_steps(there[run])
+
+    def _highest(self, run: str) -> int:
+        """Return the highest generation that documents of a run have.
+
+        A server remembers versions of deleted documents for a minute: rollups of a later run of this name must be above them.
+        """
+        indices = ",".join(self.names.all(index) for index in PERIODIC)
+        body = {"size": 0, "query": {"term": {"run.id": run}}, "aggs": {"highest": {"max": {"field": "generation"}}}}
+        aggregations = search(self.connection, indices, body).get("aggregations")
+        return int(aggregations["highest"]["value"] or 0) if aggregations else 0
+
+    def reopen(self, source: SourceRecord) -> None:
+        """Mark a source incomplete, so that the next load reads it again."""
+        self.store.records.read_again(source.run, source.source, source.generation)
+
+    def roll(self, run: str) -> None:
+        """Make all rollups of a run from its documents, in place of those that are there. RunGoneError where it is deleted."""
+        store = self.store
+        if (record := self.there.get(run)) is None:
+            return
+        with store.writing(run):
+            store.connection.call("POST", f"/{store.names.all('intervals')}/_refresh", ignore_unavailable=True)
+            touched = Touched()
+            touched.add(Sweeper(store.connection, store.names, store.sender).stored_windows(record))
+            if not touched.windows:
+                swept(store.connection, store.sender, store.names.all("rollups"), {"filter": [{"term": {"run.id": run}}]})
+            stored, accounts = store.records.series([run])
+            parts = (store.connection, store.names, store.sender, store.records)
+            missing = store.lacking(record, accounts)
+            RollupWriter(*parts, record, touched, lowered=True, anew=True, missing=missing).write(stored)
 
 
 def _holds(layout: Layout, values: Sequence[float]) -> bool:

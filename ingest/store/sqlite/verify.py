@@ -9,7 +9,8 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -32,31 +33,21 @@ from ingest.store.sqlite.rollups import ROLLUPS as ROLLUPS_COLUMNS
 from ingest.store.verify import (
     BINS,
     FILE,
-    GENERATIONS,
     LAYOUTS,
     NO_RUN,
     NO_SERIES,
-    NO_SOURCE,
-    ROLLUPS,
-    SAMPLES,
     STATES,
     Chosen,
+    Reading,
     Verification,
+    Verifier,
     in_words,
-    is_whole,
-    note_again,
-    samples_differ,
-    unfinished_sentence,
 )
 
 if TYPE_CHECKING:
     from ingest.store.sqlite.store import SqliteStore
 
 BATCH = 8_000
-NO_RUN_OF = "t.run NOT IN (SELECT run FROM runs)"
-NO_SOURCE_OF = (
-    "t.run IN (SELECT run FROM runs) AND NOT EXISTS (SELECT 1 FROM sources s WHERE s.run = t.run AND s.source = t.source)"
-)
 HAS_SOURCE = "SELECT 1 FROM pragma_table_info(?, 'main') WHERE name = 'source'"
 COMPARED = ("end_ns", "layout", "count", "sum", "coding", "bins", "bytes")  # what is derived from them may be an older version's
 ROLLUP_AT = f"SELECT {', '.join(COMPARED)} FROM rollups WHERE {' AND '.join(f'{name} = ?' for name in OF_KEY)}"
@@ -71,7 +62,7 @@ def verified(store: SqliteStore, chosen: Chosen) -> Verification:
     if verification.findings:
         return verification
     with snapshot(store.db):
-        return _verifier(store, chosen).verify()
+        return SqliteVerifier(store, chosen).verify()
 
 
 def mended(store: SqliteStore, chosen: Chosen) -> Verification:
@@ -80,16 +71,10 @@ def mended(store: SqliteStore, chosen: Chosen) -> Verification:
     if not verification.findings or verification.of(FILE):
         return verification
     with store.transaction():
-        verifier = _verifier(store, chosen)
+        verifier = SqliteVerifier(store, chosen)
         verification = verifier.verify()
         verifier.mend()
     return verification
-
-
-def _verifier(store: SqliteStore, chosen: Chosen) -> SqliteVerifier:
-    records = store.runs()
-    sources = {record.run: store.sources(record.run) for record in records if chosen(record.run)}
-    return SqliteVerifier(store.db, records, sources, chosen)
 
 
 def damage(db: sqlite3.Connection) -> Verification:
@@ -104,18 +89,6 @@ def damage(db: sqlite3.Connection) -> Verification:
     if messages != ["ok"]:
         verification.found(FILE, "", len(messages), str(messages[0]).splitlines()[-1])
     return verification
-
-
-@dataclass(slots=True)
-class Wrong:
-    """What has to be mended: documents to delete by id, series without owner, sources to be read again, rollups to be made."""
-
-    documents: list[int] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=list)
-    rows: list[tuple[str, str, tuple[object, ...]]] = field(default_factory=list)
-    sources: dict[tuple[str, str], SourceRecord] = field(default_factory=dict)
-    opened: set[str] = field(default_factory=set)
-    rolled: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,84 +107,50 @@ class Stored:
         return in_words(self.labels)
 
 
-class SqliteVerifier:
-    """Verifies the runs of an open database that `chosen` accepts; with `everything` also rows that belong to no run at all."""
+class SqliteVerifier(Verifier):
+    """Verifies the runs of an open database that `chosen` accepts; where it accepts all, also rows that belong to no run."""
 
-    def __init__(
-        self, db: sqlite3.Connection, records: Sequence[RunRecord], sources: Mapping[str, Sequence[SourceRecord]], chosen: Chosen
-    ) -> None:
-        self.db = db
-        self.records = [record for record in records if chosen(record.run)]
-        self.sources = sources
-        self.chosen = chosen
-        self.everything = chosen("")
-        self.found = Verification(runs=len(self.records))
-        self.wrong = Wrong()
+    one_moment = True
 
-    def verify(self) -> Verification:
-        """Return the faults; nothing is changed."""
-        self._owners()
-        for record in self.records:
-            self._run(record)
-        return self.found
+    def __init__(self, store: SqliteStore, chosen: Chosen) -> None:
+        super().__init__(chosen)
+        self.store, self.db = store, store.db
+        self.documents: list[int] = []  # all to be deleted: documents by id, series by number, rows by table and condition
+        self.numbers: list[int] = []
+        self.rows: list[tuple[str, str, tuple[object, ...]]] = []
 
-    def mend(self) -> None:
-        """Repair the faults, inside the write transaction of the caller."""
-        for table, condition, words in self.wrong.rows:
-            self.db.execute(f"DELETE FROM {table} AS t WHERE {condition}", words)
-        for series in self.wrong.numbers:
-            self.db.execute("DELETE FROM intervals WHERE id BETWEEN ? AND ?", id_range(series, None, None, 1))
-            self.db.execute("DELETE FROM series WHERE id = ?", (series,))
-        self.db.executemany("DELETE FROM intervals WHERE id = ?", ((document,) for document in self.wrong.documents))
-        for (run, source), record in self.wrong.sources.items():
-            self.db.execute(
-                "UPDATE sources SET state = ?, digest = '', generation = ? WHERE run = ? AND source = ?",
-                (LOADING, record.generation, run, source),
-            )
-            self.found.again[source] = record.path
-        for run in self.wrong.opened | {run for run, _ in self.wrong.sources}:
-            self.db.execute("UPDATE runs SET state = ? WHERE run = ?", (LOADING, run))
-        by_name = {record.run: record for record in self.records}
-        for run in sorted(self.wrong.rolled | {run for run, _ in self.wrong.sources}):
-            if run in by_name:
-                write_rollups(self.db, by_name[run], final_by_all(()))
-        self.found.mended = True
+    def records(self) -> tuple[list[RunRecord], list[SourceRecord]]:
+        """Return the records of all runs, and of the sources of those that are chosen."""
+        records = self.store.runs()
+        return records, [source for record in records if self.chosen(record.run) for source in self.store.sources(record.run)]
 
-    def _owners(self) -> None:
-        """Look for rows that belong to runs, sources or series that are not there."""
-        tables = tables_of_runs(self.db)
-        for table in tables:
-            if table != "runs":
-                self._unowned(table, NO_RUN, NO_RUN_OF)
-        for table in tables:
-            if table != "sources" and self.db.execute(HAS_SOURCE, (table,)).fetchone():
-                self._unowned(table, NO_SOURCE, NO_SOURCE_OF)
-        if self.everything:
+    def unowned(self) -> Iterator[tuple[str, str, int, str]]:
+        """Yield kind, run, number and words of rows that belong to no run or source, and of documents without a series."""
+        for table in tables_of_runs(self.db):
+            whose = table != "sources" and self.db.execute(HAS_SOURCE, (table,)).fetchone()
+            source = "source" if whose else "NULL"
+            if table == "series":
+                for run, name, number_ in self.db.execute("SELECT run, source, id FROM series").fetchall():
+                    if kind := self.owner(run, name):
+                        yield kind, run, self._orphans(number_), f"documents of {run} from {name}"
+                continue
+            query = f"SELECT run, {source}, count(*) FROM main.{table} GROUP BY 1, 2"
+            for run, name, count in self.db.execute(query).fetchall() if table != "runs" else ():
+                if kind := self.owner(run, name):
+                    yield kind, run, count, f"{table} of {run}"
+                    owned, words = ("run = ?", (run,)) if kind == NO_RUN else ("run = ? AND source = ?", (run, name))
+                    self.rows.append((table, owned, words))
+        if self.chosen(""):
             known = {number for (number,) in self.db.execute("SELECT id FROM series")}
-            for number in self._numbers():
-                if number not in known:
-                    self._orphans(NO_SERIES, "", number, f"the documents from {number << WINDOW_BITS} on")
+            for number_ in self._numbers():
+                if number_ not in known:
+                    yield NO_SERIES, "", self._orphans(number_), f"the documents from {number_ << WINDOW_BITS} on"
 
-    def _unowned(self, table: str, kind: str, condition: str) -> None:
-        """Note the rows of a table that meet a condition by which nobody owns them; of series all their documents."""
-        if table == "series":
-            query = f"SELECT run, source, id FROM series AS t WHERE {condition}"
-            for run, source, number in self.db.execute(query).fetchall():
-                if self.chosen(run):
-                    self._orphans(kind, run, number, f"documents of {run} from {source}")
-            return
-        query = f"SELECT run, count(*) FROM main.{table} AS t WHERE {condition} GROUP BY run"
-        for run, count in self.db.execute(query).fetchall():
-            if self.chosen(run):
-                self.found.found(kind, run, count, f"{table} of {run}")
-                self.wrong.rows.append((table, f"run = ? AND {condition}", (run,)))
-
-    def _orphans(self, kind: str, run: str, series: int, example: str) -> None:
-        """Note all documents of a series that belongs to nobody, and the series itself."""
+    def _orphans(self, series: int) -> int:
+        """Return how many documents a series has that belongs to nobody; it is to be deleted with them."""
+        self.numbers.append(series)
         count = self.db.execute("SELECT count(*) FROM intervals WHERE id BETWEEN ? AND ?", id_range(series, None, None, 1))
-        self.found.found(kind, run, max(1, count.fetchone()[0]), example)
-        self.wrong.numbers.append(series)
-        self.wrong.rolled.add(run)
+        return max(1, int(count.fetchone()[0]))
 
     def _numbers(self) -> Iterator[int]:
         """Yield the numbers of all series that documents bear, one lookup each."""
@@ -221,54 +160,44 @@ class SqliteVerifier:
             yield number
             low = (number + 1) << WINDOW_BITS
 
-    def _run(self, record: RunRecord) -> None:
-        sources = {entry.source: entry for entry in self.sources.get(record.run, ())}
-        if record.state == COMPLETE and (open_ := [entry for entry in sources.values() if entry.state != COMPLETE]):
-            self.found.found(STATES, record.run, 1, f"{record.run}: {open_[0].path} is not complete")
-            self.wrong.opened.add(record.run)
-            self.found.again |= {entry.source: entry.path for entry in open_}
-        whole = is_whole(record)
-        if not whole:
-            self.found.unfinished.append(unfinished_sentence(record, list(sources.values())))
-        before = len(self.found.of(BINS, LAYOUTS, STATES))
-        samples = self._documents(record, sources, whole=whole)
-        for source in sources.values():
-            if whole and (text := samples_differ(source, samples.get(source.source, 0))):
-                self.found.found(SAMPLES, record.run, 1, text)
-                self._read_again(source)
-        self._breaths(record, sources)
-        if whole and record.run not in self.wrong.opened and len(self.found.of(BINS, LAYOUTS, STATES)) == before:
-            self._rollups(record)
+    def misstated(self) -> None:
+        """Note the runs that are marked complete although some of their sources are not."""
+        for record in self.runs.values():
+            own = [source for (run, _), source in self.sources.items() if run == record.run and source.state != COMPLETE]
+            if record.state == COMPLETE and own:
+                self.found.found(STATES, record.run, 1, f"{record.run}: {own[0].path} is not complete")
+                self.found.again |= {source.source: source.path for source in own}
+                for source in own:
+                    self.read_again(source)
 
-    def _read_again(self, source: SourceRecord, generation: int = 0) -> None:
-        note_again(self.wrong.sources, source, generation)
+    def readings(self) -> Iterator[Reading]:
+        """Yield what each batch of documents holds by reading, once they were decoded; then breaths are looked at."""
+        for record in self.runs.values():
+            for stored in self._series(record.run):
+                if source := self.sources.get((record.run, stored.source)):
+                    yield from self._readings_of(record, stored, source)
+            self._breaths(record.run)
 
-    def _documents(self, record: RunRecord, sources: Mapping[str, SourceRecord], *, whole: bool) -> dict[str, int]:
-        """Return how many samples of its last reading each source has, offsets left out, once all documents were looked at."""
-        samples: dict[str, int] = {}
-        for stored in self._series(record.run):
-            source = sources.get(stored.source)
-            if source is None:
-                continue
-            try:
-                layout = parse_layout(stored.layout)
-                layout.edges  # noqa: B018  # one that reaches too far has none
-            except (ValueError, InputError):
-                self.found.found(LAYOUTS, record.run, 1, f"{stored.words} has the layout {stored.layout!r}")
-                self.wrong.numbers.append(stored.number)
-                self._read_again(source)
-                continue
-            query = "SELECT id, count, coding, bins, generation FROM intervals WHERE id BETWEEN ? AND ?"
-            cursor = self.db.execute(query, id_range(stored.number, None, None, 1))
-            while rows := cursor.fetchmany(BATCH):
-                self.found.documents += len(rows)
-                good = self._decoded(record, stored, layout, source, rows)
-                mine = [row for row, fine in zip(rows, good.tolist(), strict=True) if fine]
-                if stored.labels["kind"] != OFFSET:
-                    last = sum(row[1] for row in mine if row[4] == source.generation)
-                    samples[stored.source] = samples.get(stored.source, 0) + last
-                self._generations(record, stored, source, mine, whole=whole)
-        return samples
+    def _readings_of(self, record: RunRecord, stored: Stored, source: SourceRecord) -> Iterator[Reading]:
+        try:
+            layout = parse_layout(stored.layout)
+            layout.edges  # noqa: B018  # one that reaches too far has none
+        except (ValueError, InputError):
+            self.found.found(LAYOUTS, record.run, 1, f"{stored.words} has the layout {stored.layout!r}")
+            self.numbers.append(stored.number)
+            self.read_again(source)
+            return
+        query = "SELECT id, count, coding, bins, generation FROM intervals WHERE id BETWEEN ? AND ?"
+        cursor = self.db.execute(query, id_range(stored.number, None, None, 1))
+        whose = (record.run, stored.source, stored.number, stored.words, stored.labels["kind"], stored.layout, None)
+        while rows := cursor.fetchmany(BATCH):
+            self.found.documents += len(rows)
+            good = self._decoded(record, stored, layout, source, rows)
+            fine = [row for row, is_good in zip(rows, good.tolist(), strict=True) if is_good]
+            for generation in sorted({row[4] for row in fine}):
+                mine = [row for row in fine if row[4] == generation]
+                samples, ids = sum(row[1] for row in mine), [row[0] for row in mine]
+                yield Reading(*whose, generation, len(mine), samples, binned=None, place=ids)
 
     def _series(self, run: str) -> list[Stored]:
         columns = f"id, {', '.join(LABELS)}, segment, layout, source"
@@ -293,39 +222,28 @@ class SqliteVerifier:
             step = SECOND if stored.labels["kind"] == OFFSET else record.step_ns
             start = int(window_of(np.array([rows[bad[0]][0]]), step)[0])
             self.found.found(BINS, record.run, len(bad), f"{stored.words}, window {utc(start)}")
-            self.wrong.documents += [rows[place][0] for place in bad]
-            self._read_again(source)
+            self.documents += [rows[place][0] for place in bad]
+            self.read_again(source)
         return good
 
-    def _generations(
-        self, record: RunRecord, stored: Stored, source: SourceRecord, rows: Sequence[tuple[Any, ...]], *, whole: bool
-    ) -> None:
-        older = [row[0] for row in rows if row[4] < source.generation] if whole and source.state == COMPLETE else []
-        newer = [row for row in rows if row[4] > source.generation]
-        if older:
-            self.found.found(GENERATIONS, record.run, len(older), f"{stored.words}, from {source.path}")
-            self.wrong.documents += older
-            self.wrong.rolled.add(record.run)
-        if newer:
-            self.found.found(GENERATIONS, record.run, len(newer), f"{stored.words}, from {source.path}")
-            self._read_again(source, max(row[4] for row in newer))
-
-    def _breaths(self, record: RunRecord, sources: Mapping[str, SourceRecord]) -> None:
+    def _breaths(self, run: str) -> None:
         width = CODINGS[CELLS_CODING].itemsize
         query = f"SELECT rowid, source FROM breaths WHERE run = ? AND length(cells) % {width} <> 0"
-        rows = self.db.execute(query, (record.run,)).fetchall()
+        rows = self.db.execute(query, (run,)).fetchall()
         for row, name in rows:
-            self.wrong.rows.append(("breaths", "rowid = ?", (row,)))
-            if name in sources:
-                self._read_again(sources[name])
-        self.found.found(BINS, record.run, len(rows), f"breaths of {record.run}")
+            self.rows.append(("breaths", "rowid = ?", (row,)))
+            if (run, name) in self.sources:
+                self.read_again(self.sources[run, name])
+        self.found.found(BINS, run, len(rows), f"breaths of {run}")
 
-    def _rollups(self, record: RunRecord) -> None:
-        """Make every rollup of a run again, and compare its counts with the stored ones."""
+    def unlike_rollups(self, record: RunRecord) -> Iterator[tuple[int, str]]:
+        """Make every rollup of a run again, and compare its counts with the stored ones; not where documents are faulty."""
+        if any(finding.run == record.run for finding in self.found.of(BINS, LAYOUTS, STATES)):
+            return
         wanted: Counter[tuple[Any, ...]] = Counter()
         differ, first = 0, ""
-        for rows in self._made_again(record):
-            for row in rows:
+        try:
+            for row in chain.from_iterable(rollup_rows(self.db, record)):
                 wanted[CELL_OF_ROLLUP(row)] += 1
                 there = self.db.execute(ROLLUP_AT, KEY_OF_ROLLUP(row)).fetchone()
                 if there != HELD_BY_ROLLUP(row):
@@ -333,6 +251,8 @@ class SqliteVerifier:
                     start = row[ROLLUPS_COLUMNS.index("start_ns")]
                     what = "other" if there else "none"
                     first = first or f"{what} at {_cell(CELL_OF_ROLLUP(row))}, window {utc(start)}"
+        except (InputError, StoreError) as error:
+            yield 1, f"{record.run}: {error}"
         query = f"SELECT {', '.join(CELL)}, count(*) FROM rollups WHERE run = ? GROUP BY {', '.join(CELL)}"
         for *cell, count in self.db.execute(query, (record.run,)):
             surplus = count - wanted[tuple(cell)]
@@ -340,16 +260,33 @@ class SqliteVerifier:
                 differ += surplus
                 first = first or f"{surplus} too many at {_cell(tuple(cell))}"
         if differ:
-            self.found.found(ROLLUPS, record.run, differ, f"{record.run}: {first}")
-            self.wrong.rolled.add(record.run)
+            yield differ, f"{record.run}: {first}"
 
-    def _made_again(self, record: RunRecord) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield the rows of all rollups of a run as its documents make them."""
-        try:
-            yield from rollup_rows(self.db, record)
-        except (InputError, StoreError) as error:
-            self.found.found(ROLLUPS, record.run, 1, f"{record.run}: {error}")
-            self.wrong.rolled.add(record.run)
+    def drop(self, reading: Reading, source: SourceRecord) -> None:
+        """Note that the documents of an older reading are to be deleted."""
+        self.documents += reading.place
+
+    def delete(self) -> None:
+        """Delete all that was noted, inside the write transaction of the caller."""
+        for table, condition, words in self.rows:
+            self.db.execute(f"DELETE FROM {table} WHERE {condition}", words)
+        for series in self.numbers:
+            self.db.execute("DELETE FROM intervals WHERE id BETWEEN ? AND ?", id_range(series, None, None, 1))
+            self.db.execute("DELETE FROM series WHERE id = ?", (series,))
+        self.db.executemany("DELETE FROM intervals WHERE id = ?", ((document,) for document in self.documents))
+
+    def reopen(self, source: SourceRecord) -> None:
+        """Mark a source and its run incomplete, so that the next load reads it again."""
+        self.db.execute(
+            "UPDATE sources SET state = ?, digest = '', generation = ? WHERE run = ? AND source = ?",
+            (LOADING, source.generation, source.run, source.source),
+        )
+        self.db.execute("UPDATE runs SET state = ? WHERE run = ?", (LOADING, source.run))
+
+    def roll(self, run: str) -> None:
+        """Make all rollups of a run again, if the run is there."""
+        if run in self.runs:
+            write_rollups(self.db, self.runs[run], final_by_all(()))
 
 
 def _cell(cell: tuple[Any, ...]) -> str:
