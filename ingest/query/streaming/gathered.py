@@ -14,7 +14,6 @@ from ingest.core.layout import Layout
 from ingest.core.series import Group
 from ingest.query.percentiles import Wanted, rows_of
 from ingest.query.question import Answer
-from ingest.query.streaming.long_logs import Noted
 from ingest.query.table import Table
 
 SUM_ENTRIES = 1 << 18
@@ -23,10 +22,10 @@ DENSE_BINS = 1 << 17
 
 
 class Gathered:
-    """The rows of the table of windows that came so far, the sum of all of them, and from when to when the logs reach."""
+    """The rows of the table of windows that came so far, and the sum of all of them."""
 
     def __init__(self, by: tuple[str, ...], step_ns: int, wanted: Wanted) -> None:
-        self.noted = Noted()
+        self._layout: Layout | None = None
         self._tables: list[Table] = []
         self._small: list[Intervals[Group]] = []
         self._total: Sum[Group] = Sum(SUM_ENTRIES)
@@ -40,10 +39,10 @@ class Gathered:
         return Gathered(self._empty.by, self._empty.step_ns, self._wanted)
 
     def follows(self, part: Intervals[Group]) -> bool:
-        """Return whether windows come after all before, and all that was met so far is in one layout."""
-        self.noted.layouts.add(part.layout)
+        """Return whether windows come after all before, in the layout of these."""
         after, self._last = int(part.start_ns[0]) > self._last, int(part.start_ns[-1])
-        return after and len(self.noted.layouts) == 1
+        alike, self._layout = self._layout in (None, part.layout), part.layout
+        return after and alike
 
     @property
     def tables(self) -> list[Table]:
