@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ingest.core.caveats import in_last_bin
 from ingest.core.errors import InputError, counted, plural
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from ingest.query.percentiles import Wanted
     from ingest.query.table import Table
     from ingest.query.verdicts import Episode
+
+T = TypeVar("T")
 
 DEFAULT_WIDTH_NS = 1_000_000_000
 MOST_TOGETHER, SHARES = 64, 4  # small logs read in one pass, in at least so many shares for each process
@@ -219,31 +221,41 @@ class Files:
 
     def _added_up(self, sources: Sequence[Source], question: Question, step: int, starts: dict[str, int]) -> Sums:
         """Return the sums over all sources, added up in each process first: only sums are handed on."""
-        total: Sum[Group] = Sum(HELD_ENTRIES)
-        of_process: Sum[Group] = Sum(HELD_ENTRIES)
-        finished = 0
-        summed = Sums()
+        total, of_process = Sum[Group](HELD_ENTRIES), Sum[Group](HELD_ENTRIES)
+        summed, met = Sums(), Sums()
 
-        def work(some: Sequence[Source]) -> Iterator[tuple[list[Account], Sums]]:
+        def work(some: Sequence[Source]) -> None:
             own_sums = self._summed(some, question, step, starts)
             for part in own_sums.parts:
                 of_process.add(part)
-            yield [source.context.account for source in some], replace(own_sums, parts=[])
+            met.widen(own_sums)
 
         items = small_ones_together(sources, min(MOST_TOGETHER, max(1, len(sources) // (SHARES * self.jobs))))
-        for number, result in fork_map(work, items, self.jobs, of_process.parts, joining=True):
-            if number < len(items):
-                accounts, sums = result
-                for source, account in zip(items[number], accounts, strict=True):
-                    source.context.account.replace(account)
-                summed.widen(sums)
-                finished += len(accounts)
-                if self.progress:
-                    self.progress(finished, len(sources))
-            else:
-                for part in result:
-                    total.add(part)
+        for parts, of_parts in self.in_processes(items, work, lambda: (of_process.parts(), met)):
+            summed.widen(of_parts)
+            for part in parts:
+                total.add(part)
         return replace(summed, parts=total.parts())
+
+    def in_processes(
+        self, items: Sequence[Sequence[Source]], work: Callable[[Sequence[Source]], None], gathered: Callable[[], T]
+    ) -> Iterator[T]:
+        """Yield what each process has `gathered` when it has done the `work` on all its items; accounts of sources come back."""
+
+        def accounts_of(some: Sequence[Source]) -> Iterator[list[Account]]:
+            work(some)
+            yield [source.context.account for source in some]
+
+        finished, files = 0, sum(map(len, items))
+        for number, result in fork_map(accounts_of, items, self.jobs, gathered, joining=True):
+            if number == len(items):
+                yield result
+                continue
+            for source, account in zip(items[number], result, strict=True):
+                source.context.account.replace(account)
+            finished += len(result)
+            if self.progress:
+                self.progress(finished, files)
 
     def windows(self, question: Question) -> Iterator[Intervals[Group]]:
         """Yield the selected windows at the stored step under the question's groups, as `ordered` has them.

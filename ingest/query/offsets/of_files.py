@@ -15,7 +15,6 @@ import numpy as np
 from ingest.core.errors import InputError, counted, plural
 from ingest.core.intervals import Int, Intervals, Sum, merged
 from ingest.core.offsets import Periods, shared
-from ingest.core.parallel import fork_map
 from ingest.core.series import Group
 from ingest.core.timing import format_duration
 from ingest.query.clocks import left_out, logs_left_out, undated_runs
@@ -29,7 +28,6 @@ from ingest.read.formats import single_events
 if TYPE_CHECKING:
     from ingest.query.files import Files
     from ingest.read import Source
-    from ingest.read.account import Account
 
 HELD_ENTRIES = 500_000
 
@@ -49,23 +47,15 @@ def from_files(files: Files, wanted: Wanted) -> OffsetMap:
     if not sources:
         raise InputError("none of these files holds single events: histograms do not record when each I/O completed")
     starts = run_starts(sources)
-    total: Sum[Group] = Sum(HELD_ENTRIES)
-    of_process: Sum[Group] = Sum(HELD_ENTRIES)
-    finished = 0
+    total, of_process = Sum[Group](HELD_ENTRIES), Sum[Group](HELD_ENTRIES)
 
-    def work(source: Source) -> Iterator[Account]:
-        for part in of_source(source, wanted, wanted.key(files.found.labels), starts[source.context.series.run]):
-            of_process.add(part)
-        yield source.context.account
+    def work(some: Sequence[Source]) -> None:
+        for source in some:
+            for part in of_source(source, wanted, wanted.key(files.found.labels), starts[source.context.series.run]):
+                of_process.add(part)
 
-    for number, result in fork_map(work, sources, files.jobs, of_process.parts, joining=True):
-        if number < len(sources):
-            sources[number].context.account.replace(result)
-            finished += 1
-            if files.progress:
-                files.progress(finished, len(sources))
-            continue
-        for part in result:
+    for counts in files.in_processes([[source] for source in sources], work, of_process.parts):
+        for part in counts:
             total.add(part)
     parts, account = total.parts(), files.account
     if not parts and not account.accepted:
