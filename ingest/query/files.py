@@ -33,7 +33,7 @@ from ingest.query.question import (
 )
 from ingest.query.spans import of_runs
 from ingest.query.steps import auto_span, auto_step, check_step, widened
-from ingest.query.summed import adding_up, all_of, by_run, in_order, is_grained, kept_apart, of_kinds, told_before
+from ingest.query.summed import adding_up, all_of, in_order, is_grained, kept_apart, of_kinds, told_before
 from ingest.query.whole_rows import whole_rows_of
 from ingest.read import Found, ReadOptions, Source, discover, read, read_many, small_ones_together
 from ingest.read.account import Account, nothing_taken
@@ -356,7 +356,7 @@ class Files:
         adding = adding_up(question, self.found.labels, step, self.stored, {run: starts[run] for run in runs})
         chunks, left = read_many(sources)
         for chunk in chunks:
-            for run, rows in by_run(chunk):
+            for run, rows in chunk.split(lambda series: series.run):
                 adding[run].add(rows)
         for source in left:
             mine = adding[source.context.series.run]

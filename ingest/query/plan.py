@@ -10,10 +10,11 @@ a whole range, what the tools themselves report, what is missing, default kinds,
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ingest.core.errors import plural
 from ingest.core.intervals import Intervals
 from ingest.core.layout import Layout
 from ingest.core.series import Group, RunLabels, Series, mean_kind
@@ -127,3 +128,14 @@ def answer_of(merged: Merged, question: Question) -> Answer:
     without_bins = [told.series for told in merged.whole_runs if not told.has_bins]
     alone = (*merged.means_alone, *(series.replaced(kind=mean_kind(series.kind)) for series in without_bins))
     return with_left_out(described(answer, merged.whole_runs), alone, key)
+
+
+def troubles(accounts: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield how many rows of all sources were repaired or rejected, by reason."""
+    counted: dict[tuple[str, str], int] = {}
+    for account in accounts:
+        for action in ("repaired", "rejected"):
+            for reason, count in account.get(action, {}).items():
+                counted[action, reason] = counted.get((action, reason), 0) + count
+    for (action, reason), count in sorted(counted.items()):
+        yield f"{count} {plural(count, 'row')} {action}: {reason}"

@@ -42,11 +42,6 @@ def all_of(adding: Mapping[str, Adding]) -> Sums:
     return total
 
 
-def by_run(rows: Intervals[Series]) -> Iterator[tuple[str, Intervals[Series]]]:
-    """Yield the rows of each run."""
-    return rows.split(lambda series: series.run)
-
-
 def wide_enough(total: Sum[Group], step: int, wider: int) -> tuple[int, Sum[Group]]:
     """Return a step that is no less than a wider one, and the sums at it."""
     if wider <= step:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ingest.core.caveats import in_last_bin
-from ingest.core.errors import UsageError, counted, plural
+from ingest.core.errors import UsageError, counted
 from ingest.core.grid import coarsened
 from ingest.core.intervals import Intervals, Sum, merged
 from ingest.core.layout import Layout, common_layout
@@ -21,7 +21,7 @@ from ingest.core.timing import format_duration
 from ingest.core.whole_runs import WholeRun, whole_rows, whole_runs
 from ingest.query.clocks import run_left_out
 from ingest.query.means import own_facts
-from ingest.query.plan import Merged, Sums, answer_of
+from ingest.query.plan import Merged, Sums, answer_of, troubles
 from ingest.query.question import (
     ALL,
     AUTO,
@@ -374,8 +374,6 @@ def _warnings(catalogue: Catalogue) -> Iterator[str]:
             yield provisional(record)
         elif record.state != COMPLETE:
             yield f"the load of {record.run} was cut off: run it again to complete it"
-    counted: dict[tuple[str, str], int] = {}
-    saturated = 0
     for record in catalogue.records:
         name = record.run if len(catalogue.records) > 1 else ""
         digests = [(name, text) for account in catalogue.accounts.get(record.run, ()) for text in account.get("schedule", ())]
@@ -384,12 +382,8 @@ def _warnings(catalogue: Catalogue) -> Iterator[str]:
 
             yield from schedule.sentences(digests)
         for account in catalogue.accounts.get(record.run, ()):
-            saturated += account.get("saturated", 0)
             yield from (note for note in account.get("notes", ()) if note.startswith(SAID_WITH_ANSWERS))
-            for action in ("repaired", "rejected"):
-                for reason, count in account.get(action, {}).items():
-                    counted[action, reason] = counted.get((action, reason), 0) + count
-    for (action, reason), count in sorted(counted.items()):
-        yield f"{count} {plural(count, 'row')} {action}: {reason}"
-    if saturated:
+    accounts = [account for record in catalogue.records for account in catalogue.accounts.get(record.run, ())]
+    yield from troubles(accounts)
+    if saturated := sum(account.get("saturated", 0) for account in accounts):
         yield in_last_bin(saturated)

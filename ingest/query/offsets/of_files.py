@@ -6,13 +6,13 @@ bins in windows of 1 s): equal where the edges of rows are whole milliseconds, e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.core.errors import InputError, counted, plural
+from ingest.core.errors import InputError, counted
 from ingest.core.intervals import Int, Intervals, Sum, merged
 from ingest.core.offsets import Periods, shared
 from ingest.core.series import Group
@@ -87,17 +87,6 @@ def _left_out(logs: Sequence[Source], taken: Sequence[Source]) -> Iterator[str]:
         their = "its" if again == 1 else "their"
         said = f"{counted(again, 'log')} {hold} the same I/Os as another log of {their} job and {are} left out"
         yield f"{said}: each counts once (kind {kinds})"
-
-
-def troubles(accounts: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield how many rows of all sources were repaired or rejected, by reason."""
-    counted: dict[tuple[str, str], int] = {}
-    for account in accounts:
-        for action in ("repaired", "rejected"):
-            for reason, count in account.get(action, {}).items():
-                counted[action, reason] = counted.get((action, reason), 0) + count
-    for (action, reason), count in sorted(counted.items()):
-        yield f"{count} {plural(count, 'row')} {action}: {reason}"
 
 
 def map_of(

@@ -140,18 +140,11 @@ def _answered(
                 yield chunk
 
     logs, adding = streams(files, question, step, alone, rows)
-    edges: list[Intervals[Group]] = []
     try:
-        for part in union(logs, entries_at_once(sources), slack_ns=step):
-            if not gathered.follows(part):
-                yield None
-                return
-            own = time_range.own(part)
-            gathered.answer(part.take(np.flatnonzero(own)))
-            if not own.all():
-                edges.append(part.take(np.flatnonzero(~own)))
-            gathered.sum(part)
+        edges = gathered.take(union(logs, entries_at_once(sources), slack_ns=step), time_range.own)
     except (InputError, CapacityError):  # the ordinary way names the line
+        edges = None
+    if edges is None:
         yield None
         return
     accounts = [source.context.account for source in alone]

@@ -72,11 +72,8 @@ def _in_one(files: Files, question: Question, gathered: Gathered, sources: Seque
     """Return what was met where all windows came in order and in one layout, and were gathered; else None."""
     step = question.step if isinstance(question.step, int) else 0
     logs, adding = streams(files, question, step, sources)
-    for part in union(logs, entries_at_once(sources), slack_ns=step):
-        if not gathered.follows(part):
-            return None
-        gathered.answer(part)
-        gathered.sum(part)
+    if gathered.take(union(logs, entries_at_once(sources), slack_ns=step)) is None:
+        return None
     met = all_of(adding)
     return met if in_one_layout(met) else None
 
