@@ -24,8 +24,9 @@ from ingest.core.intervals import Intervals
 from ingest.core.layout import Layout, fio_layout
 from ingest.core.series import Series, in_layer
 from ingest.query.files import LogRun
+from ingest.query.plan import Sums
 from ingest.query.question import Answer
-from ingest.query.summed import Adding, Summed
+from ingest.query.summed import Adding
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -55,7 +56,7 @@ class Cluster(Made):
         """Return the run."""
         return [LogRun(RUN, {}, self.start_ns, relative=False)]
 
-    def _added(self, question: Question, step: int) -> Summed:
+    def _added(self, question: Question, step: int) -> Sums:
         adding = Adding(question, question.key({}), step, SECOND, self.start_ns, RUN)
         for part in (self.rows, *self.lower):
             adding.add(part)

@@ -14,10 +14,11 @@ from ingest.core.series import Group, Series
 from ingest.query.files import LogRun
 from ingest.query.interval_log import form_of
 from ingest.query.origin import Offers
-from ingest.query.question import ALL, AUTO, Answer, finish, range_in
-from ingest.query.spans import of_layers, of_runs, over_reach, reach_inside
+from ingest.query.plan import Merged, Sums, answer_of
+from ingest.query.question import ALL, AUTO, Answer, range_in
+from ingest.query.spans import of_runs
 from ingest.query.steps import auto_span, auto_step, widened
-from ingest.query.summed import Adding, Summed, is_grained
+from ingest.query.summed import Adding, is_grained
 from ingest.query.verdicts import Episode
 from ingest.read.schedule import sentences
 from ingest.view import hlog
@@ -91,31 +92,17 @@ class Made:
     def answer(self, question: Question) -> Answer:
         """Return the merged windows that a question asks for, as files do."""
         step = SECOND if question.step == AUTO else 0 if question.step == ALL else int(question.step)
-        summed = self._added(question, step)
-        parts, reach = summed.parts, of_runs(summed.reach)
-        bounds = {RUN: range_in(question, self.start_ns, SECOND if is_grained(step, SECOND) else 1)}
+        sums = self._added(question, step)
+        run = LogRun(RUN, {}, self.start_ns, relative=False, step_ns=SECOND if is_grained(step, SECOND) else 1)
         if question.step == AUTO:
-            step = auto_step(*auto_span(reach, bounds, SECOND), SECOND, question.windows)
-            parts = widened(parts, step)
-        if question.step == ALL:
-            bounded = question.begin is not None or question.end is not None
-            windows = {run: (span, SECOND) for run, span in summed.windows.items()} if bounded else {}
-            parts = over_reach(parts, of_layers(summed.reach), windows, question.adds_up_runs)
-        facts = Answer(
-            parts=(),
-            by=question.by,
-            step_ns=step,
-            kind="",
-            runs=(RUN,),
-            run_start_ns={RUN: self.start_ns},
-            relative=False,
-            series=len(self.rows.table),
-            warnings=tuple(sentences(self.schedule)),
-            layouts=summed.layouts,
-        )
-        return finish(parts, question, facts, reach_inside(summed.reach, bounds))
+            bounds = {RUN: range_in(question, self.start_ns, SECOND)}
+            step = auto_step(*auto_span(of_runs(sums.reach), bounds, SECOND), SECOND, question.windows)
+            sums.parts = widened(sums.parts, step)
+        notes = sentences(self.schedule)
+        merged = Merged(sums=sums, step_ns=step, runs=[run], labels={}, named=[RUN], selected=(), notes=notes)
+        return answer_of(merged, question)
 
-    def _added(self, question: Question, step: int) -> Summed:
+    def _added(self, question: Question, step: int) -> Sums:
         adding = Adding(question, question.key({}), step, SECOND, self.start_ns, RUN)
         adding.add(self.rows)
         return adding.summed()

@@ -6,20 +6,21 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ingest.core.caveats import in_last_bin
 from ingest.core.errors import InputError, counted, plural
 from ingest.core.grid import UNTIMED, stored_step
 from ingest.core.intervals import Intervals, Sum
 from ingest.core.parallel import fork_map
-from ingest.core.series import LABELS, LAYER, Group, label_of, mean_kind, runs_asked
+from ingest.core.series import LABELS, LAYER, Group, label_of, runs_asked
 from ingest.core.values import Value
-from ingest.query.clocks import beside, left_out, logs_left_out, shown_beside, undated_runs
+from ingest.query.clocks import left_out, logs_left_out, undated_runs
 from ingest.query.file_offers import offers_of
-from ingest.query.means import described, holds_means_alone, own_facts, whole_runs_of, with_left_out, with_whole_runs
-from ingest.query.missing import Lack, lacks
+from ingest.query.means import holds_means_alone, own_facts, whole_runs_of
+from ingest.query.missing import lacks
 from ingest.query.origin import Offers
+from ingest.query.plan import Merged, Sums, answer_of
 from ingest.query.question import (
     ALL,
     AUTO,
@@ -27,15 +28,13 @@ from ingest.query.question import (
     NothingMatchesError,
     Question,
     check_labels,
-    finish,
     keys_of,
-    moved_edges,
     range_in,
 )
-from ingest.query.spans import Bounds, of_layers, of_runs, over_reach, reach_inside
+from ingest.query.spans import of_runs
 from ingest.query.steps import auto_span, auto_step, check_step, widened
-from ingest.query.summed import Adding, Summed, all_of, by_run, in_order, is_grained, kept_apart, of_kinds, told_before
-from ingest.query.whole_rows import whole_rows_of, with_whole_rows
+from ingest.query.summed import adding_up, all_of, in_order, is_grained, kept_apart, of_kinds, told_before
+from ingest.query.whole_rows import whole_rows_of
 from ingest.read import Found, ReadOptions, Source, discover, read, read_many, small_ones_together
 from ingest.read.account import Account, nothing_taken
 from ingest.read.copies import conflicts
@@ -48,6 +47,8 @@ if TYPE_CHECKING:
     from ingest.query.percentiles import Wanted
     from ingest.query.table import Table
     from ingest.query.verdicts import Episode
+
+T = TypeVar("T")
 
 DEFAULT_WIDTH_NS = 1_000_000_000
 MOST_TOGETHER, SHARES = 64, 4  # small logs read in one pass, in at least so many shares for each process
@@ -132,70 +133,62 @@ class Files:
         Raises InputError where nothing is selected or no row could be taken, UsageError for labels and steps that cannot be.
         """
         check_labels(question, self.found.labels)
-        return self._answer(question, *self.choice(question))
+        return answer_of(self._merged(question, *self.choice(question)), question)
 
-    def _answer(self, question: Question, sources: Sequence[Source], apart: tuple[str, ...]) -> Answer:
-        width = median_width(sources)
+    def _merged(self, question: Question, sources: Sequence[Source], apart: Sequence[str]) -> Merged:
+        """Return what the rows of some sources are, added up; those of better kinds first, all where they hold nothing."""
         stored = max(self.stored[run] for run in self._named(question, sources))
-        stored *= max(1, math.ceil(0.9 * width / stored)) if question.step == AUTO else 1
+        stored *= max(1, math.ceil(0.9 * median_width(sources) / stored)) if question.step == AUTO else 1
         step = stored if question.step == AUTO else 0 if question.step == ALL else int(question.step)
-        warning = check_step(step, finest_width(sources), force=question.force) if step else ""
-        starts, undated = self.starts_of(sources), beside(undated_runs(sources))
-        summed = self._added_up(sources, question, step, starts)
-        parts = summed.parts
-        answered_runs = {key[0] for part in parts for key in keys_of(part)}
+        finer = check_step(step, finest_width(sources), force=question.force) if step else ""
+        starts = self.starts_of(sources)
+        sums = self._added_up(sources, question, step, starts)
+        answered_runs = {key[0] for part in sums.parts for key in keys_of(part)}
         if any(source.context.series.run not in answered_runs for source in sources):
             every = self.choice(question, every_kind=True)[0]
             if len(every) > len(sources):  # the default kind is the best of what is there in the range
-                return self._answer(question, every, apart)
-        self._check_rejects(sources, parts)
-        kept = self.bounds_of(question, step, starts)
-        if question.step == AUTO and parts:
-            reach = of_runs(summed.reach)
-            step = auto_step(*auto_span(reach, kept, stored), stored, question.windows)
-            parts = widened(parts, step)
-        whole_runs = whole_runs_of(sources)
-        if question.step == ALL:
-            bounded = question.begin is not None or question.end is not None
-            windows = {name: (span, self.stored[name[0]]) for name, span in summed.windows.items()} if bounded else {}
-            parts = over_reach(parts, of_layers(summed.reach), windows, question.adds_up_runs)
-            parts = with_whole_runs(parts, question, question.key(self.found.labels), whole_runs)
-            parts = with_whole_rows(parts, question, question.key(self.found.labels), whole_rows_of(sources))
-        moved = {moved_edges(question, start, self.grain(run, step)) for run, start in starts.items()}
-        told = beside_entries(sources, self.found)
-        facts = Answer(
-            parts=(),
-            by=question.by,
-            step_ns=step,
-            kind="",
-            runs=tuple(sorted({source.context.series.run for source in self.found.sources})),
-            run_start_ns=starts,
-            relative=all(source.context.zero.epoch_ns is None for source in sources),
-            warnings=tuple(filter(None, (warning, *sorted(moved), *apart, *shown_beside(undated), *told))),
-            undated=undated,
-            missing=self.lacks(sources, question, kept),
-            caveats=self.found.caveats,
-            layouts=summed.layouts,
-        )
-        alone = {source.context.series for source in self.found.sources if holds_means_alone(source)}
-        alone |= {told.series.replaced(kind=mean_kind(told.series.kind)) for told in whole_runs if not told.has_bins}
+                return self._merged(question, every, apart)
+        self._check_rejects(sources, sums.parts)
+        if question.step == AUTO and sums.parts:
+            bounds = {run: range_in(question, start, self.grain(run, step)) for run, start in starts.items()}
+            step = auto_step(*auto_span(of_runs(sums.reach), bounds, stored), stored, question.windows)
+            sums.parts = widened(sums.parts, step)
+        return self.merged_of(sums, question, step, sources, apart, finer=finer)
+
+    def merged_of(
+        self, sums: Sums, question: Question, step: int, sources: Sequence[Source], apart: Sequence[str], *, finer: str
+    ) -> Merged:
+        """Return sums over sources, which were read, with all that is known of these.
+
+        `apart` is said of sources that are left out, `finer` of a step that is finer than the rows.
+        """
+        undated = undated_runs(sources)
         files = [source.context.series for source in self.choice(question, every_kind=True)[0]]
         before = told_before(files, question, self.found.labels)  # also of files that were not read, as theirs is another kind
-        answer = finish(parts, question, facts, reach_inside(summed.reach, kept), files, summed.series.union(before))
-        return with_left_out(described(answer, whole_runs), alone, question.key(self.found.labels))
+        return Merged(
+            sums=sums,
+            step_ns=step,
+            runs=[
+                LogRun(run, {}, start, undated[run], step_ns=self.grain(run, step))
+                for run, start in self.starts_of(sources).items()
+            ],
+            labels=self.found.labels,
+            named=self.run_names,
+            selected=files,
+            jobs=sums.series.union(before),
+            means_alone=[source.context.series for source in self.found.sources if holds_means_alone(source)],
+            whole_runs=whole_runs_of(sources),
+            whole_rows=whole_rows_of(sources),
+            lacking=[*self._lacking, *(entry for source in sources for entry in source.context.account.missing)],
+            caveats=self.found.caveats,
+            remarks=[finer] if finer else [],
+            apart=apart,
+            notes=beside_entries(sources, self.found),
+        )
 
     def grain(self, run: str, step: int) -> int:
         """Return the width in ns of the windows that a range is made of; 1 at a step that no store could answer."""
         return self.stored[run] if is_grained(step, self.stored[run]) else 1
-
-    def bounds_of(self, question: Question, step: int, starts: Mapping[str, int]) -> dict[str, Bounds]:
-        """Return from when to when a question asks about each run, which began at `starts`, at a step."""
-        return {run: range_in(question, start, self.grain(run, step)) for run, start in starts.items()}
-
-    def lacks(self, sources: Sequence[Source], question: Question, bounds: Mapping[str, Bounds]) -> tuple[Lack, ...]:
-        """Return what the sources that were read lack, and what no source holds."""
-        entries = [entry for source in sources for entry in source.context.account.missing]
-        return lacks((*self._lacking, *entries), question, self.found.labels, bounds)
 
     def percentiles(self, question: Question, wanted: Wanted) -> tuple[Table, Answer]:
         """Return the table of percentiles that a question asks for, and the facts about it.
@@ -226,33 +219,43 @@ class Files:
         """Return what the tools themselves report of whole runs that have no histogram; known once these were asked about."""
         return whole_runs_of([source for source in self.found.sources if source.context.series.run in runs])
 
-    def _added_up(self, sources: Sequence[Source], question: Question, step: int, starts: dict[str, int]) -> Summed:
+    def _added_up(self, sources: Sequence[Source], question: Question, step: int, starts: dict[str, int]) -> Sums:
         """Return the sums over all sources, added up in each process first: only sums are handed on."""
-        total: Sum[Group] = Sum(HELD_ENTRIES)
-        of_process: Sum[Group] = Sum(HELD_ENTRIES)
-        finished = 0
-        summed = Summed()
+        total, of_process = Sum[Group](HELD_ENTRIES), Sum[Group](HELD_ENTRIES)
+        summed, met = Sums(), Sums()
 
-        def work(some: Sequence[Source]) -> Iterator[tuple[list[Account], Summed]]:
+        def work(some: Sequence[Source]) -> None:
             own_sums = self._summed(some, question, step, starts)
             for part in own_sums.parts:
                 of_process.add(part)
-            yield [source.context.account for source in some], replace(own_sums, parts=[])
+            met.widen(own_sums)
 
         items = small_ones_together(sources, min(MOST_TOGETHER, max(1, len(sources) // (SHARES * self.jobs))))
-        for number, result in fork_map(work, items, self.jobs, of_process.parts, joining=True):
-            if number < len(items):
-                accounts, sums = result
-                for source, account in zip(items[number], accounts, strict=True):
-                    source.context.account.replace(account)
-                summed.widen(sums)
-                finished += len(accounts)
-                if self.progress:
-                    self.progress(finished, len(sources))
-            else:
-                for part in result:
-                    total.add(part)
+        for parts, of_parts in self.in_processes(items, work, lambda: (of_process.parts(), met)):
+            summed.widen(of_parts)
+            for part in parts:
+                total.add(part)
         return replace(summed, parts=total.parts())
+
+    def in_processes(
+        self, items: Sequence[Sequence[Source]], work: Callable[[Sequence[Source]], None], gathered: Callable[[], T]
+    ) -> Iterator[T]:
+        """Yield what each process has `gathered` when it has done the `work` on all its items; accounts of sources come back."""
+
+        def accounts_of(some: Sequence[Source]) -> Iterator[list[Account]]:
+            work(some)
+            yield [source.context.account for source in some]
+
+        finished, files = 0, sum(map(len, items))
+        for number, result in fork_map(accounts_of, items, self.jobs, gathered, joining=True):
+            if number == len(items):
+                yield result
+                continue
+            for source, account in zip(items[number], result, strict=True):
+                source.context.account.replace(account)
+            finished += len(result)
+            if self.progress:
+                self.progress(finished, files)
 
     def windows(self, question: Question) -> Iterator[Intervals[Group]]:
         """Yield the selected windows at the stored step under the question's groups, as `ordered` has them.
@@ -345,16 +348,15 @@ class Files:
             raise NothingMatchesError(question, runs, known=known, missing=missing)
         return sources
 
-    def _summed(self, sources: Sequence[Source], question: Question, step: int, starts: dict[str, int]) -> Summed:
+    def _summed(self, sources: Sequence[Source], question: Question, step: int, starts: dict[str, int]) -> Sums:
         """Return the sums of some sources, and from when to when they reach; small ones are read in one pass."""
         for source in sources:  # read anew, counted anew: a report asks the same files more than once
             source.context.account.replace(Account(path=source.context.account.path, notes=source.context.account.notes))
-        key, adding = question.key(self.found.labels), dict[str, Adding]()
-        for run in dict.fromkeys(source.context.series.run for source in sources):
-            adding[run] = Adding(question, key, step, self.stored[run], starts[run], run)
+        runs = dict.fromkeys(source.context.series.run for source in sources)
+        adding = adding_up(question, self.found.labels, step, self.stored, {run: starts[run] for run in runs})
         chunks, left = read_many(sources)
         for chunk in chunks:
-            for run, rows in by_run(chunk):
+            for run, rows in chunk.split(lambda series: series.run):
                 adding[run].add(rows)
         for source in left:
             mine = adding[source.context.series.run]
@@ -364,7 +366,7 @@ class Files:
             except InputError as error:
                 source.context.account.note(f"not read: {error.reason}")
                 source.context.account.lack(dead(source, error.reason))
-        return all_of(run_sums.summed() for run_sums in adding.values())
+        return all_of(adding)
 
     def _check_rejects(self, sources: Iterable[Source], parts: Sequence[Intervals[Group]]) -> None:
         """Raise InputError where nothing came of the sources, with the reason."""

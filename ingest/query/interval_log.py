@@ -76,7 +76,8 @@ def from_files(files: Files, question: Question) -> IntervalLog:
     stored = max(files.stored[run] for run in runs)
     step = question.step if isinstance(question.step, int) and question.step else stored
     check_step(step, median_width(chosen), force=question.force)
-    parts = [(regrouped(part, places) for part in stream) for stream in streams(files, question, step)]
+    logs, _ = streams(files, question, step, chosen)
+    parts = [(regrouped(part, places) for part in log) for log in logs]
     known = all(source.context.zero.epoch_ns is not None for source in chosen)
     start = min(run_starts(chosen).values()) // MS * MS if known else None
     unit = _unit(parse_layout(source.layout) for source in chosen if source.layout)

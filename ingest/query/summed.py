@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ingest.core.grid import clipped, coarsened, in_flight, in_windows, to_windows, window_parts
-from ingest.core.intervals import Intervals, Sum
-from ingest.core.layout import Layout
+from ingest.core.intervals import Intervals, Sum, merged
 from ingest.core.series import IN_FLIGHT, LABELS, LAYER, OFFSET, Group, RunLabels, Series, default_kind, in_flight_kind
+from ingest.query.plan import Sums
 from ingest.query.question import AUTO, Key, Question, keys_of, note_layouts, note_series, range_in
-from ingest.query.spans import Reach, RunLayer, Span, dense, note_reach, of_runs, ranges, together, widen
+from ingest.query.spans import dense, note_reach, of_runs, ranges, together, widen
 from ingest.query.steps import auto_span, sure_step, widened
 from ingest.read import Source
 from ingest.read.formats import row_labels
@@ -23,53 +23,23 @@ if TYPE_CHECKING:  # for single events alone
     from ingest.core.events import Events
     from ingest.read.event_rows import Windows
 
-Met = dict[tuple[str, str], set[Layout]]  # layouts by run and kind
+
+def adding_up(
+    question: Question, labels: RunLabels, step: int, stored: Mapping[str, int], starts: Mapping[str, int]
+) -> dict[str, Adding]:
+    """Return what adds up the rows of each run, by run: of those that begin at `starts`."""
+    key = question.key(labels)
+    return {run: Adding(question, key, step, stored[run], start, run) for run, start in starts.items()}
 
 
-@dataclass(slots=True, eq=False)
-class Summed:
-    """Sums; reach of rows and their layouts, by run and kind; of whole ranges the windows with samples, by run and layer.
-
-    `series` are those that rows were of, of what is selected.
-    """
-
-    parts: list[Intervals[Group]] = field(default_factory=list)
-    reach: Reach = field(default_factory=dict)
-    layouts: Met = field(default_factory=dict)
-    windows: dict[RunLayer, Span] = field(default_factory=dict)
-    series: set[Series] = field(default_factory=set)
-
-    def windowed(self, rows: Intervals[Group], stored: int) -> Intervals[Group]:
-        """Return the rows in windows of the stored step that hold samples, and note from when to when these are."""
-        stepped = rows if rows.completions is not None else to_windows(rows, stored)
-        filled = stepped.take(np.flatnonzero(stepped.samples > 0))
-        for name, span in ranges([filled]).items():
-            widen(self.windows, name, span)
-        return filled
-
-    def widen(self, other: Summed) -> None:
-        """Widen these by the reach, layouts and windows of another source."""
-        for key, span in other.reach.items():
-            widen(self.reach, key, span)
-        for key, layouts in other.layouts.items():
-            self.layouts.setdefault(key, set()).update(layouts)
-        for name, span in other.windows.items():
-            widen(self.windows, name, span)
-        self.series |= other.series
-
-
-def all_of(sums: Iterable[Summed]) -> Summed:
+def all_of(adding: Mapping[str, Adding]) -> Sums:
     """Return the sums of several runs as one."""
-    first, *rest = sums
-    for other in rest:
-        first.widen(other)
-        first.parts += other.parts
-    return first
-
-
-def by_run(rows: Intervals[Series]) -> Iterator[tuple[str, Intervals[Series]]]:
-    """Yield the rows of each run."""
-    return rows.split(lambda series: series.run)
+    total = Sums()
+    for of_run in adding.values():
+        sums = of_run.summed()
+        total.widen(sums)
+        total.parts += sums.parts
+    return total
 
 
 def wide_enough(total: Sum[Group], step: int, wider: int) -> tuple[int, Sum[Group]]:
@@ -150,7 +120,7 @@ def in_order(numbered: Iterable[tuple[int, Sequence[Intervals[Group]]]], sizes: 
 
 
 class Adding:
-    """Adds up the rows of sources of one run, as they are read, to the windows of a question.
+    """Adds up the rows of sources of one run, as they are read, to the windows of a question: to `sums`.
 
     `key` is that of the question, `stored` the step that a store would keep the run at, `start_ns` when the run began.
     """
@@ -164,7 +134,7 @@ class Adding:
         self._width = stored if self._grained else step
         self._bounds = range_in(question, start_ns, stored if self._grained else step if self._weighed else 1)
         self._total: Sum[Group] = Sum()
-        self._found = Summed()
+        self.sums = Sums()
 
     @property
     def windows(self) -> Windows:
@@ -184,38 +154,53 @@ class Adding:
                 present = np.flatnonzero(np.bincount(events.series)).tolist()
                 groups = (self._key(events.table[code]) for code in present if events.table[code].kind != OFFSET)
                 layout = events_layout(source.context.digits)
-                note_layouts(self._found.layouts, (group for group in groups if group is not None), layout)
+                note_layouts(self.sums.layouts, (group for group in groups if group is not None), layout)
 
         return seen
 
-    def add(self, chunk: Intervals[Series]) -> None:
-        """Add the rows of a chunk."""
-        question, stored, weighed, bounded = self._question, self._stored, self._weighed, self._bounds != (None, None)
+    def selected(self, chunk: Intervals[Series]) -> Intervals[Group]:
+        """Return the rows of a chunk that are asked for, under the groups of the question; what was met is noted."""
+        weighed = self._weighed
         rows = chunk.relabelled(lambda series: self._key(in_flight_kind(series) if weighed else series))
-        note_series(self._found.series, chunk, self._key)
-        note_reach(self._found.reach, rows)
-        note_layouts(self._found.layouts, keys_of(rows), rows.layout)
+        note_series(self.sums.series, chunk, self._key)
+        note_reach(self.sums.reach, rows)
+        note_layouts(self.sums.layouts, keys_of(rows), rows.layout)
         if weighed and rows.completions is None:
             rows = in_flight(rows, self._width)
-        if bounded:
-            rows = in_windows(rows, *self._bounds, stored) if self._grained else clipped(rows, *self._bounds)
-        if weighed and self._step:
-            rows = coarsened(rows, self._step)
-        if not self._step and bounded:
-            rows = self._found.windowed(rows, stored)
+        if self._bounds == (None, None):
+            return rows
+        return in_windows(rows, *self._bounds, self._stored) if self._grained else clipped(rows, *self._bounds)
+
+    def windowed(self, chunk: Intervals[Series]) -> Iterator[Intervals[Group]]:
+        """Yield the windows of the rows of a chunk at the step of the question, one part or none."""
+        rows = self.selected(chunk)
+        if len(rows):
+            yield merged(window_parts(rows, self._step, self._stored if self._grained else 0))
+
+    def add(self, chunk: Intervals[Series]) -> None:
+        """Add the rows of a chunk."""
+        rows = self.selected(chunk)
         if not self._step:
-            self._total.add(dense(together(rows)))
-        elif weighed:
-            self._total.add(rows)
+            self._total.add(dense(together(self._noted(rows) if self._bounds != (None, None) else rows)))
+        elif self._weighed:
+            self._total.add(coarsened(rows, self._step))
         elif len(rows):
-            if question.step == AUTO:
-                first, last = auto_span(of_runs(self._found.reach), {self._run: self._bounds}, self._finest)
-                wider = sure_step(first, last, self._finest, question.windows)
+            if self._question.step == AUTO:
+                first, last = auto_span(of_runs(self.sums.reach), {self._run: self._bounds}, self._finest)
+                wider = sure_step(first, last, self._finest, self._question.windows)
                 self._step, self._total = wide_enough(self._total, self._step, wider)
-            for part in window_parts(rows, self._step, stored if self._grained else 0):
+            for part in window_parts(rows, self._step, self._stored if self._grained else 0):
                 self._total.add(dense(part))
 
-    def summed(self) -> Summed:
+    def _noted(self, rows: Intervals[Group]) -> Intervals[Group]:
+        """Return the rows in windows of the stored step that hold samples, and note from when to when these are."""
+        stepped = rows if rows.completions is not None else to_windows(rows, self._stored)
+        filled = stepped.take(np.flatnonzero(stepped.samples > 0))
+        for name, span in ranges([filled]).items():
+            widen(self.sums.windows, name, span)
+        return filled
+
+    def summed(self) -> Sums:
         """Return the sums of all that was added, in parts that are still to be added up, and from when to when it reaches."""
-        self._found.parts = list(self._total.pending)
-        return self._found
+        self.sums.parts = list(self._total.pending)
+        return self.sums

@@ -1,4 +1,7 @@
-"""How a store answers: from merged rollups where they can, else from documents; the same plan for every store."""
+"""What a store holds for a question: merged rollups where they can answer, else documents; the same for every store.
+
+What becomes of it is in `query.plan`, as for files.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,16 @@ from typing import Any, Protocol
 import numpy as np
 
 from ingest.core.caveats import in_last_bin
-from ingest.core.errors import UsageError, counted, plural
+from ingest.core.errors import UsageError, counted
 from ingest.core.grid import coarsened
 from ingest.core.intervals import Intervals, Sum, merged
 from ingest.core.layout import Layout, common_layout
-from ingest.core.series import IN_FLIGHT, LABELS, LAYER, OFFSET, Group, RunLabels, Series, mean_kind
+from ingest.core.series import IN_FLIGHT, LABELS, LAYER, OFFSET, Group, RunLabels, Series
 from ingest.core.timing import format_duration
-from ingest.core.whole_runs import WholeRow, WholeRun, whole_rows, whole_runs
-from ingest.query.clocks import beside, run_left_out, shown_beside
-from ingest.query.means import described, own_facts, with_left_out, with_whole_runs
+from ingest.core.whole_runs import WholeRun, whole_rows, whole_runs
+from ingest.query.clocks import run_left_out
+from ingest.query.means import own_facts
+from ingest.query.plan import Merged, Sums, answer_of, troubles
 from ingest.query.question import (
     ALL,
     AUTO,
@@ -26,27 +30,23 @@ from ingest.query.question import (
     Layouts,
     Question,
     check_labels,
-    finish,
-    moved_edges,
     note_layouts,
     range_in,
 )
-from ingest.query.spans import Reach, over_reach, ranges, reach_inside, widen
+from ingest.query.spans import ranges, widen
 from ingest.query.steps import auto_span, auto_step
 from ingest.query.streaming.ordered import ordered
-from ingest.query.whole_rows import with_whole_rows
 from ingest.store.added_up import check_asked, logs_in, lost, sentences
 from ingest.store.chosen import chosen_records, on_one_clock
 from ingest.store.coarsening import AS_LOADED, grid_of, unfinished
-from ingest.store.lacking import caveats_in, lacks_in
+from ingest.store.lacking import caveats_in, lacking_in
 from ingest.store.live import NOTHING_FINAL, provisional
-from ingest.store.reach import alike, check_latencies, reach_of, reach_of_layers
+from ingest.store.reach import alike, check_latencies, reach_of
 from ingest.store.records import (
     CLUSTER,
     COMPLETE,
     HOST,
     LOADING,
-    UNKNOWN_ZERO,
     WATCHED,
     WHOLE_RUN,
     RunRecord,
@@ -135,6 +135,17 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
 
     Without `rollups` documents alone are read.
     """
+    merged, rolled = _merged(holdings, records, question, rollups=rollups)
+    answer = answer_of(merged, question)
+    if not all(_moved_once(plan, answer.layouts) for plan in rolled):
+        return answer_from(holdings, records, question, rollups=False)
+    return answer
+
+
+def _merged(
+    holdings: Holdings, records: Sequence[RunRecord], question: Question, *, rollups: bool
+) -> tuple[Merged, Sequence[Plan]]:
+    """Return what a store holds for a question, and by which rollups it was answered."""
     labels = {record.run: record.labels for record in records}
     if records:
         check_labels(question, labels)
@@ -147,64 +158,43 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
     check_latencies(catalogue.series, catalogue.records)
     key = question.key(labels)
     step = step_of(catalogue, question, key)
-    undated = beside({record.run: record.zero == UNKNOWN_ZERO for record in chosen})
-    parts: list[Intervals[Group]] = []
-    of_series, ways, rolled = list[Series](), set(), []
-    layouts: dict[tuple[str, str], set[Layout]] = {}
+    sums, selected_series, plans = Sums(), list[Series](), list[Plan]()
     for record in chosen:
         for stored in catalogue.of(record.run, key):
-            of_series.append(stored.series)
-            note_layouts(layouts, [key(stored.series) or ()], layout_shown(record, stored.layout))
+            selected_series.append(stored.series)
+            note_layouts(sums.layouts, [key(stored.series) or ()], layout_shown(record, stored.layout))
+            if stored.first_ns is not None and stored.last_ns is not None:
+                widen(sums.reach, (record.run, stored.series.kind), (stored.first_ns, stored.last_ns))
         for plan in _plans(holdings, catalogue, record, question, step, labels, rollups=rollups):
-            ways.add("rollups" if plan.rollup_step is not None else "documents")
-            rolled += [plan] if plan.rollup_step is not None else []
+            plans.append(plan)
             total: Sum[Group] = Sum()
             for part in _windows(holdings, plan, key, step):
                 total.add(merged([coarsened(part, step)]) if step else part)
-            parts += total.parts()
-    if not step:
-        parts = _over_reach(parts, chosen, catalogue, question, key)
-        parts = with_whole_runs(parts, question, key, _whole_runs(catalogue))
-        parts = with_whole_rows(parts, question, key, _whole_rows(catalogue))
-    facts = Answer(
-        parts=(),
-        by=question.by,
+            sums.parts += total.parts()
+    if not step and (question.begin, question.end) != (None, None):
+        sums.windows = ranges(sums.parts)
+    rolled = [plan for plan in plans if plan.rollup_step is not None]
+    ways = [("documents", len(rolled) < len(plans)), ("rollups", bool(rolled))]
+    read = Merged(
+        sums=sums,
         step_ns=step,
-        kind="",
-        runs=tuple(record.run for record in chosen),
-        run_start_ns={record.run: record.start_ns for record in chosen},
-        relative=all(record.zero == UNKNOWN_ZERO for record in chosen),
-        warnings=(
-            *_moved(chosen, question),
-            *_sentences_left_out(holdings, apart),
-            *shown_beside(undated),
-            *sentences(chosen, question.by),
-            *_warnings(catalogue),
-        ),
-        answered_from=" and ".join(sorted(ways)),
-        auto_ns=0 if step else auto_step_of(catalogue, question, key),
-        undated=undated,
-        missing=lacks_in(chosen, catalogue.accounts, question),
+        runs=chosen,
+        labels=labels,
+        named=[record.run for record in chosen],
+        selected=selected_series,
+        # What a run reaches that is being loaded may be older than its windows. Coarsening leaves it as it is.
+        loading=[record.run for record in chosen if record.state == LOADING and not unfinished(record)],
+        whole_runs=_whole_runs(catalogue),
+        whole_rows=[row for record in chosen for row in whole_rows(record.run, catalogue.accounts.get(record.run, ()))],
+        lacking=lacking_in(chosen, catalogue.accounts),
         caveats=caveats_in(catalogue.accounts, [record.run for record in chosen]),
-        layouts=layouts,
+        apart=list(_sentences_left_out(holdings, apart)),
+        notes=[*sentences(chosen, question.by), *_warnings(catalogue)],
+        answered_from=" and ".join(way for way, taken in ways if taken),
+        auto_ns=0 if step else auto_step_of(catalogue, question, key),
         alike=frozenset({"volume"} if len({stored.series.volume for stored in catalogue.series}) == 1 else ()),
     )
-    answer = finish(parts, question, facts, _reach_in(catalogue, question, key), of_series)
-    if not all(_moved_once(plan, answer.layouts) for plan in rolled):
-        return answer_from(holdings, records, question, rollups=False)
-    reported = _whole_runs(catalogue)
-    alone = [whole_run.series.replaced(kind=mean_kind(whole_run.series.kind)) for whole_run in reported if not whole_run.has_bins]
-    return with_left_out(described(answer, reported), alone, key)
-
-
-def _moved(records: Sequence[RunRecord], question: Question) -> list[str]:
-    """Return sentences on the edges of a range that lie between stored windows."""
-    return sorted({text for record in records if (text := moved_edges(question, record.start_ns, record.step_ns))})
-
-
-def _whole_rows(catalogue: Catalogue) -> list[WholeRow]:
-    """Return the exact values of whole rows that were cut into windows."""
-    return [row for record in catalogue.records for row in whole_rows(record.run, catalogue.accounts.get(record.run, ()))]
+    return read, rolled
 
 
 def _moved_once(plan: Plan, targets: Layouts) -> bool:
@@ -247,30 +237,6 @@ def _sentences_left_out(holdings: Holdings, apart: Sequence[RunRecord]) -> Itera
     accounts = holdings.catalogue(apart).accounts if apart else {}
     for record in apart:
         yield run_left_out(record.run, sum(int(account.get("samples", 0)) for account in accounts.get(record.run, ())))
-
-
-def _over_reach(
-    parts: Sequence[Intervals[Group]], records: Sequence[RunRecord], catalogue: Catalogue, question: Question, key: Key
-) -> list[Intervals[Group]]:
-    """Return the rows over the whole range of their layer of their run; where runs are added up, over the range of them all."""
-    reach = reach_of_layers(catalogue.of(record.run, key) for record in records)
-    steps, partly = {record.run: record.step_ns for record in records}, (question.begin, question.end) != (None, None)
-    windows = {name: (span, steps[name[0]]) for name, span in ranges(parts).items()} if partly else {}
-    return over_reach(parts, reach, windows, question.adds_up_runs)
-
-
-def _reach_in(catalogue: Catalogue, question: Question, key: Key) -> Reach:
-    """Return from when to when there is data of each run and kind within the range that is asked for.
-
-    Not of a run that is being loaded: what it reaches may be older than its windows. Coarsening leaves it as it is.
-    """
-    reach: Reach = {}
-    for record in catalogue.records:
-        if record.state != LOADING or unfinished(record):
-            for stored in catalogue.of(record.run, key):
-                if stored.first_ns is not None and stored.last_ns is not None:
-                    widen(reach, (record.run, stored.series.kind), (stored.first_ns, stored.last_ns))
-    return reach_inside(reach, {record.run: range_of(record, question) for record in catalogue.records})
 
 
 def windows_from(holdings: Holdings, records: Sequence[RunRecord], question: Question) -> Iterator[Intervals[Group]]:
@@ -408,8 +374,6 @@ def _warnings(catalogue: Catalogue) -> Iterator[str]:
             yield provisional(record)
         elif record.state != COMPLETE:
             yield f"the load of {record.run} was cut off: run it again to complete it"
-    counted: dict[tuple[str, str], int] = {}
-    saturated = 0
     for record in catalogue.records:
         name = record.run if len(catalogue.records) > 1 else ""
         digests = [(name, text) for account in catalogue.accounts.get(record.run, ()) for text in account.get("schedule", ())]
@@ -418,12 +382,8 @@ def _warnings(catalogue: Catalogue) -> Iterator[str]:
 
             yield from schedule.sentences(digests)
         for account in catalogue.accounts.get(record.run, ()):
-            saturated += account.get("saturated", 0)
             yield from (note for note in account.get("notes", ()) if note.startswith(SAID_WITH_ANSWERS))
-            for action in ("repaired", "rejected"):
-                for reason, count in account.get(action, {}).items():
-                    counted[action, reason] = counted.get((action, reason), 0) + count
-    for (action, reason), count in sorted(counted.items()):
-        yield f"{count} {plural(count, 'row')} {action}: {reason}"
-    if saturated:
+    accounts = [account for record in catalogue.records for account in catalogue.accounts.get(record.run, ())]
+    yield from troubles(accounts)
+    if saturated := sum(account.get("saturated", 0) for account in accounts):
         yield in_last_bin(saturated)

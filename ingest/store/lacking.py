@@ -22,24 +22,30 @@ BY_HOST, BY_CLUSTER = ("host", "op", "kind"), ("op", "kind")
 def lacks_in(
     records: Iterable[RunRecord], accounts: Mapping[str, Iterable[Account]], question: Question | None = None
 ) -> tuple[Lack, ...]:
-    """Return the data that runs lack for a question, without one all of it: `accounts` are those of the sources of each run.
-
-    A client that left nothing, by what one load found, is there once a later load has brought a source of it. What jobs lack of
-    the kinds of others is asked of all that are there, whichever loads they came with.
-    """
+    """Return the data that runs lack for a question, without one all of it: `accounts` are those of the sources of each run."""
     chosen = list(records)
-    entries = []
-    for record in chosen:
-        own = list(accounts.get(record.run, ()))
-        held = [account[IDENTITY] for account in own if IDENTITY in account]
-        entries += [entry for entry in stored_entries(record.run, own) if not is_held(entry, held)]
-        entries += without_kinds(record.run, own)
+    entries = lacking_in(chosen, accounts)
     if not entries:
         return ()
     asked = question or Question()
     bounds = {record.run: range_in(asked, record.start_ns, record.step_ns) for record in chosen}
     labels = {record.run: dict(record.labels) for record in chosen}
     return lacks(entries, asked, labels, bounds)
+
+
+def lacking_in(records: Iterable[RunRecord], accounts: Mapping[str, Iterable[Account]]) -> list[Missing]:
+    """Return what runs lack, by the `accounts` of the sources of each.
+
+    A client that left nothing, by what one load found, is there once a later load has brought a source of it. What jobs lack of
+    the kinds of others is asked of all that are there, whichever loads they came with.
+    """
+    entries = []
+    for record in records:
+        own = list(accounts.get(record.run, ()))
+        held = [account[IDENTITY] for account in own if IDENTITY in account]
+        entries += [entry for entry in stored_entries(record.run, own) if not is_held(entry, held)]
+        entries += without_kinds(record.run, own)
+    return entries
 
 
 def without_kinds(run: str, accounts: Iterable[Account]) -> list[Missing]:

@@ -17,9 +17,10 @@ from ingest.core.series import Group
 from ingest.query.clocks import run_left_out
 from ingest.query.offsets.counts import ALL, Key, Wanted, of_windows, range_of
 from ingest.query.offsets.map import OffsetMap
-from ingest.query.offsets.of_files import HELD_ENTRIES, map_of, selection_in_words, troubles
+from ingest.query.offsets.of_files import HELD_ENTRIES, map_of, selection_in_words
 from ingest.query.offsets.overview import OffsetOverview, Pass, name_of
 from ingest.query.offsets.ticks import Met, all_ticks, kept_of
+from ingest.query.plan import troubles
 from ingest.query.question import AUTO
 from ingest.store.chosen import chosen_records, on_one_clock
 from ingest.store.records import COMPLETE, UNKNOWN_ZERO

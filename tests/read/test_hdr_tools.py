@@ -219,7 +219,13 @@ def test_a11_streamed_and_cut_logs_say_the_same(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(hdr_ranges, "NEARBY", 1 << 10)
     cut: list[bool] = []
     original = in_ranges.in_ranges
-    monkeypatch.setattr(streamed, "in_ranges", lambda *words: cut.append(original(*words)) or cut[-1])
+
+    def watched(*words: Any) -> Any:
+        met = original(*words)
+        cut.append(met is not None)
+        return met
+
+    monkeypatch.setattr(streamed, "in_ranges", watched)
     path = tmp_path / "x.hlog"
     path.write_text(hdr.log(of_tags(2, [["a", "b"]], rows=300)))
     texts = []

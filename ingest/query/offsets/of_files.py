@@ -6,16 +6,15 @@ bins in windows of 1 s): equal where the edges of rows are whole milliseconds, e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.core.errors import InputError, counted, plural
+from ingest.core.errors import InputError, counted
 from ingest.core.intervals import Int, Intervals, Sum, merged
 from ingest.core.offsets import Periods, shared
-from ingest.core.parallel import fork_map
 from ingest.core.series import Group
 from ingest.core.timing import format_duration
 from ingest.query.clocks import left_out, logs_left_out, undated_runs
@@ -29,7 +28,6 @@ from ingest.read.formats import single_events
 if TYPE_CHECKING:
     from ingest.query.files import Files
     from ingest.read import Source
-    from ingest.read.account import Account
 
 HELD_ENTRIES = 500_000
 
@@ -49,23 +47,15 @@ def from_files(files: Files, wanted: Wanted) -> OffsetMap:
     if not sources:
         raise InputError("none of these files holds single events: histograms do not record when each I/O completed")
     starts = run_starts(sources)
-    total: Sum[Group] = Sum(HELD_ENTRIES)
-    of_process: Sum[Group] = Sum(HELD_ENTRIES)
-    finished = 0
+    total, of_process = Sum[Group](HELD_ENTRIES), Sum[Group](HELD_ENTRIES)
 
-    def work(source: Source) -> Iterator[Account]:
-        for part in of_source(source, wanted, wanted.key(files.found.labels), starts[source.context.series.run]):
-            of_process.add(part)
-        yield source.context.account
+    def work(some: Sequence[Source]) -> None:
+        for source in some:
+            for part in of_source(source, wanted, wanted.key(files.found.labels), starts[source.context.series.run]):
+                of_process.add(part)
 
-    for number, result in fork_map(work, sources, files.jobs, of_process.parts, joining=True):
-        if number < len(sources):
-            sources[number].context.account.replace(result)
-            finished += 1
-            if files.progress:
-                files.progress(finished, len(sources))
-            continue
-        for part in result:
+    for counts in files.in_processes([[source] for source in sources], work, of_process.parts):
+        for part in counts:
             total.add(part)
     parts, account = total.parts(), files.account
     if not parts and not account.accepted:
@@ -97,17 +87,6 @@ def _left_out(logs: Sequence[Source], taken: Sequence[Source]) -> Iterator[str]:
         their = "its" if again == 1 else "their"
         said = f"{counted(again, 'log')} {hold} the same I/Os as another log of {their} job and {are} left out"
         yield f"{said}: each counts once (kind {kinds})"
-
-
-def troubles(accounts: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield how many rows of all sources were repaired or rejected, by reason."""
-    counted: dict[tuple[str, str], int] = {}
-    for account in accounts:
-        for action in ("repaired", "rejected"):
-            for reason, count in account.get(action, {}).items():
-                counted[action, reason] = counted.get((action, reason), 0) + count
-    for (action, reason), count in sorted(counted.items()):
-        yield f"{count} {plural(count, 'row')} {action}: {reason}"
 
 
 def map_of(

@@ -16,7 +16,6 @@ from ingest.core.errors import InputError
 from ingest.core.grid import MS, SECOND
 from ingest.core.intervals import Intervals
 from ingest.core.offsets import LAYOUT, Order, counted
-from ingest.core.parallel import fork_map
 from ingest.core.series import Group, RunLabels, Series
 from ingest.query.files import Files, run_starts, warnings_of
 from ingest.query.offsets.counts import Wanted, range_of
@@ -128,23 +127,17 @@ def _read(
     mine: Met | Kept,
 ) -> None:
     """Add all sources up in `total`, those that one process reads in `mine` first."""
-    starts, finished = run_starts(sources), 0
+    starts = run_starts(sources)
 
-    def work(source: Source) -> Iterator[Account]:
-        run = source.context.series.run
-        for windows in _windows_of(source, *range_of(question, starts[run])):
-            mine.add(names[run], windows, name)
-        yield source.context.account
+    def work(some: Sequence[Source]) -> None:
+        for source in some:
+            run = source.context.series.run
+            for windows in _windows_of(source, *range_of(question, starts[run])):
+                mine.add(names[run], windows, name)
 
     last = (lambda: mine) if isinstance(mine, Met) else mine.handed
-    for number, result in fork_map(work, sources, files.jobs, last, joining=True):
-        if number == len(sources):
-            total.absorb(result)
-            continue
-        sources[number].context.account.replace(result)
-        finished += 1
-        if files.progress:
-            files.progress(finished, len(sources))
+    for result in files.in_processes([[source] for source in sources], work, last):
+        total.absorb(result)
 
 
 def _overview(ticks: RunTicks, files: Files, taken: Sequence[Source], logs: Sequence[Source]) -> OffsetOverview:

@@ -19,10 +19,12 @@ from ingest.core.intervals import Intervals, in_time_order, merged
 from ingest.core.parallel import fork_map
 from ingest.core.series import Group, Series
 from ingest.query.files import Files
+from ingest.query.plan import Sums
 from ingest.query.question import Question
 from ingest.query.streaming.gathered import Gathered
-from ingest.query.streaming.long_logs import Noted, chunk_entries, entries_at_once, windowed
+from ingest.query.streaming.long_logs import chunk_entries, entries_at_once, streams
 from ingest.query.streaming.union import union
+from ingest.query.summed import all_of
 from ingest.query.table import Table
 from ingest.read import Source
 from ingest.read.account import Account
@@ -50,25 +52,25 @@ class _Range:
 class _Outcome:
     """What a range gave: tables of its own windows, the windows near its edges, sums of all, tails and accounts by log.
 
-    `noted` is of all that is selected, also outside of the range that the question asks for.
+    `met` is what was met of all that is selected, also outside of the range that the question asks for.
     """
 
     tables: Sequence[Table]
     edges: Sequence[Intervals[Group]]
     sums: Sequence[Intervals[Group]]
-    noted: Noted
+    met: Sums
     tails: Sequence[Tail]
     accounts: Sequence[Account]
 
 
-def in_ranges(files: Files, question: Question, gathered: Gathered, sources: Sequence[Source], width_ns: float) -> bool:
-    """Return whether all windows of the logs were gathered, their accounts settled; False leaves all as it was."""
+def in_ranges(files: Files, question: Question, gathered: Gathered, sources: Sequence[Source], width_ns: float) -> Sums | None:
+    """Return what was met where all windows of the logs were gathered, their accounts settled; None leaves all as it was."""
     step = question.step if isinstance(question.step, int) else 0
     if files.jobs < 2 or any(source.context.options.get(EXPECTED) for source in sources):
-        return False
+        return None
     made = cut([source.path for source in sources], [source.context for source in sources], files.jobs)
     if made is None:
-        return False
+        return None
     margin = int(MARGIN * max(step, width_ns))
     lows, highs = [-INT64_MAX, *(time + margin for time in made[1])], [*(time - margin for time in made[1]), INT64_MAX]
     ranges = [_Range(*extent) for extent in zip(made[0], lows, highs, strict=True)]
@@ -78,20 +80,22 @@ def in_ranges(files: Files, question: Question, gathered: Gathered, sources: Seq
     ):
         outcomes[number] = result
         if result is None:
-            return False
+            return None
     parts = [outcome for _, outcome in sorted(outcomes.items()) if outcome is not None]
     edges = [part for outcome in parts for part in outcome.edges]
     if not all(alike(tails) for tails in zip(*(outcome.tails for outcome in parts), strict=True)) or not _apart(ranges, parts):
-        return False
-    if len({layout for outcome in parts for layout in outcome.noted.layouts}) > 1:
-        return False
+        return None
+    met = Sums()
+    for outcome in parts:
+        met.widen(outcome.met)
+    if not in_one_layout(met):
+        return None
     gathered.add_answers([table for outcome in parts for table in outcome.tables])
     if edges:
         gathered.answer(in_time_order(merged(edges)))
     for range_outcome in parts:
         for part in range_outcome.sums:
             gathered.sum(part)
-        gathered.noted.widen(range_outcome.noted)
     for place, source in enumerate(sources):
         settled(
             source.path,
@@ -99,7 +103,12 @@ def in_ranges(files: Files, question: Question, gathered: Gathered, sources: Seq
             [outcome.tails[place] for outcome in parts],
             [outcome.accounts[place] for outcome in parts],
         )
-    return True
+    return met
+
+
+def in_one_layout(met: Sums) -> bool:
+    """Return whether all that was met is in one layout."""
+    return len({layout for layouts in met.layouts.values() for layout in layouts}) <= 1
 
 
 def _apart(ranges: Sequence[_Range], parts: Sequence[_Outcome]) -> bool:
@@ -118,34 +127,26 @@ def _answered(
 ) -> Iterator[_Outcome | None]:
     """Yield what one range gives, or None where it cannot be answered alone."""
     step = question.step if isinstance(question.step, int) else 0
-    starts, entries = files.starts_of(sources), chunk_entries(len(sources))
+    entries = chunk_entries(len(sources))
     tails: dict[int, Tail] = {}
     # Made for this range alone: what was noted before it is the caller's.
     alone = [replace(source, context=replace(source.context, account=Account(path=str(source.path)))) for source in sources]
 
-    def rows(place: int, source: Source) -> Iterator[Intervals[Series]]:
-        for chunk in read_part(source.path, source.context, time_range.parts[place], entries):
+    def rows(place: int) -> Iterator[Intervals[Series]]:
+        for chunk in read_part(alone[place].path, alone[place].context, time_range.parts[place], entries):
             if isinstance(chunk, Tail):
                 tails[place] = chunk
             else:
                 yield chunk
 
-    noted = gathered.noted
-    streams = [windowed(rows(place, log), log, files, question, step, starts, noted) for place, log in enumerate(alone)]
-    edges: list[Intervals[Group]] = []
+    logs, adding = streams(files, question, step, alone, rows)
     try:
-        for part in union(streams, entries_at_once(sources), slack_ns=step):
-            if not gathered.follows(part):
-                yield None
-                return
-            own = time_range.own(part)
-            gathered.answer(part.take(np.flatnonzero(own)))
-            if not own.all():
-                edges.append(part.take(np.flatnonzero(~own)))
-            gathered.sum(part)
+        edges = gathered.take(union(logs, entries_at_once(sources), slack_ns=step), time_range.own)
     except (InputError, CapacityError):  # the ordinary way names the line
+        edges = None
+    if edges is None:
         yield None
         return
     accounts = [source.context.account for source in alone]
     in_order = [tails[place] for place in range(len(alone))]
-    yield _Outcome(gathered.tables, edges, gathered.sums, noted, in_order, accounts)
+    yield _Outcome(gathered.tables, edges, gathered.sums, all_of(adding), in_order, accounts)

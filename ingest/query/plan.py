@@ -1,0 +1,141 @@
+"""From merged windows to an answer: the one way of files and stores, whatever holds the data.
+
+    a store's rollups or documents  ┐
+                                    ├─ Merged ── answer_of ── Answer
+    rows of log files               ┘
+
+An origin finds which runs a question is about, reads their windows and adds them up (`Sums`). All that follows is here: rows over
+a whole range, what the tools themselves report, what is missing, default kinds, and the sentences that a reader must see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ingest.core.errors import plural
+from ingest.core.intervals import Intervals
+from ingest.core.layout import Layout
+from ingest.core.series import Group, RunLabels, Series, mean_kind
+from ingest.query.clocks import beside, shown_beside
+from ingest.query.means import described, with_left_out, with_whole_runs
+from ingest.query.missing import lacks
+from ingest.query.question import Answer, Question, finish, moved_edges, range_in
+from ingest.query.spans import Reach, RunLayer, Span, of_layers, over_reach, reach_inside, widen
+from ingest.query.whole_rows import with_whole_rows
+
+if TYPE_CHECKING:
+    from ingest.core.caveats import Caveat
+    from ingest.core.missing import Missing
+    from ingest.core.whole_runs import WholeRow, WholeRun
+    from ingest.query.origin import Run
+
+
+@dataclass(slots=True, eq=False)
+class Sums:
+    """Windows added up: `parts` are keyed (run, kind, then the question's labels).
+
+    `reach` says from when to when rows are, before they were cut into windows, and `layouts` which bins they have, by run and
+    kind; `series` what they are of. Where a part of a run is asked for as one window, `windows` are from when to when those with
+    samples are, by run and layer.
+    """
+
+    parts: list[Intervals[Group]] = field(default_factory=list)
+    reach: Reach = field(default_factory=dict)
+    layouts: dict[tuple[str, str], set[Layout]] = field(default_factory=dict)
+    windows: dict[RunLayer, Span] = field(default_factory=dict)
+    series: set[Series] = field(default_factory=set)
+
+    def widen(self, other: Sums) -> None:
+        """Widen these by all of another's but its parts."""
+        for key, span in other.reach.items():
+            widen(self.reach, key, span)
+        for key, layouts in other.layouts.items():
+            self.layouts.setdefault(key, set()).update(layouts)
+        for name, span in other.windows.items():
+            widen(self.windows, name, span)
+        self.series |= other.series
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Merged:
+    """What an origin has read for a question: the sums, and what it knows of the runs that they are of.
+
+    `runs` are those that the answer is about; a range of one is made of windows of its `step_ns`. `step_ns` is the width of the
+    windows in `sums`, 0 for the whole range; `auto_ns` what "auto" would have made of it. `labels` are those of all runs that the
+    origin holds, `named` the runs that an empty selection is told of.
+
+    `selected` are the series, or files, that the windows are from, and `jobs` all series that are selected. The reach of runs in
+    `loading` may be older than their windows. `means_alone` are series that have no histogram, `whole_runs` and `whole_rows` what
+    tools report of whole runs. `lacking` is what these runs lack, `alike` labels that all series have in common. `notes` come
+    after, and `remarks` before what is said of moved edges of a range; `apart` is said of runs that are left out.
+    """
+
+    sums: Sums
+    step_ns: int
+    runs: Sequence[Run]
+    labels: RunLabels
+    named: Sequence[str]
+    selected: Collection[Series]
+    jobs: Collection[Series] | None = None
+    loading: Collection[str] = ()
+    means_alone: Iterable[Series] = ()
+    whole_runs: Sequence[WholeRun] = ()
+    whole_rows: Sequence[WholeRow] = ()
+    lacking: Sequence[Missing] = ()
+    caveats: tuple[Caveat, ...] = ()
+    remarks: Sequence[str] = ()
+    apart: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    answered_from: str = "files"
+    auto_ns: int = 0
+    alike: frozenset[str] = frozenset()
+
+
+def answer_of(merged: Merged, question: Question) -> Answer:
+    """Return the answer to a question from what was read for it; InputError where nothing matches."""
+    key, sums = question.key(merged.labels), merged.sums
+    bounds = {run.run: range_in(question, run.start_ns, run.step_ns) for run in merged.runs}
+    moved = {text for run in merged.runs if (text := moved_edges(question, run.start_ns, run.step_ns))}
+    undated = beside({run.run: run.relative for run in merged.runs})
+    parts = sums.parts
+    if not merged.step_ns:
+        steps = {run.run: run.step_ns for run in merged.runs}
+        windows = {name: (span, steps[name[0]]) for name, span in sums.windows.items()}
+        parts = over_reach(parts, of_layers(sums.reach), windows, question.adds_up_runs)
+        parts = with_whole_runs(parts, question, key, merged.whole_runs)
+        parts = with_whole_rows(parts, question, key, merged.whole_rows)
+    facts = Answer(
+        parts=(),
+        by=question.by,
+        step_ns=merged.step_ns,
+        kind="",
+        runs=tuple(merged.named),
+        run_start_ns={run.run: run.start_ns for run in merged.runs},
+        relative=all(run.relative for run in merged.runs),
+        warnings=(*merged.remarks, *sorted(moved), *merged.apart, *shown_beside(undated), *merged.notes),
+        answered_from=merged.answered_from,
+        undated=undated,
+        auto_ns=merged.auto_ns,
+        missing=lacks(merged.lacking, question, merged.labels, bounds),
+        caveats=merged.caveats,
+        layouts=sums.layouts,
+        alike=merged.alike,
+    )
+    settled = {name: span for name, span in sums.reach.items() if name[0] not in merged.loading}
+    answer = finish(parts, question, facts, reach_inside(settled, bounds), merged.selected, merged.jobs)
+    without_bins = [told.series for told in merged.whole_runs if not told.has_bins]
+    alone = (*merged.means_alone, *(series.replaced(kind=mean_kind(series.kind)) for series in without_bins))
+    return with_left_out(described(answer, merged.whole_runs), alone, key)
+
+
+def troubles(accounts: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield how many rows of all sources were repaired or rejected, by reason."""
+    counted: dict[tuple[str, str], int] = {}
+    for account in accounts:
+        for action in ("repaired", "rejected"):
+            for reason, count in account.get(action, {}).items():
+                counted[action, reason] = counted.get((action, reason), 0) + count
+    for (action, reason), count in sorted(counted.items()):
+        yield f"{count} {plural(count, 'row')} {action}: {reason}"
