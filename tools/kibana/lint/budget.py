@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ingest.core.breaths import CELLS
-from ingest.view.kibana.asked_lens import BAR_TARGET
-from ingest.view.kibana.lint.objects import Objects, Problem
-from ingest.view.kibana.lint.trees import kind_of, subs
+from tools.kibana.asked_lens import BAR_TARGET
+from tools.kibana.lint.objects import Objects, Problem
+from tools.kibana.lint.trees import kind_of, subs
 
 MOST_BUCKETS, MOST_HDR = 65_536, 1200
 WIDENED = 7

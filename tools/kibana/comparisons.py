@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ingest.view.kibana import requests, tables
-from ingest.view.kibana.bins import formula
-from ingest.view.kibana.filling import Signal, Spec, filled, named, percentile, shades, threshold
-from ingest.view.kibana.pictures import HDR, answer
-from ingest.view.kibana.tables import Entry, entry
+from tools.kibana import requests, tables
+from tools.kibana.bins import formula
+from tools.kibana.filling import Signal, Spec, filled, named, percentile, shades, threshold
+from tools.kibana.pictures import HDR, answer
+from tools.kibana.tables import Entry, entry
 
 RUNS = 2
 PERCENTILE_WINDOWS, HEAT_WINDOWS = 35, 21

@@ -26,10 +26,10 @@ from typing import Any
 
 from ingest.core.errors import UsageError
 from ingest.core.fields import indices
-from ingest.view.kibana.config import LEVELS, Panel
-from ingest.view.kibana.data_views import view_fields
-from ingest.view.kibana.kql import Scalar
-from ingest.view.kibana.lens_fields import FUNCTIONS, checked_bucket, checked_value
+from tools.kibana.config import LEVELS, Panel
+from tools.kibana.data_views import view_fields
+from tools.kibana.kql import Scalar
+from tools.kibana.lens_fields import FUNCTIONS, checked_bucket, checked_value
 
 SCOPES = ("cluster", "host")
 PICKS = ("preferred", "each")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ingest.view.kibana.lint.objects import Objects, Problem, spec_of, tables_of
+from tools.kibana.lint.objects import Objects, Problem, spec_of, tables_of
 
 SCHEMA = "https://vega.github.io/schema/vega/v5.json"
 SEARCH = "elasticsearch"

@@ -149,7 +149,7 @@ def body(
     With `by_layer` so many kinds of each layer of a run.
 
     Where both levels of rollups are named, `inner` is asked of each: `coarse` of overviews, `fine` of what is stored in the last
-    minutes of the time range. ingest.view.kibana.tables takes the fine one where it lacks nothing.
+    minutes of the time range. tools.kibana.tables takes the fine one where it lacks nothing.
     """
     both = where.keys() >= {OVERVIEW, STORED}
     levels = _levels() if both else {}

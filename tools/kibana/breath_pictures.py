@@ -11,10 +11,10 @@ from typing import Any
 
 from ingest.core.breaths import BREATH, CYCLES, PACKETS
 from ingest.query.breaths import CERTAIN, LEAST_FITTED
-from ingest.view.kibana import requests
-from ingest.view.kibana.bins import Transform, formula
-from ingest.view.kibana.filling import Signal, Spec, choice, filled, shades
-from ingest.view.kibana.tables import Entry, entry, flatten, keep, only
+from tools.kibana import requests
+from tools.kibana.bins import Transform, formula
+from tools.kibana.filling import Signal, Spec, choice, filled, shades
+from tools.kibana.tables import Entry, entry, flatten, keep, only
 
 Json = dict[str, Any]
 

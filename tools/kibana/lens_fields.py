@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from ingest.core.errors import UsageError
-from ingest.view.kibana.config import Panel
-from ingest.view.kibana.data_views import Field, view_fields
+from tools.kibana.config import Panel
+from tools.kibana.data_views import Field, view_fields
 
 FUNCTIONS = ("max", "min", "sum", "unique", "rate")
 RATED = "latency.count"

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ingest.view.kibana.asked_lens import lens_aggs, lens_layer, unknown_operations
-from ingest.view.kibana.data_views import index_of
-from ingest.view.kibana.kql import query
-from ingest.view.kibana.saved_objects import Reference, SavedObject
+from ingest.view.kibana.saved_objects import SavedObject, object_of
+from tools.kibana.asked_lens import lens_aggs, lens_layer, unknown_operations
+from tools.kibana.data_views import index_of
+from tools.kibana.kql import query
 
 Json = Mapping[str, Any]
 Problem = tuple[str, str]
@@ -66,7 +66,7 @@ class Objects:
 
 def read_files(files: Mapping[str, str]) -> Objects:
     """Return the saved objects in files, by path."""
-    return Objects({path: _object(json.loads(text)) for path, text in files.items() if path.startswith(FOLDER)})
+    return Objects({path: object_of(json.loads(text)) for path, text in files.items() if path.startswith(FOLDER)})
 
 
 def spec_of(saved: SavedObject) -> Json:
@@ -99,8 +99,3 @@ def _of_lens(saved: SavedObject) -> Read:
     asked = {"query": query(text)} if text and not layer["ignoreGlobalFilters"] else {}
     body = {"size": 0, **asked, "aggs": lens_aggs(saved, lambda every: {"interval": every})}
     return Read(saved.id, index_of(saved.references[0].id), body, context=not layer["ignoreGlobalFilters"])
-
-
-def _object(content: Json) -> SavedObject:
-    references = tuple(Reference(reference["type"], reference["id"], reference["name"]) for reference in content["references"])
-    return SavedObject(content["type"], content["id"], content["attributes"], references)

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ingest.view.kibana.bins import LAYOUT_COLUMNS, Transform, bin_of, edges_of, formula, layout_columns, snapped, value_of
-from ingest.view.kibana.requests import FIRST_OCTAVE, LAST_OCTAVE, NARROW_ROWS, ROWS, marks, url
+from tools.kibana.bins import LAYOUT_COLUMNS, Transform, bin_of, edges_of, formula, layout_columns, snapped, value_of
+from tools.kibana.requests import FIRST_OCTAVE, LAST_OCTAVE, NARROW_ROWS, ROWS, marks, url
 
 Entry = dict[str, Any]
 

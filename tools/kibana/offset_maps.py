@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ingest.view.kibana import requests, tables
-from ingest.view.kibana.bins import formula
-from ingest.view.kibana.filling import Spec, clicked, filled, shades
-from ingest.view.kibana.pictures import answer
-from ingest.view.kibana.tables import entry, flatten, keep, only
+from tools.kibana import requests, tables
+from tools.kibana.bins import formula
+from tools.kibana.filling import Spec, clicked, filled, shades
+from tools.kibana.pictures import answer
+from tools.kibana.tables import entry, flatten, keep, only
 
 CELL = ("t", "t2", "lower", "upper", "c", "n")
 

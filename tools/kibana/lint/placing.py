@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
-from ingest.view.kibana.asked_lens import lens_layers
-from ingest.view.kibana.config import COLUMNS
-from ingest.view.kibana.lint.objects import FOLDER, Objects, Problem
 from ingest.view.kibana.saved_objects import SavedObject
+from tools.kibana.asked_lens import lens_layers
+from tools.kibana.config import COLUMNS
+from tools.kibana.lint.objects import FOLDER, Objects, Problem
 
 
 def file_name(objects: Objects) -> Iterator[Problem]:

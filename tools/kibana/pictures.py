@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ingest.core.series import THREAD
-from ingest.view.kibana import requests, tables
-from ingest.view.kibana.bins import formula
-from ingest.view.kibana.filling import Spec, choice, clicked, filled, percentile, shades, threshold
-from ingest.view.kibana.tables import Entry, entry, keep
+from tools.kibana import requests, tables
+from tools.kibana.bins import formula
+from tools.kibana.filling import Spec, choice, clicked, filled, percentile, shades, threshold
+from tools.kibana.tables import Entry, entry, keep
 
 SURFACE = (50, 75, 90, 95, 98, 99, 99.5, 99.9, 99.95, 99.99)
 HDR = "by hdr: at that rank or one below, snapped to its bin"

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ingest.query.sweeps import AT_ONCE, FIRST
-from ingest.view.kibana import requests, tables
-from ingest.view.kibana.bins import formula
-from ingest.view.kibana.filling import Spec, filled, named, percentile, threshold
-from ingest.view.kibana.pictures import HDR, answer
-from ingest.view.kibana.tables import Entry, entry, flatten, keep, only
+from tools.kibana import requests, tables
+from tools.kibana.bins import formula
+from tools.kibana.filling import Spec, filled, named, percentile, threshold
+from tools.kibana.pictures import HDR, answer
+from tools.kibana.tables import Entry, entry, flatten, keep, only
 
 RUNS = 32
 SETTINGS = tuple(name for name in FIRST if name not in AT_ONCE)  # runs that differ in these are a line each

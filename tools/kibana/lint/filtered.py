@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ingest.view.kibana.asked_lens import lens_layer
-from ingest.view.kibana.data_views import index_of, view_fields
-from ingest.view.kibana.lint.objects import Objects, Problem, entries
-from ingest.view.kibana.lint.reading import SCOPE, measuring
 from ingest.view.kibana.saved_objects import SavedObject
+from tools.kibana.asked_lens import lens_layer
+from tools.kibana.data_views import index_of, view_fields
+from tools.kibana.lint.objects import Objects, Problem, entries
+from tools.kibana.lint.reading import SCOPE, measuring
 
 MARKS = "marks"
 HOST = "host.name"

@@ -16,10 +16,10 @@ from typing import Any
 import orjson
 
 from ingest.core.errors import UsageError
-from ingest.view.kibana import requests
-from ingest.view.kibana.tables import Entry, entry
 from ingest.view.specs import read
 from ingest.view.vega import spec
+from tools.kibana import requests
+from tools.kibana.tables import Entry, entry
 
 Spec = dict[str, Any]
 Signal = dict[str, Any]

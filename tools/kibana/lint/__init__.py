@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from ingest.view.kibana.lint.budget import budget
-from ingest.view.kibana.lint.counting import document_count, operation, t_digest
-from ingest.view.kibana.lint.filtered import filters
-from ingest.view.kibana.lint.objects import Objects, Problem, read_files
-from ingest.view.kibana.lint.placing import file_name, grid, references
-from ingest.view.kibana.lint.reading import fields, kinds, scope_and_step
-from ingest.view.kibana.lint.specs import external_url, vega
+from tools.kibana.lint.budget import budget
+from tools.kibana.lint.counting import document_count, operation, t_digest
+from tools.kibana.lint.filtered import filters
+from tools.kibana.lint.objects import Objects, Problem, read_files
+from tools.kibana.lint.placing import file_name, grid, references
+from tools.kibana.lint.reading import fields, kinds, scope_and_step
+from tools.kibana.lint.specs import external_url, vega
 
 RULES: Mapping[str, Callable[[Objects], Iterable[Problem]]] = {
     "file-name": file_name,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ingest.view.kibana.data_views import view_fields
-from ingest.view.kibana.lint.objects import Objects, Problem, Read
-from ingest.view.kibana.lint.trees import Node, fields_in, nodes, pins, queried
+from tools.kibana.data_views import view_fields
+from tools.kibana.lint.objects import Objects, Problem, Read
+from tools.kibana.lint.trees import Node, fields_in, nodes, pins, queried
 
 SCOPE = "rollup.scope"
 STEP, MARKED_STEPS = "rollup.step_ms", ("rollup.overview", "rollup.stored")

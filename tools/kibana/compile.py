@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ingest.view.kibana.config import Dashboard, Panel, dashboards
-from ingest.view.kibana.dashboards import dashboard_object, links_object
-from ingest.view.kibana.data_views import data_views
-from ingest.view.kibana.lens_panels import lens_object
 from ingest.view.kibana.saved_objects import SavedObject, file_text, ndjson
-from ingest.view.kibana.vega_panels import vega_object
+from tools.kibana.config import Dashboard, Panel, dashboards
+from tools.kibana.dashboards import dashboard_object, links_object
+from tools.kibana.data_views import data_views
+from tools.kibana.lens_panels import lens_object
+from tools.kibana.vega_panels import vega_object
 
 PREFIX = "tailboard"
 

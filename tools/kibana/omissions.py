@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ingest.view.kibana import requests, tables
-from ingest.view.kibana.bins import formula, snapped
-from ingest.view.kibana.filling import Spec, filled, named, percentile, threshold
-from ingest.view.kibana.pictures import HDR, TOPMOST, answer
-from ingest.view.kibana.tables import entry, keep
 from ingest.view.page.panels.omission import KINDS
+from tools.kibana import requests, tables
+from tools.kibana.bins import formula, snapped
+from tools.kibana.filling import Spec, filled, named, percentile, threshold
+from tools.kibana.pictures import HDR, TOPMOST, answer
+from tools.kibana.tables import entry, keep
 
 KIND_WINDOWS, GAP_WINDOWS = 17, 35
 COMPARED = ("response", "service")

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ingest.view.kibana.asked_lens import lens_columns, unknown_operations
-from ingest.view.kibana.data_views import index_of, view_fields
-from ingest.view.kibana.lint.objects import Objects, Problem, entries, spec_of, tables_of
-from ingest.view.kibana.lint.trees import Node, nodes
 from ingest.view.kibana.saved_objects import SavedObject
+from tools.kibana.asked_lens import lens_columns, unknown_operations
+from tools.kibana.data_views import index_of, view_fields
+from tools.kibana.lint.objects import Objects, Problem, entries, spec_of, tables_of
+from tools.kibana.lint.trees import Node, nodes
 
 COUNT = "count"
 DIGESTS = frozenset({"percentile", "percentile_rank", "median"})

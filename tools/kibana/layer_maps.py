@@ -16,14 +16,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from ingest.core.series import CLIENT, LAYERS
-from ingest.view.kibana import requests, tables
-from ingest.view.kibana.bins import bins_of, family_columns, formula
-from ingest.view.kibana.filling import Spec, clicked, filled
-from ingest.view.kibana.pictures import answer
-from ingest.view.kibana.requests import FIRST_OCTAVE, LAST_OCTAVE
-from ingest.view.kibana.tables import Entry, entry, flatten, keep, only
 from ingest.view.page.panels.layers import ROWS_AN_OCTAVE
 from ingest.view.specs import derived
+from tools.kibana import requests, tables
+from tools.kibana.bins import bins_of, family_columns, formula
+from tools.kibana.filling import Spec, clicked, filled
+from tools.kibana.pictures import answer
+from tools.kibana.requests import FIRST_OCTAVE, LAST_OCTAVE
+from tools.kibana.tables import Entry, entry, flatten, keep, only
 
 WINDOWS = 28  # of each layer, fine and coarse: see the budget in requests.py
 FINE = 8  # bins an octave: finer ones are lower than half a row

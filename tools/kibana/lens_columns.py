@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ingest.view.kibana.data_views import view_fields
-from ingest.view.kibana.kql import written
-from ingest.view.kibana.lens_fields import RATED, data_type
-from ingest.view.kibana.lens_words import Terms, Value, Windows
+from tools.kibana.data_views import view_fields
+from tools.kibana.kql import written
+from tools.kibana.lens_fields import RATED, data_type
+from tools.kibana.lens_words import Terms, Value, Windows
 
 Column = dict[str, Any]
 
