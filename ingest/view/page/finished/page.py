@@ -17,7 +17,7 @@ from ingest.view.page.template import assembled, deflated, fact_list, note_list,
 from ingest.view.page.wording import text
 from ingest.view.specs import unversioned
 
-SCRIPTS = ("script/theme.js", "script/finished.js")
+SCRIPTS = ("script/theme.js", "script/charting.js", "script/finished.js")
 MOST_RADIOS = 8
 LEFT = ("verdict",)
 

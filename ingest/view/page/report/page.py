@@ -40,8 +40,9 @@ GROUPINGS = ("op", "host", "thread")
 ACROSS = {"total_iodepth": "queue depth of all jobs", "numjobs": "jobs"}
 # The page's own script, joined in this order; what sections add stands between.
 FIRST = (
-    *("script/theme.js", "script/words.js", "script/numbers.js", "script/excess.js", "script/heat.js", "script/shades.js"),
-    *("script/raster.js", "script/state.js", "script/tables.js", "script/heat_panel.js", "script/heat_hand.js"),
+    *("script/theme.js", "script/charting.js", "script/words.js", "script/numbers.js", "script/excess.js", "script/heat.js"),
+    *("script/shades.js", "script/raster.js", "script/state.js", "script/tables.js", "script/heat_panel.js"),
+    "script/heat_hand.js",
 )
 LAST = (
     *("script/panels.js", "script/overlay.js", "script/legends.js", "script/draw.js", "script/menus.js", "script/controls.js"),
