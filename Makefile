@@ -43,7 +43,7 @@ oldest: .venv-oldest/.ready tests/vega/node_modules
 check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/tailboard build --check
+	$(BIN)/python -m tools.build --check
 
 soak: $(READY)
 	TAILBOARD_SOAK=1 $(BIN)/python -m pytest -o addopts='--strict-markers -q --import-mode=importlib'
@@ -62,7 +62,7 @@ bench-trend: $(READY) .venv-otava/.ready
 	touch $@
 
 build: $(READY)
-	$(BIN)/tailboard build
+	$(BIN)/python -m tools.build
 
 # The wheel, used as somebody does who has no checkout.
 wheel: $(READY)

@@ -4,7 +4,7 @@
     ELASTICSEARCH_URL=http://127.0.0.1:9200 python benchmarks/kibana.py            on a real server, with its own times (took)
 
 Ten hosts, ten threads each, a thousand windows of 1 s, loaded by `tailboard load`. The time range is the run's. `buckets` are
-those of the answers, `hdr` the ones of them with an HDR histogram; `tailboard build --check` counts the most there can be.
+those of the answers, `hdr` the ones of them with an HDR histogram; `python -m tools.build --check` counts the most there can be.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from measure import print_table
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from ingest.view.kibana.asked import Request, Shown, vega_requests  # noqa: E402  # the checkout first
-from ingest.view.kibana.asked_lens import lens_request  # noqa: E402
-from ingest.view.kibana.compile import compiled  # noqa: E402
 from ingest.view.kibana.saved_objects import SavedObject  # noqa: E402
+from tools.kibana.asked import Request, Shown, vega_requests  # noqa: E402  # the checkout first
+from tools.kibana.asked_lens import lens_request  # noqa: E402
+from tools.kibana.compile import compiled  # noqa: E402
 
 PREFIX = "tailboard-bench-kibana"
 LOGS = generate.LogSet(files=10, rows=1000)

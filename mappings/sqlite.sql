@@ -1,4 +1,4 @@
--- Generated from fields.yml by `tailboard build`; do not edit.
+-- Generated from fields.yml by `make build`; do not edit.
 PRAGMA user_version = 6;
 CREATE TABLE intervals (
   id INTEGER PRIMARY KEY NOT NULL,

@@ -21,12 +21,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ingest.view.kibana.compile import compiled
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.elasticsearch.proofs.comparing import recorded
 from tests.doubles.elasticsearch.proofs.replaying import exchange
 from tests.doubles.kibana import KibanaDouble
 from tests.store.grounds import SERVER
+from tools.kibana.compile import compiled
 
 ROOT = Path(__file__).parent.parent
 FILE = ROOT / "docker-compose.yml"

@@ -23,8 +23,8 @@ from ingest.store.sqlite import rollups as sqlite_rollups
 from ingest.store.sqlite import store as sqlite
 from ingest.store.sqlite.file import SCHEMA_VERSION
 from ingest.store.sqlite.statements import insert, put, put_unless_newer
-from ingest.view.kibana.requests import by_thread
 from tests.databases import database
+from tools.kibana.requests import by_thread
 
 ROOT = Path(__file__).parents[1]
 WRITTEN = {

@@ -79,6 +79,11 @@ def test_a_room_imports_only_from_the_rooms_before_it() -> None:
     assert upward == []
 
 
+def test_no_room_imports_the_tools_of_the_checkout() -> None:
+    of_tools = re.compile(r"^\s*(from|import) tools\b", re.MULTILINE)
+    assert [name for name, path in modules().items() if of_tools.search(path.read_text(encoding="utf-8"))] == []
+
+
 def test_every_room_and_every_place_that_the_guides_name_is_there() -> None:
     readme = (HOUSE / "README.md").read_text(encoding="utf-8")
     named = {

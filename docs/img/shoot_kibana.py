@@ -23,12 +23,12 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 from elasticsearch import Elasticsearch  # noqa: E402  # the checkout first
 
 from ingest.cli import run  # noqa: E402
-from ingest.view.kibana.asked import Shown, vega_requests  # noqa: E402
-from ingest.view.kibana.compile import compiled  # noqa: E402
 from tests.breath_rings import PICTURED, rings  # noqa: E402
 from tests.doubles.elasticsearch import ElasticsearchDouble  # noqa: E402
 from tests.layered import START, layered  # noqa: E402
 from tests.vega.drawn import DARK, LIGHT, drawing  # noqa: E402
+from tools.kibana.asked import Shown, vega_requests  # noqa: E402
+from tools.kibana.compile import compiled  # noqa: E402
 
 EXAMPLE = ROOT / "examples" / "cbt-archive"
 LOGS = next((EXAMPLE / "results").rglob("benchmark_config.yaml")).parent

@@ -61,7 +61,6 @@ SUMMARIES = {
     "Begin": {
         "demo": "Load the example, print percentiles, write a report",
         "wrap-fio": "Make CBT's fio write histogram logs",
-        "build": "For developers: make the generated files again",
     },
 }  # each is a module of this package; what is said of it here is shown without importing it
 COMMANDS = tuple(name for commands in SUMMARIES.values() for name in commands)

@@ -78,7 +78,7 @@ def page_of(sources: tuple[str, ...], options: Options) -> str:
     from ingest.core.timing import parse_duration
     from ingest.query.means import MeansAloneError
     from ingest.view.page.report.contents import means_from, parts_from, run_names
-    from ingest.view.page.report.page import page_of as page
+    from ingest.view.page.template import page_of as page
 
     question = asked(options, parse_step(options.step), force=options.force)
     objective = None

@@ -46,11 +46,10 @@ def target_of(options: Options, prefix: str) -> Target | None:
 
 def set_up(target: Target, *, dry_run: bool) -> None:
     """Import all saved objects and install the rules; StoreError names each object that Kibana refuses."""
-    from ingest.view.kibana.compile import compiled
     from ingest.view.kibana.connection import Connection
-    from ingest.view.kibana.importing import import_objects
+    from ingest.view.kibana.importing import import_objects, shipped
 
-    objects = compiled(target.prefix)
+    objects = shipped(target.prefix)
     connection = Connection(target.url, target.space, tell=_line)
     connection.open()
     try:

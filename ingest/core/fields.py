@@ -47,7 +47,7 @@ def in_store(document: dict[str, Any], store: str) -> list[dict[str, Any]]:
 def sqlite_schema() -> str:
     """Return the SQL that creates the embedded store's tables."""
     content = fields()
-    parts = ["-- Generated from fields.yml by `tailboard build`; do not edit.", f"PRAGMA user_version = {content['version']};"]
+    parts = ["-- Generated from fields.yml by `make build`; do not edit.", f"PRAGMA user_version = {content['version']};"]
     for table, document in content["documents"].items():
         own = in_store(document, SQLITE)
         single = [field for field in own if field.get("key")]
@@ -103,7 +103,7 @@ def _elasticsearch_type(field: dict[str, Any]) -> dict[str, Any]:
 
 def reference() -> str:
     """Return docs/reference/fields.md: every document with its fields."""
-    parts = ["# Fields", "", "Generated from `mappings/fields.yml` by `tailboard build`; do not edit.", ""]
+    parts = ["# Fields", "", "Generated from `mappings/fields.yml` by `make build`; do not edit.", ""]
     for table, document in fields()["documents"].items():
         parts += [f"## {table}", "", document["description"].strip(), ""]
         if "index" in document:

@@ -101,7 +101,7 @@ def test_d15_the_script_of_a_shell_is_printed(shell: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in COMMANDS if name not in ("runs", "mark", "setup", "build", "demo", "wrap-fio")]
+    "name", [name for name in COMMANDS if name not in ("runs", "mark", "setup", "demo", "wrap-fio")]
 )
 def test_d15_what_reads_files_completes_their_names(name: str, tmp_path: Path) -> None:
     command = ALL[name]

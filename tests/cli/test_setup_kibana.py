@@ -59,11 +59,11 @@ def made(monkeypatch) -> Callable[..., None]:
     """Return the function that puts other objects in the place of the compiled ones: a data view, a dashboard, and more."""
 
     def put(*more: SavedObject) -> None:
-        def compiled(prefix: str = "tailboard") -> tuple[SavedObject, ...]:
+        def shipped(prefix: str) -> tuple[SavedObject, ...]:
             view = SavedObject("index-pattern", f"{prefix}-rollups", {"title": f"{prefix}-rollups-*", **VIEW})
             return (view, board("hosts", view.id), *more)
 
-        monkeypatch.setattr("ingest.view.kibana.compile.compiled", compiled)
+        monkeypatch.setattr("ingest.view.kibana.importing.shipped", shipped)
 
     put()
     return put
@@ -100,7 +100,7 @@ def test_kibana_alone_is_set_up_and_set_up_again(kibana, made, capsys) -> None:
 
 
 def test_everything_that_is_compiled_is_taken(kibana, capsys) -> None:
-    from ingest.view.kibana.compile import compiled
+    from tools.kibana.compile import compiled
 
     assert command(["setup", "--kibana", kibana.url]) == 0
     lines = told(capsys)

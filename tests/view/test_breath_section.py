@@ -24,7 +24,7 @@ from ingest.query.overview import overviews
 from ingest.read import ReadOptions
 from ingest.view.page.panels import breaths as breath_section
 from ingest.view.page.report.contents import parts_from
-from ingest.view.page.report.page import page_of
+from ingest.view.page.template import page_of
 from oracles import snabb as oracle
 from tests.browsing import shown
 from tests.store.grounds import loaded

@@ -19,7 +19,7 @@ from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.view.page.panels import estimates as estimate_section
 from ingest.view.page.report.contents import parts_from, run_names
-from ingest.view.page.report.page import page_of
+from ingest.view.page.template import page_of
 from tests.browsing import shown
 from tests.doubles.origin import SECOND, ZERO, Made, series
 from tests.view.page import choose, rows_of, settle

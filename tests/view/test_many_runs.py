@@ -20,7 +20,7 @@ from ingest.core.writing import number
 from ingest.store.records import RunRecord, SourceRecord
 from ingest.view.page.panels import others
 from ingest.view.page.report.contents import parts_from, run_names
-from ingest.view.page.report.page import page_of
+from ingest.view.page.template import page_of
 
 START_NS, RUNS, SHOWN = 1_795_000_000 * SECOND, 7, 3
 NAMES = ["evil <b>", "n-3", "n-2", "n-1", "n-0", "z", "a"]  # in the order in which they began

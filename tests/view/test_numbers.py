@@ -162,7 +162,6 @@ EXACT = {  # what is exact, or not for people: csv, names of percentiles, XML, t
     "read/schedule.py",
     "query/findings/words.py",
     "view/boxes.py",
-    "view/kibana/filling.py",
     "view/page",
     "view/terminal/comparison.py",
     "view/terminal/trend.py",

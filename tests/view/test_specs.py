@@ -41,7 +41,6 @@ def test_h8_no_module_builds_a_spec() -> None:
     assert built == {
         "cli/__init__.py": {"mark"},  # the command
         "store/elastic/marks.py": {"mark"},
-        "view/kibana/filling.py": {"encode"},  # gives groups of a spec a size
     }
 
 

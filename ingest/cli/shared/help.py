@@ -21,7 +21,7 @@ GROUPS = {
     "Time": "begin end step force until age period time_base interval until_idle refresh sample.every duration timeout",
     "Picture": "latency most_rows rows axis drop columns highlight shading scale curves hgrm distribution.sla marks full",
     "Verdict": "fail_above same_within least_change accept last allow_unknown record webhook",
-    "Output": "every form printed format unit ticks points output as_json check",
+    "Output": "every form printed format unit ticks points output as_json",
     "Store": (
         "store url index_prefix setup.period shards compact labels add_up offsets each replace strict mend yes delete.force"
         " dry_run overwrite coarsen.digits coarseness"

@@ -21,10 +21,9 @@ from ingest.store import RunRecord, Store
 from ingest.store.live import NOTHING_FINAL, NOTHING_LEFT
 from ingest.store.records import WATCHED
 from ingest.view.page.report.contents import parts_from
-from ingest.view.page.report.page import Parts, page_of, script_of
 from ingest.view.page.report.section import IN_CONTROLS, Section
 from ingest.view.page.runtime import runtime
-from ingest.view.page.template import policy
+from ingest.view.page.template import Parts, page_of, policy, script_of
 from ingest.view.vega import MS, printable
 
 SWAPPED = {"title": "runs", "lead": "lead", "facts": "facts", "notes": "notes", "summary": "summary"}

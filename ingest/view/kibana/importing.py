@@ -10,17 +10,21 @@ Kibana writes nothing at all, although it lists the others as successes: here no
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ingest.core.errors import StoreError
+from ingest.core.fields import assets
 from ingest.view.kibana.address import DEFAULT_SPACE
 from ingest.view.kibana.connection import Connection, Refusal
-from ingest.view.kibana.saved_objects import SavedObject, ndjson
+from ingest.view.kibana.saved_objects import SavedObject, ndjson, object_of
 
 PATH = "/api/saved_objects/_import"
 FILE_NAME = "tailboard.ndjson"
+PREFIX = re.compile(r'(?<=["\[])tailboard(?=[-\] ])')  # of ids, indices and titles; not the command in a description
 ALL_OR_NOTHING = ("conflict", "ambiguous_conflict", "missing_references")
 
 
@@ -52,6 +56,12 @@ class Account:
     imported: tuple[Imported, ...]
     failed: tuple[Failed, ...]
     warnings: tuple[str, ...]
+
+
+def shipped(prefix: str) -> tuple[SavedObject, ...]:
+    """Return the objects of kibana/tailboard.ndjson, for the indices of a prefix; `python -m tools.build` makes that file."""
+    text = PREFIX.sub(prefix, (assets("kibana") / FILE_NAME).read_text(encoding="utf-8"))
+    return tuple(object_of(json.loads(line)) for line in text.rstrip("\n").split("\n"))
 
 
 def import_words(space: str) -> dict[str, bool]:

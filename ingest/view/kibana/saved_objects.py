@@ -76,6 +76,12 @@ def ndjson(objects: Iterable[SavedObject]) -> bytes:
     return "".join(_text(line(saved)) + "\n" for saved in objects).encode()
 
 
+def object_of(content: Mapping[str, Any]) -> SavedObject:
+    """Return the object of a parsed line or file; texts of JSON are decoded where they are not yet."""
+    references = tuple(Reference(reference["type"], reference["id"], reference["name"]) for reference in content["references"])
+    return SavedObject(content["type"], content["id"], _decoded(content["attributes"]), references)
+
+
 def _line(saved: SavedObject, attributes: Any) -> dict[str, Any]:
     return {
         "id": saved.id,
@@ -95,6 +101,14 @@ def _encoded(value: Any) -> Any:
             for key, inner in value.items()
         }
     return [_encoded(inner) for inner in value] if isinstance(value, (list, tuple)) else value
+
+
+def _decoded(value: Any) -> Any:
+    """Return attributes with every text of JSON as what it says, the outer ones first: the inverse of `_encoded`."""
+    if isinstance(value, Mapping):
+        texts = {key: json.loads(inner) for key, inner in value.items() if key in TEXTS_OF_JSON and isinstance(inner, str)}
+        return {key: inner if key == SPEC else _decoded(inner) for key, inner in {**value, **texts}.items()}
+    return [_decoded(inner) for inner in value] if isinstance(value, list) else value
 
 
 def readable(value: Any, before: str = "", most: int = 110) -> str:

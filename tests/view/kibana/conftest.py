@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from ingest.cli import run as command
-from ingest.view.kibana.asked import Shown, vega_requests
-from ingest.view.kibana.config import Grid, Panel
-from ingest.view.kibana.vega_panels import vega_object
 from tests.browsing import missing
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.vega.drawn import EACH_MAJOR, drawing, installed
+from tools.kibana.asked import Shown, vega_requests
+from tools.kibana.config import Grid, Panel
+from tools.kibana.vega_panels import vega_object
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "cbt-archive"

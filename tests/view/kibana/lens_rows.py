@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ingest.view.kibana.asked import Shown
-from ingest.view.kibana.asked_lens import lens_request
 from ingest.view.kibana.saved_objects import SavedObject
+from tools.kibana.asked import Shown
+from tools.kibana.asked_lens import lens_request
 
 COMPUTED = ("formula", "math")
 

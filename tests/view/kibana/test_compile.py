@@ -13,16 +13,17 @@ from hypothesis import strategies as st
 from ingest import open_store
 from ingest.cli import run
 from ingest.core.errors import InputError
-from ingest.view.kibana.asked import Shown, autointerval, vega_requests
-from ingest.view.kibana.compile import compiled, kibana_files
-from ingest.view.kibana.config import CONTROLS, dashboard, dashboards
-from ingest.view.kibana.lint.objects import read_files
-from ingest.view.kibana.lint.trees import nodes
-from ingest.view.kibana.requests import PERCENTS, edges, latency_rows
+from ingest.view.kibana.importing import shipped
 from ingest.view.kibana.saved_objects import Reference, line, ndjson
 from tests.doubles.elasticsearch.hdr import Range, cover, sketch
 from tests.doubles.elasticsearch.proofs.comparing import recorded
 from tests.doubles.kibana.schemas import problems
+from tools.kibana.asked import Shown, autointerval, vega_requests
+from tools.kibana.compile import compiled, kibana_files
+from tools.kibana.config import CONTROLS, dashboard, dashboards
+from tools.kibana.lint.objects import read_files
+from tools.kibana.lint.trees import nodes
+from tools.kibana.requests import PERCENTS, edges, latency_rows
 
 ROOT = Path(__file__).parents[3]
 KIBANA = ROOT / "kibana"
@@ -63,6 +64,13 @@ def test_the_same_words_give_the_same_bytes() -> None:
     assert ndjson(compiled()) == ndjson(compiled())
     assert kibana_files() == kibana_files()
     assert len({(saved.type, saved.id) for saved in OBJECTS}) == len(OBJECTS)
+
+
+@pytest.mark.parametrize("prefix", ["tailboard", "p", "perf.lab_2-x", "q" * 100])
+def test_setup_sends_what_would_be_compiled_for_a_prefix(prefix: str) -> None:
+    """`setup` reads the committed file and puts another prefix into it: ids, indices, titles and the lines of specs."""
+    assert shipped(prefix) == compiled(prefix)
+    assert ndjson(shipped(prefix)) == ndjson(compiled(prefix))
 
 
 def test_another_prefix_is_another_set_of_objects_on_other_indices() -> None:

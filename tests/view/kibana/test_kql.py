@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.core.errors import UsageError
-from ingest.view.kibana.kql import parsed, query, written
+from tools.kibana.kql import parsed, query, written
 
 VALUES = st.one_of(
     st.text(), st.booleans(), st.integers(0, 10**12), st.sampled_from(["or", "and", "true", "7", "a b", 'say "so"', "\\"])

@@ -17,14 +17,14 @@ from ingest import Question, Wanted, open_store, parse_percentiles, percentiles
 from ingest.cli import run as command
 from ingest.core.errors import UsageError
 from ingest.core.fields import indices
-from ingest.view.kibana.asked import Shown, chosen
-from ingest.view.kibana.asked_lens import lens_interval, lens_request
-from ingest.view.kibana.compile import compiled
-from ingest.view.kibana.config import Grid, Panel
-from ingest.view.kibana.lens_panels import lens_object
 from tests.databases import database
 from tests.view.kibana.conftest import EXAMPLE, loaded
 from tests.view.kibana.lens_rows import asked_rows
+from tools.kibana.asked import Shown, chosen
+from tools.kibana.asked_lens import lens_interval, lens_request
+from tools.kibana.compile import compiled
+from tools.kibana.config import Grid, Panel
+from tools.kibana.lens_panels import lens_object
 
 SLA = Path(__file__).parents[3] / "examples" / "SLA.yml"
 SECOND, MS = 1_000_000_000, 1_000_000

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ingest.view.kibana.compile import kibana_files
-from ingest.view.kibana.data_views import data_views
-from ingest.view.kibana.lint import RULES, problems
-from ingest.view.kibana.lint.budget import Buckets, buckets
 from ingest.view.kibana.saved_objects import file_text
+from tools.kibana.compile import kibana_files
+from tools.kibana.data_views import data_views
+from tools.kibana.lint import RULES, problems
+from tools.kibana.lint.budget import Buckets, buckets
 
 BAD = Path(__file__).parent / "bad"
 ROOT = Path(__file__).parents[3]
@@ -110,7 +110,7 @@ def test_buckets_are_counted_at_worst() -> None:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    for name in ("ingest", "mappings", "kibana", "docs"):
+    for name in ("ingest", "tools", "mappings", "kibana", "docs"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     assert built(tmp_path)[0] == 0
@@ -118,7 +118,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def built(checkout: Path, *words: str) -> tuple[int, str]:
-    command = [sys.executable, "-m", "ingest", "build", *words]
+    command = [sys.executable, "-m", "tools.build", *words]
     done = subprocess.run(command, cwd=checkout, env={"PYTHONPATH": str(checkout)}, capture_output=True, text=True)
     return done.returncode, done.stderr
 
@@ -135,7 +135,7 @@ def test_build_writes_objects_and_removes_those_that_are_no_longer_made(checkout
     stray.write_text("{}")
     status, told = built(checkout, "--check")
     assert (status, stray.is_file()) == (1, True)
-    assert "not up to date: tailboard-old.json; run `tailboard build`" in told
+    assert "not up to date: tailboard-old.json; run `make build`" in told
     assert built(checkout)[0] == 0
     assert not stray.exists()
     assert built(checkout, "--check") == (0, "")

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from ingest.view.kibana.asked import chosen
 from tests.view.kibana.conftest import EXAMPLE, Served, loaded
 from tests.view.kibana.test_vega_panels import allowed, answer
+from tools.kibana.asked import chosen
 
 LOGS = next((EXAMPLE / "results").rglob("benchmark_config.yaml")).parent
 DEPTHS = {"shallow": ("ceph-a", 4), "middle": ("ceph-b", 16), "deep": ("ceph-c", 128)}

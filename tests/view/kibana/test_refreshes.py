@@ -17,14 +17,14 @@ from typing import Any
 
 import pytest
 
-from ingest.view.kibana.asked import Shown, chosen
-from ingest.view.kibana.compile import compiled
-from ingest.view.kibana.config import dashboards
-from ingest.view.kibana.filling import CATEGORY, NOTHING
 from tests.browsing import missing
 from tests.effort import few, figure
 from tests.vega.drawn import DARK, LIGHT, drawing, installed
 from tests.view.kibana.conftest import EXAMPLE, ROOT, Served, loaded
+from tools.kibana.asked import Shown, chosen
+from tools.kibana.compile import compiled
+from tools.kibana.config import dashboards
+from tools.kibana.filling import CATEGORY, NOTHING
 
 HOUR = 3_600_000
 SIZES = ((1322, 269), (920, 269))  # what Kibana gives a panel of a whole row at 1440 and 1024 px

@@ -14,9 +14,9 @@ from ingest import Question, open_store
 from ingest.cli import run as command
 from ingest.core.ranks import parse_percentiles
 from ingest.view import vega
-from ingest.view.kibana.asked import Shown, chosen
 from tests.view.kibana.conftest import EXAMPLE, ROOT, Served, loaded
 from tests.view.kibana.test_vega_panels import allowed, columns, picked
+from tools.kibana.asked import Shown, chosen
 
 SECOND = 1_000_000_000
 HOUR = 3_600_000

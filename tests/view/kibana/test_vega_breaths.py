@@ -12,11 +12,11 @@ from ingest import Question, open_store
 from ingest.core.breaths import CELLS
 from ingest.query.breaths import breath_rows, costs, density, fits
 from ingest.store.breaths import from_store
-from ingest.view.kibana.asked import Shown, chosen
-from ingest.view.kibana.compile import compiled
-from ingest.view.kibana.lint.budget import buckets
 from tests.view.kibana.conftest import MINUTE, Served, loaded
 from tests.view.kibana.lens_rows import asked_rows
+from tools.kibana.asked import Shown, chosen
+from tools.kibana.compile import compiled
+from tools.kibana.lint.budget import buckets
 
 PROCESSES = {
     "bad": BAD,

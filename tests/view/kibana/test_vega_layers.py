@@ -12,11 +12,11 @@ from ingest import Question, open_store
 from ingest.cli import run as command
 from ingest.core.edges import Edges, Exponential
 from ingest.core.layout import LogLinear, fio_layout, hdr_layout
-from ingest.view.kibana.asked import Shown, chosen
-from ingest.view.kibana.bins import bins_of, family_columns, layout_columns
 from ingest.view.page.panels.layers import layer_cells
 from tests.layered import RATE, SECONDS, START, layered
 from tests.view.kibana.conftest import Served, loaded
+from tools.kibana.asked import Shown, chosen
+from tools.kibana.bins import bins_of, family_columns, layout_columns
 
 SECOND = 1_000_000_000
 LAYERS = ["client", "service", "device"]

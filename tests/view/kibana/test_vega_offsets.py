@@ -11,8 +11,8 @@ from datetime import datetime
 import pytest
 
 from ingest.cli import run as command
-from ingest.view.kibana.asked import Shown, chosen, vega_requests
 from tests.view.kibana.conftest import ROOT, Served, loaded
+from tools.kibana.asked import Shown, chosen, vega_requests
 
 SAMPLES = ROOT / "tests" / "data" / "traces" / "cpu.txt.xz"
 

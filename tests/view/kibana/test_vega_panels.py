@@ -17,12 +17,12 @@ from ingest import Question, open_store
 from ingest.core.layout import LogLinear, fio_layout, hdr_layout
 from ingest.core.ranks import Ranked, parse_percentiles
 from ingest.view import vega
-from ingest.view.kibana.asked import Shown, chosen
-from ingest.view.kibana.bins import layout_columns, snapped
-from ingest.view.kibana.compile import compiled
-from ingest.view.kibana.requests import PERCENTS
 from oracles.shades import by_rank
 from tests.view.kibana.conftest import ROOT, loaded
+from tools.kibana.asked import Shown, chosen
+from tools.kibana.bins import layout_columns, snapped
+from tools.kibana.compile import compiled
+from tools.kibana.requests import PERCENTS
 
 SECOND = 1_000_000_000
 STEP = 10 * SECOND

@@ -30,7 +30,7 @@ from ingest.view.page.finished.compare_tables import (
     percentile_text,
     ratio_columns,
 )
-from ingest.view.page.finished.page import Chart, Control, Head, Panel, View, page_of, table_of
+from ingest.view.page.finished.page import Chart, Control, Head, Panel, View, finished_page, table_of
 from ingest.view.page.wording import between, duration, shown_latency
 from ingest.view.terminal.comparison import (
     both,
@@ -111,7 +111,7 @@ def compare_page(
     at_top = next((panel for panel in panels if panel.name == _name(subject.by)), panels[0]) if panels else None
     panels.sort(key=lambda panel: panel is not at_top)
     panels += [*_distributions(compared), *(_over_time(compared.windows, compared) if compared.windows else []), *more]
-    return page_of(head, panels, [wanted], labels="Facts of both runs")
+    return finished_page(head, panels, [wanted], labels="Facts of both runs")
 
 
 def _facts(pair: Pair, table: Table) -> list[tuple[str, str]]:

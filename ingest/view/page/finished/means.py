@@ -26,7 +26,7 @@ from ingest.query.regrouped import regrouped
 from ingest.query.table import Table
 from ingest.view import vega
 from ingest.view.page.finished.compare_tables import exact
-from ingest.view.page.finished.page import Chart, Control, Head, Panel, View, page_of, table_of
+from ingest.view.page.finished.page import Chart, Control, Head, Panel, View, finished_page, table_of
 from ingest.view.page.wording import between, duration, shown_latency, text
 from ingest.view.terminal.tables import bandwidth
 
@@ -87,7 +87,7 @@ def means_page(runs: Sequence[MeansRun], facts: Sequence[tuple[str, str]] = ()) 
         Panel("whole", "The whole run, by job, as fio printed it", WHOLE_HINT, table=_whole_table(shown)),
         Panel("why", WHY, f"{NO_LATENCY} {REMEDY[0].upper()}{REMEDY[1:]}."),
     ]
-    return page_of(head, panels, [control], labels="Facts of the runs")
+    return finished_page(head, panels, [control], labels="Facts of the runs")
 
 
 MEAN_HINT = (

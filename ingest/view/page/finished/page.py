@@ -1,8 +1,8 @@
 """Pages of finished pictures: what `compare` and `trend` write with -o. Every picture that a page can show is in it.
 
-A page has panels, a panel has charts, a chart has a view for each value of the control that chooses it (a percentile, a group),
-or one for all. Specs are those of kibana/vega/, tables as they name them; finished.js draws what is chosen. Sentences and tables
-of the first view stand in the file itself, so they need no script.
+A page has panels, which become its sections; a panel has charts, a chart has a view for each value of the control that chooses
+it (a percentile, a group), or one for all. Specs are those of kibana/vega/, tables as they name them; finished.js draws what is
+chosen. Sentences and tables of the first view stand in the file itself, so they need no script.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ingest import __version__
 from ingest.view import vega
-from ingest.view.page.runtime import runtime
-from ingest.view.page.template import deflated, fact_list, filled, note_list, page_file, policy
+from ingest.view.page.report.section import PANELS, Section
+from ingest.view.page.template import assembled, deflated, fact_list, note_list, page_of
 from ingest.view.page.wording import text
 from ingest.view.specs import unversioned
 
-SCRIPTS = ("script/theme.js", "script/finished.js")
+SCRIPTS = ("script/theme.js", "script/charting.js", "script/finished.js")
 MOST_RADIOS = 8
 LEFT = ("verdict",)
 
@@ -83,25 +82,21 @@ class Head:
     bad: bool = False
 
 
-def page_of(head: Head, panels: Sequence[Panel], controls: Sequence[Control] = (), *, labels: str) -> str:
+def finished_page(head: Head, panels: Sequence[Panel], controls: Sequence[Control] = (), *, labels: str) -> str:
     """Return the page as HTML; `controls` act on all panels, `labels` says what the page is about to a screen reader.
 
     UsageError where vl-convert-python is not installed.
     """
-    charts = [chart for panel in panels for chart in panel.charts]
     every = [*controls, *(control for panel in panels for control in panel.controls)]
     state = {control.name: vega.printable(control.first) for control in every}
-    script = "\n".join(page_file(name) for name in SCRIPTS)
+    sections = [_section(panel, state) for panel in panels]
     content = {
-        "specs": {name: unversioned(vega.spec(name)) for name in sorted({chart.spec for chart in charts})},
-        "charts": [_chart(chart) for chart in charts],
+        "specs": dict(sorted((name, spec) for section in sections for name, spec in section.specs.items())),
+        "charts": [chart for section in sections for chart in section.content],
         "state": state,
     }
     shown = "\n".join(_control(control) for control in controls if len(control.choices) > 1)
     filling = {
-        "policy": policy(runtime(), script),
-        "version": __version__,
-        "style": page_file("html/page.css"),
         "title": text(head.title),
         "lead": text(head.lead),
         "labels": text(labels),
@@ -109,12 +104,9 @@ def page_of(head: Head, panels: Sequence[Panel], controls: Sequence[Control] = (
         "verdict": _verdict(head),
         "notes": note_list(head.notes),
         "controls": f'<section class="panel controls" aria-label="Controls of all panels">{shown}</section>' if shown else "",
-        "panels": "\n".join(_panel(panel, state) for panel in panels),
         "data": deflated(content),
-        "runtime": runtime(),
-        "script": script,
     }
-    return filled("html/finished.html", filling)
+    return page_of(assembled("html/finished.html", sections, filling, SCRIPTS))
 
 
 def table_of(caption: str, titles: Sequence[str], rows: Sequence[str], left: int, *, folded: bool) -> str:
@@ -141,8 +133,8 @@ def _chart(chart: Chart) -> dict[str, Any]:
     return {"name": chart.name, "spec": chart.spec, "by": chart.chosen_by, "views": views}
 
 
-def _panel(panel: Panel, state: Mapping[str, str]) -> str:
-    """Return the HTML of a panel, with what is said of its first views."""
+def _section(panel: Panel, state: Mapping[str, str]) -> Section:
+    """Return a panel as a section of the page, with what is said of its first views."""
     controls = "".join(_control(control) for control in panel.controls if len(control.choices) > 1)
     charts = []
     for chart in panel.charts:
@@ -151,12 +143,17 @@ def _panel(panel: Panel, state: Mapping[str, str]) -> str:
             f'<div class="chart" id="{chart.name}" role="img" tabindex="0" data-title="{text(chart.title)}"></div>'
             f'<p class="says" id="{chart.name}-says">{text(first.says)}</p>'
         )
-    row = f'<div class="row">{controls}</div>' if controls else ""
-    return (
-        f'<section class="panel" aria-labelledby="h-{panel.name}" id="panel-{panel.name}">\n'
-        f'<header><h2 id="h-{panel.name}">{text(panel.title)}</h2>{row}</header>\n'
-        f'<p class="hint">{text(panel.hint)}</p>\n{"".join(charts)}\n{panel.table}\n</section>'
-    )
+    filling = {
+        "name": panel.name,
+        "title": text(panel.title),
+        "controls": f'<div class="row">{controls}</div>' if controls else "",
+        "hint": text(panel.hint),
+        "charts": "".join(charts),
+        "table": panel.table,
+    }
+    specs = {chart.spec: unversioned(vega.spec(chart.spec)) for chart in panel.charts}
+    content = [_chart(chart) for chart in panel.charts]
+    return Section(panel.name, "html/panel.html", (), specs, content, PANELS, html_filling=filling)
 
 
 def _control(control: Control) -> str:

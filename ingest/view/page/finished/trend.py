@@ -21,7 +21,7 @@ from ingest.query.table import Table
 from ingest.query.trend import Night, series_of
 from ingest.view import vega
 from ingest.view.page.finished.compare_tables import exact, group_text
-from ingest.view.page.finished.page import Chart, Head, Panel, View, page_of, table_of
+from ingest.view.page.finished.page import Chart, Head, Panel, View, finished_page, table_of
 from ingest.view.page.wording import between, shown_latency, text
 from ingest.view.terminal.comparison import ratio_text
 from ingest.view.terminal.tables import bound_text
@@ -69,7 +69,7 @@ def trend_page(
         [*opening(table, judgements, nights[-1].run), *verdict],
         bad,
     )
-    return page_of(head, panels, labels="Facts of the runs")
+    return finished_page(head, panels, labels="Facts of the runs")
 
 
 def group_of(judgement: Judgement) -> str:

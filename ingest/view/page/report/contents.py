@@ -28,8 +28,9 @@ from ingest.view.page.panels import marks as mark_section
 from ingest.view.page.panels import offsets as offset_section
 from ingest.view.page.panels import others as other_section
 from ingest.view.page.report import offsets_alone as offset_page
-from ingest.view.page.report.page import Parts, parts_of
+from ingest.view.page.report.page import parts_of
 from ingest.view.page.report.section import Section
+from ingest.view.page.template import Parts
 
 if TYPE_CHECKING:  # most pages are made without an objective
     from ingest.query.capacity import Sla

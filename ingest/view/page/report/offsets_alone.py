@@ -11,14 +11,12 @@ from ingest.core.series import OFFSET
 from ingest.query.offsets.overview import OffsetOverview
 from ingest.query.question import Answer
 from ingest.view.page.panels import offsets as offset_section
-from ingest.view.page.report.page import RUNS_NAMED, Parts
-from ingest.view.page.report.section import IN_CONTROLS, Section
-from ingest.view.page.template import bundled, fact_list, filled, note_list, page_file
+from ingest.view.page.report.page import FIRST, LAST, RUNS_NAMED
+from ingest.view.page.report.section import Section
+from ingest.view.page.template import Parts, assembled, bundled, fact_list, note_list, page_file
 from ingest.view.page.wording import between, duration, text
 from ingest.view.terminal.tables import count
 from ingest.view.vega import note_of, printable, short_names
-
-TEMPLATE = "html/offsets_alone.html"
 
 
 def answer_of(overviews: Sequence[OffsetOverview]) -> Answer:
@@ -57,19 +55,17 @@ def parts_of(
     ]
     runs = [_run(overview, label) for overview, label in zip(overviews, short_names(names), strict=True)]
     filling = {
-        "version": __version__,
+        "title": f"Subsecond offsets of {text(known[0][1])}",
         "runs": text(known[0][1]),
         "lead": text(f"{count(events)} events in {duration(high - low)}; they have no latencies"),
         "facts": fact_list([*known, *facts, ("Made by", f"tailboard {__version__}")]),
         "notes": note_list(
             [*dict.fromkeys(text for overview in overviews for text in overview.warnings), *section.notes, *notes]
         ),
-        "offsets": filled(section.html, section.html_filling),
-        IN_CONTROLS: "\n".join(filled(panel.html, panel.html_filling) for panel in more if panel.place == IN_CONTROLS),
         "clock": "" if relative else page_file("html/clock.html"),
         "data": bundled(content | {"runs": runs, "layouts": []}),
     }
-    return Parts(filling, (*section.scripts, *(name for panel in more for name in panel.scripts)), TEMPLATE)
+    return assembled("html/offsets_alone.html", (section, *more), filling, FIRST, LAST)
 
 
 def _run(overview: OffsetOverview, label: str) -> dict[str, Any]:

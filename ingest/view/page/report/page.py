@@ -1,14 +1,9 @@
-"""The report: one HTML file with all its data, scripts and styles, which opens offline and asks the network for nothing.
-
-The page is report.html; its `{{names}}` are filled in one pass, so that nothing which was put in is looked at again. Text
-from labels is escaped, the data are packed (see packing.py), and the page's policy runs no script but the two whose digests
-it names: the Vega runtime, and the page's own (FIRST, those of its sections, LAST).
-"""
+"""The report: what fills report.html, from the answers of some runs. Text from labels is escaped, data are packed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,10 +21,9 @@ from ingest.query.sweeps import Sweep
 from ingest.view import vega
 from ingest.view.page.panels import box, layers, omission, story
 from ingest.view.page.report.packing import packed
-from ingest.view.page.report.section import PLACES, Section
+from ingest.view.page.report.section import Section
 from ingest.view.page.report.tables import few, summary, worst
-from ingest.view.page.runtime import runtime
-from ingest.view.page.template import fact_list, filled, note_list, page_file, policy
+from ingest.view.page.template import Parts, assembled, fact_list, note_list, page_file, page_of
 from ingest.view.page.wording import between, duration, text
 from ingest.view.specs import changed, derived, unversioned
 from ingest.view.terminal.tables import bound_text, count, samples_text
@@ -42,27 +36,17 @@ PERCENTILE = "99"
 SPECS = ("percentiles", "tails", "heatmap", "rate", "surface", "distribution")
 LINES = ("percentiles", "rate", "distribution")  # whose legend is the page's own: see script/legends.js
 RUN_SPECS = ("runs", "maps", "load")
-OFFLINE = "This file holds all its data and makes no network requests."
-LIVE = "This page requests data only from the server that it came from."
 GROUPINGS = ("op", "host", "thread")
 ACROSS = {"total_iodepth": "queue depth of all jobs", "numjobs": "jobs"}
 # The page's own script, joined in this order; what sections add stands between.
-FIRST = ("theme", "words", "numbers", "excess", "heat", "shades", "raster", "state", "tables", "heat_panel", "heat_hand")
-LAST = ("panels", "overlay", "legends", "draw", "menus", "controls")
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What fills report.html (or another `template`): HTML by the names that stand there, and the scripts of the page.
-
-    `swapped` is what fills sections, by the ids of the elements that it stands in: `{name of the section}-{name in its HTML}`.
-    """
-
-    filling: Mapping[str, str]
-    scripts: tuple[str, ...]
-    template: str = "html/report.html"
-    swapped: Mapping[str, str] = field(default_factory=dict)
-    sections: tuple[str, ...] = ()
+FIRST = (
+    *("script/theme.js", "script/charting.js", "script/words.js", "script/numbers.js", "script/excess.js", "script/heat.js"),
+    *("script/shades.js", "script/raster.js", "script/state.js", "script/tables.js", "script/heat_panel.js"),
+    "script/heat_hand.js",
+)
+LAST = (
+    *("script/panels.js", "script/overlay.js", "script/legends.js", "script/draw.js", "script/menus.js", "script/controls.js"),
+)
 
 
 def report(
@@ -113,47 +97,20 @@ def parts_of(
     warnings = dict.fromkeys(warning for run in runs for warning in (*run.notes, *run.cluster.warnings))
     notes = [*warnings, *coarsened, *few(runs, labels), *(note for section in shown for note in section.notes)]
     filling = {
-        "version": __version__,
+        "title": f"Latency of {text(_title(runs))}",
         "runs": text(_title(runs)),
         "lead": text(_lead(runs)),
         "facts": fact_list([*facts_of(runs), *facts]),
         "notes": note_list(notes),
         "summary": summary(runs, labels),
         "worst": worst(runs, PERCENTILE),
-        **{
-            place: "\n".join(filled(section.html, section.html_filling) for section in shown if section.place == place)
-            for place in PLACES
-        },
         "several": page_file("html/runs.html") if len(runs) > 1 else "",
         "grouping": _grouping(runs),
         "clock": "" if all(run.cluster.relative for run in runs) else page_file("html/clock.html"),
         "percentile": PERCENTILE,
         "data": data,
     }
-    scripts = tuple(dict.fromkeys(name for section in shown for name in section.scripts))
-    swapped = {f"{section.name}-{name}": html for section in shown for name, html in section.html_filling.items()}
-    return Parts(filling, scripts, swapped=swapped, sections=tuple(section.name for section in shown))
-
-
-def page_of(parts: Parts, attributes: Mapping[str, str] | None = None) -> str:
-    """Return the page of its parts: one that opens offline, or one with the `attributes` of the server that feeds it."""
-    script = script_of(parts)
-    filling = {
-        **parts.filling,
-        "policy": policy(runtime(), script, connect=attributes is not None),
-        "style": page_file("html/page.css"),
-        "runtime": runtime(),
-        "script": script,
-        "attributes": "".join(f' data-{name}="{text(value)}"' for name, value in (attributes or {}).items()),
-        "promise": OFFLINE if attributes is None else LIVE,
-    }
-    return filled(parts.template, filling)
-
-
-def script_of(parts: Parts) -> str:
-    """Return the page's own script."""
-    first, last = ([f"script/{name}.js" for name in names] for names in (FIRST, LAST))
-    return "\n".join(page_file(name) for name in (*first, *parts.scripts, *last))
+    return assembled("html/report.html", shown, filling, FIRST, LAST)
 
 
 def first_state(runs: Sequence[Overview], by: Sequence[str], sla_ns: int) -> dict[str, str]:

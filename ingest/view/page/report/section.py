@@ -1,11 +1,12 @@
-"""A part of the report that only some runs have, such as service beside response time: what it adds to the page.
+"""A part of a page, such as service beside response time in a report of runs that have both: what it adds to the page.
 
     {{at_top}}, {{in_controls}}, {{after_hosts}}, {{after_percentiles}}, {{after_heatmap}}, {{after_distribution}}
 
-is where report.html takes sections, by their `place`.
+is where report.html takes sections, by their `place`; {{panels}} where pages of finished pictures do (finished/page.py).
 
-Its script pushes one function to `tailboard.sections`. panels.js calls that once with what it offers (what is chosen, tables,
-words) and takes `panels` and `feeds` of what it returns; see there. Its data lie in `content.sections[name]`.
+The script of a section of the report pushes one function to `tailboard.sections`. panels.js calls that once with what it offers
+(what is chosen, tables, words) and takes `panels` and `feeds` of what it returns; see there. Its data lie in
+`content.sections[name]`.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-AT_TOP = "at_top"
+AT_TOP, PANELS = "at_top", "panels"
 IN_CONTROLS = "in_controls"
 AFTER_HOSTS = "after_hosts"
 AFTER_PERCENTILES, AFTER_HEATMAP, AFTER_DISTRIBUTION = AFTER = ("after_percentiles", "after_heatmap", "after_distribution")
-PLACES = (AT_TOP, IN_CONTROLS, AFTER_HOSTS, *AFTER)
+PLACES = (AT_TOP, PANELS, IN_CONTROLS, AFTER_HOSTS, *AFTER)
 
 
 @dataclass(frozen=True, slots=True)

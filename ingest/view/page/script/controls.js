@@ -96,17 +96,7 @@ const controls = (() => {
     show();
     if (JSON.stringify(now.state) !== before) refresh();
   }
-  function watchSizes() {
-    const sizes = new Map(), resized = new ResizeObserver((entries) => {
-      for (const { target: { id, clientWidth } } of entries) {
-        if (isDrawn(id) && sizes.get(id) !== clientWidth) refresh(id);
-        sizes.set(id, clientWidth);
-      }
-    });
-    every(".chart", (chart) => (sizes.set(chart.id, chart.clientWidth), resized.observe(chart)));
-  }
   function listen() {
-    const { classList } = document.documentElement;
     document.addEventListener("input", (event) => event.target.type === "range" && changed(event));
     document.addEventListener("change", changed);
     every("[data-p]", (button) => button.addEventListener("click", () => set({ p: button.dataset.p })));
@@ -118,12 +108,7 @@ const controls = (() => {
     addEventListener("popstate", returned); // Back, Forward, a link of the page, another address typed
     overlay.listen();
     menus.listen();
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-    // Paper cannot be unfolded.
-    const folded = (open) => every("#noted, #about, #story-more", (fold) => (fold.open = open));
-    addEventListener("beforeprint", () => { classList.add("print"); folded(true); redraw(); });
-    addEventListener("afterprint", () => { classList.remove("print"); folded(false); redraw(); });
-    watchSizes();
+    charting.listen({ refresh, redraw, isDrawn, unfold: (open) => every("#noted, #about, #story-more", (fold) => (fold.open = open)) });
   }
   async function begin() {
     await unpacked();

@@ -1,8 +1,7 @@
 // The report's pictures: what panels.js works out, drawn by Vega, one panel a frame. Follows panels.js in the same script.
 const drawing = (() => {
   const { page, now, find, memo, theme, forgetTheme, clockOf, zone, zero, keysOf } = chosen, { byName, sections } = panels;
-  const { what, atLeast } = words;
-  const NARROW = 640; // px
+  const { what, atLeast } = words, { roomOf, fittedRoom, embedded, described, drained } = charting;
   // Large pictures are drawn anew in pieces: so many rows a frame, of the table that has the most.
   // The first piece is small, as the old rows go with it.
   const FIRST = 250, PIECE = 500, PIECEMEAL = { hosts: "points", threads: "points", surface: "points", maps: "cells" };
@@ -41,14 +40,6 @@ const drawing = (() => {
     const below = hosts > 1 ? BELOW_MAP + HOST * Math.min(HOSTS, Math.max(2, hosts)) : 80;
     return Math.min(height, Math.max(LOWEST_MAP, Math.round(innerHeight - top - below)));
   }
-  // Fixed room for axes: a layout that fits itself would draw all twice, and time axes would not be in line.
-  function roomOf(name, element, spec, height) {
-    const wide = element.clientWidth || 600, left = wide < NARROW ? 70 : 132, top = TOP[name] ?? 10;
-    if (name === "runs" || name === "maps") return { fixed: {}, size: [wide, spec.height] };
-    const size = [wide - left - 8, height ?? heightOf(name, spec)];
-    element.style.height = `${size[1] + top + 46}px`;
-    return { fixed: { autosize: "none", padding: { left, right: 8, top, bottom: 46 } }, size };
-  }
   // Fills a chart with other tables; returns the rows that are still to come.
   async function refill(name, spec, { tables, common }, { fixed, size }) {
     const { view, last } = charts[name], large = PIECEMEAL[name], known = new Set(spec.signals.map((signal) => signal.name));
@@ -64,14 +55,9 @@ const drawing = (() => {
     await view.runAsync();
     return rest;
   }
-  async function make(name, spec, { tables, common }, { fixed, size }) {
-    const filled = { ...spec, ...fixed, width: size[0], height: size[1] };
-    const hole = (entry) => entry.name in tables && !entry.source;
-    filled.data = spec.data.map((entry) => (hole(entry) ? { ...entry, values: tables[entry.name] } : entry));
-    filled.signals = spec.signals.map((signal) => (signal.name in common ? { ...signal, value: common[signal.name] } : signal));
-    const how = { mode: "vega", ast: true, actions: false, renderer: "canvas", defaultStyle: false, config: theme().config };
-    how.tooltip = (_, event, __, value) => overlay.hint(name, event, value);
-    const { view, finalize } = await vegaEmbed(find(name), filled, how); // ast: the page's policy has no unsafe-eval
+  async function make(name, spec, { tables, common }, room) {
+    const hint = (_, event, __, value) => overlay.hint(name, event, value);
+    const { view, finalize } = await embedded(find(name), spec, tables, common, room, theme().config, hint);
     view.cleanThreshold = CLEAN;
     charts[name] = { view, finalize, held: 0 };
     page.views[name] = view;
@@ -84,14 +70,13 @@ const drawing = (() => {
   async function draw(name, panel) {
     const element = find(name), spec = now.content.specs[name] ?? now.content.specs.tails, given = filling(panel);
     say(name, panel.says);
-    const room = roomOf(name, element, spec, panel.height);
+    const grid = name === "runs" || name === "maps";
+    const room = grid ? fittedRoom(element, spec) : roomOf(element, panel.height ?? heightOf(name, spec), TOP[name] ?? 10);
     if (charts[name]?.held > HELD) discard(name);
     const rest = charts[name] ? await refill(name, spec, given, room) : [];
     if (!charts[name]) await make(name, spec, given, room);
     Object.assign(charts[name], { last: given.tables, size: String(room.size) });
-    element.setAttribute("role", "img"); // Vega has set its own
-    element.setAttribute("aria-label", `${element.dataset.title}. ${panel.says}`);
-    element.removeAttribute("aria-roledescription");
+    described(element, panel.says);
     overlay.drawn(name);
     legends.drawn(name, panel.series);
     if (name === "percentiles") readOut(panel.data.whole, given.common.range ?? [-Infinity, Infinity]);
@@ -140,7 +125,7 @@ const drawing = (() => {
     const end = performance.now();
     page.frames.push({ name, ms: end - begun, end });
     if (page.frames.length > FRAMES) page.frames.splice(0, FRAMES / 2);
-    await new Promise((done) => [requestAnimationFrame(done), setTimeout(done, 50)]);
+    await charting.frame();
     return result;
   }
   async function numbers(name) {
@@ -162,16 +147,11 @@ const drawing = (() => {
   // meanwhile is drawn in the same go.
   function refresh(...names) {
     for (const name of names.length ? names : Object.keys(byName)) if (find(name)) dirty.add(name);
-    return (page.ready = page.ready.then(async () => {
-      const away = (name) => ((box) => (box.bottom > 0 && box.top < innerHeight ? box.top : Infinity))(find(name).getBoundingClientRect());
-      while (dirty.size) {
-        const name = [...dirty].map((each) => [away(each), each]).reduce((first, each) => (each[0] < first[0] ? each : first))[1];
-        dirty.delete(name);
-        const panel = await numbers(name);
-        if (panel.idle) say(name, panel.idle, true);
-        else if (panel.says) await picture(name, panel);
-      }
-    }).catch(failed));
+    return (page.ready = page.ready.then(() => drained(dirty, async (name) => {
+      const panel = await numbers(name);
+      if (panel.idle) say(name, panel.idle, true);
+      else if (panel.says) await picture(name, panel);
+    })).catch(failed));
   }
   // Changes what is drawn, between two goes, and draws all of it: what a go under way drew until then is drawn again.
   function renew(changed) {

@@ -1,11 +1,10 @@
-// A page of finished pictures (see panels.py): which view of each chart is chosen, drawn by Vega, one chart a frame. Follows theme.js.
+// A page of finished pictures (see finished/page.py): which view of each chart is chosen, drawn by Vega, one chart a frame. Follows charting.js.
 (() => {
   const page = (window.tailboard = { views: {}, state: null, ready: Promise.resolve() });
-  const NARROW = 560; // below it specs leave out their legends
+  const NARROW = 560; // px: below it specs leave out their legends
   const TOP = { maps: 64, breaths: 64 }, FITTED = new Set(["maps"]); // pictures in a grid lay themselves out
-  const drawn = {}, dirty = new Set(), root = document.documentElement;
-  const find = (id) => document.getElementById(id);
-  const every = (selector, act) => document.querySelectorAll(selector).forEach(act);
+  const { find, every, roomOf, fittedRoom, embedded, described, frame, drained } = charting;
+  const drawn = {}, dirty = new Set();
   let content, state, colors = null;
 
   async function unpack(text) {
@@ -19,29 +18,19 @@
   }
   const viewOf = ({ by, views }) => views[by ? state[by] : ""] ?? Object.values(views)[0];
 
-  async function draw(chart) {
-    const { name } = chart, element = find(name), view = viewOf(chart), spec = content.specs[chart.spec];
+  async function draw(name) {
+    const chart = content.charts.find((one) => one.name === name), element = find(name), view = viewOf(chart), spec = content.specs[chart.spec];
     find(`${name}-says`).textContent = view.says;
-    const { config, colors: hues } = (colors ??= themeOf(root)), known = new Set(spec.signals.map((signal) => signal.name));
-    const signals = { ...hues, ...state, ...view.signals };
-    // Fixed room for axes, so that charts below one another are in line.
-    const wide = element.clientWidth || 600, left = wide < 640 ? 70 : 132, top = TOP[chart.spec] ?? 14, fitted = FITTED.has(chart.spec);
-    const fixed = fitted ? {} : { autosize: "none", padding: { left, right: 8, top, bottom: chart.spec === "trend" ? 96 : 46 } };
-    const [width, height] = fitted ? [wide, spec.height] : [wide - left - 8, view.height || spec.height];
-    if (!fitted) element.style.height = `${height + top + fixed.padding.bottom}px`;
-    const hole = (entry) => entry.name in view.tables && !entry.source;
-    const filled = { ...spec, ...fixed, width, height };
-    filled.data = spec.data.map((entry) => (hole(entry) ? { ...entry, values: rowsOf(view.tables[entry.name]) } : entry));
-    filled.signals = spec.signals.map((signal) => (known.has(signal.name) && signal.name in signals && !signal.update ? { ...signal, value: signals[signal.name] } : signal));
+    const { config, colors: hues } = (colors ??= themeOf(document.documentElement)), fitted = FITTED.has(chart.spec);
+    const bottom = chart.spec === "trend" ? 96 : 46, high = view.height || spec.height;
+    const room = fitted ? fittedRoom(element, spec) : roomOf(element, high, TOP[chart.spec] ?? 14, bottom);
+    const filled = Object.fromEntries(Object.entries(view.tables).map(([table, columns]) => [table, rowsOf(columns)]));
     drawn[name]?.finalize();
-    const how = { mode: "vega", ast: true, actions: false, renderer: "canvas", defaultStyle: false, config };
-    how.tooltip = { disableDefaultStyle: true };
-    drawn[name] = await vegaEmbed(element, filled, how); // ast: the page's policy has no unsafe-eval
+    drawn[name] = await embedded(element, spec, filled, { ...hues, ...state, ...view.signals }, room, config, { disableDefaultStyle: true });
     page.views[name] = drawn[name].view;
-    key(element, !fitted && wide - left - 8 < NARROW && known.has("main") && spec.legends ? drawn[name].view.scale("color") : null);
-    element.setAttribute("role", "img"); // Vega has set its own
-    element.setAttribute("aria-label", `${element.dataset.title}. ${view.says}`);
-    element.removeAttribute("aria-roledescription");
+    const narrow = !fitted && room.size[0] < NARROW && spec.signals.some((signal) => signal.name === "main") && spec.legends;
+    key(element, narrow ? drawn[name].view.scale("color") : null);
+    described(element, view.says);
   }
   // The colours by name where a chart has no room for its legend.
   function key(element, color) {
@@ -57,19 +46,9 @@
     }));
     element.after(line);
   }
-  const frame = () => new Promise((done) => [requestAnimationFrame(done), setTimeout(done, 50)]);
-  // Those in sight first; what changes meanwhile is drawn in the same go.
-  function refresh(charts = content.charts) {
-    for (const chart of charts) dirty.add(chart);
-    return (page.ready = page.ready.then(async () => {
-      const inSight = ({ name }) => ((box) => box.bottom > 0 && box.top < innerHeight)(find(name).getBoundingClientRect());
-      while (dirty.size) {
-        const chart = [...dirty].find(inSight) ?? [...dirty][0];
-        dirty.delete(chart);
-        await draw(chart);
-        await frame();
-      }
-    }).catch(failed));
+  function refresh(...names) {
+    for (const name of names.length ? names : content.charts.map((chart) => chart.name)) dirty.add(name);
+    return (page.ready = page.ready.then(() => drained(dirty, (name) => draw(name).then(frame))).catch(failed));
   }
   function redraw() {
     colors = null;
@@ -83,7 +62,8 @@
     show();
     const changes = Object.entries(state).filter(([key, value]) => value !== content.state[key]);
     history.replaceState(null, "", `#${new URLSearchParams(changes)}`);
-    return refresh(content.charts.filter((chart) => Object.keys(change).some((key) => fedBy(key)(chart))));
+    const fed = content.charts.filter((chart) => Object.keys(change).some((key) => fedBy(key)(chart)));
+    return fed.length ? refresh(...fed.map(({ name }) => name)) : page.ready;
   }
   const offered = (name) => [...document.querySelectorAll(`select[name=${name}] option, input[name=${name}]`)].map(({ value }) => value);
   // What no control can be set to, as an address may hold it, is as it was at first.
@@ -101,26 +81,12 @@
   function listen() {
     document.addEventListener("change", ({ target: { name, value } }) => Object.hasOwn(state, name) && value !== state[name] && set({ [name]: value }));
     addEventListener("hashchange", () => { Object.assign(state, fromAddress()); show(); refresh(); });
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
     let folded = [];
-    addEventListener("beforeprint", () => {
-      folded = [...document.querySelectorAll("details:not([open])")];
-      folded.forEach((part) => (part.open = true));
-      root.classList.add("print");
-      redraw();
-    });
-    addEventListener("afterprint", () => {
-      folded.forEach((part) => (part.open = false));
-      root.classList.remove("print");
-      redraw();
-    });
-    const sizes = new Map(), resized = new ResizeObserver((entries) => {
-      for (const { target: { id, clientWidth } } of entries) {
-        if (drawn[id] && sizes.get(id) !== clientWidth) refresh(content.charts.filter(({ name }) => name === id));
-        sizes.set(id, clientWidth);
-      }
-    });
-    every(".chart", (chart) => (sizes.set(chart.id, chart.clientWidth), resized.observe(chart)));
+    const unfold = (open) => {
+      if (open) folded = [...document.querySelectorAll("details:not([open])")];
+      folded.forEach((part) => (part.open = open));
+    };
+    charting.listen({ refresh, redraw, isDrawn: (name) => Boolean(drawn[name]), unfold });
   }
   async function begin() {
     content = await unpack(find("data").textContent);

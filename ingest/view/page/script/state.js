@@ -7,8 +7,7 @@ const chosen = (() => {
   const cache = new Map();
   const DAY = 864e5;
   const { latency, atLeast } = words;
-  const find = (id) => document.getElementById(id);
-  const every = (selector, act) => document.querySelectorAll(selector).forEach(act);
+  const { find, every } = charting;
 
   // ---- What was worked out, by what it was made of.
   function memo(key, make) {

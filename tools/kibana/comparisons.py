@@ -1,0 +1,68 @@
+"""The pictures of two runs: the two that are chosen, else the two that began last, each over the time since its first window."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tools.kibana import requests, tables
+from tools.kibana.bins import formula
+from tools.kibana.filling import Signal, Spec, filled, named, percentile, shades, threshold
+from tools.kibana.pictures import HDR, answer
+from tools.kibana.tables import Entry, entry
+
+RUNS = 2
+PERCENTILE_WINDOWS, HEAT_WINDOWS = 35, 21
+
+
+def runs(prefix: str, fields: Mapping[str, Any]) -> Spec:
+    """Return a percentile of both runs over elapsed time, on the same scales."""
+    asked = {"over_time": requests.windows(PERCENTILE_WINDOWS, {"n": requests.samples(), "p": requests.ranks()})}
+    data = [
+        answer(prefix, requests.body(fields, asked, RUNS)),
+        *tables.chosen_runs(),
+        tables.windows(),
+        elapsed("windows"),
+        tables.percentile_rows("ranked", "elapsed", "window.p.values", "[percentile]", ("run", "name")),
+        tables.carried("ranked", kept=("run", "name")),
+    ]
+    return filled("runs", data, [percentile(), *threshold(), named(), tall("cell")], f"'p' + percentile + ' {HDR}'")
+
+
+def maps(prefix: str, fields: Mapping[str, Any]) -> Spec:
+    """Return the heat maps of both runs over elapsed time; shades compare the cells of both."""
+    asked = {
+        "over_time": requests.windows(HEAT_WINDOWS, {"n": requests.samples(), "latency": requests.latency_rows(requests.ROWS)})
+    }
+    data = [
+        answer(prefix, requests.body(fields, asked, RUNS)),
+        *tables.chosen_runs(),
+        tables.windows(),
+        elapsed("windows"),
+        *tables.cells("elapsed", ("run", "name")),
+    ]
+    none = {"name": "drop", "value": 0}
+    return filled("maps", data, [*shades(), none, tall("tall")], "'shades compare the cells of all runs'")
+
+
+def curves(prefix: str, fields: Mapping[str, Any]) -> Spec:
+    """Return the distributions of both runs on one pair of axes."""
+    data = [
+        answer(
+            prefix, requests.body(fields, {"n": requests.samples(), "latency": requests.latency_rows(requests.NARROW_ROWS)}, RUNS)
+        ),
+        *tables.chosen_runs(),
+        *tables.curve([formula("part", "datum.of"), formula("label", "datum.name")]),
+    ]
+    return filled("distribution", data, [*threshold()], "'counts added up in rows of 1/64 octave'", width=False)
+
+
+def tall(name: str) -> Signal:
+    """Return the signal with the height of a picture: the panel's, shared by its rows."""
+    return {"name": name, "update": "max(60, height / ceil(max(1, count) / columns) - 74)"}
+
+
+def elapsed(source: str) -> Entry:
+    """Return the windows with their times counted in ms from the first window of their run."""
+    began = {"type": "joinaggregate", "groupby": ["name"], "ops": ["min"], "fields": ["t"], "as": ["began"]}
+    return entry("elapsed", source, began, formula("t", "datum.t - datum.began"), formula("t2", "datum.t2 - datum.began"))

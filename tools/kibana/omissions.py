@@ -1,0 +1,89 @@
+"""The pictures of coordinated omission: service, response and wait of one run beside one another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ingest.view.page.panels.omission import KINDS
+from tools.kibana import requests, tables
+from tools.kibana.bins import formula, snapped
+from tools.kibana.filling import Spec, filled, named, percentile, threshold
+from tools.kibana.pictures import HDR, TOPMOST, answer
+from tools.kibana.tables import entry, keep
+
+KIND_WINDOWS, GAP_WINDOWS = 17, 35
+COMPARED = ("response", "service")
+MEDIAN = "datum.window.p.values['50.0']"
+CHOSEN = f"datum.window.p.values[{tables.percent_key('percentile')}]"
+
+
+def kinds(prefix: str, fields: Mapping[str, Any]) -> Spec:
+    """Return each kind over time: from its median to its maximum, the chosen percentile as a line."""
+    asked = {"over_time": requests.windows(KIND_WINDOWS, {"n": requests.samples(), **requests.tops(), "p": requests.ranks()})}
+    data = [
+        answer(prefix, requests.body(fields, asked, kinds=len(KINDS), only=KINDS)),
+        *tables.chosen_runs(),
+        tables.windows(kept=("top_ns", "own"), more=tables.top_of("datum.window")),
+        entry(
+            "points",
+            "windows",
+            formula("label", "datum.kind"),
+            formula("high", "datum.top_ns"),
+            formula("open_high", TOPMOST),
+            snapped("low", MEDIAN),
+            formula("p", "percentile"),
+            snapped("reached", CHOSEN),
+            formula("v", f"{tables.CARRIES} ? datum.reached : null"),
+            tables.only("t", "t2", "label", "low", "v", "high", "n", "open", "open_high"),
+        ),
+        tables.gaps(by="kind", name="gaps"),
+        *tables.noted(prefix),
+    ]
+    return filled("omission", data, [percentile(), *threshold(), named()], f"'median, p' + percentile + ' and maximum {HDR}'")
+
+
+def gap(prefix: str, fields: Mapping[str, Any]) -> Spec:
+    """Return by how much a percentile of response is above that of service, over time."""
+    asked = {"over_time": requests.windows(GAP_WINDOWS, {"n": requests.samples(), "p": requests.ranks()})}
+    reached = [formula("p", "percentile"), keep(tables.CARRIES), *snapped("v", CHOSEN)]
+    service = {
+        "type": "lookup",
+        "from": "service",
+        "key": "t",
+        "fields": ["t"],
+        "values": ["v", "open"],
+        "as": ["service", "below"],
+    }
+    data = [
+        answer(prefix, requests.body(fields, asked, kinds=len(COMPARED), only=COMPARED)),
+        *tables.chosen_runs(),
+        tables.windows(),
+        entry("ranked", "windows", reached, tables.only("kind", "t", "t2", "n", "v", "open")),
+        entry("service", "ranked", keep("datum.kind == 'service'")),
+        entry(
+            "points",
+            "ranked",
+            keep("datum.kind == 'response'"),
+            service,
+            keep("isNumber(datum.service)"),
+            formula("response", "datum.v"),
+            formula("v", "datum.response - datum.service"),
+            formula("open", "max(datum.open, datum.below)"),
+            formula("label", "'all operations'"),
+        ),
+        tables.gaps(),
+        *tables.noted(prefix),
+    ]
+    return filled("gap", data, [percentile(), named()], f"'p' + percentile + ' of response minus that of service, {HDR}'")
+
+
+def kind_curves(prefix: str, fields: Mapping[str, Any]) -> Spec:
+    """Return the distribution of each kind over 1 / (1 - q)."""
+    asked = {"n": requests.samples(), "latency": requests.latency_rows(requests.NARROW_ROWS)}
+    data = [
+        answer(prefix, requests.body(fields, asked, kinds=len(KINDS), only=KINDS)),
+        *tables.chosen_runs(),
+        *tables.curve([formula("part", "datum.of"), formula("label", "datum.kind")]),
+    ]
+    return filled("distribution", data, [*threshold()], "'counts added up in rows of 1/64 octave'", width=False)

@@ -1,0 +1,222 @@
+"""What the Vega panels ask Elasticsearch for: one request a panel, no window in Python.
+
+All begin alike, because kinds and runs are never merged by accident:
+
+    clock       Kibana's windows, empty ones, too: how wide they are
+    picked      what the panel reads: scope and step of rollups
+      runs      one run: the one that is chosen, else the one that began last
+        kinds   one kind: the one that is chosen, else the default (fields.yml, kind_preference)
+
+`breadth_first` keeps the server from summing histograms of runs that are not shown. Sums and merges of host rollups make the
+cluster, so that a chosen (or excluded) host is honoured. Samples are counted by `percentile_ranks` at the edges of rows: they lie
+on edges of hdr's own bins, so that a count is exact, and no empty bucket travels. The budget: 1,200 HDR histograms of 2 digits,
+whose memory (40 kB each) no circuit breaker counts; Kibana makes at most seven times the windows that it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ingest.core.series import CLIENT, LAYERS, THREAD, in_layer
+from ingest.store.elastic.encoding import PATHS
+
+Json = dict[str, Any]
+
+PERCENTS = (
+    *(1, 5, 10, 20, 25, 30, 40, 50, 60, 70, 75, 80, 85, 90, 92.5),
+    *(95, 97, 98, 99, 99.5, 99.9, 99.95, 99.99, 99.995, 99.999),
+)
+HDR_WINDOWS, HEAT_WINDOWS = 71, 42  # the budget: 7 times as many, fine and coarse, in a heat map two histograms each
+HDR = {"number_of_significant_value_digits": 2}
+OVERVIEW, STORED = "rollup.overview", "rollup.stored"
+FINE_MINUTES = 5  # up to about this range windows are narrower than the 10 s of overviews
+FIRST_OCTAVE, LAST_OCTAVE = 10, 36
+ROWS, NARROW_ROWS = 8, 64  # an octave: of heat maps, of distributions
+HOSTS, SOURCES, OPERATIONS = 64, 32, 4
+PARTS = {"host": 1, "volume": 2, "job": 1, "process": 3, "tag": 2}  # of a log; a trace has several processes
+ROW_WINDOWS = 22
+SECOND_NS, OFFSET_ROWS = 1_000_000_000, 50
+NUMBERS = ("p50", "p90", "p99", "p99_9")
+
+
+def edges(an_octave: int) -> list[int]:
+    """Return the edges in ns of rows from 1 us (2^10 ns) to 69 s (2^36 ns), each octave in equal parts: edges of fio's bins."""
+    return [
+        (an_octave + part << octave) // an_octave for octave in range(FIRST_OCTAVE, LAST_OCTAVE) for part in range(an_octave)
+    ] + [1 << LAST_OCTAVE]
+
+
+def latency_rows(an_octave: int) -> Json:
+    """Return the aggregation that says which share of the samples lies below each of `edges`.
+
+    What is asked for is a value in the last bin of hdr (1/128 octave wide) below the edge: bins up to that one are counted.
+    """
+    below = [edge - edge // 512 for edge in edges(an_octave)]
+    return {"percentile_ranks": {"field": "latency.histogram", "values": below, "hdr": HDR}}
+
+
+def ranks(percents: Sequence[float] = PERCENTS) -> Json:
+    """Return the aggregation of percentiles: hdr with 2 digits, a rank of at most one below nearest rank, within 0.8 %."""
+    return {"percentiles": {"field": "latency.histogram", "percents": list(percents), "hdr": HDR}}
+
+
+def windows(target: int, aggs: Mapping[str, Any]) -> Json:
+    """Return the aggregation over time in about `target` windows that Kibana chooses."""
+    return {"date_histogram": {"field": "@timestamp", "interval": {"%autointerval%": target}}, "aggs": dict(aggs)}
+
+
+def samples() -> Json:
+    """Return the number of I/Os: a sum, as the server counts documents."""
+    return {"sum": {"field": "latency.count"}}
+
+
+def highest(field: str) -> Json:
+    """Return the maximum of a field."""
+    return {"max": {"field": field}}
+
+
+def tops() -> Json:
+    """Return the parts of a maximum: the largest known value, and the value that the highest bin reports."""
+    return {"max": highest("latency.max"), "top": highest("latency.histogram")}
+
+
+def over_time(target: int = HDR_WINDOWS) -> Json:
+    """Return what percentiles over time and the surface need: each window and all of them together."""
+    each = {"n": samples(), **tops(), "p": ranks()}
+    return {**each, "over_time": windows(target, each)}
+
+
+def heat(target: int = HEAT_WINDOWS, an_octave: int = ROWS) -> Json:
+    """Return what a heat map with its percentile line needs."""
+    return {"n": samples(), "over_time": windows(target, {"n": samples(), "p": ranks(), "latency": latency_rows(an_octave)})}
+
+
+def by_host(target: int = ROW_WINDOWS) -> Json:
+    """Return the numbers of each host over time: the largest of its windows, exact, nothing is merged."""
+    largest = {name: highest(f"latency.{name}") for name in NUMBERS}
+    inner = {"worst": highest("latency.histogram"), "over_time": windows(target, {"n": samples(), **tops(), **largest})}
+    host = {"field": "host.name", "missing": "-", "size": HOSTS, "order": {"worst": "desc"}}
+    return {"hosts": {"terms": host, "aggs": inner}, "named": {"cardinality": {"field": "host.name"}}}
+
+
+def by_thread(target: int = ROW_WINDOWS) -> Json:
+    """Return the highest bin of each thread over time: the worst logs, and of each its worst threads.
+
+    Not `multi_terms`: it is no part of the server's core, and was never recorded.
+    """
+    worst = highest("latency.histogram")
+    inner: Json = {"over_time": windows(target, {"n": samples(), **tops()})}
+    for label in reversed(THREAD):
+        terms = {"field": PATHS[label], "missing": "-", "size": PARTS[label], "order": {"worst": "desc"}}
+        inner = {label: {"terms": terms, "aggs": {"worst": worst, **inner}}}
+    sources = {"field": "source.id", "size": SOURCES, "order": {"worst": "desc"}}
+    return {"sources": {"terms": sources, "aggs": {"worst": worst, **inner}}, "named": {"cardinality": {"field": "source.id"}}}
+
+
+def distribution() -> Json:
+    """Return the samples of each operation by latency, in rows as narrow as fio's bins."""
+    operations = {"field": "operation", "missing": "-", "size": OPERATIONS}
+    return {"operations": {"terms": operations, "aggs": {"n": samples(), "latency": latency_rows(NARROW_ROWS)}}}
+
+
+def offset_rows() -> Json:
+    """Return the aggregation that counts events by their offset within the second."""
+    tall = SECOND_NS // OFFSET_ROWS
+    ranges = [{"from": low, "to": low + tall} for low in range(0, SECOND_NS, tall)]
+    return {"range": {"field": "offset.histogram", "ranges": ranges}}
+
+
+def offsets(target: int = 120) -> Json:
+    """Return what a map of offsets needs: columns of whole seconds, those of events that were reported late beside them."""
+    events = {"sum": {"field": "offset.count"}}
+    late = {"filter": {"term": {"segment": 1}}, "aggs": {"n": events}}
+    return {"over_time": windows(target, {"n": events, "late": late, "offsets": offset_rows()})}
+
+
+def body(
+    where: Mapping[str, Any],
+    inner: Mapping[str, Any],
+    runs: int = 1,
+    kinds: int = 1,
+    only: Sequence[str] = (),
+    measured: str = "latency",
+    *,
+    by_layer: bool = False,
+) -> Json:
+    """Return the request: what is read, `runs` runs, the preferred `kinds` kinds of each, and what is asked of them.
+
+    With `by_layer` so many kinds of each layer of a run.
+
+    Where both levels of rollups are named, `inner` is asked of each: `coarse` of overviews, `fine` of what is stored in the last
+    minutes of the time range. tools.kibana.tables takes the fine one where it lacks nothing.
+    """
+    both = where.keys() >= {OVERVIEW, STORED}
+    levels = _levels() if both else {}
+    terms: list[Json] = [
+        {"term": {field: value}} for field, value in where.items() if not both or field not in (OVERVIEW, STORED)
+    ]
+    if both:
+        terms.append({"bool": {"should": list(levels.values()), "minimum_should_match": 1}})
+    terms.append({"range": {f"{measured}.count": {"gt": 0}}})  # a reload may leave rollups of windows that lost all samples
+    if only:
+        terms.append({"terms": {"kind": list(only)}})
+    kind = {"field": "kind", "size": kinds, "order": {"preference": "desc"}, "collect_mode": "breadth_first"}
+    run = {"field": "run.id", "size": runs, "shard_size": runs + 4, "order": {"began": "desc"}, "collect_mode": "breadth_first"}
+    facts = {"step": highest(step_field(where)), "layouts": {"terms": {"field": f"{measured}.layout", "size": 2}}}
+    if "rollup.scope" in where:
+        facts["lacking"] = {"filter": {"term": {"rollup.complete": False}}, "aggs": {"n": samples()}}
+    asked = {**facts, **inner}
+    if both:
+        asked = {name: {"filter": level, "aggs": {"n": samples(), **asked}} for name, level in levels.items()}
+    inside: Json = {"kinds": {"terms": kind, "aggs": {"preference": highest("kind_preference"), **asked}}}
+    if by_layer:
+        inside = {layer: {"filter": query, "aggs": inside} for layer, query in _layers().items()}
+    of_runs = {"terms": run, "aggs": {"began": {"min": {"field": "@timestamp"}}, **inside}}
+    picked = {"filter": {"bool": {"filter": terms}}, "aggs": {"runs": of_runs, "names": {"cardinality": {"field": "run.id"}}}}
+    target = _target(inner)
+    return {"size": 0, "aggs": {"picked": picked, **({"clock": _clock(target)} if target else {})}}
+
+
+def _target(asked: Any) -> int:
+    """Return the number of windows that an aggregation or one in it is divided into, 0 for none."""
+    if not isinstance(asked, Mapping):
+        return 0
+    return int(asked.get("%autointerval%", 0)) or max((_target(inner) for inner in asked.values()), default=0)
+
+
+def _clock(target: int) -> Json:
+    """Return the aggregation that tells the width of windows, also where all that there is lies in one of them."""
+    ends = {end: {"%timefilter%": end} for end in ("min", "max")}
+    return {"date_histogram": {"field": "@timestamp", "interval": {"%autointerval%": target}, "extended_bounds": ends}}
+
+
+def _levels() -> dict[str, Json]:
+    """Return the queries of the two levels of rollups."""
+    since = {"%timefilter%": "max", "shift": -FINE_MINUTES, "unit": "minute"}
+    recent = {"range": {"@timestamp": {"gte": since, "format": "epoch_millis"}}}
+    return {"coarse": {"term": {OVERVIEW: True}}, "fine": {"bool": {"filter": [{"term": {STORED: True}}, recent]}}}
+
+
+def _layers() -> dict[str, Json]:
+    """Return the query of each layer: a kind of a lower one begins with its name, the client's is bare."""
+    below = {layer: {"prefix": {"kind": in_layer("", layer)}} for layer in LAYERS if layer != CLIENT}
+    return {CLIENT: {"bool": {"must_not": list(below.values())}}, **below}
+
+
+def step_field(where: Mapping[str, Any]) -> str:
+    """Return the field with the width of the windows that are read."""
+    return "rollup.step_ms" if "rollup.scope" in where else "interval.step_ms"
+
+
+def marks() -> Json:
+    """Return the request for annotations: those without an end, then those that lasted longest."""
+    lasted = {"mark.duration_ns": {"order": "desc", "missing": "_first", "unmapped_type": "long"}}
+    columns = ["run.id", "mark.at_ns", "mark.duration_ns", "text"]
+    return {"size": 1000, "_source": columns, "sort": [lasted, {"@timestamp": "asc"}]}
+
+
+def url(index: str, asked: Mapping[str, Any], *, filtered: bool = True) -> Json:
+    """Return the `url` of a Vega data entry: Kibana adds the time range, and where `filtered` the dashboard's filters."""
+    context = {"%context%": True} if filtered else {}
+    return {"index": index, **context, "%timefield%": "@timestamp", "body": dict(asked)}

@@ -1,0 +1,69 @@
+"""Vega panels: which picture a panel is, and the saved object that holds its spec.
+
+- {id: percentiles, title: Percentiles over time, at: [0, 0, 48, 16], vega: percentiles, scope: host, level: overview}
+  `level`: overview (10 s or more), stored (for minutes), run, or finest: stored where all lies in the last minutes, else overview
+- {id: threads, title: Threads, at: [0, 16, 48, 16], vega: threads, index: intervals}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ingest.core.errors import UsageError
+from ingest.view.kibana.saved_objects import SavedObject
+from tools.kibana import breath_pictures, comparisons, layer_maps, load_curves, offset_maps, omissions, pictures
+from tools.kibana.config import LEVELS, Panel
+from tools.kibana.filling import Spec
+
+SCOPES = ("host", "cluster")
+FINEST = "finest"
+FIELDS = {**LEVELS, FINEST: {**LEVELS["overview"], **LEVELS["stored"]}}
+PICTURES: dict[str, Callable[[str, Mapping[str, Any]], Spec]] = {
+    "percentiles": pictures.percentiles,
+    "surface": pictures.surface,
+    "heatmap": pictures.heatmap,
+    "hosts": pictures.hosts,
+    "layers": layer_maps.layers,
+    "threads": pictures.threads,
+    "distribution": pictures.distribution,
+    "runs": comparisons.runs,
+    "maps": comparisons.maps,
+    "curves": comparisons.curves,
+    "load": load_curves.load,
+    "kinds": omissions.kinds,
+    "gap": omissions.gap,
+    "kind-curves": omissions.kind_curves,
+    "offsets": offset_maps.offsets,
+    "breaths": breath_pictures.scatter,
+    "breath-density": breath_pictures.density,
+}
+
+
+def vega_object(panel: Panel, identity: str, prefix: str) -> SavedObject:
+    """Return the saved object of a Vega panel; UsageError for an unknown picture, word, scope or level."""
+    if panel.picture not in PICTURES:
+        raise UsageError(f"panel {panel.id}: there is no picture {panel.picture!r}: {', '.join(PICTURES)}")
+    unknown = sorted(panel.words.keys() - {"scope", "level", "index"})
+    if unknown:
+        raise UsageError(f"panel {panel.id}: unknown key {unknown[0]!r} in a Vega panel")
+    made = PICTURES[panel.picture](prefix, where(panel))
+    attributes = {
+        "title": panel.title,
+        "description": panel.described(f"{made['description']}."),
+        "visState": {"title": panel.title, "type": "vega", "aggs": [], "params": {"spec": made}},
+        "uiStateJSON": {},
+        "version": 1,
+        "kibanaSavedObjectMeta": {"searchSourceJSON": {"query": {"query": "", "language": "kuery"}, "filter": []}},
+    }
+    return SavedObject("visualization", identity, attributes)
+
+
+def where(panel: Panel) -> dict[str, Any]:
+    """Return the fields that a panel's documents must have: scope and step of rollups, nothing for intervals and points."""
+    if panel.words.get("index", "rollups") in ("intervals", "points"):
+        return {}
+    scope, level = panel.words.get("scope"), panel.words.get("level")
+    if scope not in SCOPES or level not in FIELDS:
+        raise UsageError(f"panel {panel.id}: rollups need `scope` ({', '.join(SCOPES)}) and `level` ({', '.join(FIELDS)})")
+    return {"rollup.scope": scope, **FIELDS[str(level)]}
