@@ -12,7 +12,6 @@ ENDS = ("end", "ended", "finish", "end_time", "finished")
 LATENCIES = ("latency", "duration", "elapsed", "service", "service_time")
 OPS, TAGS = ("op", "operation"), ("tag",)
 COLUMN_UNIT = re.compile(r"^(?P<name>.+?)_(?P<unit>ns|us|ms|s)$")
-HGRM = re.compile(r"Value\W+Percentile\W+TotalCount\W+1/\(1-Percentile\)")
 HEAD = re.compile(rb"^#\[(Histogram log format version|StartTime: \d|Base[Tt]ime: \d)|^\"StartTimestamp\"", re.MULTILINE)
 INTERVAL = re.compile(rb"^(Tag=[^, \r\n]*[, ])?-?[\d.]+[, ][\d.]+[, ][^, \r\n]+[, ](HIST|DHIS)", re.MULTILINE)
 
@@ -34,11 +33,6 @@ def tag_of(op: str, kind: str, tag: str) -> str:
 def looks_like_hdr(start: bytes) -> bool:
     """Return whether the first bytes of a file are those of an interval log."""
     return HEAD.search(start) is not None or INTERVAL.search(start) is not None
-
-
-def looks_like_hgrm(start: bytes) -> bool:
-    """Return whether a file holds a percentile distribution."""
-    return HGRM.search(start.decode("utf-8", "replace")) is not None
 
 
 def column_names(line: bytes) -> list[str]:
