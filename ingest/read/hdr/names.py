@@ -12,6 +12,7 @@ ENDS = ("end", "ended", "finish", "end_time", "finished")
 LATENCIES = ("latency", "duration", "elapsed", "service", "service_time")
 OPS, TAGS = ("op", "operation"), ("tag",)
 COLUMN_UNIT = re.compile(r"^(?P<name>.+?)_(?P<unit>ns|us|ms|s)$")
+HGRM = re.compile(r"Value\W+Percentile\W+TotalCount\W+1/\(1-Percentile\)")
 HEAD = re.compile(rb"^#\[(Histogram log format version|StartTime: \d|Base[Tt]ime: \d)|^\"StartTimestamp\"", re.MULTILINE)
 INTERVAL = re.compile(rb"^(Tag=[^, \r\n]*[, ])?-?[\d.]+[, ][\d.]+[, ][^, \r\n]+[, ](HIST|DHIS)", re.MULTILINE)
 
