@@ -17,7 +17,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ingest.core.caveats import Caveat
 from ingest.core.errors import InputError
@@ -28,23 +27,24 @@ from ingest.core.timing import MOST_NS
 from ingest.read.account import Account
 from ingest.read.context import Context, TimeZero
 from ingest.read.delimited.operations import binned
+from ingest.read.delimited.plain_integers import PlainIntegers
 from ingest.read.events import DAY_NS
 from ingest.read.format_names import PGBENCH
 from ingest.read.formats import AGAIN, Reader
 from ingest.read.sources import Around, Source
 from ingest.read.text import CUT_OFF, head, name_without, whole_blocks
 
-Bytes = NDArray[np.uint8]
 US, SECOND = 1000, 1_000_000_000
 MOST_WAITING = 1 << 18  # transactions that are held one by one
-BLANK, NEWLINE, ZERO, NINE = b" \n09"
-SECONDS_DIGITS, US_DIGITS, LONGEST_CELL = 9, 6, 15
+LONGEST_CELL = 15
+EARLIEST = 10**8  # seconds have nine digits
 DIGITS = 3
 COLUMNS = (6, 7, 8)
 LAG, RETRIES = 6, 7
 TRIED_LEAST = 5
 WORDS = ("skipped", "failed", "serialization", "deadlock")
 ROW = re.compile(rb"^\d+ \d+ (?:\d+|skipped|failed|serialization|deadlock) \d+ \d{9,10} \d{1,6}(?: \d+){0,2}\s*$")
+LEADING_ZERO = re.compile(rb" 0\d")
 NOT_A_ROW = "not a transaction as pgbench writes them"
 LAG_TOO_LONG = "a lag that is longer than its transaction took"
 NONE = "holds no transaction that can be read"
@@ -72,7 +72,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     wide, lagged = _lagged(path, context)
     if wide == RETRIES:
         account.caveats.append(Caveat(SEVENTH, str(path), SEVENTH_LAG if lagged else SEVENTH_TRIES, LOG_BOTH))
-    taking = _Taking(account, lagged=lagged)
+    taking = _Taking(account, wide, lagged=lagged)
     held: dict[str, Sum[Series]] = {kind: Sum() for kind in ("service", *(("response", "wait") if lagged else ()))}
     layout, waiting, rest = hdr_layout(DIGITS, 0, 1), 0, b""
     parts: list[Int] = []
@@ -114,31 +114,48 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
 
 
 class _Taking:
-    """Takes the lines of one log: whole blocks at once, lines of another shape one by one.
+    """Takes the lines of one log of `width` columns: whole blocks at once, lines of another shape one by one.
 
     `scripts` are numbered as they come, `lines` is how many lines were taken.
     """
 
-    def __init__(self, account: Account, *, lagged: bool) -> None:
+    def __init__(self, account: Account, width: int, *, lagged: bool) -> None:
         self.scripts: dict[int, int] = {}
         self.left_out = dict.fromkeys(WORDS, 0)
         self.lines = 0
         self._account = account
         self._lagged = lagged
+        self._integers = PlainIntegers(width)
+        self._plain = re.compile(rb"(?:\d{1,18} ){4}\d{9,10} \d{1,6}(?: \d{1,18}){%d}" % (width - min(COLUMNS)))
 
     def transactions(self, text: bytes) -> Int:
         """Return script, end, time and lag of each transaction of whole lines, in ns, in their order."""
-        numbers, columns, odd = _plain(np.frombuffer(text, np.uint8), lagged=self._lagged)
-        singles = [(number, row) for number, begin, end in odd if (row := self._single(text[begin:end], number)) is not None]
-        self.lines += text.count(b"\n")
+        lines = text.split(b"\n")[:-1]
+        numbers: Int = np.arange(len(lines))
+        cells = None if LEADING_ZERO.search(text) else self._columns(text)
+        if cells is None:  # some line is not of whole numbers alone
+            plain = [number for number, line in enumerate(lines) if self._plain.fullmatch(line)]
+            numbers = np.array(plain, np.int64)
+            cells = self._columns(b"".join([lines[number] + b"\n" for number in plain])) or [numbers] * self._integers.width
+        script, seconds, us, took = cells[3], cells[4], cells[5], cells[2]
+        lag = cells[LAG] if self._lagged else np.zeros_like(took)
+        sound = (script < 10**LONGEST_CELL) & (took <= DAY_NS // US) & (lag <= took) & (us < 10**6)
+        sound &= (seconds >= EARLIEST) & (seconds < MOST_NS // SECOND)
+        numbers, columns = numbers[sound], np.column_stack([script, seconds * SECOND + us * US, took * US, lag * US])[sound]
+        odd = np.setdiff1d(np.arange(len(lines)), numbers).tolist()
+        singles = [(number, row) for number in odd if (row := self._single(lines[number], number)) is not None]
+        self.lines += len(lines)
         if singles:
             numbers = np.concatenate([numbers, np.array([number for number, _ in singles], np.int64)])
             columns = np.concatenate([columns, np.array([row for _, row in singles], np.int64)])
-            order = np.argsort(numbers)
-            columns = columns[order]
+        columns = np.asarray(columns[np.argsort(numbers)], np.int64)
         if len(columns):
             columns[:, 0] = self._codes(columns[:, 0])
         return columns
+
+    def _columns(self, text: bytes) -> list[Int] | None:
+        """Return the columns of lines of whole numbers alone; None where one is no such line, and of no line."""
+        return self._integers.columns(np.frombuffer(text.replace(b" ", b", "), np.uint8))
 
     def _codes(self, scripts: Int) -> Int:
         """Return the number of each script, by first appearance."""
@@ -170,52 +187,6 @@ class _Taking:
         else:
             return int(cells[3]), end, took, lag
         return None
-
-
-def _plain(data: Bytes, *, lagged: bool) -> tuple[Int, Int, list[tuple[int, int, int]]]:
-    """Return the numbers and columns (script, end, time, lag) of the lines that are nothing but whole numbers, and all others.
-
-    Others are given as number, begin and end. Lines of digits and single blanks alone are parsed column by column for the whole
-    block; what is not certain there is left to be looked at line by line.
-    """
-    separators = np.flatnonzero(data <= BLANK)
-    is_end = data[separators] == NEWLINE
-    ends = separators[is_end]
-    begins = np.append(0, ends[:-1] + 1)
-    last = np.flatnonzero(is_end)
-    cells = np.diff(last, prepend=-1)
-    strange = np.add.reduceat(((data > NINE) | (data < ZERO)).astype(np.int32), begins) != cells  # any byte but these
-    blank = np.add.reduceat((data == BLANK).astype(np.int32), begins) != cells - 1  # tabs and the like
-    good = ~strange & ~blank & (cells >= min(COLUMNS)) & (cells <= max(COLUMNS))
-    numbers = np.flatnonzero(good)
-    columns = np.empty((len(numbers), 4), np.int64)
-    sure = np.ones(len(numbers), np.bool_)
-    for width in COLUMNS:
-        chosen = np.flatnonzero(cells[numbers] == width)
-        lines = numbers[chosen]
-        edges = np.column_stack([begins[lines] - 1, *(separators[last[lines] - width + 1 + place] for place in range(width))])
-        lengths = np.diff(edges) - 1
-        fits = (lengths > 0).all(axis=1) & (lengths <= LONGEST_CELL).all(axis=1)
-        fits &= (lengths[:, 4] >= SECONDS_DIGITS) & (lengths[:, 4] <= SECONDS_DIGITS + 1) & (lengths[:, 5] <= US_DIGITS)
-        wanted = [2, 3, 4, 5, *([LAG] if lagged and width > LAG else [])]
-        values = {place: _numbers(data, edges[:, place] + 1, np.where(fits, lengths[:, place], 0)) for place in wanted}
-        took, lag = values[2] * US, values.get(LAG, np.zeros(len(lines), np.int64)) * US
-        columns[chosen] = np.column_stack([values[3], values[4] * SECOND + values[5] * US, took, lag])
-        sure[chosen] = fits & (took <= DAY_NS) & (lag <= took) & (values[4] < MOST_NS // SECOND)
-    rest = np.ones(len(ends), np.bool_)
-    rest[numbers[sure]] = False
-    others = np.flatnonzero(rest)
-    places = zip(others.tolist(), begins[others].tolist(), ends[others].tolist(), strict=True)
-    return numbers[sure], columns[sure], list(places)
-
-
-def _numbers(data: Bytes, begins: Int, lengths: Int) -> Int:
-    """Return the whole numbers of so many digits that begin at places of a text, at most 15 digits."""
-    values = np.zeros(len(begins), np.int64)
-    for place in range(int(lengths.max(initial=0))):
-        there = np.flatnonzero(lengths > place)
-        values[there] = values[there] * 10 + (data[begins[there] + place] - ZERO)
-    return values
 
 
 def _lagged(path: Path, context: Context) -> tuple[int, bool]:

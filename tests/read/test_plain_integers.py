@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.read.account import Account
-from ingest.read.delimited import plain_integers
 from ingest.read.delimited.arrow_lines import Form, IntegerLines, arrow
 from ingest.read.delimited.plain_integers import PlainIntegers
 from tests.effort import figure
@@ -61,10 +60,8 @@ def test_one_other_byte_and_nothing_is_read(rows: list[tuple[str, ...]], faults:
     assert found(text) == expected(text)
 
 
-@pytest.mark.parametrize("piece", [1, 100, 4096, 1 << 19])
 @pytest.mark.parametrize("rows", [1, 2, 1000])
-def test_pieces_are_cut_between_lines(piece: int, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plain_integers, "PIECE", piece)
+def test_a_block_is_read_up_to_its_last_line_end(rows: int) -> None:
     random = np.random.default_rng(rows)
     numbers = random.integers(0, 10 ** random.integers(1, 19, (rows, WIDTH)))
     text = text_of([tuple(map(str, row)) for row in numbers.tolist()])

@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 from ingest.read.sources import Evidence, Place
 
 PERMUTATION, ARCHIVE = "benchmark_config.yaml", "cbt_config.yaml"
-SETTINGS_FILES = (PERMUTATION, ARCHIVE)
 RESULTS = "results"
 LARGEST_SETTINGS, LARGEST_SUMMARY = 1 << 20, 1 << 16
 MOST_LABELS = 32

@@ -133,7 +133,7 @@ class Lines:
             data = marked(data, len(self.form.names), self.form.blanks)
         returns = _holds(block, b"\r")
         odd = _holds(block, b"\0") or (not self.form.hexadecimal and _holds(block, b"x"))
-        table = None if odd else self._table(self.pa.py_buffer(data), self._quick)
+        table = None if odd else self.table(self.pa.py_buffer(data))
         # A carriage return inside a line would make two rows of it.
         if table is not None and len(table) == count and self._fits(table) and self._hexadecimal_in_place(table, data):
             if returns:
@@ -156,14 +156,13 @@ class Lines:
         inside = sum(self.pa.compute.sum(count(table.column(name), b"x")).as_py() or 0 for name in self.form.texts)
         return inside == int(np.count_nonzero(data == HEXADECIMAL_MARK))
 
-    def _table(self, buffer: Any, convert: Any) -> Any:
-        """Return the columns of whole lines, None where Arrow refuses them."""
+    def table(self, buffer: Any, convert: Any = None) -> Any:
+        """Return the columns of whole lines (bytes), None where Arrow refuses them; `convert` are other types than the form's."""
         options = self.pa.csv.ReadOptions(column_names=list(self.form.names), use_threads=False, block_size=len(buffer) + 1)
         try:
-            table = self.pa.csv.read_csv(self.pa.BufferReader(buffer), options, self._parse, convert)
+            return self.pa.csv.read_csv(self.pa.BufferReader(buffer), options, self._parse, convert or self._quick)
         except (self.pa.ArrowInvalid, self.pa.ArrowKeyError):
             return None
-        return table
 
     def _sifted(self, data: NDArray[np.uint8], count: int) -> Iterator[tuple[Any, Int]]:
         """Yield the rows of a block with a fault in it: the lines that fit the pattern."""
@@ -187,7 +186,7 @@ class Lines:
         stack, tries = [fitting], 0
         while stack and tries < MOST_TRIES:
             good = stack.pop()
-            table = self._table(_text(lines.take(self.pa.array(good))), convert) if len(good) else None
+            table = self.table(_text(lines.take(self.pa.array(good))), convert) if len(good) else None
             if table is not None and len(table) == len(good):
                 yield table, good
             elif len(good) > 1:

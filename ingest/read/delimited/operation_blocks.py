@@ -14,20 +14,12 @@ import numpy as np
 
 from ingest.core.errors import InputError
 from ingest.core.intervals import Int
-from ingest.read.delimited.arrow_lines import arrow, integers
+from ingest.read.account import Account
+from ingest.read.delimited.arrow_lines import Form, Lines, arrow, integers
 from ingest.read.text import NEWLINE
 
 SPACE, TILDE = 32, 126
 HEXADECIMAL = (b"0x", b"0X")  # Arrow would take them for numbers
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """The columns of a log that are read: how many there are, and the places of times and labels."""
-
-    width: int
-    times: Sequence[int]
-    labels: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,36 +33,27 @@ class Block:
 class Blocks:
     """Parses the blocks of one file; without pyarrow, none."""
 
-    def __init__(self, wanted: Wanted) -> None:
-        self._wanted = wanted
+    def __init__(self, width: int, times: Sequence[int], labels: Sequence[int]) -> None:
+        """Parse lines of `width` columns, of which these places are times and labels."""
+        self._times, self._labels = list(map(str, times)), list(map(str, labels))
+        self._lines: Lines | None = None
         try:
-            self._pa: Any = arrow()
+            pa = arrow()
         except InputError:
-            self._pa = None
             return
-        csv, names = self._pa.csv, [str(place) for place in range(wanted.width)]
-        words = self._pa.dictionary(self._pa.int32(), self._pa.string())
-        types = {str(place): self._pa.int64() for place in wanted.times} | {str(place): words for place in wanted.labels}
-        self._names = names
-        self._parse = csv.ParseOptions(delimiter=",", quote_char=False, ignore_empty_lines=False)
-        self._convert = csv.ConvertOptions(
-            column_types=types, include_columns=list(types), null_values=[], strings_can_be_null=False
-        )
+        words = pa.dictionary(pa.int32(), pa.string())
+        types = dict.fromkeys(self._times, pa.int64()) | dict.fromkeys(self._labels, words)
+        self._lines = Lines(Form(list(map(str, range(width))), types, tiers=(), not_a_row=""), Account())
 
     def of(self, data: bytes) -> Block | None:
         """Return the columns of whole lines, None where one of them has to be looked at by itself."""
-        if self._pa is None or not data or data[-1] != NEWLINE or not is_plain(data) or any(word in data for word in HEXADECIMAL):
+        if not data or data[-1] != NEWLINE or not is_plain(data) or any(word in data for word in HEXADECIMAL):
             return None
-        options = self._pa.csv.ReadOptions(column_names=self._names, use_threads=False, block_size=len(data) + 1)
-        try:
-            table = self._pa.csv.read_csv(self._pa.BufferReader(data), options, self._parse, self._convert)
-        except (self._pa.ArrowInvalid, self._pa.ArrowKeyError):
-            return None
-        if len(table) != data.count(b"\n"):
+        table = None if self._lines is None else self._lines.table(data)
+        if table is None or len(table) != data.count(b"\n"):
             return None
         return Block(
-            [integers(table.column(str(place))) for place in self._wanted.times],
-            [_coded(table.column(str(place))) for place in self._wanted.labels],
+            [integers(table.column(name)) for name in self._times], [_coded(table.column(name)) for name in self._labels]
         )
 
 

@@ -15,7 +15,7 @@ from ingest.core.errors import InputError
 from ingest.core.intervals import Int
 from ingest.core.timing import MOST_NS, UNITS_NS
 from ingest.read.context import INTENDED, NOT_REAL, NOT_RELATIVE, YEAR_NS, Context
-from ingest.read.delimited.operation_blocks import Block, Blocks, Wanted, is_plain
+from ingest.read.delimited.operation_blocks import Block, Blocks, is_plain
 from ingest.read.hdr.names import ENDS, LATENCIES, OPS, STARTS, TAGS, column_names, plain_column
 from ingest.read.text import CUT_OFF, NEWLINE, blocks, head
 
@@ -54,11 +54,6 @@ class Columns:
     def labelled(self) -> list[int]:
         """Return the places of labels: op, tag."""
         return [place for place in (self.op, self.tag) if place is not None]
-
-    @property
-    def wanted(self) -> Wanted:
-        """Return the columns that are read of a line."""
-        return Wanted(self.width, [column.place for column in self.times], self.labelled)
 
 
 def _numbers() -> array[int]:
@@ -119,7 +114,7 @@ def _ns(text: str, unit_ns: int) -> int:
 def read_lines(path: Path, context: Context, columns: Columns, *, epoch: bool) -> Taken:
     """Return all operations of a log; lines that cannot be taken are counted with their reason."""
     taken, number = Taken(epoch), 0
-    quick = Blocks(columns.wanted)
+    quick = Blocks(columns.width, [column.place for column in columns.times], columns.labelled)
     for block in blocks(path, context.upto):
         data = bytes(block)
         names = 0 if number else data.find(b"\n") + 1

@@ -17,7 +17,6 @@ from ingest.read.text import NEWLINE
 
 Words = NDArray[np.uint64]
 
-PIECE = 1 << 19  # bytes at once: what is made of them stays in the cache of a processor
 COMMA, BLANK, ZERO, NINE = 44, 32, 48, 9
 WORD, MOST_DIGITS = 8, 18  # 18 digits always fit 64 bits
 _U = np.uint64
@@ -31,54 +30,32 @@ class PlainIntegers:
 
     def __init__(self, width: int) -> None:
         self.width = width
-        self._longest = width * (MOST_DIGITS + 2)
         self._marks = np.empty((2, 0), np.bool_)
         self._padded = np.zeros(0, np.uint8)
 
     def columns(self, data: NDArray[np.uint8]) -> list[Int] | None:
         """Return the columns of integers (up to 18 digits, no sign); None where any line is not so, and of no line."""
-        parts: list[list[Int]] = []
-        size = len(data) // (len(data) // PIECE + 1) + self._longest  # pieces of about one size
-        begin = 0
-        while begin < len(data):
-            piece = data[begin : begin + size]
-            if begin + len(piece) < len(data):
-                ends = np.flatnonzero(piece[-self._longest :] == NEWLINE)
-                if not len(ends):
-                    return None
-                piece = piece[: len(piece) - self._longest + int(ends[-1]) + 1]
-            part = self._of(piece)
-            if part is None:
-                return None
-            parts.append(part)
-            begin += len(piece)
-        if len(parts) == 1:
-            return parts[0]
-        return [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else None
-
-    def _of(self, piece: NDArray[np.uint8]) -> list[Int] | None:
-        """Return the columns of some lines."""
-        size, width = len(piece), self.width
+        size, width = len(data), self.width
         if size > self._marks.shape[1]:
-            most = size + size // 8 + self._longest  # pieces differ a little in size
+            most = size + size // 8  # blocks differ a little in size
             self._marks = np.empty((2, most), np.bool_)
             self._padded = np.zeros((most // WORD + 3) * WORD, np.uint8)
         marks, others = self._marks[:, :size]
-        np.equal(piece, BLANK, out=marks)
+        np.equal(data, BLANK, out=marks)
         blanks = int(np.count_nonzero(marks))
-        np.equal(piece, NEWLINE, out=marks)
+        np.equal(data, NEWLINE, out=marks)
         rows = int(np.count_nonzero(marks))
-        np.equal(piece, COMMA, out=others)
+        np.equal(data, COMMA, out=others)
         marks |= others
         places = np.flatnonzero(marks)
         # What is no digit, comma or line end below stands behind a comma: so many blanks, so no other byte.
         if blanks != rows * (width - 1) or len(places) != rows * width or not rows:
             return None
         ends = np.ascontiguousarray(places.reshape(rows, width).T)
-        if not (piece.take(ends[-1]) == NEWLINE).all() or int(ends[-1, -1]) != size - 1:
+        if not (data.take(ends[-1]) == NEWLINE).all() or int(ends[-1, -1]) != size - 1:
             return None
         padded = self._padded
-        padded[WORD : WORD + size] = piece
+        padded[WORD : WORD + size] = data
         words: Words = padded.view(_U)
         starts = np.empty(rows, np.int64)
         starts[0] = 0

@@ -28,7 +28,6 @@ from ingest.read.sources import Around, Source
 from ingest.read.text import TABLE_ENDINGS, head, name_without
 
 MS, US = 1_000_000, 1000
-MARK = b" latency raw data: op, timestamp(ms), latency(us)"
 INTENDED = "intended-"
 FIRST = re.compile(rb"^[A-Za-z][-A-Za-z0-9_]*,(\d{1,15}),-?\d{1,15}$", re.MULTILINE)
 NOT_A_ROW = "not op, time stamp (ms), latency (us) as YCSB writes them"
@@ -37,11 +36,6 @@ PASSED = (
     r"^(?:\[.*|\S+ latency raw data: op, timestamp\(ms\), latency\(us\)|Raw data measurement: .*|YCSB Client .*|Command line: .*"
     r"|Loading workload.*|Starting test.*|\d{4}-\d\d-\d\d .* sec: \d+ operations.*|[ \t]*)\r?\n$"
 )
-
-
-def looks_like_ycsb(start: bytes) -> bool:
-    """Return whether a file begins like YCSB's raw measurements, or its standard output with some."""
-    return MARK in start
 
 
 def first_ns(path: Path, context: Context) -> int:

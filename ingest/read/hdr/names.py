@@ -36,11 +36,6 @@ def looks_like_hdr(start: bytes) -> bool:
     return HEAD.search(start) is not None or INTERVAL.search(start) is not None
 
 
-def looks_like_hgrm(start: bytes) -> bool:
-    """Return whether a file holds a percentile distribution."""
-    return HGRM.search(start.decode("utf-8", "replace")) is not None
-
-
 def column_names(line: bytes) -> list[str]:
     """Return the names in the first line of an operation log."""
     return [name.strip().strip('"').lower() for name in line.decode("utf-8", "replace").strip("\ufeff\r\n").split(",")]
