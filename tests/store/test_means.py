@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +23,7 @@ from ingest.query.percentiles import Wanted, percentiles
 from ingest.read import ReadOptions
 from ingest.view.text import csv_lines
 from tests.databases import database, rows_in
+from tests.effort import few
 from tests.read.test_averaged import maxima
 from tests.store.grounds import ElasticGround, grounds, loaded
 
@@ -403,9 +407,14 @@ def test_a_log_that_is_loaded_later_is_no_longer_missing(store: str, tmp_path: P
             shutil.copy(FIO / "coarse-3" / "a_lat.1.log", logs / "clients" / "h2")
 
 
-@pytest.mark.parametrize("store", ["sqlite", "double"])
-@pytest.mark.parametrize("order", [("h1", "h2", "h3"), ("h3", "h2", "h1"), ("h2", "h1", "h3")])
-@pytest.mark.parametrize("added_up", [(), ("job",)])
+def one_by_one() -> Iterator[Any]:
+    """Every store with every order, with jobs added up or not; one of each store is quick, each with what the other has not."""
+    quick = (("sqlite", ("h3", "h2", "h1"), ("job",)), ("double", ("h2", "h1", "h3"), ()))
+    for one in itertools.product(("sqlite", "double"), (("h1", "h2", "h3"), *(order for _, order, _ in quick)), ((), ("job",))):
+        yield pytest.param(*one, marks=() if one in quick else pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("store", "order", "added_up"), list(one_by_one()))
 def test_what_clients_lack_of_each_other_is_known_whatever_load_they_came_with(
     store: str, order: tuple[str, ...], added_up: tuple[str, ...], tmp_path: Path
 ) -> None:
@@ -462,7 +471,7 @@ def complete_rollups(ground: ElasticGround) -> dict[tuple[str, ...], bool]:
     }
 
 
-@pytest.mark.parametrize("order", [("h1", "h2", "h3"), ("h2", "h3", "h1"), ("h2", "h1", "h3")])
+@pytest.mark.parametrize("order", few([("h2", "h3", "h1"), ("h1", "h2", "h3"), ("h2", "h1", "h3")], 1, 2))
 def test_dashboards_know_of_a_later_load_what_all_windows_lack(order: tuple[str, ...], tmp_path: Path) -> None:
     """h2 has no rows where h1 and h3 have theirs, and may be missing there all the same."""
     logs, reading = tmp_path / "logs" / "clients", {"t0": 1_793_491_200_000_000_000}
