@@ -22,6 +22,7 @@ from ingest.query.means import OWN
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.read import ReadOptions
 from ingest.view.text import csv_lines
+from tests.any.test_origins import OF_MEANS as QUESTIONS
 from tests.databases import database, rows_in
 from tests.effort import few
 from tests.read.test_averaged import maxima
@@ -32,45 +33,17 @@ MS = 1_000_000
 SECOND = 1000 * MS
 KINDS = ["sqlite", "double", *(["server"] if os.environ.get("ELASTICSEARCH_URL") else [])]
 ALL = Wanted(parse_percentiles("0,50,99,100"), below_ns=(1000,))
-FOLDERS = ["means-100", "means-grouped", "means-last-job"]
-QUESTIONS = {
-    "stored": Question(step=100 * MS),
-    "a second by op": Question(by=("op",), step=SECOND),
-    "jobs": Question(by=("job", "op"), step=SECOND, where={"kind": "completion.mean"}),
-    "one job": Question(where={"job": "2"}, step=SECOND),
-    "kinds": Question(by=("kind",), step=SECOND),
-    "whole run": Question(by=("op", "kind"), step="all"),
-    "jobs of the whole run": Question(by=("job",), step="all"),
-    "auto": Question(by=("op",)),
-}
 
 
 @pytest.fixture(params=KINDS, scope="module")
 def ground(request, tmp_path_factory):
     with grounds(request.param, tmp_path_factory.mktemp("means")) as found:
-        for folder in FOLDERS:
-            loaded(found.url, [FIO / folder], run=folder)
+        loaded(found.url, [FIO / "means-100"], run="means-100")
         yield found
 
 
 def csv(answer) -> list[str]:
     return list(csv_lines(percentiles(answer, ALL)))
-
-
-@pytest.mark.parametrize("folder", FOLDERS)
-@pytest.mark.parametrize("name", QUESTIONS)
-def test_a18_a_store_answers_as_the_files_do(ground, folder: str, name: str) -> None:
-    step = QUESTIONS[name].step
-    files = Files([FIO / folder])
-    [stored] = files.stored.values()
-    if isinstance(step, int) and step % stored:
-        pytest.skip(f"the step of {folder} is {stored // MS} ms")
-    expected = files.answer(QUESTIONS[name])
-    with open_store(ground.url) as store:
-        answer = store.answer(replace(QUESTIONS[name], runs=(folder,)))
-    assert csv(answer) == csv(expected)
-    assert answer.kind == expected.kind
-    assert answer.warnings[0] == expected.warnings[0]
 
 
 def test_a18_a_stretch_on_the_stored_grid_is_the_same(ground) -> None:
