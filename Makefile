@@ -27,7 +27,7 @@ tests/vega/node_modules: tests/vega/package-lock.json
 
 # The store on a server of the other major, 8.19: its contract, and what a user sees of failures.
 test-server8: $(READY)
-	TAILBOARD_TEST_SERVER=8 $(BIN)/python -m pytest $(SPREAD) -m "contract and not ordeal and not slow and not soak" tests/store
+	TAILBOARD_TEST_SERVER=8 $(BIN)/python -m pytest $(SPREAD) -m "contract and not ordeal and not slow and not soak" tests/store tests/any
 
 # The quick tests with the oldest libraries that pyproject.toml allows. test_start counts imports, which are those of the newest.
 oldest: .venv-oldest/.ready tests/vega/node_modules

@@ -43,13 +43,17 @@ def test_bodies_and_arrays_come_back_as_they_were(pipe: int, joining: bool, monk
 
 @pytest.mark.parametrize("joining", [False, True])
 @pytest.mark.parametrize("batch", [7, 8192])
-def test_what_each_process_gathers_counts_once(batch: int, joining: bool, monkeypatch) -> None:
+def test_what_each_process_gathers_counts_once(batch: int, joining: bool, monkeypatch, tmp_path: Path) -> None:
     """Also where there are more items than a pipe holds the numbers of, and forks follow on forks."""
     monkeypatch.setattr(parallel, "PIPE_ITEMS", batch)
     gathered: list[int] = []
+    begun = tmp_path / "begun"
 
     def work(number: int) -> Iterator[int]:
-        time.sleep(0.002 if number else 1)  # so that each process gets some, however late it starts
+        if number:
+            begun.touch()
+        while not begun.exists():  # so that each process gets some, however late it starts
+            time.sleep(0.001)
         gathered.append(number)
         yield os.getpid()
 

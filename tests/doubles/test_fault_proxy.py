@@ -23,7 +23,7 @@ from elasticsearch import ConnectionError as ClientConnectionError
 from tests.doubles.fault_proxy import ALL, Fault, FaultProxy
 from tests.doubles.faults import Request, bulk_items, filtered, planned
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.slow]
 PATIENCE = 0.25
 
 

@@ -9,45 +9,23 @@ from typing import Any
 
 import pytest
 
-from ingest import Files, Question, open_store, parse_percentiles
+from ingest import Files, Question, open_store
 from ingest.core.errors import StoreError
 from ingest.load.load import LoadAccount, load
 from ingest.load.plan import LoadOptions
-from ingest.query.percentiles import Wanted, percentiles
 from ingest.read import ReadOptions
-from ingest.view.text import csv_lines
 from oracles import events as oracle
 from oracles.per_io import histogram_files
 from tests.commands import tailboard
-from tests.effort import few
 
 RAW = Path(__file__).parent.parent / "data" / "raw"
 SECOND = 1_000_000_000
-QUESTIONS = [
-    Question(step=SECOND, by=("op",), where={"kind": "completion"}),
-    Question(step=2 * SECOND, by=("host", "op", "kind")),
-    Question(step="all", by=("op",)),
-]
 
 
 def loaded(paths: list[Path], store: Path, **words: Any) -> LoadAccount:
     options = {name: words.pop(name) for name in ("step_ns", "attribution", "replace") if name in words}
     with open_store(f"sqlite:{store}", write=True) as opened:
         return load(paths, opened, LoadOptions(read=ReadOptions(run="r", **words), **options))
-
-
-def answered(origin: Any, question: Question) -> list[str]:
-    table = percentiles(origin.answer(question), Wanted(parse_percentiles("50,99,99.9,100")))
-    return list(csv_lines(table, str, "ns"))
-
-
-@pytest.mark.parametrize("prefer", ["hist", "raw"])
-@pytest.mark.parametrize("question", few(QUESTIONS, 1))
-def test_store_and_files_answer_alike(tmp_path: Path, question: Question, prefer: str) -> None:
-    loaded([RAW / "both"], tmp_path / "s.db", prefer=prefer)
-    files = Files([RAW / "both"], ReadOptions(run="r", prefer=prefer))
-    with open_store(f"sqlite:{tmp_path / 's.db'}") as store:
-        assert answered(store, question) == answered(files, question)
 
 
 @pytest.mark.parametrize("step", [SECOND, SECOND // 10])

@@ -18,13 +18,6 @@ from tests.store.test_contract import KINDS, csv
 pytestmark = pytest.mark.contract
 DATA = Path(__file__).parents[1] / "data" / "histograms"
 SECOND = 1_000_000_000
-ASKED = (
-    Question(step=SECOND),
-    Question(by=("op", "tag"), step=SECOND),
-    Question(by=("host", "op"), step="all"),
-    Question(step=10 * SECOND),
-    Question(by=("tag",), step="all"),
-)
 MADE_UP = """\
 histogram: ndjson
 each: polls.{op}
@@ -97,21 +90,6 @@ def sample(name: str, folder: Path) -> tuple[Path, dict]:
     return DATA / name, {"description": description_of(SAMPLES[name])} if SAMPLES[name] else {}
 
 
-@pytest.mark.parametrize("name", SOME)
-def test_stores_answer_as_files_do(ground, tmp_path: Path, name: str) -> None:
-    path, reading = sample(name, tmp_path)
-    files = Files([path], ReadOptions(run="r", **reading), jobs=1)
-    whole_run = name.startswith(("sysbench", "ceph", "prom"))  # histograms of 2 to 10 s: no window of 1 s can be had
-    loaded(ground.url, [path], reading=reading, **({} if whole_run else {"step_ns": SECOND}))
-    with open_store(ground.url) as store:
-        for question in [asked for asked in ASKED if asked.step == "all" or not whole_run]:
-            assert csv(store.answer(question)) == csv(files.answer(question))
-        found = store.answer(Question(step="all", where={"kind": "*"}))
-        assert sum(part.samples.sum() for part in found.parts) == sum(
-            part.samples.sum() for part in files.answer(Question(step="all", where={"kind": "*"})).parts
-        )
-
-
 @pytest.mark.parametrize("name", ["otlp_delta.jsonl", "made.ndjson"])
 def test_loading_again_is_nothing_new(ground, tmp_path: Path, name: str) -> None:
     path, reading = sample(name, tmp_path)
@@ -146,7 +124,7 @@ def test_a_made_up_tool_is_watched_as_it_is_loaded(ground, tmp_path: Path) -> No
             assert csv(store.answer(question)) == csv(files.answer(question))
 
 
-@pytest.mark.parametrize("name", SOME)
+@pytest.mark.parametrize("name", [pytest.param(one, marks=() if one == "made.ndjson" else pytest.mark.slow) for one in SAMPLES])
 def test_every_command_shows_them(tmp_path: Path, name: str, capsys) -> None:
     path, _ = sample(name, tmp_path)
     told = str(tmp_path / "made.yml") if name == "made.ndjson" else SAMPLES[name]

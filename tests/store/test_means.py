@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +22,9 @@ from ingest.query.means import OWN
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.read import ReadOptions
 from ingest.view.text import csv_lines
+from tests.any.test_origins import OF_MEANS as QUESTIONS
 from tests.databases import database, rows_in
+from tests.effort import few
 from tests.read.test_averaged import maxima
 from tests.store.grounds import ElasticGround, grounds, loaded
 
@@ -28,45 +33,17 @@ MS = 1_000_000
 SECOND = 1000 * MS
 KINDS = ["sqlite", "double", *(["server"] if os.environ.get("ELASTICSEARCH_URL") else [])]
 ALL = Wanted(parse_percentiles("0,50,99,100"), below_ns=(1000,))
-FOLDERS = ["means-100", "means-grouped", "means-last-job"]
-QUESTIONS = {
-    "stored": Question(step=100 * MS),
-    "a second by op": Question(by=("op",), step=SECOND),
-    "jobs": Question(by=("job", "op"), step=SECOND, where={"kind": "completion.mean"}),
-    "one job": Question(where={"job": "2"}, step=SECOND),
-    "kinds": Question(by=("kind",), step=SECOND),
-    "whole run": Question(by=("op", "kind"), step="all"),
-    "jobs of the whole run": Question(by=("job",), step="all"),
-    "auto": Question(by=("op",)),
-}
 
 
 @pytest.fixture(params=KINDS, scope="module")
 def ground(request, tmp_path_factory):
     with grounds(request.param, tmp_path_factory.mktemp("means")) as found:
-        for folder in FOLDERS:
-            loaded(found.url, [FIO / folder], run=folder)
+        loaded(found.url, [FIO / "means-100"], run="means-100")
         yield found
 
 
 def csv(answer) -> list[str]:
     return list(csv_lines(percentiles(answer, ALL)))
-
-
-@pytest.mark.parametrize("folder", FOLDERS)
-@pytest.mark.parametrize("name", QUESTIONS)
-def test_a18_a_store_answers_as_the_files_do(ground, folder: str, name: str) -> None:
-    step = QUESTIONS[name].step
-    files = Files([FIO / folder])
-    [stored] = files.stored.values()
-    if isinstance(step, int) and step % stored:
-        pytest.skip(f"the step of {folder} is {stored // MS} ms")
-    expected = files.answer(QUESTIONS[name])
-    with open_store(ground.url) as store:
-        answer = store.answer(replace(QUESTIONS[name], runs=(folder,)))
-    assert csv(answer) == csv(expected)
-    assert answer.kind == expected.kind
-    assert answer.warnings[0] == expected.warnings[0]
 
 
 def test_a18_a_stretch_on_the_stored_grid_is_the_same(ground) -> None:
@@ -403,9 +380,14 @@ def test_a_log_that_is_loaded_later_is_no_longer_missing(store: str, tmp_path: P
             shutil.copy(FIO / "coarse-3" / "a_lat.1.log", logs / "clients" / "h2")
 
 
-@pytest.mark.parametrize("store", ["sqlite", "double"])
-@pytest.mark.parametrize("order", [("h1", "h2", "h3"), ("h3", "h2", "h1"), ("h2", "h1", "h3")])
-@pytest.mark.parametrize("added_up", [(), ("job",)])
+def one_by_one() -> Iterator[Any]:
+    """Every store with every order, with jobs added up or not; one of each store is quick, each with what the other has not."""
+    quick = (("sqlite", ("h3", "h2", "h1"), ("job",)), ("double", ("h2", "h1", "h3"), ()))
+    for one in itertools.product(("sqlite", "double"), (("h1", "h2", "h3"), *(order for _, order, _ in quick)), ((), ("job",))):
+        yield pytest.param(*one, marks=() if one in quick else pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("store", "order", "added_up"), list(one_by_one()))
 def test_what_clients_lack_of_each_other_is_known_whatever_load_they_came_with(
     store: str, order: tuple[str, ...], added_up: tuple[str, ...], tmp_path: Path
 ) -> None:
@@ -462,7 +444,7 @@ def complete_rollups(ground: ElasticGround) -> dict[tuple[str, ...], bool]:
     }
 
 
-@pytest.mark.parametrize("order", [("h1", "h2", "h3"), ("h2", "h3", "h1"), ("h2", "h1", "h3")])
+@pytest.mark.parametrize("order", few([("h2", "h3", "h1"), ("h1", "h2", "h3"), ("h2", "h1", "h3")], 1, 2))
 def test_dashboards_know_of_a_later_load_what_all_windows_lack(order: tuple[str, ...], tmp_path: Path) -> None:
     """h2 has no rows where h1 and h3 have theirs, and may be missing there all the same."""
     logs, reading = tmp_path / "logs" / "clients", {"t0": 1_793_491_200_000_000_000}

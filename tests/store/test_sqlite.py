@@ -74,10 +74,8 @@ def example_store(tmp_path_factory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("question", few(QUESTIONS.values(), 6), ids=QUESTIONS.keys())
-def test_store_and_files_give_the_same_rows(example_store: Path, question: Question) -> None:
-    if question.begin is None:
-        assert answered(example_store, question) == csv(Files([EXAMPLE]).answer(question))
+@pytest.mark.parametrize("question", few(QUESTIONS.values(), 4, 4), ids=QUESTIONS.keys())
+def test_documents_alone_give_the_rows_that_rollups_give(example_store: Path, question: Question) -> None:
     rollups = answered(example_store, question)
     copy = example_store.with_name("documents-only.db")
     shutil.copy(example_store, copy)

@@ -262,24 +262,16 @@ def of_ghost(ground: ElasticGround, index: str, body: dict[str, Any], run: str =
     ground.client.index(index=f"{ground.prefix}-{index}", id="planted", document=body, refresh=True)
 
 
-QUICK = (
-    "run gone",
-    "source gone",
-    "count differs from bins",
-    "value of no bin",
-    "older reading",
-    "document gone",
-    "rollup of a host gone",
-)
 HARD_TO_READ = ("bins cut off", "coding unknown", "bins of no layout", "layout unknown", "series gone", "run gone")
 
 
 def planted() -> Iterator[Any]:
-    for name in SQLITE:
-        yield pytest.param("sqlite", name, id=f"sqlite-{name}")
-    for name in ELASTIC:
-        marks = () if name in QUICK else (pytest.mark.slow,)
-        yield pytest.param("double", name, id=f"double-{name}", marks=marks)
+    """Every fault of every store; the first of each kind is quick."""
+    for store, faults in (("sqlite", SQLITE), ("double", ELASTIC)):
+        seen: set[str] = set()
+        for name, (kind, _) in faults.items():
+            yield pytest.param(store, name, id=f"{store}-{name}", marks=pytest.mark.slow if kind in seen else ())
+            seen.add(kind)
 
 
 @pytest.mark.parametrize(("store", "name"), list(planted()))

@@ -119,6 +119,7 @@ def test_the_box_holds_what_was_asked_and_no_window_or_bin_more(browser, reporte
                 assert used["high"] == min(edge for edge in edges if edge >= high * 1e6)
 
 
+@pytest.mark.slow
 def test_the_stall_names_ceph_b_and_the_fields_and_the_address_hold_the_box(browser, reported: Path) -> None:
     with shown(browser, reported) as page:
         assert page.inner_text("#box") == ""

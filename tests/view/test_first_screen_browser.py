@@ -72,6 +72,7 @@ def inked(page, name: str) -> float:
     )
 
 
+@pytest.mark.slow
 def test_d9_the_story_and_the_drawn_map_and_the_hosts_are_on_the_first_screen(opened, told):
     with opened(told, by=("host",), size=SCREEN) as page:
         assert page.evaluate("[scrollY, document.documentElement.scrollWidth]") == [0, 1280]
@@ -109,6 +110,7 @@ def test_d9_the_largest_event_is_the_strongest_mark_of_the_first_screen(opened, 
         assert rows.count() == 2
 
 
+@pytest.mark.slow
 def test_d9_each_sentence_leads_to_its_place_and_back(opened, told):
     with opened(told, by=("host",), size=SCREEN) as page:
         links = page.locator("#story-sentences a")
@@ -153,6 +155,7 @@ def test_d9_a_quiet_run_says_that_nothing_stands_out(opened):
         assert page.locator(".event").count() == 0
 
 
+@pytest.mark.slow
 def test_d10_one_line_through_all_panels_and_all_series_read_at_the_nearest_window(opened, example):
     with opened(example, by=("host",)) as page:
         expected = {label: v for (t, label), v in drawn(page).items() if t == ZERO / 1e6 + 12_000}
@@ -189,6 +192,7 @@ def test_d10_arrows_move_the_line_of_the_focused_chart(opened, example):
         assert "21:00:05 – 21:00:06 UTC" in page.locator("#line-says").inner_text()
 
 
+@pytest.mark.slow
 def test_d11_back_and_forward_step_through_choices_and_a_slide_is_one(opened, example):
     with opened(example) as page:
         before = page.evaluate("history.length")
@@ -265,6 +269,7 @@ def test_d11_a_legend_switches_series_off_and_colours_stay(opened, example):
         assert {label for _, label in drawn(page)} == {"ceph-b", "ceph-c"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fragment", ["", "#from=100&to=400"])
 def test_d12_panels_over_time_have_the_same_windows_and_the_page_says_which(opened, fragment):
     origin = Made(random_rows(5, windows=700, hosts=2, threads=2, ops=("read",)))
@@ -316,6 +321,7 @@ def test_d4_a_run_of_two_days_says_dates(opened):
         assert any(not text[0].isspace() and any(letter.isalpha() for letter in text) for text in ticks), ticks
 
 
+@pytest.mark.slow
 def test_d8_partial_windows_are_marked_and_stay_within_the_axis(opened, example):
     with opened(example) as page:
         for name in ("rate", "hosts"):
@@ -327,6 +333,7 @@ def test_d8_partial_windows_are_marked_and_stay_within_the_axis(opened, example)
                 assert plot["x"] - 0.5 <= x and x + width <= plot["x"] + plot["width"] + 0.5
 
 
+@pytest.mark.slow
 def test_the_first_screen_says_which_kind_is_shown_and_which_hosts_have_another(opened):
     """Two of three hosts were in no picture, and only the folded notes said so; the choice of the kind was folded away, too."""
     kinds = {"a": ("completion", "total"), "b": ("completion",), "c": ("completion",)}

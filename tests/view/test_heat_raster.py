@@ -65,6 +65,7 @@ def test_d1_the_legend_is_that_of_a_fresh_load_after_every_control(opened):
             assert texts[1].replace(",", "") == str(least) and texts[-1].replace(",", "") == str(most)
 
 
+@pytest.mark.slow
 def test_d2_ranks_are_those_of_unlike_counts(opened):
     """Half of the cells alike and more are shaded in proportion, and it says so; less than half by rank, a step each."""
     counts = {720: 1, 784: 2, 848: 4, 912: 60}
@@ -112,6 +113,7 @@ def modes(rows: int = 24, samples: int = 40_000) -> list:
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shading", ["rank", pytest.param("exponent", marks=pytest.mark.slow)])
 def test_d3_four_smooth_modes_are_four_ridges(opened, shading):
     """On the pixels: from below, the map darkens and fades four times, without a step at each power of two."""

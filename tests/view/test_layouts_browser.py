@@ -14,6 +14,7 @@ from tests.read.test_histograms import DATA
 SAMPLES = {"otlp_delta.jsonl": "", "sysbench1020_histogram.txt": "sysbench", "redis70_latency_histogram.ndjson": "redis-latency"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name.startswith("sysbench") else pytest.mark.slow) for name in SAMPLES]
 )

@@ -85,6 +85,7 @@ def page(browser, request):
         yield found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
     [pytest.param((5, LIGHT), marks=pytest.mark.slow), pytest.param((5, DARK), marks=pytest.mark.slow), (6, LIGHT), (6, DARK)],

@@ -121,6 +121,7 @@ def refreshed_is_fresh(page: Any, panel: Panel, action: str, size: tuple[int, in
     assert fresh["heading"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("identity", few(PANELS, 2, 4))
 def test_e1_e2_a_panel_after_a_refresh_is_a_fresh_one(majors, two_runs, identity) -> None:
     """Some panels once; each with every action, theme and size in soak."""
@@ -181,6 +182,7 @@ def drawn(marks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             yield mark
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("identity", ["cluster-latency-distribution", "coordinated-omission-curves"])
 def test_e1_clipped_lines_are_seen(majors, two_runs, identity) -> None:
     """What is clipped by a group without a size is in the scene, but not in the picture."""
@@ -201,6 +203,7 @@ def test_e1_clipped_lines_are_seen(majors, two_runs, identity) -> None:
     assert inked > 200
 
 
+@pytest.mark.slow
 def test_e7_failed_shards_are_said(majors, two_runs) -> None:
     page, panel = majors["light"], panel_of(two_runs, "cluster-latency-percentiles")
     spec = panel.answered("whole")
@@ -253,6 +256,7 @@ def test_e11_more_stands_out_more_on_light_and_on_dark_ground(majors, two_runs, 
         assert contrasts == sorted(contrasts) and contrasts[-1] > 2 * contrasts[0] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("identity", "width_s"), [("cluster-latency-heatmap", 1), ("hosts-and-threads-hosts", 5)])
 def test_e11_the_stall_of_the_example_shows(majors, two_runs, identity, width_s) -> None:
     """For 4 s one host completes a sixth of what it does otherwise: windows of 10 s hid it."""

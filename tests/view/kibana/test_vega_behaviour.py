@@ -131,6 +131,7 @@ def test_kinds_are_never_merged_and_the_default_is_that_of_the_queries(page, sta
     )
 
 
+@pytest.mark.slow
 def test_service_response_and_wait_beside_one_another(page, stalled) -> None:
     page.draw(stalled.answered(stalled.spec("kinds")))
     rows = page.table("points")

@@ -65,6 +65,7 @@ LAYOUTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: str(layout)[:40])
 def test_the_bins_of_a_layout_are_read_from_its_text(page, layout) -> None:
     made = [*layout_columns("datum.layout"), *family_columns("datum.layout"), *bins_of()]
@@ -78,6 +79,7 @@ def test_the_bins_of_a_layout_are_read_from_its_text(page, layout) -> None:
     assert all(max(1, row["octave_bins"]) == layout.octave for row in page.table("rows") if not isinstance(layout, Edges))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["finest", "overview"])
 def test_the_cells_are_those_of_the_report(page, of_layers, level) -> None:
     page.draw(of_layers.answered(of_layers.spec("layers", scope="host", level=level), whole(of_layers)))
@@ -100,6 +102,7 @@ def test_the_cells_are_those_of_the_report(page, of_layers, level) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_each_layer_is_drawn_in_its_band_below_its_words(page, of_layers) -> None:
     page.draw(of_layers.answered(of_layers.spec("layers", scope="host", level="finest"), whole(of_layers)))
     cells, bands, words = (page.marks(name) for name in ("heat", "grounds", "row_texts"))
@@ -113,6 +116,7 @@ def test_each_layer_is_drawn_in_its_band_below_its_words(page, of_layers) -> Non
     assert all(above[1] <= below[0] + 1 for above, below in zip(edges, edges[1:])), "shades that overlap would be another shade"
 
 
+@pytest.mark.slow
 def test_a_run_of_one_layer_is_said_to_be_one(page, served, of_layers) -> None:
     """Of the example there is the client's alone; of the other a kind was chosen, or nothing is left."""
     alone = "operations alone: the run has no other layer here, or a kind, host or operation is chosen"

@@ -64,6 +64,7 @@ def picked(rows: list[dict], *names: str) -> list[tuple]:
     return sorted(tuple(row[name] for name in names) for row in rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 def test_bins_in_a_panel_are_those_of_the_layout(page, layout) -> None:
     """Whatever lies within 0.8 % of what a bin reports is snapped to it, if its bin is not finer than that."""
@@ -82,6 +83,7 @@ def test_bins_in_a_panel_are_those_of_the_layout(page, layout) -> None:
     assert wide.any()
 
 
+@pytest.mark.slow
 def test_percentiles_over_time(page, served) -> None:
     page.draw(served.answered(served.spec("percentiles")))
     found = answer(served)
@@ -108,6 +110,7 @@ def test_percentiles_over_time(page, served) -> None:
     assert [median, top] == whole["v"]
 
 
+@pytest.mark.slow
 def test_the_surface(page, served) -> None:
     page.draw(served.answered(served.spec("surface")))
     found, rows = answer(served), page.table("points")

@@ -22,7 +22,7 @@ from elasticsearch import (
 
 from tests.doubles.elasticsearch import ElasticsearchDouble
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.slow]
 Json = Any
 DOUBLES = ["9.5.3", "8.19.21"]
 MAPPINGS = {

@@ -14,7 +14,7 @@ from tests.doubles.elasticsearch import documents, fast, mapping
 from tests.doubles.elasticsearch.tokens import Broken, parse
 from tests.doubles.elasticsearch.values import Rejected
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.slow]
 Json = Any
 FIELDS = {
     "h": "histogram",

@@ -11,7 +11,7 @@ import pytest
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.elasticsearch.proofs.replaying import send
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.slow]
 Json = Any
 T0 = 1_789_999_200_000
 ROWS: list[Json] = [

@@ -11,7 +11,7 @@ from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.elasticsearch.proofs.comparing import differences, recorded
 from tests.doubles.elasticsearch.proofs.replaying import send
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.slow]
 Json = Any
 RECORDED = recorded("single-9.5.3")
 WRITES = [one for one in RECORDED if one["path"].startswith(("/val/_create/", "/val_im/_create/"))]

@@ -25,7 +25,7 @@ from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.elasticsearch.proofs.comparing import differences, recorded
 from tests.doubles.elasticsearch.proofs.replaying import Answered, exchange
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.slow]
 Json = Any
 NINE = "application/vnd.elasticsearch+{};compatible-with=9"
 

@@ -12,7 +12,7 @@ from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.elasticsearch.proofs.asking import CUTS, T0, ask, listed, numbers, rows
 from tests.doubles.elasticsearch.proofs.replaying import send
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.slow]
 Json = Any
 
 

@@ -11,7 +11,7 @@ from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.elasticsearch.proofs.comparing import differences, recorded
 from tests.doubles.elasticsearch.proofs.replaying import Replay
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.slow]
 Json = Any
 CONVERSATIONS = {"9.5.3": recorded("conversation-9.5.3"), "8.19.21": recorded("conversation-8.19.21")}
 STEPS = [

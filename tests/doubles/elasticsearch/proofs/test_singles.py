@@ -13,7 +13,7 @@ from tests.doubles.elasticsearch.proofs.comparing import differences, recorded
 from tests.doubles.elasticsearch.proofs.replaying import Answered, send
 from tests.doubles.elasticsearch.shards import shard_number
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.slow]
 Json = Any
 ONE = {(one["name"], one["path"].split("/")[1]): one for one in recorded("single-9.5.3")}
 SINGLE = {one["name"]: one for one in recorded("single-9.5.3")}

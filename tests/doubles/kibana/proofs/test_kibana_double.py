@@ -15,7 +15,7 @@ import pytest
 from tests.doubles.kibana import KibanaDouble
 from tests.doubles.kibana.proofs.asking import FORM, XSRF, dashboard, data_view, everything, form, imported, lens, send
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.slow]
 IMPORT = "/api/saved_objects/_import?overwrite=true"
 RULE = "/api/alerting/rule/5031f8f0-629a-51eb-b500-d1931a8e5df7"
 

@@ -12,7 +12,7 @@ import pytest
 from tests.doubles.kibana.proofs.asking import dashboard, data_view, everything, lens, vega
 from tests.doubles.kibana.schemas import problems
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.slow]
 Json = Any
 
 
