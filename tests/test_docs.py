@@ -14,7 +14,7 @@ import yaml
 
 import ingest
 from ingest.cli import COMMANDS, tailboard
-from ingest.cli.build_files import generated
+from ingest.cli.build import generated
 
 ROOT = Path(__file__).parents[1]
 
