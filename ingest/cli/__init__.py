@@ -19,10 +19,8 @@ gc.set_threshold(100_000, 50, 50)
 import click
 
 from ingest import __version__
-from ingest.cli.shared.help import Choice, Group
-from ingest.cli.shared.output import of_the_system
-from ingest.cli.shared.say import say
-from ingest.cli.shared.streams import ReaderGoneError, UnwritableError, drop_output, hold_streams
+from ingest.cli.help import Choice, Group
+from ingest.cli.output import INTERRUPTED, ReaderGoneError, UnwritableError, drop_output, hold_streams, of_the_system, say
 from ingest.core.errors import InputError, TailboardError
 from ingest.core.plain import shown
 
@@ -64,7 +62,7 @@ SUMMARIES = {
     },
 }  # each is a module of this package; what is said of it here is shown without importing it
 COMMANDS = tuple(name for commands in SUMMARIES.values() for name in commands)
-INTERNAL, INTERRUPTED = 70, 130
+INTERNAL = 70
 COMPLETION = "_TAILBOARD_COMPLETE"  # the variable by which shells ask for words
 
 

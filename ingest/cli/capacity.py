@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import click
-
-from ingest.cli.shared import options as shared
-from ingest.cli.shared.by_run import EachRun, answered, bounded_options, opened_runs, question_of, undated_beside, write_rows
-from ingest.cli.shared.help import Choice, Command, file_names
-from ingest.cli.shared.say import say
-from ingest.cli.shared.streams import verdict_stands
+from ingest.cli.by_run import EachRun, answered, opened_runs, question_of, undated_beside, write_rows
+from ingest.cli.help import Choice
+from ingest.cli.options import command, option
+from ingest.cli.output import say, verdict_stands
 from ingest.core.errors import InputError
 from ingest.core.nearest import choices
 
@@ -28,43 +25,25 @@ MOST_NOTES = 6
 class Options(EachRun):
     """What a call of capacity says."""
 
-    slas: tuple[str, ...]
-    load: str
-    points: bool
-    fail_above: str | None = None
+    slas: tuple[str, ...] = option(
+        "--sla", metavar="P<LATENCY", required=True, help="Objective, such as 'p99<5ms'; may be repeated: all must be met."
+    )
+    runs: tuple[str, ...] = option("--run", metavar="GLOB", help="Only runs whose name matches GLOB [default: all].")
+    load: str = option(
+        "--load",
+        default="",
+        metavar="LABEL",
+        help="Label that is the load of a run, or achieved [default: an offered rate, else a depth, else what was achieved].",
+    )
+    points: bool = option("--points", help="csv, ndjson: the tested loads in place of the capacities.")
+    printed: str | None = option(
+        "--format", type=Choice(["table", "csv", "ndjson"]), show_default="table", help="How it is printed."
+    )
     output: str | None = None
 
 
-@click.command(cls=Command)
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...", shell_complete=file_names)
-@click.option(
-    "--sla",
-    "slas",
-    metavar="P<LATENCY",
-    multiple=True,
-    required=True,
-    help="Objective, such as 'p99<5ms'; may be repeated: all must be met.",
-)
-@click.option("--run", "runs", metavar="GLOB", multiple=True, help="Only runs whose name matches GLOB [default: all].")
-@click.option(
-    "--load",
-    default="",
-    metavar="LABEL",
-    help="Label that is the load of a run, or achieved [default: an offered rate, else a depth, else what was achieved].",
-)
-@click.option("--points", is_flag=True, help="csv, ndjson: the tested loads in place of the capacities.")
-@bounded_options
-@shared.reading_options
-@shared.unit_option
-@click.option(
-    "--format",
-    "printed",
-    type=Choice(["table", "csv", "ndjson"]),
-    show_default="table",
-    help="How it is printed.",
-)
-@shared.typed(Options)
-def capacity(sources: tuple[str, ...], options: Options) -> int:
+@command(Options)
+def capacity(options: Options) -> int:
     """Find the highest load that meets an objective of latency, from runs at several loads, with an interval.
 
     \b
@@ -85,7 +64,7 @@ def capacity(sources: tuple[str, ...], options: Options) -> int:
     slas = [parse_sla(text) for text in options.slas]
     question, by = question_of(options, ("line", "sla", "axis", "verdict", "load", "runs"))
     question = replace(question, step="auto")
-    with opened_runs(sources, options) as (asks, labels):
+    with opened_runs(options) as (asks, labels):
         names = [name for name in asks if run_matches(name, options.runs)]
         if not names:
             raise InputError(f"no run matches {' '.join(options.runs)}: {choices(options.runs[0], sorted(asks))}")

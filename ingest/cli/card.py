@@ -2,42 +2,33 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, replace
 
-import click
-
-from ingest.cli.shared import options as shared
-from ingest.cli.shared.answers import asked, clock_of, warn
-from ingest.cli.shared.help import Command, file_names
-from ingest.cli.shared.output import write_whole
-from ingest.cli.shared.say import say
+from ingest.cli.answers import asked, clock_of, in_range, one_axis, warn
+from ingest.cli.help import file_names
+from ingest.cli.options import TIME_BASE, Asking, Showing, command, option
+from ingest.cli.output import print_bytes, say, write_whole
+from ingest.cli.sources import opened
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Options(shared.Asking, shared.Showing):
+class Options(Asking, Showing):
     """What a call of card says."""
 
-    output: str
+    output: str = option(
+        "-o",
+        "--output",
+        default="card.png",
+        metavar="FILE",
+        shell_complete=file_names,
+        help="File to write, .png or .svg; - for a png on stdout.",
+    )
     format: str = "png"
+    time_base: str | None = TIME_BASE
 
 
-@click.command(cls=Command)
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...", shell_complete=file_names)
-@click.option(
-    "-o",
-    "--output",
-    default="card.png",
-    show_default=True,
-    metavar="FILE",
-    shell_complete=file_names,
-    help="File to write, .png or .svg; - for a png on stdout.",
-)
-@shared.selecting_options
-@shared.time_option
-@shared.reading_options
-@shared.typed(Options)
-def card(sources: tuple[str, ...], options: Options) -> None:
+@command(Options)
+def card(options: Options) -> None:
     """Draw one picture of a run, 1200 x 630: what happened in sentences, the heat map, and the p99 of its hosts.
 
     \b
@@ -49,8 +40,6 @@ def card(sources: tuple[str, ...], options: Options) -> None:
     most six; where a window has too few samples for a p99, its maximum. Times are those of the sentences, seconds since the
     start of the run (--time changes the axis).
     """
-    from ingest.cli.shared.answers import in_range, one_axis
-    from ingest.cli.shared.sources import opened
     from ingest.query.findings.story import story
     from ingest.query.lags import answered
     from ingest.view.card import card_picture
@@ -58,21 +47,17 @@ def card(sources: tuple[str, ...], options: Options) -> None:
 
     question = asked(options, "auto")
     by_host = replace(question, by=("host",))
-    with opened(sources, options) as origin:
+    with opened(options) as origin:
         windows = in_range(answered(origin, replace(question, by=())), question)
         hosts, whole = answered(origin, by_host), answered(origin, replace(by_host, step="all"))
         told = story(origin, question)
     one_axis(windows)
     clock = clock_of(windows, replace(options, time_base=options.time_base or "elapsed"))  # as the sentences have it
     warn(windows)
-    picture = drawn(card_picture(told, whole, windows, hosts, clock), _form(options.output), scale=1)
+    form = "svg" if options.output.endswith(".svg") else "png"
+    picture = drawn(card_picture(told, whole, windows, hosts, clock), form, scale=1)
     if options.output == "-":
-        sys.stdout.flush()
-        sys.stdout.buffer.write(picture)
+        print_bytes(picture)
         return
     write_whole(options.output, picture)
     say(f"wrote {options.output} ({len(picture) / 1000:,.0f} kB)")
-
-
-def _form(output: str) -> str:
-    return "svg" if output.endswith(".svg") else "png"

@@ -10,20 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from ingest.cli.shared import options as shared
-from ingest.cli.shared.help import Choice, Command, file_names
-from ingest.cli.shared.marks import read_all
-from ingest.cli.shared.say import say
-from ingest.cli.shared.sources import opened, split_sources
-from ingest.cli.shared.streams import verdict_stands
-from ingest.cli.shared.values import pairs
+from ingest.cli.answers import asked, print_rows
+from ingest.cli.help import Choice
+from ingest.cli.options import BEGIN_OF_EACH, TIME_BASE, UNIT, Asking, Showing, argument, command, marks_for, option
+from ingest.cli.output import say, verdict_stands
+from ingest.cli.sources import marks_of, opened, split_sources
 from ingest.core.errors import DeliveryError, UsageError, counted
 
 if TYPE_CHECKING:
     from ingest.core.marks import Mark
-    from ingest.core.objective import Objective
     from ingest.core.series import RunLabels
     from ingest.objectives.check import Checked
     from ingest.objectives.webhook import Webhook
@@ -44,43 +39,30 @@ class Judged:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Options(shared.Reading, shared.Showing):
+class Options(Asking, Showing):
     """What a call of check says."""
 
-    runs: tuple[str, ...]
-    where: tuple[str, ...]
-    begin: str | None
-    end: str | None
-    record: bool
-    allow_unknown: bool
-    webhook: str | None
-    marks: tuple[Path, ...]
+    sla: Path = argument("SLA.yml")
+    by: str = ""
+    begin: str | None = BEGIN_OF_EACH
+    merge_runs: bool = False
+    record: bool = option("--record", help="Save the episodes in the store, for reports and dashboards.")
+    allow_unknown: bool = option(
+        "--allow-unknown", help="Exit with status 0 in place of 5 if missing samples leave a verdict open."
+    )
+    webhook: str | None = option(
+        "--webhook", metavar="URL", help="POST each episode as JSON to URL; env:NAME reads the URL from the environment."
+    )
+    marks: tuple[Path, ...] = marks_for(
+        "File of marks for the words during, outside, before, after of objectives; beside those of the store; may be repeated."
+    )
+    time_base: str | None = TIME_BASE
+    unit: str = UNIT
+    format: str = option("--format", type=Choice(["table", "csv", "ndjson", "junit"]), default="table")
 
 
-@click.command(cls=Command)
-@click.argument("sla", metavar="SLA.yml", type=click.Path(path_type=Path))
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...", shell_complete=file_names)
-@click.option("--run", "runs", metavar="GLOB", multiple=True, help="Only runs whose name matches GLOB.")
-@click.option("--where", metavar="K=GLOB", multiple=True, help="Only data whose label K matches GLOB.")
-@click.option(
-    "--from",
-    "begin",
-    metavar="T",
-    help="Start of the range: ISO 8601, epoch s or ms, +90s (after the start of each run), now-15m.",
-)
-@click.option("--to", "end", metavar="T", help="End of the range, in the same forms.")
-@click.option("--record", is_flag=True, help="Save the episodes in the store, for reports and dashboards.")
-@click.option("--allow-unknown", is_flag=True, help="Exit with status 0 in place of 5 if missing samples leave a verdict open.")
-@click.option("--webhook", metavar="URL", help="POST each episode as JSON to URL; env:NAME reads the URL from the environment.")
-@shared.marks_for(
-    "File of marks for the words during, outside, before, after of objectives; beside those of the store; may be repeated."
-)
-@shared.reading_options
-@shared.time_option
-@shared.unit_option
-@click.option("--format", type=Choice(["table", "csv", "ndjson", "junit"]), default="table", show_default=True)
-@shared.typed(Options)
-def check(sla: Path, sources: tuple[str, ...], options: Options) -> int:
+@command(Options)
+def check(options: Options) -> int:
     """Check runs against objectives: when a promised latency was exceeded, for how long, and which host contributed most.
 
     \b
@@ -96,61 +78,51 @@ def check(sla: Path, sources: tuple[str, ...], options: Options) -> int:
     state (open, ended, or provisional while windows can still change). Exit status: 1 if an objective is violated, 5 if missing
     samples could change the verdict ("cannot tell"; --allow-unknown makes it 0), 4 if the webhook could not be reached.
     """
-    from ingest.objectives.check import check as verdicts_of
     from ingest.objectives.check import keep
     from ingest.objectives.webhook import webhook
-    from ingest.query.lags import answered
-    from ingest.query.phases import noted_in
 
     hook = webhook(options.webhook) if options.webhook else None
-    selection, marks = _selection(options), read_all(options.marks)
-    with _opened(sources, options) as judged:
-        objectives, noted = _objectives(sla, judged.runs), noted_in(judged.origin, marks)
-        checked = verdicts_of(partial(answered, judged.origin), judged.runs, objectives, selection, sla, judged.finals, noted)
+    selection, marks = _selection(options), marks_of(options.marks)
+    with _opened(options) as judged:
+        checked = _checked(judged, options.sla, selection, marks)
         if options.record:
             keep(judged.origin, checked)  # type: ignore[arg-type]  # _opened gives a store where it is to be written
-        belonging = _belonging(judged.origin, checked, selection) if options.format == "table" else []
+        belonging = []
+        if options.format == "table":  # which findings of the runs the episodes belong to
+            from ingest.objectives.findings import belongings
+            from ingest.query.findings.story import story
+
+            belonging = belongings(checked.verdicts, lambda run: story(judged.origin, selection.about([run])))
     with verdict_stands():
-        _write(checked, sla, options, belonging)
-    return _sent(hook, checked) or _status(checked, allow_unknown=options.allow_unknown)
-
-
-def _status(checked: Checked, *, allow_unknown: bool) -> int:
-    """Return the exit status of verdicts: violated, cannot tell (unless that is allowed), or 0."""
+        _write(checked, options, belonging)
+    if not_sent := _sent(hook, checked):
+        return not_sent
     if checked.violated:
         return VIOLATED
-    return 0 if checked.met or allow_unknown else CANNOT_TELL
+    return 0 if checked.met or options.allow_unknown else CANNOT_TELL
 
 
 def _selection(options: Options) -> Question:
     """Return the answers to judge; UsageError where only a part of a run would be kept as the whole, or I/Os are shares."""
-    from ingest.core.timing import parse_instant
-    from ingest.query.question import Question
-
     if options.attribution != "completion":
         raise UsageError("objectives count whole I/Os, in-flight weights are shares of them: leave out --attribution")
     if options.record and (options.where or options.begin or options.end):
         raise UsageError("--record keeps what whole runs show: leave out --where, --from and --to")
     if options.record and options.marks:
         raise UsageError("--record judges by the marks of the store: note them first (tailboard mark --run GLOB --marks FILE)")
-    return Question(
-        runs=options.runs,
-        where=pairs(options.where, "--where"),
-        begin=parse_instant(options.begin) if options.begin else None,
-        end=parse_instant(options.end) if options.end else None,
-    )
+    return asked(options, "auto")
 
 
 @contextmanager
-def _opened(sources: tuple[str, ...], options: Options) -> Iterator[Judged]:
+def _opened(options: Options) -> Iterator[Judged]:
     """Give the files or the store that are asked, a store to be written with --record."""
     from ingest.core.errors import StoreError
     from ingest.store import open_store
 
-    stores = split_sources(sources)[0] if options.record else []  # it reads standard input, which is there once
+    stores = split_sources(options.sources)[0] if options.record else []  # it reads standard input, which is there once
     if options.record and not stores:
         raise UsageError("--record keeps episodes in a store: load the files first, then check the store")
-    with opened(sources, options) as origin:
+    with opened(options) as origin:
         judged = _judged(origin)
         if not judged.runs:
             raise StoreError("the store holds no run yet: tailboard load PATH --run NAME")
@@ -175,54 +147,48 @@ def violations(origin: Origin, path: Path, question: Question, marks: Sequence[M
     `marks` are given beside those that the origin keeps.
     What could not be judged is said on stderr. InputError as `check` raises it.
     """
-    from ingest.objectives.check import check as verdicts_of
-    from ingest.query.lags import answered
-    from ingest.query.phases import noted_in
     from ingest.query.question import Question as Selection
-    from ingest.view.terminal.episodes import notes, unjudged_windows
 
-    judged = _judged(origin)
     selection = Selection(question.runs, question.where, begin=question.begin, end=question.end)
-    ask, noted = partial(answered, judged.origin), noted_in(origin, marks)
-    checked = verdicts_of(ask, judged.runs, _objectives(path, judged.runs), selection, path, judged.finals, noted)
-    for note in (*notes(checked), *unjudged_windows(checked)):
-        say(note)
+    checked = _checked(_judged(origin), path, selection, marks)
+    _say_notes(checked)
     return [each for verdict in checked.verdicts for each in verdict.episodes]
 
 
-def _objectives(path: Path, runs: RunLabels) -> Sequence[Objective]:
+def _checked(judged: Judged, path: Path, selection: Question, marks: Sequence[Mark]) -> Checked:
+    """Return the verdicts of the objectives of a file, by marks of files beside those that the origin keeps."""
+    from ingest.objectives.check import check as verdicts_of
     from ingest.objectives.objectives import read_objectives
+    from ingest.query.lags import answered
+    from ingest.query.phases import noted_in
 
-    return read_objectives(path, {name for labels in runs.values() for name in labels})
-
-
-def _belonging(origin: Origin, checked: Checked, selection: Question) -> list[str]:
-    """Return which findings of the runs their episodes belong to, in sentences."""
-    from ingest.objectives.findings import belongings
-    from ingest.query.findings.story import story
-
-    return belongings(checked.verdicts, lambda run: story(origin, selection.about([run])))
+    objectives = read_objectives(path, {name for labels in judged.runs.values() for name in labels})
+    noted = noted_in(judged.origin, marks)
+    return verdicts_of(partial(answered, judged.origin), judged.runs, objectives, selection, path, judged.finals, noted)
 
 
-def _write(checked: Checked, path: Path, options: Options, belonging: Sequence[str]) -> None:
+def _say_notes(checked: Checked) -> None:
+    from ingest.view.terminal.episodes import notes, unjudged_windows
+
+    for note in (*notes(checked), *unjudged_windows(checked)):
+        say(note)
+
+
+def _write(checked: Checked, options: Options, belonging: Sequence[str]) -> None:
     """Print the verdicts in the format that was asked for."""
     from ingest.objectives.junit import junit
     from ingest.objectives.words import stamp_of
-    from ingest.view import text
-    from ingest.view.terminal.episodes import episode_rows, notes, print_checked, unjudged_windows
+    from ingest.view.terminal.episodes import episode_rows, print_checked
 
     form, base = options.format, _clock(checked, options)
     if form == "table":
         print_checked(checked, base, belonging)
         return
-    for note in (*notes(checked), *unjudged_windows(checked)):
-        say(note)
+    _say_notes(checked)
     if form == "junit":
-        sys.stdout.write(junit(checked, path.name, base))
+        sys.stdout.write(junit(checked, options.sla.name, base))
         return
-    lines = {"csv": text.csv_lines, "ndjson": text.ndjson_lines}[form]
-    rows, stamp = episode_rows(checked.verdicts, base, options.unit), stamp_of(base, checked.verdicts)
-    sys.stdout.writelines(line + "\n" for line in lines(rows, stamp))
+    print_rows(episode_rows(checked.verdicts, base, options.unit), form, stamp_of(base, checked.verdicts))
 
 
 def _clock(checked: Checked, options: Options) -> str:

@@ -3,46 +3,46 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from ingest.cli.compare_at import at_option, marks_option, opened_sides
-from ingest.cli.shared import options as shared
-from ingest.cli.shared.answers import PICTURES, write_picture
-from ingest.cli.shared.by_run import (
+from ingest.cli.answers import PICTURES, write_picture
+from ingest.cli.by_run import (
     REGRESSED,
     EachRun,
     answered,
-    bounded_options,
-    format_option,
+    beside_page,
     least_ratio,
     named,
+    opened_origins,
+    opened_runs,
     question_of,
     ratio_limit,
     undated_beside,
     write_rows,
 )
-from ingest.cli.shared.help import Command, file_names
-from ingest.cli.shared.pages import beside_page, compared, over_time, page_option, written
-from ingest.cli.shared.say import say
-from ingest.cli.shared.sources import split_sources
-from ingest.cli.shared.streams import verdict_stands
+from ingest.cli.options import WANTED, Showing, command, marks_for, option, read_options
+from ingest.cli.output import say, verdict_stands, write_page
+from ingest.cli.sources import marks_of, split_sources
 from ingest.core.errors import InputError, UsageError, listed
 from ingest.core.nearest import choices
 from ingest.core.writing import figure, number
 from ingest.read.undated import undated_part_of
 
 if TYPE_CHECKING:
-    from ingest.cli.shared.by_run import Ask
+    from ingest.cli.by_run import Ask
+    from ingest.core.breaths import Kept
+    from ingest.core.ranks import Percentile
     from ingest.core.series import RunLabels
-    from ingest.query.compare import Pair
+    from ingest.query.compare import Pair, Sides
     from ingest.query.question import Answer, Question
     from ingest.query.sweeps import Paired
     from ingest.query.table import Table
+    from ingest.view.page.finished.compare import Compared
+    from ingest.view.page.finished.page import Panel
 
 SIDES = ("baseline", "run")
 
@@ -51,45 +51,31 @@ SIDES = ("baseline", "run")
 class Options(EachRun):
     """What a call of compare says."""
 
-    baseline: str | None
-    run: str | None
-    at: str | None
-    marks: tuple[Path, ...]
-    wanted: str
-    shifts: bool
-    unlike_kinds: bool
-    same_within: str
+    baseline: str | None = option(
+        "--baseline", metavar="GLOB", help="Run to compare with; of several runs those that match one of --run."
+    )
+    run: str | None = option("--run", metavar="GLOB", help="Run to judge, in the same way.")
+    at: str | None = option(
+        "--at",
+        metavar="MARK",
+        help="Compare a run with itself: what lies after marks with this text (a glob) with what lies before; of marks with an "
+        "end, what lies during them with the rest.",
+    )
+    marks: tuple[Path, ...] = marks_for("File of marks for --at, beside those of the store; may be repeated.")
+    wanted: str = WANTED
+    shifts: bool = option("--shifts", help="Use percentiles at every halving of 1-q: shows how the distributions differ.")
+    same_within: str = option(
+        "--same-within", default="5%", metavar="SHARE", help="Largest difference that still counts as the same."
+    )
+    merge_runs: bool = option("--merge-runs", help="Merge the runs of each side where its glob matches several.")
+    unlike_kinds: bool = option("--unlike-kinds", help="Compare even where the two runs hold different kinds of latency.")
+    fail_above: str | None = option(
+        "--fail-above", metavar="RATIO", help="Exit with status 1 if a ratio is above this (95 % confidence), such as 1.2."
+    )
 
 
-@click.command(cls=Command)
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...", shell_complete=file_names)
-@click.option(
-    "--baseline",
-    metavar="GLOB",
-    help="Run to compare with; of several runs those that match one of --run.",
-)
-@click.option("--run", "run", metavar="GLOB", help="Run to judge, in the same way.")
-@at_option
-@marks_option
-@shared.percentiles_option
-@click.option("--shifts", is_flag=True, help="Use percentiles at every halving of 1-q: shows how the distributions differ.")
-@bounded_options
-@click.option(
-    "--same-within",
-    default="5%",
-    show_default=True,
-    metavar="SHARE",
-    help="Largest difference that still counts as the same.",
-)
-@click.option("--merge-runs", is_flag=True, help="Merge the runs of each side where its glob matches several.")
-@click.option("--unlike-kinds", is_flag=True, help="Compare even where the two runs hold different kinds of latency.")
-@click.option("--fail-above", metavar="RATIO", help="Exit with status 1 if a ratio is above this (95 % confidence), such as 1.2.")
-@shared.reading_options
-@shared.unit_option
-@format_option
-@page_option
-@shared.typed(Options)
-def compare(sources: tuple[str, ...], options: Options) -> int:
+@command(Options)
+def compare(options: Options) -> int:
     """Compare two runs: percentiles side by side, their ratio with bounds, and which parts changed most.
 
     \b
@@ -115,11 +101,11 @@ def compare(sources: tuple[str, ...], options: Options) -> int:
 
     limit, percentiles = ratio_limit(options.fail_above), parse_percentiles(options.wanted)
     same_within = least_ratio(options.same_within, "--same-within")
-    output, form = options.output, beside_page(options.printed, options.output)
+    output, form = options.output, beside_page(options)
     question, by = question_of(options, COLUMNS)
     opens = output or form == "table"  # with a verdict that names operation and host
     wanted = replace(question, by=labels_of(question.by)) if opens else question
-    with opened_sides(sources, options, question) as (asks, labels):
+    with opened_sides(options, question) as (asks, labels):
         pairs = None if options.at else pairs_among(asks, labels, options)
         if pairs:
             by = (PERMUTATION, *by)
@@ -151,20 +137,50 @@ def compare(sources: tuple[str, ...], options: Options) -> int:
     status, sentences = _judged(table, limit)
     content = compared(pair, (baseline, run), windows, percentiles, unlike=options.unlike_kinds) if opens else None
     if output and content:
-        from ingest.cli.compare_breaths import breath_panels
         from ingest.view.page.finished.compare import compare_page
 
-        paths = named(split_sources(sources)[1])
-        more = breath_panels(sources, paths, options, sides, question) if is_lag(baseline, run) and not options.at else []
+        more = _breath_panels(options, sides, question) if is_lag(baseline, run) and not options.at else []
         calm = [f"No ratio is certain to be above {number(limit)} times the baseline."] if limit < math.inf else []
-        written(compare_page(content, pair, sentences or calm, bad=bool(status), more=more), output)
+        write_page(compare_page(content, pair, sentences or calm, bad=bool(status), more=more), output)
     if form:
         with verdict_stands():
             said = content.opening(pair) if content else []
-            _write(pair, table, said, shared.Showing(format=form, unit=options.unit))
+            _write(pair, table, said, Showing(format=form, unit=options.unit))
     for line in sentences:
         say(line)
     return status
+
+
+@contextmanager
+def opened_sides(options: Options, question: Question) -> Iterator[tuple[Mapping[str, Ask], RunLabels]]:
+    """Give what answers about each run, and the runs' labels; with --at about both sides of a run, the baseline first.
+
+    UsageError where the words of the call do not go together, InputError where the run or the mark is not there.
+    """
+    if options.at is None:
+        if options.baseline is None or options.run is None:
+            raise UsageError("compare takes two runs, --baseline GLOB and --run GLOB; or one run and a mark of it, --at MARK")
+        if options.marks:
+            raise UsageError("--marks are for --at MARK, which compares a run with itself")
+        with opened_runs(options) as runs:
+            yield runs
+        return
+    if options.baseline is not None or options.merge_runs:
+        raise UsageError("--at compares a run with itself: leave out --baseline and --merge-runs")
+    from ingest.core.series import run_matches
+    from ingest.query.phases import sides_of
+
+    given = marks_of(options.marks)
+    with opened_origins(options) as origins:
+        glob = options.run or "*"
+        names = [run for run in origins if run == glob] or [run for run in origins if run_matches(run, (glob,))]
+        if not names:
+            raise InputError(f"--run {glob} matches no run: {choices(glob, sorted(origins))}")
+        if len(names) > 1:
+            raise UsageError(f"--at takes one run, here are {len(names)} ({listed(sorted(names))}): name it with --run")
+        origin = origins[names[0]]
+        sides = sides_of(origin, names[0], options.at, question, given)
+        yield {side.name: side.ask(origin.answer) for side in sides}, {side.name: {} for side in sides}
 
 
 def chosen(labels: RunLabels, glob: str, option: str, *, merge: bool) -> list[str]:
@@ -212,7 +228,7 @@ def pair_notes(paired: Paired) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _write(pair: Pair, table: Table, said: Sequence[str], showing: shared.Showing) -> None:
+def _write(pair: Pair, table: Table, said: Sequence[str], showing: Showing) -> None:
     from ingest.view.terminal import comparison
 
     form = showing.format
@@ -243,3 +259,60 @@ def _judged(table: Table, limit: float) -> tuple[int, list[str]]:
         for row in above
     ]
     return (REGRESSED, [f"above {number(limit)}: {listed(sentences)}"]) if sentences else (0, [])
+
+
+def compared(
+    pair: Pair, answers: tuple[Answer, Answer], windows: Sides, percentiles: Sequence[Percentile], *, unlike: bool
+) -> Compared:
+    """Return what the page of a comparison is made of: `pair` was asked for, `answers` and `windows` are by all of its labels."""
+    from ingest.query.groupings import APART, grouped, groupings, is_lag
+    from ingest.view.page.finished.compare import Compared
+
+    baseline, run = answers
+
+    def by(labels: Sequence[str]) -> Pair:
+        return grouped(baseline, run, labels, windows, unlike=unlike, same_within=pair.same_within)
+
+    whole = None if is_lag(baseline, run) else by([name for name in pair.by if name in APART])
+    movers = [by(labels) for labels in groupings(baseline, run, pair.by)]
+    return Compared(whole, movers, over_time(pair), percentiles)
+
+
+def over_time(pair: Pair) -> Pair | None:
+    """Return both runs over time in windows of one width; None for several runs or kinds a side, as no map is common to them."""
+    from ingest.query.compare import Pair, kinds_of
+    from ingest.query.regrouped import regrouped
+    from ingest.query.steps import widened
+
+    if any(len(side) != 1 for side in pair.windows) or any(len(kinds_of(side)) > 1 for side in (pair.baseline, pair.run)):
+        return None
+    answers = [regrouped(side[0], ()) for side in pair.windows]
+    step = math.lcm(*(answer.step_ns for answer in answers))
+    first, second = (replace(answer, parts=tuple(widened(answer.parts, step)), step_ns=step) for answer in answers)
+    return Pair(first, second)
+
+
+def _breath_panels(options: Options, sides: Sequence[Sequence[str]], question: Question) -> list[Panel]:
+    """Return the panel of Snabb's breaths of two sides (names of runs), for the page; none unless both have timelines."""
+    from ingest.query.breath_sources import together
+    from ingest.view.page.finished.breath_overlay import breath_panel
+
+    stores, paths = split_sources(options.sources)
+    joined = [together([_breaths(stores, paths, options, question.about([name])) for name in names]) for names in sides]
+    panel = breath_panel(*joined)
+    return [panel] if panel else []
+
+
+def _breaths(stores: Sequence[str], paths: Sequence[Path], options: Options, question: Question) -> Kept:
+    from ingest.query.breath_sources import from_files, together
+    from ingest.query.files import Files
+    from ingest.store import open_store
+    from ingest.store.breaths import from_store
+
+    if stores:
+        with open_store(stores[0]) as store:
+            return from_store(store, question)
+    reading = read_options(options)
+    return together(
+        [from_files(Files([path], replace(reading, run=name), options.jobs), question) for path, name in named(paths)]
+    )

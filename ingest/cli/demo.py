@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from dataclasses import dataclass
 
-import click
-
-from ingest.cli.shared.help import Command, file_names
-from ingest.cli.shared.options import PERCENTILES
+from ingest.cli.help import file_names
+from ingest.cli.options import PERCENTILES, command, option
 from ingest.core.errors import InputError
 from ingest.core.fields import assets
 
 EXAMPLES, ARCHIVE = "examples", "cbt-archive"
 
 
-@click.command(cls=Command)
-@click.option(
-    "-o",
-    "--output",
-    default="report.html",
-    show_default=True,
-    metavar="FILE",
-    shell_complete=file_names,
-    help="File to write the report to.",
-)
-def demo(output: str) -> None:
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Options:
+    """What a call of demo says."""
+
+    output: str = option(
+        "-o",
+        "--output",
+        default="report.html",
+        metavar="FILE",
+        shell_complete=file_names,
+        help="File to write the report to.",
+    )
+
+
+@command(Options)
+def demo(options: Options) -> None:
     """Load the example archive, print the cluster's percentiles and write its report.
 
     \b
@@ -42,7 +46,7 @@ def demo(output: str) -> None:
         for words in (
             ["load", str(archive), "--run", "demo", "--store", store],
             ["percentiles", store, "--step", "5s", "--by", "host", "-p", PERCENTILES, "--time", "elapsed"],
-            ["report", store, "-o", output],
+            ["report", store, "-o", options.output],
         ):
             print(f"$ tailboard {' '.join(words)}".replace(store, "sqlite:demo.db"), file=sys.stderr, flush=True)
             tailboard.main(words, prog_name="tailboard", standalone_mode=False)

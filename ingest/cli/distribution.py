@@ -4,43 +4,41 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
-import click
-
-from ingest.cli.shared import options as shared
-from ingest.cli.shared.answers import PICTURES, answered, asked, warn, write, write_picture
-from ingest.cli.shared.help import Choice, Command, file_names
-from ingest.cli.shared.values import curve_files
+from ingest.cli.answers import PICTURES, answered, asked, warn, write, write_picture
+from ingest.cli.help import Choice
+from ingest.cli.options import EVERY, TICKS, UNIT, Asking, Showing, command, option
+from ingest.core.errors import UsageError
 
 TABLE_ROWS = 30
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Options(shared.Asking, shared.Showing):
+class Options(Asking, Showing):
     """What a call of distribution says."""
 
-    ticks: int
-    curves: bool
-    hgrm: tuple[str, ...]
-    sla: tuple[str, ...]
+    unit: str = UNIT
+    ticks: int = TICKS
+    curves: bool = option("--curves", help="Percentile curves in place of bins.")
+    hgrm: tuple[str, ...] = option(
+        "--hgrm", metavar="FILE:UNIT", help="Also draw the curve of an hgrm file; UNIT is ns, us, ms or s."
+    )
+    sla: tuple[str, ...] = option(
+        "--sla", metavar="FILE:UNIT", help="Also draw the steps of an SLA file: one `x value [label]` per line."
+    )
+    format: str = option(
+        "--format",
+        type=Choice(["table", "csv", "ndjson", "hgrm", "png", "svg"]),
+        default="table",
+        help="hgrm: the text that HdrHistogram prints; png, svg: picture.",
+    )
+    every: bool = EVERY
 
 
-@click.command(cls=Command)
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...", shell_complete=file_names)
-@shared.selecting_options
-@shared.reading_options
-@shared.hgrm_options
-@shared.curve_options
-@click.option(
-    "--format",
-    type=Choice(["table", "csv", "ndjson", "hgrm", "png", "svg"]),
-    default="table",
-    show_default=True,
-    help="hgrm: the text that HdrHistogram prints; png, svg: picture.",
-)
-@shared.all_option
-@shared.typed(Options)
-def distribution(sources: tuple[str, ...], options: Options) -> None:
+@command(Options)
+def distribution(options: Options) -> None:
     """Show how latencies are distributed over the whole time range.
 
     \b
@@ -55,8 +53,8 @@ def distribution(sources: tuple[str, ...], options: Options) -> None:
     """
     from ingest.query.heatmap import distribution as rows_of
 
-    others = curve_files(options.hgrm, options.sla)
-    answer = answered(sources, options, asked(options, "all"))
+    others = _curve_files(options.hgrm, options.sla)
+    answer = answered(options, asked(options, "all"))
     if options.format in PICTURES:
         from ingest.view.pictures import distribution_picture
 
@@ -81,3 +79,18 @@ def distribution(sources: tuple[str, ...], options: Options) -> None:
         write(ranges(answer, TABLE_ROWS), answer, options, "distribution")
         return
     write(rows_of(answer), answer, options, "distribution")
+
+
+def _curve_files(hgrm: tuple[str, ...], sla: tuple[str, ...]) -> list[Any]:
+    """Return the curves of files named as FILE:UNIT; UsageError where the unit is not said."""
+    from ingest.core.timing import UNITS_NS
+    from ingest.read.hgrm import read_hgrm, read_sla
+
+    curves = []
+    for texts, name_of_option, reader in ((hgrm, "--hgrm", read_hgrm), (sla, "--sla", read_sla)):
+        for text in texts:
+            name, _, unit = text.rpartition(":")
+            if unit not in ("ns", "us", "ms", "s") or not name:
+                raise UsageError(f"{name_of_option} {text}: the file does not say its unit: {text}:ms, for example")
+            curves.append(reader(Path(name), UNITS_NS[unit]))
+    return curves

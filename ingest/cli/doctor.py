@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 
-import click
+from ingest.cli.help import file_names
+from ingest.cli.options import argument, command, option
+from ingest.cli.sources import store_url
 
-from ingest.cli.shared.help import Command, file_names
-from ingest.cli.shared.sources import store_url
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Options:
+    """What a call of doctor says."""
+
+    store: str | None = argument("[STORE]", shell_complete=file_names)
+    as_json: bool = option("--json", help="Print the lines as JSON: name, state, text, remedy.")
 
 
-@click.command(cls=Command)
-@click.argument("store", required=False, metavar="[STORE]", shell_complete=file_names)
-@click.option("--json", "as_json", is_flag=True, help="Print the lines as JSON: name, state, text, remedy.")
-def doctor(store: str | None, *, as_json: bool) -> int:
+@command(Options)
+def doctor(options: Options) -> int:
     """Look a store over before a long load, or when something is odd. Nothing is changed.
 
     \b
@@ -31,10 +37,10 @@ def doctor(store: str | None, *, as_json: bool) -> int:
     from ingest.store.doctor import WRONG, examined
 
     lines = []
-    for line in examined(store_url(store)):
+    for line in examined(store_url(options.store)):
         lines.append(line)
-        if not as_json:
+        if not options.as_json:
             print("\n".join(map(shown, str(line).split("\n"))), flush=True)
-    if as_json:
+    if options.as_json:
         print(json.dumps([line.as_dict() for line in lines], indent=2))
     return int(any(line.state == WRONG for line in lines))

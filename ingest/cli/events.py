@@ -1,11 +1,11 @@
-"""events: the decoded timeline of a Snabb process."""
+"""events: the decoded timeline of a Snabb process, event by event or as rows of its breaths and of callbacks of its apps."""
 
 from __future__ import annotations
 
 import math
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ingest.cli.shared import options as shared
-from ingest.cli.shared.help import Choice, Command
-from ingest.cli.shared.say import say
-from ingest.cli.shared.values import frequency
+from ingest.cli.help import Choice
+from ingest.cli.options import END, TIME_BASE, Showing, argument, command, frequency, option, time_zero
+from ingest.cli.output import say
 from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from rich.console import Console, JustifyMethod
+
     from ingest.core.intervals import Bool, Int
     from ingest.read.snabb.lags import Lags
     from ingest.read.snabb.messages import Message
@@ -30,43 +31,41 @@ EXACT = 2**53
 WIDE, NARROW = 1000, 110
 DEEPEST = 9
 UNKNOWN = "unknown"
+NOT_LOGGED = (
+    "no callback of this timeline logs what it moved (Snabb has not logged it since December 2022): "
+    "--name 'app.*' shows how long each took"
+)
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Options(shared.Showing):
+class Options(Showing):
     """What a call of events says."""
 
-    level: str | None
-    names: tuple[str, ...]
-    begin: str | None
-    end: str | None
-    limit: int | None
-    tsc_hz: str | None
-    t0: str | None
-    breaths: bool
-    callbacks: bool
+    file: Path = argument("FILE")
+    level: str | None = option(
+        "--level", metavar="N|A-B", help="Only events of this level or range of levels, such as 0-3; 0 is the outermost."
+    )
+    names: tuple[str, ...] = option("--name", metavar="GLOB", help="Only events whose name, with or without its app, matches.")
+    begin: str | None = option("--from", metavar="T", help="Start of the range: ISO 8601, epoch s or ms, +90s (after the start).")
+    end: str | None = END
+    limit: int | None = option("--limit", type=click.IntRange(min=1), metavar="N", help="Show at most N, the oldest first.")
+    tsc_hz: str | None = option(
+        "--tsc-hz",
+        metavar="N",
+        help="Frequency of the counter in Hz, such as 2.6e9, if the timeline's own clock does not give it.",
+    )
+    t0: str | None = option(
+        "--t0", metavar="T|mtime", help="Time of the first event, if the timeline's clock is not the time of day."
+    )
+    breaths: bool = option("--breaths", help="One row per breath: cycles, packets, bytes, bits.")
+    callbacks: bool = option("--callbacks", help="One row per callback of an app, where its events say what it moved.")
+    time_base: str | None = TIME_BASE
+    format: str = option("--format", type=Choice(["table", "csv", "ndjson"]), default="table")
 
 
-@click.command(cls=Command)
-@click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
-@click.option("--level", metavar="N|A-B", help="Only events of this level or range of levels, such as 0-3; 0 is the outermost.")
-@click.option("--name", "names", metavar="GLOB", multiple=True, help="Only events whose name, with or without its app, matches.")
-@click.option("--from", "begin", metavar="T", help="Start of the range: ISO 8601, epoch s or ms, +90s (after the start).")
-@click.option("--to", "end", metavar="T", help="End of the range, in the same forms.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show at most N, the oldest first.")
-@click.option(
-    "--tsc-hz",
-    metavar="N",
-    help="Frequency of the counter in Hz, such as 2.6e9, if the timeline's own clock does not give it.",
-)
-@click.option("--t0", metavar="T|mtime", help="Time of the first event, if the timeline's clock is not the time of day.")
-@click.option("--breaths", is_flag=True, help="One row per breath: cycles, packets, bytes, bits.")
-@click.option("--callbacks", is_flag=True, help="One row per callback of an app, where its events say what it moved.")
-@shared.time_option
-@click.option("--format", type=Choice(["table", "csv", "ndjson"]), default="table", show_default=True)
-@shared.typed(Options)
-def events(file: Path, options: Options) -> None:
+@command(Options)
+def events(options: Options) -> None:
     """Show the events of a Snabb timeline, oldest first, each with its lag.
 
     \b
@@ -82,38 +81,31 @@ def events(file: Path, options: Options) -> None:
 
     --breaths and --callbacks show when each began (a callback: ended), cycles, ns, packets moved, and the rate of its events.
     """
-    from ingest.cli import events_breaths as tables
-    from ingest.core.timing import parse_instant
     from ingest.read import ReadOptions, discover
     from ingest.read.formats import SNABB
     from ingest.read.snabb.timeline import timeline
 
-    tables.check(options)
-    t0 = options.t0
-    reading = ReadOptions(
-        input_format=SNABB,
-        t0=t0 if t0 in (None, "mtime") else parse_instant(str(t0)).ns,
-        tsc_hz=frequency(options.tsc_hz) if options.tsc_hz else 0,
-    )
-    if file.is_dir():
-        raise UsageError(f"{file} is a folder: name one timeline, such as {file}/events.timeline")
-    [source] = discover([file], reading).sources
-    recording = timeline(file, reading.tsc_hz)
+    _check(options)
+    reading = ReadOptions(input_format=SNABB, t0=time_zero(options.t0), tsc_hz=frequency(options.tsc_hz))
+    if options.file.is_dir():
+        raise UsageError(f"{options.file} is a folder: name one timeline, such as {options.file}/events.timeline")
+    [source] = discover([options.file], reading).sources
+    recording = timeline(options.file, reading.tsc_hz)
     zero = source.context.zero.epoch_ns
     start = int(recording.stamp_ns[0]) if recording.real else zero or 0
-    shown = _Shown(
-        recording, recording.lags(), 0 if recording.real else start, _stamp(options.time_base, start, known=zero is not None)
-    )
+    shift_ns, stamp = 0 if recording.real else start, _stamp(options.time_base, start, known=zero is not None)
     if options.breaths or options.callbacks:
-        of = tables.breath_rows if options.breaths else tables.callback_rows
-        table = of(recording, (shown.stamp.name, shown.stamp.of), shown.shift_ns, lambda stamps: _inside(stamps, start, options))
+        of = _breath_rows if options.breaths else _callback_rows
+        table = of(recording, stamp, shift_ns, lambda stamps: _inside(stamps, start, options))
         _warn(recording, len(table), "breaths" if options.breaths else "callbacks")
-        tables.print_rows(table[: options.limit], options.format, shown.stamp.name)
+        _print_rows(table[: options.limit], options.format, stamp.name)
         return
-    rows = _selected(recording, shown.shift_ns, start, options)
+    rows = _selected(recording, shift_ns, start, options)
     _warn(recording, len(rows))
+    shown = _Shown(recording, recording.lags(), shift_ns, stamp)
     if options.format == "ndjson":
-        _print_ndjson(shown.rows(rows, AT_ONCE))
+        for chunk in shown.rows(rows, AT_ONCE):
+            _print_ndjson(chunk)
     else:
         _print_table(shown, rows)
 
@@ -149,8 +141,7 @@ def _selected(recording: Timeline, shift_ns: int, start_ns: int, options: Option
 
     low, high = _levels(options.level)
     wanted = np.array([_wanted(message, low, high, options.names) for message in recording.messages], np.bool_)[recording.codes]
-    rows = np.flatnonzero(wanted & _inside(recording.stamp_ns + shift_ns, start_ns, options))
-    return rows[: options.limit] if options.limit else rows
+    return np.flatnonzero(wanted & _inside(recording.stamp_ns + shift_ns, start_ns, options))[: options.limit]
 
 
 def _inside(stamps: Int, start_ns: int, options: Options) -> Bool:
@@ -262,23 +253,28 @@ def _number(value: float) -> float | int | None:
     return int(value) if value == int(value) and abs(value) < EXACT else value
 
 
-def _print_ndjson(chunks: Iterator[list[Row]]) -> None:
+def _print_ndjson(rows: Sequence[Row]) -> None:
     import orjson
 
-    for chunk in chunks:
-        sys.stdout.write(b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in chunk).decode())
+    sys.stdout.write(b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows).decode())
+
+
+def _console() -> Console:
+    """Return what tables are printed to: as wide as the terminal, in a file as wide as a line needs."""
+    from rich.console import Console
+
+    console = Console()
+    return console if console.is_terminal else Console(width=WIDE)
 
 
 def _print_table(shown: _Shown, chosen: Int) -> None:
     """Print the events as tables of as many rows as are held at once, all with the same columns; one line a row in a file."""
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.table import Table
 
     from ingest.view.marked import escape
 
-    console = Console()
-    console = console if console.is_terminal else Console(width=WIDE)
+    console = _console()
     known = [message for message in shown.found.messages if message.known]
     widths = {
         "event": max([len(UNKNOWN), *(len(message.name) for message in known)]),
@@ -291,10 +287,8 @@ def _print_table(shown: _Shown, chosen: Int) -> None:
     for number, chunk in enumerate(shown.rows(chosen, TABLE_ROWS)):
         table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_header=not number, show_edge=False)
         for name in names:
-            right = name in ("core", "lag", "elapsed")
-            table.add_column(
-                name, justify="right" if right else "left", no_wrap=name != "args", min_width=widths.get(name), overflow="fold"
-            )
+            side: JustifyMethod = "right" if name in ("core", "lag", "elapsed") else "left"
+            table.add_column(name, justify=side, no_wrap=name != "args", min_width=widths.get(name), overflow="fold")
         for row in chunk:
             cells = _cells(row, shown.stamp.name)
             table.add_row(*(escape(cells[name]) for name in names))
@@ -316,3 +310,120 @@ def _cells(row: Row, stamp: str) -> dict[str, str]:
         "after": row["after"] or "",
         "args": " ".join(f"{name}={value}" for name, value in row["args"].items()),
     }
+
+
+def _check(options: Options) -> None:
+    """Raise UsageError for options that are about single events where breaths or callbacks are asked for, or both are."""
+    chosen = [name for name in ("breaths", "callbacks") if getattr(options, name)]
+    if len(chosen) > 1:
+        raise UsageError("--breaths and --callbacks are two tables: ask for one")
+    if not chosen and options.format == "csv":
+        raise UsageError("--format csv is for --breaths and --callbacks: events have different arguments, ndjson shows them all")
+    wrong = [flag for flag, name in (("--level", "level"), ("--name", "names")) if chosen and getattr(options, name)]
+    if wrong:
+        raise UsageError(f"{wrong[0]} chooses events: leave it out with --{chosen[0]}")
+
+
+def _print_rows(rows: Sequence[Row], form: str, stamp: str) -> None:
+    """Print rows of equal columns as a table, csv or ndjson; what is not known is empty, null in ndjson.
+
+    Without any row csv has its first column alone, called `stamp`.
+    """
+    if form == "ndjson":
+        for first in range(0, len(rows), AT_ONCE):
+            _print_ndjson(rows[first : first + AT_ONCE])
+    elif form == "csv":
+        import csv
+
+        out = csv.writer(sys.stdout, lineterminator="\n")
+        out.writerow(rows[0] if rows else (stamp,))
+        out.writerows(["" if value is None else value for value in row.values()] for row in rows)
+    elif rows:
+        _print_whole_table(rows)
+
+
+def _print_whole_table(rows: Sequence[Row]) -> None:
+    """Print rows of equal columns as one table."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    from ingest.view.marked import escape
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    for name in rows[0]:
+        table.add_column(name.replace("_", " "), justify="left" if name in ("time", "app", "callback") else "right")
+    for row in rows:
+        table.add_row(*(escape(_cell(name, value)) for name, value in row.items()))
+    _console().print(table)
+
+
+def _cell(name: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if name == "elapsed":
+        return f"{value:.9f}"
+    return f"{value:,}" if isinstance(value, int) and name != "breath" else str(value)
+
+
+def _breath_rows(recording: Timeline, stamp: _Stamp, shift_ns: int, inside: Callable[[Int], Any]) -> list[Row]:
+    """Return a row a breath, by when it began; `inside` selects the times that are asked for."""
+    import numpy as np
+
+    from ingest.read.snabb.breaths import breaths
+
+    rows = breaths(recording)
+    chosen = np.flatnonzero(inside(rows.start_ns + shift_ns))
+    columns = (rows.start_ns + shift_ns, rows.number, rows.core, rows.cycles, rows.lasted_ns)
+    whole = zip(*(column[chosen].tolist() for column in columns), strict=True)
+    moved = _moved(chosen, rows.packets, rows.bytes, rows.bits)
+    rates = rows.rate[chosen].tolist()
+    return [
+        {
+            stamp.name: stamp.of(at),
+            "breath": number if number >= 0 else None,
+            "core": core & 0xFFF,
+            "node": core >> 12,
+            "cycles": cycles,
+            "ns": ns,
+            **dict(zip(("packets", "bytes", "bits"), amounts, strict=True)),
+            "cycles_a_packet": round(cycles / amounts[0], 3) if amounts[0] else None,
+            "rate": rate,
+        }
+        for (at, number, core, cycles, ns), amounts, rate in zip(whole, moved, rates, strict=True)
+    ]
+
+
+def _callback_rows(recording: Timeline, stamp: _Stamp, shift_ns: int, inside: Callable[[Int], Any]) -> list[Row]:
+    """Return a row a callback, by when it ended; `inside` selects the times that are asked for."""
+    import numpy as np
+
+    from ingest.read.snabb.callbacks import CALLBACKS, callbacks
+    from ingest.read.snabb.clock import nanoseconds
+
+    rows = callbacks(recording, recording.lags())
+    if not np.isfinite(rows.packets).any():
+        say(NOT_LOGGED)
+    ended = recording.stamp_ns[rows.end] + shift_ns
+    chosen = np.flatnonzero(inside(ended))
+    columns = (ended, recording.codes[rows.end], rows.cycles, nanoseconds(rows.cycles, recording.clock.hz), rows.rate)
+    whole = zip(*(column[chosen].tolist() for column in columns), strict=True)
+    return [
+        {
+            stamp.name: stamp.of(at),
+            "app": recording.messages[code].app,
+            "callback": CALLBACKS[recording.messages[code].name.lower()].rpartition(".")[2],
+            "cycles": cycles,
+            "ns": ns,
+            "packets": packets,
+            "bytes": volume,
+            "cycles_a_packet": round(cycles / packets, 3) if packets else None,
+            "rate": rate,
+        }
+        for (at, code, cycles, ns, rate), (packets, volume) in zip(whole, _moved(chosen, rows.packets, rows.bytes), strict=True)
+    ]
+
+
+def _moved(chosen: Int, *columns: Any) -> Iterator[tuple[int | float | None, ...]]:
+    """Yield what rows moved: whole numbers where they are, None where it was not logged."""
+    for amounts in zip(*(column[chosen].tolist() for column in columns), strict=True):
+        yield tuple(None if math.isnan(amount) else int(amount) if amount == int(amount) else amount for amount in amounts)

@@ -4,49 +4,49 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from ingest.cli import explain_box as boxes
-from ingest.cli.explain_box import box_option, explain_box
-from ingest.cli.shared import options as shared
-from ingest.cli.shared.help import Choice, Command, file_names
+from ingest.cli.answers import asked, drawn_marks, in_range, print_rows, stamp_of, warn
+from ingest.cli.help import Choice
+from ingest.cli.options import FORCE, MARKS, STEP, TIME_BASE, Asking, Showing, command, option, parse_step
+from ingest.cli.output import say
+from ingest.cli.sources import as_typed, marks_of, opened
 from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:
     from ingest.core.marks import Mark, Noted
+    from ingest.query.box import Explained
     from ingest.query.findings.model import Finding, Story
+    from ingest.query.origin import Origin
     from ingest.query.question import Question
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Options(boxes.Options):
+class Options(Asking, Showing):
     """What a call of explain says; without `box` it tells the story of each run."""
 
-    step: str
-    force: bool
-    as_json: bool
+    box: str | None = option(
+        "--box",
+        metavar="FROM..TO,LOW..HIGH",
+        help="Rank who is over-represented in this range of time and latency, such as +26s..+36s,1s.. (open ends stay empty).",
+    )
+    step: str = STEP
+    force: bool = FORCE
+    marks: tuple[Path, ...] = MARKS
+    time_base: str | None = TIME_BASE
+    as_json: bool = option("--json", help="The same as --format json.")
+    format: str = option(
+        "--format",
+        type=Choice(["table", "json", "ndjson", "csv"]),
+        default="table",
+        help="table: for people; json: all of it; ndjson: one line per finding, or per label and value of a box; "
+        "csv: a box alone.",
+    )
 
 
-@click.command(cls=Command)
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...", shell_complete=file_names)
-@box_option
-@shared.selecting_options
-@shared.step_options
-@shared.marks_option
-@shared.time_option
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
-@click.option(
-    "--format",
-    type=Choice(["table", "json", "ndjson", "csv"]),
-    default="table",
-    show_default=True,
-    help="table: for people; json: all of it; ndjson: one line per finding, or per label and value of a box; csv: a box alone.",
-)
-@shared.reading_options
-@shared.typed(Options)
-def explain(sources: tuple[str, ...], options: Options) -> None:
+@command(Options)
+def explain(options: Options) -> None:
     """Say what happened in a run: which host, when, how bad; or who is over-represented in a box of its heat map.
 
     \b
@@ -69,26 +69,23 @@ def explain(sources: tuple[str, ...], options: Options) -> None:
     if options.box:
         if options.step != "auto":
             raise UsageError("--box counts in stored windows: leave out --step")
-        explain_box(sources, options)
+        _explain_box(options)
         return
     if options.format == "csv":
         raise UsageError("--format csv is for --box: sentences come as table, json or ndjson")
-    _tell(sources, options)
+    _tell(options)
 
 
-def _tell(sources: tuple[str, ...], options: Options) -> None:
+def _tell(options: Options) -> None:
     """Print the story of each run that a call selects."""
-    from ingest.cli.shared.answers import asked
-    from ingest.cli.shared.sources import as_typed, opened
-    from ingest.cli.shared.values import parse_step
     from ingest.query.findings.story import stories
 
     step = parse_step(options.step)
     if step == "all":
         raise UsageError("findings need windows: leave out --step all")
     question = asked(options, step, force=options.force)
-    with opened(sources, options) as origin:
-        told = stories(origin, question, as_typed(sources, options, options.where))
+    with opened(options) as origin:
+        told = stories(origin, question, as_typed(options))
     _check_clocks(told, question, options)
     if options.format == "json":
         import json
@@ -115,12 +112,11 @@ def _check_clocks(told: list[Story], question: Question, options: Options) -> No
 
 
 def _print(told: list[Story], options: Options) -> None:
-    from ingest.cli.shared.marks import read_all
     from ingest.core.writing import local, utc
     from ingest.view.terminal.story import print_story
 
     stamps = {"utc": utc, "local": local}
-    marks = read_all(options.marks)
+    marks = marks_of(options.marks)
     for number, story in enumerate(told):
         if number:
             sys.stdout.write("\n")
@@ -140,3 +136,55 @@ def _during(marks: list[Mark], story: Story, finding: Finding) -> list[Noted]:
     return [
         mark for mark in every if mark["at_ns"] < finding.end_ns and int(mark.get("end_ns") or mark["at_ns"]) >= finding.start_ns
     ]
+
+
+def _explain_box(options: Options) -> None:
+    """Print who is over-represented in a box."""
+    from ingest.query.box import explained, parse_box
+    from ingest.query.box_offsets import box_offsets
+    from ingest.query.clocks import ABSOLUTE
+
+    box = parse_box(options.box or "")
+    if options.by:
+        raise UsageError("--box looks at every label: leave out --by, and choose data with --where")
+    with opened(options) as origin:
+        question = asked(options, "all")
+        answer = explained(origin, question, box)
+        in_range(answer.answer, question)
+        if answer.answer.relative and any(edge is not None and not edge.relative for edge in (box.begin, box.end)):
+            raise UsageError(ABSOLUTE)
+        notes = _marks_in_box(origin, answer, options)
+        offsets = box_offsets(origin, question, answer.spans) if options.format in ("table", "json") else None
+    if options.format == "table":
+        from ingest.view.terminal.box import print_box
+
+        print_box(answer, stamp_of(answer.answer, options), notes, offsets)
+        return
+    warn(answer.answer)
+    for line in (*answer.notes, *notes):
+        say(line)
+    if options.format == "json":
+        import json
+
+        from ingest.view.boxes import plain
+
+        sys.stdout.write(json.dumps(plain(answer, offsets), indent=2, allow_nan=False) + "\n")
+        return
+    print_rows(answer.table, options.format)
+
+
+def _marks_in_box(origin: Origin, answer: Explained, options: Options) -> list[str]:
+    """Return a sentence on each mark that overlaps the box: those of a store, and those of --marks."""
+    from ingest.core.missing import ANY_TIME
+    from ingest.query.missing import MISSING_HERE
+
+    said = []
+    stored = origin.marks(answer.answer)
+    for mark in drawn_marks(answer.answer, stored, marks_of(options.marks)):
+        run, at = str(mark["run"]), int(str(mark["at_ns"]))
+        end = int(str(mark.get("end_ns") or at))
+        low, high = (open_end if edge is None else edge for edge, open_end in zip(answer.spans[run], ANY_TIME, strict=True))
+        if at < high and end >= low and mark["text"] != MISSING_HERE:
+            since = (at - answer.answer.run_start_ns[run]) / 1e9
+            said.append(f"mark in the box at {since:+.9g} s: {mark['text']}")
+    return said

@@ -9,15 +9,12 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-import click
-
-from ingest.cli.shared import options as shared
-from ingest.cli.shared.answers import asked
-from ingest.cli.shared.help import Choice, Command, file_names
-from ingest.cli.shared.say import say
-from ingest.cli.shared.sources import opened, split_sources
-from ingest.cli.shared.stores import chosen
-from ingest.core.errors import UsageError
+from ingest.cli.answers import answered, asked, warn
+from ingest.cli.help import Choice
+from ingest.cli.options import TICKS, UNIT, Asking, Showing, command, option, parse_step
+from ingest.cli.output import say
+from ingest.cli.sources import chosen, opened, split_sources
+from ingest.core.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from ingest.core.intervals import Intervals
@@ -27,23 +24,22 @@ if TYPE_CHECKING:
     from ingest.query.question import Question
 
 
+DEFAULT_BY = "op,kind,tag"  # of hlog
+Batches = Iterator[tuple["Intervals[Group]", Sequence[str]]]
+
+
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Options(shared.Asking, shared.Showing):
+class Options(Asking, Showing):
     """What a call of export says."""
 
-    step: str | None
-    ticks: int
+    step: str | None = option("--step", metavar="S|all", help="Width of an interval (hlog, otlp) [default: the stored step].")
+    unit: str = UNIT
+    ticks: int = TICKS
+    format: str = option("--format", type=Choice(["csv", "hlog", "hgrm", "otlp", "documents"]), default="csv")
 
 
-@click.command(cls=Command)
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...", shell_complete=file_names)
-@shared.selecting_options
-@click.option("--step", metavar="S|all", help="Width of an interval (hlog, otlp) [default: the stored step].")
-@shared.reading_options
-@shared.hgrm_options
-@click.option("--format", type=Choice(["csv", "hlog", "hgrm", "otlp", "documents"]), default="csv", show_default=True)
-@shared.typed(Options)
-def export(sources: tuple[str, ...], options: Options) -> None:
+@command(Options)
+def export(options: Options) -> None:
     """Export all data at the stored step: as csv, as a log that HdrHistogram's own tools read, or as OpenTelemetry metrics.
 
     \b
@@ -64,39 +60,35 @@ def export(sources: tuple[str, ...], options: Options) -> None:
     documents: complete runs of a store, as bulk requests that load them into Elasticsearch (after setup, period month).
     """
     if options.format == "documents":
-        _export_documents(sources, asked(options, "auto").runs)
+        _export_documents(options)
         return
     if options.format == "hlog":
-        from ingest.cli.export_hlog import export_hlog
-
-        export_hlog(sources, options)
+        _export_hlog(options)
         return
     if options.format == "otlp":
-        from ingest.cli.export_otlp import export_otlp
-
-        export_otlp(sources, options)
+        _export_otlp(options)
         return
     if options.format == "hgrm":
-        from ingest.cli.shared.answers import answered, warn
         from ingest.view.hgrm import texts
         from ingest.view.text import UNITS
 
-        answer = answered(sources, options, asked(options, "all"))
+        answer = answered(options, asked(options, "all"))
         warn(answer)
         sys.stdout.writelines(texts(answer, UNITS[options.unit], options.ticks))
         return
     from ingest.core.series import LABELS
 
     question = asked(replace(options, by=",".join(LABELS)), "auto")
-    parts = (_csv_rows(windows, clocks) for windows, clocks in _exported(sources, options, question))
+    parts = (_csv_rows(windows, clocks) for windows, clocks in _exported(options, question))
     first = next(parts, ())  # a heading alone would look like a store that is empty
     sys.stdout.write(",".join(("start", "end", *LABELS, "lower", "upper", "count")) + "\n")
     for rows in chain([first], parts):
         sys.stdout.writelines(rows)
 
 
-def _export_documents(sources: tuple[str, ...], globs: Sequence[str]) -> None:
-    stores, _ = split_sources(sources)
+def _export_documents(options: Options) -> None:
+    globs = asked(options, "auto").runs
+    stores, _ = split_sources(options.sources)
     if not stores:
         raise UsageError("documents are exported from a store: load the files first")
     from ingest.store import open_store
@@ -107,7 +99,7 @@ def _export_documents(sources: tuple[str, ...], globs: Sequence[str]) -> None:
 
     names = Names(os.environ.get("TAILBOARD_INDEX_PREFIX", DEFAULT_PREFIX))
     with open_store(stores[0]) as store:
-        records = chosen(store, tuple(globs))
+        records = chosen(store, globs)
         undated = [record for record in records if record.zero == UNKNOWN_ZERO]
         if len(undated) < len(records):
             for record in undated:
@@ -117,11 +109,9 @@ def _export_documents(sources: tuple[str, ...], globs: Sequence[str]) -> None:
             sys.stdout.write(line.decode())
 
 
-def _exported(
-    sources: tuple[str, ...], options: Options, question: Question
-) -> Iterator[tuple[Intervals[Group], Mapping[str, Stamp]]]:
+def _exported(options: Options, question: Question) -> Iterator[tuple[Intervals[Group], Mapping[str, Stamp]]]:
     """Yield the selected windows at the stored step, in bounded batches, and how times of runs without a clock are written."""
-    with opened(sources, options) as origin:
+    with opened(options) as origin:
         clocks = _elapsed_stamps(origin)
         for windows in origin.windows(question):
             yield windows, clocks
@@ -158,3 +148,100 @@ def _csv_rows(windows: Intervals[Group], clocks: Mapping[str, Stamp]) -> Iterato
 
 def _quoted(cell: str) -> str:
     return '"' + cell.replace('"', '""') + '"' if any(mark in cell for mark in ',"\n\r') else cell
+
+
+def _step(options: Options) -> int | str:
+    """Return the width that --step says, 0 for the stored one."""
+    step = parse_step(options.step) if options.step else 0
+    if step == "auto":
+        raise UsageError("--step of an export is a width such as 10s, or all")
+    return step
+
+
+def _export_hlog(options: Options) -> None:
+    """Print windows as an interval log, added up over all logs on the way.
+
+    Memory stays flat where files are asked, whatever their number and length.
+    """
+    import ingest
+    from ingest.query.interval_log import interval_log
+    from ingest.view import hlog
+
+    if options.attribution != "completion":
+        raise UsageError("hlog holds whole samples: in-flight weights cannot be written")
+    step = _step(options)
+    question = asked(replace(options, by=options.by or DEFAULT_BY), step or "auto")
+    with opened(options) as origin:
+        log = interval_log(origin, question)
+        written = False
+        for windows in log.windows:
+            if not written:
+                sys.stdout.write(hlog.head(log.unit_ns, log.start_ns, ingest.__version__))
+            written = True
+            sys.stdout.writelines(hlog.lines(windows, log.names, log.start_ns or 0, log.unit_ns))
+        if not written:
+            raise InputError("nothing matches the question: no interval to write")
+        for text in log.warnings():
+            say(text)
+
+
+def _export_otlp(options: Options) -> None:
+    """Print windows as OpenTelemetry metrics, as they come: without --by and --step those of each series, in bounded batches."""
+    from ingest.core.series import IN_FLIGHT
+    from ingest.query.means import REMEDY
+    from ingest.view import otlp
+
+    if options.attribution != "completion":
+        raise UsageError("OpenTelemetry metrics hold whole samples: in-flight weights cannot be written")
+    step = _step(options)
+    written = means = weights = capped = 0
+    with opened(options) as origin:
+        undated = {record.run for record in origin.runs() if record.relative}
+        found = (
+            _added_up(origin, asked(options, step or "auto")) if options.by or step else _series(origin, asked(options, "auto"))
+        )
+        for batch, names in found:
+            run, kind = (names.index(name) if name in names else -1 for name in ("run", "kind"))
+            rows = batch if run < 0 else batch.where(lambda key, at=run: key[at] not in undated)  # type: ignore[misc]
+            whole = rows.where(lambda key, at=kind: not key[at].endswith(IN_FLIGHT))  # type: ignore[misc]
+            weights += len(rows) - len(whole)
+            if not whole.layout.has_bins:
+                means += len(whole)
+                continue
+            capped += otlp.capped(whole)
+            if len(whole) and int(whole.start_ns.min()) < 0:
+                raise InputError("times before 1970 cannot be written as OpenTelemetry metrics")
+            for line in otlp.lines(whole, names):
+                written += 1
+                sys.stdout.write(line.decode())
+    for run_name in sorted(undated):
+        say(f"{run_name} is left out: no start time is known, and metrics need one: give --t0 when you load or name its logs")
+    if means:
+        say(f"{means:,} windows of means without a histogram are left out")
+    if weights:
+        say(f"{weights:,} windows of in-flight weights are left out: they are no samples")
+    if capped:
+        say(f"{capped:,} samples lie in a last bin without an upper end: they count where it begins, and may be higher")
+    if not written:
+        raise InputError(f"nothing to write: {REMEDY}" if means else "nothing matches the question: no window to write")
+
+
+def _series(origin: Origin, question: Question) -> Batches:
+    """Yield the windows of each series at the stored step, and the names of their labels; says what is missing of them."""
+    from ingest.core.series import LABELS
+
+    for rows in origin.windows(replace(question, by=LABELS)):
+        yield rows, ("run", "kind", *LABELS)
+    for text in origin.answer(replace(question, step="all", where={"kind": "*", **question.where})).warnings:
+        say(text)
+
+
+def _added_up(origin: Origin, question: Question) -> Batches:
+    """Yield the windows of groups, added up over their series, and the names of their labels."""
+    from ingest.query.interval_log import interval_log
+
+    log = interval_log(origin, question)
+    for rows in log.windows:
+        yield rows, log.names
+    for text in log.warnings():
+        say(text)

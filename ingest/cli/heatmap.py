@@ -9,11 +9,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ingest.cli.shared import options as shared
-from ingest.cli.shared.answers import PICTURES, answered, asked, clock_of, one_axis, stamp_of, write, write_picture
-from ingest.cli.shared.help import Choice, Command, file_names
-from ingest.cli.shared.say import say
-from ingest.cli.shared.values import pairs, parse_step
+from ingest.cli.answers import PICTURES, answered, asked, clock_of, one_axis, stamp_of, write, write_picture
+from ingest.cli.help import Choice
+from ingest.cli.options import (
+    FORCE,
+    MAP_FORMAT,
+    STEP,
+    TIME_BASE,
+    UNIT,
+    Asking,
+    Showing,
+    command,
+    option,
+    pairs,
+    parse_step,
+)
+from ingest.cli.output import say
 from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,61 +37,45 @@ MOST_ROWS, MOST_COLUMNS = 100_000, 1_000_000
 TALLEST = 200
 FINE_WINDOWS = 8
 
-rows_options = shared.stacked(
-    click.option(
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Options(Asking, Showing):
+    """What a call of heatmap says."""
+
+    step: str = STEP
+    force: bool = FORCE
+    latency: str | None = option(
         "--latency", metavar="A..B", help="Only this range of latencies, in rows as fine as the bins: 1ms..20ms, ..5ms, 1s.."
-    ),
-    click.option(
-        "--rows",
-        "most_rows",
-        type=click.IntRange(1, MOST_ROWS),
-        help="Highest number of rows; with a linear axis the exact number.",
-    ),
-    click.option(
+    )
+    most_rows: int | None = option(
+        "--rows", type=click.IntRange(1, MOST_ROWS), help="Highest number of rows; with a linear axis the exact number."
+    )
+    axis: str = option(
         "--axis",
         type=Choice(["log", "linear"]),
         default="log",
-        show_default=True,
         help="log: rows made of whole bins; linear: rows of equal height, counts spread by overlap.",
-    ),
-    click.option("--drop", metavar="0.1%", help="Show this share of the highest samples in one row above the map."),
-    click.option(
+    )
+    drop: str | None = option("--drop", metavar="0.1%", help="Show this share of the highest samples in one row above the map.")
+    columns: int | None = option(
         "--columns", type=click.IntRange(1, MOST_COLUMNS), help="Number of columns of equal width; counts are spread by overlap."
-    ),
-)
-drawing_options = shared.map_options(
-    "--shading",
-    "Mark data whose label K matches in a colour of its own.",
-    shades=("rank", "linear", "exponent"),
-    hues="Darkness of a cell: by rank among the different counts, in proportion to its count, or to its square root.",
-)
+    )
+    highlight: tuple[str, ...] = option(
+        "--highlight", metavar="K=GLOB", help="Mark data whose label K matches in a colour of its own."
+    )
+    shading: str = option(
+        "--shading",
+        type=Choice(["rank", "linear", "exponent"]),
+        default="rank",
+        help="Darkness of a cell: by rank among the different counts, in proportion to its count, or to its square root.",
+    )
+    time_base: str | None = TIME_BASE
+    format: str = MAP_FORMAT
+    unit: str = UNIT
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Options(shared.Asking, shared.Showing):
-    """What a call of heatmap says."""
-
-    step: str
-    force: bool
-    latency: str | None
-    most_rows: int | None
-    axis: str
-    drop: str | None
-    columns: int | None
-    highlight: tuple[str, ...]
-    shading: str
-
-
-@click.command(cls=Command)
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...", shell_complete=file_names)
-@shared.step_options
-@shared.selecting_options
-@rows_options
-@drawing_options
-@shared.reading_options
-@shared.unit_option
-@shared.typed(Options)
-def heatmap(sources: tuple[str, ...], options: Options) -> None:
+@command(Options)
+def heatmap(options: Options) -> None:
     """Show a latency heat map, or the counts by time window and latency that it is drawn from.
 
     \b
@@ -97,7 +92,7 @@ def heatmap(sources: tuple[str, ...], options: Options) -> None:
     as the terminal, or in letters where the terminal has no colours.
     """
     rows = _rows(options)
-    answer, lit = _answers(sources, options)
+    answer, lit = _answers(options)
     form = options.format
     if form == "table" or form in PICTURES:
         _draw(answer, _asked(rows, lit, options), options)
@@ -129,7 +124,7 @@ def _draw(answer: Answer, map_of: Asked, options: Options) -> None:
     print_heatmap(answer, heading(answer, "heat map", precision_from(answer.parts)), stamp_of(answer, options), map_of)
 
 
-def _answers(sources: tuple[str, ...], options: Options) -> tuple[Answer, Answer | None]:
+def _answers(options: Options) -> tuple[Answer, Answer | None]:
     """Return the answer, and the part of it that is highlighted."""
     from ingest.query.highlight import split, with_labels
 
@@ -140,8 +135,8 @@ def _answers(sources: tuple[str, ...], options: Options) -> tuple[Answer, Answer
         question = replace(question, windows=max(question.windows, FINE_WINDOWS * options.columns))
     chosen = pairs(options.highlight, "--highlight")
     if not chosen:
-        return answered(sources, options, question), None
-    return split(answered(sources, options, with_labels(question, chosen)), question, chosen)
+        return answered(options, question), None
+    return split(answered(options, with_labels(question, chosen)), question, chosen)
 
 
 def _rows(options: Options) -> Rows | None:

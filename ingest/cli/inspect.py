@@ -9,12 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from ingest.cli.shared import options as shared
-from ingest.cli.shared.help import Choice, Command, file_names
-from ingest.cli.shared.sources import check_files, split_sources
-from ingest.cli.shared.values import read_options
+from ingest.cli.help import Choice
+from ingest.cli.options import PATHS, Reading, command, option, read_options
+from ingest.cli.sources import check_files, split_sources
 from ingest.core.errors import InputError, counted
 from ingest.core.plain import shown
 
@@ -22,33 +19,25 @@ if TYPE_CHECKING:
     from ingest.core.caveats import Caveat
     from ingest.read import Found
 
-MOST_OPS = 4
+MOST_OPS = 4  # of a file are named
 MOST_IN_LINE = 3
 MOST_OF_LAYOUT = 120
-RUN_PARTS = 3
+RUN_PARTS = 3  # at the end of its path: what distinguishes a run from others of its archive
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Options(shared.Reading):
+class Options(Reading):
     """What a call of inspect says."""
 
-    asked: tuple[str, ...]
-    format: str
+    paths: tuple[str, ...] = PATHS
+    asked: tuple[str, ...] = option(
+        "--why", metavar="PATH", help="Show what each fact about this file, or the files of this folder, is based on."
+    )
+    format: str = option("--format", type=Choice(["table", "ndjson"]), default="table")
 
 
-@click.command(cls=Command)
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=file_names)
-@click.option(
-    "--why",
-    "asked",
-    metavar="PATH",
-    multiple=True,
-    help="Show what each fact about this file, or the files of this folder, is based on.",
-)
-@shared.reading_options
-@click.option("--format", type=Choice(["table", "ndjson"]), default="table", show_default=True)
-@shared.typed(Options)
-def inspect(paths: tuple[str, ...], options: Options) -> None:
+@command(Options)
+def inspect(options: Options) -> None:
     """Show what tailboard makes of each file: format, run, labels, start of the run, rows, and why files are skipped.
 
     \b
@@ -67,8 +56,8 @@ def inspect(paths: tuple[str, ...], options: Options) -> None:
     from ingest.read.reconcile import reconciled, skew
     from ingest.read.schedule import sentences
 
-    check_files(paths, "inspect", piped=True)
-    _, given = split_sources(paths)
+    check_files(options.paths, "inspect", piped=True)
+    _, given = split_sources(options.paths)
     try:
         discovered = discover(given, read_options(options))
     except InputError:
@@ -184,16 +173,6 @@ def _source_row(source: Any, ops: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
-def _short_run(run: str) -> str:
-    """Return what distinguishes a run from others of its archive: the last parts of its path."""
-    return "/".join(run.split("/")[-RUN_PARTS:])
-
-
-def _few(ops: Sequence[str]) -> str:
-    """Return the ops of a file as a cell: all of a few, of many how many there are."""
-    return ",".join(ops) if len(ops) <= MOST_OPS else f"{len(ops)} ops"
-
-
 def _print(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
@@ -212,11 +191,11 @@ def _print(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
         trouble = [f"{count} {reason}" for what in ("repaired", "rejected") for reason, count in row[what].items()]
         cells = [
             Path(row["path"]).name,
-            *([_short_run(row["run"])] if several else []),
+            *(["/".join(row["run"].split("/")[-RUN_PARTS:])] if several else []),
             row["host"] or "-",
             row["volume"] or "-",
             row["job"] or "-",
-            _few(row["ops"]),
+            ",".join(row["ops"]) if len(row["ops"]) <= MOST_OPS else f"{len(row['ops'])} ops",
             f"{row['rows']:,}",
             f"{row['samples']:,}",
             (row["zero"] or "unknown")[11:23] or "unknown",

@@ -8,16 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from ingest.cli.shared import options as shared
-from ingest.cli.shared.help import Command, file_names
-from ingest.cli.shared.marks import keep, read_all
-from ingest.cli.shared.progress import Progress
-from ingest.cli.shared.say import say
-from ingest.cli.shared.sources import check_files, store_url
-from ingest.cli.shared.stores import letters_named
-from ingest.cli.shared.values import pairs, parse_step, read_options
+from ingest.cli.options import FORCE, MARKS, PATHS, Reading, command, option, pairs, parse_step, read_options
+from ingest.cli.output import Progress, say
+from ingest.cli.sources import check_files, keep_marks, letters_named, marks_of, store_url
 from ingest.core.errors import InputError, StoreError, TailboardError, UsageError, listed, plural
 from ingest.core.series import LAYER
 
@@ -29,38 +22,53 @@ if TYPE_CHECKING:
 SHOWN_FINDINGS = 20
 
 
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
+class Loading(Reading):
+    """What is loaded into which store, and how: for load and watch."""
+
+    paths: tuple[str, ...] = PATHS
+    run: str = option("--run", metavar="ID", help="Name of the run; in an archive of several runs each adds its path.")
+    store: str | None = option(
+        "--store", metavar="URL", help="Store to write to [default: $TAILBOARD_STORE, else sqlite:tailboard.db]."
+    )
+    step: str | None = option(
+        "--step", metavar="S", help="Width of stored windows: 100ms, 1s, 5s, 10s, ... 1h [default: the interval of the logs]."
+    )
+    force: bool = FORCE
+    labels: tuple[str, ...] = option(
+        "--label",
+        metavar="K=V",
+        help="Label of the run, for --by and --where; layer=client, service or device: where these files timed operations.",
+    )
+    offsets: bool = option(
+        "--offsets/--no-offsets",
+        default=True,
+        help="Also store when within its second each single operation happened.",
+    )
+    replace: bool = False
+    marks: tuple[Path, ...] = MARKS
+
+
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Options(shared.Loading):
+class Options(Loading):
     """What a call of load says."""
 
-    each: bool
-    marks: tuple[Path, ...]
-    add_up: str
-    strict: bool
-    as_json: bool
+    each: bool = option("--each", help="Load each PATH as a run of its own, named RUN/FOLDER: for several archives at once.")
+    replace: bool = option(
+        "--replace", help="Replace what is in the store: for another step, unit or host offset, or for corrected files."
+    )
+    add_up: str = option(
+        "--add-up",
+        metavar="LABELS",
+        default="",
+        help="Add up the logs of each host before they are stored: job, or job,volume,process,tag; these cannot be asked then.",
+    )
+    strict: bool = option("--strict", help="Exit with status 3 if any row is rejected or any file refused.")
+    as_json: bool = option("--json", help="Print the summary as JSON on stdout.")
 
 
-@click.command(cls=Command)
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=file_names)
-@shared.loading_options
-@click.option("--each", is_flag=True, help="Load each PATH as a run of its own, named RUN/FOLDER: for several archives at once.")
-@shared.marks_option
-@click.option(
-    "--replace",
-    is_flag=True,
-    help="Replace what is in the store: for another step, unit or host offset, or for corrected files.",
-)
-@click.option(
-    "--add-up",
-    "add_up",
-    metavar="LABELS",
-    default="",
-    help="Add up the logs of each host before they are stored: job, or job,volume,process,tag; these cannot be asked then.",
-)
-@click.option("--strict", is_flag=True, help="Exit with status 3 if any row is rejected or any file refused.")
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on stdout.")
-@shared.typed(Options)
-def load(paths: tuple[str, ...], options: Options) -> int:
+@command(Options)
+def load(options: Options) -> int:
     """Load log files and folders into a store; each sample is counted exactly once.
 
     \b
@@ -77,13 +85,13 @@ def load(paths: tuple[str, ...], options: Options) -> int:
     """
     from ingest.load.parts import labels_in
 
-    check_files(paths, "load")
+    check_files(options.paths, "load")
     chosen = replace(load_options(options, "a load"), add_up=labels_in(options.add_up))
     url = store_url(options.store)
-    marks, runs = read_all(options.marks), list[str]()
+    marks, runs = marks_of(options.marks), list[str]()
     accounts: dict[str, Any] = {}
     failed: list[tuple[str, TailboardError]] = []
-    for run, files in _loads(options.run, [Path(path) for path in paths], each=options.each):
+    for run, files in _loads(options.run, [Path(path) for path in options.paths], each=options.each):
         try:
             account, wrong = _loaded(files, replace(chosen, read=replace(chosen.read, run=run)), url, strict=options.strict)
             accounts[run] = account.as_dict()
@@ -98,7 +106,7 @@ def load(paths: tuple[str, ...], options: Options) -> int:
         from ingest.store import open_store
 
         with open_store(url, write=True) as store:
-            keep(store, runs, marks)
+            keep_marks(store, runs, marks)
     if options.as_json:
         import json
 
@@ -109,11 +117,11 @@ def load(paths: tuple[str, ...], options: Options) -> int:
         raise failed[0][1]
     for run, wrong in failed:
         say(f"{run}: {wrong}")
-    say(f"{len(failed)} of {len(paths)} archives are not loaded whole")
+    say(f"{len(failed)} of {len(options.paths)} archives are not loaded whole")
     return failed[0][1].exit_status
 
 
-def load_options(options: shared.Loading, what: str) -> LoadOptions:
+def load_options(options: Loading, what: str) -> LoadOptions:
     """Return how a call says to load; `what` is called so in errors."""
     from ingest.load.plan import LoadOptions
 
@@ -125,7 +133,7 @@ def load_options(options: shared.Loading, what: str) -> LoadOptions:
     labels = pairs(options.labels, "--label")
     labels.pop(LAYER, None)  # of the files, not of the run
     return LoadOptions(
-        read=read_options(options, options.run),
+        read=read_options(options, options.run, loads=True),
         step_ns=step,
         force=options.force,
         attribution=options.attribution,
@@ -206,19 +214,16 @@ def print_account(account: LoadAccount, url: str) -> None:
     """Print the account of a load for people, to stderr."""
     from ingest.read.reconcile import reconciled, skew
 
-    def line(text: str) -> None:
-        say(text)
-
     rows = account.rows
     known = account.duplicate.total()
     if known and not account.loaded and not account.refused:
         sources = "the source" if known == 1 else f"all {known:,} sources"
-        line(f"nothing new: 0 documents, {sources} of {', '.join(account.runs)} {plural(known, 'is', 'are')} in {url} already")
+        say(f"nothing new: 0 documents, {sources} of {', '.join(account.runs)} {plural(known, 'is', 'are')} in {url} already")
         return
     passed = f", {rows.rows_skipped} skipped" if rows.rows_skipped else ""
     done = {"source": account.loaded, "row": rows.rows, "sample": rows.samples, "document": account.documents}
     sources, taken, samples, documents = (f"{number} {plural(number, noun)}" for noun, number in done.items())
-    line(
+    say(
         f"{sources}, {taken} ({rows.accepted} accepted, {rows.rows_repaired} repaired, {rows.rows_rejected} rejected{passed}), "
         f"{samples}, {documents} into {url} in {account.seconds:.1f} s; "
         f"{plural(len(account.runs), 'run')} {', '.join(account.runs)}"
@@ -228,19 +233,19 @@ def print_account(account: LoadAccount, url: str) -> None:
         ("breaths", account.breath_documents, "for the report and Kibana"),
     ):
         if number:
-            line(f"{number} {plural(number, 'document')} of {beside} beside them, {what}")
+            say(f"{number} {plural(number, 'document')} of {beside} beside them, {what}")
     if account.delivered:
         kinds = (f"{count} {name}" for name, count in account.delivered.items() if count)
-        line(f"documents with those of rollups: {', '.join(kinds)}")
+        say(f"documents with those of rollups: {', '.join(kinds)}")
     for name, counter in (("skipped", account.skipped), ("shadowed", account.shadowed), ("duplicate", account.duplicate)):
         for reason, count in sorted(counter.items()):
-            line(f"{count} {plural(count, 'file')} {name}: {reason}")
+            say(f"{count} {plural(count, 'file')} {name}: {reason}")
     for text in dict.fromkeys((*_refusals(account), *account.caveats, *map(str, rows.caveats), *_notes(account))):
-        line(text)
+        say(text)
     for finding in rows.findings[:SHOWN_FINDINGS]:
-        line(str(finding))
+        say(str(finding))
     left = sum(rows.repaired.values()) + sum(rows.rejected.values()) - min(len(rows.findings), SHOWN_FINDINGS)
     if left > 0:
-        line(f"... and {left} more repairs and rejects (--json counts them by reason)")
+        say(f"... and {left} more repairs and rejects (--json counts them by reason)")
     for text in (*reconciled(account.sources), *skew(account.sources)):
-        line(text)
+        say(text)

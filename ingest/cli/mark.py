@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
-from ingest.cli.shared.help import Command
-from ingest.cli.shared.marks import keep, read_all
-from ingest.cli.shared.options import marks_for
-from ingest.cli.shared.say import say
-from ingest.cli.shared.stores import chosen, opened_store, store_option
-from ingest.core.errors import UsageError
+from ingest.cli.options import STORE, argument, command, marks_for, option
+from ingest.cli.output import say
+from ingest.cli.sources import chosen, keep_marks, marks_of, opened_store
+from ingest.core.errors import UsageError, listed
 
 
-@click.command(cls=Command)
-@click.argument("text", required=False)
-@click.option("--run", "run", required=True, metavar="GLOB", help="Runs in which to note it.")
-@click.option("--at", "at", metavar="T", help="Time: ISO 8601, epoch s or ms, +90s (after the start of the run), now-15m.")
-@click.option("--end", "until", metavar="T", help="Time of its end, in the same forms.")
-@marks_for("Note many marks, in place of TEXT: lines of time,text or time,end,text, or a JVM's GC log (-Xlog:gc*).")
-@click.option("--accept", is_flag=True, help="Accept the level of this run as normal from now on (trend); TEXT is the reason.")
-@store_option
-def mark(
-    text: str | None, run: str, at: str | None, until: str | None, marks: tuple[Path, ...], *, accept: bool, store: str | None
-) -> None:
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Options:
+    """What a call of mark says."""
+
+    text: str | None = argument("[TEXT]")
+    run: str = option("--run", metavar="GLOB", help="Runs in which to note it.")
+    at: str | None = option(
+        "--at", metavar="T", help="Time: ISO 8601, epoch s or ms, +90s (after the start of the run), now-15m."
+    )
+    until: str | None = option("--end", metavar="T", help="Time of its end, in the same forms.")
+    marks: tuple[Path, ...] = marks_for(
+        "Note many marks, in place of TEXT: lines of time,text or time,end,text, or a JVM's GC log (-Xlog:gc*)."
+    )
+    accept: bool = option("--accept", help="Accept the level of this run as normal from now on (trend); TEXT is the reason.")
+    store: str | None = STORE
+
+
+@command(Options)
+def mark(options: Options) -> None:
     """Note an event at a time of a run, for reports to draw.
 
     \b
@@ -38,15 +43,18 @@ def mark(
     noted once. --accept notes at the start of one run that its level is the new normal: trend --fail-above then compares later
     runs with it.
     """
-    if accept:
-        if marks or at or until:
+    text, at, until = options.text, options.at, options.until
+    if options.accept:
+        if options.marks or at or until:
             raise UsageError("--accept notes that the level of a run is normal: leave out --marks, --at and --end")
-        _accept(run, text or "", store)
+        _accept(options)
         return
-    if marks:
+    if options.marks:
         if text is not None or at or until:
             raise UsageError("--marks takes times and texts from files: leave out TEXT, --at and --end")
-        _mark_all(run, marks, store)
+        marks = marks_of(options.marks)
+        with opened_store(options.store, write=True) as store:
+            keep_marks(store, [record.run for record in chosen(store, (options.run,))], marks)
         return
     if text is None or not at:
         raise UsageError("a mark needs --at T and its text, or --marks FILE")
@@ -55,29 +63,20 @@ def mark(
     from ingest.core.writing import utc
 
     new_mark = checked(parse_instant(at), parse_instant(until) if until else None, text)
-    with opened_store(store, write=True) as store_:
-        for record in chosen(store_, (run,)):
+    with opened_store(options.store, write=True) as store:
+        for record in chosen(store, (options.run,)):
             stamp = new_mark.at.epoch_ns(record.start_ns)
-            store_.mark(
-                record.run, stamp, new_mark.text, None if new_mark.end is None else new_mark.end.epoch_ns(record.start_ns)
-            )
+            store.mark(record.run, stamp, new_mark.text, None if new_mark.end is None else new_mark.end.epoch_ns(record.start_ns))
             say(f"marked {record.run} at {utc(stamp)}")
 
 
-def _mark_all(run: str, paths: tuple[Path, ...], store: str | None) -> None:
-    marks = read_all(paths)
-    with opened_store(store, write=True) as store_:
-        keep(store_, [record.run for record in chosen(store_, (run,))], marks)
-
-
-def _accept(run: str, reason: str, store: str | None) -> None:
-    from ingest.core.errors import listed
+def _accept(options: Options) -> None:
     from ingest.core.marks import accepting
 
-    with opened_store(store, write=True) as store_:
-        records = chosen(store_, (run,))
+    with opened_store(options.store, write=True) as store:
+        records = chosen(store, (options.run,))
         if len(records) > 1:
             names = listed(record.run for record in records)
-            raise UsageError(f"{run} matches {names}: name the one run from which on the level is normal")
-        store_.mark(records[0].run, records[0].start_ns, accepting(reason))
+            raise UsageError(f"{options.run} matches {names}: name the one run from which on the level is normal")
+        store.mark(records[0].run, records[0].start_ns, accepting(options.text or ""))
         say(f"the level of {records[0].run} is accepted: trend compares later runs with it")

@@ -6,75 +6,90 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from ingest.cli.shared import options as shared
-from ingest.cli.shared.answers import PICTURES, answered, asked, clock_of, in_range, one_axis, stamp_of, write, write_picture
-from ingest.cli.shared.help import Choice, Command, file_names
-from ingest.cli.shared.values import parse_step
+from ingest.cli.answers import (
+    PICTURES,
+    answered,
+    asked,
+    clock_of,
+    drawn_marks,
+    in_range,
+    one_axis,
+    stamp_of,
+    write,
+    write_picture,
+)
+from ingest.cli.help import Choice
+from ingest.cli.options import (
+    EVERY,
+    FORCE,
+    MARKS,
+    STEP,
+    TIME_BASE,
+    UNIT,
+    WANTED,
+    Asking,
+    Showing,
+    command,
+    option,
+    parse_step,
+    share,
+)
+from ingest.cli.sources import marks_of, opened
 from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ingest.core.ranks import Percentile
-    from ingest.query.question import Question
+    from ingest.query.estimates.rows import Estimate
+    from ingest.query.percentiles import Wanted
+    from ingest.query.question import Answer, Question
+    from ingest.query.table import Table
 
 MOST_BELOW = 50
 TABLE_WINDOWS = 20
+ESTIMATE_FORMATS = ("table", "csv", "ndjson")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Options(shared.Asking, shared.Showing):
+class Options(Asking, Showing):
     """What a call of percentiles says."""
 
-    wanted: str
-    step: str
-    force: bool
-    accuracy: str | None
-    bounds: bool
-    below: str
-    interpolate: bool
-    estimate: str | None
-    marks: tuple[Path, ...]
+    wanted: str = WANTED
+    step: str = STEP
+    force: bool = FORCE
+    accuracy: str | None = option(
+        "--accuracy",
+        metavar="10%",
+        help="Widen the windows until the highest percentile is known to this share (95 % confidence).",
+    )
+    bounds: bool = option(
+        "--bounds",
+        help="Add p99_lo,p99_hi: the lowest and highest value that missing samples leave possible (also of --below).",
+    )
+    below: str = option(
+        "--below", default="", metavar="LIST", help="Add the share of samples below these latencies, such as 1ms,5ms."
+    )
+    interpolate: bool = option("--interpolate", help="Interpolate within a bin, as if its samples were spread evenly.")
+    estimate: str | None = option(
+        "--estimate",
+        metavar="LIST",
+        help="Also show what averaging reports: cbt, mean-of-means, mean-of-percentiles, histogram.",
+    )
+    marks: tuple[Path, ...] = MARKS
+    time_base: str | None = TIME_BASE
+    unit: str = UNIT
+    format: str = option(
+        "--format",
+        type=Choice(["table", "csv", "ndjson", "fiologparser", "png", "svg"]),
+        default="table",
+        help="fiologparser: the format of fio's fiologparser_hist.py; png, svg: picture.",
+    )
+    every: bool = EVERY
 
 
-@click.command(cls=Command)
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...", shell_complete=file_names)
-@shared.percentiles_option
-@shared.step_options
-@shared.selecting_options
-@click.option(
-    "--accuracy",
-    metavar="10%",
-    help="Widen the windows until the highest percentile is known to this share (95 % confidence).",
-)
-@click.option(
-    "--bounds",
-    is_flag=True,
-    help="Add p99_lo,p99_hi: the lowest and highest value that missing samples leave possible (also of --below).",
-)
-@click.option("--below", default="", metavar="LIST", help="Add the share of samples below these latencies, such as 1ms,5ms.")
-@click.option("--interpolate", is_flag=True, help="Interpolate within a bin, as if its samples were spread evenly.")
-@click.option(
-    "--estimate",
-    metavar="LIST",
-    help="Also show what averaging reports: cbt, mean-of-means, mean-of-percentiles, histogram.",
-)
-@shared.marks_option
-@shared.reading_options
-@shared.time_option
-@shared.unit_option
-@click.option(
-    "--format",
-    type=Choice(["table", "csv", "ndjson", "fiologparser", "png", "svg"]),
-    default="table",
-    show_default=True,
-    help="fiologparser: the format of fio's fiologparser_hist.py; png, svg: picture.",
-)
-@shared.all_option
-@shared.typed(Options)
-def percentiles(sources: tuple[str, ...], options: Options) -> None:
+@command(Options)
+def percentiles(options: Options) -> None:
     """Show latency percentiles over time, from exactly merged histograms.
 
     \b
@@ -89,7 +104,6 @@ def percentiles(sources: tuple[str, ...], options: Options) -> None:
     A percentile is empty where there are too few samples for it: above p50 at least one sample must lie beyond it.
     --estimate adds what averaging would have reported (p99_cbt) and its error as a share (p99_cbt_error).
     """
-    from ingest.cli.shared.sources import opened
     from ingest.core.ranks import parse_percentiles
     from ingest.core.timing import parse_duration
     from ingest.query.percentiles import Wanted, narrowed, table_of
@@ -107,24 +121,23 @@ def percentiles(sources: tuple[str, ...], options: Options) -> None:
         raise UsageError("--accuracy and --bounds both give columns such as p99_lo,p99_hi: leave one out")
     columns = Wanted(chosen, below, options.interpolate, bounds=bool(accuracy), possible=options.bounds)
     if options.estimate:
-        from ingest.cli.percentiles_estimates import asked_estimates
         from ingest.query.estimates.estimates import with_estimates
         from ingest.view.terminal.estimates import print_estimates
 
-        table, estimates, answer = asked_estimates(sources, options, question, columns, accuracy)
+        table, estimates, answer = _estimated(options, question, columns, accuracy)
         if options.format == "table":
             print_estimates(table, estimates, chosen, answer, stamp_of(answer, options))
         else:
             write(with_estimates(table, estimates), answer, options, "percentiles")
         return
     if options.format in PICTURES:
-        _percentiles_picture(sources, options, question, chosen, accuracy)
+        _percentiles_picture(options, question, chosen, accuracy)
         return
     if accuracy:
-        answer = narrowed(answered(sources, options, question), max(chosen), accuracy)
+        answer = narrowed(answered(options, question), max(chosen), accuracy)
         write(rows_of(answer, columns), answer, options, "percentiles")
         return
-    with opened(sources, options) as origin:
+    with opened(options) as origin:
         table, answer = table_of(origin, question, columns)
     write(table, in_range(answer, question), options, "percentiles")
 
@@ -136,20 +149,16 @@ def _question(options: Options) -> Question:
     return replace(question, windows=TABLE_WINDOWS) if fits else question
 
 
-def _percentiles_picture(
-    sources: tuple[str, ...], options: Options, question: Question, chosen: Sequence[Percentile], accuracy: float
-) -> None:
+def _percentiles_picture(options: Options, question: Question, chosen: Sequence[Percentile], accuracy: float) -> None:
     """Write percentiles over time as a picture, with the marks of a store and of files."""
-    from ingest.cli.shared.marks import drawn, read_all
-    from ingest.cli.shared.sources import opened
     from ingest.query.lags import answered as answered_by
     from ingest.query.percentiles import narrowed
     from ingest.view.pictures import percentiles_picture
 
-    marks = read_all(options.marks)
-    with opened(sources, options) as origin:
+    marks = marks_of(options.marks)
+    with opened(options) as origin:
         answer = answered_by(origin, question)
-        noted = drawn(answer, origin.marks(answer), marks)
+        noted = drawn_marks(answer, origin.marks(answer), marks)
     answer = narrowed(answer, max(chosen), accuracy) if accuracy else answer
     one_axis(answer)
     write_picture(percentiles_picture(answer, chosen, clock_of(answer, options), noted), answer, options)
@@ -158,10 +167,31 @@ def _percentiles_picture(
 def _accuracy(text: str | None) -> float:
     if not text:
         return 0.0
-    try:
-        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        share = 0.0
-    if not 0 < share < 1:
+    if not 0 < share(text) < 1:
         raise UsageError(f"--accuracy takes a percentage such as 10%, not {text!r}")
-    return share
+    return share(text)
+
+
+def _estimated(options: Options, question: Question, columns: Wanted, accuracy: float) -> tuple[Table, list[Estimate], Answer]:
+    """Return the percentiles of a question, the estimates that --estimate names, and the answer with the notes of both.
+
+    UsageError for what cannot be.
+    """
+    from ingest.query.estimates.estimates import estimated, parse_estimates
+    from ingest.query.lags import answered as answered_by
+    from ingest.query.percentiles import narrowed, percentiles
+
+    names = parse_estimates(options.estimate or "")
+    if options.format not in ESTIMATE_FORMATS:
+        raise UsageError(f"--estimate goes with --format {', '.join(ESTIMATE_FORMATS)}, not {options.format}")
+    with opened(options) as origin:
+        answer = answered_by(origin, question)
+        if accuracy:
+            answer = narrowed(answer, max(columns.percentiles), accuracy)
+        table = percentiles(answer, columns)
+        estimates = estimated(origin, question, answer, table, columns.percentiles, names)
+    return (
+        table,
+        estimates,
+        replace(answer, warnings=(*answer.warnings, *(note for estimate in estimates for note in estimate.notes))),
+    )

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
-from ingest.cli.shared.help import Command, file_names
-from ingest.cli.shared.say import say
-from ingest.cli.shared.stores import store_option
+from ingest.cli.help import file_names
+from ingest.cli.options import STORE, argument, command
+from ingest.cli.output import say
 from ingest.core.errors import InputError, StoreError, counted
 
 
-@click.command(cls=Command)
-@click.argument("dead_letters", metavar="DEADLETTERS", shell_complete=file_names)
-@store_option
-def replay(dead_letters: str, store: str | None) -> int:
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Options:
+    """What a call of replay says."""
+
+    dead_letters: str = argument("DEADLETTERS", shell_complete=file_names)
+    store: str | None = STORE
+
+
+@command(Options)
+def replay(options: Options) -> int:
     """Send the documents of a dead-letter file again, after the cause of their refusal was removed.
 
     \b
@@ -29,10 +34,10 @@ def replay(dead_letters: str, store: str | None) -> int:
     from ingest.store import open_store
     from ingest.store.capabilities import DEAD_LETTERS
 
-    path = Path(dead_letters)
+    path = Path(options.dead_letters)
     if not path.is_file():
         raise InputError("there is no such file", path)
-    with open_store(store or os.environ.get("TAILBOARD_STORE", ""), write=True) as opened:
+    with open_store(options.store or os.environ.get("TAILBOARD_STORE", ""), write=True) as opened:
         account = needed(opened, DEAD_LETTERS)(path)
     say(f"{counted(account.sent, 'document')} sent again: {account.taken} are in now, {account.refused} are refused again")
     if account.obsolete:

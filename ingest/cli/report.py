@@ -5,57 +5,38 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
-from ingest.cli.shared import options as shared
-from ingest.cli.shared.answers import asked
-from ingest.cli.shared.help import Command, file_names
-from ingest.cli.shared.pages import written as write_page
-from ingest.cli.shared.values import parse_step
+from ingest.cli.answers import asked
+from ingest.cli.help import file_names
+from ingest.cli.options import FORCE, MARKS, STEP, Asking, command, option, parse_step
+from ingest.cli.output import write_page
+from ingest.cli.sources import as_typed, marks_of, opened
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Options(shared.Asking):
+class Options(Asking):
     """What a call of report says."""
 
-    output: str
-    sla: str | None
-    objectives: Path | None
-    full: bool
-    marks: tuple[Path, ...]
-    step: str
-    force: bool
+    output: str = option(
+        "-o", "--output", default="report.html", metavar="FILE", shell_complete=file_names, help="File to write; - for stdout."
+    )
+    sla: str | None = option(
+        "--sla",
+        metavar="[P<]LATENCY",
+        help="Draw a line at this latency, such as 5ms; 'p99<5ms' also marks the capacity in the load curve.",
+    )
+    objectives: Path | None = option(
+        "--objectives",
+        metavar="SLA.yml",
+        help="Show when these objectives were violated [default: what check --record has saved].",
+    )
+    full: bool = option("--full", help="Include all windows, hosts and threads, however large the page gets.")
+    marks: tuple[Path, ...] = MARKS
+    step: str = STEP
+    force: bool = FORCE
 
 
-@click.command(cls=Command)
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...", shell_complete=file_names)
-@click.option(
-    "-o",
-    "--output",
-    default="report.html",
-    show_default=True,
-    metavar="FILE",
-    shell_complete=file_names,
-    help="File to write; - for stdout.",
-)
-@click.option(
-    "--sla",
-    metavar="[P<]LATENCY",
-    help="Draw a line at this latency, such as 5ms; 'p99<5ms' also marks the capacity in the load curve.",
-)
-@click.option(
-    "--objectives",
-    metavar="SLA.yml",
-    type=click.Path(path_type=Path),
-    help="Show when these objectives were violated [default: what check --record has saved].",
-)
-@click.option("--full", is_flag=True, help="Include all windows, hosts and threads, however large the page gets.")
-@shared.marks_option
-@shared.step_options
-@shared.selecting_options
-@shared.reading_options
-@shared.typed(Options)
-def report(sources: tuple[str, ...], options: Options) -> None:
+@command(Options)
+def report(options: Options) -> None:
     """Write one HTML file, which opens offline, that shows when the tail was bad, on which host, and why.
 
     \b
@@ -68,13 +49,11 @@ def report(sources: tuple[str, ...], options: Options) -> None:
     latency heat map, offsets within the second of single operations, rates, the distribution and facts about the run; for
     several runs also the load curve. Filters and zoom work in the page itself.
     """
-    write_page(page_of(sources, options), options.output)
+    write_page(_page(options), options.output)
 
 
-def page_of(sources: tuple[str, ...], options: Options) -> str:
+def _page(options: Options) -> str:
     """Return the report of a selection as HTML."""
-    from ingest.cli.shared.marks import read_all
-    from ingest.cli.shared.sources import as_typed, opened
     from ingest.core.timing import parse_duration
     from ingest.query.means import MeansAloneError
     from ingest.view.page.report.contents import means_from, parts_from, run_names
@@ -87,8 +66,8 @@ def page_of(sources: tuple[str, ...], options: Options) -> str:
 
         objective = parse_sla(options.sla)
     sla = objective.limit_ns if objective else parse_duration(options.sla) if options.sla else 0
-    marks = read_all(options.marks)
-    with opened(sources, options) as origin:
+    marks = marks_of(options.marks)
+    with opened(options) as origin:
         episodes = None
         if options.objectives:
             from ingest.cli.check import violations
@@ -107,7 +86,7 @@ def page_of(sources: tuple[str, ...], options: Options) -> str:
                 offsets=True,
                 episodes=episodes,
                 given=marks,
-                named=as_typed(sources, options, options.where),
+                named=as_typed(options),
             )
             return page(parts)
         except MeansAloneError:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
-from ingest.cli.shared.help import Choice, Group
-from ingest.cli.shared.say import say
-from ingest.cli.shared.stores import chosen, letters_named, opened_store, store_option
-from ingest.core.errors import TailboardError, UsageError, counted
+from ingest.cli.help import Choice, Group
+from ingest.cli.options import STORE, argument, command, option
+from ingest.cli.output import say
+from ingest.cli.sources import chosen, letters_named, opened_store
+from ingest.core.errors import StoreError, TailboardError, UsageError, counted
 
 if TYPE_CHECKING:
     from ingest.store import RunRecord, Store
@@ -33,20 +36,26 @@ def runs() -> None:
     """
 
 
-@runs.command("list")
-@store_option
-@click.option("--format", "form", type=Choice(["table", "ndjson"]), default="table", show_default=True)
-def list_(store: str | None, form: str) -> None:
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Listing:
+    """What a call of runs list says."""
+
+    store: str | None = STORE
+    form: str = option("--format", type=Choice(["table", "ndjson"]), default="table")
+
+
+@command(Listing, "list", group=runs)
+def list_(options: Listing) -> None:
     """List all runs: state, step, sources, samples, start time, time of loading."""
     from ingest.core.timing import format_duration
     from ingest.core.whole_runs import means_alone
     from ingest.core.writing import utc
     from ingest.store.added_up import logs_in
 
-    with opened_store(store) as store_:
+    with opened_store(options.store) as store:
         rows = []
-        for record in store_.runs():
-            sources = store_.sources(record.run)
+        for record in store.runs():
+            sources = store.sources(record.run)
             known = record.zero != "unknown"
             rows.append(
                 {
@@ -60,7 +69,7 @@ def list_(store: str | None, form: str) -> None:
                     "means_alone": means_alone(source.account for source in sources),
                 }
             )
-    if form == "ndjson":
+    if options.form == "ndjson":
         sys.stdout.writelines(json.dumps(row) + "\n" for row in rows)
         return
     from rich.box import SIMPLE_HEAD
@@ -80,32 +89,44 @@ def list_(store: str | None, form: str) -> None:
     people().print(table)
 
 
-@runs.command()
-@click.argument("run")
-@store_option
-def show(run: str, store: str | None) -> None:
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Showing:
+    """What a call of runs show says."""
+
+    run: str = argument("RUN")
+    store: str | None = STORE
+
+
+@command(Showing, group=runs)
+def show(options: Showing) -> None:
     """Show one run as JSON: parameters, labels, start time, marks, and each source with its summary."""
     from dataclasses import asdict
 
-    with opened_store(store) as store_:
-        records = chosen(store_, (run,))
+    with opened_store(options.store) as store:
+        records = chosen(store, (options.run,))
         shown = [
             {
                 **asdict(record),
-                "sources": [asdict(source) for source in store_.sources(record.run)],
-                "marks": list(store_.marks_of([record.run])),
+                "sources": [asdict(source) for source in store.sources(record.run)],
+                "marks": list(store.marks_of([record.run])),
             }
             for record in records
         ]
     print(json.dumps(shown if len(shown) > 1 else shown[0], indent=2))
 
 
-@runs.command()
-@click.argument("globs", nargs=-1, metavar="[RUN]...")
-@click.option("--mend", is_flag=True, help="Repair what can be repaired.")
-@click.option("--json", "as_json", is_flag=True, help="Print the faults as JSON.")
-@store_option
-def check(globs: tuple[str, ...], *, mend: bool, as_json: bool, store: str | None) -> int:
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Checking:
+    """What a call of runs check says."""
+
+    globs: tuple[str, ...] = argument("[RUN]...", required=False)
+    mend: bool = option("--mend", help="Repair what can be repaired.")
+    as_json: bool = option("--json", help="Print the faults as JSON.")
+    store: str | None = STORE
+
+
+@command(Checking, group=runs)
+def check(options: Checking) -> int:
     """Verify that a store is consistent, name what is not, and repair it on request.
 
     \b
@@ -118,13 +139,13 @@ def check(globs: tuple[str, ...], *, mend: bool, as_json: bool, store: str | Non
     4 if there is one (with --mend: if something is left to do, such as loading a file again). Nothing is changed without
     --mend. Of runs that are being loaded or watched only the owners of data are checked (docs/guides/scale.md).
     """
-    from ingest.core.errors import StoreError, counted
     from ingest.core.plain import shown
     from ingest.core.series import run_matches
 
-    with opened_store(store, write=mend) as store_:
-        verified = store_.verify(lambda run: not globs or (bool(run) and run_matches(run, globs)), mend=mend)
-    if as_json:
+    globs, mend = options.globs, options.mend
+    with opened_store(options.store, write=mend) as store:
+        verified = store.verify(lambda run: not globs or (bool(run) and run_matches(run, globs)), mend=mend)
+    if options.as_json:
         print(json.dumps(verified.as_dict(), indent=2))
     else:
         for fault in verified.faults:
@@ -132,29 +153,36 @@ def check(globs: tuple[str, ...], *, mend: bool, as_json: bool, store: str | Non
         if not verified.faults:
             print(f"no fault in {counted(verified.runs, 'run')}, {counted(verified.documents, 'document')}")
     for text in verified.unfinished:
-        _say(text)
+        say(text)
     for path in sorted(verified.again.values()) if mend else ():
-        _say(f"to be loaded again: {path}")
+        say(f"to be loaded again: {path}")
     return StoreError.exit_status if verified.faults and not (mend and verified.settled) else 0
 
 
-older_option = click.option(
-    "--older-than",
-    "age",
-    metavar="D",
-    help="Only runs that began longer ago, such as 30d (runs without a start time: that were loaded).",
-)
-dry_option = click.option("--dry-run", is_flag=True, help="Only show what would be done.")
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Selecting:
+    """Which runs of which store are deleted or coarsened."""
+
+    run: str | None = argument("[RUN]")
+    age: str | None = option(
+        "--older-than",
+        metavar="D",
+        help="Only runs that began longer ago, such as 30d (runs without a start time: that were loaded).",
+    )
+    dry_run: bool = option("--dry-run", help="Only show what would be done.")
+    store: str | None = STORE
 
 
-@runs.command()
-@click.argument("run", required=False)
-@older_option
-@dry_option
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-@click.option("--force", is_flag=True, help="Also delete runs that are being loaded or watched, or whose load was interrupted.")
-@store_option
-def delete(run: str | None, *, age: str | None, dry_run: bool, yes: bool, force: bool, store: str | None) -> int:
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Deleting(Selecting):
+    """What a call of runs delete says."""
+
+    yes: bool = option("--yes", help="Do not ask for confirmation.")
+    force: bool = option("--force", help="Also delete runs that are being loaded or watched, or whose load was interrupted.")
+
+
+@command(Deleting, group=runs)
+def delete(options: Deleting) -> int:
     """Delete runs with all their data: documents, rollups, sources, marks.
 
     \b
@@ -166,45 +194,34 @@ def delete(run: str | None, *, age: str | None, dry_run: bool, yes: bool, force:
     A SQLite file keeps its size: later loads use the free space. A run that is being loaded is not deleted (exit status 4); with
     --force it is deleted, and a load that still writes to it ends with an error.
     """
-    with opened_store(store, write=not dry_run) as store_:
-        records = _selected(store_, run, age)
+    with opened_store(options.store, write=not options.dry_run) as store:
+        records = _selected(store, options)
         names = ", ".join(record.run for record in records)
-        if not records or dry_run:
-            _say(f"would delete {names}" if records else f"no run is older than {age}: nothing to delete")
+        if not records or options.dry_run:
+            say(f"would delete {names}" if records else f"no run is older than {options.age}: nothing to delete")
             return 0
-        if not yes:
+        if not options.yes:
             if not sys.stdin.isatty():
                 raise UsageError(f"deleting {names} needs --yes when there is no terminal to ask on")
             click.confirm(f"Delete {names}?", abort=True, err=True)
-        failed: list[TailboardError] = []
-        for record in records:
-            try:
-                with letters_named(store_):
-                    _say(f"deleted {record.run}: {counted(store_.delete_run(record.run, force=force), 'document')}")
-            except TailboardError as error:  # one run that is being loaded does not hold up the others
-                _say(str(error))
-                failed.append(error)
-    return failed[0].exit_status if failed else 0
+
+        def deleted(record: RunRecord) -> None:
+            say(f"deleted {record.run}: {counted(store.delete_run(record.run, force=options.force), 'document')}")
+
+        return _each(store, records, deleted)
 
 
-@runs.command()
-@click.argument("run", required=False)
-@click.option("--step", metavar="S", help="New width of windows: 1s, 5s, 10s, 30s, 1m, 5m, 10m, 30m, 1h.")
-@click.option("--digits", type=int, metavar="N", help="Wider bins of HdrHistogram data: N significant digits, 0 to 4.")
-@click.option("--coarseness", type=int, metavar="N", help="Wider bins of fio data: 2^N bins become one, 1 to 6.")
-@older_option
-@dry_option
-@store_option
-def coarsen(
-    run: str | None,
-    *,
-    step: str | None,
-    digits: int | None,
-    coarseness: int | None,
-    age: str | None,
-    dry_run: bool,
-    store: str | None,
-) -> int:
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Coarsening(Selecting):
+    """What a call of runs coarsen says."""
+
+    step: str | None = option("--step", metavar="S", help="New width of windows: 1s, 5s, 10s, 30s, 1m, 5m, 10m, 30m, 1h.")
+    digits: int | None = option("--digits", metavar="N", help="Wider bins of HdrHistogram data: N significant digits, 0 to 4.")
+    coarseness: int | None = option("--coarseness", metavar="N", help="Wider bins of fio data: 2^N bins become one, 1 to 6.")
+
+
+@command(Coarsening, group=runs)
+def coarsen(options: Coarsening) -> int:
     """Merge the windows of runs, or the bins of their histograms, into wider ones. All samples stay.
 
     \b
@@ -222,35 +239,42 @@ def coarsen(
     from ingest.store.coarsening import check_step
     from ingest.store.wider_bins import WiderBins
 
-    bins = WiderBins(digits, coarseness)
-    step_ns = parse_duration(step) if step else 0
-    if step:
+    bins = WiderBins(options.digits, options.coarseness)
+    step_ns = parse_duration(options.step) if options.step else 0
+    if step_ns:
         check_step(step_ns)
     elif bins == WiderBins():
         raise UsageError("give --step, --digits or --coarseness")
-    with opened_store(store, write=not dry_run) as store_:
-        records = _selected(store_, run, age)
+    with opened_store(options.store, write=not options.dry_run) as store:
+        records = _selected(store, options)
         if not records:
-            _say(f"no run is older than {age}: nothing to coarsen")
-        failed: list[TailboardError] = []
-        for record in records:
-            if dry_run and bins != WiderBins():
-                _say(f"would coarsen the bins of {record.run}: {bins}")
-            if step and _is_at(record, step_ns):
-                _say(f"{record.run} is stored at {format_duration(record.step_ns)} already")
-            elif step and dry_run:
-                _say(f"would coarsen {record.run} from {format_duration(record.step_ns)} to {format_duration(step_ns)}")
-            if dry_run:
-                continue
-            try:
-                with letters_named(store_):
-                    if step and not _is_at(record, step_ns):
-                        _coarsen(store_, record, step_ns)
-                    if bins != WiderBins():
-                        _widen(store_, record, bins)
-            except TailboardError as error:  # one run that is being loaded does not hold up the others
-                _say(str(error))
-                failed.append(error)
+            say(f"no run is older than {options.age}: nothing to coarsen")
+
+        def coarsened(record: RunRecord) -> None:
+            if options.dry_run and bins != WiderBins():
+                say(f"would coarsen the bins of {record.run}: {bins}")
+            if step_ns and _is_at(record, step_ns):
+                say(f"{record.run} is stored at {format_duration(record.step_ns)} already")
+            elif step_ns and options.dry_run:
+                say(f"would coarsen {record.run} from {format_duration(record.step_ns)} to {format_duration(step_ns)}")
+            elif step_ns:
+                _coarsen(store, record, step_ns)
+            if bins != WiderBins() and not options.dry_run:
+                _widen(store, record, bins)
+
+        return _each(store, records, coarsened)
+
+
+def _each(store: Store, records: Sequence[RunRecord], work: Callable[[RunRecord], None]) -> int:
+    """Do something with each run, say what fails, and return the exit status: a run that is being loaded holds up no other."""
+    failed: list[TailboardError] = []
+    for record in records:
+        try:
+            with letters_named(store):
+                work(record)
+        except TailboardError as error:
+            say(error)
+            failed.append(error)
     return failed[0].exit_status if failed else 0
 
 
@@ -259,7 +283,7 @@ def _coarsen(store: Store, record: RunRecord, step_ns: int) -> None:
 
     done = store.coarsen(record.run, step_ns)
     if done.from_ns == done.to_ns:
-        _say(f"{record.run} is stored at {format_duration(step_ns)} already")
+        say(f"{record.run} is stored at {format_duration(step_ns)} already")
         return
     steps = f"from {format_duration(done.from_ns)} to {format_duration(done.to_ns)}"
     counts = (
@@ -267,15 +291,15 @@ def _coarsen(store: Store, record: RunRecord, step_ns: int) -> None:
         if done.after
         else f"{counted(done.before, 'old document')} removed"
     )
-    _say(f"coarsened {record.run} {steps}: {counts}")
+    say(f"coarsened {record.run} {steps}: {counts}")
 
 
 def _widen(store: Store, record: RunRecord, bins: WiderBins) -> None:
     done = store.widen(record.run, bins)
     if not done.documents:
-        _say(f"the bins of {record.run} are as wide as {bins} already, or of another kind")
+        say(f"the bins of {record.run} are as wide as {bins} already, or of another kind")
         return
-    _say(
+    say(
         f"coarsened the bins of {record.run} ({bins}): {done.before:,} bins in {counted(done.documents, 'document')} before, "
         f"{done.after:,} after"
     )
@@ -288,23 +312,17 @@ def _is_at(record: RunRecord, step_ns: int) -> bool:
     return record.step_ns >= step_ns and COARSENING not in record.parameters
 
 
-def _selected(store: Store, run: str | None, age: str | None) -> list[RunRecord]:
-    """Return the records of the runs that a glob selects and that are older than `age`."""
+def _selected(store: Store, options: Selecting) -> list[RunRecord]:
+    """Return the records of the runs that a glob selects and that are older than an age."""
     import time
 
     from ingest.core.timing import parse_duration
     from ingest.store.records import began_ns
 
-    if run is None and age is None:
+    if options.run is None and options.age is None:
         raise UsageError("give a run, a glob, or --older-than")
-    before = time.time_ns() - parse_duration(age) if age else None
-    records = chosen(store, () if run is None else (run,))
-    return (
-        records
-        if before is None
-        else [record for record in records if (began := began_ns(record)) is not None and began < before]
-    )
-
-
-def _say(text: str) -> None:
-    say(text)
+    before = time.time_ns() - parse_duration(options.age) if options.age else None
+    records = chosen(store, () if options.run is None else (options.run,))
+    if before is None:
+        return records
+    return [record for record in records if (began := began_ns(record)) is not None and began < before]

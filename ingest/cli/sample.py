@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ingest.cli.shared import options as shared
-from ingest.cli.shared.help import Command, file_names
-from ingest.cli.shared.say import say
+from ingest.cli.help import file_names
+from ingest.cli.options import argument, command, option
+from ingest.cli.output import INTERRUPTED, say
 from ingest.core.errors import InputError, UsageError, counted
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from ingest.live.sample.asking import Stop
 
-INTERRUPTED = 130
 PATIENCE = 3  # a command may take so many intervals, unless --timeout says otherwise
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -33,28 +32,23 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class Options:
     """What a call of sample says."""
 
-    every: str
-    output: Path | None
-    host: str | None
-    duration: str | None
-    timeout: str | None
+    command: tuple[str, ...] = argument("-- COMMAND...", type=click.UNPROCESSED, shell_complete=file_names)
+    every: str = option("--every", default="10s", metavar="D", help="How often to ask.")
+    output: Path | None = option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="Append to this file; a last line that a kill cut off is taken away first [default: standard output].",
+    )
+    host: str | None = option("--host", metavar="NAME", help="Whose answers these are [default: the name of this machine].")
+    duration: str | None = option("--for", metavar="D", help="End after this long, such as 1h [default: at Ctrl-C or SIGTERM].")
+    timeout: str | None = option(
+        "--timeout", metavar="D", help="Kill a command that takes longer [default: three times --every]."
+    )
 
 
-@click.command(cls=Command, context_settings={"allow_interspersed_args": False})
-@click.argument("command", nargs=-1, required=True, metavar="-- COMMAND...", type=click.UNPROCESSED, shell_complete=file_names)
-@click.option("--every", default="10s", show_default=True, metavar="D", help="How often to ask.")
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Append to this file; a last line that a kill cut off is taken away first [default: standard output].",
-)
-@click.option("--host", metavar="NAME", help="Whose answers these are [default: the name of this machine].")
-@click.option("--for", "duration", metavar="D", help="End after this long, such as 1h [default: at Ctrl-C or SIGTERM].")
-@click.option("--timeout", metavar="D", help="Kill a command that takes longer [default: three times --every].")
-@shared.typed(Options)
-def sample(command: tuple[str, ...], options: Options) -> int:
+@command(Options, context_settings={"allow_interspersed_args": False})
+def sample(options: Options) -> int:
     """Ask a command on a clock, and keep what it says: histograms of servers that write no log.
 
     \b
@@ -74,8 +68,9 @@ def sample(command: tuple[str, ...], options: Options) -> int:
     from ingest.live.sample.log import SampleLog
     from ingest.live.sample.sampler import RealClock, Sampler
 
-    if shutil.which(command[0]) is None:
-        raise UsageError(f"there is no command {command[0]!r} that can be run")
+    words = options.command
+    if shutil.which(words[0]) is None:
+        raise UsageError(f"there is no command {words[0]!r} that can be run")
     every = parse_duration(options.every)
     timeout = parse_duration(options.timeout) if options.timeout else PATIENCE * every
     for_ns = parse_duration(options.duration) if options.duration else None
@@ -84,7 +79,7 @@ def sample(command: tuple[str, ...], options: Options) -> int:
         say(f"{options.output}: took away {counted(lines.cut, 'byte')} of a last line that was cut off")
     stop = Stop()
     host = options.host or socket.gethostname()
-    sampler = Sampler(command, every, timeout, host, lines, RealClock(stop), stop, say, for_ns)
+    sampler = Sampler(words, every, timeout, host, lines, RealClock(stop), stop, say, for_ns)
     with _signals(stop):
         sampler.run(lines.last_ns if isinstance(lines, SampleLog) else None)
     say(f"{counted(sampler.answered, 'answer')}, {sampler.failed} failed, {sampler.missed} missed")

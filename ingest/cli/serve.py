@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,58 +11,42 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ingest.cli.shared import options as shared
-from ingest.cli.shared.answers import asked
-from ingest.cli.shared.help import Command, file_names
-from ingest.cli.shared.marks import read_all
-from ingest.cli.shared.say import say
-from ingest.cli.shared.sources import split_sources
-from ingest.cli.shared.values import parse_step, read_options
+from ingest.cli.answers import asked
+from ingest.cli.options import MARKS, Asking, command, option, parse_step, read_options
+from ingest.cli.output import INTERRUPTED, say
+from ingest.cli.sources import marks_of, split_sources
 from ingest.core.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from ingest.query.question import Question
 
 SHORTEST_NS, LONGEST_NS = 500_000_000, 3600 * 1_000_000_000
-INTERRUPTED = 130
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Options(shared.Asking):
+class Options(Asking):
     """What a call of serve says."""
 
-    port: int
-    address: str
-    refresh: str
-    marks: tuple[Path, ...]
-    sla: str | None
-    step: str
+    host: str | None = None  # --host is the address of the page
+    port: int = option("--port", type=click.IntRange(0, 65535), default=8350, help="Port; 0 for any free one.")
+    address: str = option(
+        "--host",
+        default="127.0.0.1",
+        help="Address to listen on; any address other than this computer's own lets others read the page.",
+    )
+    refresh: str = option("--refresh", default="10s", metavar="D", help="How often an open page asks for new data.")
+    marks: tuple[Path, ...] = MARKS
+    sla: str | None = option("--sla", metavar="LATENCY", help="Draw a line at this latency, such as 5ms.")
+    step: str = option(
+        "--step",
+        default="auto",
+        metavar="S|auto|all",
+        help="Width of windows, such as 10s; auto: about 150 windows; all: one window.",
+    )
 
 
-@click.command(cls=Command)
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...", shell_complete=file_names)
-@click.option("--port", type=click.IntRange(0, 65535), default=8350, show_default=True, help="Port; 0 for any free one.")
-@click.option(
-    "--host",
-    "address",
-    default="127.0.0.1",
-    show_default=True,
-    help="Address to listen on; any address other than this computer's own lets others read the page.",
-)
-@click.option("--refresh", default="10s", show_default=True, metavar="D", help="How often an open page asks for new data.")
-@shared.marks_option
-@click.option("--sla", metavar="LATENCY", help="Draw a line at this latency, such as 5ms.")
-@click.option(
-    "--step",
-    default="auto",
-    show_default=True,
-    metavar="S|auto|all",
-    help="Width of windows, such as 10s; auto: about 150 windows; all: one window.",
-)
-@shared.selecting_options
-@shared.reading_without_host
-@shared.typed(Options)
-def serve(sources: tuple[str, ...], options: Options) -> int:
+@command(Options)
+def serve(options: Options) -> int:
     """Serve the report as a page that refreshes itself, on 127.0.0.1.
 
     \b
@@ -90,8 +73,8 @@ def serve(sources: tuple[str, ...], options: Options) -> int:
     refresh = parse_duration(options.refresh)
     if not SHORTEST_NS <= refresh <= LONGEST_NS:
         raise UsageError(f"--refresh takes 500ms to 1h, not {options.refresh}")
-    stores, paths = split_sources(sources)
-    marks = tuple(read_all(options.marks))
+    stores, paths = split_sources(options.sources)
+    marks = tuple(marks_of(options.marks))
     runtime()  # says what is missing
     host, question = options.address, asked(options, parse_step(options.step))
     with _store_of(stores, paths, options, question) as url:
@@ -101,19 +84,18 @@ def serve(sources: tuple[str, ...], options: Options) -> int:
         what = ", ".join(map(str, paths)) or url
         say(f"http://{shown}:{server.effective_port}/ shows {what}; Ctrl-C ends it")
         if not is_local(host):
-            print(
-                "tailboard: whoever can reach this computer can read all of the selected runs there, without a password",
-                file=sys.stderr,
-            )
-        sys.stderr.flush()
+            say("whoever can reach this computer can read all of the selected runs there, without a password")
         return INTERRUPTED if served(server) else 0
 
 
 @contextmanager
 def _store_of(stores: Sequence[str], paths: Sequence[Path], options: Options, question: Question) -> Iterator[str]:
     """Give the store to show: the named one, or a new one that is filled from logs."""
+    from ingest.store import open_store
+
     if stores:
-        _reachable(stores[0])
+        with open_store(stores[0]):
+            pass  # StoreError where there is none now is reported at the start, what fails later is shown in the page
         yield stores[0]
         return
     from ingest.core.grid import SECOND, STEPS
@@ -133,17 +115,5 @@ def _store_of(stores: Sequence[str], paths: Sequence[Path], options: Options, qu
         attribution=options.attribution,
         jobs=options.jobs,
     )
-    with as_store(paths, chosen, _say) as url:
+    with as_store(paths, chosen, say) as url:
         yield url
-
-
-def _say(text: str) -> None:
-    say(text)
-
-
-def _reachable(url: str) -> None:
-    """Raise StoreError where there is no store now: that is reported at the start, what fails later is shown in the page."""
-    from ingest.store import open_store
-
-    with open_store(url):
-        pass

@@ -4,60 +4,52 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from ingest.cli.shared import options as shared
-from ingest.cli.shared.help import Command
-from ingest.cli.shared.say import say
+from ingest.cli.options import command, option
+from ingest.cli.output import say
 from ingest.core.errors import StoreError, UsageError, counted
 
 if TYPE_CHECKING:
+    from ingest.core.objective import Objective
     from ingest.store.elastic.connection import Address
     from ingest.store.elastic.setup import Change
-    from ingest.store.elastic.templates import Site
+    from ingest.view.kibana.connection import Connection as Kibana
+    from ingest.view.kibana.importing import Account
+    from ingest.view.kibana.saved_objects import SavedObject
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options:
     """What a call of setup says."""
 
-    kibana: str | None
-    space: str | None
-    rules: str | None
-    index_prefix: str | None
-    period: str
-    shards: int
-    compact: bool
-    dry_run: bool
-    overwrite: bool
+    url: str | None = option(
+        "--elasticsearch", metavar="URL", help="Elasticsearch server [default: $TAILBOARD_STORE if it is one]."
+    )
+    kibana: str | None = option(
+        "--kibana", metavar="URL", help="Kibana server: imports the dashboards and overwrites earlier ones."
+    )
+    space: str | None = option("--space", metavar="S", help="Kibana space [default: the default space].")
+    rules: str | None = option(
+        "--rules",
+        metavar="SLA.yml",
+        help="Also install Kibana alert rules, for the objectives that rollups answer exactly.",
+    )
+    index_prefix: str | None = option(
+        "--index-prefix", metavar="P", help="Prefix of all index names [default: that of the URL, else tailboard]."
+    )
+    period: str = option("--period", default="month", metavar="month|week|day", help="Time that one index covers.")
+    shards: int = option("--shards", default=1, help="Primary shards of each index of intervals, and of rollups.")
+    compact: bool = option("--compact", help="Use a third of the disk, with queries 1.7 times slower (9.x only, logsdb).")
+    dry_run: bool = option("--dry-run", help="Only show what would change.")
+    overwrite: bool = option("--overwrite", help="Change templates that differ.")
 
 
-@click.command(cls=Command)
-@click.option("--elasticsearch", "url", metavar="URL", help="Elasticsearch server [default: $TAILBOARD_STORE if it is one].")
-@click.option("--kibana", metavar="URL", help="Kibana server: imports the dashboards and overwrites earlier ones.")
-@click.option("--space", metavar="S", help="Kibana space [default: the default space].")
-@click.option(
-    "--rules",
-    metavar="SLA.yml",
-    help="Also install Kibana alert rules, for the objectives that rollups answer exactly.",
-)
-@click.option("--index-prefix", metavar="P", help="Prefix of all index names [default: that of the URL, else tailboard].")
-@click.option("--period", default="month", show_default=True, metavar="month|week|day", help="Time that one index covers.")
-@click.option(
-    "--shards",
-    type=int,
-    default=1,
-    show_default=True,
-    help="Primary shards of each index of intervals, and of rollups.",
-)
-@click.option("--compact", is_flag=True, help="Use a third of the disk, with queries 1.7 times slower (9.x only, logsdb).")
-@click.option("--dry-run", is_flag=True, help="Only show what would change.")
-@click.option("--overwrite", is_flag=True, help="Change templates that differ.")
-@shared.typed(Options)
-def setup(url: str | None, options: Options) -> int:
+@command(Options)
+def setup(options: Options) -> int:
     """Put index templates on an Elasticsearch server and dashboards into Kibana, or show what would change.
 
     \b
@@ -72,13 +64,11 @@ def setup(url: str | None, options: Options) -> int:
     have fixed ids, so a second setup overwrites them. Secrets come from the environment (docs/guides/security.md,
     docs/guides/kibana.md).
     """
-    from ingest.cli.setup_kibana import set_up, target_of
-
-    address = _address(url, options)
-    target = target_of(options, address.prefix)
-    left = _set_up_templates(address, options) if url or not target else 0
+    address = _address(options)
+    target = _target(options, address.prefix)
+    left = _set_up_templates(address, options) if options.url or not target else 0
     if target:
-        set_up(target, dry_run=options.dry_run)
+        _set_up_kibana(target, dry_run=options.dry_run)
     if left and not options.dry_run:
         difference = (
             "template differs from what was asked and was" if left == 1 else "templates differ from what was asked and were"
@@ -87,16 +77,14 @@ def setup(url: str | None, options: Options) -> int:
     return 0
 
 
-def _address(url: str | None, options: Options) -> Address:
+def _address(options: Options) -> Address:
     """Return where Elasticsearch is and what its index names begin with; only the latter counts with --kibana alone."""
-    from dataclasses import replace
-
     from ingest.store.elastic.connection import DEFAULT_PREFIX, Address, check_prefix, parse_address
 
-    server = url or os.environ.get("TAILBOARD_STORE", "")
+    server = options.url or os.environ.get("TAILBOARD_STORE", "")
     if server.startswith(("http://", "https://")):
         address = parse_address(server)
-    elif options.kibana and not url:
+    elif options.kibana and not options.url:
         address = Address("", os.environ.get("TAILBOARD_INDEX_PREFIX", DEFAULT_PREFIX))
     else:
         raise UsageError("setup needs --elasticsearch http://HOST:9200, or --kibana http://HOST:5601")
@@ -128,16 +116,113 @@ def _set_up_templates(address: Address, options: Options) -> int:
             _show(change, "is")
         for sentence in make_empty(connection, site, time.time_ns()) if options.kibana else ():
             say(sentence)
-    say(_summary(site, address.store, connection.version, len(all_changes), len(left)))
+    state = f"{counted(len(all_changes) - len(left), 'template')} put" if all_changes else "nothing to change"
+    say(
+        f"{address.store} (Elasticsearch {connection.version}): {state}; period {site.period}, shards {site.shards}; "
+        f"load with --store {address.store!r}"
+    )
     return len(left)
-
-
-def _summary(site: Site, url: str, version: str, changed: int, left: int) -> str:
-    state = "nothing to change" if not changed else f"{counted(changed - left, 'template')} put"
-    return f"{url} (Elasticsearch {version}): {state}; period {site.period}, shards {site.shards}; load with --store {url!r}"
 
 
 def _show(change: Change, verb: str) -> None:
     say(f"{change.kind} template {change.name} {verb} {'created' if change.missing else 'changed'}")
     for line in change.lines:
         say(f"    {line}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """Which space of which Kibana is set up, for the indices of a prefix, with rules for which objectives (None: no rules)."""
+
+    url: str
+    space: str
+    prefix: str
+    objectives: tuple[Objective, ...] | None
+
+
+def _target(options: Options, prefix: str) -> _Target | None:
+    """Return what a call wants of Kibana, None where they do not name it. Raises UsageError, InputError."""
+    from ingest.objectives.objectives import read_objectives
+    from ingest.view.kibana.address import DEFAULT_SPACE, checked_space, checked_url
+
+    if not options.kibana:
+        for name in ("space", "rules"):
+            if getattr(options, name):
+                raise UsageError(f"--{name} is about Kibana: give --kibana http://HOST:5601, too")
+        return None
+    # Labels of runs are not known here: rules for objectives that name them are left to check, which knows.
+    objectives = read_objectives(Path(options.rules), run_labels=None) if options.rules else None
+    return _Target(checked_url(options.kibana), checked_space(options.space or DEFAULT_SPACE), prefix, objectives)
+
+
+def _set_up_kibana(target: _Target, *, dry_run: bool) -> None:
+    """Import all saved objects and install the rules; StoreError names each object that Kibana refuses."""
+    from ingest.view.kibana.connection import Connection
+    from ingest.view.kibana.importing import import_objects, shipped
+
+    objects = shipped(target.prefix)
+    connection = Connection(target.url, target.space, tell=say)
+    connection.open()
+    try:
+        if dry_run:
+            _show_import(connection, objects)
+        else:
+            _show_imported(connection, import_objects(connection, objects))
+        if target.objectives is not None:
+            _set_up_rules(connection, target, target.objectives, dry_run=dry_run)
+    finally:
+        connection.close()
+
+
+def _show_import(connection: Kibana, objects: Sequence[SavedObject]) -> None:
+    from urllib.parse import urlencode
+
+    from ingest.view.kibana.importing import FILE_NAME, PATH, import_body, import_words
+
+    for saved in objects:
+        say(f"{saved.type} {saved.id} ({saved.title}) would be imported")
+    query = urlencode({name: str(value).lower() for name, value in import_words(connection.space).items()})
+    size = len(import_body(objects)[0])
+    say(f"POST {connection.place}{PATH}?{query} would send {counted(len(objects), 'object')} as {FILE_NAME}, {size:,} bytes")
+
+
+def _show_imported(connection: Kibana, account: Account) -> None:
+    for saved in account.imported:
+        elsewhere = f" as {saved.destination}" if saved.destination else ""
+        say(f"{saved.type} {saved.id} ({saved.title}) is {'overwritten' if saved.overwritten else 'created'}{elsewhere}")
+    for text in account.warnings:
+        say(f"Kibana warns: {text}")
+    if account.failed:
+        for bad in account.failed:
+            say(f"{bad.type} {bad.id} ({bad.title}) is refused: {bad.reason}")
+        first = account.failed[0]
+        done = f"{len(account.imported)} others are imported" if account.imported else "nothing is imported"
+        more = f" and {len(account.failed) - 1} more" if len(account.failed) > 1 else ""
+        raise StoreError(f"{connection.place} refuses {first.type} {first.id}{more}: {first.reason}; {done}")
+    overwritten = sum(saved.overwritten for saved in account.imported)
+    say(
+        f"{connection.place} (Kibana {connection.version}): {counted(len(account.imported), 'object')} imported, "
+        f"{overwritten} of them overwritten; look at {connection.place}/app/dashboards"
+    )
+
+
+def _set_up_rules(connection: Kibana, target: _Target, objectives: Sequence[Objective], *, dry_run: bool) -> None:
+    from ingest.view.kibana.rules import PATH, is_as_wanted, put_rule, rules_for, stored_rule
+
+    rules, left = rules_for(objectives, target.prefix, target.space, connection.version)
+    for rule in rules:
+        there = stored_rule(connection, rule)
+        if there is not None and is_as_wanted(rule, there):
+            say(f"rule {rule.id} ({rule.name}) is there: nothing to change")
+            continue
+        if dry_run:
+            say(f"{'POST' if there is None else 'PUT'} {connection.place}{PATH}{rule.id} would send the rule {rule.name}")
+            for text in rule.esql.splitlines():
+                say(f"    {text}")
+            continue
+        put_rule(connection, rule, there)
+        say(f"rule {rule.id} ({rule.name}) is {'created' if there is None else 'changed'}")
+    for objective in left:
+        say(f"the objective {objective.name} gets no rule, tailboard check judges it: {'; '.join(objective.reasons)}")
+    done = "wanted" if dry_run else "installed"
+    say(f"{connection.place}: rules {done}: {len(rules)}; objectives left to tailboard check: {len(left)}")

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ingest.cli.shared import options as shared
-from ingest.cli.shared.answers import PICTURES, write_picture
-from ingest.cli.shared.by_run import (
+from ingest.cli.answers import PICTURES, write_picture
+from ingest.cli.by_run import (
     REGRESSED,
     EachRun,
     answered,
-    bounded_options,
-    format_option,
+    beside_page,
     labels_of,
     least_ratio,
     opened_origins,
@@ -25,10 +23,8 @@ from ingest.cli.shared.by_run import (
     undated_beside,
     write_rows,
 )
-from ingest.cli.shared.help import Command, file_names
-from ingest.cli.shared.pages import beside_page, page_option, written
-from ingest.cli.shared.say import say
-from ingest.cli.shared.streams import verdict_stands
+from ingest.cli.options import Showing, command, option
+from ingest.cli.output import say, verdict_stands, write_page
 from ingest.core.errors import InputError, UsageError, listed
 from ingest.core.nearest import choices
 from ingest.core.writing import number
@@ -36,7 +32,7 @@ from ingest.query.origin import is_store
 from ingest.read.undated import undated_part_of
 
 if TYPE_CHECKING:
-    from ingest.cli.shared.by_run import Ask
+    from ingest.cli.by_run import Ask
     from ingest.core.series import RunLabels
     from ingest.query.question import Answer, Question
     from ingest.query.regressions import Judgement
@@ -53,51 +49,35 @@ WINDOWS = 100  # of each run, for the bounds of its percentiles: half of what co
 class Options(EachRun):
     """What a call of trend says."""
 
-    wanted: str
-    throughput: bool
-    above: str
-    least_change: str
-    last: int | None
-    accept: tuple[str, ...]
+    runs: tuple[str, ...] = option("--run", metavar="GLOB", help="Only runs whose name matches GLOB [default: all].")
+    wanted: str = option("-p", default="99", metavar="LIST", help="Percentiles, 0 to 100.")
+    throughput: bool = option("--throughput", help="Also completions a second of each run; here a fall is a regression.")
+    above: str = option(
+        "--above", default="", metavar="LIST", help="Also the share of samples above these latencies, such as 5ms,20ms."
+    )
+    least_change: str = option(
+        "--least-change", default="10%", metavar="SHARE", help="Smallest change of level that is reported."
+    )
+    fail_above: str | None = option(
+        "--fail-above",
+        metavar="RATIO",
+        help="Exit with status 1 if the newest run, or the level it belongs to, is certain to be worse than the level before by "
+        "this ratio, until that is accepted.",
+    )
+    accept: tuple[str, ...] = option(
+        "--accept",
+        metavar="RUN",
+        help="Take the level of this run as normal from now on; in a store tailboard mark --accept notes that for good.",
+    )
+    last: int | None = option(
+        "--last",
+        type=click.IntRange(1, 10_000),
+        help="Hold the newest run against the median of this many runs before it: what is slow for long enough counts as normal.",
+    )
 
 
-@click.command(cls=Command)
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...", shell_complete=file_names)
-@click.option("--run", "runs", metavar="GLOB", multiple=True, help="Only runs whose name matches GLOB [default: all].")
-@click.option("-p", "wanted", default="99", show_default=True, metavar="LIST", help="Percentiles, 0 to 100.")
-@click.option("--throughput", is_flag=True, help="Also completions a second of each run; here a fall is a regression.")
-@click.option("--above", default="", metavar="LIST", help="Also the share of samples above these latencies, such as 5ms,20ms.")
-@bounded_options
-@click.option(
-    "--least-change",
-    default="10%",
-    show_default=True,
-    metavar="SHARE",
-    help="Smallest change of level that is reported.",
-)
-@click.option(
-    "--fail-above",
-    metavar="RATIO",
-    help="Exit with status 1 if the newest run, or the level it belongs to, is certain to be worse than the level before by this "
-    "ratio, until that is accepted.",
-)
-@click.option(
-    "--accept",
-    metavar="RUN",
-    multiple=True,
-    help="Take the level of this run as normal from now on; in a store tailboard mark --accept notes that for good.",
-)
-@click.option(
-    "--last",
-    type=click.IntRange(1, 10_000),
-    help="Hold the newest run against the median of this many runs before it: what is slow for long enough counts as normal.",
-)
-@shared.reading_options
-@shared.unit_option
-@format_option
-@page_option
-@shared.typed(Options)
-def trend(sources: tuple[str, ...], options: Options) -> int:
+@command(Options)
+def trend(options: Options) -> int:
     """Show percentiles of each run, in the order in which runs began, with bounds, change points and a verdict on the newest.
 
     \b
@@ -130,9 +110,9 @@ def trend(sources: tuple[str, ...], options: Options) -> int:
     if options.last and options.accept:
         raise UsageError("--last forgets by itself, so there is nothing to accept: leave out --accept or --last")
     above = sorted({parse_duration(text) for text in options.above.split(",") if text.strip()})
-    output, form = options.output, beside_page(options.printed, options.output)
+    output, form = options.output, beside_page(options)
     question, by = question_of(options, (*COLUMNS, "start"))
-    with opened_origins(sources, options) as origins:
+    with opened_origins(options) as origins:
         asks, of_runs = {name: origin.answer for name, origin in origins.items()}, labels_of(origins)
         names = [name for name in asks if run_matches(name, options.runs)]
         if not names:
@@ -147,7 +127,7 @@ def trend(sources: tuple[str, ...], options: Options) -> int:
     accepted = {*_known(options.accept, order, places), *(places[run][0] if run in places else run for run in marked)}
     labels = _labels_of(order, of_runs, places)
     judgements = judged(table, Reference(order, accepted, labels, options.last, least))
-    status, sentences = _verdict(judgements, order[-1], limit, stored=not sources or is_store(sources[0]))
+    status, sentences = _verdict(judgements, order[-1], limit, stored=not options.sources or is_store(options.sources[0]))
     if output:
         from ingest.view.page.finished.trend import trend_page
 
@@ -156,10 +136,10 @@ def trend(sources: tuple[str, ...], options: Options) -> int:
             if limit < math.inf
             else []
         )
-        written(trend_page(nights, table, judgements, sentences or calm, notes, bad=bool(status), labels=labels), output)
+        write_page(trend_page(nights, table, judgements, sentences or calm, notes, bad=bool(status), labels=labels), output)
     if form:
         with verdict_stands():
-            _write(nights, table, judgements, notes, shared.Showing(format=form, unit=options.unit))
+            _write(nights, table, judgements, notes, Showing(format=form, unit=options.unit))
     for line in sentences:
         say(line)
     return status
@@ -226,7 +206,7 @@ def _permutations_note(permutations: Mapping[str, tuple[str, str]]) -> list[str]
 
 
 def _write(
-    nights: Sequence[Night], table: Table, judgements: Sequence[Judgement], notes: Sequence[str], showing: shared.Showing
+    nights: Sequence[Night], table: Table, judgements: Sequence[Judgement], notes: Sequence[str], showing: Showing
 ) -> None:
     from ingest.core.writing import utc
     from ingest.query.trend import LATENCIES

@@ -11,66 +11,48 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from ingest.cli.load import load_options, print_account
-from ingest.cli.shared import options as shared
-from ingest.cli.shared.help import Command, file_names
-from ingest.cli.shared.marks import keep, read_all
-from ingest.cli.shared.say import say
-from ingest.cli.shared.sources import check_files, store_url
-from ingest.cli.shared.stores import letters_named
-from ingest.core.errors import InputError, StoreError, UsageError, counted, plural
+from ingest.cli.load import Loading, load_options, print_account
+from ingest.cli.options import command, option
+from ingest.cli.output import INTERRUPTED, say
+from ingest.cli.sources import check_files, keep_marks, letters_named, marks_of, store_url
+from ingest.core.errors import DeliveryError, InputError, RefusedError, StoreError, UsageError, counted, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from ingest.cli.watch_objectives import Telling
     from ingest.core.marks import Mark
     from ingest.live.watch.cycle import Cycle, Watch
     from ingest.load.load import LoadAccount
+    from ingest.objectives.check import Checked
+    from ingest.objectives.webhook import Webhook
+    from ingest.query.verdicts import Episode
+    from ingest.store import Store
 
-INTERRUPTED = 130
+SHARE, QUICK_SECONDS = 10, 0.2  # judging all of a long run may take a tenth of the time
 LONGEST_LAG_NS = 3600 * 10**9  # older rows are of a benchmark that ran before
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Options(shared.Loading):
+class Options(Loading):
     """What a call of watch says."""
 
-    marks: tuple[Path, ...]
-    interval: str
-    until_idle: str | None
-    objectives: Path | None
-    webhook: str | None
-    as_json: bool
+    interval: str = option("--interval", default="1s", metavar="D", help="How often to check the files.")
+    until_idle: str | None = option(
+        "--until-idle", metavar="D", help="End when nothing new has come for this long, such as 60s [default: never]."
+    )
+    objectives: Path | None = option(
+        "--objectives",
+        metavar="SLA.yml",
+        help="Report when these objectives are violated and when they are met again, and save the episodes.",
+    )
+    webhook: str | None = option(
+        "--webhook", metavar="URL", help="Also POST each episode as JSON to URL; env:NAME reads the URL from the environment."
+    )
+    as_json: bool = option("--json", help="Print a JSON object for each cycle that found new data, and one at the end.")
 
 
-@click.command(cls=Command)
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=file_names)
-@shared.loading_options
-@shared.marks_option
-@click.option("--interval", default="1s", show_default=True, metavar="D", help="How often to check the files.")
-@click.option("--until-idle", metavar="D", help="End when nothing new has come for this long, such as 60s [default: never].")
-@click.option(
-    "--objectives",
-    metavar="SLA.yml",
-    type=click.Path(path_type=Path),
-    help="Report when these objectives are violated and when they are met again, and save the episodes.",
-)
-@click.option(
-    "--webhook",
-    metavar="URL",
-    help="Also POST each episode as JSON to URL; env:NAME reads the URL from the environment.",
-)
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print a JSON object for each cycle that found new data, and one at the end.",
-)
-@shared.typed(Options)
-def watch(paths: tuple[str, ...], options: Options) -> int:
+@command(Options)
+def watch(options: Options) -> int:
     """Load log files and folders while they grow, and new files as they appear.
 
     \b
@@ -84,29 +66,32 @@ def watch(paths: tuple[str, ...], options: Options) -> int:
     they have grown; other files are loaded when they have not changed for a cycle. After a kill, run it again: it continues
     where it stopped. Ctrl-C completes the run and ends; a second Ctrl-C ends at once.
     """
+    from ingest.core.timing import parse_duration
     from ingest.live.watch.cycle import Watch
     from ingest.live.watch.files import hold_many_files
     from ingest.live.watch.watching import Watching
     from ingest.read.folders import check_is_file
     from ingest.store import open_store
 
-    check_files(paths, "watch")
+    check_files(options.paths, "watch")
+    paths = [Path(path) for path in options.paths]
     for path in paths:
-        check_is_file(Path(path))
-    chosen, (pace, idle) = load_options(options, "a watch"), _pace(options)
-    marks = read_all(options.marks)
+        check_is_file(path)
+    chosen, pace = load_options(options, "a watch"), parse_duration(options.interval) / 1e9
+    idle = parse_duration(options.until_idle) / 1e9 if options.until_idle else None
+    marks = marks_of(options.marks)
     telling = _telling(options, marks)
     hold_many_files()
     url = store_url(options.store)
     with open_store(url, write=True) as store, letters_named(store), _signals() as stopped:
         shown = _Shown(as_json=options.as_json)
-        running = Watch(Watching.begun([Path(path) for path in paths], store, chosen), telling)
+        running = Watch(Watching.begun(paths, store, chosen), telling)
         _cycles(running, shown, pace, idle, stopped)
         _let_signals_end_it()
         shown.cycle(running.cycle(last=True))
         account = running.settle()
         shown.end(account, url, running.watching.said)
-        keep(store, account.runs, marks)
+        keep_marks(store, account.runs, marks)
         if telling is not None:
             telling.end(store, sorted(account.runs))
         refused, sentence = store.refusals()
@@ -115,21 +100,12 @@ def watch(paths: tuple[str, ...], options: Options) -> int:
     if stopped.signal == signal.SIGINT:
         return INTERRUPTED
     if not account.runs:
-        raise InputError(f"nothing came under {', '.join(paths)} that could be loaded")
+        raise InputError(f"nothing came under {', '.join(options.paths)} that could be loaded")
     return 0
-
-
-def _pace(options: Options) -> tuple[float, float | None]:
-    """Return how often to look in seconds, and after how many idle seconds to end."""
-    from ingest.core.timing import parse_duration
-
-    idle = parse_duration(options.until_idle) / 1e9 if options.until_idle else None
-    return parse_duration(options.interval) / 1e9, idle
 
 
 def _telling(options: Options, marks: Sequence[Mark]) -> Telling | None:
     """Return what judges after each cycle; None without --objectives."""
-    from ingest.cli.watch_objectives import Telling
     from ingest.objectives.webhook import webhook
 
     if not options.objectives:
@@ -137,6 +113,67 @@ def _telling(options: Options, marks: Sequence[Mark]) -> Telling | None:
             raise UsageError("--webhook reports objectives: give them with --objectives SLA.yml")
         return None
     return Telling(options.objectives, webhook(options.webhook) if options.webhook else None, marks)
+
+
+class Telling:
+    """Called by a watch after each cycle: judges, keeps, and reports on stderr and to a webhook; `end` judges once more.
+
+    What could not be sent to a webhook is sent with the next change. InputError for a file of objectives that is wrong.
+    """
+
+    def __init__(self, sla: Path, hook: Webhook | None = None, marks: Sequence[Mark] = ()) -> None:
+        from ingest.objectives.check import after
+        from ingest.objectives.objectives import read_objectives
+
+        self._judge: Callable[[Store, str], Checked | None] = after(read_objectives(sla, None), self._report, sla, marks)
+        self._hook = hook
+        self._waiting: list[Episode] = []
+        self._complained = False
+        self._next: dict[str, float] = {}
+
+    def __call__(self, store: Store, run: str) -> None:
+        """Judge a run, unless that would take more than its share of the time."""
+        began = time.monotonic()
+        if began < self._next.get(run, 0.0):
+            return
+        self._judge(store, run)
+        self._deliver()
+        ended = time.monotonic()
+        if ended - began > QUICK_SECONDS:
+            self._next[run] = ended + SHARE * (ended - began)
+
+    def end(self, store: Store, runs: list[str]) -> None:
+        """Judge runs that have settled, say which phases never came; DeliveryError where the webhook did not get everything."""
+        for run in runs:
+            checked = self._judge(store, run)
+            for entry in (entry for entry in checked.unjudged if entry.objective.phases) if checked else ():
+                say(f"{entry.objective.name}: not judged in {run}: {entry.reason}")
+        if self._hook is not None and self._waiting:
+            self._hook.tell(self._waiting)
+
+    def _report(self, episode: Episode) -> None:
+        from ingest.objectives.webhook import sentence
+
+        say(f"{sentence(episode)}")
+        self._waiting.append(episode)
+
+    def _deliver(self) -> None:
+        """Tell the webhook what waits; what it refuses is dropped and said, whom it does not find is said once."""
+        if self._hook is None:
+            self._waiting.clear()
+            return
+        while self._waiting:
+            try:
+                self._hook.tell(self._waiting[:1])
+            except RefusedError as error:
+                say(error)
+            except DeliveryError as error:
+                if not self._complained:
+                    say(f"{error}; it is tried again")
+                self._complained = True
+                return
+            self._waiting.pop(0)
+            self._complained = False
 
 
 class _Stopped:

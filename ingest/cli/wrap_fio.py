@@ -5,29 +5,35 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from ingest.cli.shared.help import Command
-from ingest.cli.shared.say import say
+from ingest.cli.options import command, option
+from ingest.cli.output import print_bytes, say
 from ingest.core.errors import UsageError
 
 SCRIPT = Path(__file__).parents[1] / "wrap" / "fio.sh"
 DEFAULT = "/usr/bin/fio"
 
 
-@click.command("wrap-fio", cls=Command)
-@click.option("--fio", default=DEFAULT, show_default=True, metavar="PATH", help="Path of the real fio on the clients.")
-@click.option(
-    "--log-hist-msec",
-    type=click.IntRange(1, 2**31 - 1),
-    default=1000,
-    show_default=True,
-    metavar="MS",
-    help="Interval of the histogram log.",
-)
-def wrap_fio(fio: str, log_hist_msec: int) -> None:
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Options:
+    """What a call of wrap-fio says."""
+
+    fio: str = option("--fio", default=DEFAULT, metavar="PATH", help="Path of the real fio on the clients.")
+    log_hist_msec: int = option(
+        "--log-hist-msec",
+        type=click.IntRange(1, 2**31 - 1),
+        default=1000,
+        metavar="MS",
+        help="Interval of the histogram log.",
+    )
+
+
+@command(Options, "wrap-fio")
+def wrap_fio(options: Options) -> None:
     """Print a shell script that runs fio and adds histogram logs, for CBT, which has no option for them.
 
     Install the script as a file called fio at the same path on every client, and set that path in CBT's YAML (cmd_path, or
@@ -40,11 +46,10 @@ def wrap_fio(fio: str, log_hist_msec: int) -> None:
       tailboard wrap-fio --fio /usr/bin/fio > fio && chmod 755 fio
       tailboard wrap-fio --fio /opt/fio-3.42/bin/fio --log-hist-msec 500 > fio
     """
-    note = _note_of(fio)
+    note = _note_of(options.fio)
     if note:
         say(note)
-    sys.stdout.flush()
-    sys.stdout.buffer.write(script(fio, log_hist_msec))
+    print_bytes(script(options.fio, options.log_hist_msec))
 
 
 def script(fio: str, log_hist_msec: int) -> bytes:

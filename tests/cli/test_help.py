@@ -13,7 +13,7 @@ import click
 import pytest
 
 from ingest.cli import COMMANDS, SUMMARIES, tailboard
-from ingest.cli.shared.help import GROUPS, REST, Choice, Command, Group, group_of
+from ingest.cli.help import GROUPS, REST, Choice, Command, Group, group_of
 from tests.commands import tailboard as called
 
 ORDER = [*GROUPS, REST]
@@ -38,7 +38,7 @@ ALL = dict(commands())
 @pytest.mark.parametrize("name", ALL)
 def test_d15_options_are_grouped_in_one_order(name: str) -> None:
     command = ALL[name]
-    assert isinstance(command, Command | Group), "use cls=Command of cli/shared/help.py"
+    assert isinstance(command, Command | Group), "use cls=Command of cli/help.py"
     text = command.get_help(click.Context(command, info_name=name, help_option_names=["-h", "--help"]))
     titles = [title for title in re.findall(r"^(\S[^:\n]*):$", text, re.MULTILINE) if title not in {"Commands", *SUMMARIES}]
     assert "Options" not in titles
@@ -47,7 +47,7 @@ def test_d15_options_are_grouped_in_one_order(name: str) -> None:
         if isinstance(option, click.Option):
             assert option.opts[0] in text
             assert name == "" or group_of(command.name or "", option.name or "") != REST, f"{option.name} is in no group"
-            assert type(option.type) is not click.Choice, f"{option.name}: Choice of cli/shared/help.py says what is meant"
+            assert type(option.type) is not click.Choice, f"{option.name}: Choice of cli/help.py says what is meant"
 
 
 def test_d15_every_name_of_a_group_is_an_option_and_no_group_is_long() -> None:

@@ -103,7 +103,7 @@ def test_g6_a_pipe_that_the_caller_has_opened_is_read(tmp_path: Path) -> None:
 
 
 def test_g6_output_takes_the_place_of_a_circle_of_links(tmp_path: Path, capsys) -> None:
-    from ingest.cli.shared.output import write_whole
+    from ingest.cli.output import write_whole
 
     circle(tmp_path / "x")
     write_whole(str(tmp_path / "x"), "page")

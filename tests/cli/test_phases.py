@@ -11,7 +11,7 @@ import pytest
 
 from ingest import open_store
 from ingest.cli import run as command
-from ingest.cli.watch_objectives import Telling
+from ingest.cli.watch import Telling
 from ingest.core.writing import utc
 from ingest.objectives.check import after
 from ingest.objectives.objectives import read_objectives

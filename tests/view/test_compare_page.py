@@ -18,7 +18,7 @@ import pytest
 
 from ingest import Files, Question
 from ingest.cli import run
-from ingest.cli.shared.pages import compared
+from ingest.cli.compare import compared
 from ingest.core.layout import LogLinear
 from ingest.core.ranks import parse_percentiles
 from ingest.query.compare import METHOD, Pair

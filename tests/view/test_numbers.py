@@ -155,7 +155,6 @@ def test_d8_no_table_has_a_percentile_above_its_maximum_or_a_power_of_ten(rows: 
 EXACT = {  # what is exact, or not for people: csv, names of percentiles, XML, text of other programs
     "core/writing.py",
     "core/whole_runs.py",
-    "cli/shared/by_run.py",
     "objectives/junit.py",
     "query/clocks.py",
     "query/question.py",

@@ -1,4 +1,4 @@
-"""Where the answers of a call come from: files or a store, behind one face."""
+"""Where the answers of a call come from, and where its loads and marks go: files or a store, behind one face."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.cli.shared.values import read_options
+from ingest.cli.options import Asking, read_options
+from ingest.cli.output import Progress, say
 from ingest.core.errors import InputError, UsageError
+from ingest.core.nearest import choices
 
 if TYPE_CHECKING:
-    from ingest.cli.shared.options import Reading
+    from ingest.core.marks import Mark
     from ingest.query.origin import Origin
+    from ingest.store import RunRecord, Store
 
 DEFAULT_STORE = "sqlite:tailboard.db"
 
@@ -87,20 +90,19 @@ def _standard_input() -> Path:
 
 
 @contextmanager
-def opened(sources: tuple[str, ...], reading: Reading) -> Iterator[Origin]:
+def opened(asking: Asking) -> Iterator[Origin]:
     """Give the files or the store that the sources of a call name."""
-    stores, paths = split_sources(sources)
+    stores, paths = split_sources(asking.sources)
     if stores:
         from ingest.store import open_store
 
         with open_store(stores[0]) as store, knowing_runs(store), saying_why([store]):
             yield store
         return
-    from ingest.cli.shared.progress import Progress
     from ingest.query.files import Files
 
     with Progress("reading") as bar:
-        files = Files(paths, read_options(reading), reading.jobs, bar)
+        files = Files(paths, read_options(asking), asking.jobs, bar)
         with saying_why([files]):
             yield files
 
@@ -126,15 +128,69 @@ def saying_why(origins: Iterable[Origin]) -> Iterator[None]:
         raise explained(error, origins) from None
 
 
-def as_typed(sources: tuple[str, ...], reading: Reading, where: Sequence[str] = ()) -> str:
+def as_typed(asking: Asking) -> str:
     """Return the sources of a call as they are typed in a shell, with the options that say how they are read and what of them."""
-    import shlex
-
-    options = ("input_format", "host", "t0", "recorded_unit", "fio_version", "rate", "intended_start_column", "expected_interval")
-    words = list(sources)
-    for name in options:
-        if value := getattr(reading, name):
-            words += [f"--{name.replace('_', '-')}", str(value)]
-    for name, values in (("host-alias", reading.host_alias), ("host-offset", reading.host_offset), ("where", where)):
-        words += [word for value in values for word in (f"--{name}", value)]
+    words = list(asking.sources)
+    for name in (
+        *("input_format", "host", "t0", "recorded_unit", "fio_version", "rate", "intended_start_column", "expected_interval"),
+        *("host_alias", "host_offset", "where"),  # these may be given several times
+    ):
+        value = getattr(asking, name)
+        for one in value if isinstance(value, tuple) else filter(None, [value]):
+            words += [f"--{name.replace('_', '-')}", str(one)]
     return shlex.join(words)
+
+
+def opened_store(url: str | None, *, write: bool = False) -> Store:
+    """Return the store that --store names, else the default one."""
+    from ingest.store import open_store
+
+    return open_store(store_url(url), write=write)
+
+
+@contextmanager
+def letters_named(store: Store) -> Iterator[None]:
+    """Where the code inside fails, say which file holds the documents that the server has refused before."""
+    try:
+        yield
+    except BaseException:
+        refused, sentence = store.refusals()
+        if refused:
+            say(sentence)
+        raise
+
+
+def chosen(store: Store, globs: tuple[str, ...]) -> list[RunRecord]:
+    """Return the records of the runs that globs select; InputError where there is none."""
+    from ingest.core.series import run_matches
+
+    records = store.runs()
+    matching = [record for record in records if run_matches(record.run, globs)]
+    if globs and not matching:
+        raise InputError(f"no run matches {' '.join(globs)}: {choices(globs[0], (record.run for record in records))}")
+    return matching
+
+
+def marks_of(paths: Iterable[Path]) -> list[Mark]:
+    """Return the marks of files; marks that were left out are reported on stderr. InputError where one cannot be read."""
+    if not (paths := list(paths)):
+        return []
+    from ingest.read.marks import read_marks
+
+    marks: list[Mark] = []
+    for path in paths:
+        contents = read_marks(path)
+        marks += contents.marks
+        for text in contents.said:
+            say(text)
+    return marks
+
+
+def keep_marks(store: Store, runs: Sequence[str], marks: Sequence[Mark]) -> None:
+    """Put marks with the runs that they overlap, and report how many each got and how many belong to none."""
+    if not marks:
+        return
+    from ingest.store.marks import keep_marks as kept
+
+    for text in kept(store, runs, marks):
+        say(text)

@@ -1,9 +1,8 @@
-"""Runs that are asked one at a time, for the commands that set them side by side: compare and trend."""
+"""Runs that are asked one at a time, for the commands that set them side by side: compare, trend and capacity."""
 
 from __future__ import annotations
 
 import math
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,13 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from ingest.cli.shared import options as shared
-from ingest.cli.shared.answers import PICTURES, asked
-from ingest.cli.shared.help import Choice
-from ingest.cli.shared.sources import knowing_runs, saying_why, split_sources
-from ingest.cli.shared.values import read_options
+from ingest.cli.answers import PICTURES, asked, print_rows
+from ingest.cli.help import Choice, file_names
+from ingest.cli.options import BEGIN_OF_EACH, UNIT, Asking, option, read_options, share
+from ingest.cli.output import Progress
+from ingest.cli.sources import knowing_runs, saying_why, split_sources
 from ingest.core.errors import StoreError, UsageError, listed
 from ingest.read.undated import undated_part_of
 
@@ -31,41 +28,37 @@ if TYPE_CHECKING:
 
 REGRESSED = 1
 
-bounded_options = shared.stacked(
-    click.option(
+
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
+class EachRun(Asking):
+    """The question about each run, and the use of its answer; `printed` is the format of the output, if given."""
+
+    runs: tuple[str, ...] = ()
+    by: str = option(
         "--by",
         metavar="LABELS",
         default="",
         help="One group for each value of these labels: host,op,job,kind,volume,... or a setting.",
-    ),
-    click.option("--where", metavar="K=GLOB", multiple=True, help="Only data whose label K matches GLOB."),
-    click.option(
-        "--from",
-        "begin",
-        metavar="T",
-        help="Start of the range: ISO 8601, epoch s or ms, +90s (after the start of each run), now-15m.",
-    ),
-    click.option("--to", "end", metavar="T", help="End of the range, in the same forms."),
-)
-format_option = click.option(
-    "--format", "printed", type=Choice(["table", "csv", "ndjson", *PICTURES]), show_default="table; with -o nothing"
-)
-
-
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class EachRun(shared.Asking):
-    """The question about each run, and the use of its answer; `printed` is the format of the output, if given."""
-
-    printed: str | None
-    unit: str
-    fail_above: str | None
-    output: str | None
+    )
+    begin: str | None = BEGIN_OF_EACH
+    merge_runs: bool = False
+    unit: str = UNIT
+    printed: str | None = option(
+        "--format", type=Choice(["table", "csv", "ndjson", *PICTURES]), show_default="table; with -o nothing"
+    )
+    output: str | None = option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        shell_complete=file_names,
+        help="Write an HTML page that opens offline, in place of the table; - for stdout.",
+    )
 
 
 @contextmanager
-def opened_runs(sources: tuple[str, ...], options: EachRun) -> Iterator[tuple[Mapping[str, Ask], RunLabels]]:
+def opened_runs(options: EachRun) -> Iterator[tuple[Mapping[str, Ask], RunLabels]]:
     """Give what answers questions about each run of a store or of files, and the runs' labels."""
-    with opened_origins(sources, options) as origins:
+    with opened_origins(options) as origins:
         yield {run: origin.answer for run, origin in origins.items()}, labels_of(origins)
 
 
@@ -78,12 +71,12 @@ def labels_of(origins: Mapping[str, Origin]) -> RunLabels:
 
 
 @contextmanager
-def opened_origins(sources: tuple[str, ...], options: EachRun) -> Iterator[Mapping[str, Origin]]:
+def opened_origins(options: EachRun) -> Iterator[Mapping[str, Origin]]:
     """Give the store or the files that hold each run.
 
     Several paths are a run each, named after the path; an archive of many is that many.
     """
-    stores, paths = split_sources(sources)
+    stores, paths = split_sources(options.sources)
     if options.attribution != "completion":
         raise UsageError("bounds count whole I/Os, in-flight weights are shares of them: leave out --attribution")
     if stores:
@@ -95,7 +88,6 @@ def opened_origins(sources: tuple[str, ...], options: EachRun) -> Iterator[Mappi
                 raise StoreError("the store holds no run yet: tailboard load PATH --run NAME")
             yield {record.run: store for record in records}
         return
-    from ingest.cli.shared.progress import Progress
     from ingest.query.files import Files
 
     reading = read_options(options)
@@ -136,7 +128,7 @@ def question_of(options: EachRun, columns: Sequence[str]) -> tuple[Question, tup
 
     UsageError for labels that cannot be.
     """
-    question = asked(replace(options, runs=(), merge_runs=False), "all")
+    question = replace(asked(options, "all"), runs=(), merge_runs=False)
     for name in question.by:
         if name in columns:
             raise UsageError(f"--by {name}: {name} is a column of the answer already")
@@ -159,22 +151,24 @@ def ratio_limit(text: str | None) -> float:
     return limit
 
 
-def least_ratio(text: str, option: str) -> float:
+def least_ratio(text: str, name_of_option: str) -> float:
     """Return the ratio that a share such as 10% makes; UsageError if the text is none."""
-    try:
-        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        share = math.nan
-    if not 0 <= share <= 100:
-        raise UsageError(f"{option} takes a share such as 10%, not {text!r}")
-    return 1 + share
+    if not 0 <= share(text) <= 100:
+        raise UsageError(f"{name_of_option} takes a share such as 10%, not {text!r}")
+    return 1 + share(text)
+
+
+def beside_page(options: EachRun) -> str | None:
+    """Return what goes to stdout: the format that was asked for, else a table where no page is; UsageError for two on stdout."""
+    if options.printed and options.output == "-":
+        raise UsageError("-o - writes the page to stdout: leave out --format")
+    return options.printed or (None if options.output else "table")
 
 
 def write_rows(table: Table, form: str, unit: str, latencies: Sequence[str], stamp: Callable[[int], str] = str) -> None:
     """Print a table as csv or ndjson, the named columns in a unit and all others as they are."""
-    from ingest.view import text
+    from ingest.view.text import UNITS
 
-    scale = text.UNITS[unit]
+    scale = UNITS[unit]
     columns = {name: column / scale if name in latencies and scale > 1 else column for name, column in table.columns.items()}
-    lines = {"csv": text.csv_lines, "ndjson": text.ndjson_lines}[form]
-    sys.stdout.writelines(line + "\n" for line in lines(replace(table, columns=columns), stamp))
+    print_rows(replace(table, columns=columns), form, stamp)

@@ -13,33 +13,42 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 REST = "Help"  # and what no group names
-GROUPS = {
+GROUPS = {  # and the order in which each group shows its options; COMMAND.NAME is where one command has it elsewhere
     "What is asked": (
-        "wanted runs run baseline at by where merge_runs load slas throughput above names level breaths callbacks limit asked sla"
-        " objectives accuracy bounds below interpolate estimate shifts unlike_kinds mark.accept box"
+        "asked slas sla baseline run objectives at mark.accept wanted shifts box runs trend.wanted throughput above load"
+        " level names limit breaths callbacks by where merge_runs unlike_kinds accuracy bounds below interpolate estimate"
     ),
-    "Time": "begin end step force until age period time_base interval until_idle refresh sample.every duration timeout",
-    "Picture": "latency most_rows rows axis drop columns highlight shading scale curves hgrm distribution.sla marks full",
-    "Verdict": "fail_above same_within least_change accept last allow_unknown record webhook",
-    "Output": "every form printed format unit ticks points output as_json",
+    "Time": (
+        "period refresh step force begin end explain.step explain.force export.step age until interval until_idle time_base"
+        " sample.every duration timeout"
+    ),
+    "Picture": "latency most_rows rows axis drop columns highlight shading scale curves hgrm distribution.sla full marks",
+    "Verdict": "same_within least_change fail_above accept last record allow_unknown webhook",
+    "Output": "points as_json unit ticks printed format heatmap.unit every output form",
     "Store": (
-        "store url index_prefix setup.period shards compact labels add_up offsets each replace strict mend yes delete.force"
-        " dry_run overwrite coarsen.digits coarseness"
+        "mend coarsen.digits coarseness url index_prefix setup.period shards compact dry_run overwrite yes delete.force store"
+        " labels offsets each replace add_up strict"
     ),
-    "Server": "address port kibana space rules",
+    "Server": "port address kibana space rules",
     "Reading logs": (
         "fio log_hist_msec input_format host host_alias t0 host_offset recorded_unit fio_version digits prefer keep_idle tsc_hz"
-        " rate intended_start_column expected_interval attribution jobs"
+        " events.t0 rate intended_start_column expected_interval attribution jobs"
     ),
 }
 STORE, OF_STORES = "--store", ("sources", "store")  # an option of commands that write; others take a store by its place
 LISTS = ("--by", "--add-up")  # of labels, which may be none
 PLACES = {name: title for title, names in GROUPS.items() for name in names.split()}
+ORDER = {name: place for place, name in enumerate(PLACES)}
 
 
 def group_of(command: str, option: str) -> str:
     """Return the group under which --help shows an option of a command; `Help` for one that no group names."""
     return PLACES.get(f"{command}.{option}") or PLACES.get(option, REST)
+
+
+def place_of(command: str, option: str) -> int:
+    """Return where an option of a command stands among all options; what no group names comes last."""
+    return ORDER.get(f"{command}.{option}") or ORDER.get(option, len(ORDER))
 
 
 def file_names(_context: click.Context, _option: click.Parameter, typed: str) -> list[CompletionItem]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ingest.cli.shared.say import say
-from ingest.cli.shared.values import pairs
+from ingest.cli.options import Asking, Showing, pairs
+from ingest.cli.output import print_bytes, say
+from ingest.cli.sources import opened
 from ingest.core.errors import UsageError, listed
 
 if TYPE_CHECKING:
-    from ingest.cli.shared.options import Asking, Reading, Showing
+    from ingest.core.marks import Mark
     from ingest.query.question import Answer, Question
+    from ingest.query.table import Table
 
 PICTURES = ("png", "svg")
 
@@ -35,12 +38,11 @@ def asked(options: Asking, step: int | str, *, force: bool = False) -> Question:
     )
 
 
-def answered(sources: tuple[str, ...], reading: Reading, question: Question) -> Answer:
+def answered(asking: Asking, question: Question) -> Answer:
     """Return what files or a store answer; UsageError for a range by the clock where no run has one."""
-    from ingest.cli.shared.sources import opened
     from ingest.query.lags import answered as answered_by
 
-    with opened(sources, reading) as origin:
+    with opened(asking) as origin:
         return in_range(answered_by(origin, question), question)
 
 
@@ -55,8 +57,6 @@ def in_range(answer: Answer, question: Question) -> Answer:
 
 def write(table: Any, answer: Answer, showing: Showing, what: str) -> None:
     """Print a table in the format that was asked for."""
-    from ingest.view import text
-
     base, stamp = clock_of(answer, showing), stamp_of(answer, showing)
     form = showing.format
     if form == "table":
@@ -67,13 +67,22 @@ def write(table: Any, answer: Answer, showing: Showing, what: str) -> None:
         print_table(table, heading(answer, what, bound), stamp, every=showing.every)
         return
     warn(answer)
-    lines = {"csv": text.csv_lines, "ndjson": text.ndjson_lines}
-    if form in lines:
-        sys.stdout.writelines(line + "\n" for line in lines[form](table, stamp, showing.unit))
-    else:
-        names = [name for name in table.columns if name[0] == "p" and name[1:2].isdigit() and "_" not in name]
-        zero = answer.start_of if base == "elapsed" else 0
-        sys.stdout.writelines(line + "\n" for line in text.fiologparser_lines(table, zero, names))
+    if form in ("csv", "ndjson"):
+        print_rows(table, form, stamp, showing.unit)
+        return
+    from ingest.view.text import fiologparser_lines
+
+    names = [name for name in table.columns if name[0] == "p" and name[1:2].isdigit() and "_" not in name]
+    zero = answer.start_of if base == "elapsed" else 0
+    sys.stdout.writelines(line + "\n" for line in fiologparser_lines(table, zero, names))
+
+
+def print_rows(table: Table, form: str, *shown_as: Any) -> None:
+    """Print a table as csv or ndjson; `shown_as` is the function that writes its times, and the unit of its latencies."""
+    from ingest.view import text
+
+    lines = {"csv": text.csv_lines, "ndjson": text.ndjson_lines}[form]
+    sys.stdout.writelines(line + "\n" for line in lines(table, *shown_as))
 
 
 def write_picture(spec: Any, answer: Answer, showing: Showing) -> None:
@@ -83,9 +92,7 @@ def write_picture(spec: Any, answer: Answer, showing: Showing) -> None:
     if showing.format == "png" and sys.stdout.isatty():
         raise UsageError("a png cannot be shown in a terminal: redirect it to a file, such as > picture.png")
     warn(answer)
-    picture = drawn(spec, showing.format)
-    sys.stdout.flush()
-    sys.stdout.buffer.write(picture)
+    print_bytes(drawn(spec, showing.format))
 
 
 def one_axis(answer: Answer) -> None:
@@ -115,3 +122,16 @@ def warn(answer: Answer) -> None:
     """Print what a reader of the numbers must know to stderr."""
     for line in answer.warnings:
         say(line)
+
+
+def drawn_marks(answer: Answer, stored: Sequence[object], marks: Sequence[Mark]) -> list[dict[str, object]]:
+    """Return the marks of a picture of an answer: those of its store, those given that overlap it, where samples are missing."""
+    from ingest.query.missing import bands
+    from ingest.view.page.panels.marks import Shown, chosen
+
+    end = max(int(part.end_ns.max()) for part in answer.parts if len(part))
+    runs = [Shown(run, start, end, answer.relative) for run, start in answer.run_start_ns.items() if run in answer.runs]
+    drawable = chosen(runs, stored, marks)  # type: ignore[arg-type]
+    for text in drawable.notes:
+        say(text)
+    return [dict(mark) for mark in (*drawable.marks, *bands(answer))]

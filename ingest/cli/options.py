@@ -1,0 +1,365 @@
+"""Options of commands: each is declared once, as a field of a class, and comes to the command as a value of that field.
+
+    @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+    class Options(Asking, Showing):
+        force: bool = option("--force", help="...")
+
+    @command(Options)
+    def heatmap(options: Options) -> None:
+
+The field gives its option the name, and by its type the rest: `bool` is a flag, a `tuple` may be repeated, `int` and `Path` are
+read as such, what has neither a default nor `| None` is required. A field with a plain value as its default is no option of this
+command. In which order --help shows options is said in `help.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ingest.cli.help import Choice, Command, file_names, place_of
+from ingest.core.errors import UsageError
+from ingest.core.plain import as_text
+
+if TYPE_CHECKING:
+    from ingest.read.delimited.description import Description
+    from ingest.read.histograms.description import HistogramDescription
+    from ingest.read.sources import ReadOptions
+
+Said = TypeVar("Said")
+
+VERSION = r"^(fio-)?\d{1,3}\.\d{1,4}(\.\d{1,4})?(-.*)?$"
+FREQUENCY = r"(?i)^(\d{1,12}(?:\.\d{1,9})?(?:e\d{1,2})?) ?(?:([kMG]?)Hz)?$"
+HERTZ, FASTEST_HZ = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}, 9 * 10**9
+RATE = r"^\d{1,12}(\.\d{1,9})?$"
+
+
+class Declared:
+    """An option or argument as it is declared: what click is told of it beside what the field says."""
+
+    def __init__(self, kind: type[click.Option | click.Argument], names: tuple[str, ...], words: dict[str, Any]) -> None:
+        self.kind, self.names, self.words = kind, names, words
+
+    def parameter(self, name: str, annotation: str) -> click.Option | click.Argument:
+        """Return what click reads for a field of this name and type."""
+        one, optional = annotation.removesuffix(" | None"), annotation.endswith(" | None")
+        repeated, one = one.startswith("tuple["), one.removeprefix("tuple[").removesuffix(", ...]")
+        words: dict[str, Any] = {"type": click.Path(path_type=Path)} if one == "Path" else {"type": int} if one == "int" else {}
+        if issubclass(self.kind, click.Argument):
+            words |= {"nargs": -1 if repeated else 1, "required": not optional}
+        else:
+            default = self.words.get("default")
+            words |= {"is_flag": True} if one == "bool" else {"multiple": repeated}
+            words |= {"show_default": True} if default else {}
+            words["required"] = one != "bool" and default is None and not (optional or repeated)
+        return self.kind([*self.names, name], **words | self.words)
+
+
+def option(*names: str, **words: Any) -> Any:
+    """Return the declaration of an option, for the default of a field; `words` are those of click.Option."""
+    return Declared(words.pop("cls", click.Option), names, words)
+
+
+def argument(metavar: str, **words: Any) -> Any:
+    """Return the declaration of an argument, for the default of a field; `words` are those of click.Argument."""
+    return Declared(click.Argument, (), {"metavar": metavar, **words})
+
+
+def command(
+    kind: type[Said], name: str | None = None, *, group: click.Group | None = None, **words: Any
+) -> Callable[[Callable[[Said], int | None]], click.Command]:
+    """Return a decorator that makes a command of a function of one value, in which a class of options has what a call says.
+
+    The command has the function's name, or `name`, and is one of `group` where it is given. `words` are those of click.Command.
+    """
+    declared = [(field.name, field.type, field.default) for field in fields(kind)]  # type: ignore[arg-type]  # a dataclass
+
+    def decorate(function: Callable[[Said], int | None]) -> click.Command:
+        @wraps(function)
+        def called(**given: Any) -> int | None:
+            return function(kind(**given))
+
+        make = group.command if group else lambda *about, **more: click.command(*about, cls=Command, **more)
+        made: click.Command = make(name or function.__name__.strip("_"), **words)(called)
+        made.params = [one.parameter(own, str(of)) for own, of, one in declared if isinstance(one, Declared)]
+        made.params.sort(key=lambda one: place(made.name or "", one))
+        return made
+
+    return decorate
+
+
+def place(command_name: str, one: click.Parameter) -> tuple[bool, int]:
+    """Return where an option or argument of a command stands: arguments first, the one that takes many last of them."""
+    if isinstance(one, click.Argument):
+        return False, -one.nargs
+    return True, place_of(command_name, one.name or "")
+
+
+class FormatOption(click.Option):
+    """--input-format, whose help lists the table of formats; the table is imported when help is shown."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the option and its help."""
+        from ingest.read.formats import names
+
+        known = ", ".join(names())
+        described = "or a .yml file that describes columns or histograms, or one that comes with tailboard (redis-latency ...)"
+        self.help = f"Format of all files: {known}, {described}. [default: found by content]"
+        return super().get_help_record(ctx)
+
+
+SOURCES = argument("[SOURCE]...", required=False, shell_complete=file_names)
+PATHS = argument("PATH...", shell_complete=file_names)
+STEP = option(
+    "--step",
+    default="auto",
+    metavar="S|auto|all",
+    help="Width of windows, such as 10s; auto: about 150 windows (table of percentiles: 20); all: one.",
+)
+FORCE = option("--force", help="Allow a step finer than the interval of the logs; counts are then spread evenly, and marked.")
+BEGIN_OF_EACH = option(
+    "--from", metavar="T", help="Start of the range: ISO 8601, epoch s or ms, +90s (after the start of each run), now-15m."
+)
+END = option("--to", metavar="T", help="End of the range, in the same forms.")
+WHERE = option("--where", metavar="K=GLOB", help="Only data whose label K matches GLOB.")
+RUNS = option("--run", metavar="GLOB", help="Only runs whose name matches GLOB.")
+STORE = option("--store", metavar="URL", help="Store to use [default: $TAILBOARD_STORE, else sqlite:tailboard.db].")
+PERCENTILES = "50,95,99,99.9"
+WANTED = option("-p", default=PERCENTILES, metavar="LIST", help="Percentiles, 0 to 100.")
+TIME_BASE = option(
+    "--time",
+    type=Choice(["utc", "local", "elapsed"]),
+    help="Show times as UTC, local time, or seconds since the start of the run [default: utc].",
+)
+UNIT = option("--unit", type=Choice(["ns", "us", "ms", "s"]), default="ns", help="Unit of latencies (csv, ndjson).")
+EVERY = option(
+    "--all",
+    help="table: every row, in windows as fine as those of csv; without it about 20 windows, or 20 to 30 ranges of latency.",
+)
+TICKS = option("--ticks", type=click.IntRange(1, 1000), default=5, help="Rows for each halving of the distance to 100 % (hgrm).")
+MAP_FORMAT = option(
+    "--format",
+    type=Choice(["table", "csv", "ndjson", "png", "svg"]),
+    default="table",
+    help="table: drawn on the terminal; png, svg: picture.",
+)
+
+
+def marks_for(purpose: str) -> Any:
+    """Return the option --marks, which names files of marks, with what they are for as its help."""
+    return option("--marks", metavar="FILE", help=purpose)
+
+
+MARKS = marks_for("File of marks to draw: lines of time,text or time,end,text, or a JVM's GC log (-Xlog:gc*); may be repeated.")
+
+
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
+class Reading:
+    """How log files are read. What no command has alone has no methods: making them takes half a millisecond at each start."""
+
+    input_format: str | None = option("--input-format", metavar="F", cls=FormatOption)
+    labels: tuple[str, ...] = option(
+        "--label",
+        metavar="layer=L",
+        help="Where the files timed operations: layer=client, service or device (other labels are those of a load).",
+    )
+    host: str | None = option("--host", metavar="H", help="Host of all logs, in place of what file and folder names say.")
+    host_alias: tuple[str, ...] = option("--host-alias", metavar="A=B", help="Rename host A to B.")
+    t0: str | None = option(
+        "--t0",
+        metavar="T|mtime",
+        help="Start of the run, for logs with relative times; mtime: from the file's modification time.",
+    )
+    host_offset: tuple[str, ...] = option(
+        "--host-offset", metavar="H=MS", help="Add MS milliseconds to all times of host H (clock correction)."
+    )
+    recorded_unit: str | None = option(
+        "--recorded-unit",
+        type=Choice(["ns", "100ns", "us", "ms"]),
+        help="Unit of the recorded values, for logs that do not state it (100ns: ticks of .NET on Windows).",
+    )
+    fio_version: str | None = option(
+        "--fio-version", metavar="V", help="Version of fio that wrote the logs, such as 3.16, where no fio JSON states it."
+    )
+    digits: int | None = option(
+        "--digits",
+        type=click.IntRange(1, 5),
+        help="Precision of bins for single operations, in significant digits [default: 1/128].",
+    )
+    prefer: str = option(
+        "--prefer",
+        type=Choice(["hist", "raw"]),
+        default="hist",
+        help="Which log to read where a histogram log and a raw log hold the same I/Os.",
+    )
+    keep_idle: bool = option("--keep-idle", help="Also count perf samples of idle CPUs.")
+    tsc_hz: str | None = option(
+        "--tsc-hz",
+        metavar="N",
+        help="Frequency of a Snabb timeline's counter in Hz, such as 2.6e9, if its own clock does not give it.",
+    )
+    rate: str | None = option(
+        "--rate", metavar="N", help="Planned requests per second (of each log): adds response time and wait time."
+    )
+    intended_start_column: str | None = option(
+        "--intended-start-column", metavar="C", help="Column of an operation log that holds the planned start time."
+    )
+    expected_interval: str | None = option(
+        "--expected-interval",
+        metavar="I",
+        help="Add data corrected for coordinated omission; a request was planned every I, such as 10ms.",
+    )
+    attribution: str = option(
+        "--attribution",
+        type=Choice(["completion", "in-flight"]),
+        default="completion",
+        help="Count an I/O in the window where it completed, or by its share in each window it was in flight.",
+    )
+    jobs: int | None = option(
+        "--jobs",
+        type=click.IntRange(1, 256),
+        help="Number of processes that read logs [default: number of cores; 1 for small logs].",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
+class Asking(Reading):
+    """A question to files or a store: which series of which runs, in which range, and how they are grouped."""
+
+    sources: tuple[str, ...] = SOURCES
+    runs: tuple[str, ...] = RUNS
+    by: str = option(
+        "--by",
+        metavar="LABELS",
+        default="",
+        help="One group for each value of these labels: host,op,job,kind,layer,run,volume,... or a setting.",
+    )
+    where: tuple[str, ...] = WHERE
+    begin: str | None = option(
+        "--from", metavar="T", help="Start of the range: ISO 8601, epoch s or ms, +90s (after the start of the run), now-15m."
+    )
+    end: str | None = END
+    merge_runs: bool = option("--merge-runs", help="Merge the selected runs; without it each run is a group of its own.")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Showing:
+    """How an answer is written; a command declares those of these that it has as options."""
+
+    format: str
+    unit: str = "ns"
+    time_base: str | None = None
+    every: bool = False
+
+
+def parse_step(text: str) -> int | str:
+    """Return the step: ns, or the words auto and all."""
+    from ingest.core.timing import parse_duration
+
+    return text if text in ("auto", "all") else parse_duration(text)
+
+
+def share(text: str) -> float:
+    """Return the share that a text such as 10% or 0.1 says; NaN, which is in no range, where it says none."""
+    try:
+        return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        return float("nan")
+
+
+def pairs(texts: tuple[str, ...], name_of_option: str) -> dict[str, str]:
+    """Return the pairs of repeated K=V options; UsageError if one has no `=`."""
+    values = {}
+    for text in map(as_text, texts):
+        name, mark, value = text.partition("=")
+        if not mark or not name:
+            raise UsageError(f"{name_of_option} takes NAME=VALUE, not {text!r}")
+        values[name] = value
+    return values
+
+
+def read_options(reading: Reading, run: str = "", *, loads: bool = False) -> ReadOptions:
+    """Return how files are read, as the options of a call say; UsageError for what cannot be.
+
+    `loads`: labels of the call may be those of the run, which are not for reading.
+    """
+    from ingest.core.series import LAYER
+    from ingest.core.timing import MOST_NS, UNITS_NS, parse_duration
+    from ingest.read.layers import layer_named
+    from ingest.read.sources import ReadOptions
+
+    input_format, description = _format(str(reading.input_format)) if reading.input_format else ("", None)
+    if reading.fio_version and not re.match(VERSION, reading.fio_version):
+        raise UsageError(f"--fio-version takes what fio --version says, such as 3.33, not {reading.fio_version!r}")
+    if reading.rate and (not re.match(RATE, reading.rate) or not float(reading.rate)):
+        raise UsageError(f"--rate takes requests a second, such as 1000, not {reading.rate!r}")
+    offsets = {}
+    for name, text in pairs(reading.host_offset, "--host-offset").items():
+        try:
+            offsets[name] = round(float(text) * UNITS_NS["ms"])
+        except (ValueError, OverflowError):
+            offsets[name] = MOST_NS
+        if abs(offsets[name]) >= MOST_NS:
+            raise UsageError(f"--host-offset takes HOST=MS, not {name}={text}")
+    labels = pairs(reading.labels, "--label")
+    if not loads and (others := sorted(labels.keys() - {LAYER})):
+        raise UsageError(f"--label of files that are not loaded takes layer=..., not {others[0]}: a load keeps labels of runs")
+    return ReadOptions(
+        run=as_text(run),
+        input_format=input_format,
+        host=as_text(reading.host or ""),
+        host_alias=pairs(reading.host_alias, "--host-alias"),
+        host_offset_ns=offsets,
+        t0=time_zero(reading.t0),
+        recorded_unit_ns=(UNITS_NS.get(unit) or parse_duration(unit)) if (unit := reading.recorded_unit) else None,
+        expected_interval_ns=parse_duration(reading.expected_interval) if reading.expected_interval else 0,
+        rate=reading.rate or "",
+        intended_column=reading.intended_start_column or "",
+        digits=reading.digits or 0,
+        prefer=reading.prefer,
+        keep_idle=reading.keep_idle,
+        fio_version=tuple(int(part) for part in re.findall(r"\d+", reading.fio_version)[:3]) if reading.fio_version else None,
+        description=description,
+        layer=layer_named(labels[LAYER]) if LAYER in labels else "",
+        tsc_hz=frequency(reading.tsc_hz),
+    )
+
+
+def _format(text: str) -> tuple[str, Description | HistogramDescription | None]:
+    """Return the format that --input-format names, or what describes one; UsageError where it is neither."""
+    from ingest.read.describing import description_of, is_described, presets
+    from ingest.read.formats import names
+
+    if is_described(text):
+        return "", description_of(text)
+    if text not in names():
+        from ingest.core.nearest import choices
+
+        known = [*names(), *presets()]
+        choice = f"{choices(text, known, most=len(known))}, or a file that describes one (events.yml)"
+        raise UsageError(f"no input format {text!r}: {choice}")
+    return text, None
+
+
+def time_zero(text: str | None) -> Any:
+    """Return what --t0 says, for `ReadOptions`: ns, the word mtime, or None."""
+    from ingest.core.timing import parse_instant
+
+    return text if text in (None, "mtime") else parse_instant(str(text)).ns
+
+
+def frequency(text: str | None) -> int:
+    """Return a frequency in Hz, 0 without one; UsageError unless it is one of a counter that runs at 1 MHz to 9 GHz."""
+    if not text:
+        return 0
+    match = re.match(FREQUENCY, text)
+    hz = round(float(match[1]) * HERTZ[(match[2] or "").lower()]) if match else 0
+    if not HERTZ["m"] <= hz <= FASTEST_HZ:
+        raise UsageError(f"--tsc-hz takes a frequency from 1 MHz to 9 GHz, such as 2.6e9 or 2600MHz, not {text!r}")
+    return hz

@@ -1,0 +1,172 @@
+"""What commands print and write: the standard streams in whatever state the caller left them, sentences, progress, files.
+
+    standard output    its reader has gone (`| head`): ReaderGoneError, which ends a command quietly
+                       closed, or no room: UnwritableError, a sentence
+    standard error     what cannot be written there is dropped: a message never changes what a command does or returns
+    standard input     closed: empty
+
+A closed stream is no small thing: the next file that is opened gets its number, and what is printed would end in that file.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Self
+
+from ingest.core.errors import InputError
+from ingest.core.plain import shown
+
+INPUT, OUTPUT, ERRORS = range(3)
+INTERRUPTED = 130  # the exit status after Ctrl-C
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class ReaderGoneError(Exception):
+    """The reader of our output has gone, as `head` does. No OSError: Click and rich end the process with 1 for a broken pipe."""
+
+
+class UnwritableError(InputError):
+    """Standard output takes nothing."""
+
+
+class _Output(io.FileIO):
+    def write(self, data: Any) -> int:
+        """Return how many bytes were written; ReaderGoneError, UnwritableError."""
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            raise ReaderGoneError from None
+        except OSError as error:
+            why = "standard output is closed" if error.errno == errno.EBADF else error.strerror
+            raise UnwritableError(f"the output cannot be written: {why}") from None
+
+
+class _Errors(io.FileIO):
+    def write(self, data: Any) -> int:
+        """Return how many bytes were taken: all of them where they cannot be written."""
+        try:
+            return super().write(data)
+        except OSError:
+            return len(memoryview(data).cast("B"))
+
+
+def hold_streams() -> None:
+    """See to it that the three streams are there for the rest of the process, and that what they cannot do is one error."""
+    for number in (INPUT, OUTPUT, ERRORS):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDONLY)  # takes the lowest number that is free, which is this one; writing to it fails
+    if sys.stdin is None:
+        sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(INPUT, closefd=False)), "utf-8")
+    sys.stdout = _text(_Output(OUTPUT, "wb", closefd=False), sys.stdout, by_line=os.isatty(OUTPUT))
+    sys.stderr = _text(_Errors(ERRORS, "wb", closefd=False), sys.stderr, by_line=True)
+
+
+def _text(raw: io.FileIO, before: Any, *, by_line: bool) -> io.TextIOWrapper:
+    """Return a stream of text; what its encoding does not have is written as numbers, so that no character is an error."""
+    encoding = before.encoding if before is not None else "utf-8"
+    return io.TextIOWrapper(io.BufferedWriter(raw), encoding, "backslashreplace", line_buffering=by_line)
+
+
+def drop_output() -> None:
+    """Discard all output from now on, also what is buffered."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+@contextmanager
+def verdict_stands() -> Iterator[None]:
+    """Print a verdict inside this: the exit status reports it also where nobody reads the rows to their end."""
+    try:
+        yield
+        sys.stdout.flush()
+    except ReaderGoneError:
+        drop_output()
+
+
+def say(text: object, before: str = "") -> None:
+    """Print a line to stderr; control characters in it (a file may be called anything) are shown as their numbers."""
+    print(f"{before}tailboard: {shown(text)}", file=sys.stderr, flush=True)
+
+
+def print_bytes(content: bytes) -> None:
+    """Write bytes to stdout, behind what was printed before."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(content)
+
+
+class Progress:
+    """A bar that moves on for each finished item; nothing at all where stderr is no terminal."""
+
+    def __init__(self, what: str, total: int = 0) -> None:
+        """Prepare a bar; it shows once it is entered."""
+        self._bar: Any = None
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import Progress as Bar
+
+            self._bar = Bar(console=Console(stderr=True), transient=True)
+            self._task = self._bar.add_task(what, total=total or None)
+
+    def __enter__(self) -> Self:
+        """Show the bar."""
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, done: int, total: int, note: str = "") -> None:
+        """Show `done` of `total`, with a word on how fast; the bar itself shows the time that is left."""
+        if self._bar is not None:
+            description = {"description": note} if note else {}
+            self._bar.update(self._task, completed=done, total=total, **description)
+
+
+def write_whole(output: str, text: str | bytes) -> None:
+    """Write a file whole, or leave what was there before. InputError where it cannot be written."""
+    import shutil
+    from pathlib import Path  # --help does without both
+
+    content = text.encode() if isinstance(text, str) else text
+    path = Path(os.path.realpath(output))  # a circle of links is an error of writing
+    try:
+        if (path.exists() and not path.is_file()) or not os.access(path.parent, os.W_OK):
+            path.write_bytes(content)  # a pipe, or a file in a folder that takes no other
+            return
+        unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            unfinished.write_bytes(content)
+            if path.exists():
+                shutil.copymode(path, unfinished)
+            unfinished.replace(path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror or error}", output) from None
+
+
+def write_page(html: str, output: str) -> None:
+    """Write a page to a file, or to stdout; InputError where it cannot be written."""
+    if output == "-":
+        sys.stdout.write(html)
+        return
+    write_whole(output, html)
+    say(f"wrote {output} ({len(html.encode()) / 1e6:.1f} MB, opens offline)")
+
+
+def of_the_system(error: OSError) -> str:
+    """Return a sentence for output that finds no room, or for a file that the system refuses; empty text for another error."""
+    if error.errno in FULL:
+        return f"the output cannot be written: {error.strerror}"
+    return f"{os.fsdecode(error.filename)}: {error.strerror}" if isinstance(error.filename, str | bytes) else ""
