@@ -57,7 +57,7 @@ def _page(options: Options) -> str:
     from ingest.core.timing import parse_duration
     from ingest.query.means import MeansAloneError
     from ingest.view.page.report.contents import means_from, parts_from, run_names
-    from ingest.view.page.template import page_of as page
+    from ingest.view.page.template import page_of
 
     question = asked(options, parse_step(options.step), force=options.force)
     objective = None
@@ -88,6 +88,6 @@ def _page(options: Options) -> str:
                 given=marks,
                 named=as_typed(options),
             )
-            return page(parts)
+            return page_of(parts)
         except MeansAloneError:
             return means_from(origin, names, question)

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.markup import escape
+from rich.markup import escape as unmarked
 from rich.table import Table as RichTable
 
 from ingest.core.ranks import Percentile
@@ -69,19 +69,19 @@ def print_estimates(
     out = console or people()
     first, *notes = heading(answer, "percentiles and what averaging would say", table.precision)
     for line in (first, *notes):
-        out.print(escape(line), style="dim" if line.startswith("note:") else None, highlight=False, soft_wrap=True)
+        out.print(unmarked(line), style="dim" if line.startswith("note:") else None, highlight=False, soft_wrap=True)
     short, day = clock(table.columns["start_ns"], stamp)
     out.print(f"{day}; after each estimate its error", style="dim", highlight=False)
     names = ["mean", *(percentile.name for percentile in wanted)]
     shown = RichTable(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name in ("start", *table.labels):
-        shown.add_column(escape(name), justify="left", no_wrap=True)
+        shown.add_column(unmarked(name), justify="left", no_wrap=True)
     shown.add_column("count", justify="right", no_wrap=True)
     shown.add_column("by", justify="left", no_wrap=True)
     for name in names:
         shown.add_column(name, justify="right", no_wrap=True)
     for row in range(len(table)):
-        labels = [escape(str(table.columns[name][row])) or "-" for name in table.labels]
+        labels = [unmarked(str(table.columns[name][row])) or "-" for name in table.labels]
         head = [short(int(table.columns["start_ns"][row])), *labels, count(float(table.columns["count"][row]))]
         for place, (by, cells) in enumerate(lines_of(table, estimates, names, row)):
             shown.add_row(*(head if place == 0 else [""] * len(head)), by, *cells)
