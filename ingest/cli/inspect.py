@@ -109,7 +109,7 @@ def inspect(options: Options) -> None:
 
 def _print_fitting(paths: Sequence[Path]) -> bool:
     """Print which preset reads files that no reader knows; return whether each is read by one."""
-    from ingest.read.describing import fitting
+    from ingest.read.histograms.described import fitting
 
     fits = [(path, fitting(path) if path.is_file() else None) for path in paths]
     if not fits or any(fit is None for _, fit in fits):

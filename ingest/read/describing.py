@@ -5,11 +5,10 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from ingest.core.errors import TailboardError
 from ingest.read.delimited.description import Description, column_description, described, is_description, yaml_in
 from ingest.read.histograms.description import HistogramDescription, histogram_description
 
-PRESETS = Path(__file__).parent / "histograms" / "presets"
+PRESETS = Path(__file__).parent / "presets"
 
 
 @cache
@@ -30,27 +29,3 @@ def description_of(text: str) -> Description | HistogramDescription:
     if isinstance(entries, dict) and "histogram" in entries:
         return described(path, entries, histogram_description)
     return described(path, entries, column_description)
-
-
-def fitting(path: Path) -> tuple[str, int, int] | None:
-    """Return the preset that fits a file best, with the histograms and samples that it reads; None where none reads any.
-
-    Best is the one that takes the most histograms more than it rejects, and of these the one with the most samples.
-    """
-    from ingest.read.account import Account
-    from ingest.read.context import Context
-    from ingest.read.histograms.described import polls
-
-    fits = []
-    for name in presets():
-        context = Context(description=description_of(name), account=Account(path=str(path)))
-        try:
-            found = sum(len(part) for part in polls(path, context).intervals())
-        except TailboardError:
-            continue
-        if context.account.samples:
-            fits.append((context.account.accepted - context.account.rows_rejected, context.account.samples, found, name))
-    if not fits:
-        return None
-    _, samples, found, name = max(fits)
-    return name, found, samples

@@ -19,10 +19,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from ingest.core.errors import InputError
+from ingest.core.errors import InputError, TailboardError
 from ingest.core.series import Series
+from ingest.read.account import Account
 from ingest.read.context import Context
 from ingest.read.delimited.blank_columns import WHITESPACE, fields
+from ingest.read.describing import description_of, presets
 from ingest.read.format_names import DESCRIBED_HISTOGRAMS
 from ingest.read.formats import AGAIN, Reader
 from ingest.read.histograms.description import (
@@ -369,3 +371,23 @@ def _fits(place: Place, where: Mapping[str, str]) -> bool:
 
 locate, rows = readers(DESCRIBED_HISTOGRAMS, polls, NOTHING)
 READER = Reader(locate, rows=rows, grows=AGAIN)
+
+
+def fitting(path: Path) -> tuple[str, int, int] | None:
+    """Return the preset that fits a file best, with the histograms and samples that it reads; None where none reads any.
+
+    Best is the one that takes the most histograms more than it rejects, and of these the one with the most samples.
+    """
+    fits = []
+    for name in presets():
+        context = Context(description=description_of(name), account=Account(path=str(path)))
+        try:
+            found = sum(len(part) for part in polls(path, context).intervals())
+        except TailboardError:
+            continue
+        if context.account.samples:
+            fits.append((context.account.accepted - context.account.rows_rejected, context.account.samples, found, name))
+    if not fits:
+        return None
+    _, samples, found, name = max(fits)
+    return name, found, samples

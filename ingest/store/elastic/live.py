@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import orjson
@@ -33,7 +33,6 @@ from ingest.store.elastic.record_documents import (
 )
 from ingest.store.elastic.rollups import RollupWriter
 from ingest.store.elastic.standing import Standing
-from ingest.store.elastic.store import ElasticStore
 from ingest.store.elastic.sweeping import Sweeper
 from ingest.store.elastic.tallies import counted
 from ingest.store.elastic.touched import Touched
@@ -42,6 +41,9 @@ from ingest.store.lacking import identified
 from ingest.store.live import Checkpoint, Marks, News, Watch, marks_of
 from ingest.store.records import COMPLETE, LOADING, RunGoneError, RunRecord, SourceRecord, Spans, StoredSeries
 from ingest.store.rollups import RollupKey, layouts_of
+
+if TYPE_CHECKING:
+    from ingest.store.elastic.store import ElasticStore
 
 Listing = dict[Series, Layout]
 LONGEST_NOTED_NS = 3600 * 10**9

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import orjson
@@ -22,9 +22,11 @@ from ingest.core.series import OFFSET
 from ingest.store.elastic.bulk import Delivery, Sender
 from ingest.store.elastic.encoding import MS, chunked
 from ingest.store.elastic.rollups import RollupWriter
-from ingest.store.elastic.store import ElasticStore
 from ingest.store.elastic.touched import Touched, host_key_in
 from ingest.store.records import RunGoneError
+
+if TYPE_CHECKING:
+    from ingest.store.elastic.store import ElasticStore
 
 Source = tuple[str, str]
 

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,7 +25,9 @@ from ingest.store.sqlite.owners import check_run, is_newest
 from ingest.store.sqlite.records import SELECT_WATCHES, WATCHES
 from ingest.store.sqlite.rollups import note_final, write_rollups, write_touched
 from ingest.store.sqlite.statements import put
-from ingest.store.sqlite.store import SqliteStore
+
+if TYPE_CHECKING:
+    from ingest.store.sqlite.store import SqliteStore
 
 CHECKPOINTS = ("run", "source", "watch", "state")
 PUT_CHECKPOINT = put("checkpoints", CHECKPOINTS)
