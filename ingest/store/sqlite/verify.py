@@ -27,6 +27,7 @@ from ingest.core.writing import number, utc
 from ingest.store.live import final_by_all
 from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord
 from ingest.store.sqlite.breaths import CODING as CELLS_CODING
+from ingest.store.sqlite.documents import delete_documents
 from ingest.store.sqlite.file import snapshot, tables_of_runs
 from ingest.store.sqlite.rollups import OF_KEY, rollup_rows, write_rollups
 from ingest.store.sqlite.rollups import ROLLUPS as ROLLUPS_COLUMNS
@@ -271,7 +272,7 @@ class SqliteVerifier(Verifier):
         for table, condition, words in self.rows:
             self.db.execute(f"DELETE FROM {table} WHERE {condition}", words)
         for series in self.numbers:
-            self.db.execute("DELETE FROM intervals WHERE id BETWEEN ? AND ?", id_range(series, None, None, 1))
+            delete_documents(self.db, series)
             self.db.execute("DELETE FROM series WHERE id = ?", (series,))
         self.db.executemany("DELETE FROM intervals WHERE id = ?", ((document,) for document in self.documents))
 
