@@ -35,6 +35,7 @@ from ingest.store.added_up import LABELS, MEMBERS
 from ingest.store.records import SourceRecord
 
 ADDED_UP = "added-up"
+OF_LOG = ("source", "path", "size", "digest", "context")
 MOST_LOGS = 64  # of a part: they are open at once
 DIGEST_SIZE = 16
 NUMBER_SIZE = 5  # bytes of a part's number: with the bits of its segments it stays exact where numbers are doubles
@@ -129,7 +130,8 @@ def parts_of(
         del duplicates["already loaded"]
     generations = {record.source: record.generation for record in records}
     for logs in _new(todo.values()):
-        name = _name(logs)
+        digest = _digest(sorted(record.source for _, record in logs))
+        name = f"{ADDED_UP}|{logs[0][0].context.series.host}|{digest}"
         parts.append(_part(run, name, logs, generations.get(name, first - 1) + 1))
     return parts
 
@@ -142,12 +144,6 @@ def _new(work: Iterable[Work]) -> Iterator[list[Work]]:
     for logs in hosts.values():
         for start in range(0, len(logs), MOST_LOGS):
             yield logs[start : start + MOST_LOGS]
-
-
-def _name(logs: Sequence[Work]) -> str:
-    """Return the identity of a part: its host, and a digest of the identities of its logs."""
-    digest = _digest(sorted(record.source for _, record in logs))
-    return f"{ADDED_UP}|{logs[0][0].context.series.host}|{digest}"
 
 
 def _part(run: str, name: str, logs: Sequence[Work], generation: int) -> Part:
@@ -169,14 +165,7 @@ def _part(run: str, name: str, logs: Sequence[Work], generation: int) -> Part:
 def _members(logs: Sequence[SourceRecord], accounts: Sequence[Account] | None = None) -> dict[str, dict[str, Any]]:
     samples: Sequence[int] = [0] * len(logs) if accounts is None else [account.samples for account in accounts]
     return {
-        str(number): {
-            "source": log.source,
-            "path": log.path,
-            "size": log.size,
-            "digest": log.digest,
-            "context": log.context,
-            "samples": held,
-        }
+        str(number): {**{name: getattr(log, name) for name in OF_LOG}, "samples": held}
         for number, (log, held) in enumerate(zip(logs, samples, strict=True), 1)
     }
 

@@ -104,7 +104,8 @@ def check(
                 run_verdicts, run_warnings = _of_run(asked, own, lives[step], selection)
             except InstantError as error:
                 if not growing:
-                    raise InputError(f"{objective.name}: {error}", path, _line(objective)) from None
+                    line = next(phase.line for phase in objective.phases if phase.word == DURING)
+                    raise InputError(f"{objective.name}: {error}", path, line) from None
                 left[objective.name].append(Unjudged(objective, run, str(error)))
                 continue
             except UsageError as error:
@@ -221,11 +222,6 @@ def _all_of_it(objective: Objective, life: Life) -> list[str]:
         for phase in objective.phases
         if phase.word == OUTSIDE and not any(map(phase.matches, life.marks))
     ]
-
-
-def _line(objective: Objective) -> int:
-    """Return the line of the `during` of an objective."""
-    return next(phase.line for phase in objective.phases if phase.word == DURING)
 
 
 def _life(ask: Ask, run: str, step_ns: int, final_ns: int, noted: NotedIn | None) -> Life:

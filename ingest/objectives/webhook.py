@@ -27,6 +27,7 @@ from ingest.query.verdicts import ENDED, Episode
 WEBHOOK = Server("WEBHOOK", "docs/guides/check.md", 80, "TOKEN", "Bearer", patience_seconds=30.0, request_seconds=10.0)
 SERVER_ERRORS = 500
 FROM_ENVIRONMENT = "env:"
+MEASURED = ("peak_ns", "peak_open", "samples", "windows", "silent", "thin", "worst_host")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,24 +95,11 @@ def payload(episode: Episode, *, relative: bool = False) -> dict[str, Any]:
         "id": episode.id,
         "state": episode.state,
         "text": sentence(episode, relative=relative),
-        "objective": episode.objective,
-        "percentile": episode.percentile,
-        "threshold_ns": episode.threshold_ns,
-        "window_ns": episode.window_ns,
-        "run": episode.run,
-        "kind": episode.kind,
+        **{name: getattr(episode, name) for name in ("objective", "percentile", "threshold_ns", "window_ns", "run", "kind")},
         "labels": dict(episode.labels),
         "start": None if relative else utc(episode.start_ns),
         "end": None if relative else utc(episode.end_ns),
-        "start_ns": episode.start_ns,
-        "end_ns": episode.end_ns,
-        "peak_ns": episode.peak_ns,
-        "peak_open": episode.peak_open,
-        "samples": episode.samples,
-        "windows": episode.windows,
-        "silent": episode.silent,
-        "thin": episode.thin,
-        "worst_host": episode.worst_host,
+        **{name: getattr(episode, name) for name in ("start_ns", "end_ns", *MEASURED)},
         **({"phase": episode.phase} if episode.phase else {}),
     }
 

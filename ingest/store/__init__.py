@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from ingest.core.breaths import Kept
 from ingest.core.errors import UsageError
 from ingest.core.intervals import Int, Intervals
+from ingest.core.marks import noted
 from ingest.core.series import Series
 from ingest.query.origin import KINDS, Answering, Origin, needed
-from ingest.query.question import Key
+from ingest.query.question import Answer, Key
 from ingest.store.capabilities import GROWTH
 from ingest.store.coarsening import Coarsened
 from ingest.store.live import LiveStore
@@ -57,11 +58,14 @@ class Foreseen(Answering, Protocol):
 
 
 class Store(Origin, Protocol):
-    """An origin that keeps runs and documents, and is loaded into."""
+    """An origin that keeps runs and documents, and is loaded into.
+
+    A store derives from it. What has a body here is for stores that write documents at once; one that sends them does it anew.
+    """
 
     def __enter__(self) -> Self:
         """Return the open store."""
-        ...
+        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Close it."""
@@ -70,7 +74,7 @@ class Store(Origin, Protocol):
     @property
     def needs_clock(self) -> bool:
         """Return whether it takes runs with a known start alone."""
-        ...
+        return False
 
     @property
     def most_samples(self) -> int:
@@ -86,16 +90,16 @@ class Store(Origin, Protocol):
         ...
 
     def first_generation(self, run: str) -> int:
-        """Return the generation that a new source of a run begins with."""
-        ...
+        """Return the generation that a new source of a run begins with: above all that a deleted run of its name has left."""
+        return 1
 
     def held(self, runs: Sequence[str]) -> dict[str, Held]:
         """Return what is held of each of some runs, for the plan of a load."""
         ...
 
     def still(self, run: str) -> AbstractContextManager[None]:
-        """Hold what the records of a run say while questions are asked about this run alone."""
-        ...
+        """Hold what the records of a run say while questions are asked about this run alone, if it costs much to read them."""
+        return nullcontext()
 
     def begin(self, run: RunRecord, sources: Iterable[SourceRecord], *, anew: bool = False) -> None:
         """Note a run and the sources that are about to be written; they count as loading until `finish_source`.
@@ -114,7 +118,7 @@ class Store(Origin, Protocol):
 
     def gatherer(self, run: RunRecord, processes: int) -> Gatherer | None:
         """Return what adds up the windows of a run in each of so many reading processes; None where nothing needs their sums."""
-        ...
+        return None
 
     def write_breaths(self, source: SourceRecord, kept: Kept) -> int:
         """Write the breaths that are kept of a source, replacing documents of the same identity; return how many."""
@@ -130,7 +134,7 @@ class Store(Origin, Protocol):
 
     def foreseen(self, run: RunRecord) -> Foreseen | None:
         """Return a run as it will be after `finish_run`, to be asked beside that; None where this is not known."""
-        ...
+        return None
 
     def finish_run(self, run: RunRecord) -> None:
         """Write the run's rollups from its documents and note it complete if all its sources are."""
@@ -138,11 +142,11 @@ class Store(Origin, Protocol):
 
     def delivered(self) -> Mapping[str, int]:
         """Return counts of the documents that were sent to a server, by outcome; empty where there is none."""
-        ...
+        return {}
 
     def refusals(self) -> tuple[int, str]:
         """Return how many documents the server has refused, and a sentence about where they are."""
-        ...
+        return 0, ""
 
     def delete_run(self, run: str, *, force: bool = False) -> int:
         """Delete a run with all it holds; return how many documents that were.
@@ -174,8 +178,12 @@ class Store(Origin, Protocol):
         ...
 
     def mark(self, run: str, at_ns: int, text: str, end_ns: int | None = None) -> None:
-        """Note a mark at a time of a run, or from then to `end_ns`."""
-        ...
+        """Note a mark at a time of a run, or from then to `end_ns`; the same mark twice is one, with the last end."""
+        self.mark_all(run, [noted(run, at_ns, text, end_ns)])
+
+    def marks(self, answer: Answer) -> list[Mapping[str, Any]]:
+        """Return the marks of the runs of an answer in time order: run, at_ns, text, and end_ns where there is one."""
+        return self.marks_of(answer.runs)
 
     def mark_all(self, run: str, marks: Sequence[Mapping[str, Any]]) -> None:
         """Note many marks of a run: at_ns, text, and end_ns where there is one; a mark that is noted already stays one."""

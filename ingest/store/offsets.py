@@ -112,11 +112,7 @@ def counts_of_store(
     for first, last in ((begin_ns, low), (high, end_ns)):
         if first != last:
             for windows in store.offset_windows(run, first, last):
-                yield from of_windows(windows, periods, _none)
-
-
-def _none(_: object) -> None:
-    """Return that no series is asked for."""
+                yield from of_windows(windows, periods, lambda _: None)
 
 
 def _occupied(seconds: Int, run: str, periods: Periods) -> Intervals[Group]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
+from ingest import __version__
 from ingest.core.errors import StoreError
 from ingest.core.grid import SECOND
 from ingest.core.layout import Layout
@@ -124,6 +125,20 @@ def check_unclaimed(source: SourceRecord, there: tuple[int, str, str] | None) ->
             f"{source.path} and {there[2]} are being loaded at once under the same labels, with other content: give them "
             "--host or another --run, or load one after the other"
         )
+
+
+def not_there(source: SourceRecord, written: int, held: int) -> StoreError:
+    """Return the error of a source that was read again and of which a store does not hold what was written."""
+    return StoreError(
+        f"{source.path}: {written:,} samples were written and {held:,} are in the store: nothing of what was there before "
+        "was deleted; run the same load again"
+    )
+
+
+def loaded_now() -> str:
+    """Return when a load has ended, and by which version: now, by this one."""
+    when = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return f"{when} by tailboard {__version__}"
 
 
 class RunGoneError(StoreError):

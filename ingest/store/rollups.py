@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -47,9 +47,10 @@ def cluster_group(key: Series | RollupKey) -> RollupKey:
     return RollupKey(CLUSTER, "", key.op, key.kind)
 
 
-def layouts_of(stored: Sequence[StoredSeries]) -> dict[RollupKey, Layout]:
+def layouts_of(stored: Iterable[StoredSeries]) -> dict[RollupKey, Layout]:
     """Return the layout of each group: the common one of all its series."""
-    by_group = {**layouts_by(stored, host_group), **layouts_by(stored, cluster_group)}
+    every = list(stored)
+    by_group = {**layouts_by(every, host_group), **layouts_by(every, cluster_group)}
     return {group: common_layout(layouts) for group, layouts in by_group.items()}
 
 
@@ -61,16 +62,9 @@ def layouts_by(stored: Iterable[StoredSeries], grouped: Callable[[Series], Rollu
     return layouts
 
 
-def layouts_moved(stored: Sequence[StoredSeries], mine: set[Series]) -> bool:
-    """Return whether the layout of a host or of the cluster is another because of the series that were written now."""
-    before: dict[RollupKey, set[Layout]] = {}
-    after: dict[RollupKey, set[Layout]] = {}
-    for member in stored:
-        for group in (host_group(member.series), cluster_group(member.series)):
-            after.setdefault(group, set()).add(member.layout)
-            if member.series not in mine:
-                before.setdefault(group, set()).add(member.layout)
-    return any(common_layout(layouts) != common_layout(after[group]) for group, layouts in before.items())
+def have_moved(before: Mapping[RollupKey, Layout], now: Mapping[RollupKey, Layout]) -> bool:
+    """Return whether the layout of a group is another now; groups that are gone are none."""
+    return any(now[group] != layout for group, layout in before.items() if group in now)
 
 
 def merged_in(

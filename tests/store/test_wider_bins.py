@@ -191,7 +191,7 @@ def test_a_coarsening_of_bins_that_was_cut_off_is_completed_by_the_next(tmp_path
             elif stage == "records":
                 patch.setattr("ingest.store.elastic.records.Records.put_series", stop)
             else:
-                patch.setattr(on_a_server, "RollupWriter", stop)
+                patch.setattr("ingest.store.elastic.coarsening.RollupWriter", stop)
             with pytest.raises(KeyboardInterrupt):
                 store.widen("r", TO)
             store.flush()

@@ -17,7 +17,7 @@ from typing import Any
 
 from ingest.core.errors import InputError, StoreError, TailboardError, UsageError
 from ingest.core.plain import shown
-from ingest.live.serve.cache import BusyError, Cache, Kept
+from ingest.live.serve.cache import BusyError, Cache
 from ingest.live.serve.page import Subject, View, view_of
 from ingest.live.serve.selection import LONGEST_QUERY, Selection, parse_selection
 from ingest.live.serve.source import version_of
@@ -126,23 +126,15 @@ def _answered(environ: Mapping[str, Any], cache: Cache[Selection, View]) -> Repl
     except Exception as error:  # noqa: BLE001  # a page that is open goes on asking
         print(shown(f"tailboard: internal error ({type(error).__name__}: {error})"), file=sys.stderr)
         return _sentence(500, f"internal error ({type(error).__name__}): the terminal of tailboard serve shows more")
-    return _page(kept) if path == "/" else _update(kept, environ.get("HTTP_IF_NONE_MATCH", ""))
-
-
-def _page(kept: Kept[View]) -> Reply:
-    page, allowed = kept.made.page()
-    return Reply(200, page.encode(), "text/html; charset=utf-8", allowed, _aged(kept))
-
-
-def _update(kept: Kept[View], shown: str) -> Reply:
-    headers = (("ETag", f'"{kept.made.tag}"'), *_aged(kept))
-    if kept.made.tag in {tag.strip().removeprefix("W/").strip('"') for tag in shown.split(",")}:
+    age = ("Age", str(int(kept.age)))
+    if path == "/":
+        page, allowed = kept.made.page()
+        return Reply(200, page.encode(), "text/html; charset=utf-8", allowed, (age,))
+    headers = (("ETag", f'"{kept.made.tag}"'), age)
+    tags = environ.get("HTTP_IF_NONE_MATCH", "").split(",")
+    if kept.made.tag in {tag.strip().removeprefix("W/").strip('"') for tag in tags}:
         return Reply(304, headers=headers)
     return Reply(200, kept.made.update(), "application/json", headers=headers)
-
-
-def _aged(kept: Kept[View]) -> tuple[tuple[str, str], ...]:
-    return (("Age", str(int(kept.age))),)
 
 
 def _nothing_yet(path: str, error: TailboardError) -> Reply:

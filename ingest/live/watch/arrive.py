@@ -38,14 +38,20 @@ def arrive(watching: Watching, files: Mapping[Path, Seen]) -> None:
         by_run.setdefault(source.context.series.run, []).append(source)
     runs = sorted(_with_clocks(watching, by_run, files).items())
     for run, sources in runs:  # first of all runs: logs that get a clock move from one run to another
-        _renamed(watching, run, [source for source in sources if watching.is_read(source)])
+        # What was read under other labels than files have now: they were renamed, or their folder has got siblings.
+        tailed = watching.tailed()
+        keys = [(tailed.get(source.path), (run, source.identity)) for source in sources if watching.is_read(source)]
+        watching.forget([before for before, now in keys if before is not None and before != now])
     for run, sources in runs:
         _arrived(watching, run, sources, discovered, files)
     taken = {source.path for source in discovered.sources}
     for path in unknown:
         if path not in taken:
             watching.judged[path] = files[path]
-    _replaced(watching, [source for own in by_run.values() for source in own], files)
+    # Tails whose files are there and are no sources any more: dumps of which histogram logs hold more.
+    known = {(source.context.series.run, source.identity) for own in by_run.values() for source in own}
+    there = {key for key, tail in watching.tails.items() if not tail.gone and tail.path in files}
+    watching.replaced = there - known
 
 
 def _with_clocks(
@@ -125,13 +131,6 @@ def _attached(watching: Watching, tail: Tail, source: Source) -> bool:
     return True
 
 
-def _renamed(watching: Watching, run: str, sources: Sequence[Source]) -> None:
-    """Forget what was read under other labels than files have now: they were renamed, or their folder has got siblings."""
-    tailed = watching.tailed()
-    keys = [(tailed.get(source.path), (run, source.identity)) for source in sources]
-    watching.forget([before for before, now in keys if before is not None and before != now])
-
-
 def _own_record(
     watching: Watching,
     run: RunRecord,
@@ -197,13 +196,6 @@ def _taken_over(watching: Watching, run: str, source: str) -> bool:
     owners = {checkpoint.watch for checkpoint in watching.live.checkpoints(run) if checkpoint.source == source} - {watching.name}
     heard = {watch.watch: watching.now_ns() - watch.told_ns < SILENT_NS for watch in watching.live.watches(run)}
     return not any(heard.get(owner, False) for owner in owners)
-
-
-def _replaced(watching: Watching, discovered: Sequence[Source], files: Mapping[Path, Seen]) -> None:
-    """Note the tails whose files are there and are no sources any more: dumps of which histogram logs hold more."""
-    sources = {(source.context.series.run, source.identity) for source in discovered}
-    there = {key for key, tail in watching.tails.items() if not tail.gone and tail.path in files}
-    watching.replaced = there - sources
 
 
 def load_whole(watching: Watching, files: Mapping[Path, Seen]) -> LoadAccount:

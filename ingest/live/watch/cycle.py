@@ -24,7 +24,6 @@ from ingest.live.watch.watching import Watching
 from ingest.load.load import LoadAccount, no_room
 from ingest.store import Store
 from ingest.store.live import NOTHING_LEFT
-from ingest.store.live import Watch as WatchState
 
 HEARTBEAT_NS = 10 * 1_000_000_000
 MOST_BYTES = 4 << 20  # of logs, read in one cycle: what it holds in memory is some ten times that
@@ -134,7 +133,9 @@ class Watch:
                 tail.fall_silent()
                 news.append(tail.news([], watching.name))
         watch = watching.marks(run)
-        if not news and not _moved(watch, watching.told.get(run)):
+        told = watching.told.get(run)
+        late = told is None or watch.told_ns - told.told_ns >= HEARTBEAT_NS  # others have not heard of it for long
+        if not news and not late and told is not None and watch.final_ns == told.final_ns:
             return heard
         watching.told[run] = watch
         if heard:
@@ -156,11 +157,6 @@ class Watch:
     def settle(self) -> LoadAccount:
         """Return the account of the load that settles all sources: the end of the watch."""
         return settle(self.watching)
-
-
-def _moved(now: WatchState, before: WatchState | None) -> bool:
-    """Return whether others should hear of a watch: what is final has changed, or they have not heard of it for long."""
-    return before is None or now.final_ns != before.final_ns or now.told_ns - before.told_ns >= HEARTBEAT_NS
 
 
 def _counts(tail: Tail) -> dict[str, int]:

@@ -110,16 +110,12 @@ def scanned(paths: Iterable[Path]) -> dict[Path, Seen]:
         with contextlib.suppress(OSError):
             seen = path.stat()
             if stat.S_ISDIR(seen.st_mode):
-                _walk(path, files)
+                for inside in listed_files(path):
+                    with contextlib.suppress(OSError):
+                        files[inside] = _seen(inside.stat())
             elif stat.S_ISREG(seen.st_mode):
                 files[path] = _seen(seen)
     return files
-
-
-def _walk(folder: Path, files: dict[Path, Seen]) -> None:
-    for path in listed_files(folder):
-        with contextlib.suppress(OSError):
-            files[path] = _seen(path.stat())
 
 
 def _seen(status: os.stat_result) -> Seen:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
-from ingest.live.watch.files import Seen, scanned
-from ingest.live.watch.tail import Tail
+from ingest.live.watch.files import scanned
 from ingest.live.watch.watching import Key, Watching
 from ingest.load.load import LoadAccount, load_found
 from ingest.load.plan import digest_of
@@ -28,7 +26,9 @@ def settle(watching: Watching) -> LoadAccount:
     files = scanned(watching.paths)
     discovered = _each_once(watching, watching.discovered())
     wanted = {(source.context.series.run, source.identity) for source in discovered.sources}
-    lost, other = _parted(watching, wanted, files)
+    left = {key: tail for key, tail in watching.tails.items() if key not in wanted}
+    lost = [key for key, tail in left.items() if tail.gone or tail.path not in files]
+    other = [key for key in left if key not in lost]  # that are there and are no sources any more
     runs = {run for run, _ in watching.tails}
     watching.forget([*other, *_copies(watching, wanted)])
     for run in runs:
@@ -63,13 +63,6 @@ def _each_once(watching: Watching, discovered: Found) -> Found:
     return replace(discovered, sources=tuple(sorted(kept.values(), key=lambda entry: entry.path)))
 
 
-def _parted(watching: Watching, wanted: set[Key], files: Mapping[Path, Seen]) -> tuple[list[Key], list[Key]]:
-    """Return the tails whose files are gone, and those that are there and are no sources any more."""
-    left = {key: tail for key, tail in watching.tails.items() if key not in wanted}
-    lost = [key for key, tail in left.items() if tail.gone or tail.path not in files]
-    return lost, [key for key in left if key not in lost]
-
-
 def _copies(watching: Watching, wanted: set[Key]) -> list[Key]:
     """Return the tails of logs that are there twice, under labels that differ by the process alone: a load takes the first."""
     alike: dict[tuple[str, str, int], list[Key]] = defaultdict(list)
@@ -94,13 +87,9 @@ def _differences(watching: Watching, lost: set[Key]) -> Iterator[str]:
         for (name, source), tail in watching.tails.items():
             if name != run or (name, source) in lost:
                 continue
-            live, now = _counts(tail), settled.get(source, {})
+            live, now = (tail.account.rows, tail.account.samples), settled.get(source, {})
             loaded = (now.get("rows", 0), now.get("samples", 0))
             if live != loaded:
                 yield (
                     f"{tail.path}: {live[0]} rows and {live[1]} samples were read live, {loaded[0]} and {loaded[1]} are in it now"
                 )
-
-
-def _counts(tail: Tail) -> tuple[int, int]:
-    return tail.account.rows, tail.account.samples

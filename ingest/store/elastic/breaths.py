@@ -11,7 +11,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import orjson
 
 from ingest.core.breaths import BREATH, SUMS, BreathSample, BreathWindows, Kept, weight_of
 from ingest.core.errors import StoreError
@@ -20,9 +19,10 @@ from ingest.core.intervals import Int
 from ingest.core.series import Series
 from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.connection import Connection
-from ingest.store.elastic.encoding import MS, Chunk, chunked, deletion, labels_document, series_in
+from ingest.store.elastic.encoding import MS, Chunk, chunked, labels_document, series_in, writing_line
+from ingest.store.elastic.filters import Filters
 from ingest.store.elastic.names import Names, digest
-from ingest.store.elastic.reading import documents, pages
+from ingest.store.elastic.reading import deletions, documents
 from ingest.store.records import SourceRecord
 
 INDEX = "points"
@@ -45,11 +45,6 @@ def breath_chunks(kept: Kept, source: SourceRecord, names: Names) -> Iterator[Ch
     owner = {"source": {"id": source.source}, "generation": source.generation}
     yield from chunked(_window_lines(kept.windows, owner, names))
     yield from chunked(_point_lines(kept.sample, owner, names))
-
-
-def _line(index: str, identity: str, document: Mapping[str, Any]) -> bytes:
-    action = orjson.dumps({"index": {"_index": index, "_id": identity}})
-    return action + b"\n" + orjson.dumps(document) + b"\n"
 
 
 def _window_lines(rows: BreathWindows, owner: Mapping[str, Any], names: Names) -> Iterator[bytes]:
@@ -85,7 +80,7 @@ def _window_lines(rows: BreathWindows, owner: Mapping[str, Any], names: Names) -
             "interval": {"step_ms": SECOND // MS},
             "breath": breath,
         }
-        yield _line(index, _identity(WINDOW, rows.table[code], rate, start), {**document, **owner})
+        yield writing_line(index, _identity(WINDOW, rows.table[code], rate, start), {**document, **owner})
 
 
 def _point_lines(rows: BreathSample, owner: Mapping[str, Any], names: Names) -> Iterator[bytes]:
@@ -95,7 +90,7 @@ def _point_lines(rows: BreathSample, owner: Mapping[str, Any], names: Names) -> 
     for index, code, rate, order, at, packets, cycles in listed:
         point = {"order": order, "at_ns": at, "packets": packets, "cycles": cycles}
         document = {"record": POINT, "@timestamp": -(-at // MS), **heads[code], "breath": {"rate": rate}, "point": point}
-        yield _line(index, _identity(POINT, rows.table[code], order, at), {**document, **owner})
+        yield writing_line(index, _identity(POINT, rows.table[code], order, at), {**document, **owner})
 
 
 def _identity(record: str, series: Series, *numbers: int) -> str:
@@ -104,20 +99,17 @@ def _identity(record: str, series: Series, *numbers: int) -> str:
 
 def settle_breaths(connection: Connection, names: Names, sender: Sender, again: Sequence[SourceRecord]) -> None:
     """Let searches see all that was sent, and delete documents of older generations of the sources that were read again."""
-    refresh = f"/{names.all(INDEX)}/_refresh"
-    connection.call("POST", refresh, ignore_unavailable=True)
+    connection.refresh(names.all(INDEX))
     for source in again:
-        filters = [
+        filters: Filters = [
             {"term": {"run.id": source.run}},
             {"term": {"source.id": source.source}},
             {"range": {"generation": {"lt": source.generation}}},
         ]
-        hit_pages = pages(connection, names.all(INDEX), {"bool": {"filter": filters}}, source=False)
-        for chunk in chunked(deletion(hit["_index"], hit["_id"]) for page in hit_pages for hit in page):
-            sender.send(chunk)
+        sender.put(deletions(connection, names.all(INDEX), filters))
     if again:
         sender.flush()
-        connection.call("POST", refresh, ignore_unavailable=True)
+        connection.refresh(names.all(INDEX))
 
 
 def breaths_in(connection: Connection, names: Names, run: str) -> Kept:

@@ -20,7 +20,7 @@ import random
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ from ingest.store.elastic.connection import (
     is_disk_full,
     limit_sentence,
 )
-from ingest.store.elastic.encoding import Chunk, documents_of, halves
+from ingest.store.elastic.encoding import Chunk, chunked, documents_of, halves
 
 SENDERS, WAITING = 2, 2
 BODY_BYTES, LEAST_BODY_BYTES = 8 << 20, 1 << 16
@@ -134,9 +134,12 @@ def put_at_once(connection: Connection, chunk: Chunk, what: str) -> list[Mapping
     return [outcome for item in answer["items"] for outcome in item.values()]
 
 
-def _of_no_index(item: Mapping[str, Any], document: bytes) -> bool:
-    """Return whether an item is the deletion of a document whose index is not there: so it is not, either."""
-    return not document and (item.get("error") or {}).get("type") == "index_not_found_exception"
+def put_all_at_once(connection: Connection, lines: Iterable[bytes], what: str) -> None:
+    """Write a few documents, each of which is `what`, as lines of a bulk request; StoreError where the server refuses one."""
+    for chunk in chunked(lines):
+        refused = [outcome["error"] for outcome in put_at_once(connection, chunk, what) if "error" in outcome]
+        if refused:
+            raise StoreError(f"{connection.address.url}: {what} is refused: {refused[0].get('reason')}")
 
 
 def _none_rejected(answer: Mapping[str, Any]) -> None:
@@ -177,6 +180,14 @@ class Sender:
         if self._held_bytes >= WORTH_SENDING and self._queue.unfinished_tasks < len(self._threads):
             self._send_held()
 
+    def put(self, lines: Iterable[bytes]) -> int:
+        """Hand over documents and deletions, as lines of a bulk request; return how many."""
+        documents = 0
+        for chunk in chunked(lines):
+            self.send(chunk)
+            documents += chunk.documents
+        return documents
+
     def flush(self) -> None:
         """Wait until all that was handed over is in or refused; raises what a sender failed with."""
         self._send_held()
@@ -203,7 +214,7 @@ class Sender:
 
     def refresh(self, *indices: str) -> None:
         """Let searches see all that anybody has written to indices; those that are not there are none."""
-        self._connection.call("POST", f"/{','.join(indices)}/_refresh", ignore_unavailable=True)
+        self._connection.refresh(*indices)
         self._unseen = False
 
     def _send_held(self, *, refresh: bool = False) -> None:
@@ -336,7 +347,9 @@ class Sender:
         refused: list[Refused] = []
         for item, (action, document) in zip(items, documents_of(chunk), strict=True):
             status = int(item.get("status", 0))
-            if status < 300 or status == CONFLICT or item.get("result") == "not_found" or _of_no_index(item, document):
+            # What is to be deleted from an index that is not there is not there, either.
+            nowhere = not document and (item.get("error") or {}).get("type") == "index_not_found_exception"
+            if status < 300 or status == CONFLICT or item.get("result") == "not_found" or nowhere:
                 self._count("superseded" if status >= 300 else str(item.get("result", "created")))
             elif self._passes(item):
                 if "cluster_block" in str(item["error"].get("type")):

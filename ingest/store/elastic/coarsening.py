@@ -13,9 +13,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,36 +26,52 @@ from ingest.core.intervals import Intervals, Sum, merged
 from ingest.core.layout import parse_layout
 from ingest.core.segments import Segments
 from ingest.core.series import Series
-from ingest.query.missing import Lack
 from ingest.store.coarsening import COARSENED, COARSENING, Coarsened, check_coarser, lost, unfinished
-from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.columns import Documents
-from ingest.store.elastic.connection import Connection
-from ingest.store.elastic.encoding import MS, READ, Chunk, as_stored, documents_of, interval_chunks, starts_of, windows_in
+from ingest.store.elastic.encoding import MS, READ, as_stored, documents_of, interval_chunks, starts_of, windows_in
 from ingest.store.elastic.filters import LATENCIES, at_step
-from ingest.store.elastic.names import Names
 from ingest.store.elastic.reading import columns
-from ingest.store.elastic.records import Records
 from ingest.store.elastic.rollups import OLDEST_FIRST, RollupWriter
 from ingest.store.elastic.sweeping import Sweeper
 from ingest.store.elastic.tallies import Cell, Tallies, tallies_of
 from ingest.store.elastic.touched import Touched
 from ingest.store.records import COMPLETE, RunRecord, SourceRecord, StoredSeries, rollup_steps
 
+if TYPE_CHECKING:
+    from ingest.store.elastic.store import ElasticStore
+
 MOST_ENTRIES = 1_000_000
 
-Lacking = Callable[[RunRecord, Mapping[str, Sequence[Mapping[str, Any]]]], tuple[Lack, ...] | None]
+
+class Regridding:
+    """What coarsening windows and coarsening bins have in common: loads are kept away, and in the end rollups are made again."""
+
+    def __init__(self, store: ElasticStore) -> None:
+        self.connection, self.names, self.sender, self.records = store.connection, store.names, store.sender, store.records
+        self._store = store
+
+    def claimed(self, record: RunRecord, mark: str, to: Any) -> RunRecord:
+        """Return the record with the mark of stage 1, which keeps loads away; StoreError where one is under way."""
+        claimed = self.records.amend(record, **{mark: to})
+        if any(source.state != COMPLETE for source in self.records.sources(record.run)):
+            self.records.amend(claimed, **{mark: None})
+            raise StoreError(f"{record.run} is being loaded: coarsen it when it is complete")
+        return claimed
+
+    def roll(self, record: RunRecord) -> None:
+        """Make all rollups of a run in a new generation, and delete those of other steps and kinds."""
+        sweeper = Sweeper(self.connection, self.names, self.sender)
+        stored, accounts = self.records.series([record.run])
+        sweeper.sweep_rollups(record, [step // MS for step in rollup_steps(record.step_ns)])
+        touched = Touched()
+        touched.add(sweeper.stored_windows(record))
+        parts = (self.connection, self.names, self.sender, self.records)
+        missing = self._store.lacking(record, accounts)
+        RollupWriter(*parts, record, touched, lowered=True, missing=missing).write(stored)
 
 
-@dataclass(frozen=True, slots=True)
-class Coarsening:
+class Coarsening(Regridding):
     """Coarsens runs of one site."""
-
-    connection: Connection
-    names: Names
-    sender: Sender
-    records: Records
-    lacking: Lacking
 
     def coarsen(self, record: RunRecord, step_ns: int) -> Coarsened:
         """Coarsen a run; return what was done. UsageError and StoreError as `check_coarser`, or for refused documents."""
@@ -64,7 +80,7 @@ class Coarsening:
             return Coarsened(record.run, step_ns, step_ns, 0, 0)
         if pending is None:
             check_coarser(record, step_ns)
-            record = self._claimed(record, step_ns)
+            record = self.claimed(record, COARSENING, step_ns)
         elif pending != step_ns:
             raise StoreError(unfinished(record))
         from_ns = int(record.parameters.get(COARSENED, record.step_ns))
@@ -74,24 +90,10 @@ class Coarsening:
             after = self._write(record, step_ns)
             first = record.parameters.get(COARSENED, record.step_ns)
             record = self.records.amend(record, step_ns=step_ns, **{COARSENED: int(first)})
-        sweeper = Sweeper(self.connection, self.names, self.sender)
-        before = sweeper.sweep_steps(record)
-        stored, accounts = self.records.series([record.run])
-        sweeper.sweep_rollups(record, [step // MS for step in rollup_steps(step_ns)])
-        touched = Touched()
-        touched.add(sweeper.stored_windows(record))
-        parts = (self.connection, self.names, self.sender, self.records)
-        RollupWriter(*parts, record, touched, lowered=True, missing=self.lacking(record, accounts)).write(stored)
+        before = Sweeper(self.connection, self.names, self.sender).sweep_steps(record)
+        self.roll(record)
         self.records.amend(record, **{COARSENING: None})
         return Coarsened(record.run, from_ns, step_ns, before, after)
-
-    def _claimed(self, record: RunRecord, step_ns: int) -> RunRecord:
-        """Return the record with the mark of a coarsening, which keeps loads away; StoreError where one is under way."""
-        claimed = self.records.amend(record, **{COARSENING: step_ns})
-        if any(source.state != COMPLETE for source in self.records.sources(record.run)):
-            self.records.amend(claimed, **{COARSENING: None})
-            raise StoreError(f"{record.run} is being loaded: coarsen it when it is complete")
-        return claimed
 
     def _write(self, record: RunRecord, step_ns: int) -> int:
         """Write the documents at the new step; return how many.
@@ -109,8 +111,11 @@ class Coarsening:
                 known = sources.get(source) or SourceRecord(record.run, source, "", 0, "")
                 for windows in total.parts():
                     for chunk in interval_chunks(windows, target, known, self.names):
-                        self.sender.send(_creating(chunk))
-                        written += chunk.documents
+                        # No document that is there under the same id is overwritten.
+                        written += self.sender.put(
+                            b'{"create"' + action.removeprefix(b'{"index"') + b"\n" + document + b"\n"
+                            for action, document in documents_of(chunk)
+                        )
         self.sender.flush()
         if self.sender.delivery.counts["rejected"] > refused:
             raise StoreError(f"documents were refused ({self.sender.delivery.first_reason}): {unfinished(record)}")
@@ -182,11 +187,3 @@ def _in_segments(documents: Documents, step_ns: int, moves: Mapping[Cell, Series
             layout = str(windows.layout)
             table = tuple(moves[Cell(series.replaced(segment=segment), layout)] for series in windows.table)
             yield windows.keyed(table, windows.series)
-
-
-def _creating(chunk: Chunk) -> Chunk:
-    """Return a chunk that does not overwrite documents of the same ids."""
-    lines = [
-        b'{"create"' + action.removeprefix(b'{"index"') + b"\n" + document + b"\n" for action, document in documents_of(chunk)
-    ]
-    return Chunk(b"".join(lines), len(lines))

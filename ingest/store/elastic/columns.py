@@ -149,7 +149,8 @@ def columns_of(answer: Answer) -> Columns:
 
 def _columns(text: bytes) -> Columns | None:
     """Return an answer in columns; None where it is not written as a server writes it, or has no hits."""
-    bare, values, counts = _apart(text)
+    pieces = HISTOGRAM.split(text)
+    bare, values, counts = CUT_OUT.join(pieces[::3]), pieces[1::3], pieces[2::3]
     head, source, rest = bare.partition(SOURCE)
     found, sort, ending = rest.rpartition(SORT)
     try:
@@ -163,12 +164,6 @@ def _columns(text: bytes) -> Columns | None:
     if documents is None or documents.indptr[-1] != len(values):
         return None
     return Columns(answer, documents, values, counts, after, len(text))
-
-
-def _apart(text: bytes) -> tuple[bytes, list[bytes], list[bytes]]:
-    """Return a text with its histograms cut out, and the values and the counts of these."""
-    pieces = HISTOGRAM.split(text)
-    return CUT_OUT.join(pieces[::3]), pieces[1::3], pieces[2::3]
 
 
 def _in_columns(texts: Sequence[bytes]) -> Documents | None:

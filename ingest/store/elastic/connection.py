@@ -158,6 +158,10 @@ class Connection(Client):
         error = _judged(answer)
         raise error if ours or not isinstance(error, Refusal) else self._not_elasticsearch()
 
+    def refresh(self, *indices: str) -> None:
+        """Let searches see all that anybody has written to indices; those that are not there are none."""
+        self.call("POST", f"/{','.join(indices)}/_refresh", ignore_unavailable=True)
+
     def _not_elasticsearch(self) -> StoreError:
         return StoreError(f"{self.url} answers, but is not Elasticsearch: check host and port")
 

@@ -18,9 +18,9 @@ from ingest.core.errors import StoreError
 from ingest.core.fields import indices
 from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.connection import Connection, closed_sentence
-from ingest.store.elastic.encoding import chunked, deletion
+from ingest.store.elastic.encoding import deletion
 from ingest.store.elastic.names import PERIODIC, Names
-from ingest.store.elastic.reading import closed_indices, pages
+from ingest.store.elastic.reading import is_closed, pages, settings_in
 from ingest.store.elastic.record_documents import RUN, SOURCE, TOMBSTONE
 from ingest.store.elastic.records import Records
 from ingest.store.elastic.tombstones import bury, dead_generation, mark_deleting
@@ -33,7 +33,8 @@ def delete_run(connection: Connection, names: Names, sender: Sender, records: Re
     Its sources go first: cut off after that, the run is no longer complete. StoreError where somebody may be writing to it,
     unless it is to be deleted by `force`.
     """
-    if closed := closed_indices(connection, names):  # before anything is deleted, or said to be
+    closed = [name for name, settings in settings_in(connection, names).items() if is_closed(settings)]
+    if closed:  # before anything is deleted, or said to be
         raise StoreError(f"{connection.address.url}: {closed_sentence(closed[0])}")
     generation = mark_deleting(records, run, force=force)
     if generation is None:
@@ -72,12 +73,9 @@ def _up_to(run: str, generation: int) -> dict[str, Any]:
 
 def swept(connection: Connection, sender: Sender, index: str, query: dict[str, Any]) -> int:
     """Return how many documents a query finds, once they are deleted."""
-    deleted = 0
-    connection.call("POST", f"/{index}/_refresh", ignore_unavailable=True)
+    connection.refresh(index)
     hit_pages = pages(connection, index, {"bool": query}, source=False)
-    for chunk in chunked(deletion(hit["_index"], hit["_id"]) for page in hit_pages for hit in page):
-        sender.send(chunk)
-        deleted += chunk.documents
+    deleted = sender.put(deletion(hit["_index"], hit["_id"]) for page in hit_pages for hit in page)
     sender.flush()
-    connection.call("POST", f"/{index}/_refresh", ignore_unavailable=True)
+    connection.refresh(index)
     return deleted

@@ -19,7 +19,7 @@ from ingest.store.doctor import NOT_SEEN, OK, WRONG, Line, failed, fits
 from ingest.store.elastic.connection import MAJORS, Connection, Refusal, parse_address
 from ingest.store.elastic.disks import allocation
 from ingest.store.elastic.names import Names
-from ingest.store.elastic.reading import CLOSED_SETTING
+from ingest.store.elastic.reading import is_closed, settings_in
 from ingest.store.elastic.setup import changes
 from ingest.store.elastic.store import ElasticStore
 from ingest.store.elastic.templates import site_of
@@ -140,13 +140,9 @@ def _put(properties: dict[str, Any], path: tuple[str, ...], field: Any) -> None:
 
 def _blocks(connection: Connection, names: Names) -> Iterator[Line]:
     """Yield the indices that take no documents."""
-    pattern = ",".join(names.pattern(index) for index in indices())
-    path = f"/{pattern}/_settings"
-    answer = connection.call("GET", path, ignore_unavailable=True, expand_wildcards="open,closed", flat_settings=True)
-    free = True
-    for name, entry in sorted(answer.items()):
-        settings = entry.get("settings", {})
-        if str(settings.get(CLOSED_SETTING)) == "true":
+    answer, free = settings_in(connection, names), True
+    for name, settings in answer.items():
+        if is_closed(settings):
             free = False
             yield Line("write blocks", WRONG, f"{name} is closed: what it holds is in no answer", f"POST /{name}/_open")
             continue

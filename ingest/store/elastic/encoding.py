@@ -148,6 +148,11 @@ def joined_chunks(documents: Iterable[Sequence[bytes]]) -> Iterator[Chunk]:
         yield Chunk(b"".join(held), number)
 
 
+def writing_line(index: str, id_: str, body: object, kind: str = "index", **guard: int) -> bytes:
+    """Return both lines of a bulk request that write a document; `guard` are the numbers under which alone it is written."""
+    return orjson.dumps({kind: {"_index": index, "_id": id_, **guard}}) + b"\n" + orjson.dumps(body) + b"\n"
+
+
 def deletion(index: str, id_: str) -> bytes:
     """Return the bulk line that deletes a document."""
     return orjson.dumps({"delete": {"_index": index, "_id": id_}}) + b"\n"

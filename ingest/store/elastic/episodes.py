@@ -6,16 +6,17 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import orjson
-
 from ingest.core.errors import StoreError
 from ingest.query.verdicts import Episode
-from ingest.store.elastic.bulk import put_at_once
+from ingest.store.elastic.bulk import put_all_at_once
 from ingest.store.elastic.connection import Connection
-from ingest.store.elastic.encoding import MS, chunked, deletion
+from ingest.store.elastic.encoding import MS, deletion, writing_line
 from ingest.store.elastic.names import Names
 from ingest.store.elastic.reading import documents, pages
 from ingest.store.elastic.templates import INDEX, stored_template
+
+PROMISE = ("percentile", "threshold_ns", "window_ns")
+FOUND = ("peak_open", "samples", "windows", "silent", "thin", "worst_host", "state")
 
 
 def keep_episodes(connection: Connection, names: Names, run: str, objective: str, episodes: Sequence[Episode]) -> None:
@@ -32,16 +33,12 @@ def keep_episodes(connection: Connection, names: Names, run: str, objective: str
     whose = {"bool": {"filter": [{"term": {"run.id": run}}, {"term": {"objective.name": objective}}]}}
     for page in pages(connection, index, whose, source=False):
         lines += [deletion(hit["_index"], hit["_id"]) for hit in page if hit["_id"] not in kept]
-    for chunk in chunked(lines):
-        refused = [outcome["error"] for outcome in put_at_once(connection, chunk, "an episode") if "error" in outcome]
-        if refused:
-            raise StoreError(f"{connection.address.url}: an episode is refused: {refused[0].get('reason')}")
+    put_all_at_once(connection, lines, "an episode")
 
 
 def episode_line(episode: Episode, names: Names) -> bytes:
     """Return an episode as both lines of a bulk request."""
-    action = {"index": {"_index": names.one("episodes"), "_id": episode.id}}
-    return orjson.dumps(action) + b"\n" + orjson.dumps(_document(episode)) + b"\n"
+    return writing_line(names.one("episodes"), episode.id, _document(episode))
 
 
 def episodes_of(connection: Connection, names: Names, runs: Iterable[str]) -> list[Episode]:
@@ -59,12 +56,7 @@ def _document(episode: Episode) -> dict[str, Any]:
         "@timestamp": episode.start_ns // MS,
         "run": {"id": episode.run},
         "kind": episode.kind,
-        "objective": {
-            "name": episode.objective,
-            "percentile": episode.percentile,
-            "threshold_ns": episode.threshold_ns,
-            "window_ns": episode.window_ns,
-        },
+        "objective": {"name": episode.objective, **{name: getattr(episode, name) for name in PROMISE}},
         "episode": {
             "labels": dict(episode.labels),
             "group": episode.group,
@@ -73,13 +65,7 @@ def _document(episode: Episode) -> dict[str, Any]:
             "end": episode.end_ns // MS,
             "duration_ns": episode.end_ns - episode.start_ns,
             **peak,
-            "peak_open": episode.peak_open,
-            "samples": episode.samples,
-            "windows": episode.windows,
-            "silent": episode.silent,
-            "thin": episode.thin,
-            "worst_host": episode.worst_host,
-            "state": episode.state,
+            **{name: getattr(episode, name) for name in FOUND},
         },
     }
 
@@ -91,17 +77,7 @@ def _episode(document: Mapping[str, Any]) -> Episode:
         run=document["run"]["id"],
         labels=tuple(episode["labels"].items()),
         kind=document["kind"],
-        percentile=promise["percentile"],
-        threshold_ns=int(promise["threshold_ns"]),
-        window_ns=int(promise["window_ns"]),
-        start_ns=int(episode["start_ns"]),
-        end_ns=int(episode["end_ns"]),
-        peak_ns=None if episode.get("peak_ns") is None else int(episode["peak_ns"]),
-        peak_open=bool(episode["peak_open"]),
-        samples=int(episode["samples"]),
-        windows=int(episode["windows"]),
-        silent=int(episode["silent"]),
-        thin=int(episode["thin"]),
-        worst_host=episode["worst_host"],
-        state=episode["state"],
+        peak_ns=episode.get("peak_ns"),
+        **{name: promise[name] for name in PROMISE},
+        **{name: episode[name] for name in ("start_ns", "end_ns", *FOUND)},
     )

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-import orjson
-
 from ingest.core.errors import StoreError
 from ingest.core.series import OFFSET
 from ingest.query.origin import needed
@@ -21,7 +19,7 @@ from ingest.store.answers import Plan
 from ingest.store.capabilities import DOCUMENTS
 from ingest.store.elastic.breaths import INDEX as BREATHS
 from ingest.store.elastic.breaths import breath_chunks
-from ingest.store.elastic.encoding import interval_chunks
+from ingest.store.elastic.encoding import interval_chunks, writing_line
 from ingest.store.elastic.episodes import episode_line
 from ingest.store.elastic.findings import finding_line
 from ingest.store.elastic.marks import mark_line
@@ -33,7 +31,7 @@ from ingest.store.live import ALL_FINAL
 from ingest.store.records import CLUSTER, COMPLETE, HOST, UNKNOWN_ZERO, RunRecord, SourceRecord, rollup_steps, step_of
 from ingest.store.rollups import cluster_group, host_group
 from ingest.store.sqlite.breaths import breaths_of
-from ingest.store.sqlite.documents import stored_series, windows_of
+from ingest.store.sqlite.documents import numbers_of, stored_series, windows_of
 from ingest.store.sqlite.episodes import episodes_of
 from ingest.store.sqlite.findings import findings_of
 from ingest.store.sqlite.holdings import SqliteHoldings
@@ -68,7 +66,7 @@ def read_back(store: ElasticStore, record: RunRecord) -> Iterator[bytes]:
         last: list[bytes] = []
         for page in pages(store.connection, index, of_run, source=True):
             for hit in page:
-                line = _line(hit["_index"], hit["_id"], hit["_source"])
+                line = writing_line(hit["_index"], hit["_id"], hit["_source"])
                 if hit["_source"].get("record") == RUN:
                     last.append(line)
                 else:
@@ -81,10 +79,14 @@ def made(store: SqliteStore, record: RunRecord, names: Names) -> Iterator[bytes]
     series = sorted(stored_series(store.db, [record.run]), key=lambda stored: stored.series)
     source_lines: list[bytes] = []
     for source in sorted(store.sources(record.run), key=_key):
-        numbers = {number for (number,) in store.db.execute("SELECT id FROM series WHERE run = ? AND source = ?", _key(source))}
+        numbers = set(numbers_of(store.db, *_key(source)))
         mine = [stored for stored in series if stored.number in numbers]
         source_lines.append(
-            _record(names, SOURCE, source_document(source, SourceState({stored.series: stored for stored in mine})), source)
+            writing_line(
+                names.one("runs"),
+                digest([SOURCE, *_key(source)]),
+                source_document(source, SourceState({stored.series: stored for stored in mine})),
+            )
         )
         for offsets in (False, True):
             chosen = [stored for stored in mine if (stored.series.kind == OFFSET) == offsets]
@@ -106,16 +108,8 @@ def made(store: SqliteStore, record: RunRecord, names: Names) -> Iterator[bytes]
     for finding in findings_of(store.db, [record.run]):
         yield finding_line(finding, names)
     yield from source_lines
-    yield _line(names.one("runs"), digest([RUN, record.run]), run_document(record, 0))
+    yield writing_line(names.one("runs"), digest([RUN, record.run]), run_document(record, 0))
 
 
 def _key(source: SourceRecord) -> tuple[str, str]:
     return source.run, source.source
-
-
-def _record(names: Names, kind: str, body: object, source: SourceRecord) -> bytes:
-    return _line(names.one("runs"), digest([kind, *_key(source)]), body)
-
-
-def _line(index: str, id_: str, body: object) -> bytes:
-    return orjson.dumps({"index": {"_index": index, "_id": id_}}) + b"\n" + orjson.dumps(body) + b"\n"

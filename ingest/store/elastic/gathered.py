@@ -63,7 +63,8 @@ class Gathered:
 
     def add(self, windows: Intervals[Series]) -> None:
         """Add windows of series. Offsets have no rollups and are left out."""
-        rows = windows if all(series.kind != OFFSET for series in windows.table) else windows.where(_has_rollups)
+        latencies = all(series.kind != OFFSET for series in windows.table)
+        rows = windows if latencies else windows.where(lambda series: series.kind != OFFSET)
         rows = rows if self.keeps_bytes else without_bytes(rows)
         if len(rows):
             self.samples += sum_of(rows.counts if rows.completions is None else rows.completions)
@@ -137,10 +138,6 @@ def before(windows: Intervals[RollupKey], until_ns: int) -> Intervals[RollupKey]
     """Return the windows that start before a time."""
     inside = windows.start_ns < until_ns
     return windows if inside.all() else windows.take(np.flatnonzero(inside))
-
-
-def _has_rollups(series: Series) -> bool:
-    return series.kind != OFFSET
 
 
 def joined(

@@ -23,7 +23,7 @@ from ingest.store.elastic.connection import Connection
 from ingest.store.elastic.encoding import FIELDS, MS, PATHS, READ, as_stored, offsets_in, series_of, starts_of, windows_in
 from ingest.store.elastic.filters import HOLDS_SAMPLES, at_step, one_of, rollups_of, time_filters
 from ingest.store.elastic.names import Names
-from ingest.store.elastic.reading import Expected, columns, search
+from ingest.store.elastic.reading import Expected, columns, edges
 from ingest.store.elastic.records import Records
 from ingest.store.elastic.sums import Survey, label_source, paged, summed_windows, survey_of, time_source
 from ingest.store.records import CLUSTER, COMPLETE, RunRecord, StoredSeries
@@ -74,12 +74,8 @@ class ElasticHoldings:
 
     def rollup_span(self, plan: Plan) -> tuple[int, int] | None:
         """Return from when to when the windows of a plan reach, None where there is none."""
-        aggs = {"first": {"min": {"field": "@timestamp"}}, "last": {"max": {"field": "@timestamp"}}}
-        answer = search(self.connection, self.names.all("rollups"), {"size": 0, "query": _rollups(plan), "aggs": aggs})
-        edges = answer.get("aggregations")
-        if not edges or edges["first"]["value"] is None:
-            return None
-        return int(edges["first"]["value"]) * MS, int(edges["last"]["value"]) * MS + (plan.rollup_step or 0)
+        found = edges(self.connection, self.names.all("rollups"), _rollups(plan))
+        return None if found is None else (found[0] * MS, found[1] * MS + (plan.rollup_step or 0))
 
     def document_windows(self, plan: Plan, key: Key, step_ns: int) -> Iterator[Intervals[Group]]:
         """Yield windows of a plan's series under the groups that `key` gives, added up in the server if that is less to read."""

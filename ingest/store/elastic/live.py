@@ -12,15 +12,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import orjson
 
 from ingest.core.errors import StoreError
-from ingest.core.layout import Layout, parse_layout
+from ingest.core.layout import Layout
 from ingest.core.series import OFFSET, Series
-from ingest.query.missing import Lack
-from ingest.store.elastic.encoding import MS, chunked, deletion, series_in
+from ingest.store.elastic.encoding import MS, deletion, series_in, writing_line
 from ingest.store.elastic.names import digest, series_digest, window_ids
-from ingest.store.elastic.reading import documents, pages
+from ingest.store.elastic.reading import deletions, documents, pages
 from ingest.store.elastic.record_documents import (
     CHECKPOINT,
     SOURCE,
@@ -31,6 +29,7 @@ from ingest.store.elastic.record_documents import (
     stored_series,
     watch_document,
 )
+from ingest.store.elastic.records import records_of
 from ingest.store.elastic.rollups import RollupWriter
 from ingest.store.elastic.standing import Standing
 from ingest.store.elastic.sweeping import Sweeper
@@ -38,9 +37,9 @@ from ingest.store.elastic.tallies import counted
 from ingest.store.elastic.touched import Touched
 from ingest.store.elastic.writing import EVERY_GENERATION, leaving_nothing, writing
 from ingest.store.lacking import identified
-from ingest.store.live import Checkpoint, Marks, News, Watch, marks_of
-from ingest.store.records import COMPLETE, LOADING, RunGoneError, RunRecord, SourceRecord, Spans, StoredSeries
-from ingest.store.rollups import RollupKey, layouts_of
+from ingest.store.live import Checkpoint, News, Watch, marks_of
+from ingest.store.records import COMPLETE, LOADING, RunGoneError, RunRecord, SourceRecord, Spans
+from ingest.store.rollups import RollupKey, have_moved, layouts_of
 
 if TYPE_CHECKING:
     from ingest.store.elastic.store import ElasticStore
@@ -63,7 +62,7 @@ class ElasticLive:
 
     def checkpoints(self, run: str) -> list[Checkpoint]:
         """Return all checkpoints of a run."""
-        stored = documents(self._store.connection, self._index, _records(run, CHECKPOINT))
+        stored = documents(self._store.connection, self._index, records_of(run, CHECKPOINT))
         return sorted(map(checkpoint_of, stored), key=lambda checkpoint: checkpoint.source)
 
     def watches(self, run: str) -> list[Watch]:
@@ -87,7 +86,7 @@ class ElasticLive:
                 yield
         except RunGoneError:
             own = [digest([CHECKPOINT, run, source.source]) for source in sources]
-            self._store.records.put(deletion(self._index, id_) for id_ in [*own, digest([WATCH, run, watch])])
+            self._drop([*own, digest([WATCH, run, watch])])
             raise
 
     def _keep(self, run: RunRecord, news: Sequence[News], watch: Watch) -> int:
@@ -95,7 +94,7 @@ class ElasticLive:
         oldest = min((int(part.start_ns.min()) for entry in news for part in entry.windows), default=watch.final_ns)
         ends = min((int(part.end_ns.min()) for entry in news for part in entry.windows), default=watch.final_ns + 1)
         if run.run in self._told and ends <= self._told[run.run].final_ns:  # a window that was final has come again
-            self._put_watch(replace(watch, final_ns=oldest))
+            store.records.put([self._watch_line(replace(watch, final_ns=oldest))])
         written = self._send(run, news, touched)
         records = [(replace(entry.source, state=LOADING), self._state(entry.source)) for entry in news]
         if any(self._listed.get(run.run, {}).get(record.source) != _listing(state) for record, state in records):
@@ -107,13 +106,19 @@ class ElasticLive:
         if any(record.source not in standing.sources for record, _ in records):
             raise RunGoneError(run.run)
         writer = self._writer(run, touched, watch, standing, news)
-        alone = _alone(standing, watch)
+        # Nobody else is writing to the run where its sources are read by this watch, or complete.
+        mine, bodies = f"read while it grew by {watch.watch}", [known.document["source"] for known in standing.sources.values()]
+        alone = all(body["digest"] == mine or body["state"] == COMPLETE for body in bodies)
         if alone:
             writer.write_at_once(list(standing.series()), standing.generation)
         else:
             writer.write(list(standing.series()))
         seen = standing.record
-        lines = [*(_line(self._index, entry.checkpoint) for entry in news), self._watch_line(watch)]
+        lines = [
+            writing_line(self._index, digest([CHECKPOINT, run.run, entry.source.source]), checkpoint_document(entry.checkpoint))
+            for entry in news
+        ]
+        lines.append(self._watch_line(watch))
         records = [pair for pair in records if standing.generation_of(pair[0].source) <= pair[0].generation]
         late, _ = store.standings.write(standing, records, more=lines)
         store.records.update_sources(late)
@@ -133,14 +138,11 @@ class ElasticLive:
             for windows in update.windows:
                 packed = store.packed(run, update.source, windows)
                 touched.add(packed.touch.windows)
-                for series in packed.touch.series:
-                    state.series[series] = StoredSeries(0, series, parse_layout(packed.touch.layout), packed.touch.exact)
+                state.wrote(packed.touch)
                 for chunk in packed.chunks:
                     store.sender.send(chunk)
                     written += chunk.documents
-            for series, (first, last) in update.spans.items():
-                if series in state.series:
-                    state.series[series] = replace(state.series[series], first_ns=first, last_ns=last)
+            state.reached(update.spans)
         store.sender.show(store.names.all("intervals"))
         for update in news:
             state = self._state(update.source)
@@ -152,7 +154,7 @@ class ElasticLive:
         store, stored = self._store, list(standing.series())
         now = layouts_of([member for member in stored if member.series.kind != OFFSET])
         before = self._layouts.get(run.run, now)
-        if any(now[group] != layout for group, layout in before.items() if group in now):
+        if have_moved(before, now):
             touched.add(self._sweeper.all_windows(run))
         self._layouts[run.run] = now
         cells = self._cells.setdefault(run.run, set())
@@ -174,20 +176,6 @@ class ElasticLive:
         starts = np.arange(low, watch.final_ns // run.step_ns, dtype=np.int64) * run.step_ns
         return dict.fromkeys(cells, starts)
 
-    def _write(
-        self,
-        run: RunRecord,
-        touched: Touched,
-        stored: Sequence[StoredSeries],
-        marks: Marks,
-        missing: tuple[Lack, ...] | None,
-        *,
-        lowered: bool,
-    ) -> None:
-        store = self._store
-        parts = (store.connection, store.names, store.sender, store.records)
-        RollupWriter(*parts, run, touched, lowered, marks, grown=False, missing=missing).write(stored)
-
     @property
     def _sweeper(self) -> Sweeper:
         return Sweeper(self._store.connection, self._store.names, self._store.sender)
@@ -197,7 +185,7 @@ class ElasticLive:
         key = (source.run, source.source)
         if key not in self._states:
             self._states[key] = state = SourceState()
-            mine = _records(source.run, SOURCE)
+            mine = records_of(source.run, SOURCE)
             mine["bool"]["filter"].append({"term": {"source.id": source.source}})
             for document in documents(self._store.connection, self._index, mine):
                 members = [stored_series(0, source.run, entry) for entry in document["source"].get("series") or ()]
@@ -206,21 +194,19 @@ class ElasticLive:
 
     def forget(self, run: RunRecord, sources: Iterable[str], watch: Watch) -> None:
         """Delete sources with their documents and checkpoints, and make the rollups anew where they were."""
-        with self._writing(run.run, (), watch.watch):
-            self._forget(run, list(sources), watch)
-
-    def _forget(self, run: RunRecord, names: Sequence[str], watch: Watch) -> None:
         store, touched = self._store, Touched()
-        self._put_watch(watch)
-        store.connection.call("POST", f"/{store.names.all('intervals')}/_refresh", ignore_unavailable=True)
-        for source in names:
-            touched.add(self._sweeper.sweep(SourceRecord(run.run, source, "", 0, "", generation=EVERY_GENERATION)))
-            self._states.pop((run.run, source), None)
-        gone = [digest([record, run.run, source]) for source in names for record in (SOURCE, CHECKPOINT)]
-        store.records.put(deletion(self._index, id_) for id_ in gone)
-        stored, accounts = store.records.series([run.run])
-        marks = marks_of(self.watches(run.run), watch, watch.told_ns)
-        self._write(run, touched, stored, marks, store.lacking(run, accounts), lowered=True)
+        with self._writing(run.run, (), watch.watch):
+            store.records.put([self._watch_line(watch)])
+            store.connection.refresh(store.names.all("intervals"))
+            for source in sources:
+                touched.add(self._sweeper.sweep(SourceRecord(run.run, source, "", 0, "", generation=EVERY_GENERATION)))
+                self._states.pop((run.run, source), None)
+                self._drop(digest([record, run.run, source]) for record in (SOURCE, CHECKPOINT))
+            stored, accounts = store.records.series([run.run])
+            marks = marks_of(self.watches(run.run), watch, watch.told_ns)
+            parts = (store.connection, store.names, store.sender, store.records)
+            missing = store.lacking(run, accounts)
+            RollupWriter(*parts, run, touched, lowered=True, marks=marks, grown=False, missing=missing).write(stored)
         self._layouts.pop(run.run, None)
 
     def set_aside(self, run: RunRecord, source: str, kept: SourceRecord, segment: int) -> None:
@@ -233,21 +219,17 @@ class ElasticLive:
             self._set_aside(run, source, kept, segment)
 
     def _set_aside(self, run: RunRecord, source: str, kept: SourceRecord, segment: int) -> None:
-        store = self._store
-        store.connection.call("POST", f"/{store.names.all('intervals')}/_refresh", ignore_unavailable=True)
-        index = store.names.all("intervals")
-        mine, theirs = _of_source(run.run, source), _of_source(run.run, kept.source)
+        store, index = self._store, self._store.names.all("intervals")
+        store.connection.refresh(index)
+        mine, theirs = ([{"term": {"run.id": run.run}}, {"term": {"source.id": name}}] for name in (source, kept.source))
         for page in pages(store.connection, index, {"bool": {"filter": mine}}, source=True):
-            for chunk in chunked([_moved(hit, kept, segment) for hit in page]):
-                store.sender.send(chunk)
+            store.sender.put(_moved(hit, kept, segment) for hit in page)
         store.sender.flush()
         there, moved_there = (counted(store.connection, index, filters) for filters in (mine, theirs))
         if there[0] > moved_there[0] or there[1] > moved_there[1]:  # less is left where an earlier attempt was cut off
             sentence = f"{there[1]:,} samples of {source} were to be kept, {moved_there[1]:,} are there: nothing was deleted"
             raise StoreError(f"{run.run}: {sentence}")
-        for page in pages(store.connection, index, {"bool": {"filter": mine}}, source=False):
-            for chunk in chunked([deletion(hit["_index"], hit["_id"]) for hit in page]):
-                store.sender.send(chunk)
+        store.sender.put(deletions(store.connection, index, mine))
         store.sender.flush()
         before = self._state(SourceRecord(run.run, source, "", 0, ""))
         moved = [
@@ -257,7 +239,7 @@ class ElasticLive:
         state = SourceState({stored.series: stored for stored in moved}, before.refused)
         store.records.put_sources([(replace(kept, state=COMPLETE), state)])
         self._states.pop((run.run, source), None)
-        store.records.put(deletion(self._index, digest([record, run.run, source])) for record in (SOURCE, CHECKPOINT))
+        self._drop(digest([record, run.run, source]) for record in (SOURCE, CHECKPOINT))
 
     def finish(self, source: SourceRecord, spans: Spans) -> None:
         """Note that a source is complete as it is."""
@@ -267,47 +249,25 @@ class ElasticLive:
     def note_watch(self, watch: Watch) -> None:
         """Note up to when windows are final as far as a watch knows."""
         with self._writing(watch.run, (), watch.watch):
-            self._put_watch(watch)
-
-    def _put_watch(self, watch: Watch) -> None:
-        self._store.records.put([self._watch_line(watch)])
+            self._store.records.put([self._watch_line(watch)])
 
     def _watch_line(self, watch: Watch) -> bytes:
         self._told[watch.run] = watch
-        action = {"index": {"_index": self._index, "_id": digest([WATCH, watch.run, watch.watch])}}
-        return orjson.dumps(action) + b"\n" + orjson.dumps(watch_document(watch)) + b"\n"
+        return writing_line(self._index, digest([WATCH, watch.run, watch.watch]), watch_document(watch))
+
+    def _drop(self, ids: Iterable[str]) -> None:
+        self._store.records.put(deletion(self._index, id_) for id_ in ids)
 
     def leave(self, run: str, watch: str) -> None:
         """Delete a watch that has settled all that it read, with its checkpoints."""
         own = [digest([CHECKPOINT, run, checkpoint.source]) for checkpoint in self.checkpoints(run) if checkpoint.watch == watch]
-        self._store.records.put(deletion(self._index, id_) for id_ in [*own, digest([WATCH, run, watch])])
+        self._drop([*own, digest([WATCH, run, watch])])
         self._told.pop(run, None)
 
 
 def _listing(state: SourceState) -> Listing:
     """Return what others must know of a source before rollups are made: the layouts of its series."""
     return {series: stored.layout for series, stored in state.series.items()}
-
-
-def _alone(standing: Standing, watch: Watch) -> bool:
-    """Return whether nobody but a watch is writing to a run: its sources are read by this watch, or complete."""
-    mine = f"read while it grew by {watch.watch}"
-    bodies = [guarded.document["source"] for guarded in standing.sources.values()]
-    return all(body["digest"] == mine or body["state"] == COMPLETE for body in bodies)
-
-
-def _of_source(run: str, source: str) -> list[dict[str, Any]]:
-    return [{"term": {"run.id": run}}, {"term": {"source.id": source}}]
-
-
-def _records(run: str, record: str) -> dict[str, Any]:
-    return {"bool": {"filter": [{"term": {"run.id": run}}, {"term": {"record": record}}]}}
-
-
-def _line(index: str, checkpoint: Checkpoint) -> bytes:
-    id_ = digest([CHECKPOINT, checkpoint.run, checkpoint.source])
-    action = {"index": {"_index": index, "_id": id_}}
-    return orjson.dumps(action) + b"\n" + orjson.dumps(checkpoint_document(checkpoint)) + b"\n"
 
 
 def _moved(hit: Mapping[str, Any], kept: SourceRecord, segment: int) -> bytes:
@@ -319,5 +279,4 @@ def _moved(hit: Mapping[str, Any], kept: SourceRecord, segment: int) -> bytes:
     series = series_in(document).replaced(segment=document["segment"])
     start = np.array([document["@timestamp"] * MS], np.int64)
     [id_] = window_ids([series_digest(series, step)], np.zeros(1, np.int64), start, step)
-    action = {"index": {"_index": hit["_index"], "_id": id_}}
-    return orjson.dumps(action) + b"\n" + orjson.dumps(document) + b"\n"
+    return writing_line(hit["_index"], id_, document)

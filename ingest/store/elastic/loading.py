@@ -10,15 +10,13 @@ sources that count as loading: the next load reads them again, and finds the sam
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ingest.core.layout import parse_layout
 from ingest.core.missing import Missing
-from ingest.core.series import Series
 from ingest.query.missing import Lack, stored_entries
 from ingest.store.elastic.breaths import settle_breaths
 from ingest.store.elastic.encoding import MS
@@ -26,16 +24,17 @@ from ingest.store.elastic.gathered import FOREVER, Gathered
 from ingest.store.elastic.overtaken import check_all_there, check_not_overtaken
 from ingest.store.elastic.own_rollups import OwnRollups
 from ingest.store.elastic.record_documents import SourceState, source_document
+from ingest.store.elastic.records import loaded_again
 from ingest.store.elastic.remembered import RememberedRun
 from ingest.store.elastic.rollups import RollupWriter, slab_of
-from ingest.store.elastic.standing import Guarded, Standing, loaded_again
+from ingest.store.elastic.standing import Guarded, Standing
 from ingest.store.elastic.sweeping import Sweeper
 from ingest.store.elastic.touched import Touch, Touched
 from ingest.store.elastic.writing import EVERY_GENERATION
 from ingest.store.lacking import IDENTITY, brings, identified, without_kinds
 from ingest.store.live import final_by_all
 from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord, Spans, StoredSeries, rollup_steps
-from ingest.store.rollups import layouts_moved, layouts_of
+from ingest.store.rollups import have_moved, layouts_of
 
 if TYPE_CHECKING:
     from ingest.store.elastic.store import ElasticStore
@@ -70,19 +69,13 @@ class Loading:
         self.touched.add(touch.windows)
         self.rolled += touch.rolled
         state = self.state(source)
-        layout = parse_layout(touch.layout)
-        for series in touch.series:
-            exact = touch.exact or (series in state.series and state.series[series].exact)
-            state.series[series] = StoredSeries(0, series, layout, exact)
+        state.wrote(touch)
         state.written += documents
         state.samples += touch.samples
 
     def reached(self, source: SourceRecord, spans: Spans) -> None:
         """Note that a source is read, and from when to when its series reach."""
-        state = self.state(source.source)
-        for series, (first, last) in spans.items():
-            if series in state.series:
-                state.series[series] = replace(state.series[series], first_ns=first, last_ns=last)
+        self.state(source.source).reached(spans)
         self.finished.append(source)
 
 
@@ -137,7 +130,12 @@ class Finish:
         shared = {member.series.host for member in theirs} & {key.host for key in loading.touched.windows}
         if not others:
             return True
-        return not shared and not layouts_moved([*theirs, *self._series()], self._series_names()) and self._lacks_in_place()
+        return not shared and not self._moves([*theirs, *self._series()]) and self._lacks_in_place()
+
+    def _moves(self, stored: Sequence[StoredSeries]) -> bool:
+        """Return whether the layout of a host or of the cluster is another because of the series that this load has written."""
+        mine = {member.series for member in self._series()}
+        return have_moved(layouts_of(member for member in stored if member.series not in mine), layouts_of(stored))
 
     def _from_memory(self) -> bool:
         """Return whether the store holds of the sources just what this load has written of them, and all of that was gathered."""
@@ -184,7 +182,7 @@ class Finish:
             settle_breaths(store.connection, store.names, store.sender, again)
         stored = list(standing.series())
         missing = store.lacking(run, {run.run: standing.accounts()})
-        whole = layouts_moved(stored, self._series_names()) or bool(missing and not self._lacks_in_place()) or self._found
+        whole = self._moves(stored) or bool(missing and not self._lacks_in_place()) or self._found
         if whole:
             loading.touched.add(sweeper.all_windows(run))  # what a source lacks may concern windows that others wrote
         lowered = bool(again) or loading.anew
@@ -230,9 +228,6 @@ class Finish:
 
     def _series(self) -> list[StoredSeries]:
         return [stored for name in sorted(self._mine) for stored in self._loading.state(name).series.values()]
-
-    def _series_names(self) -> set[Series]:
-        return {stored.series for stored in self._series()}
 
     def _lacks_in_place(self) -> bool:
         """Return whether what the sources lack concerns rollups of their own hosts, and of the cluster at known times, alone.

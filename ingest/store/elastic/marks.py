@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import orjson
-
 from ingest.core.errors import StoreError, counted
 from ingest.core.fields import elasticsearch_mappings
 from ingest.core.marks import in_time_order, noted
 from ingest.store.elastic.bulk import put_at_once
 from ingest.store.elastic.connection import Connection, Refusal
-from ingest.store.elastic.encoding import MS, chunked
+from ingest.store.elastic.encoding import MS, chunked, writing_line
 from ingest.store.elastic.names import Names, digest
 from ingest.store.elastic.reading import documents
 
@@ -38,7 +36,8 @@ def keep_marks(connection: Connection, names: Names, run: str, marks: Sequence[M
 def marks_of(connection: Connection, names: Names, runs: Iterable[str]) -> list[Mapping[str, Any]]:
     """Return the marks of runs in time order: run, at_ns, text, and end_ns where there is one."""
     stored = documents(connection, names.one("marks"), {"terms": {"run.id": sorted(runs)}})
-    return sorted((_noted(document) for document in stored), key=in_time_order)
+    marks = (noted(one["run"]["id"], one["mark"]["at_ns"], one["text"], one["mark"].get("end_ns")) for one in stored)
+    return sorted(marks, key=in_time_order)
 
 
 def mark_line(run: str, mark: Mapping[str, Any], names: Names) -> bytes:
@@ -46,8 +45,7 @@ def mark_line(run: str, mark: Mapping[str, Any], names: Names) -> bytes:
     at_ns, text, end_ns = int(mark["at_ns"]), str(mark["text"]), mark.get("end_ns")
     until = {} if end_ns is None else {"end_ns": int(end_ns), "duration_ns": int(end_ns) - at_ns}
     body = {"run": {"id": run}, "@timestamp": at_ns // MS, "mark": {"at_ns": at_ns, **until}, "text": text}
-    action = {"index": {"_index": names.one("marks"), "_id": digest([run, at_ns, text])}}
-    return orjson.dumps(action) + b"\n" + orjson.dumps(body) + b"\n"
+    return writing_line(names.one("marks"), digest([run, at_ns, text]), body)
 
 
 def widen_index(connection: Connection, names: Names, index: str) -> None:
@@ -59,9 +57,3 @@ def widen_index(connection: Connection, names: Names, index: str) -> None:
     except Refusal as error:
         if error.status != NOT_FOUND:
             raise StoreError(f"the server refuses the new fields of {name}: {error}") from None
-
-
-def _noted(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    mark = document["mark"]
-    end = mark.get("end_ns")
-    return noted(document["run"]["id"], int(mark["at_ns"]), document["text"], None if end is None else int(end))

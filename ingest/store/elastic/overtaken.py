@@ -16,7 +16,7 @@ from ingest.store.elastic.names import Names
 from ingest.store.elastic.record_documents import SourceState
 from ingest.store.elastic.records import Records
 from ingest.store.elastic.tallies import counted
-from ingest.store.records import SourceRecord
+from ingest.store.records import SourceRecord, not_there
 
 
 def check_not_overtaken(records: Records, run: str, finished: Iterable[SourceRecord]) -> None:
@@ -49,10 +49,7 @@ def check_all_there(connection: Connection, names: Names, source: SourceRecord, 
     if documents < state.written - state.refused:
         raise StoreError(_sentence(source))
     if documents == state.written and samples != state.samples:
-        raise StoreError(
-            f"{source.path}: {state.samples:,} samples were written and {samples:,} are in the store: nothing of what was there "
-            "before was deleted; run the same load again"
-        )
+        raise not_there(source, state.samples, samples)
 
 
 def _sentence(source: SourceRecord) -> str:

@@ -17,7 +17,7 @@ from ingest.core.intervals import Intervals, Sum, merged
 from ingest.store.elastic.encoding import MS
 from ingest.store.elastic.filters import HOLDS_SAMPLES, LATENCIES, at_step, one_of, rollups_of, slab_filter
 from ingest.store.elastic.gathered import FOREVER, Gathered, joined
-from ingest.store.elastic.reading import search
+from ingest.store.elastic.reading import edges
 from ingest.store.elastic.rollups import Layouts, RollupWriter, known_layouts
 from ingest.store.records import HOST
 from ingest.store.rollups import RollupKey, cluster_group, host_group, merged_in, without_time
@@ -54,8 +54,9 @@ class OwnRollups:
         if others:
             for parts in self._of_others(rollups_of(writer.run.run, HOST, writer.widest_ns), writer.widest_ns):
                 self._add_whole(whole, list(merged_in(parts, _itself, known_layouts(self._layouts, parts, _itself))))
-            first, last = self._edges()
-            low, high = min(low, first), max(high, last)
+            filled = [*rollups_of(writer.run.run, HOST, writer.run.step_ns), HOLDS_SAMPLES, self._not_mine()]
+            if found := edges(writer.connection, writer.names.all("rollups"), {"bool": {"filter": filled}}):
+                low, high = min(low, found[0] * MS), max(high, found[1] * MS + writer.run.step_ns)
         writer.write_whole(whole, (low, high), generation)
         if others:
             writer.drop_strays(low)
@@ -82,21 +83,12 @@ class OwnRollups:
 
     def _of_others(self, query: Sequence[dict[str, Any]], step_ns: int) -> Iterator[list[Intervals[RollupKey]]]:
         """Yield rollups of hosts that this load has nothing of, slab by slab."""
-        hosts = {"bool": {"must_not": [one_of("host.name", self._writer.touched.hosts)]}}
-        for parts in self._writer.slabs(self._writer.names.all("rollups"), [*query, hosts], step_ns):
+        for parts in self._writer.slabs(self._writer.names.all("rollups"), [*query, self._not_mine()], step_ns):
             yield [part.relabelled(host_group) for part in parts]
 
-    def _edges(self) -> tuple[int, int]:
-        """Return from when to when others have rollups of hosts, an empty span where they have none."""
-        step = self._writer.run.step_ns
-        aggs = {"first": {"min": {"field": "@timestamp"}}, "last": {"max": {"field": "@timestamp"}}}
-        hosts = {"bool": {"must_not": [one_of("host.name", self._writer.touched.hosts)]}}
-        query = {"bool": {"filter": [*rollups_of(self._writer.run.run, HOST, step), HOLDS_SAMPLES, hosts]}}
-        answer = search(self._writer.connection, self._writer.names.all("rollups"), {"size": 0, "query": query, "aggs": aggs})
-        edges = answer.get("aggregations") or {}
-        if not edges or edges["first"]["value"] is None:
-            return FOREVER, -FOREVER
-        return int(edges["first"]["value"]) * MS, int(edges["last"]["value"]) * MS + step
+    def _not_mine(self) -> dict[str, Any]:
+        """Return the query for rollups of hosts that this load has nothing of."""
+        return {"bool": {"must_not": [one_of("host.name", self._writer.touched.hosts)]}}
 
 
 def _itself(key: RollupKey) -> RollupKey:

@@ -13,6 +13,7 @@ from ingest.core.fields import indices
 from ingest.http import Answer
 from ingest.store.elastic.columns import Columns, Documents, columns_of
 from ingest.store.elastic.connection import CLOSED, Connection, Decode, Refusal, closed_in
+from ingest.store.elastic.encoding import deletion
 from ingest.store.elastic.names import Names
 
 MOST_HITS = 10_000
@@ -68,12 +69,17 @@ def _asked(connection: Connection, index: str | None, body: Mapping[str, Any], d
         raise StoreError(f"{connection.address.url} refuses a search: {error}") from None
 
 
-def closed_indices(connection: Connection, names: Names) -> list[str]:
-    """Return the closed indices of a site, by name."""
+def settings_in(connection: Connection, names: Names) -> dict[str, Mapping[str, Any]]:
+    """Return the settings of all indices of a site, closed ones, too, by name."""
     pattern = ",".join(names.pattern(index) for index in indices())
     path = f"/{pattern}/_settings"
     answer = connection.call("GET", path, ignore_unavailable=True, expand_wildcards="open,closed", flat_settings=True)
-    return sorted(name for name, entry in answer.items() if str(entry.get("settings", {}).get(CLOSED_SETTING)) == "true")
+    return {name: entry.get("settings", {}) for name, entry in sorted(answer.items())}
+
+
+def is_closed(settings: Mapping[str, Any]) -> bool:
+    """Return whether an index is closed, by its settings."""
+    return str(settings.get(CLOSED_SETTING)) == "true"
 
 
 def _whole_of(index: str) -> dict[str, Any]:
@@ -105,6 +111,15 @@ def searches(connection: Connection, index: str, bodies: Sequence[Mapping[str, A
 def _check_whole(connection: Connection, answer: Mapping[str, Any]) -> None:
     if answer.get("timed_out") or answer.get("_shards", {}).get("failed"):
         raise StoreError(f"{connection.address.url} answers with part of the data only: try again")
+
+
+def edges(connection: Connection, index: str, query: Query) -> tuple[int, int] | None:
+    """Return the starts in ms of the first and the last document that a query finds; None where there is none."""
+    aggs = {"first": {"min": {"field": "@timestamp"}}, "last": {"max": {"field": "@timestamp"}}}
+    found = search(connection, index, {"size": 0, "query": query, "aggs": aggs}).get("aggregations")
+    if not found or found["first"]["value"] is None:
+        return None
+    return int(found["first"]["value"]), int(found["last"]["value"])
 
 
 def every(query: Query, source: Any = ()) -> dict[str, Any]:
@@ -188,6 +203,12 @@ def pages(
     """Yield all hits of a query in pages of `size`, all of one point in time: one search where a page is enough for them."""
     body = {"query": query, "_source": source, "track_total_hits": False, **words}
     yield from _pages(connection, index, body, sort, size, _as_objects, alone=True)
+
+
+def deletions(connection: Connection, index: str, filters: Sequence[Query]) -> Iterator[bytes]:
+    """Yield the bulk lines that delete all documents that meet the filters."""
+    for page in pages(connection, index, {"bool": {"filter": list(filters)}}, source=False):
+        yield from (deletion(hit["_index"], hit["_id"]) for hit in page)
 
 
 def columns(

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from ingest.core.layout import parse_layout
 from ingest.core.series import Series
 from ingest.store.elastic.encoding import FIELDS, MS, label_in, labels_document
 from ingest.store.live import Checkpoint, Watch
-from ingest.store.records import LOADING, RunRecord, SourceRecord, StoredSeries
+from ingest.store.records import LOADING, RunRecord, SourceRecord, Spans, StoredSeries
+
+if TYPE_CHECKING:
+    from ingest.store.elastic.touched import Touch
 
 RUN, SOURCE, CHECKPOINT, WATCH, TOMBSTONE = "run", "source", "checkpoint", "watch", "tombstone"
+FROZEN = ("load", "step_ns", "attribution", "start_ns", "zero")  # of runs, as their records name them; so are the others
+OF_SOURCE = ("path", "size", "digest", "context", "state")
+TOLD = ("final_ns", "largest_ns", "told_ns")
 
 
 @dataclass(slots=True)
@@ -24,6 +30,19 @@ class SourceState:
     written: int = 0
     samples: int = 0
 
+    def wrote(self, touch: Touch) -> None:
+        """Note series of which documents were written."""
+        layout = parse_layout(touch.layout)
+        for series in touch.series:
+            exact = touch.exact or (series in self.series and self.series[series].exact)
+            self.series[series] = StoredSeries(0, series, layout, exact)
+
+    def reached(self, spans: Spans) -> None:
+        """Note from when to when its series reach."""
+        for series, (first, last) in spans.items():
+            if series in self.series:
+                self.series[series] = replace(self.series[series], first_ns=first, last_ns=last)
+
 
 def run_document(run: RunRecord, generation: int, since: int = 0) -> dict[str, Any]:
     """Return the document of a run; `since` is the lowest generation of its sources where one of its name was deleted before."""
@@ -33,11 +52,7 @@ def run_document(run: RunRecord, generation: int, since: int = 0) -> dict[str, A
         "@timestamp": run.start_ns // MS,
         "run": {
             "id": run.run,
-            "load": run.load,
-            "step_ns": run.step_ns,
-            "attribution": run.attribution,
-            "start_ns": run.start_ns,
-            "zero": run.zero,
+            **{name: getattr(run, name) for name in FROZEN},
             "parameters": dict(run.parameters),
             "labels": dict(run.labels),
             "loaded": run.loaded,
@@ -54,14 +69,18 @@ def tombstone(run: str, generation: int) -> dict[str, Any]:
 
 def watch_document(watch: Watch) -> dict[str, Any]:
     """Return the document of a watch."""
-    fields = {"id": watch.watch, "final_ns": watch.final_ns, "largest_ns": watch.largest_ns, "told_ns": watch.told_ns}
-    return {"record": WATCH, "run": {"id": watch.run}, "watch": fields}
+    return {
+        "record": WATCH,
+        "run": {"id": watch.run},
+        "watch": {"id": watch.watch, **{name: getattr(watch, name) for name in TOLD}},
+    }
 
 
 def watch_of(document: Mapping[str, Any]) -> Watch:
     """Return a watch from its document."""
     fields = document["watch"]
-    return Watch(document["run"]["id"], fields["id"], int(fields["final_ns"]), int(fields["largest_ns"]), int(fields["told_ns"]))
+    final, largest, told = (int(fields[name]) for name in TOLD)
+    return Watch(document["run"]["id"], fields["id"], final, largest, told)
 
 
 def checkpoint_document(checkpoint: Checkpoint) -> dict[str, Any]:
@@ -91,11 +110,7 @@ def run_record(document: Mapping[str, Any]) -> RunRecord:
     run = document["run"]
     return RunRecord(
         run=run["id"],
-        load=run["load"],
-        step_ns=int(run["step_ns"]),
-        attribution=run["attribution"],
-        start_ns=int(run["start_ns"]),
-        zero=run["zero"],
+        **{name: run[name] for name in FROZEN},
         parameters=run.get("parameters") or {},
         labels=run.get("labels") or {},
         state=run.get("state") or LOADING,
@@ -108,11 +123,7 @@ def source_document(record: SourceRecord, state: SourceState) -> dict[str, Any]:
     series = [series_document(stored) for _, stored in sorted(state.series.items())]
     fields = {
         "id": record.source,
-        "path": record.path,
-        "size": record.size,
-        "digest": record.digest,
-        "context": record.context,
-        "state": record.state,
+        **{name: getattr(record, name) for name in OF_SOURCE},
         "account": dict(record.account),
         "series": series,
         "refused": state.refused,
@@ -126,11 +137,7 @@ def source_record(document: Mapping[str, Any]) -> SourceRecord:
     return SourceRecord(
         run=document["run"]["id"],
         source=fields["id"],
-        path=fields["path"],
-        size=int(fields["size"]),
-        digest=fields["digest"],
-        context=fields["context"],
-        state=fields["state"],
+        **{name: fields[name] for name in OF_SOURCE},
         generation=int(document["generation"]),
         account=fields.get("account") or {},
     )

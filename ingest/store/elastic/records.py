@@ -8,18 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
-import orjson
-
-from ingest import __version__
 from ingest.core.errors import StoreError
 from ingest.core.series import Series
 from ingest.store.coarsening import COARSENING, Grid, grid_in, unfinished
 from ingest.store.elastic.bulk import put_at_once
 from ingest.store.elastic.connection import Connection, Refusal
-from ingest.store.elastic.encoding import Chunk, chunked
+from ingest.store.elastic.encoding import Chunk, chunked, writing_line
 from ingest.store.elastic.names import Names, digest
 from ingest.store.elastic.reading import documents, every, searches
 from ingest.store.elastic.record_documents import (
@@ -45,6 +41,7 @@ from ingest.store.records import (
     RunRecord,
     SourceRecord,
     StoredSeries,
+    loaded_now,
 )
 from ingest.store.wider_bins import BINS_COARSENING
 
@@ -82,29 +79,21 @@ class Records:
     def records_in(self, found: Mapping[str, Any], counted: Mapping[str, Any]) -> list[RunRecord]:
         """Return the records of runs by the answers for these and for the states of their sources."""
         stored = documents(self.connection, self.index, FEW, found)
-        states = self._states(counted)
+        states: dict[str, set[str]] = {}
+        for page in paged(self.connection, self.index, STATES, STATES_CELLS, first=counted):
+            for bucket in page:
+                states.setdefault(bucket["key"]["run"], set()).add(bucket["key"]["state"])
         records = []
         for document in stored:
             if document["record"] == RUN:
                 record = run_record(document)
-                whole = states.get(record.run) == {COMPLETE} and not unfinished(record)
-                state = DELETING if record.state == DELETING else COMPLETE if whole else LOADING
-                records.append(replace(record, state=state))
+                records.append(with_state(record, complete=states.get(record.run) == {COMPLETE}))
         watches = [watch_of(document) for document in stored if document["record"] == WATCH]
         return watched(sorted(records, key=lambda record: record.run), watches)
 
-    def _states(self, first: Mapping[str, Any]) -> dict[str, set[str]]:
-        """Return the states that the sources of each run are in, by the first page of them and those that follow."""
-        states: dict[str, set[str]] = {}
-        for page in paged(self.connection, self.index, STATES, STATES_CELLS, first=first):
-            for bucket in page:
-                states.setdefault(bucket["key"]["run"], set()).add(bucket["key"]["state"])
-        return states
-
     def watches(self, run: str) -> list[Watch]:
         """Return the watches of a run."""
-        query = {"bool": {"filter": [{"term": {"run.id": run}}, {"term": {"record": WATCH}}]}}
-        return [watch_of(document) for document in documents(self.connection, self.index, query)]
+        return [watch_of(document) for document in documents(self.connection, self.index, records_of(run, WATCH))]
 
     def grids(self) -> dict[str, Grid]:
         """Return step and bins of each run, as they are now."""
@@ -117,7 +106,7 @@ class Records:
 
     def sources(self, run: str) -> list[SourceRecord]:
         """Return the records of a run's sources, by identity."""
-        stored = documents(self.connection, self.index, _of_run(run), excludes=("source.series",))
+        stored = documents(self.connection, self.index, records_of(run, SOURCE), excludes=("source.series",))
         return sorted((source_record(document) for document in stored), key=lambda record: record.source)
 
     def series(self, runs: Iterable[str]) -> tuple[list[StoredSeries], dict[str, list[Mapping[str, Any]]]]:
@@ -148,24 +137,21 @@ class Records:
     @staticmethod
     def check_there(run: str, there: Mapping[str, Any] | None, generation: int) -> None:
         """Raise RunGoneError as `check_alive` does, by the record that `get` has returned."""
-        if there is None or not lives(there["_source"]) or generation < lowest_generation(there["_source"]):
+        if generation < lowest_generation(living(run, there and there["_source"])):
             raise RunGoneError(run)
 
     def generation(self, run: str) -> int:
         """Return the generation of a run as it is now; RunGoneError where it was deleted."""
         there = self.get(run)
-        if there is None or not lives(there["_source"]):
-            raise RunGoneError(run)
-        return int(there["_source"]["run"].get("generation", 0))
+        return int(living(run, there and there["_source"])["run"].get("generation", 0))
 
     def raise_generation(self, run: str) -> int:
         """Raise the generation of a run and return it: counted samples may have gone. RunGoneError for a deleted one."""
         raised = 0
 
-        def change(there: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        def change(known: Mapping[str, Any] | None) -> dict[str, Any]:
             nonlocal raised
-            if there is None or not lives(there):
-                raise RunGoneError(run)
+            there = living(run, known)
             raised = int(there["run"].get("generation", 0)) + 1
             return {**there, "run": {**there["run"], "generation": raised}}
 
@@ -179,10 +165,9 @@ class Records:
         """
         amended = run
 
-        def change(there: Mapping[str, Any] | None) -> dict[str, Any]:
+        def change(known: Mapping[str, Any] | None) -> dict[str, Any]:
             nonlocal amended
-            if there is None or not lives(there):
-                raise RunGoneError(run.run)
+            there = living(run.run, known)
             if int(there["run"]["step_ns"]) != run.step_ns:
                 raise StoreError(f"{run.run} was replaced, coarsened or deleted in the meantime")
             before = there["run"].get("parameters") or {}
@@ -202,13 +187,7 @@ class Records:
 
     def note_loaded(self, run: str) -> None:
         """Note when and by which version a load ended."""
-
-        def change(there: Mapping[str, Any] | None) -> dict[str, Any] | None:
-            if there is None or not lives(there):
-                raise RunGoneError(run)
-            return {**there, "run": {**there["run"], "loaded": loaded_now()}}
-
-        self.changed(run, change)
+        self.changed(run, loaded_again(run))
 
     def put_sources(self, sources: Iterable[tuple[SourceRecord, SourceState]]) -> None:
         """Write the records of sources that are begun."""
@@ -244,18 +223,17 @@ class Records:
         return late
 
     def _source_line(self, record: SourceRecord, state: SourceState, guard: Mapping[str, Any] | None = None) -> bytes:
-        action = {"index": {"_index": self.index, "_id": digest([SOURCE, record.run, record.source]), **(guard or {})}}
-        return orjson.dumps(action) + b"\n" + orjson.dumps(source_document(record, state)) + b"\n"
+        id_ = digest([SOURCE, record.run, record.source])
+        return writing_line(self.index, id_, source_document(record, state), **(guard or {}))
 
     def put_series(self, run: str, replacements: Mapping[Series, Sequence[StoredSeries]]) -> None:
         """Write, in the records of the sources of a run, `replacements` in place of the series that they list now."""
         lines = []
-        for document in documents(self.connection, self.index, _of_run(run)):
+        for document in documents(self.connection, self.index, records_of(run, SOURCE)):
             before = [stored_series(0, run, entry) for entry in document["source"].get("series") or ()]
             after = [stored for known in before for stored in replacements.get(known.series, [known])]
             source = {**document["source"], "series": [series_document(stored) for stored in after]}
-            action = {"index": {"_index": self.index, "_id": digest([SOURCE, run, source["id"]])}}
-            lines.append(orjson.dumps(action) + b"\n" + orjson.dumps({**document, "source": source}) + b"\n")
+            lines.append(writing_line(self.index, digest([SOURCE, run, source["id"]]), {**document, "source": source}))
         self.put(lines)
 
     def put(self, lines: Iterable[bytes]) -> None:
@@ -281,13 +259,10 @@ class Records:
 
     def read_again(self, run: str, source: str, generation: int) -> None:
         """Note that a source has to be read again, in a generation above this one, also where its content is the same."""
-        self._reopened(run, source, {"digest": ""}, generation)
+        self.reopen(run, source, generation, digest="")
 
-    def reopen(self, run: str, source: str) -> None:
+    def reopen(self, run: str, source: str, generation: int = 0, **changes: str) -> None:
         """Note that a source has to be read again."""
-        self._reopened(run, source, {})
-
-    def _reopened(self, run: str, source: str, changes: Mapping[str, Any], generation: int = 0) -> None:
         path, there = self._source(run, source)
         changed = {**there, "source": {**there["source"], "state": LOADING, **changes}}
         changed["generation"] = max(int(there["generation"]), generation)
@@ -339,6 +314,12 @@ def sources_of(runs: Iterable[str]) -> dict[str, Any]:
     return {"bool": {"filter": [{"terms": {"run.id": sorted(runs)}}, {"term": {"record": SOURCE}}]}}
 
 
+def with_state(record: RunRecord, *, complete: bool) -> RunRecord:
+    """Return the record of a run with its state, by whether all its sources are complete."""
+    whole = complete and not unfinished(record)
+    return replace(record, state=DELETING if record.state == DELETING else COMPLETE if whole else LOADING)
+
+
 def lowest_generation(record: Mapping[str, Any] | None) -> int:
     """Return the lowest generation that new sources may have beside the record of a run, living, deleted or none at all."""
     if record is None:
@@ -352,11 +333,23 @@ def lives(record: Mapping[str, Any]) -> bool:
     return bool(record["record"] == RUN and record["run"].get("state") != DELETING)
 
 
-def loaded_now() -> str:
-    """Return when a load has ended, and by which version: now, by this one."""
-    when = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    return f"{when} by tailboard {__version__}"
+def living(run: str, record: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Return the record of a run; RunGoneError where it was deleted, or is being deleted."""
+    if record is None or not lives(record):
+        raise RunGoneError(run)
+    return record
 
 
-def _of_run(run: str) -> dict[str, Any]:
-    return {"bool": {"filter": [{"term": {"run.id": run}}, {"term": {"record": SOURCE}}]}}
+def loaded_again(run: str) -> Callable[[Mapping[str, Any] | None], dict[str, Any]]:
+    """Return the change of a run's record that says when and by which version a load ended: now, by this one."""
+
+    def change(known: Mapping[str, Any] | None) -> dict[str, Any]:
+        there = living(run, known)
+        return {**there, "run": {**there["run"], "loaded": loaded_now()}}
+
+    return change
+
+
+def records_of(run: str, record: str) -> dict[str, Any]:
+    """Return the query for the records of one sort that a run has."""
+    return {"bool": {"filter": [{"term": {"run.id": run}}, {"term": {"record": record}}]}}

@@ -8,7 +8,6 @@ or source were deleted. What is taken gets its rollups, and a source of which no
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,10 +19,10 @@ import orjson
 from ingest.core.errors import InputError, counted
 from ingest.core.series import OFFSET
 from ingest.store.elastic.bulk import Delivery, Sender
-from ingest.store.elastic.encoding import MS, chunked
+from ingest.store.elastic.encoding import MS
 from ingest.store.elastic.rollups import RollupWriter
 from ingest.store.elastic.touched import Touched, host_key_in
-from ingest.store.records import RunGoneError
+from ingest.store.records import record_named
 
 if TYPE_CHECKING:
     from ingest.store.elastic.store import ElasticStore
@@ -83,8 +82,7 @@ def replayed(store: ElasticStore, path: Path) -> ReplayAccount:
         for letter in current:
             by_source.setdefault(letter.source, []).append(letter)
         for some in by_source.values():
-            for chunk in chunked(letter.lines for letter in some):
-                sender.send(chunk)
+            sender.put(letter.lines for letter in some)
         sender.flush()
         account.refused = delivery.counts["rejected"]
         account.taken, account.reason = account.sent - account.refused, delivery.first_reason
@@ -115,29 +113,20 @@ def _complete(store: ElasticStore, sender: Sender, run: str, letters: Mapping[So
     """Make the rollups of the documents that were sent, and note their sources complete; return a sentence about the run."""
     with store.writing(run):
         try:
-            return _completed(store, sender, run, letters)
+            record = record_named(run, store.runs())
+            touched = Touched()
+            for document in (letter.document for some in letters.values() for letter in some):
+                key = host_key_in(document)
+                if key.kind != OFFSET and "record" not in document:  # there are no rollups of offsets and breaths
+                    touched.add({key: np.array([document["@timestamp"] * MS], np.int64)})
+            stored, accounts = store.records.series([run])
+            parts = (store.connection, store.names, sender, store.records)
+            RollupWriter(*parts, record, touched, lowered=False, missing=store.lacking(record, accounts)).write(stored)
+            left = 0
+            for source, some in letters.items():
+                left += store.records.settle(*source, taken=len(some) - sender.delivery.refused_of(*source))
         finally:
             sender.flush()
-
-
-def _completed(store: ElasticStore, sender: Sender, run: str, letters: Mapping[Source, list[Letter]]) -> str:
-    record = {known.run: known for known in store.runs()}.get(run)
-    if record is None:
-        raise RunGoneError(run)
-    touched = Touched()
-    left = 0
-    for some in letters.values():
-        for letter in some:
-            document = letter.document
-            key = host_key_in(document)
-            if key.kind != OFFSET and "record" not in document:  # there are no rollups of offsets and breaths
-                touched.add({key: np.array([document["@timestamp"] * MS], np.int64)})
-    stored, accounts = store.records.series([run])
-    parts = (store.connection, store.names, sender, store.records)
-    RollupWriter(*parts, record, touched, lowered=False, missing=store.lacking(record, accounts)).write(stored)
-    refused = Counter({source: sender.delivery.refused_of(*source) for source in letters})
-    for source, some in letters.items():
-        left += store.records.settle(*source, taken=len(some) - refused[source])
     return (
         f"{run}: {counted(left, 'document is', 'documents are')} still missing" if left else f"{run}: nothing is missing any more"
     )

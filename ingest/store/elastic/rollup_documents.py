@@ -52,7 +52,9 @@ class RollupDocuments:
         layout = geometry(windows.layout)
         codes, starts, ends = windows.series.tolist(), windows.start_ns.tolist(), windows.end_ns.tolist()
         indices = self.names.of("rollups", windows.start_ns)
-        whole = self._complete(windows, step_ns)
+        whole: list[bool | None] = [None if self.missing is None else True] * len(windows)
+        if self.missing:
+            whole = [bool(flag) for flag in complete_rollups(windows, step_ns, self.missing)]
         heads = [self._of_key(key, step_ns, generation) for key in keys]
         finals = [self.marks.of(key.host) for key in keys]
         field = b"" if not windows.layout.has_bins else b',"histogram":'
@@ -82,11 +84,6 @@ class RollupDocuments:
         labels = {name: value for name, value in head.items() if name not in own | common}
         rest = {name: value for name, value in head.items() if name in common}
         return inner(labels), inner(head["rollup"]), inner(rest)
-
-    def _complete(self, windows: Intervals[RollupKey], step_ns: int) -> list[bool | None]:
-        if not self.missing:
-            return [None if self.missing is None else True] * len(windows)
-        return [bool(flag) for flag in complete_rollups(windows, step_ns, self.missing)]
 
     def head(
         self, key: RollupKey, span: tuple[int, int], step_ns: int, generation: int, *, complete: bool | None = None

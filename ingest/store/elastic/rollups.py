@@ -29,11 +29,11 @@ from ingest.core.timing import format_duration
 from ingest.query.missing import Lack
 from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.connection import Connection
-from ingest.store.elastic.encoding import MS, READ, as_stored, chunked, deletion, joined_chunks, starts_of, windows_in
-from ingest.store.elastic.filters import HOLDS_SAMPLES, LATENCIES, any_of, at_step, one_of, rollups_of, slab_filter
+from ingest.store.elastic.encoding import MS, READ, as_stored, deletion, joined_chunks, starts_of, windows_in
+from ingest.store.elastic.filters import HOLDS_SAMPLES, LATENCIES, Filters, any_of, at_step, one_of, rollups_of, slab_filter
 from ingest.store.elastic.gathered import FOREVER
 from ingest.store.elastic.names import Names, digest, window_ids
-from ingest.store.elastic.reading import columns, pages, search
+from ingest.store.elastic.reading import columns, deletions, edges, pages, search
 from ingest.store.elastic.records import Records
 from ingest.store.elastic.rollup_documents import VERSION_BITS, RollupDocuments, action
 from ingest.store.elastic.touched import Touched
@@ -115,7 +115,11 @@ class RollupWriter:
         if self.anew and first is not None:
             self._drop_older(first, [{"term": {"rollup.scope": HOST}}, HOLDS_WINDOWS])
         generation = self._generation()
-        self._write_cluster(slabs, layouts, generation)
+        gone = Gone(self._touched_cluster(), self._steps)
+        query = [*rollups_of(self.run.run, HOST, self.run.step_ns), slab_filter(slabs, self.slab_ns)]
+        for parts in self.slabs(self.names.all("rollups"), query, self.run.step_ns):
+            self._write_steps(merged_in(parts, cluster_group, known_layouts(layouts, parts, cluster_group)), gone, generation)
+        self._write_gone(gone, generation)
         if self.grown:
             self._write_whole(layouts, generation)
         if self.anew and first is not None:
@@ -205,22 +209,17 @@ class RollupWriter:
             self._write_steps(merged_in(parts, host_group, known_layouts(layouts, parts, host_group)), gone, generation)
         self._write_gone(gone, generation)
 
-    def _write_cluster(self, slabs: Int, layouts: Layouts, generation: int) -> None:
-        gone = Gone(self._touched_cluster(), self._steps)
-        query = [*rollups_of(self.run.run, HOST, self.run.step_ns), slab_filter(slabs, self.slab_ns)]
-        for parts in self.slabs(self.names.all("rollups"), query, self.run.step_ns):
-            self._write_steps(merged_in(parts, cluster_group, known_layouts(layouts, parts, cluster_group)), gone, generation)
-        self._write_gone(gone, generation)
-
     def _write_whole(self, layouts: Layouts, generation: int) -> None:
         whole: Sum[RollupKey] = Sum()
         for parts in self.slabs(self.names.all("rollups"), rollups_of(self.run.run, HOST, self.widest_ns), self.widest_ns):
             hosts = list(merged_in(parts, host_group, known_layouts(layouts, parts, host_group)))
             for windows in (*hosts, *merged_in(hosts, cluster_group, known_layouts(layouts, hosts, cluster_group))):
                 whole.add(without_time(windows))
-        edges = list(self._edges())
-        low = edges[0]["@timestamp"] * MS if edges else int(self.touched.slabs(self.slab_ns)[0])
-        high = edges[-1]["interval"]["end_ns"] if edges else low
+        filled = {"bool": {"filter": [*rollups_of(self.run.run, HOST, self.run.step_ns), HOLDS_SAMPLES]}}
+        if found := edges(self.connection, self.names.all("rollups"), filled):
+            low, high = found[0] * MS, found[1] * MS + self.run.step_ns
+        else:
+            low = high = int(self.touched.slabs(self.slab_ns)[0])
         self.write_whole(whole, (low, high), generation)
         self.sender.flush()
         self.drop_strays(low)
@@ -236,34 +235,17 @@ class RollupWriter:
         for key in sorted(gone):
             self._send_empty(key, np.array([low]), WHOLE_RUN, generation)
 
-    def _edges(self) -> Iterator[Mapping[str, Any]]:
-        """Yield the first and the last rollup of hosts that hold samples, at the stored step."""
-        filters = [*rollups_of(self.run.run, HOST, self.run.step_ns), HOLDS_SAMPLES]
-        for order in ("asc", "desc"):
-            body = {
-                "size": 1,
-                "query": {"bool": {"filter": filters}},
-                "sort": [{"@timestamp": order}],
-                "_source": ["@timestamp", "interval.end_ns"],
-            }
-            for hit in search(self.connection, self.names.all("rollups"), body)["hits"]["hits"]:
-                yield hit["_source"]
-
     def drop_strays(self, start_ns: int) -> None:
         """Delete rollups of the whole run from indices of a period in which it no longer begins."""
         home = self.names.of("rollups", np.array([start_ns]))[0]
         query = [{"term": {"run.id": self.run.run}}, {"term": {"rollup.step_ms": WHOLE_RUN}}]
         hit_pages = pages(self.connection, self.names.all("rollups"), {"bool": {"filter": query}}, source=False)
-        strays = [deletion(hit["_index"], hit["_id"]) for page in hit_pages for hit in page if hit["_index"] != home]
-        for chunk in chunked(strays):
-            self.sender.send(chunk)
+        self.sender.put([deletion(hit["_index"], hit["_id"]) for page in hit_pages for hit in page if hit["_index"] != home])
 
     def _drop_older(self, generation: int, filters: Sequence[Mapping[str, Any]]) -> None:
         """Delete the rollups of the run that are of an older generation."""
-        query = [{"term": {"run.id": self.run.run}}, {"range": {"generation": {"lt": generation}}}, *filters]
-        hit_pages = pages(self.connection, self.names.all("rollups"), {"bool": {"filter": query}}, source=False)
-        for chunk in chunked(deletion(hit["_index"], hit["_id"]) for page in hit_pages for hit in page):
-            self.sender.send(chunk)
+        query: Filters = [{"term": {"run.id": self.run.run}}, {"range": {"generation": {"lt": generation}}}, *filters]
+        self.sender.put(deletions(self.connection, self.names.all("rollups"), query))
         self._refresh("rollups")
 
     def slabs(self, index: str, filters: Sequence[Mapping[str, Any]], step_ns: int) -> Iterator[list[Intervals[Series]]]:
@@ -307,14 +289,12 @@ class RollupWriter:
 
     def _send_empty(self, key: RollupKey, starts: Int, step: int, generation: int) -> None:
         ids = window_ids([digest([self.run.run, *key, step])], np.zeros(len(starts), np.int64), starts, step)
-        lines = [
+        self.sender.put(
             action(index, id_, generation << VERSION_BITS)
             + orjson.dumps({**self._documents.head(key, (start, start + step), step, generation), "latency": {"count": 0}})
             + b"\n"
             for index, id_, start in zip(self.names.of("rollups", starts), ids, starts.tolist(), strict=True)
-        ]
-        for chunk in chunked(lines):
-            self.sender.send(chunk)
+        )
 
     def _send(self, windows: Intervals[RollupKey], step_ns: int, generation: int) -> None:
         for scope, rows in windows.split(lambda key: key.scope):

@@ -66,7 +66,7 @@ def make_empty(connection: Connection, site: Site, now_ns: int) -> list[str]:
     """Create each kind of index that Kibana's tables and rules ask, empty where there is none; return a sentence if refused."""
     sentences = []
     for index in ("marks", "episodes", "findings", *PERIODIC):
-        if index in PERIODIC and _indices(connection, site, index):
+        if index in PERIODIC and connection.call("GET", f"/_resolve/index/{site.names.all(index)}")["indices"]:
             continue
         [name] = site.names.of(index, np.array([now_ns])) if index in PERIODIC else [site.names.one(index)]
         try:
@@ -87,12 +87,6 @@ def fitting(connection: Connection, site: Site) -> tuple[Site, str]:
         sentence = f"--compact changes nothing on {connection.version} (measured on 8.19): plain indices are set up"
         return replace(site, compact=False), sentence
     return site, ""
-
-
-def _indices(connection: Connection, site: Site, index: str) -> list[str]:
-    """Return the names of the indices of a kind that ends in a period."""
-    found = connection.call("GET", f"/_resolve/index/{site.names.all(index)}")["indices"]
-    return [there["name"] for there in found]
 
 
 def _check_empty(connection: Connection, site: Site) -> None:

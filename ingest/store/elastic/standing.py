@@ -16,7 +16,7 @@ import orjson
 from ingest.core.errors import StoreError
 from ingest.store.coarsening import Grid, check_joinable, grid_in, unfinished
 from ingest.store.elastic.connection import Connection
-from ingest.store.elastic.encoding import chunked
+from ingest.store.elastic.encoding import chunked, writing_line
 from ingest.store.elastic.names import Names, digest
 from ingest.store.elastic.reading import guarded_hits
 from ingest.store.elastic.record_documents import (
@@ -32,12 +32,11 @@ from ingest.store.elastic.record_documents import (
     stored_series,
     watch_of,
 )
-from ingest.store.elastic.records import Records, lives, loaded_now, lowest_generation
+from ingest.store.elastic.records import Records, lives, living, lowest_generation, with_state
 from ingest.store.lacking import identified
 from ingest.store.live import Watch, watched
 from ingest.store.records import (
     COMPLETE,
-    DELETING,
     LOADING,
     UNKNOWN_ZERO,
     Held,
@@ -86,9 +85,8 @@ class Standing:
         if self.record is None or self.record.document["record"] != RUN:
             return None
         record = run_record(self.record.document)
-        whole = bool(self.sources) and self.all_complete(self.sources) and not unfinished(record)
-        state = DELETING if record.state == DELETING else COMPLETE if whole else LOADING
-        return watched([replace(record, state=state)], self.watches)[0]
+        complete = bool(self.sources) and self.all_complete(self.sources)
+        return watched([with_state(record, complete=complete)], self.watches)[0]
 
     @property
     def source_records(self) -> list[SourceRecord]:
@@ -121,8 +119,7 @@ class Standing:
 
     def check_alive(self, generation: int) -> None:
         """Raise RunGoneError where the run has gone since sources of a generation were begun, or is another one now."""
-        there = self.record.document if self.record else None
-        if there is None or not lives(there) or generation < lowest_generation(there):
+        if generation < lowest_generation(living(self.run, self.record.document if self.record else None)):
             raise RunGoneError(self.run)
 
 
@@ -170,8 +167,9 @@ class Standings:
         """Return whether all was written; records of sources that were not there before are in `made`."""
         body = joined(standing.record.document if standing.record else None, run, sources, anew=anew)
         for source in sources:
-            there = standing.sources.get(source.source)
-            check_unclaimed(source, _claim(there.document) if there else None)
+            if there := standing.sources.get(source.source):
+                known = there.document["source"]
+                check_unclaimed(source, (int(there.document["generation"]), known["digest"], known["path"]))
         new = {source.source for source in sources} - {name for name in standing.sources if name not in made}
         begun = [(replace(source, state=LOADING), SourceState()) for source in sources]
         late, run_late = self.write(standing, begun, lambda _there: body)
@@ -213,7 +211,7 @@ class Standings:
 
     def _line(self, name: str, body: Mapping[str, Any], there: Guarded | None) -> bytes:
         kind, guard = ("index", there.guard) if there else ("create", {})
-        return orjson.dumps({kind: {"_index": self._records.index, "_id": name, **guard}}) + b"\n" + orjson.dumps(body) + b"\n"
+        return writing_line(self._records.index, name, body, kind, **guard)
 
 
 class StillRecords(Records):
@@ -270,20 +268,3 @@ def joined(there: Mapping[str, Any] | None, run: RunRecord, sources: Sequence[So
     start = min(known.start_ns, run.start_ns)
     labels = {**known.labels, **run.labels}
     return run_document(replace(run, start_ns=start, labels=labels, loaded=known.loaded), generation, since)
-
-
-def loaded_again(run: str) -> Callable[[Mapping[str, Any] | None], dict[str, Any]]:
-    """Return the change of a run's record that says when and by which version a load ended."""
-
-    def change(there: Mapping[str, Any] | None) -> dict[str, Any]:
-        if there is None or not lives(there):
-            raise RunGoneError(run)
-        return {**there, "run": {**there["run"], "loaded": loaded_now()}}
-
-    return change
-
-
-def _claim(document: Mapping[str, Any]) -> tuple[int, str, str]:
-    """Return generation, digest and path of a source's record."""
-    source = document["source"]
-    return int(document["generation"]), source["digest"], source["path"]

@@ -8,17 +8,17 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from ingest.core.breaths import Kept
 from ingest.core.errors import InputError, StoreError, counted
 from ingest.core.intervals import Int, Intervals
-from ingest.core.marks import noted
 from ingest.core.series import Group, Series
 from ingest.query.missing import Lack
 from ingest.query.origin import KNOWN_RUNS, Offers
 from ingest.query.question import Answer, Key, Question
 from ingest.query.verdicts import Episode
+from ingest.store import Store
 from ingest.store.answers import answer_from, facts_from, windows_from
 from ingest.store.capabilities import DEAD_LETTERS, DOCUMENTS, GROWTH
 from ingest.store.coarsening import Coarsened, grid_in
@@ -70,7 +70,7 @@ class Packed:
     touch: Touch
 
 
-class ElasticStore:
+class ElasticStore(Store):
     """The indices of one prefix on an Elasticsearch server; `write` checks that the server was set up."""
 
     needs_clock = True
@@ -96,10 +96,6 @@ class ElasticStore:
         self._loads: dict[str, Loading] = {}
         self._planned: dict[str, Standing] = {}
         self._ended: dict[str, Standing] = {}
-
-    def __enter__(self) -> Self:
-        """Return the open store."""
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Close it; what is not sent yet is dropped."""
@@ -305,7 +301,7 @@ class ElasticStore:
 
         record = record_named(run, self.runs())
         with self.writing(run):
-            done = Coarsening(self.connection, self.names, self.sender, self.records, self.lacking).coarsen(record, step_ns)
+            done = Coarsening(self).coarsen(record, step_ns)
         self.stop_senders()
         return done
 
@@ -315,7 +311,7 @@ class ElasticStore:
 
         record = record_named(run, self.runs())
         with self.writing(run):
-            done = Widening(self.connection, self.names, self.sender, self.records, self.lacking).widen(record, bins)
+            done = Widening(self).widen(record, bins)
         self.stop_senders()
         return done
 
@@ -325,7 +321,7 @@ class ElasticStore:
 
         if mend:
             for index in PERIODIC:
-                self.connection.call("POST", f"/{self.names.all(index)}/_refresh", ignore_unavailable=True)
+                self.connection.refresh(self.names.all(index))
         verifier = ElasticVerifier(self, chosen)
         verification = verifier.verify()
         if mend and verification.findings:
@@ -379,18 +375,10 @@ class ElasticStore:
         chosen = [record for record in known.runs() if record.run in answer.runs]
         return facts_from(self._holdings_of(known).catalogue(chosen))
 
-    def mark(self, run: str, at_ns: int, text: str, end_ns: int | None = None) -> None:
-        """Note a mark at a time of a run, or from then to `end_ns`; the same mark twice is one, with the last end."""
-        self.mark_all(run, [noted(run, at_ns, text, end_ns)])
-
     def mark_all(self, run: str, marks: Sequence[Mapping[str, Any]]) -> None:
         """Note many marks of a run."""
         with keeping(self, "marks", run):
             keep_marks(self.connection, self.names, run, marks)
-
-    def marks(self, answer: Answer) -> list[Mapping[str, Any]]:
-        """Return the marks of the runs of an answer in time order: run, at_ns, text, and end_ns where there is one."""
-        return self.marks_of(answer.runs)
 
     def marks_of(self, runs: Iterable[str]) -> list[Mapping[str, Any]]:
         """Return the marks of runs in time order: run, at_ns, text, and end_ns where there is one."""

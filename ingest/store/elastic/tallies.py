@@ -30,7 +30,7 @@ Tallies = dict[Cell, int]
 def tallies_of(connection: Connection, names: Names, run: str, step_ns: int) -> Tallies:
     """Return the completions in a run's documents of latencies at a step, by series and layout. The index is refreshed first."""
     index = names.all("intervals")
-    connection.call("POST", f"/{index}/_refresh", ignore_unavailable=True)
+    connection.refresh(index)
     sources: list[dict[str, Any]] = [{label: label_source(label)} for label in PATHS]
     sources += [{"segment": {"terms": {"field": "segment"}}}, {"layout": {"terms": {"field": "latency.layout"}}}]
     query = {"bool": {"filter": [{"term": {"run.id": run}}, at_step(step_ns), LATENCIES]}}
@@ -46,7 +46,7 @@ def tallies_of(connection: Connection, names: Names, run: str, step_ns: int) -> 
 
 def counted(connection: Connection, index: str, filters: Filters, fields: Sequence[str] = COUNTS) -> tuple[int, int]:
     """Return how many documents meet all filters, and the sum of their counts. The index is refreshed first."""
-    connection.call("POST", f"/{index}/_refresh", ignore_unavailable=True)
+    connection.refresh(index)
     aggs = {name: {"sum": {"field": name}} for name in fields}
     body = {"size": 0, "track_total_hits": True, "query": {"bool": {"filter": list(filters)}}, "aggs": aggs}
     answer = search(connection, index, body)

@@ -80,17 +80,14 @@ def templates(site: Site) -> dict[tuple[str, str], dict[str, Any]]:
             "_meta": meta,
         }
         shards = {"index": {"number_of_shards": site.shards if index in SHARDED else 1}}
-        bodies[INDEX, f"{site.prefix}-{index}"] = {**body, "template": {"settings": {**shards, **_compact(site, index)}}}
+        # The measured saving; rollups are few, and are written with versions of their own.
+        small = {"index.mode": "logsdb", "index.mapping.source.mode": "stored"} if site.compact and index == "intervals" else {}
+        bodies[INDEX, f"{site.prefix}-{index}"] = {**body, "template": {"settings": {**shards, **small}}}
     return bodies
 
 
 def _component(template: Mapping[str, Any], version: int, meta: Mapping[str, Any]) -> dict[str, Any]:
     return {"template": dict(template), "version": version, "_meta": dict(meta)}
-
-
-def _compact(site: Site, index: str) -> dict[str, Any]:
-    """Return the settings of the measured saving; rollups are few, and are written with versions of their own."""
-    return {"index.mode": "logsdb", "index.mapping.source.mode": "stored"} if site.compact and index == "intervals" else {}
 
 
 def generated_templates() -> dict[str, str]:

@@ -332,7 +332,7 @@ class ElasticVerifier(Verifier):
         if (record := self.there.get(run)) is None:
             return
         with store.writing(run):
-            store.connection.call("POST", f"/{store.names.all('intervals')}/_refresh", ignore_unavailable=True)
+            store.connection.refresh(store.names.all("intervals"))
             touched = Touched()
             touched.add(Sweeper(store.connection, store.names, store.sender).stored_windows(record))
             if not touched.windows:

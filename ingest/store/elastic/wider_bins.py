@@ -9,43 +9,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import orjson
 
 from ingest.core.bins import Layout
 from ingest.core.errors import StoreError
 from ingest.core.layout import parse_layout
-from ingest.query.missing import Lack
-from ingest.store.elastic.bulk import Sender
-from ingest.store.elastic.connection import Connection
-from ingest.store.elastic.encoding import MS, bins_of, chunked, geometry
+from ingest.store.elastic.coarsening import Regridding
+from ingest.store.elastic.encoding import bins_of, chunked, geometry, writing_line
 from ingest.store.elastic.filters import LATENCIES, at_step
-from ingest.store.elastic.names import Names
 from ingest.store.elastic.reading import pages
-from ingest.store.elastic.records import Records
-from ingest.store.elastic.rollups import RollupWriter
-from ingest.store.elastic.sweeping import Sweeper
 from ingest.store.elastic.tallies import tallies_of
-from ingest.store.elastic.touched import Touched
-from ingest.store.records import COMPLETE, RunRecord, rollup_steps
+from ingest.store.records import RunRecord
 from ingest.store.wider_bins import BINS, BINS_COARSENING, Widened, WiderBins, check_widened, command_of, lost, of_run
 
-Lacking = Callable[[RunRecord, Mapping[str, Sequence[Mapping[str, Any]]]], tuple[Lack, ...] | None]
 
-
-@dataclass(frozen=True, slots=True)
-class Widening:
+class Widening(Regridding):
     """Widens the bins of runs of one site."""
-
-    connection: Connection
-    names: Names
-    sender: Sender
-    records: Records
-    lacking: Lacking
 
     def widen(self, record: RunRecord, bins: WiderBins) -> Widened:
         """Widen the bins of a run; return what was done. Raises as `check_widened` does, StoreError for refused documents."""
@@ -59,28 +42,14 @@ class Widening:
             check_widened(record, bins)
             if all(bins.of(layout) == layout for layout in layouts):
                 return Widened(record.run, 0, 0, 0)
-            record = self._claimed(record, bins)
+            record = self.claimed(record, BINS_COARSENING, bins.told())
         done = self._write(record, bins)
-        stored, accounts = self.records.series([record.run])
+        stored = self.records.series([record.run])[0]
         wider = {entry.series: [replace(entry, layout=bins.of(entry.layout))] for entry in stored}
         self.records.put_series(record.run, wider)
-        sweeper = Sweeper(self.connection, self.names, self.sender)
-        sweeper.sweep_rollups(record, [step // MS for step in rollup_steps(record.step_ns)])
-        touched = Touched()
-        touched.add(sweeper.stored_windows(record))
-        parts = (self.connection, self.names, self.sender, self.records)
-        writer = RollupWriter(*parts, record, touched, lowered=True, missing=self.lacking(record, accounts))
-        writer.write([entry for entries in wider.values() for entry in entries])
+        self.roll(record)
         self.records.amend(record, step_ns=None, **{BINS_COARSENING: None, BINS: of_run(record).within(bins).told()})
         return done
-
-    def _claimed(self, record: RunRecord, bins: WiderBins) -> RunRecord:
-        """Return the record with the mark of stage 1, which keeps loads away; StoreError where one is under way."""
-        claimed = self.records.amend(record, step_ns=None, **{BINS_COARSENING: bins.told()})
-        if any(source.state != COMPLETE for source in self.records.sources(record.run)):
-            self.records.amend(claimed, **{BINS_COARSENING: None})
-            raise StoreError(f"{record.run} is being loaded: coarsen it when it is complete")
-        return claimed
 
     def _write(self, record: RunRecord, bins: WiderBins) -> Widened:
         """Write documents in finer bins over; StoreError if the server refuses one, or if samples are not what they were."""
@@ -120,8 +89,7 @@ class Widening:
                 counts.after += len(histogram["values"])
                 moved = {**document, "latency": {**document["latency"], **geometry(wider)}}
                 moved[place] = {**moved[place], "histogram": histogram}
-                action = {"index": {"_index": hit["_index"], "_id": hit["_id"]}}
-                yield orjson.dumps(action) + b"\n" + orjson.dumps(moved) + b"\n"
+                yield writing_line(hit["_index"], hit["_id"], moved)
 
 
 @dataclass(slots=True)

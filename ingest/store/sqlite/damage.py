@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -131,10 +131,10 @@ def _of_cells(db: sqlite3.Connection) -> Iterator[str]:
                 yield f"{name} of a row of {table} is not {kind}"
     for table, names in IN_JSON.items():
         for name in names if table in tables else ():
-            if not all(_is_object(text) for (text,) in db.execute(f"SELECT {name} FROM {table}")):
+            if not all(_reads(object_in, text) for (text,) in db.execute(f"SELECT {name} FROM {table}")):
                 yield f"{name} of a row of {table} cannot be read"
     for table in WITH_LAYOUTS:
-        if not all(_is_layout(text) for (text,) in db.execute(f"SELECT DISTINCT layout FROM {table}")):
+        if not all(_reads(layout_in, text) for (text,) in db.execute(f"SELECT DISTINCT layout FROM {table}")):
             yield f"a layout in {table} cannot be read"
     if db.execute("SELECT 1 FROM runs WHERE step_ns <= 0 LIMIT 1").fetchone():
         yield "a run has no step"
@@ -145,15 +145,9 @@ def _of_cells(db: sqlite3.Connection) -> Iterator[str]:
             yield f"bins of a row of {table} cannot be read"
 
 
-def _is_object(text: Any) -> bool:
+def _reads(read: Callable[[Any], object], text: Any) -> bool:
     try:
-        return object_in(text) is not None
-    except (DamagedError, TypeError):
+        read(text)
+    except (AttributeError, DamagedError, TypeError):
         return False
-
-
-def _is_layout(text: Any) -> bool:
-    try:
-        return layout_in(text) is not None
-    except (AttributeError, DamagedError):
-        return False
+    return True

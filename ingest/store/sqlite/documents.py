@@ -13,7 +13,7 @@ from ingest.core.errors import StoreError
 from ingest.core.intervals import NO_BYTES, Int, Intervals
 from ingest.core.layout import Layout
 from ingest.core.series import LABELS, Series
-from ingest.store.records import SourceRecord, StoredSeries
+from ingest.store.records import SourceRecord, StoredSeries, not_there
 from ingest.store.sqlite.damage import check_bins, check_cells, check_times, layout_in
 from ingest.store.sqlite.statements import insert, put_unless_newer
 
@@ -66,22 +66,26 @@ def count_of(db: sqlite3.Connection, number: int, generation: int | None = None)
     return ((high or 0) << 32) + (low or 0)
 
 
+def numbers_of(db: sqlite3.Connection, run: str, source: str) -> list[int]:
+    """Return the numbers of the series of a source."""
+    return [number for (number,) in db.execute("SELECT id FROM series WHERE run = ? AND source = ?", (run, source))]
+
+
+def delete_documents(db: sqlite3.Connection, number: int) -> int:
+    """Delete all documents of a series; return how many."""
+    return db.execute("DELETE FROM intervals WHERE id BETWEEN ? AND ?", id_range(number, None, None, 1)).rowcount
+
+
 def check_all_there(db: sqlite3.Connection, source: SourceRecord, samples: int) -> None:
     """Raise StoreError where a generation of a source does not hold all that was written; asked before older ones go."""
-    query = "SELECT id FROM series WHERE run = ? AND source = ?"
-    numbers = db.execute(query, (source.run, source.source)).fetchall()
-    held = sum(count_of(db, number, source.generation) for (number,) in numbers)
+    held = sum(count_of(db, number, source.generation) for number in numbers_of(db, source.run, source.source))
     if held != samples:
-        raise StoreError(
-            f"{source.path}: {samples:,} samples were written and {held:,} are in the store: nothing of what was there before "
-            "was deleted; run the same load again"
-        )
+        raise not_there(source, samples, held)
 
 
 def sweep(db: sqlite3.Connection, source: SourceRecord) -> None:
     """Delete the documents that older generations of a source have left, and the series that have none any more."""
-    query = "SELECT id FROM series WHERE run = ? AND source = ?"
-    for (number,) in db.execute(query, (source.run, source.source)).fetchall():
+    for number in numbers_of(db, source.run, source.source):
         first, last = id_range(number, None, None, 1)
         db.execute("DELETE FROM intervals WHERE id BETWEEN ? AND ? AND generation < ?", (first, last, source.generation))
         if not db.execute("SELECT 1 FROM intervals WHERE id BETWEEN ? AND ? LIMIT 1", (first, last)).fetchone():

@@ -21,7 +21,11 @@ EPISODES = ("run", "objective", "labels", "start_ns", "end_ns", *PROMISE, *FOUND
 def keep_episodes(db: sqlite3.Connection, run: str, objective: str, episodes: Sequence[Episode]) -> None:
     """Write all episodes of an objective in a run, in place of those that are there; inside the caller's transaction."""
     db.execute("DELETE FROM episodes WHERE run = ? AND objective = ?", (run, objective))
-    db.executemany(insert("episodes", EPISODES), [_row(episode) for episode in episodes])
+    rows = [
+        tuple(json.dumps(dict(episode.labels)) if name == "labels" else getattr(episode, name) for name in EPISODES)
+        for episode in episodes
+    ]
+    db.executemany(insert("episodes", EPISODES), rows)
 
 
 def episodes_of(db: sqlite3.Connection, runs: Iterable[str]) -> list[Episode]:
@@ -31,11 +35,6 @@ def episodes_of(db: sqlite3.Connection, runs: Iterable[str]) -> list[Episode]:
     rows = db.execute(f"SELECT {columns} FROM episodes ORDER BY {order}").fetchall()
     check_cells("episodes", EPISODES, rows)
     return [_episode(row) for row in rows if row[0] in wanted]
-
-
-def _row(episode: Episode) -> tuple[Any, ...]:
-    values = (getattr(episode, name) for name in (*PROMISE, *FOUND))
-    return (episode.run, episode.objective, json.dumps(dict(episode.labels)), episode.start_ns, episode.end_ns, *values)
 
 
 def _episode(row: tuple[Any, ...]) -> Episode:

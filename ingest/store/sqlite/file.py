@@ -212,8 +212,11 @@ def _make(db: sqlite3.Connection) -> None:
         version = _version(db)
         empty = not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if version < SCHEMA_VERSION and (empty or (version >= OLDEST_VERSION and set(FIRST) <= _tables(db))):
-            for statement in (*_missing(db), *_widening(db)):
+            for statement in _missing(db):
                 db.execute(statement)
+            for table, columns in _lacking(db).items():
+                for name, kind in columns:
+                    db.execute(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
             db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     if version or not empty:
         return
@@ -235,11 +238,6 @@ def _missing(db: sqlite3.Connection) -> list[str]:
     """Return the statements of the schema that create the tables that the file lacks."""
     there = _tables(db)
     return [statement for name, statement in _wanted().items() if name not in there]
-
-
-def _widening(db: sqlite3.Connection) -> list[str]:
-    """Return the statements that give the tables of the file the columns that they lack."""
-    return [f"ALTER TABLE {table} ADD COLUMN {name} {kind}" for table, columns in _lacking(db).items() for name, kind in columns]
 
 
 def _lacking(db: sqlite3.Connection) -> dict[str, list[tuple[str, str]]]:

@@ -20,7 +20,11 @@ IN_JSON = ("labels", "content")
 def keep_findings(db: sqlite3.Connection, run: str, documents: Sequence[KeptFinding]) -> None:
     """Write all findings of a run, in place of those that are there; inside the caller's transaction."""
     db.execute("DELETE FROM findings WHERE run = ?", (run,))
-    db.executemany(insert("findings", FINDINGS), [_row(document) for document in documents])
+    rows = [
+        tuple(json.dumps(getattr(document, name)) if name in IN_JSON else getattr(document, name) for name in FINDINGS)
+        for document in documents
+    ]
+    db.executemany(insert("findings", FINDINGS), rows)
 
 
 def findings_of(db: sqlite3.Connection, runs: Iterable[str]) -> list[KeptFinding]:
@@ -31,10 +35,6 @@ def findings_of(db: sqlite3.Connection, runs: Iterable[str]) -> list[KeptFinding
     rows = db.execute(query, wanted).fetchall()
     check_cells("findings", FINDINGS, rows)
     return [_kept(row) for row in rows]
-
-
-def _row(document: KeptFinding) -> tuple[Any, ...]:
-    return tuple(json.dumps(getattr(document, name)) if name in IN_JSON else getattr(document, name) for name in FINDINGS)
 
 
 def _kept(row: tuple[Any, ...]) -> KeptFinding:

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.core.csr import distinct
-from ingest.core.documents import id_range, pack
+from ingest.core.documents import pack
 from ingest.core.intervals import Int
 from ingest.core.layout import Layout
 from ingest.core.series import OFFSET
 from ingest.store.live import Checkpoint, Marks, News, Watch, marks_of
 from ingest.store.records import COMPLETE, RunRecord, SourceRecord, Spans
-from ingest.store.rollups import RollupKey, layouts_of
+from ingest.store.rollups import RollupKey, have_moved, layouts_of
 from ingest.store.sqlite.damage import object_in
-from ingest.store.sqlite.documents import stored_series
+from ingest.store.sqlite.documents import delete_documents, numbers_of, stored_series
 from ingest.store.sqlite.file import store_errors
 from ingest.store.sqlite.owners import check_run, is_newest
 from ingest.store.sqlite.records import SELECT_WATCHES, WATCHES
@@ -78,7 +78,7 @@ class SqliteLive:
     def _roll(self, db: sqlite3.Connection, run: RunRecord, news: Sequence[News], before: Layouts, marks: Marks) -> None:
         """Make the rollups anew that have changed, or have become final."""
         now = _layouts(db, run.run)
-        if any(now[group] != layout for group, layout in before.items() if group in now):
+        if have_moved(before, now):
             write_rollups(db, run, marks)
         else:
             starts, hosts = touched(news)
@@ -92,9 +92,8 @@ class SqliteLive:
         with self._store.transaction() as db:
             check_run(db, run.run)
             for source in sources:
-                numbers = db.execute("SELECT id FROM series WHERE run = ? AND source = ?", (run.run, source)).fetchall()
-                for (number,) in numbers:
-                    db.execute("DELETE FROM intervals WHERE id BETWEEN ? AND ?", id_range(number, None, None, 1))
+                for number in numbers_of(db, run.run, source):
+                    delete_documents(db, number)
                 for table in ("series", "sources", "checkpoints"):
                     db.execute(f"DELETE FROM {table} WHERE run = ? AND source = ?", (run.run, source))
             marks = marks_of(self.watches(run.run), watch, watch.told_ns)

@@ -22,7 +22,8 @@ def is_newest(db: sqlite3.Connection, source: SourceRecord) -> bool:
 
     RunGoneError where the source is not there any more, or an older reading stands in its place.
     """
-    row = _source(db, source)
+    query = "SELECT generation FROM sources WHERE run = ? AND source = ?"
+    row = db.execute(query, (source.run, source.source)).fetchone()
     if row is None or row[0] < source.generation:
         raise RunGoneError(source.run)
     return bool(row[0] == source.generation)
@@ -43,9 +44,3 @@ def is_current(db: sqlite3.Connection, run: RunRecord, source: SourceRecord) -> 
     if generation is None or generation < source.generation or (generation == source.generation and digest != source.digest):
         raise RunGoneError(run.run)
     return bool(generation == source.generation)
-
-
-def _source(db: sqlite3.Connection, source: SourceRecord) -> tuple[int, str] | None:
-    query = "SELECT generation, digest FROM sources WHERE run = ? AND source = ?"
-    row: tuple[int, str] | None = db.execute(query, (source.run, source.source)).fetchone()
-    return row

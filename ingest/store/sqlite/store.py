@@ -11,19 +11,17 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ingest import __version__
 from ingest.core.breaths import Kept
 from ingest.core.csr import MOST_SAMPLES
-from ingest.core.documents import Documents, document_ids, id_range, pack
+from ingest.core.documents import Documents, document_ids, pack
 from ingest.core.errors import StoreError, UsageError
 from ingest.core.intervals import Int, Intervals
 from ingest.core.marks import noted
@@ -31,6 +29,7 @@ from ingest.core.series import LABELS, Group, Series
 from ingest.core.writing import number
 from ingest.query.origin import SNAPSHOT, Offers
 from ingest.query.question import Answer, Key, Question
+from ingest.store import Store
 from ingest.store.answers import answer_from, facts_from, windows_from
 from ingest.store.capabilities import DOCUMENTS, GROWTH
 from ingest.store.coarsening import Coarsened, check_joinable
@@ -45,13 +44,22 @@ from ingest.store.records import (
     Spans,
     check_deletable,
     check_unclaimed,
+    loaded_now,
     record_named,
     step_of,
 )
 from ingest.store.sqlite.breaths import breaths_of, sweep_breaths, write_breaths
 from ingest.store.sqlite.coarsening import coarsen
 from ingest.store.sqlite.damage import check_cells, object_in
-from ingest.store.sqlite.documents import PUT_DOCUMENT, check_all_there, document_columns, document_rows, drop_unlike, sweep
+from ingest.store.sqlite.documents import (
+    PUT_DOCUMENT,
+    check_all_there,
+    delete_documents,
+    document_columns,
+    document_rows,
+    drop_unlike,
+    sweep,
+)
 from ingest.store.sqlite.episodes import episodes_of, keep_episodes
 from ingest.store.sqlite.file import opened, removed_if_empty, snapshot, store_errors, tables_of_runs, transaction
 from ingest.store.sqlite.findings import findings_of, keep_findings
@@ -82,10 +90,9 @@ def open_url(url: str, *, write: bool = False) -> SqliteStore:
     return SqliteStore(url.removeprefix("sqlite:"), write=write)
 
 
-class SqliteStore:
+class SqliteStore(Store):
     """A store in one SQLite file; opened for reading unless `write`."""
 
-    needs_clock = False
     indexed = True
     most_samples = MOST_SAMPLES
 
@@ -107,10 +114,6 @@ class SqliteStore:
     def _store_errors(self) -> AbstractContextManager[None]:
         """Turn SQLite's errors, and those of a damaged file, into sentences."""
         return store_errors(self.url, self.db)
-
-    def __enter__(self) -> Self:
-        """Return the open store."""
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Close it; what is not committed is dropped. Where the input is at fault a new file that holds nothing is removed."""
@@ -176,18 +179,10 @@ class SqliteStore:
             check_cells("sources", SOURCES, rows)
             return [source_record(row) for row in rows]
 
-    def first_generation(self, run: str) -> int:
-        """Return 1, the generation of a new source: a run is deleted at once, so nothing of it can come later."""
-        return 1
-
     def held(self, runs: Sequence[str]) -> dict[str, Held]:
         """Return what is held of each run."""
         known = {record.run: record for record in self.runs()}
         return {run: Held(known.get(run), self.first_generation(run), self.sources(run)) for run in runs}
-
-    def still(self, run: str) -> AbstractContextManager[None]:
-        """Return a context of nothing: records cost nothing to read here."""
-        return nullcontext()
 
     def begin(self, run: RunRecord, sources: Iterable[SourceRecord], *, anew: bool = False) -> None:
         """Note a run and the sources that are about to be written; they count as loading until `finish_source`."""
@@ -212,14 +207,6 @@ class SqliteStore:
     def packed(self, run: RunRecord, source: SourceRecord, windows: Intervals[Series]) -> Documents:
         """Return whole windows of a source as packed documents."""
         return pack(windows)
-
-    def delivered(self) -> Mapping[str, int]:
-        """Return nothing: documents are written here, not sent."""
-        return {}
-
-    def refusals(self) -> tuple[int, str]:
-        """Return none: a document is written, or the load fails."""
-        return 0, ""
 
     def write(self, run: RunRecord, source: SourceRecord, packed: Documents) -> int:
         """Write whole documents of a source, replacing older ones of the same identity; return how many."""
@@ -274,12 +261,6 @@ class SqliteStore:
             ids[code] = self._series[key]
         return ids
 
-    def gatherer(self, run: RunRecord, processes: int) -> None:
-        """Return None: rollups are made of the documents."""
-
-    def foreseen(self, run: RunRecord) -> None:
-        """Return None: to write a run takes no waiting, so nothing is worked out meanwhile."""
-
     def write_breaths(self, source: SourceRecord, kept: Kept) -> int:
         """Write the breaths that are kept of a source, replacing documents of the same identity; return how many."""
         with self.transaction() as db:
@@ -317,10 +298,8 @@ class SqliteStore:
             watches = [Watch(*row) for row in db.execute(f"{SELECT_WATCHES} WHERE run = ?", (run.run,))]
             write_rollups(db, run, final_by_all(watches))
             loading = db.execute("SELECT count(*) FROM sources WHERE run = ? AND state = ?", (run.run, LOADING)).fetchone()[0]
-            when = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
             state = LOADING if loading else COMPLETE
-            text = f"{when} by tailboard {__version__}"
-            db.execute("UPDATE runs SET state = ?, loaded = ? WHERE run = ?", (state, text, run.run))
+            db.execute("UPDATE runs SET state = ?, loaded = ? WHERE run = ?", (state, loaded_now(), run.run))
 
     def delete_run(self, run: str, *, force: bool = False) -> int:
         """Delete a run with all it holds; return how many documents that were.
@@ -330,9 +309,8 @@ class SqliteStore:
         with self.transaction() as db:
             if not force:
                 check_deletable(record_named(run, self.runs()))
-            deleted = 0
-            for (number,) in db.execute("SELECT id FROM series WHERE run = ?", (run,)).fetchall():
-                deleted += db.execute("DELETE FROM intervals WHERE id BETWEEN ? AND ?", id_range(number, None, None, 1)).rowcount
+            numbers = db.execute("SELECT id FROM series WHERE run = ?", (run,)).fetchall()
+            deleted = sum(delete_documents(db, number) for (number,) in numbers)
             for table in tables_of_runs(db):
                 db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
             self.look_again()
@@ -383,20 +361,12 @@ class SqliteStore:
             chosen = [record for record in self.runs() if record.run in answer.runs]
             return facts_from(SqliteHoldings(self.db).catalogue(chosen))
 
-    def mark(self, run: str, at_ns: int, text: str, end_ns: int | None = None) -> None:
-        """Note a mark at a time of a run, or from then to `end_ns`; the same mark twice is one, with the last end."""
-        self.mark_all(run, [{"at_ns": at_ns, "text": text, "end_ns": end_ns}])
-
     def mark_all(self, run: str, marks: Sequence[Mapping[str, Any]]) -> None:
         """Note many marks of a run, in one transaction."""
         with self.transaction() as db:
             check_run(db, run)
             rows = [(run, mark["at_ns"], mark["text"], mark.get("end_ns")) for mark in marks]
             db.executemany(put("marks", MARKS), rows)
-
-    def marks(self, answer: Answer) -> list[Mapping[str, Any]]:
-        """Return the marks of the runs of an answer in time order: run, at_ns, text, and end_ns where there is one."""
-        return self.marks_of(answer.runs)
 
     def marks_of(self, runs: Iterable[str]) -> list[Mapping[str, Any]]:
         """Return the marks of runs in time order: run, at_ns, text, and end_ns where there is one."""
