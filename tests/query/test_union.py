@@ -20,7 +20,7 @@ from ingest.core.ranks import parse_percentiles
 from ingest.query.curves import curves
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.query.question import Question
+from ingest.query.question import Question, samples_by_kind
 from ingest.query.steps import auto_step, sure_step
 from ingest.query.streaming import gathered
 from ingest.query.streaming.gathered import Gathered
@@ -302,4 +302,5 @@ def test_streamed_percentiles_are_those_of_the_ordinary_way(
         ), name
     assert (facts.by, facts.kind, facts.runs, facts.warnings) == (answer.by, answer.kind, answer.runs, answer.warnings)
     assert facts.samples == answer.samples
+    assert samples_by_kind([facts]) == samples_by_kind([answer])
     assert table.precision == ordinary.precision

@@ -6,9 +6,9 @@ is what a second pass is added up at.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -135,7 +135,7 @@ def _read(
             for windows in _windows_of(source, *range_of(question, starts[run])):
                 mine.add(names[run], windows, name)
 
-    last = (lambda: mine) if isinstance(mine, Met) else mine.handed
+    last: Callable[[], Any] = (lambda: mine) if isinstance(mine, Met) else mine.handed
     for result in files.in_processes([[source] for source in sources], work, last):
         total.absorb(result)
 
