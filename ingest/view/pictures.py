@@ -14,6 +14,7 @@ from ingest.core.writing import local, utc
 from ingest.query.cells import cells, in_windows, of_step
 from ingest.query.means import check_bins
 from ingest.query.missing import bands
+from ingest.query.overview import span_of
 from ingest.query.question import Answer
 from ingest.query.steps import widened
 from ingest.query.worst import WHOLE_RANGE
@@ -133,8 +134,7 @@ def _days(answer: Answer, clock: str) -> str:
     if clock == "elapsed":
         return "elapsed since the start of the run"
     stamp = utc if clock == "utc" else local
-    ends = (min(int(part.start_ns.min()) for part in answer.parts), max(int(part.end_ns.max()) for part in answer.parts))
-    days = dict.fromkeys(stamp(end)[:10] for end in ends)
+    days = dict.fromkeys(stamp(end)[:10] for end in span_of(answer.parts))
     return f"{'UTC' if clock == 'utc' else 'local time'}, {' to '.join(days)}"
 
 

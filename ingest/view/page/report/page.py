@@ -24,7 +24,7 @@ from ingest.view.page.panels import box, layers, omission, story
 from ingest.view.page.report.packing import packed
 from ingest.view.page.report.section import Section
 from ingest.view.page.report.tables import few, summary, worst
-from ingest.view.page.template import Parts, assembled, fact_list, note_list, page_file, page_of
+from ingest.view.page.template import Parts, assembled, fact_list, note_list, page_file
 from ingest.view.page.wording import between, duration, step_text, text
 from ingest.view.specs import changed, derived, unversioned
 from ingest.view.terminal.tables import bound_text, count, first_of, samples_text
@@ -50,23 +50,6 @@ LAST = (
 )
 
 
-def report(
-    runs: Sequence[Overview],
-    facts: Sequence[tuple[str, str]] = (),
-    marks: Sequence[Mapping[str, Any]] = (),
-    by: Sequence[str] = (),
-    sla_ns: int = 0,
-    sections: Sequence[Section] = (),
-) -> str:
-    """Return the page of some runs: their own facts, followed by `facts`, the panels, and all data that these need.
-
-    `marks` (run, at_ns, text, end_ns where there is one) are drawn as notes on the time axis, `by` is the label of lines at first
-    (host where there are a few), `sla_ns` is drawn as a line, `sections` are shown beside those that the runs have by
-    themselves. The page notes what was coarsened for its size. UsageError where vl-convert-python is not installed.
-    """
-    return page_of(parts_of(runs, facts, marks, by, sla_ns, sections))
-
-
 def parts_of(
     runs: Sequence[Overview],
     facts: Sequence[tuple[str, str]] = (),
@@ -77,9 +60,12 @@ def parts_of(
     sweep: Sweep | None = None,
     capacities: Sequence[Mapping[str, Any]] = (),
 ) -> Parts:
-    """Return what `report` fills its page with, from the same words; the load curve is over the depths of a `sweep`.
+    """Return the parts of the page of some runs: their own facts, followed by `facts`, the panels, and all data that these need.
 
-    `capacities` are marked in it (see `panels/capacity.py`).
+    `marks` (run, at_ns, text, end_ns where there is one) are drawn as notes on the time axis, `by` is the label of lines at first
+    (host where there are a few), `sla_ns` is drawn as a line, `sections` are shown beside those that the runs have by
+    themselves. The load curve is over the depths of a `sweep`, `capacities` are marked in it (see `panels/capacity.py`). The page
+    notes what was coarsened for its size.
     """
     schedules = [omission.content_of(kinds_of(run.cluster), run.cluster.warnings) for run in runs]
     told = story.sections([run.story for run in runs])
