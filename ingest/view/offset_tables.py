@@ -13,6 +13,7 @@ from ingest.query.offsets.map import OffsetMap, joined, lit_counts
 from ingest.view import vega
 from ingest.view.pictures import clock_signals
 from ingest.view.specs import derived
+from ingest.view.terminal.tables import first_of
 
 RUNS_NAMED = 2
 MOST_COLUMNS = 700
@@ -62,14 +63,13 @@ def picture(answer: OffsetMap, shading: str = "rank", clock: str = "utc", highli
         raise UsageError(f"a picture of offsets shows one group, here are {shown}: choose with --where, or leave out --by")
     answer, width = joined(answer, MOST_COLUMNS)
     tables = {"cells": cells(answer), "gaps": gaps(answer), "late": late(answer), "marks": vega.noted(())}
-    more = len(answer.runs) - RUNS_NAMED
     periods = answer.periods
     wide = f", a column is {format_duration(width)}" if width > periods.period_ns else ""
     subtitle = f"offset within each {format_duration(periods.period_ns)}, {periods.rows} rows, {answer.samples:,} events"
     red = []
     if answer.lit is not None:
         red = [f"{vega.printable(highlight)} in red: {int(answer.lit.counts.sum()):,} of {answer.samples:,} events"]
-    runs = vega.printable(", ".join(answer.runs[:RUNS_NAMED]) + (f" and {more} more" if more > 0 else ""))
+    runs = vega.printable(first_of(answer.runs, RUNS_NAMED))
     signals = {
         "period": periods.period_ns,
         "first": answer.first_ns / vega.MS,

@@ -14,14 +14,16 @@ from ingest.core.writing import local, utc
 from ingest.query.cells import cells, in_windows, of_step
 from ingest.query.means import check_bins
 from ingest.query.missing import bands
+from ingest.query.overview import span_of
 from ingest.query.question import Answer
 from ingest.query.steps import widened
+from ingest.query.worst import WHOLE_RANGE
 from ingest.view import vega
 from ingest.view.grouped_lines import curves_of, lines_of
 from ingest.view.specs import derived
 from ingest.view.terminal.heatmap import Asked, notes_of
+from ingest.view.terminal.tables import first_of
 
-WHOLE_RANGE = 1 << 62
 SCALE = 2.0
 RUNS_NAMED = 2
 MOST_COLUMNS = 700
@@ -120,11 +122,9 @@ def _filled(
     notes: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return a spec (`of`, else the one of that name) with its tables, its clock and a title; `notes` follow in the subtitle."""
-    more = len(answer.runs) - RUNS_NAMED
-    runs = ", ".join(answer.runs[:RUNS_NAMED]) + (f" and {more} more" if more > 0 else "")
     step = f", windows of {format_duration(answer.step_ns)}" if answer.step_ns else ""
     subtitle = "; ".join((f"{answer.latency}, {counted(answer.samples, 'sample')}{step}", *map(vega.printable, notes)))
-    head = derived("picture", text=vega.printable(runs), subtitle=subtitle)
+    head = derived("picture", text=vega.printable(first_of(answer.runs, RUNS_NAMED)), subtitle=subtitle)
     spec = vega.with_values(vega.spec(name) if of is None else of, tables, **clock_of_answer(answer, clock))
     return {**spec, **head}
 
@@ -134,8 +134,7 @@ def _days(answer: Answer, clock: str) -> str:
     if clock == "elapsed":
         return "elapsed since the start of the run"
     stamp = utc if clock == "utc" else local
-    ends = (min(int(part.start_ns.min()) for part in answer.parts), max(int(part.end_ns.max()) for part in answer.parts))
-    days = dict.fromkeys(stamp(end)[:10] for end in ends)
+    days = dict.fromkeys(stamp(end)[:10] for end in span_of(answer.parts))
     return f"{'UTC' if clock == 'utc' else 'local time'}, {' to '.join(days)}"
 
 

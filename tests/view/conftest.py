@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from ingest.view.page.report.page import report
+from ingest.view.page.report.page import parts_of
 from tests.browsing import shown
 
 
@@ -18,7 +18,7 @@ def opened(browser, tmp_path):
     @contextmanager
     def page_of(runs, facts=(), marks=(), by=("op",), sla=0, fragment="", **words) -> Iterator:
         path = tmp_path / "report.html"
-        path.write_text(report(runs, facts, marks, by, sla), encoding="utf-8")
+        path.write_text(page_of(parts_of(runs, facts, marks, by, sla)), encoding="utf-8")
         with shown(browser, path, fragment, **words) as page:
             yield page
 

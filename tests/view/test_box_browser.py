@@ -19,7 +19,8 @@ from ingest.query.latency_rows import row_layout
 from ingest.query.lifts import MORE
 from ingest.view.boxes import offsets_sentence, sentences
 from ingest.view.page.panels import box as box_section
-from ingest.view.page.report.page import report
+from ingest.view.page.report.page import parts_of
+from ingest.view.page.template import page_of
 from tests.browsing import shown
 from tests.doubles.origin import SECOND, ZERO, Made, random_rows, series
 from tests.query.test_box import ZERO as TICKING
@@ -206,7 +207,7 @@ def test_names_do_nothing_and_what_does_not_fit_is_named(browser, tmp_path, monk
     overviews = Made(rows).overviews("op")
     smallest = box_section._content(coarser(coarser(overviews[0].boxes)))
     monkeypatch.setattr(box_section, "MOST_CHARACTERS", box_section._size(smallest) - 1)
-    path.write_text(report(overviews), encoding="utf-8")
+    path.write_text(page_of(parts_of(overviews)), encoding="utf-8")
     with shown(browser, path, "#box=0,5,,") as page:
         assert page.evaluate("window.hacked") is None
         assert "Not counted on this page: host (15 values)." in page.inner_text("#box")

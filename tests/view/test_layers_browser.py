@@ -23,14 +23,15 @@ def test_each_layer_is_drawn_in_its_band(browser: Any, tmp_path: Path, width: in
     sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))  # scripts, no package
     from made_clusters import cluster
 
-    from ingest.view.page.report.page import report
+    from ingest.view.page.report.page import parts_of
+    from ingest.view.page.template import page_of
 
     made = cluster("disk", 60_001)
     runs = overviews(made, ["synthetic"], Question())
     [section] = layers.sections(runs)
     [content] = json.loads(json.dumps(section.content))
     path = tmp_path / "r.html"
-    path.write_text(report(runs))
+    path.write_text(page_of(parts_of(runs)))
     with shown(browser, path, size={"width": width, "height": 800}) as page:
         rows = rows_of(page, "layers", "points")
         assert len(rows) == sum(len(each["t"]) for each in content["layers"]) == len(items_of(page, "layers", "heat"))

@@ -21,6 +21,7 @@ from ingest.query.question import Question
 from ingest.view.page.panels import omission
 from ingest.view.page.report import packing
 from ingest.view.page.report import page as report
+from ingest.view.page.template import page_of
 from tests.doubles.origin import NS, SECOND, Made, series
 from tests.effort import few
 
@@ -220,12 +221,12 @@ def test_the_page_has_the_panels_where_a_run_has_the_kinds():
     pytest.importorskip("vl_convert")
     origin = stalled(8)
     hostile = "</script><script>alert(1)</script>: " + SLOW
-    page = report.report(replace(origin, warnings=(hostile,)).overviews())
+    page = page_of(report.parts_of(replace(origin, warnings=(hostile,)).overviews()))
     for name in ("omission", "gap", "kinds"):
         assert f'id="{name}"' in page
     assert "</script><script>alert(1)" not in page and "&lt;/script&gt;&lt;script&gt;alert(1)" in page
     for plain in (Made([(series(), 0, {900: 5})]), Made([(series(kind="service"), 0, {900: 5})])):
-        page = report.report(plain.overviews())
+        page = page_of(report.parts_of(plain.overviews()))
         assert 'id="omission"' not in page and 'id="gap"' not in page and 'id="kinds"' not in page
 
 

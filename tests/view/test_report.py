@@ -32,6 +32,7 @@ from ingest.view import vega
 from ingest.view.page.report import packing
 from ingest.view.page.report import page as report
 from ingest.view.page.runtime import runtime
+from ingest.view.page.template import page_of
 from strategies import counts as drawn_counts
 from strategies import layouts, made
 from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series
@@ -417,7 +418,7 @@ def test_page_holds_the_facts(runs):
     pytest.importorskip("vl_convert")
     facts = [("Hosts", "ceph-a, ceph-b"), ("Checked", "one"), ("Checked", "two")]
     marks = [{"run": "r", "at_ns": ZERO, "text": "osd.3 down"}]
-    page = report.report(runs, facts, marks, ("op",), 5_000_000)
+    page = page_of(report.parts_of(runs, facts, marks, ("op",), 5_000_000))
     content = unpacked(page)
     assert content["marks"] == [{"run": "r", "t": ZERO / 1e6, "text": "osd.3 down"}]
     assert content["state"]["sla"] == "5"
@@ -431,7 +432,7 @@ def test_page_holds_the_facts(runs):
     assert "64 an octave, 1,856 in all" in page
     assert "p99.99 of write rests on 1 sample beyond it" in page
     assert "{{" not in re.sub(r"(?s)<script.*?</script>", "", page)
-    assert page == report.report(runs, facts, marks, ("op",), 5_000_000)
+    assert page == page_of(report.parts_of(runs, facts, marks, ("op",), 5_000_000))
 
 
 def test_files_that_are_read_twice_are_counted_once(runs, files):
@@ -461,7 +462,7 @@ def test_coverage_tells_where_threads_are_missing():
 
 def test_summary_is_that_of_the_whole_range(runs, files):
     pytest.importorskip("vl_convert")
-    page = report.report(runs)
+    page = page_of(report.parts_of(runs))
     whole = percentiles(files.answer(Question(by=("op",), step="all")), Wanted(parse_percentiles("99")))
     for op, count, value in zip(whole.columns["op"], whole.columns["count"], whole.columns["p99"], strict=True):
         row = re.search(rf'<th scope="row">{op}</th>(.*?)</tr>', page)[1]
@@ -471,7 +472,7 @@ def test_summary_is_that_of_the_whole_range(runs, files):
 
 def test_labels_do_nothing(hostile):
     pytest.importorskip("vl_convert")
-    page = report.report(hostile, [(HOSTILE[0], HOSTILE[1])], [{"at_ns": ZERO, "text": HOSTILE[0]}], ("op", "host"))
+    page = page_of(report.parts_of(hostile, [(HOSTILE[0], HOSTILE[1])], [{"at_ns": ZERO, "text": HOSTILE[0]}], ("op", "host")))
     assert len(re.findall(r"<script", page)) == len(re.findall(r"</script", page)) == 3
     assert "<!--" not in page
     assert "<img" not in re.sub(r"(?s)<script>.*?</script>", "", page)
@@ -485,7 +486,7 @@ def test_labels_do_nothing(hostile):
 
 def test_page_points_nowhere(runs):
     pytest.importorskip("vl_convert")
-    page = report.report(runs)
+    page = page_of(report.parts_of(runs))
     outside = re.sub(r"(?s)<script>.*?</script>", "", page)
     assert not re.findall(r"https?://", outside)
     assert not re.findall(r"\b(?:src|href|action|srcset|poster)\s*=", outside)
@@ -495,7 +496,7 @@ def test_page_points_nowhere(runs):
 
 def test_policy_names_both_scripts_and_no_eval(runs):
     pytest.importorskip("vl_convert")
-    page = report.report(runs)
+    page = page_of(report.parts_of(runs))
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)[1]
     assert policy.startswith("default-src 'none'; ")
     assert "unsafe-eval" not in policy
@@ -508,7 +509,7 @@ def test_policy_names_both_scripts_and_no_eval(runs):
 
 def test_relative_times_have_no_clock():
     pytest.importorskip("vl_convert")
-    page = report.report(Made(random_rows(2, 5), relative=True, zero=0).overviews())
+    page = page_of(report.parts_of(Made(random_rows(2, 5), relative=True, zero=0).overviews()))
     assert 'name="clock"' not in page
     assert unpacked(page)["state"]["clock"] == "elapsed"
     assert "the start of the run is not known" in page
@@ -517,16 +518,16 @@ def test_relative_times_have_no_clock():
 def test_several_runs_have_a_load_curve():
     pytest.importorskip("vl_convert")
     rows = [(series(run=run), at, {900: 100}) for run in ("a", "b") for at in range(5)]
-    page = report.report(Made(rows).overviews())
+    page = page_of(report.parts_of(Made(rows).overviews()))
     assert set(unpacked(page)["specs"]) == PANELS | OF_RUNS
     assert 'id="load"' in page
     assert [run["seconds"] for run in unpacked(page)["runs"]] == [5, 5]
-    assert 'id="load"' not in report.report(Made(rows[:5]).overviews())
+    assert 'id="load"' not in page_of(report.parts_of(Made(rows[:5]).overviews()))
 
 
 def test_one_window_of_the_whole_range(files):
     pytest.importorskip("vl_convert")
-    page = report.report(overviews(files, files.run_names, Question(step="all")))
+    page = page_of(report.parts_of(overviews(files, files.run_names, Question(step="all"))))
     assert "the whole range" in page
     level = unpacked(page)["runs"][0]["levels"]["cluster"]
     assert level["windows"] == 1
@@ -536,7 +537,7 @@ def test_without_the_runtime_it_says_what_to_install(runs, monkeypatch):
     runtime.cache_clear()
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(UsageError, match=r"pip install 'tailboard\[report\]'"):
-        report.report(runs)
+        page_of(report.parts_of(runs))
 
 
 def test_the_lead_counts_operations_once(tmp_path: Path) -> None:

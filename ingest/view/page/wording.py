@@ -8,7 +8,9 @@ from html import escape
 import numpy as np
 
 from ingest.core.grid import MS, SECOND
+from ingest.core.timing import format_duration
 from ingest.core.writing import latency, spaced
+from ingest.query.question import Answer
 from ingest.view import vega
 
 LONG_SECONDS = 120
@@ -22,6 +24,16 @@ def text(value: str) -> str:
 def shown_latency(value_ns: float) -> str:
     """Return a latency for the page: 4.23 ms, empty if it is not a number."""
     return "" if np.isinf(value_ns) else spaced(latency(float(value_ns))).replace("us", "µs")
+
+
+def step_text(answer: Answer) -> str:
+    """Return how wide the windows of an answer are: 10 s, or the whole range."""
+    return spaced(format_duration(answer.step_ns)) if answer.step_ns else "the whole range"
+
+
+def time_text(low_ns: int, high_ns: int, *, relative: bool) -> str:
+    """Return when a run took place (see `between`); of one without a clock, that this is not known."""
+    return "elapsed only: the start of the run is not known" if relative else between(low_ns, high_ns)
 
 
 def between(low_ns: int, high_ns: int) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table as RichTable
 
@@ -16,7 +15,7 @@ from ingest.query.box import PERCENTILES, Explained, Int
 from ingest.query.box_offsets import BoxOffsets
 from ingest.view.boxes import latencies, offsets_sentence, percent, sentences, times, times_of
 from ingest.view.marked import escape
-from ingest.view.terminal.tables import people
+from ingest.view.terminal.tables import empty_table, people, say, say_notes
 
 MOST_ROWS = 20
 SHOWN_SIDES = ("in the box", "outside", "in its time", "at other times")  # as box.SIDES
@@ -34,13 +33,10 @@ def print_box(
 ) -> None:
     """Print what is in a box and who made it, as wide as the terminal; latencies and offsets beside those of the rest."""
     out = console or people()
-    for line in heading(explained, stamp):
-        out.print(escape(line), highlight=False, soft_wrap=True)
-    for line in (*explained.answer.warnings, *explained.notes, *notes):
-        out.print(escape(f"note: {line}"), style="dim", highlight=False, soft_wrap=True)
+    say(out, heading(explained, stamp))
+    say_notes(out, (*explained.answer.warnings, *explained.notes, *notes))
     out.print()
-    for line in sentences(explained):
-        out.print(escape(line), style="bold", highlight=False, soft_wrap=True)
+    say(out, sentences(explained), "bold")
     if not explained.inside or not explained.outside:
         return
     if len(explained.table):
@@ -68,10 +64,8 @@ def heading(explained: Explained, stamp: Stamp) -> list[str]:
 
 
 def _values(explained: Explained) -> RichTable:
-    shown = RichTable(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for name in ("label", "value", "in the box", "share", "outside", "share", "times", "bounds", "verdict"):
-        left = name in ("label", "value", "verdict")
-        shown.add_column(name, justify="left" if left else "right", no_wrap=name != "value", overflow="fold")
+    titles = ("label", "value", "in the box", "share", "outside", "share", "times", "bounds", "verdict")
+    shown = empty_table(titles, ("label", "value", "verdict"), ("value",), "fold")
     columns = explained.table.columns
     for row in range(min(len(explained.table), MOST_ROWS)):
         low, high = float(columns["lo"][row]), float(columns["hi"][row])
@@ -85,9 +79,8 @@ def _values(explained: Explained) -> RichTable:
 
 
 def _latencies(explained: Explained) -> RichTable:
-    shown = RichTable(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for name in ("latency", *("max" if percentile.name == "p100" else percentile.name for percentile in PERCENTILES)):
-        shown.add_column(name, justify="left" if name == "latency" else "right", no_wrap=True)
+    names = ("max" if percentile.name == "p100" else percentile.name for percentile in PERCENTILES)
+    shown = empty_table(("latency", *names), ("latency",))
     timed = any(edge is not None for span in explained.spans.values() for edge in span)
     for place, name in enumerate(SHOWN_SIDES if timed else SHOWN_SIDES[:2]):
         shown.add_row(name, *(latency(sides[place]) or "-" for sides in explained.percentiles))

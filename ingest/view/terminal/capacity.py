@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table as RichTable
 
 from ingest.core.writing import figure, latency
 from ingest.query.capacity import ACHIEVED, BRACKETED, Capacity, binding, load_text
 from ingest.view.marked import escape
-from ingest.view.terminal.tables import count, people
+from ingest.view.terminal.tables import count, empty_table, first_of, people, say, say_notes
 
 ONE_RUN = (
     "one run at each load: the interval holds for these runs, and the variation from one run to the next is not in it; three "
@@ -26,10 +25,8 @@ def print_capacities(
     """Print, for each line and group, what its capacity is and which objective binds, then its tested loads."""
     out = console or people()
     for capacity in results:
-        for line in sentences(capacity, by):
-            out.print(escape(line), highlight=False, soft_wrap=True)
-    for line in notes:
-        out.print(escape(f"note: {line}"), style="dim", highlight=False, soft_wrap=True)
+        say(out, sentences(capacity, by))
+    say_notes(out, notes)
     for capacity in results:
         out.print(_points(capacity, by))
 
@@ -66,8 +63,8 @@ def notes_of(results: Sequence[Sequence[Capacity]], warnings: Sequence[str]) -> 
     alone = [ONE_RUN] if any(len(point.tested.runs) < 3 for point in points) else []
     short = [point for capacity in results for by_sla in capacity for point in by_sla.points if not point.batches]
     few = sorted({run for point in short for run in point.tested.runs})
-    listed = f"{', '.join(few[:3])}{f' and {len(few) - 3} more' if len(few) > 3 else ''}"
-    return [*warnings, *alone, *([f"too few windows to be sure of anything: {listed}; run for longer"] if few else [])]
+    rest = [f"too few windows to be sure of anything: {first_of(few, 3)}; run for longer"] if few else []
+    return [*warnings, *alone, *rest]
 
 
 def _name(capacity: Capacity, by: Sequence[str]) -> str:
@@ -79,16 +76,13 @@ def _name(capacity: Capacity, by: Sequence[str]) -> str:
 
 def _points(capacity: Sequence[Capacity], by: Sequence[str]) -> RichTable:
     title = _name(capacity[0], by).removesuffix(": ")
-    shown = RichTable(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), title=escape(title) or None, title_justify="left")
     axis = capacity[0].axis
     names = [axis, *(["achieved"] if axis != ACHIEVED else []), "n"]
-    for name in names:
-        shown.add_column(escape(name), justify="right", no_wrap=True)
     for by_sla in capacity:
         percentile, _, limit = by_sla.sla.text.partition("<")
-        for name in (percentile, f"above {limit}", "95 % bounds"):
-            shown.add_column(name, justify="right", no_wrap=True)
-        shown.add_column(by_sla.sla.text, no_wrap=True)
+        names += [percentile, f"above {limit}", "95 % bounds", by_sla.sla.text]
+    shown = empty_table(names, [by_sla.sla.text for by_sla in capacity])
+    shown.title, shown.title_justify = escape(title) or None, "left"
     for row, point in enumerate(capacity[0].points):
         achieved = [f"{count(point.tested.achieved)}/s"]
         cells = [load_text(point.tested.load) if axis != ACHIEVED else achieved[0], *(achieved if axis != ACHIEVED else [])]

@@ -9,9 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table as RichTable
 
 from ingest.core.errors import UsageError, counted, listed
 from ingest.core.intervals import Intervals
@@ -29,7 +27,7 @@ from ingest.query.table import Table
 from ingest.view import vega
 from ingest.view.marked import escape
 from ingest.view.specs import derived
-from ingest.view.terminal.tables import bound_text, people
+from ingest.view.terminal.tables import bound_text, empty_table, first_of, people, say, say_notes
 
 LARGE = 10
 MOST_GROUPS = 9
@@ -55,19 +53,14 @@ def print_comparison(pair: Pair, table: Table, said: Sequence[str] | None = None
     The verdict is `said`, or that of the table alone.
     """
     out = console or people()
-    for line in opening(pair, table) if said is None else said:
-        out.print(escape(line), style="bold", highlight=False, soft_wrap=True)
+    say(out, opening(pair, table) if said is None else said, "bold")
     for line in picture(table):
         out.print(escape(line), highlight=False, no_wrap=True)
     out.print()
-    for line in _heading(pair, table):
-        out.print(escape(line), highlight=False, soft_wrap=True)
-    for line in notes(pair, table):
-        out.print(escape(f"note: {line}"), style="dim", highlight=False, soft_wrap=True)
-    shown = RichTable(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for name in (*table.labels, "", "baseline", "run", "ratio", "95 % bounds", "n baseline", "n run", "verdict"):
-        left = name in table.labels or name in ("", "verdict")
-        shown.add_column(escape(name), justify="left" if left else "right", no_wrap=name != "verdict")
+    say(out, _heading(pair, table))
+    say_notes(out, notes(pair, table))
+    titles = (*table.labels, "", "baseline", "run", "ratio", "95 % bounds", "n baseline", "n run", "verdict")
+    shown = empty_table(titles, (*table.labels, "", "verdict"), ("verdict",))
     for row in in_groups(table):
         shown.add_row(*(escape(cell) for cell in _cells(table, row)))
     out.print(shown)
@@ -352,8 +345,7 @@ def needed(percentile: float) -> int:
 
 def runs_text(answer: Answer) -> str:
     """Return the names of the runs of an answer, the first of many."""
-    more = len(answer.runs) - NAMES_SHOWN
-    return ", ".join(answer.runs[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return first_of(answer.runs, NAMES_SHOWN)
 
 
 def kinds_text(pair: Pair) -> str:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table as RichTable
 
 from ingest.core.errors import counted, listed
 from ingest.core.timing import format_duration
@@ -17,7 +15,7 @@ from ingest.objectives.words import ELAPSED, budgets, left_out, looked_at, promi
 from ingest.query.table import Table
 from ingest.query.verdicts import MET, UNKNOWN, VIOLATED, Episode, Verdict
 from ingest.view.marked import escape
-from ingest.view.terminal.tables import clock, count, people
+from ingest.view.terminal.tables import clock, count, empty_table, people, say, say_notes
 from ingest.view.text import UNITS, shown_columns
 
 WORDS = {MET: "met", VIOLATED: "VIOLATED", UNKNOWN: "CANNOT TELL"}
@@ -103,10 +101,6 @@ def _open(checked: Checked) -> list[str]:
 def print_checked(checked: Checked, base: str, belonging: Sequence[str] = (), *, console: Console | None = None) -> None:
     """Print what was looked at, objective by objective, then a table of the episodes, and what they belong to."""
     out = console or people()
-
-    def say(line: str, style: str | None = None) -> None:
-        out.print(escape(line), style=style, highlight=False, soft_wrap=True)
-
     several = len({verdict.run for verdict in checked.verdicts}) > 1
     parts: dict[tuple[str, str], list[Verdict]] = {}
     for verdict in checked.verdicts:
@@ -115,19 +109,15 @@ def print_checked(checked: Checked, base: str, belonging: Sequence[str] = (), *,
         outcomes = {verdict.outcome for verdict in verdicts}
         word = next((outcome for outcome in (VIOLATED, UNKNOWN) if outcome in outcomes), MET)
         head = f"{name}{f', {run}' if several else ''}"
-        say(f"{WORDS[word]}  {head}: {promise(verdicts[0].objective)}", None if word == MET else "bold")
-        for line in (looked_at(verdicts), budgets(verdicts)):
-            if line:
-                say(f"    {line}")
-    for note in notes(checked):
-        say(f"note: {note}", "dim")
+        say(out, [f"{WORDS[word]}  {head}: {promise(verdicts[0].objective)}"], None if word == MET else "bold")
+        say(out, (f"    {line}" for line in (looked_at(verdicts), budgets(verdicts)) if line))
+    say_notes(out, notes(checked))
     table = episode_rows(checked.verdicts, base)
     if len(table):
         _print_episodes(table, stamp_of(base, checked.verdicts), out)
-        for line in belonging:
-            say(line)
+        say(out, belonging)
     else:
-        say("no episode")
+        say(out, ["no episode"])
 
 
 def _print_episodes(table: Table, stamp: Stamp, out: Console) -> None:
@@ -150,11 +140,8 @@ def _print_episodes(table: Table, stamp: Stamp, out: Console) -> None:
     for name in DISPENSABLE:
         if sum(widths.values()) > out.width:
             del widths[name]
-    shown = RichTable(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for name in widths:
-        folds = name == "objective" or name in labels
-        right = name in ("lasted", "peak", "samples")
-        shown.add_column(escape(name), justify="right" if right else "left", overflow="fold", no_wrap=not folds)
+    left = [name for name in widths if name not in ("lasted", "peak", "samples")]
+    shown = empty_table(widths, left, ("objective", *labels), "fold")
     for row in range(len(table)):
         shown.add_row(*(cells[name][row] for name in widths))
     out.print(shown)

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape as unmarked
-from rich.table import Table as RichTable
 
 from ingest.core.ranks import Percentile
 from ingest.core.writing import Stamp, latency
 from ingest.query.estimates.rows import Estimate
 from ingest.query.question import Answer
 from ingest.query.table import Table
-from ingest.view.terminal.tables import clock, count, heading, people
+from ingest.view.terminal.tables import clock, count, empty_table, heading, people, say_heading
 
 EXACT = "exact"
 SAMPLES = "single I/Os"
@@ -67,19 +65,11 @@ def print_estimates(
 ) -> None:
     """Print each exact row with the estimates below it, and what they are in the heading."""
     out = console or people()
-    first, *notes = heading(answer, "percentiles and what averaging would say", table.precision)
-    for line in (first, *notes):
-        out.print(unmarked(line), style="dim" if line.startswith("note:") else None, highlight=False, soft_wrap=True)
+    say_heading(out, heading(answer, "percentiles and what averaging would say", table.precision))
     short, day = clock(table.columns["start_ns"], stamp)
     out.print(f"{day}; after each estimate its error", style="dim", highlight=False)
     names = ["mean", *(percentile.name for percentile in wanted)]
-    shown = RichTable(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for name in ("start", *table.labels):
-        shown.add_column(unmarked(name), justify="left", no_wrap=True)
-    shown.add_column("count", justify="right", no_wrap=True)
-    shown.add_column("by", justify="left", no_wrap=True)
-    for name in names:
-        shown.add_column(name, justify="right", no_wrap=True)
+    shown = empty_table(("start", *table.labels, "count", "by", *names), ("start", *table.labels, "by"))
     for row in range(len(table)):
         labels = [unmarked(str(table.columns[name][row])) or "-" for name in table.labels]
         head = [short(int(table.columns["start_ns"][row])), *labels, count(float(table.columns["count"][row]))]

@@ -20,7 +20,7 @@ from ingest.query.question import Answer
 from ingest.view import vega
 from ingest.view.marked import escape
 from ingest.view.shades import WORDS, quarters, shades, used
-from ingest.view.terminal.tables import clock, count, people
+from ingest.view.terminal.tables import clock, count, people, say, say_heading
 
 EIGHTHS = Rows(octave=8, most=24)
 GUTTER = 9
@@ -77,16 +77,13 @@ def print_heatmap(
         name: cells(_only(shown, key), asked.rows, lit and _only(lit, key), asked.columns)
         for key, name in list(names.items())[:MOST_GROUPS]
     }
-    for line in lines:
-        out.print(escape(line), style="dim" if line.startswith("note:") else None, highlight=False, soft_wrap=True)
+    say_heading(out, lines)
     for name, heat_map in maps.items():
         if len(names) > 1:
-            out.print(escape("".join(letter if letter.isprintable() else "?" for letter in name)), style="bold", highlight=False)
+            say_group(out, name)
         _print(grid_of(heat_map), stamp, asked, heat_map, out)
     if len(names) > MOST_GROUPS:
-        out.print(
-            f"{counted(len(names) - MOST_GROUPS, 'more group')}: csv has them all, --where chooses", style="dim", highlight=False
-        )
+        say_more(out, len(names) - MOST_GROUPS)
 
 
 def _only(answer: Answer, key: tuple[str, ...]) -> Answer:
@@ -124,21 +121,31 @@ def _print(grid: Grid, stamp: Stamp, asked: Asked, heat_map: Cells, out: Console
         line = Text(f"{label:>{GUTTER - 2}} ", no_wrap=True)
         for at, shade in enumerate(shaded[row].tolist()):
             share = 0.0 if shares is None else float(shares[row, at])
-            letters = LETTERS if share == 0 else SOME if share < HALF else MOSTLY
-            line.append(
-                " " if coloured else letters[_level(shade, len(letters))], style=_style(shade, share) if coloured else None
-            )
+            line.append(*drawn(shade, share, coloured=coloured))
         out.print(line, highlight=False, soft_wrap=True)
-    short, day = clock([int(start) for start in grid.starts], stamp)
-    first, last = short(int(grid.starts[0])), short(int(grid.starts[-1]))
-    room = len(grid.starts) - len(first)
+    day = say_times(out, grid.starts, stamp)
+    width = f"a column is {_width(heat_map)}"
+    below = [f"{day}; {width}; {_legend(grid, asked.shading)}", *_lit_legend(grid, asked, coloured), *notes_of(heat_map)]
+    say(out, below, "dim")
+
+
+def say_group(out: Console, name: str) -> None:
+    """Print whose a map is, where there are several."""
+    out.print(escape("".join(letter if letter.isprintable() else "?" for letter in name)), style="bold", highlight=False)
+
+
+def say_more(out: Console, groups: int) -> None:
+    """Print how many groups have no map."""
+    out.print(f"{counted(groups, 'more group')}: csv has them all, --where chooses", style="dim", highlight=False)
+
+
+def say_times(out: Console, starts: NDArray[np.int64], stamp: Stamp) -> str:
+    """Print the times of the first and, if there is room, the last column below a map; return what clock and days they are of."""
+    short, day = clock([int(start) for start in starts], stamp)
+    first, last = short(int(starts[0])), short(int(starts[-1]))
+    room = len(starts) - len(first)
     out.print(" " * (GUTTER - 1) + first + (last.rjust(room) if room > len(last) else ""), style="dim", highlight=False)
-    for line_of in (
-        f"{day}; a column is {_width(heat_map)}; {_legend(grid, asked.shading)}",
-        *_lit_legend(grid, asked, coloured),
-        *notes_of(heat_map),
-    ):
-        out.print(escape(line_of), style="dim", highlight=False, soft_wrap=True)
+    return day
 
 
 def _width(heat_map: Cells) -> str:
@@ -174,17 +181,16 @@ def _samples(number: float) -> str:
     return f"{count(number)} {'sample lies' if number == 1 else 'samples lie'}"
 
 
-def _level(share: float, levels: int) -> int:
-    return 0 if share == 0 else 1 + min(levels - 2, int(share * (levels - 1)))
-
-
-def _style(shade: float, share: float) -> str | None:
-    """Return the colour of a cell: of its two hues each by its share."""
+def drawn(shade: float, share: float, *, coloured: bool) -> tuple[str, str | None]:
+    """Return the letter of a cell and its colour: of its two hues, plain and highlighted, each by its share (0 to 1)."""
+    if not coloured:
+        letters = LETTERS if share == 0 else SOME if share < HALF else MOSTLY
+        return letters[0 if shade == 0 else 1 + min(len(letters) - 2, int(shade * (len(letters) - 1)))], None
     if shade == 0:
-        return None
+        return " ", None
     hues = [_on(ramp, shade) for ramp in (RAMP, OTHER)]
     mixed = [round(a + (b - a) * mix(share)) for a, b in zip(*hues, strict=True)]
-    return "on #{:02x}{:02x}{:02x}".format(*mixed)
+    return " ", "on #{:02x}{:02x}{:02x}".format(*mixed)
 
 
 def _on(ramp: Sequence[tuple[int, int, int]], shade: float) -> list[float]:

@@ -9,16 +9,14 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.text import Text
 
-from ingest.core.errors import counted
 from ingest.core.intervals import Intervals
 from ingest.core.series import Group
 from ingest.core.timing import format_duration
 from ingest.core.writing import Stamp, latency
 from ingest.query.offsets.map import OffsetMap, joined
-from ingest.view.marked import escape
 from ingest.view.shades import WORDS, shades, used
-from ingest.view.terminal.heatmap import GUTTER, HALF, LEAST_COLUMNS, LETTERS, MOST_GROUPS, MOSTLY, OTHER, RAMP, SOME, mix
-from ingest.view.terminal.tables import clock, count, people
+from ingest.view.terminal.heatmap import GUTTER, LEAST_COLUMNS, MOST_GROUPS, drawn, say_group, say_more, say_times
+from ingest.view.terminal.tables import RUNS_NAMED, count, first_of, people, say_heading
 
 MOST_LINES = 25
 NOTHING = "?"
@@ -27,8 +25,7 @@ LATE = "!"
 
 def heading(answer: OffsetMap) -> list[str]:
     """Return the lines above a map: runs, period, rows, events, warnings."""
-    runs = ", ".join(answer.runs[:3]) + (f" and {len(answer.runs) - 3} more" if len(answer.runs) > 3 else "")  # a line's worth
-    periods = answer.periods
+    runs, periods = first_of(answer.runs, RUNS_NAMED), answer.periods
     row = latency(periods.period_ns / periods.rows)
     return [
         (
@@ -44,20 +41,15 @@ def print_offsets(
 ) -> None:
     """Print a map of each group, as wide as the terminal, under one heading."""
     out = console or people()
-    for line in lines:
-        out.print(escape(line), style="dim" if line.startswith("note:") else None, highlight=False, soft_wrap=True)
+    say_heading(out, lines)
     groups = sorted(answer.cells.table[code] for code in np.unique(answer.cells.series).tolist())
     shown, width = joined(answer, max(LEAST_COLUMNS, out.width - GUTTER - 1))
     for group in groups[:MOST_GROUPS]:
         if len(groups) > 1:
-            name = ", ".join(label or "-" for label in group)
-            text = "".join(letter if letter.isprintable() else "?" for letter in name)
-            out.print(escape(text), style="bold", highlight=False)
+            say_group(out, ", ".join(label or "-" for label in group))
         _print(shown, group, width, stamp, shading, out)
     if len(groups) > MOST_GROUPS:
-        out.print(
-            f"{counted(len(groups) - MOST_GROUPS, 'more group')}: csv has them all, --where chooses", style="dim", highlight=False
-        )
+        say_more(out, len(groups) - MOST_GROUPS)
 
 
 def dense(answer: OffsetMap, cells: Intervals[Group], group: Group, width_ns: int) -> NDArray[np.int64]:
@@ -93,16 +85,11 @@ def _print(answer: OffsetMap, group: Group, step: int, stamp: Stamp, shading: st
         line = Text(f"{latency(edge):>{GUTTER - 2}} ", no_wrap=True)
         of_cell = (lit[row] / np.maximum(counts[row], 1)).tolist()
         for shade, share, unknown in zip(shares[row].tolist(), of_cell, nothing.tolist(), strict=True):
-            letters = LETTERS if share == 0 else SOME if share < HALF else MOSTLY
-            letter = NOTHING if unknown else " " if coloured else letters[_level(shade)]
-            line.append(letter, style=_style(shade, share) if coloured else None)
+            letter, style = drawn(shade, share, coloured=coloured)
+            line.append(NOTHING if unknown else letter, style)
         out.print(line, highlight=False, soft_wrap=True)
-    short, day = clock([int(start) for start in starts], stamp)
-    first, last = short(int(starts[0])), short(int(starts[-1]))
-    room = len(starts) - len(first)
-    out.print(" " * (GUTTER - 1) + first + (last.rjust(room) if room > len(last) else ""), style="dim", highlight=False)
     notes = [
-        day,
+        say_times(out, starts, stamp),
         f"a column is {format_duration(step)}",
         f"events in a cell up to {count(float(most))}, shaded {WORDS[used(weights, shading)]}",
     ]
@@ -120,18 +107,3 @@ def _nothing(answer: OffsetMap, starts: NDArray[np.int64], step_ns: int) -> NDAr
     nothing: NDArray[np.bool_] = place >= 0
     nothing[nothing] = starts[nothing] + step_ns <= end[place[nothing]]
     return nothing
-
-
-def _level(share: float) -> int:
-    return 0 if share == 0 else 1 + min(len(LETTERS) - 2, int(share * (len(LETTERS) - 1)))
-
-
-def _style(shade: float, share: float) -> str | None:
-    """Return the colour of a cell: of its two hues, plain and highlighted, each by its share."""
-    if shade == 0:
-        return None
-    at = shade * (len(RAMP) - 1)
-    low = min(int(at), len(RAMP) - 2)
-    plain, other = ([a + (b - a) * (at - low) for a, b in zip(ramp[low], ramp[low + 1], strict=True)] for ramp in (RAMP, OTHER))
-    mixed = [round(a + (b - a) * mix(share)) for a, b in zip(plain, other, strict=True)]
-    return "on #{:02x}{:02x}{:02x}".format(*mixed)

@@ -9,8 +9,7 @@ from rich.console import Console
 from ingest.core.writing import Stamp
 from ingest.query.findings.model import Finding, Story
 from ingest.query.findings.words import shown
-from ingest.view.marked import escape
-from ingest.view.terminal.tables import people
+from ingest.view.terminal.tables import people, say, say_notes
 
 PERCENT = 100
 
@@ -18,18 +17,14 @@ PERCENT = 100
 def print_story(story: Story, stamp: Stamp | None = None, marks: Sequence[str] = (), *, console: Console | None = None) -> None:
     """Print the story of a run; with `stamp` each finding's times are written by it, too."""
     out = console or people()
-    out.print(escape(f"what happened in {story.run or 'the run'}"), highlight=False, soft_wrap=True)
-    for line in (*story.lacks, *story.caveats, *marks):
-        out.print(escape(f"note: {line}"), style="dim", highlight=False, soft_wrap=True)
+    say(out, [f"what happened in {story.run or 'the run'}"])
+    say_notes(out, (*story.lacks, *story.caveats, *marks))
     out.print()
     for number, finding in enumerate(story.findings, 1):
-        out.print(escape(f"{number}. {finding.text}"), style="bold", highlight=False, soft_wrap=True)
-        for each in finding.below:
-            out.print(escape(f"   below it: {each.text}"), highlight=False, soft_wrap=True)
-        for name, text in _details(finding, stamp).items():
-            out.print(escape(f"   {name}: {text}"), highlight=False, soft_wrap=True)
-    for line in closing(story):
-        out.print(escape(line), style="dim" if story.findings else None, highlight=False, soft_wrap=True)
+        say(out, [f"{number}. {finding.text}"], "bold")
+        say(out, (f"   below it: {each.text}" for each in finding.below))
+        say(out, (f"   {name}: {text}" for name, text in _details(finding, stamp).items()))
+    say(out, closing(story), "dim" if story.findings else None)
 
 
 def _details(finding: Finding, stamp: Stamp | None) -> Mapping[str, str]:

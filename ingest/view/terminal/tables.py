@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
+from rich.console import Console, JustifyMethod, OverflowMethod
 from rich.table import Table as RichTable
 
 from ingest.core.errors import counted
@@ -24,9 +24,44 @@ from ingest.view.text import shown_columns
 
 WIDE = 160
 MOST_ROWS = 60
+RUNS_NAMED = 3  # a line's worth
 A_DAY = 86_400
 DISPENSABLE = ("rate", "mean")
 TITLES = {"start_ns": "start", BANDWIDTH: "MiB/s", "share": "up to here"}
+
+
+def say(out: Console, lines: Iterable[str], style: str | None = None) -> None:
+    """Print lines as they are spelled, each whole however long it is."""
+    for line in lines:
+        out.print(escape(line), style=style, highlight=False, soft_wrap=True)
+
+
+def say_heading(out: Console, lines: Iterable[str]) -> None:
+    """Print the lines above a table or map; those that are notes are dim."""
+    for line in lines:
+        say(out, [line], "dim" if line.startswith("note:") else None)
+
+
+def say_notes(out: Console, notes: Iterable[str]) -> None:
+    """Print notes, each marked as one."""
+    say(out, (f"note: {note}" for note in notes), "dim")
+
+
+def empty_table(
+    titles: Iterable[str], left: Collection[str], folding: Collection[str] = (), overflow: OverflowMethod = "ellipsis"
+) -> RichTable:
+    """Return a table for a terminal without rows: columns of the titles, `left` aligned left, `folding` on several lines."""
+    shown = RichTable(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for title in titles:
+        left_or_right: JustifyMethod = "left" if title in left else "right"
+        shown.add_column(escape(title), justify=left_or_right, overflow=overflow, no_wrap=title not in folding)
+    return shown
+
+
+def first_of(names: Sequence[str], most: int) -> str:
+    """Return the first names of many: a, b and 3 more."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def count(value: float) -> str:
@@ -126,8 +161,7 @@ def samples_text(answers: Sequence[Answer]) -> str:
 def heading(answer: Answer, what: str, bound: Precision | None) -> list[str]:
     """Return the lines above a table: runs, kind, step, series, samples, error bound, warnings."""
     step = f"step {format_duration(answer.step_ns)}" if answer.step_ns else "whole range"
-    runs = ", ".join(answer.runs[:3]) + (f" and {len(answer.runs) - 3} more" if len(answer.runs) > 3 else "")  # a line's worth
-    error = f"error bound {bound_text(bound)}"
+    runs, error = first_of(answer.runs, RUNS_NAMED), f"error bound {bound_text(bound)}"
     if lacks_bins(answer):
         error = f"{error}; means without percentiles, approximate" if bound else "means without percentiles, approximate"
     return [
@@ -171,8 +205,7 @@ def print_table(table: Table, lines: Sequence[str], stamp: Stamp, *, every: bool
     out = console or people()
     rows = len(table)
     table, measure = worst_rows(table, MOST_ROWS) if out.is_terminal and not every else (table, "")
-    for line in lines:
-        out.print(escape(line), style="dim" if line.startswith("note:") else None, highlight=False, soft_wrap=True)
+    say_heading(out, lines)
     names = [name for name in shown_columns(table) if name not in ("exact", "complete", "end_ns", "min", "max")]
     names += ["max"] if "max" in table.columns else []
     if "start_ns" in names:
@@ -184,10 +217,8 @@ def print_table(table: Table, lines: Sequence[str], stamp: Stamp, *, every: bool
     for name in DISPENSABLE if carried else ():  # of means alone they are what there is
         if sum(widths.values()) > out.width and name in widths:
             del widths[name]
-    shown = RichTable(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for name in widths:
-        left = name in table.labels or name == "start_ns"
-        shown.add_column(escape(TITLES.get(name, name)), justify="left" if left else "right", no_wrap=True)
+    titles = {name: TITLES.get(name, name) for name in widths}
+    shown = empty_table(titles.values(), [title for name, title in titles.items() if name in (*table.labels, "start_ns")])
     for row in zip(*(cells[name] for name in widths), strict=True):
         shown.add_row(*row)
     out.print(shown)

@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table as RichTable
 
 from ingest.core.errors import counted, listed
 from ingest.core.writing import LARGE, figure, latency, utc
@@ -25,7 +23,7 @@ from ingest.view import text, vega
 from ingest.view.marked import escape
 from ingest.view.specs import derived
 from ingest.view.terminal.comparison import needed, percentiles_in, ratio_text, whisker
-from ingest.view.terminal.tables import bound_text, people, samples_text
+from ingest.view.terminal.tables import bound_text, empty_table, people, samples_text, say, say_notes
 
 NOTHING = 1e-9
 MOST_NAMED = 3
@@ -42,17 +40,12 @@ def print_trend(
 ) -> None:
     """Print the runs of each group and measure in their order, with a chart: the bounds as a line, the value as an o."""
     out = console or people()
-    for line in opening(table, judgements, nights[-1].run):
-        out.print(escape(line), style="bold", highlight=False, soft_wrap=True)
-    for line in heading(nights, table):
-        out.print(escape(line), highlight=False, soft_wrap=True)
-    for line in notes:
-        out.print(escape(f"note: {line}"), style="dim", highlight=False, soft_wrap=True)
-    shown = RichTable(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    say(out, opening(table, judgements, nights[-1].run), "bold")
+    say(out, heading(nights, table))
+    say_notes(out, notes)
     names = [name for name in table.labels if name != "run"]
-    for name in (*names, "", "run", "start", "value", "95 % bounds", "n", "change", "chart"):
-        left = name in (*names, "", "run", "start", "chart")
-        shown.add_column(escape(name), justify="left" if left else "right", no_wrap=True)
+    titles = (*names, "", "run", "start", "value", "95 % bounds", "n", "change", "chart")
+    shown = empty_table(titles, (*names, "", "run", "start", "chart"))
     charts = _charts(table, names)
     for row in range(len(table)):
         shown.add_row(*(escape(cell) for cell in _cells(table, row, names)), charts[row])

@@ -6,7 +6,7 @@ Its numbers are those of `tailboard compare`: the tables hold each number as csv
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from ingest.core.writing import number, spaced
 from ingest.query.compare import FASTER, SLOWER, Pair, compare, halvings, method
 from ingest.query.groupings import APART, alone_in, groups_of
 from ingest.query.lags import MIXED
+from ingest.query.overview import span_of
 from ingest.query.question import Answer
-from ingest.query.steps import widened
 from ingest.query.table import Table
 from ingest.view import vega
 from ingest.view.page.finished.compare_tables import (
@@ -31,7 +31,8 @@ from ingest.view.page.finished.compare_tables import (
     ratio_columns,
 )
 from ingest.view.page.finished.page import Chart, Control, Head, Panel, View, finished_page, table_of
-from ingest.view.page.wording import between, duration, shown_latency
+from ingest.view.page.report.tables import over_all
+from ingest.view.page.wording import duration, shown_latency, time_text
 from ingest.view.terminal.comparison import (
     both,
     cells,
@@ -44,7 +45,6 @@ from ingest.view.terminal.comparison import (
     runs_text,
 )
 
-WHOLE_RANGE = 1 << 62
 MOST_BARS, MOST_LINES, MOST_CURVES, MOST_STEPS = 14, 400, 40, 900
 MOST_FOLDED = 16
 BAR, MARGIN, TALL = 26, 12, 190
@@ -124,7 +124,7 @@ def _facts(pair: Pair, table: Table) -> list[tuple[str, str]]:
         ("Samples", " and ".join(f"{side.samples:,}" for _, side in sides)),
         ("Elapsed time", " and ".join(duration(high - low) for low, high in spans)),
         *(
-            (f"Time of the {name}", "elapsed only: the start of the run is not known" if side.relative else between(*span))
+            (f"Time of the {name}", time_text(*span, relative=side.relative))
             for (name, side), span in zip(sides, spans, strict=True)
         ),
         ("Error bound of the bins", spaced(errors_of(pair, table, "± "))),
@@ -135,8 +135,7 @@ def _facts(pair: Pair, table: Table) -> list[tuple[str, str]]:
 
 
 def _span(answer: Answer) -> tuple[int, int]:
-    parts = [part for part in answer.parts if len(part)]
-    return min(int(part.start_ns.min()) for part in parts), max(int(part.end_ns.max()) for part in parts)
+    return span_of([part for part in answer.parts if len(part)])
 
 
 def _left_out(compared: Compared) -> list[str]:
@@ -255,7 +254,7 @@ def _over_time(windows: Pair, compared: Compared) -> list[Panel]:
     """Return the percentile over elapsed time of both runs, and their heat maps."""
     answer = both(Pair(elapsed(windows.baseline), elapsed(windows.run)))
     whole = both(windows)  # by the clock: elapsed times may begin below zero, and there a range would be cut in two
-    whole = replace(whole, parts=tuple(widened(whole.parts, WHOLE_RANGE)), step_ns=0)
+    whole = over_all(whole)
     reach = [stamp / vega.MS for stamp in _span(answer)]
     shared = {"gaps": _silence(answer), "marks": vega.noted(())}
     views = {}

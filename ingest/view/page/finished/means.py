@@ -15,9 +15,8 @@ import numpy as np
 from ingest import __version__
 from ingest.core.ranks import COMMON, parse_percentiles
 from ingest.core.series import default_kind, is_mean
-from ingest.core.timing import format_duration
 from ingest.core.whole_runs import WholeRun
-from ingest.core.writing import spaced
+from ingest.query.compare import kinds_of
 from ingest.query.means import REMEDY
 from ingest.query.overview import CLUSTER_WINDOWS, fitted, span_of
 from ingest.query.percentiles import BANDWIDTH, Wanted, percentiles
@@ -27,7 +26,8 @@ from ingest.query.table import Table
 from ingest.view import vega
 from ingest.view.page.finished.compare_tables import exact
 from ingest.view.page.finished.page import Chart, Control, Head, Panel, View, finished_page, table_of
-from ingest.view.page.wording import between, duration, shown_latency, text
+from ingest.view.page.report.tables import of_kind
+from ingest.view.page.wording import duration, shown_latency, step_text, text, time_text
 from ingest.view.terminal.tables import bandwidth
 
 SHOWN = tuple(percentile.text for percentile in COMMON)
@@ -68,9 +68,9 @@ def means_page(runs: Sequence[MeansRun], facts: Sequence[tuple[str, str]] = ()) 
         ("Runs", names),
         ("Latency", ", ".join(sorted({_kind(run) for run in shown}))),
         ("Samples", f"{samples:,}"),
-        ("Time", "elapsed only: the start of the run is not known" if relative else between(low, high)),
+        ("Time", time_text(low, high, relative=relative)),
         ("Duration", duration(high - low)),
-        ("Step", ", ".join(sorted({_step(run.answer) for run in shown}))),
+        ("Step", ", ".join(sorted({step_text(run.answer) for run in shown}))),
         ("Error bound", "none of the means by window: their counts are approximate; means of the whole run are fio's own"),
         *facts,
         ("Made by", f"tailboard {__version__}"),
@@ -106,13 +106,8 @@ NOT_LOGGED = "No log of bandwidth (write_bw_log) lies beside these logs."
 NO_LATENCY = "These logs hold one mean a window and no single latency, so none of these can be computed from them."
 
 
-def _step(answer: Answer) -> str:
-    return spaced(format_duration(answer.step_ns)) if answer.step_ns else "the whole range"
-
-
 def _kinds(answer: Answer) -> list[str]:
-    place = answer.by.index("kind")
-    return sorted({key[place] for part in answer.parts for key in part.table if is_mean(key[place])})
+    return sorted(filter(is_mean, kinds_of(answer)))
 
 
 def _kind(run: MeansRun) -> str:
@@ -121,10 +116,8 @@ def _kind(run: MeansRun) -> str:
 
 def _of_kind(answer: Answer, kind: str) -> Answer:
     """Return the rows of one kind, by the other labels."""
-    place = answer.by.index("kind")
-    parts = [part.where(lambda key: key[place] == kind) for part in answer.parts]
     rest = tuple(name for name in answer.by if name != "kind")
-    return regrouped(replace(answer, parts=tuple(part for part in parts if len(part)), kind=kind), rest)
+    return regrouped(replace(of_kind(answer, kind), kind=kind), rest)
 
 
 def _views(runs: Sequence[MeansRun]) -> Iterator[tuple[str, tuple[View, View, View]]]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from ingest.core.series import Group, default_kind
 from ingest.query.capacity import ACHIEVED, BRACKETED, Capacity, Load, Sla, capacities, tested_in
+from ingest.query.compare import kinds_of
 from ingest.query.overview import Overview
 from ingest.query.question import Answer
 from ingest.query.regrouped import regrouped
 from ingest.query.sweeps import Sweep
 from ingest.view import vega
+from ingest.view.page.report.tables import of_kind
 from ingest.view.terminal.capacity import sentence
 
 
@@ -35,7 +36,4 @@ def _row(capacity: Capacity) -> dict[str, Any]:
 
 def _whole(answer: Answer) -> Answer:
     """Return the answer with all of its default kind added up."""
-    place = answer.by.index("kind")
-    kind = default_kind({key[place] for part in answer.parts for key in part.table})
-    parts = (part.where(lambda key: key[place] == kind) for part in answer.parts)
-    return regrouped(replace(answer, parts=tuple(part for part in parts if len(part))), ())
+    return regrouped(of_kind(answer, default_kind(kinds_of(answer))), ())

@@ -7,14 +7,13 @@ window's samples, per factor of 2 of latency. So an octave-wide bin has the colo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ingest.core.ranks import parse_percentiles
 from ingest.core.series import LAYERS, bare_kind, default_kind, layer_of
-from ingest.core.timing import format_duration
 from ingest.core.writing import spaced
 from ingest.query.overview import Overview, fitted
 from ingest.query.precision import precision_from
@@ -22,6 +21,8 @@ from ingest.query.question import Answer
 from ingest.query.regrouped import regrouped
 from ingest.view import vega
 from ingest.view.page.report.section import AFTER_HOSTS, Section
+from ingest.view.page.report.tables import of_kind
+from ingest.view.page.wording import step_text
 from ingest.view.specs import derived
 from ingest.view.terminal.tables import bound_text
 
@@ -59,9 +60,7 @@ class LayerCells:
 
 def layer_cells(answer: Answer, kind: str) -> LayerCells:
     """Return the cells of one kind of an answer by kind, in rows of at most ROWS_AN_OCTAVE, and the answer of that kind alone."""
-    place = answer.by.index("kind")
-    parts = [part.where(lambda key: key[place] == kind) for part in answer.parts]
-    alone = regrouped(replace(answer, parts=tuple(part for part in parts if len(part))), ())
+    alone = regrouped(of_kind(answer, kind), ())
     columns: dict[str, list[float]] = {name: [] for name in ("t", "lower", "upper", "share", "n", "open")}
     for part in alone.parts:
         rows = part.in_layout(part.layout.coarser(ROWS_AN_OCTAVE))
@@ -80,5 +79,5 @@ def _layer(answer: Answer, layer: str, kind: str) -> dict[str, Any]:
     """Return the cells of a layer, and what is said of it."""
     cells = layer_cells(answer, kind)
     bound = spaced(bound_text(precision_from(cells.answer.parts, MEDIAN), "± "))
-    step = spaced(format_duration(answer.step_ns)) if answer.step_ns else "the whole range"
-    return {"layer": layer, "kind": vega.printable(bare_kind(kind)), "bound": bound, "windows": step, **cells.columns}
+    said = {"layer": layer, "kind": vega.printable(bare_kind(kind)), "bound": bound, "windows": step_text(answer)}
+    return {**said, **cells.columns}

@@ -128,7 +128,7 @@ const offsetMap = (() => {
   // among the different counts, in proportion where that is asked for or at least half of the cells hold the same count.
   function shadesOf(maps, shading) {
     const filled = Float64Array.from(maps.flatMap(({ counts }) => [...counts.filter((c) => c > 0)])), { each, cells } = shades.distinct(filled);
-    const most = each.at(-1) ?? 0, even = 2 * Math.max(0, ...cells) >= filled.length, ranked = shading === "rank" && !even;
+    const most = each.at(-1) ?? 0, even = shades.isEven(cells), ranked = shading === "rank" && !even;
     const quarter = (share) => each[Math.round(share * (each.length - 1))] ?? 0, [least, q1, median, q3] = [0, 0.25, 0.5, 0.75].map(quarter);
     return { of: new Map(each.map((c, at) => [c, ranked ? (at + 1) / each.length : c / Math.max(most, 1)])), levels: { least, q1, median, q3, most, even } };
   }

@@ -20,18 +20,11 @@
   const sentences = (...all) => all.filter(Boolean).join(" ");
 
   // ---- The picture: a pixel a cell, which Vega draws as one image.
-  function colorOf(ramp) {
-    const stops = ramp.map((color) => [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16)));
-    return (share) => {
-      const place = Math.min(1, Math.max(0, share)) * (stops.length - 1), low = Math.min(Math.floor(place), stops.length - 2);
-      return stops[low].map((value, at) => value + (place - low) * (stops[low + 1][at] - value));
-    };
-  }
-  function imageOf({ counts, reds, columns, rows }, shades, { ramp, other }) {
-    const image = new ImageData(columns, rows), [cold, warm] = [ramp, other].map(colorOf);
+  function imageOf({ counts, reds, columns, rows }, shadeOf, { ramp, other }) {
+    const image = new ImageData(columns, rows), [cold, warm] = [ramp, other].map(shades.colorOf);
     counts.forEach((c, at) => {
       if (!c) return;
-      const shade = shades.get(c), lit = reds?.[at] ?? 0, hue = !lit ? 0 : lit >= c ? 1 : 0.15 + (0.7 * lit) / c;
+      const shade = shadeOf.get(c), hue = shades.blend(reds?.[at] ?? 0, c);
       const [blue, red] = [cold(shade), warm(shade)], pixel = 4 * ((rows - 1 - (at % rows)) * columns + Math.floor(at / rows));
       for (let part = 0; part < 3; part++) image.data[pixel + part] = Math.round(blue[part] * (1 - hue) + red[part] * hue);
       image.data[pixel + 3] = 255;
@@ -198,8 +191,8 @@
     const view = await shown(), at = view && cursor(view), { run, state, content } = now();
     find("offset-latency").hidden = true;
     if (!at || !run.levels.cluster) return {};
-    const { t, t2 } = cellAt(view.map, at.column, at.row), { level, pick, names: groups } = seriesOf(""), place = (ms) => (ms - level.origin) / level.step;
-    const from = Math.max(0, Math.floor(place(t) + 1e-6)), to = Math.min(level.windows, Math.ceil(place(t2) - 1e-6));
+    const { t, t2 } = cellAt(view.map, at.column, at.row), { level, pick, names: groups } = seriesOf("");
+    const [from, to] = tailboard.touched(level, { t, t2 }, [0, level.windows]);
     const table = from < to && groups.length ? merged(level, content.layouts, pick, from, to, 0) : { rows: 0 };
     if (!table.rows) return {};
     find("offset-latency").hidden = false;

@@ -14,8 +14,8 @@ from ingest.view.page.panels import offsets as offset_section
 from ingest.view.page.report.page import FIRST, LAST, RUNS_NAMED
 from ingest.view.page.report.section import Section
 from ingest.view.page.template import Parts, assembled, bundled, fact_list, note_list, page_file
-from ingest.view.page.wording import between, duration, text
-from ingest.view.terminal.tables import count
+from ingest.view.page.wording import duration, text, time_text
+from ingest.view.terminal.tables import count, first_of
 from ingest.view.vega import note_of, printable, short_names
 
 
@@ -47,9 +47,9 @@ def parts_of(
     events = sum(overview.ticks.samples for overview in overviews)
     relative = all(overview.relative for overview in overviews)
     known = [
-        ("Runs", ", ".join(names[:RUNS_NAMED]) + (f" and {len(names) - RUNS_NAMED} more" if len(names) > RUNS_NAMED else "")),
+        ("Runs", first_of(names, RUNS_NAMED)),
         ("Events", f"{events:,}"),
-        ("Time", "elapsed only: the start of the run is not known" if relative else between(low, high)),
+        ("Time", time_text(low, high, relative=relative)),
         ("Duration", duration(high - low)),
         ("Latencies", "none: these runs have only times of events"),
     ]

@@ -33,7 +33,7 @@ from ingest.core.layout import Layout, LogLinear, common_layout
 from ingest.core.ranks import Percentile, Ranked, extremes, parse_percentiles
 from ingest.core.series import THREAD, Group
 from ingest.query.lags import mixed_rows
-from ingest.query.overview import LEAST_WINDOWS, Overview, Tails, fitted, thread_name
+from ingest.query.overview import LEAST_WINDOWS, Overview, Tails, fitted, span_of, thread_name
 from ingest.query.question import Answer
 from ingest.query.regrouped import regrouped
 from ingest.view.page.template import bundled
@@ -230,15 +230,14 @@ def _weight(answer: Answer, key: Group) -> int:
 
 def _clock(answer: Answer) -> tuple[int, int]:
     """Return the start of the first window and the width of all in ns."""
-    low = min(int(part.start_ns.min()) for part in answer.parts if len(part))
-    high = max(int(part.end_ns.max()) for part in answer.parts if len(part))
+    low, high = span_of([part for part in answer.parts if len(part)])
     return low, answer.step_ns or max(high - low, 1)
 
 
 def _times(answer: Answer) -> dict[str, Any]:
     """Return when windows are: the first begins at `origin`, is the `base`-th since 1970, each is `step` ms wide."""
     low, step = _clock(answer)
-    high = max(int(part.end_ns.max()) for part in answer.parts if len(part))
+    _, high = span_of([part for part in answer.parts if len(part)])
     return {
         "origin": low / MS,
         "step": step / MS,

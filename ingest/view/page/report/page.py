@@ -14,19 +14,20 @@ from ingest.core.ranks import parse_percentiles
 from ingest.core.series import CLIENT, LAYERS, THREAD, bare_kind, default_kind, layer_of
 from ingest.core.timing import format_duration
 from ingest.core.writing import spaced
+from ingest.query.compare import kinds_of
 from ingest.query.overview import Overview
 from ingest.query.precision import precision_from
-from ingest.query.question import Answer, samples_by_kind
+from ingest.query.question import samples_by_kind
 from ingest.query.sweeps import Sweep
 from ingest.view import vega
 from ingest.view.page.panels import box, layers, omission, story
 from ingest.view.page.report.packing import packed
 from ingest.view.page.report.section import Section
 from ingest.view.page.report.tables import few, summary, worst
-from ingest.view.page.template import Parts, assembled, fact_list, note_list, page_file, page_of
-from ingest.view.page.wording import between, duration, text
+from ingest.view.page.template import Parts, assembled, fact_list, note_list, page_file
+from ingest.view.page.wording import between, duration, step_text, text
 from ingest.view.specs import changed, derived, unversioned
-from ingest.view.terminal.tables import bound_text, count, samples_text
+from ingest.view.terminal.tables import bound_text, count, first_of, samples_text
 
 RUNS_NAMED = 4
 MOST_LINES = 8
@@ -49,23 +50,6 @@ LAST = (
 )
 
 
-def report(
-    runs: Sequence[Overview],
-    facts: Sequence[tuple[str, str]] = (),
-    marks: Sequence[Mapping[str, Any]] = (),
-    by: Sequence[str] = (),
-    sla_ns: int = 0,
-    sections: Sequence[Section] = (),
-) -> str:
-    """Return the page of some runs: their own facts, followed by `facts`, the panels, and all data that these need.
-
-    `marks` (run, at_ns, text, end_ns where there is one) are drawn as notes on the time axis, `by` is the label of lines at first
-    (host where there are a few), `sla_ns` is drawn as a line, `sections` are shown beside those that the runs have by
-    themselves. The page notes what was coarsened for its size. UsageError where vl-convert-python is not installed.
-    """
-    return page_of(parts_of(runs, facts, marks, by, sla_ns, sections))
-
-
 def parts_of(
     runs: Sequence[Overview],
     facts: Sequence[tuple[str, str]] = (),
@@ -76,11 +60,14 @@ def parts_of(
     sweep: Sweep | None = None,
     capacities: Sequence[Mapping[str, Any]] = (),
 ) -> Parts:
-    """Return what `report` fills its page with, from the same words; the load curve is over the depths of a `sweep`.
+    """Return the parts of the page of some runs: their own facts, followed by `facts`, the panels, and all data that these need.
 
-    `capacities` are marked in it (see `panels/capacity.py`).
+    `marks` (run, at_ns, text, end_ns where there is one) are drawn as notes on the time axis, `by` is the label of lines at first
+    (host where there are a few), `sla_ns` is drawn as a line, `sections` are shown beside those that the runs have by
+    themselves. The load curve is over the depths of a `sweep`, `capacities` are marked in it (see `panels/capacity.py`). The page
+    notes what was coarsened for its size.
     """
-    schedules = [omission.content_of(_kinds(run.cluster), run.cluster.warnings) for run in runs]
+    schedules = [omission.content_of(kinds_of(run.cluster), run.cluster.warnings) for run in runs]
     told = story.sections([run.story for run in runs])
     schedules_shown = [omission.section(schedules)] if any(schedule["kinds"] for schedule in schedules) else []
     shown = [*told, *schedules_shown, *box.sections(runs), *layers.sections(runs), *sections]
@@ -121,7 +108,7 @@ def first_state(runs: Sequence[Overview], by: Sequence[str], sla_ns: int) -> dic
     grouping = "extra" if extra else next((name for name in ("host", "op") if name in by), usual)
     return {
         "run": vega.printable(runs[0].run),
-        "kind": vega.printable(default_kind(_kinds(runs[0].cluster))),
+        "kind": vega.printable(default_kind(kinds_of(runs[0].cluster))),
         "op": "",
         "host": "",
         "by": grouping,
@@ -152,11 +139,6 @@ def _sweep(sweep: Sweep | None) -> dict[str, Any] | None:
     return {"across": f"{ACROSS.get(sweep.label, 'queue depth')} ({sweep.label})", "places": places}
 
 
-def _kinds(answer: Answer) -> set[str]:
-    place = answer.by.index("kind")
-    return {key[place] for part in answer.parts for key in part.table}
-
-
 def _specs(sections: Sequence[Section], *, several: bool) -> dict[str, dict[str, Any]]:
     """Return the specs of the panels, without the version that vega-embed would warn of."""
     specs: dict[str, Mapping[str, Any]] = {name: vega.spec(name) for name in (*SPECS, *(RUN_SPECS if several else ()))}
@@ -176,11 +158,11 @@ def facts_of(runs: Sequence[Overview]) -> list[tuple[str, str]]:
     elapsed = f"; elapsed only in {_names(apart)}" if (apart := [run for run in runs if run.cluster.relative]) else ""
     return [
         ("Runs", _names(runs)),
-        ("Latency", ", ".join(sorted({kind for answer in answers for kind in _kinds(answer)}))),
+        ("Latency", ", ".join(sorted({kind for answer in answers for kind in kinds_of(answer)}))),
         ("Samples", samples_text(answers)),
         ("Time", between(low, high) + elapsed if dated else "elapsed only: the start of the run is not known"),
         ("Duration", duration(high - low)),
-        ("Step", ", ".join(sorted({_step(answer) for answer in answers}))),
+        ("Step", ", ".join(sorted({step_text(answer) for answer in answers}))),
         ("Error bound", f"{spaced(bound_text(bound, '± '))} of percentiles from the median on; counts are exact"),
         ("Bins", ", ".join(layouts)),
         ("Merged from", replace(answers[0], series=sum(answer.series for answer in answers)).made_of),
@@ -193,10 +175,6 @@ def facts_of(runs: Sequence[Overview]) -> list[tuple[str, str]]:
 def _bins(layout: Layout) -> str:
     octave = f"{layout.octave} an octave" if layout.even else "as the tool lists them"
     return f"{octave}, {layout.bins:,} in all, each reports its {layout.reports.replace('highest', 'highest value')}"
-
-
-def _step(answer: Answer) -> str:
-    return spaced(format_duration(answer.step_ns)) if answer.step_ns else "the whole range"
 
 
 def _repairs(runs: Sequence[Overview]) -> str:
@@ -233,8 +211,7 @@ def _coverage(run: Overview, *, named: bool) -> str:
 
 
 def _names(runs: Sequence[Overview]) -> str:
-    more = len(runs) - RUNS_NAMED
-    return ", ".join(run.run for run in runs[:RUNS_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return first_of([run.run for run in runs], RUNS_NAMED)
 
 
 def _title(runs: Sequence[Overview]) -> str:
@@ -242,9 +219,7 @@ def _title(runs: Sequence[Overview]) -> str:
     first, *_ = names = [run.run for run in runs]
     shown = vega.short_names(names)
     common = first.removesuffix(shown[0]) if first.endswith(shown[0]) else ""
-    more = len(runs) - RUNS_NAMED
-    rest = f" and {more} more" if more > 0 else ""
-    return f"{common.rstrip('/')}: {', '.join(shown[:RUNS_NAMED])}{rest}" if common.strip("/") else _names(runs)
+    return f"{common.rstrip('/')}: {first_of(shown, RUNS_NAMED)}" if common.strip("/") else _names(runs)
 
 
 def _lead(runs: Sequence[Overview]) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from ingest.core.errors import counted
 from ingest.core.ranks import SUMMARY, parse_percentiles
 from ingest.core.series import default_kind
+from ingest.query.compare import kinds_of
 from ingest.query.missing import MOST
 from ingest.query.overview import Overview
 from ingest.query.percentiles import Wanted, percentiles
@@ -17,11 +18,10 @@ from ingest.query.question import Answer
 from ingest.query.regrouped import regrouped
 from ingest.query.steps import widened
 from ingest.query.table import Table
-from ingest.query.worst import worst_windows
+from ingest.query.worst import WHOLE_RANGE, worst_windows
 from ingest.view import vega
 from ingest.view.page.wording import shown_latency, text
 
-WHOLE_RANGE = 1 << 62
 WORST_SHOWN = 8
 MAKERS_SHOWN = 3
 FEW = 10
@@ -78,7 +78,7 @@ def few(runs: Sequence[Overview], by: Sequence[str]) -> list[str]:
 
 def worst(runs: Sequence[Overview], percentile: str) -> str:
     """Return the rows of the table of the worst windows of the first run, of its default kind; the page's script renews them."""
-    answer = _kind_alone(runs[0].hosts, default_kind(_kinds(runs[0].hosts)))
+    answer = of_kind(runs[0].hosts, default_kind(kinds_of(runs[0].hosts)))
     (wanted,) = parse_percentiles(percentile)
     lines = []
     for window in worst_windows(answer, "host", wanted, WORST_SHOWN):
@@ -99,13 +99,13 @@ def worst(runs: Sequence[Overview], percentile: str) -> str:
     return "".join(lines)
 
 
-def _kinds(answer: Answer) -> set[str]:
-    place = answer.by.index("kind")
-    return {key[place] for part in answer.parts for key in part.table}
+def over_all(answer: Answer) -> Answer:
+    """Return an answer in one window, of its whole range."""
+    return replace(answer, parts=tuple(widened(answer.parts, WHOLE_RANGE)), step_ns=0)
 
 
-def _kind_alone(answer: Answer, kind: str) -> Answer:
-    """Return the rows of one kind."""
+def of_kind(answer: Answer, kind: str) -> Answer:
+    """Return the rows of one kind of an answer by kinds."""
     place = answer.by.index("kind")
     parts = (part.where(lambda key: key[place] == kind) for part in answer.parts)
     return replace(answer, parts=tuple(part for part in parts if len(part)))
@@ -114,8 +114,8 @@ def _kind_alone(answer: Answer, kind: str) -> Answer:
 def _whole(run: Overview, by: Sequence[str]) -> tuple[Answer, Table]:
     """Return the answer of a run by its labels over its whole range, and the percentiles of that."""
     source = run.hosts if "host" in by else run.cluster
-    kinds = ("kind",) if len(_kinds(source)) > 1 else ()
+    kinds = ("kind",) if len(kinds_of(source)) > 1 else ()
     labels = tuple(name for name in source.by if name in by or name in run.extra)
     answer = regrouped(source, (*dict.fromkeys((*labels, *kinds)),))
-    whole = replace(answer, parts=tuple(widened(answer.parts, WHOLE_RANGE)), step_ns=0)
+    whole = over_all(answer)
     return whole, percentiles(whole, Wanted(SUMMARY))

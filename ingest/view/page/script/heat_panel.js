@@ -188,8 +188,7 @@ const heatPanel = (() => {
   }
   // Who made the samples of a cell by a label, where the page holds bins by it, and in which windows it holds them.
   function split(label, cell, upper) {
-    const { content } = now(), { level, names, pick, windows } = groupsOf(label), place = (ms) => (ms - level.origin) / level.step;
-    const from = Math.max(windows[0], Math.floor(place(cell.t) + 1e-6)), to = Math.min(windows[1], Math.ceil(place(cell.t2) - 1e-6));
+    const { content } = now(), { level, names, pick, windows } = groupsOf(label), [from, to] = tailboard.touched(level, cell, windows);
     if (from >= to) return null;
     const [t, t2] = [from, to].map((window) => level.origin + window * level.step);
     const parts = splitOf(merged(level, content.layouts, pick, from, to, 0), names, cell.lower, upper);

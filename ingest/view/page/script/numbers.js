@@ -210,6 +210,10 @@ const tailboard = (() => {
     return table;
   }
 
+  // From which window of a level to which a range of times reaches, of those from `first` to before `last`.
+  function touched({ origin, step }, { t, t2 }, [first, last]) {
+    return [Math.max(first, Math.floor((t - origin) / step + 1e-6)), Math.min(last, Math.ceil((t2 - origin) / step - 1e-6))];
+  }
   function entryOf(table, row, rank) {
     let low = table.ptr[row], high = table.ptr[row + 1] - 1;
     while (low < high) {
@@ -327,7 +331,7 @@ const tailboard = (() => {
   const sections = []; // what their scripts add to the page: see section.py
   return {
     MOST, MULTIPLES, sections, inflated, reader, unpack, percentileOf, rankOf, isCarried, carriedShare, merged, layoutOf, within, valueOf, pointsOf, thinOf, ratesOf, gapsOf,
-    curveOf, widestFirst, reportedIn, timesOf,
+    curveOf, widestFirst, reportedIn, timesOf, touched,
   };
 })();
 if (typeof module !== "undefined") module.exports = tailboard;

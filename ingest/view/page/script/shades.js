@@ -53,6 +53,8 @@ const shades = (() => {
     const place = new Map(each.map((value, at) => [value, at]));
     return { each, cells, placeOf: (value) => place.get(value) };
   }
+  // Whether at least half of the cells hold the same value: ranks would then tell apart what is nearly alike.
+  const isEven = (cells) => 2 * Math.max(0, ...cells) >= cells.reduce((sum, n) => sum + n, 0);
   // The value that all but a share of the cells do not exceed.
   function reached({ each, cells }, share) {
     let left = share * cells.reduce((sum, n) => sum + n, 0), at = each.length - 1;
@@ -111,8 +113,8 @@ const shades = (() => {
       const shadeOf = (value) => Math.min(1, value / top);
       return { values, shadeOf, ...labelled(steps(each[0], top, LABELS - 1), shadeOf, text), title: "share of the samples of its window that a cell has" };
     }
-    const usual = Math.max(...cells), half = usual >= cells.reduce((sum, n) => sum + n, 0) / 2, many = `${EVEN}: at least half of the cells hold ${whole(each[cells.indexOf(usual)])}`;
-    const { shadeOf, values: shown, title } = shading === "rank" && !half ? byRank(found)
+    const many = `${EVEN}: at least half of the cells hold ${whole(each[cells.indexOf(Math.max(...cells))])}`;
+    const { shadeOf, values: shown, title } = shading === "rank" && !isEven(cells) ? byRank(found)
       : byPart(found, shading === "exponent", shading === "exponent" ? "samples in a cell, shaded by their square root" : shading === "rank" ? many : EVEN);
     const [least, most] = rangeOf(map);
     const textOf = (value, at) => whole(at === 0 ? least : at === shown.length - 1 ? most : Math.min(most, Math.max(least, value)));
@@ -127,13 +129,18 @@ const shades = (() => {
 
   // ---- Colours.
   const channels = (color) => [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
-  // The colours of the shades 0 to 255, as red, green and blue; evenly between those of a list.
+  // The colour at a place from 0 to 1 among those of a list, evenly between them, as red, green and blue.
+  function colorOf(colors) {
+    const stops = colors.map(channels);
+    return (share) => {
+      const place = Math.min(1, Math.max(0, share)) * (stops.length - 1), at = Math.min(stops.length - 2, Math.floor(place)), part = place - at;
+      return stops[at].map((value, channel) => value * (1 - part) + stops[at + 1][channel] * part);
+    };
+  }
+  // The colours of the shades 0 to 255, as red, green and blue.
   function tableOf(colors) {
-    const stops = colors.map(channels), out = new Uint8Array(3 * (DARKEST + 1));
-    for (let shade = 1; shade <= DARKEST; shade++) {
-      const place = ((shade - 1) / (DARKEST - 1)) * (stops.length - 1), at = Math.min(stops.length - 2, Math.floor(place)), part = place - at;
-      for (let channel = 0; channel < 3; channel++) out[3 * shade + channel] = Math.round(stops[at][channel] * (1 - part) + stops[at + 1][channel] * part);
-    }
+    const color = colorOf(colors), out = new Uint8Array(3 * (DARKEST + 1));
+    for (let shade = 1; shade <= DARKEST; shade++) out.set(color((shade - 1) / (DARKEST - 1)).map(Math.round), 3 * shade);
     return out;
   }
   // The colours of a hue from faint to strong: from that of the panel through its own towards that of the ink.
@@ -143,6 +150,6 @@ const shades = (() => {
   }
   // So much of a cell's colour is that of what is highlighted: a part can be told from none and from all.
   const blend = (lit, all) => (lit <= 0 ? 0 : lit >= all * (1 - 1e-9) ? 1 : 0.15 + 0.7 * (lit / all));
-  return { MOST_HUES, heightsOf, weighedIn, distinct, whole, shadesOf, channels, tableOf, rampOf, blend };
+  return { MOST_HUES, heightsOf, weighedIn, distinct, isEven, whole, shadesOf, channels, colorOf, tableOf, rampOf, blend };
 })();
 if (typeof module !== "undefined") module.exports = shades;

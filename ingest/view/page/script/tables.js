@@ -57,8 +57,7 @@ const tables = (() => {
   }
   // How far the samples of each group of a label lie above a latency in a window: its own rows alone are added up.
   function excessIn(by, { t, t2 }, least) {
-    const { level, names, pick, windows } = groupsOf(by), place = (ms) => (ms - level.origin) / level.step;
-    const from = Math.max(windows[0], Math.floor(place(t) + 1e-6)), to = Math.min(windows[1], Math.ceil(place(t2) - 1e-6));
+    const { level, names, pick, windows } = groupsOf(by), [from, to] = tailboard.touched(level, { t, t2 }, windows);
     if (from >= to) return [];
     return excess.excessBy(tailboard.merged(level, now.content.layouts, pick, from, to, 0), names, least);
   }
