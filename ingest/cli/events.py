@@ -85,7 +85,7 @@ def events(file: Path, options: Options) -> None:
     from ingest.cli import events_breaths as tables
     from ingest.core.timing import parse_instant
     from ingest.read import ReadOptions, discover
-    from ingest.read.formats import SNABB
+    from ingest.read.format_names import SNABB
     from ingest.read.snabb.timeline import timeline
 
     tables.check(options)

@@ -38,7 +38,7 @@ from ingest.query.streaming.long_logs import entries_at_once, streams
 from ingest.query.streaming.union import union
 from ingest.query.table import Table, concatenated
 from ingest.read.account import Account
-from ingest.read.formats import HDR
+from ingest.read.format_names import HDR
 from ingest.read.sources import Source
 
 RUN, KIND = "\0run", "\0kind"
