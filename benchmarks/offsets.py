@@ -35,7 +35,8 @@ from ingest.read import formats
 from ingest.read.context import Context
 from ingest.read.delimited import described
 from ingest.read.delimited.description import parse_description
-from ingest.read.formats import DESCRIBED, Reader
+from ingest.read.format_names import DESCRIBED
+from ingest.read.formats import Reader
 
 HOSTS, PROCESSES, SECONDS, CPUS, HERTZ = 200, 2_000, 600, 16, 99
 ZERO, SECOND, ROWS = 1_789_999_200_000_000_000, 1_000_000_000, 50

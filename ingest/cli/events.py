@@ -82,7 +82,7 @@ def events(options: Options) -> None:
     --breaths and --callbacks show when each began (a callback: ended), cycles, ns, packets moved, and the rate of its events.
     """
     from ingest.read import ReadOptions, discover
-    from ingest.read.formats import SNABB
+    from ingest.read.format_names import SNABB
     from ingest.read.snabb.timeline import timeline
 
     _check(options)

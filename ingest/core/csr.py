@@ -117,17 +117,15 @@ def sum_apart(parts: Sequence[tuple[Int, Int, Int, Int]], groups: int) -> tuple[
     """
     span = _span_of_rising(parts)
     blocks = groups * span[1] // DENSE_CELLS
-    if blocks and not (_fill(parts, blocks) and all((rows[1:] >= rows[:-1]).all() for rows, *_ in parts)):
+    if blocks and not (
+        (blocks * len(parts) * WORTH_A_BLOCK <= sum(len(bins) for _, _, bins, _ in parts))
+        and all((rows[1:] >= rows[:-1]).all() for rows, *_ in parts)
+    ):
         if groups * span[1] > min(LARGE_CELLS, CELLS_AN_ENTRY * sum(len(bins) for _, _, bins, _ in parts)):
             return None
         blocks = 0  # a larger block takes less time than rows that are brought into another order
     check_addable([(rows, indptr, counts) for rows, indptr, _, counts in parts], groups)
     return sum_ordered(parts, groups, span) if blocks else sum_dense(parts, groups, span)
-
-
-def _fill(parts: Sequence[tuple[Int, Int, Int, Int]], blocks: int) -> bool:
-    """Return whether CSR parts hold so much in so many blocks that each is better added up where it lies."""
-    return blocks * len(parts) * WORTH_A_BLOCK <= sum(len(bins) for _, _, bins, _ in parts)
 
 
 def sum_ordered(parts: Sequence[tuple[Int, Int, Int, Int]], groups: int, span: tuple[int, int]) -> tuple[Int, Int, Int]:

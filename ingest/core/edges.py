@@ -90,7 +90,9 @@ class Exponential(Layout):
         """Return the width of bins as a power of two, and that of the widest bin below where rounding makes them wider."""
         width = Fraction(1, self.octave) if self.scale >= 0 else Fraction((1 << (1 << -self.scale)) - 1)
         width = (1 + width) * (1 + self._below) - 1
-        return width, _wider_than(self.lowest_of(np.arange(self.bins)), self.edges[1:], float(width))
+        lower = self.lowest_of(np.arange(self.bins))
+        widths = self.edges[1:] - lower
+        return width, int(widths[widths > lower * float(width)].max(initial=1))
 
     def lowest_of(self, bins: Int) -> Int:
         """Return the lowest latency in ns that a sample in each of the bins can have: its lower edge, or below it."""
@@ -239,9 +241,3 @@ def _thinned(layout: Edges, an_octave: int) -> Edges:
             bounds.append(bound)
     bounds.extend(layout.bounds[-2:] if layout.is_open and last > 0 else layout.bounds[-1:])
     return Edges(tuple(bounds), layout.is_open)
-
-
-def _wider_than(lower: Int, upper: Int, share: float) -> int:
-    """Return the width of the widest bin that is wider than a share of its lower edge."""
-    widths = upper - lower
-    return int(widths[widths > lower * share].max(initial=1))

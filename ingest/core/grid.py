@@ -78,7 +78,7 @@ def window_parts(rows: Intervals[Key], step_ns: int, stored_ns: int = 0) -> list
         edge = rest.start_ns // step_ns * step_ns + step_ns
         head, rest = _cut(rest, edge)
         done.append(head.at(edge - step_ns, edge))
-        rest = _worth_it(rest)
+        rest = _without_zeros(rest) if MANY * np.count_nonzero(rest.counts != 0) < len(rest.counts) else rest
         further = np.flatnonzero(rest.end_ns > edge + step_ns)
         last = window_start(rest.end_ns, step_ns)
         done += _without_rows(rest.at(last, last + step_ns), further)
@@ -99,11 +99,6 @@ def _without_rows(rows: Intervals[Key], left_out: Int) -> list[Intervals[Key]]:
     counts = rows.counts.copy()
     counts[gather(rows.indptr, left_out)[1]] = 0
     return [replace(rows, counts=counts)]
-
-
-def _worth_it(rows: Intervals[Key]) -> Intervals[Key]:
-    """Return rows, without their zero counts where most are zero: little of a row reaches past an edge."""
-    return _without_zeros(rows) if MANY * np.count_nonzero(rows.counts != 0) < len(rows.counts) else rows
 
 
 def whole_windows(from_ns: int | None, to_ns: int | None, step_ns: int) -> tuple[int | None, int | None]:

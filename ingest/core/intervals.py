@@ -212,6 +212,14 @@ class Intervals(Value, Generic[Key_co]):
         return replace(self, layout=target, indptr=indptr, bins=bins, counts=counts)
 
 
+def one_row(
+    layout: Layout, series: Key, span_ns: tuple[int, int], bins: Int, counts: Int, exact: Exact | None = None
+) -> Intervals[Key]:
+    """Return the row of one series and interval; `bins` rise and `counts` are those of each."""
+    start, end = (np.array([moment], np.int64) for moment in span_ns)
+    return Intervals(layout, (series,), np.zeros(1, np.int64), start, end, np.array([0, len(bins)]), bins, counts, exact)
+
+
 def concatenate(parts: Iterable[Intervals[Key]]) -> Intervals[Key]:
     """Return all rows of `parts` (at least one, all of one layout) after one another, their tables joined."""
     chunks = list(parts)

@@ -93,7 +93,7 @@ def stretches(phases: Sequence[Phase], marks: Sequence[NotedMark], run: str) -> 
 
 def _spans(word: str, marks: Iterable[NotedMark]) -> list[Span]:
     """Return the stretches of one phase in order."""
-    covered = joined((int(mark["at_ns"]), int(_end(mark))) for mark in marks)
+    covered = joined((int(mark["at_ns"]), int(mark["at_ns"] if mark.get("end_ns") is None else mark["end_ns"])) for mark in marks)
     if word == DURING:
         return [(begin, end) for begin, end in covered if begin < end]
     if word == BEFORE:
@@ -113,11 +113,6 @@ def joined(spans: Iterable[Span]) -> list[Span]:
         else:
             apart.append((begin, end))
     return apart
-
-
-def _end(mark: NotedMark) -> int:
-    end = mark.get("end_ns")
-    return int(mark["at_ns"] if end is None else end)
 
 
 def _both(first: Sequence[Span], second: Sequence[Span]) -> list[Span]:

@@ -59,7 +59,9 @@ def shared(
         os.close(take)
         for results, child in workers.items():
             os.close(results)
-            _stop(child)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
 
 
 def _widen(pipe: int) -> None:
@@ -68,12 +70,6 @@ def _widen(pipe: int) -> None:
         import fcntl
 
         fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-
-
-def _stop(child: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
 
 
 def _serve(
@@ -198,7 +194,12 @@ class _Inboxes:
                     self._ended(results)
                     continue
                 if message is not NOTHING:
-                    yield _result(message)
+                    number, result, error = message
+                    if isinstance(error, TailboardError):
+                        raise error
+                    if error is not None:
+                        raise RuntimeError(f"a worker failed:\n{error}")
+                    yield (number, result)
 
     def _ended(self, results: int) -> None:
         whole = self._inboxes.pop(results).between
@@ -207,13 +208,3 @@ class _Inboxes:
         _, status = os.waitpid(self._workers.pop(results), 0)
         if status or not whole:
             raise TailboardError("a worker process was killed in mid-work: is the machine out of memory?")
-
-
-def _result(message: tuple[int, Any, Any]) -> tuple[int, Any]:
-    """Return the number of an item and a result of it; raises what its worker met."""
-    number, result, error = message
-    if isinstance(error, TailboardError):
-        raise error
-    if error is not None:
-        raise RuntimeError(f"a worker failed:\n{error}")
-    return number, result

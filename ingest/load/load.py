@@ -33,7 +33,7 @@ from ingest.read import Found, Source, discover, read
 from ingest.read.account import Account, nothing_taken
 from ingest.read.event_once import offset_sources, once
 from ingest.read.event_rows import Windows
-from ingest.read.formats import SNABB
+from ingest.read.format_names import SNABB
 from ingest.read.lacks import dead
 from ingest.read.processes import processes
 from ingest.store import Gatherer, Store

@@ -29,7 +29,7 @@ from ingest.load.adding_up import SEGMENT_BITS
 from ingest.read import Source
 from ingest.read.account import Account
 from ingest.read.context import Context
-from ingest.read.formats import SNABB
+from ingest.read.format_names import SNABB
 from ingest.store import Store
 from ingest.store.added_up import LABELS, MEMBERS
 from ingest.store.records import SourceRecord

@@ -28,7 +28,7 @@ from ingest.query.steps import check_step
 from ingest.read import Found, ReadOptions, Source
 from ingest.read.context import OWN_STAMPS
 from ingest.read.copies import labels_in, rival, two_formats, two_of_one
-from ingest.read.formats import AVERAGED, PLAIN_JSON
+from ingest.read.format_names import AVERAGED, PLAIN_JSON
 from ingest.read.processes import processes
 from ingest.read.sources import PREFER_HIST
 from ingest.read.undated import UNDATED, apart

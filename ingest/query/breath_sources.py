@@ -17,7 +17,7 @@ from ingest.core.series import ASKABLE, RunLabels, Series
 from ingest.query.files import run_starts
 from ingest.query.origin import BREATHS, Origin
 from ingest.query.question import Question
-from ingest.read.formats import SNABB
+from ingest.read.format_names import SNABB
 
 if TYPE_CHECKING:
     from ingest.query.files import Files

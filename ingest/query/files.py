@@ -38,7 +38,8 @@ from ingest.query.whole_rows import whole_rows_of
 from ingest.read import Found, ReadOptions, Source, discover, read, read_many, small_ones_together
 from ingest.read.account import Account, nothing_taken
 from ingest.read.copies import conflicts
-from ingest.read.formats import HDR, SNABB, row_labels, single_events
+from ingest.read.format_names import HDR, SNABB
+from ingest.read.formats import row_labels, single_events
 from ingest.read.lacks import dead
 from ingest.read.processes import processes
 

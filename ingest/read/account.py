@@ -131,11 +131,8 @@ class Account:
             if more:
                 total.update(more)
         self.notes.extend(note if not other.path else f"{other.path}: {note}" for note in other.notes)
-        self.findings.extend(other.findings)
-        self.whole_runs.extend(other.whole_runs)
-        self.whole_rows.extend(other.whole_rows)
-        self.schedule.extend(other.schedule)
-        self.missing.extend(other.missing)
+        for name in ("findings", "whole_runs", "whole_rows", "schedule", "missing"):
+            getattr(self, name).extend(getattr(other, name))
         self.caveats.extend(caveat for caveat in other.caveats if caveat not in self.caveats)
 
     def replace(self, other: Account) -> None:
@@ -163,14 +160,8 @@ class Account:
     def as_dict(self) -> dict[str, Any]:
         """Return the account as plain values, for run records and `--json`."""
         return {
-            "rows": self.rows,
-            "accepted": self.accepted,
-            "samples": self.samples,
-            "saturated": self.saturated,
-            "shadowed": self.shadowed,
-            "repaired": dict(sorted(self.repaired.items())),
-            "rejected": dict(sorted(self.rejected.items())),
-            "skipped": dict(sorted(self.skipped.items())),
+            **{name: getattr(self, name) for name in ("rows", "accepted", "samples", "saturated", "shadowed")},
+            **{name: dict(sorted(getattr(self, name).items())) for name in ("repaired", "rejected", "skipped")},
             "notes": list(self.notes),
             "findings": [str(finding) for finding in self.findings],
             "missing": {str(n): entry.told() for n, entry in enumerate(self.missing, 1)},

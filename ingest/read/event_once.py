@@ -13,7 +13,8 @@ import numpy as np
 from ingest.core.events import Events
 from ingest.core.series import default_kind
 from ingest.read import events_of
-from ingest.read.formats import RAW, YCSB, single_events
+from ingest.read.format_names import RAW, YCSB
+from ingest.read.formats import single_events
 from ingest.read.sources import Source
 
 AGAIN = {YCSB: "response"}  # the kind of the second line of an operation, by format

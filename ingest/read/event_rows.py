@@ -18,7 +18,7 @@ from ingest.core.csr import MOST_SAMPLES, TOO_MANY, summed_ns, surely_addable, t
 from ingest.core.errors import CapacityError
 from ingest.core.events import Events
 from ingest.core.grid import INT64_MAX, SECOND, WEIGHT_BITS
-from ingest.core.intervals import Bool, Exact, Histogram, Int, Intervals, merged
+from ingest.core.intervals import Exact, Histogram, Int, Intervals, merged
 from ingest.core.layout import LogLinear
 from ingest.core.series import Series
 from ingest.read.account import Account
@@ -69,7 +69,9 @@ def intervals(
                 held.add(part)
             continue
         if windows.begin_ns is not None or windows.end_ns is not None:
-            inside = np.flatnonzero(_completed_in(events.end_ns, windows))
+            low = -INT64_MAX if windows.begin_ns is None else windows.begin_ns
+            high = INT64_MAX if windows.end_ns is None else windows.end_ns
+            inside = np.flatnonzero((events.end_ns > low) & (events.end_ns <= high))
             events, bins = events.take(inside), bins[inside]
         if len(events):
             first = int(events.start_ns.min())  # what was under way at the beginning of a range counts in it, from there on
@@ -78,13 +80,6 @@ def intervals(
             yield from held.whole()
     yield from held.rest()
     sums.keep()
-
-
-def _completed_in(end_ns: Int, windows: Windows) -> Bool:
-    low = -INT64_MAX if windows.begin_ns is None else windows.begin_ns
-    high = INT64_MAX if windows.end_ns is None else windows.end_ns
-    inside: Bool = (end_ns > low) & (end_ns <= high)
-    return inside
 
 
 def _completed(events: Events, bins: Int, step_ns: int, layout: LogLinear) -> Intervals[Series]:

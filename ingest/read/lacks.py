@@ -102,7 +102,8 @@ def held_against(source: Source, rows: Iterator[Intervals[Series]]) -> Iterator[
         if context.shadowed:
             return
         by_op = {"": by_op.get(MIXED) or [summary for several in by_op.values() for summary in several]}
-        held = {"": sum(held.values()) + sum(map(_lines_of, context.siblings))}
+        lines = sum(bytes(block).count(b"\n") for path in context.siblings for block in blocks(path))
+        held = {"": sum(held.values()) + lines}
     counts = {op: sum(summary.count for summary in several) for op, several in by_op.items()}
     if (context.series.job or context.siblings) and LATENCY_TARGET not in context.options:  # a reset of it counts anew
         for op, count in counts.items():
@@ -138,10 +139,6 @@ def _counted_by_tool(source: Source) -> dict[str, list[Summary]]:
                 if kind == source.context.series.kind and summary.count:
                     summaries.setdefault(op, []).append(summary)
     return summaries
-
-
-def _lines_of(path: Path) -> int:
-    return sum(bytes(block).count(b"\n") for block in blocks(path))
 
 
 def _keep_rejected(source: Source, number: int, from_ns: int | None, to_ns: int | None) -> None:

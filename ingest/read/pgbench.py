@@ -150,20 +150,17 @@ class _Taking:
             columns = np.concatenate([columns, np.array([row for _, row in singles], np.int64)])
         columns = np.asarray(columns[np.argsort(numbers)], np.int64)
         if len(columns):
-            columns[:, 0] = self._codes(columns[:, 0])
+            # Scripts are numbered by first appearance.
+            known, first, where = np.unique(columns[:, 0], return_index=True, return_inverse=True)
+            for place in np.argsort(first).tolist():
+                self.scripts.setdefault(int(known[place]), len(self.scripts))
+            codes: Int = np.array([self.scripts[script] for script in known.tolist()], np.int64)[where.reshape(-1)]
+            columns[:, 0] = codes
         return columns
 
     def _columns(self, text: bytes) -> list[Int] | None:
         """Return the columns of lines of whole numbers alone; None where one is no such line, and of no line."""
         return self._integers.columns(np.frombuffer(text.replace(b" ", b", "), np.uint8))
-
-    def _codes(self, scripts: Int) -> Int:
-        """Return the number of each script, by first appearance."""
-        known, first, where = np.unique(scripts, return_index=True, return_inverse=True)
-        for place in np.argsort(first).tolist():
-            self.scripts.setdefault(int(known[place]), len(self.scripts))
-        codes: Int = np.array([self.scripts[script] for script in known.tolist()], np.int64)[where.reshape(-1)]
-        return codes
 
     def _single(self, line: bytes, number: int) -> tuple[int, int, int, int] | None:
         """Return one transaction, None of a line that is none; `number` is its place among the lines of its block."""
@@ -198,18 +195,19 @@ def _lagged(path: Path, context: Context) -> tuple[int, bool]:
     return wide, max(int(cells[LAG]) for cells in lines if len(cells) > LAG) > TRIED_LEAST
 
 
-def _first_ns(path: Path, context: Context) -> int:
+def locate(path: Path, around: Around) -> Source:
+    """Return the source of a log; InputError where no transaction can be read."""
+    context = around.context(path, process=name_without(path, ()))
     ends = [line.split() for line in head(path, upto=context.upto).split(b"\n") if ROW.match(line)]
     if not ends:
         aggregates = AGGREGATE.match(head(path, upto=context.upto).split(b"\n", 1)[0])
         raise InputError(AGGREGATES if aggregates else NONE, path)
-    return min(int(cells[4]) * SECOND + int(cells[5]) * US for cells in ends)
-
-
-def locate(path: Path, around: Around) -> Source:
-    """Return the source of a log; InputError where no transaction can be read."""
-    context = around.context(path, process=name_without(path, ()))
-    zero = around.zero(path, TimeZero(_first_ns(path, context), "epoch stamps in the log"), lambda: 0, absolute=True)
+    zero = around.zero(
+        path,
+        TimeZero(min(int(cells[4]) * SECOND + int(cells[5]) * US for cells in ends), "epoch stamps in the log"),
+        lambda: 0,
+        absolute=True,
+    )
     return Source(path, PGBENCH, replace(context, zero=zero), SECOND, str(hdr_layout(DIGITS, 0, 1)))
 
 

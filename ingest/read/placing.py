@@ -30,7 +30,8 @@ from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name
 from ingest.read.fio.printed import version_of_text
 from ingest.read.fio.readers import counted_once, kind_of_log
 from ingest.read.folders import files_under, leading_out, names_in, root_of, why_closed
-from ingest.read.formats import AVERAGED, DESCRIBED, DESCRIBED_HISTOGRAMS, HIST, JSON, RAW, TABLE, reader_of
+from ingest.read.format_names import AVERAGED, DESCRIBED, DESCRIBED_HISTOGRAMS, HIST, JSON, RAW
+from ingest.read.formats import TABLE, reader_of
 from ingest.read.not_held import kinds_of, not_held
 from ingest.read.sources import CONTEXT, REFUSED, SKIPPED, Around, Evidence, Found, Place, ReadOptions, Skipped, Source
 from ingest.read.text import head, holds_nothing, plain_name

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ingest.core.intervals import Histogram, Intervals
+from ingest.core.intervals import Histogram, one_row
 from ingest.core.ranks import parse_percentiles, percentile_values
 from ingest.core.series import MIXED
 from ingest.core.writing import fine_latency
 from ingest.read.fio.starts import STAGED
-from ingest.read.formats import HIST, RAW
+from ingest.read.format_names import HIST, RAW
 from ingest.read.sources import COMPLETION, Source
 from ingest.read.summary import Summary
 
@@ -47,7 +47,8 @@ def reconciled(sources: Sequence[Source]) -> Iterator[str]:
             word = "" if kind == COMPLETION else f" {kind}"
             theirs, count = tuple(line.theirs.values()), sum(int(total.counts.sum()) for total in line.ours)
             said = f"fio says N = {sum(summary.count for summary in theirs)}{_printed_p99(theirs)}"
-            yield f"{run} {op}{word}: {said}; tailboard {count}{_ours(line.ours)}"
+            ours = f", {p99}" if (p99 := _p99(line.ours)) else ""
+            yield f"{run} {op}{word}: {said}; tailboard {count}{ours}"
 
 
 @dataclass(slots=True)
@@ -78,11 +79,6 @@ def _printed_p99(summaries: Sequence[Summary]) -> str:
     return f", p99 = {_p99(bins)} (of its bins)" if len(bins) == len(summaries) else ""
 
 
-def _ours(totals: Sequence[Histogram]) -> str:
-    value = _p99(totals)
-    return f", {value}" if value else ""
-
-
 def _p99(histograms: Sequence[Histogram]) -> str:
     layouts = {histogram.layout for histogram in histograms if len(histogram.bins)}
     if len(layouts) != 1:
@@ -92,8 +88,7 @@ def _p99(histograms: Sequence[Histogram]) -> str:
     for histogram in (candidate for candidate in histograms if len(candidate.bins)):
         dense[histogram.bins] += histogram.counts
     bins = np.flatnonzero(dense)
-    zero = np.zeros(1, np.int64)
-    rows = Intervals(layout, ((),), zero, zero, zero, np.array([0, len(bins)]), bins, dense[bins])
+    rows = one_row(layout, (), (0, 0), bins, dense[bins])
     value = float(percentile_values(rows, parse_percentiles("99")[0])[0])
     return fine_latency(value) if value == value else ""  # noqa: PLR0124  # NaN
 

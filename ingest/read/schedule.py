@@ -123,7 +123,8 @@ def _facts(digests: Sequence[dict[str, Any]], rate: Fraction | None) -> str:
     achieved = _achieved(digests)
     lag = max((digest["lag_ns"] for digest in digests if digest["lag_ns"] is not None), default=None)
     target, share = (f"target {_rate(rate)}, ", f" ({100 * achieved / rate:.1f} %)") if rate else ("", "")
-    return f"schedule: {target}achieved {_rate(achieved)}{share}{_lag(lag)}"
+    late = "" if lag is None else f", largest lag {latency(lag)}"
+    return f"schedule: {target}achieved {_rate(achieved)}{share}{late}"
 
 
 def _achieved(digests: Sequence[dict[str, Any]]) -> float:
@@ -278,7 +279,3 @@ def _short(ns: float) -> str:
 
 def _rate(rate: float | Fraction) -> str:
     return f"{figure(float(rate), 6 if rate < SECOND else 4)}/s"
-
-
-def _lag(lag_ns: int | None) -> str:
-    return "" if lag_ns is None else f", largest lag {latency(lag_ns)}"

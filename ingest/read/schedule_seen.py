@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
 from functools import lru_cache
 
 import numpy as np
@@ -114,7 +113,10 @@ class Seen:
     def _widen(self) -> None:
         self._width *= 2
         for kind, windows in self._windows.items():
-            self._windows[kind] = _halved(windows)
+            halved: Counter[int] = Counter()
+            for place, count in windows.items():
+                halved[place // 2] += count
+            self._windows[kind] = halved
 
     def absorb(self, other: Seen) -> None:
         """Add what was seen of another part of the same source."""
@@ -166,13 +168,6 @@ def _cells(layout: Layout) -> Int:
     """Return the cell of a digest that each bin of a layout lies in."""
     cells: Int = np.floor(PART * np.log2(np.maximum(layout.values, 1))).astype(np.int64)
     return np.minimum(cells, CELLS - 1)
-
-
-def _halved(windows: Mapping[int, float]) -> Counter[int]:
-    halved: Counter[int] = Counter()
-    for place, count in windows.items():
-        halved[place // 2] += count  # type: ignore[assignment]  # shares of samples: a row is spread over its windows
-    return halved
 
 
 def _levels(counted: NDArray[np.float64]) -> list[int | None]:

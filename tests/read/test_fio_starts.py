@@ -42,7 +42,7 @@ def first_ms(folder: Path, log: int) -> int:
 @pytest.mark.parametrize("name", RUNS)
 def test_a6_jobs_begin_when_their_first_io_says(fio: Path, name: str) -> None:
     folder = fio / f"starts-{name}"
-    document = json_plus.last_document(folder / "a.json")
+    *_, document = json_plus.documents(folder / "a.json")
     assert len(document.jobs) == RUNS[name]
     for number, job in enumerate(document.jobs):
         log = (1, 4)[number] if name == "group-reporting" else number + 1
@@ -53,7 +53,7 @@ def test_a6_jobs_begin_when_their_first_io_says(fio: Path, name: str) -> None:
 
 
 def test_a6_a_delay_that_fio_drew_cannot_be_determined(fio: Path, tmp_path: Path) -> None:
-    document = json_plus.last_document(fio / "starts-delay-range" / "a.json")
+    *_, document = json_plus.documents(fio / "starts-delay-range" / "a.json")
     assert [document.zero_ms(job) for job in document.jobs] == [None, None]
 
 
@@ -70,7 +70,7 @@ def test_a6_agrees_with_job_start_of_later_versions(fio: Path, tmp_path: Path, c
     raw = json.loads((fio / "fio-3.42" / case / "out.json").read_text())
     truth = [entry.pop("job_start") for entry in raw["jobs"]]
     (tmp_path / "a.json").write_text(json.dumps(raw, indent=2))
-    document = json_plus.last_document(tmp_path / "a.json")
+    *_, document = json_plus.documents(tmp_path / "a.json")
     found = document.zero_ms(document.jobs[job])
     # Real I/O, three logs a job: the time stamp itself is late by what fio writes (docs/reference/formats.md, Time zero).
     assert found is not None and abs(found[0] - truth[job]) <= WRITTEN_WITHIN_MS

@@ -25,7 +25,7 @@ from ingest.query.question import Answer, Question
 from ingest.read import ReadOptions, Source, discover, read, read_many, small_ones_together
 from ingest.read.account import Account
 from ingest.read.fio import many
-from ingest.read.formats import HIST
+from ingest.read.format_names import HIST
 from mutations import CHANGES, mutated, mutations
 from oracles import logs
 

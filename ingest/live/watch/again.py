@@ -25,7 +25,8 @@ from ingest.load.load import whole_windows
 from ingest.read import Source
 from ingest.read.account import Account
 from ingest.read.context import RATE
-from ingest.read.formats import AGAIN, HDR, reader_of
+from ingest.read.format_names import HDR
+from ingest.read.formats import AGAIN, reader_of
 from ingest.read.text import is_plain, last_line_end
 
 REST = 9  # seconds of rest for each second of reading

@@ -15,7 +15,8 @@ from ingest.read import Source
 from ingest.read.context import EXPECTED
 from ingest.read.fio.dumps import Differences
 from ingest.read.fio.json_plus import documents_in
-from ingest.read.formats import HDR, PIECES, reader_of
+from ingest.read.format_names import HDR
+from ingest.read.formats import PIECES, reader_of
 from ingest.read.hdr.kept import KeptRows
 from ingest.read.hdr.log import UNIT_UNKNOWN, unpacked
 from ingest.read.hdr.origin import origin_of

@@ -33,7 +33,7 @@ from ingest.read import read
 from ingest.read.account import Account
 from ingest.read.fio import time_series
 from ingest.read.fio.time_series import LATENCIES, RATES, beside
-from ingest.read.formats import HIST, RAW
+from ingest.read.format_names import HIST, RAW
 from ingest.read.sources import COMPLETION, Source
 from ingest.read.text import COMPRESSED
 

@@ -21,7 +21,7 @@ from ingest.query.files import Files, run_starts
 from ingest.query.question import Answer, Question
 from ingest.read import events_of
 from ingest.read.account import Account
-from ingest.read.formats import HIST, RAW
+from ingest.read.format_names import HIST, RAW
 from ingest.read.sources import COMPLETION, PREFER_HIST, PREFER_RAW, Source
 
 NAME = "histogram"

@@ -12,7 +12,7 @@ from ingest.query.question import Question
 from ingest.query.summed import Adding, adding_up
 from ingest.read import Source, read
 from ingest.read.context import EXPECTED
-from ingest.read.formats import HDR
+from ingest.read.format_names import HDR
 from ingest.read.hdr import log as hdr_log
 
 OPEN_ENTRIES = 1 << 18  # bins of all logs together that are held in chunks

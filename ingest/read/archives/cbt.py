@@ -141,7 +141,9 @@ def place_of(folder: Path, settings: Settings) -> Place | None:
     config = settings.of(anchor.permutation / PERMUTATION)
     cluster = config.get("cluster", config)
     plain = cluster if isinstance(cluster, dict) else {}
-    benchmark = _benchmark(plain, anchor)
+    named = str(plain.get("benchmark", "")).lower()
+    folders = [part.lower() for part in anchor.below if part.lower() in CLASSES]
+    benchmark = named or next(iter(folders), "")
     tools = [match[1] for part in below if (match := MONITORING.match(part))]
     if tools or any(part.startswith(".") for part in below):
         return Place(archive, "/".join(anchor.above), unread=f"CBT's monitoring ({tools[-1] if tools else 'idle'}): not read")
@@ -170,12 +172,6 @@ def _config_of(anchor: _Anchor) -> Path:
     """Return the path of the archive's own settings: in its results folder, or beside it."""
     results = anchor.archive / RESULTS / ARCHIVE
     return results if results.is_file() else anchor.archive / ARCHIVE
-
-
-def _benchmark(plain: Mapping[str, Any], anchor: _Anchor) -> str:
-    named = str(plain.get("benchmark", "")).lower()
-    folders = [part.lower() for part in anchor.below if part.lower() in CLASSES]
-    return named or next(iter(folders), "")
 
 
 def _workload(anchor: _Anchor, settings: Settings) -> tuple[str, str, str]:

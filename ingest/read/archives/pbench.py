@@ -46,7 +46,6 @@ def _has_clients(folder: Path) -> bool:
 
 def _sample(sample: Path, host: str, evidence: tuple[Evidence, ...]) -> Place:
     """Return the place of a host in a sample: of an archive of many, its run is the path of the sample."""
-    labels: dict[str, str] = {}
     match = ITERATION.match(sample.parent.name)
     if not SAMPLE.match(sample.name) or not match:
         return Place(sample, host=host, evidence=evidence)

@@ -10,7 +10,8 @@ from ingest.core.events import Events
 from ingest.read.chrome.objects import looks_like_chrome
 from ingest.read.context import Context, TimeZero
 from ingest.read.events import events_layout
-from ingest.read.formats import CHROME, ROW_LABELS, Reader
+from ingest.read.format_names import CHROME
+from ingest.read.formats import ROW_LABELS, Reader
 from ingest.read.sources import Around, Source
 from ingest.read.text import TRACE_ENDINGS, name_without
 

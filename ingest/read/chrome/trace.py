@@ -232,17 +232,14 @@ class _Trace:
             for reason, bad in part.bad.items():
                 reject(account, reason, lines[bad])
             reject(account, TOO_MANY, lines[np.array(part.rows, np.int64)[codes < 0]])
-            self._wait(part, lines)
+            if part.marks:
+                key, at, row, name, place, ends, thread = np.array(part.marks, np.int64).T
+                self._waiting.append(Marks(key, at, lines[row], name, place, ends > 0, thread > 0))
+                self.held += len(key)
         return self._kept(codes, np.array(part.start, np.int64), np.array(part.end, np.int64), rows_each=1)
 
     def _texts(self, values: Iterable[str]) -> Any:
         return self.pa.array(values, self.pa.string()).dictionary_encode()
-
-    def _wait(self, part: _Part, lines: Int) -> None:
-        if part.marks:
-            key, at, row, name, place, ends, thread = np.array(part.marks, np.int64).T
-            self._waiting.append(Marks(key, at, lines[row], name, place, ends > 0, thread > 0))
-            self.held += len(key)
 
     def ended(self, *, last: bool) -> Events:
         """Return the operations whose beginning and end are known; the others wait on, unless they are too many or the `last`."""

@@ -21,15 +21,13 @@ from ingest.core.intervals import Bool, Int
 from ingest.read.account import FINDINGS_KEPT, Account
 from ingest.read.delimited.blank_columns import marked
 from ingest.read.delimited.plain_integers import PlainIntegers
-from ingest.read.text import CUT_OFF, LONGEST_LINE, NEWLINE, whole_blocks
+from ingest.read.text import CRLF, CUT_OFF, LONGEST_LINE, NEWLINE, NULS, whole_blocks
 
 HEXADECIMAL_MARK = ord("x")
 MOST_TRIES = 4096
 MISSING = "needs pyarrow, which is not installed: pip install 'tailboard[raw]'"
 TOO_LONG = "a line of more than 1 MiB"
-NULS = "NUL bytes: a hole left by a crash or a partial copy"
 WHICH = ": if a name contains blanks, name its column (blanks:)"
-CRLF = "carriage returns (CRLF) were taken off the ends of lines"
 
 
 def arrow(path: Path | None = None) -> ModuleType:
@@ -228,18 +226,15 @@ class IntegerLines:
         data = self._whole.of(block)
         columns = self._plain.columns(data)
         if columns is None:
-            yield from self._looked_at(data, block)
+            if self._closely is None:
+                self._closely = Lines(self._form(), self._whole.account, whole=self._whole)
+            form = self._closely.form
+            for table, lines in self._closely.rows(data, block):
+                yield {name: integers(table.column(name)) for name in form.types if name not in form.texts}, lines
             return
         first = self._whole.line
         self._whole.line += len(columns[0])
         yield dict(zip(self.names, columns, strict=True)), np.arange(first, self._whole.line)
-
-    def _looked_at(self, data: NDArray[np.uint8], block: memoryview) -> Iterator[tuple[Mapping[str, Int], Int]]:
-        if self._closely is None:
-            self._closely = Lines(self._form(), self._whole.account, whole=self._whole)
-        form = self._closely.form
-        for table, lines in self._closely.rows(data, block):
-            yield {name: integers(table.column(name)) for name in form.types if name not in form.texts}, lines
 
 
 def binary_lines(pa: ModuleType, data: NDArray[np.uint8], count: int) -> Any:

@@ -30,7 +30,8 @@ from ingest.read.delimited.blank_columns import MARK, WHITESPACE, data_at, field
 from ingest.read.delimited.description import Columns, Description
 from ingest.read.event_labels import TOO_MANY, SeriesTable
 from ingest.read.events import DAY_NS, events_layout, newest_ns
-from ingest.read.formats import AGAIN, DESCRIBED, Reader
+from ingest.read.format_names import DESCRIBED
+from ingest.read.formats import AGAIN, Reader
 from ingest.read.sources import Around, Source
 from ingest.read.text import TABLE_ENDINGS, head, name_without
 

@@ -17,10 +17,10 @@ import orjson
 from ingest.core.intervals import Int
 from ingest.core.timing import MOST_NS
 from ingest.read.account import Account
-from ingest.read.delimited.arrow_lines import NULS, TOO_LONG, arrow, reject
+from ingest.read.delimited.arrow_lines import TOO_LONG, arrow, reject
 from ingest.read.delimited.arrow_numbers import MORE_PLACES, PRECISION, places, types
 from ingest.read.delimited.description import Columns
-from ingest.read.text import CUT_OFF, LONGEST_LINE, NEWLINE, whole_blocks
+from ingest.read.text import CUT_OFF, LONGEST_LINE, NEWLINE, NULS, whole_blocks
 
 NO_OBJECT = "no JSON object"
 LEVELS = 4

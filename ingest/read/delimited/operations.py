@@ -29,7 +29,8 @@ from ingest.core.series import Series
 from ingest.read.account import Account
 from ingest.read.context import RATE, YEAR_NS, Context, TimeZero
 from ingest.read.delimited.operation_lines import Taken, columns_of, read_lines, take
-from ingest.read.formats import AGAIN, OPERATIONS, Reader
+from ingest.read.format_names import OPERATIONS
+from ingest.read.formats import AGAIN, Reader
 from ingest.read.hdr.names import looks_like_operations
 from ingest.read.schedule_seen import Seen
 from ingest.read.sources import Around, Source

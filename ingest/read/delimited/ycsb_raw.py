@@ -23,7 +23,8 @@ from ingest.read.delimited.arrow_lines import Form, Lines, arrow, sound_rows, ta
 from ingest.read.delimited.arrow_numbers import nanoseconds
 from ingest.read.event_labels import TOO_MANY, SeriesTable
 from ingest.read.events import DAY_NS, events_layout
-from ingest.read.formats import AGAIN, YCSB, Reader
+from ingest.read.format_names import YCSB
+from ingest.read.formats import AGAIN, Reader
 from ingest.read.sources import Around, Source
 from ingest.read.text import TABLE_ENDINGS, head, name_without
 

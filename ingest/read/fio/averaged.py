@@ -205,7 +205,10 @@ class _Log:
             return np.maximum(np.rint(estimates), 1).astype(np.int64)
         if estimates is None:
             account.note("means: no log of IOPS or bandwidth beside it fits: fio's own count is spread evenly over time")
-            estimates = self._widths(stamps, self.begin_ms(op))
+            begin_ms = self.begin_ms(op)
+            widths = np.concatenate([np.diff(stamps[part], prepend=begin_ms) for part in segments(stamps)])
+            shares: Floats = np.maximum(widths, 1).astype(np.float64)
+            estimates = shares
         elif not iops:
             account.note("means: no log of IOPS beside it fits: fio's own count is spread as its bandwidth was")
         elif abs(estimates.sum() - total) > UNLIKE * total:
@@ -283,11 +286,6 @@ class _Log:
                 return None
             total -= int(moved.sum())
         return max(total, 0)
-
-    def _widths(self, stamps: Int, begin_ms: int) -> Floats:
-        widths = np.concatenate([np.diff(stamps[part], prepend=begin_ms) for part in segments(stamps)])
-        shares: Floats = np.maximum(widths, 1).astype(np.float64)
-        return shares
 
     def whole_row(self, op: str) -> Intervals[Series] | None:
         """Return the interval of an op without rows in the log, from fio's values of the whole run; None where it has none."""

@@ -10,13 +10,10 @@ import numpy as np
 from ingest.core.intervals import Int
 from ingest.read.account import Account
 from ingest.read.events import DAY_NS
-from ingest.read.fio.chains import LAST_STAMP_MS
+from ingest.read.fio.chains import DIRECTION, LAST_STAMP_MS, NOT_A_ROW, STAMP
 from ingest.read.fio.raw_shape import DIRECTIONS, ROW
 from ingest.read.text import CUT_OFF, whole_blocks
 
-NOT_A_ROW = "not a row of plain integers"
-DIRECTION = "direction is not 0, 1 or 2"
-STAMP = "time stamp past the year 2115"
 RANGE = "a value below zero or of more than a day: damage, or another unit than it was taken for (--recorded-unit)"
 
 
@@ -30,16 +27,13 @@ def averaged_rows(path: Path, columns: Sequence[str], account: Account, largest:
     number, width = 0, len(columns)
     for block in whole_blocks(path, account):
         text = bytes(block)
-        lines = text.split(b"\n")
-        whole = lines.pop() == b""
-        if not whole:
-            lines = text.split(b"\n")
+        lines = text.removesuffix(b"\n").split(b"\n")
         for place, line in enumerate(lines):
             number += 1
             if not line.strip():
                 continue
-            cut = not whole and place == len(lines) - 1
-            reason = CUT_OFF if cut else _fault(line, width)
+            cut = not text.endswith(b"\n") and place == len(lines) - 1
+            reason = CUT_OFF if cut else ("" if ROW.match(line) and line.count(b",") >= width else NOT_A_ROW)
             cells = [] if reason else [int(cell) for cell in line.split(b",", width)[:width]]
             reason = reason or _bad(cells, largest)
             if reason:
@@ -50,10 +44,6 @@ def averaged_rows(path: Path, columns: Sequence[str], account: Account, largest:
         account.reject(reason, places)
     account.accept(len(rows))
     return np.array(rows, np.int64).reshape(len(rows), width)
-
-
-def _fault(line: bytes, width: int) -> str:
-    return "" if ROW.match(line) and line.count(b",") >= width else NOT_A_ROW
 
 
 def _bad(cells: Sequence[int], largest: int) -> str:

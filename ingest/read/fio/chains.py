@@ -14,7 +14,7 @@ import numpy as np
 
 from ingest.core.csr import gather, row_sums, total
 from ingest.core.errors import counted, listed
-from ingest.core.intervals import Histogram, Int, Intervals
+from ingest.core.intervals import Histogram, Int, Intervals, one_row
 from ingest.core.layout import LogLinear
 from ingest.core.series import MIXED, OPS, Series
 from ingest.core.timing import MOST_NS
@@ -35,6 +35,9 @@ LATE_FIRST = (
 )
 LONGEST_LAST = 2  # rows that a last interval may be long: it is a part of one, and the row before it may come late
 COMPLETION = "completion"
+NOT_A_ROW = "not a row of plain integers"
+DIRECTION = "direction is not 0, 1 or 2"
+STAMP = "time stamp past the year 2115"
 
 
 class Chain:
@@ -124,8 +127,8 @@ class Chains:
         direction_ok = rows.lead[:, 1] < len(OPS) if self.directed else np.ones(len(rows), np.bool_)
         stamp_ok = rows.lead[:, 0] < LAST_STAMP_MS
         filled = np.diff(rows.indptr) > 0
-        self.account.reject("direction is not 0, 1 or 2", lines[~direction_ok].tolist())
-        self.account.reject("time stamp past the year 2115", lines[direction_ok & ~stamp_ok].tolist())
+        self.account.reject(DIRECTION, lines[~direction_ok].tolist())
+        self.account.reject(STAMP, lines[direction_ok & ~stamp_ok].tolist())
         good = direction_ok & stamp_ok
         self.account.reject("all bins zero (clat_percentiles=0?)", lines[good & ~filled].tolist())
         return np.flatnonzero(good & filled)
@@ -412,13 +415,5 @@ class Chains:
         start = self._last_end(chain) or self._begin_of(chain.op)
         end = self._run_end(chain)
         series = self._series(chain.op, max(chain.segment, 0))
-        return Intervals(
-            layout=self.layout,
-            table=(series.replaced(job="") if self.context.siblings else series,),
-            series=np.zeros(1, np.int64),
-            start_ns=np.array([start]),
-            end_ns=np.array([max(end, start)]),
-            indptr=np.array([0, len(bins)]),
-            bins=bins,
-            counts=residual[bins],
-        )
+        series = series.replaced(job="") if self.context.siblings else series
+        return one_row(self.layout, series, (start, max(end, start)), bins, residual[bins])

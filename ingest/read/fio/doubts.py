@@ -12,7 +12,7 @@ from ingest.core.errors import listed
 from ingest.read.fio.joining import Beside, Documents, Joined, log_name_of
 from ingest.read.fio.names import LogName
 from ingest.read.fio.readers import kind_of_log
-from ingest.read.formats import HIST, JSON, RAW
+from ingest.read.format_names import HIST, JSON, RAW
 from ingest.read.sources import COMPLETION, Source
 
 BESIDE = "keep fio's JSON (json+) in the folder of its logs"

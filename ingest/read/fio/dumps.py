@@ -23,8 +23,7 @@ import numpy as np
 from ingest.core.caveats import Caveat
 from ingest.core.csr import total
 from ingest.core.errors import InputError
-from ingest.core.intervals import Exact, Int, Intervals, concatenate
-from ingest.core.layout import Layout
+from ingest.core.intervals import Exact, Int, Intervals, concatenate, one_row
 from ingest.core.missing import Missing, labels_of
 from ingest.core.series import Series
 from ingest.core.whole_runs import WholeRow
@@ -146,7 +145,12 @@ class Differences:
                     self._lack(series, bounds, summary, old, document.line)
                 if counts is not None:
                     parts.append(_interval(series, bounds, summary, counts, whole=old is None))
-                    self._keep(parts[-1])
+                    row = parts[-1]
+                    if row.exact is not None and isinstance(row.table[0], Series):
+                        least, most, total = (int(column[0]) for column in (row.exact.min_ns, row.exact.max_ns, row.exact.sum_ns))
+                        self._context.account.whole_rows.append(
+                            WholeRow(row.table[0], int(row.counts.sum()), least, most, total).told()
+                        )
         return concatenate(parts) if parts else None
 
     def _lack(self, series: Series, bounds: tuple[int, int], now: Summary, old: Summary | None, line: int) -> None:
@@ -155,12 +159,6 @@ class Differences:
         if count > 0:
             caveat = Caveat(WITHOUT_BINS, self._context.account.path, f"line {line}: {NO_BINS_HERE}", WITH_BINS)
             self._context.account.lack(Missing(labels_of(series), *bounds, count, now.min_ns, now.max_ns, caveat))
-
-    def _keep(self, row: Intervals[Series]) -> None:
-        """Keep the exact values of a row over a whole run."""
-        if row.exact is not None and isinstance(row.table[0], Series):
-            least, most, total = (int(column[0]) for column in (row.exact.min_ns, row.exact.max_ns, row.exact.sum_ns))
-            self._context.account.whole_rows.append(WholeRow(row.table[0], int(row.counts.sum()), least, most, total).told())
 
     def _began(self, document: Document) -> None:
         """Keep how long after the first run of the file this one began: of a --t0 that is the first one's start."""
@@ -192,27 +190,13 @@ class Differences:
 def _interval(series: Series, bounds: tuple[int, int], now: Summary, dense: Int, *, whole: bool) -> Intervals[Series]:
     """Return what one job and direction did between two documents, or in a `whole` run."""
     bins = np.flatnonzero(dense)
-    layout = _layout(now)
+    layout = NANOSECONDS if now.bins is None else now.bins.layout
     exact = None
     # fio prints the mean with six decimals: below a million samples mean * N gives back the integer sum.
     if whole and now.count < EXACT_BELOW and now.mean_ns:
         total = round(now.mean_ns / layout.grain * now.count) * layout.grain
         exact = Exact(np.array([now.min_ns]), np.array([now.max_ns]), np.array([total]), np.array([True]))
-    return Intervals(
-        layout=layout,
-        table=(series,),
-        series=np.zeros(1, np.int64),
-        start_ns=np.array([bounds[0]]),
-        end_ns=np.array([bounds[1]]),
-        indptr=np.array([0, len(bins)]),
-        bins=bins,
-        counts=dense[bins],
-        exact=exact,
-    )
-
-
-def _layout(summary: Summary) -> Layout:
-    return NANOSECONDS if summary.bins is None else summary.bins.layout
+    return one_row(layout, series, bounds, bins, dense[bins], exact)
 
 
 def _added(now: Summary, old: Summary | None) -> Int | None:

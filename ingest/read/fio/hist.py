@@ -42,8 +42,8 @@ from ingest.read import integer_rows
 from ingest.read.account import Account
 from ingest.read.context import Context
 from ingest.read.fio import clock
-from ingest.read.fio.chains import LAST_STAMP_MS, Chains
-from ingest.read.text import blocks, head, whole_blocks
+from ingest.read.fio.chains import LAST_STAMP_MS, NOT_A_ROW, Chains
+from ingest.read.text import CRLF, CUT_OFF, NULS, blocks, head, whole_blocks
 
 Bytes = NDArray[np.uint8]
 
@@ -160,6 +160,15 @@ def base_in(text: bytes, leading: int, layout: LogLinear, context: Context, path
     return _peeked(text, leading, layout, context, path).base
 
 
+def _stamped(path: Path) -> Iterator[tuple[int, bytes, bytes]]:
+    """Yield the stamp in ms, the cell of the direction, and the rest of each row."""
+    for block in blocks(path):
+        for line in bytes(block).split(b"\n"):
+            cells = line.split(b",", 2)
+            if len(cells) == 3 and (stamp := _stamp(cells[0])) is not None:
+                yield stamp, cells[1], cells[2]
+
+
 def segments_of(path: Path) -> dict[str, int]:
     """Return, by op, how often time begins anew in a log that several jobs or runs share; empty if that does not separate runs.
 
@@ -167,29 +176,23 @@ def segments_of(path: Path) -> dict[str, int]:
     """
     last: dict[bytes, int] = {}
     segments: dict[bytes, int] = {}
-    for block in blocks(path):
-        for line in bytes(block).split(b"\n"):
-            cells = line.split(b",", 2)
-            if len(cells) == 3 and (stamp := _stamp(cells[0])) is not None:
-                op = cells[1].strip()
-                if stamp < last.get(op, LAST_STAMP_MS):
-                    if op in last and re.search(WRAPPED_COUNT, cells[2]):
-                        return {}
-                    segments[op] = segments.get(op, 0) + 1
-                last[op] = stamp
+    for stamp, cell, bins in _stamped(path):
+        op = cell.strip()
+        if stamp < last.get(op, LAST_STAMP_MS):
+            if op in last and re.search(WRAPPED_COUNT, bins):
+                return {}
+            segments[op] = segments.get(op, 0) + 1
+        last[op] = stamp
     return {OPS[int(op)]: count for op, count in segments.items() if op in (b"0", b"1", b"2")}
 
 
 def restart_ms(path: Path) -> int:
     """Return the largest stamp in ms before time first runs back in a log, 0 if it does not."""
     last: dict[bytes, int] = {}
-    for block in blocks(path):
-        for line in bytes(block).split(b"\n"):
-            cells = line.split(b",", 2)
-            if len(cells) == 3 and (stamp := _stamp(cells[0])) is not None:
-                if stamp < last.get(cells[1], 0):
-                    return max(last.values())
-                last[cells[1]] = stamp
+    for stamp, op, _ in _stamped(path):
+        if stamp < last.get(op, 0):
+            return max(last.values())
+        last[op] = stamp
     return 0
 
 
@@ -265,7 +268,7 @@ class Scanner:
             return
         text = bytes(block)
         if b"\r\n" in text:
-            self.account.note("carriage returns (CRLF) were taken off the ends of lines")
+            self.account.note(CRLF)
             text = text.replace(b"\r\n", b"\n")
         yield from self._halves(text)
 
@@ -295,13 +298,13 @@ class Scanner:
         if not text.strip(b" \t\r"):
             return ""
         if b"\0" in text:
-            return "NUL bytes: a hole left by a crash or a partial copy"
+            return NULS
         if not line.endswith(b"\n"):
-            return "last line breaks off without a newline"
+            return CUT_OFF
         cells = text.count(b",") + 1
         if cells != self.columns:
             return f"{'fewer' if cells < self.columns else 'more'} columns than the rows of this log ({self.columns})"
-        return "not a row of plain integers"
+        return NOT_A_ROW
 
 
 def _joined(

@@ -139,11 +139,6 @@ def _all_whole(numbers: Sequence[int]) -> Int:
     return np.array(numbers, np.int64)
 
 
-def _mean(value: Any) -> float:
-    _whole(value)
-    return float(value)
-
-
 def documents(path: Path, rejected: list[tuple[str, int]] | None = None) -> Iterator[Document]:
     """Yield the fio documents of a file in order; other text is skipped, a broken document goes to `rejected`."""
     yield from documents_in(blocks(path), path, rejected if rejected is not None else [])
@@ -195,17 +190,6 @@ def _one_after_another(text: bytes) -> Iterator[Any]:
             return
         yield value
         at += len(line[at:]) - len(line[at:].lstrip(" ,\t"))
-
-
-def last_document(path: Path) -> Document:
-    """Return the last complete fio document of a file; InputError if there is none."""
-    rejected: list[tuple[str, int]] = []
-    last = None
-    for last in documents(path, rejected):  # noqa: B007  # only the last one counts, the others are not kept
-        pass
-    if last is None:
-        raise no_document(path, rejected)
-    return last
 
 
 def no_document(path: Path, rejected: Sequence[tuple[str, int]]) -> InputError:
@@ -281,12 +265,14 @@ def _summary(direction: dict[str, Any], name: str, span_ms: tuple[int, int] | No
     if not count:
         return None
     percentiles = tuple((text, int(value) * unit) for text, value in raw.get("percentile", {}).items())
+    value = raw.get("mean", 0)
+    _whole(value)
     return Summary(
         count=count,
         runtime_ns=_whole(direction.get("runtime", 0)) * MS,
         min_ns=_whole(raw.get("min", 0)) * unit,
         max_ns=_whole(raw.get("max", 0)) * unit,
-        mean_ns=_mean(raw.get("mean", 0)) * unit,
+        mean_ns=float(value) * unit,
         percentiles=percentiles,
         bins=_histogram(raw.get("bins"), unit),
         bytes=_bytes(direction),

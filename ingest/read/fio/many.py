@@ -55,7 +55,8 @@ def read(logs: Sequence[Log]) -> tuple[list[Intervals[Series]], list[int]]:
     """
     by_shape: dict[tuple[int, int | None], list[_Plain]] = {}
     for number, (path, context) in enumerate(logs):
-        if _may_be_plain(path, context) and (text := _text(path)):
+        several = context.siblings or context.spans or max(context.segments.values(), default=0) > 1
+        if (path.suffix not in COMPRESSED and not several) and (text := _text(path)):
             plain = _Plain(number, path, context, text)
             by_shape.setdefault(plain.shape, []).append(plain)
     intervals: list[Intervals[Series]] = []
@@ -66,17 +67,6 @@ def read(logs: Sequence[Log]) -> tuple[list[Intervals[Series]], list[int]]:
             for some, rows in _parsed(Parser(columns, hist.LEADING), mine):
                 intervals += _Batch(some, rows, shape[1]).intervals(done)
     return intervals, [number for number in range(len(logs)) if number not in done]
-
-
-def _zero_ns(log_chains: Chains) -> int:
-    """Return the epoch ns that the stamps of a log count from."""
-    return (0 if log_chains.unix else log_chains.zero_ns) + log_chains.context.offset_ns
-
-
-def _may_be_plain(path: Path, context: Context) -> bool:
-    """Return whether a log may be plain by its context."""
-    several = context.siblings or context.spans or max(context.segments.values(), default=0) > 1
-    return path.suffix not in COMPRESSED and not several
 
 
 def _text(path: Path) -> bytes:
@@ -222,7 +212,10 @@ class _Batch:
         """Return when each row starts and ends in ns; logs with a jump of the clock, or of a far time, are not plain."""
         width = np.array([0 if log_chains is None else log_chains.width_ms for log_chains in chains], np.int64)
         unix = np.array([log_chains is not None and log_chains.unix for log_chains in chains])
-        zeros = [0 if log_chains is None else _zero_ns(log_chains) for log_chains in chains]
+        zeros = [
+            0 if log_chains is None else ((0 if log_chains.unix else log_chains.zero_ns) + log_chains.context.offset_ns)
+            for log_chains in chains
+        ]
         zero = np.array(zeros, np.int64)[self.log_of_row]
         guess = np.maximum(self.stamps - width[self.log_of_row], 0)
         start = np.where(self.began & unix[self.log_of_row], guess, self.before)

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from ingest.core.documents import told_exact
-from ingest.core.intervals import Intervals
+from ingest.core.intervals import Intervals, one_row
 from ingest.core.layout import NO_BINS
 from ingest.core.series import Series, mean_kind
 from ingest.read.context import Context
@@ -62,7 +62,11 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
             series = context.series.replaced(host=context.series.host or job.host, job=str(at + 1), op=op, kind=kind)
             context.account.samples += summary.count
             context.account.whole_runs.append(summary.whole_run(series).told())
-            yield _row(series.replaced(kind=mean_kind(kind)), summary, _bounds(document, job, summary, context, shift_ns))
+            bounds = _bounds(document, job, summary, context, shift_ns)
+            total = round(summary.mean_ns * summary.count)
+            exact = told_exact([total], [summary.min_ns], [summary.max_ns], [summary.bytes])
+            of_mean = series.replaced(kind=mean_kind(kind))
+            yield one_row(NO_BINS, of_mean, bounds, np.zeros(1, np.int64), np.array([summary.count]), exact)
     for reason, line in rejected:
         context.account.reject(reason, [line])
     if not runs:
@@ -79,18 +83,3 @@ def _bounds(document: Document, job: Job, summary: Summary, context: Context, sh
     start = (own[0] * MS if own else (zero.epoch_ns or 0) + shift_ns) + context.offset_ns
     begin, end = summary.span_ns or (0, max(job.runtime_ms * MS, summary.runtime_ns))
     return start + begin, start + max(end, begin + MS)
-
-
-def _row(series: Series, summary: Summary, bounds: tuple[int, int]) -> Intervals[Series]:
-    total = round(summary.mean_ns * summary.count)
-    return Intervals(
-        layout=NO_BINS,
-        table=(series,),
-        series=np.zeros(1, np.int64),
-        start_ns=np.array([bounds[0]]),
-        end_ns=np.array([bounds[1]]),
-        indptr=np.array([0, 1]),
-        bins=np.zeros(1, np.int64),
-        counts=np.array([summary.count]),
-        exact=told_exact([total], [summary.min_ns], [summary.max_ns], [summary.bytes]),
-    )

@@ -32,7 +32,7 @@ from ingest.read.context import Context
 from ingest.read.delimited.arrow_lines import Form, IntegerLines, arrow, reject
 from ingest.read.events import DAY_NS
 from ingest.read.fio import clock
-from ingest.read.fio.chains import LAST_STAMP_MS
+from ingest.read.fio.chains import DIRECTION, LAST_STAMP_MS, NOT_A_ROW, STAMP
 from ingest.read.fio.hist import last_stamp_ms
 from ingest.read.fio.raw_shape import DIRECTIONS, Shape, is_epoch, shape_of
 from ingest.read.text import whole_blocks
@@ -42,16 +42,13 @@ DAY_MS = 86_400_000
 LATEST_MS = 1000
 TOO_LONG = "a latency of more than a day: damage, or another unit than it was taken for (--recorded-unit)"
 NEGATIVE = "a latency below zero"
-DIRECTION = "direction is not 0, 1 or 2"
 NO_SIZE = "block size 0: a mean over a window (log_avg_msec), no I/O"
-STAMP = "time stamp past the year 2115"
 JUMP = "clock jump: its stamp lies more than a day from the rows before and behind it"
 OLDER = "row of an older run that was appended to"
 OFFSETS = (
     "the fifth column is 0 in the first rows and an offset here (log_offset): fio up to 2.21 wrote us, 2.99 to 3.17 ns; say "
     "--fio-version or --recorded-unit"
 )
-NOT_A_ROW = "not a row of plain integers"
 INTEGER = r"-?\d{1,18}"
 PRIORITY = r"(?:0x[0-9a-fA-F]{1,8}|\d{1,18})"
 
@@ -72,16 +69,12 @@ def read(path: Path, context: Context) -> Iterator[Events]:
     rows = _Rows(shape, context, _older(path, shape, context), base.ms)
     for columns, lines in _rows_of(path, shape, context.account):
         if shape.assumed:
-            _check_priorities(columns["priority"], lines, path)
+            priority = columns["priority"]
+            other = np.flatnonzero((priority < 0) | (priority > 1))
+            if len(other):
+                raise InputError(OFFSETS, path, int(lines[other[0]]))
         yield rows.events(columns, lines)
     rows.note_doubts()
-
-
-def _check_priorities(priority: Int, lines: Int, path: Path) -> None:
-    """Raise InputError where a cell taken for a priority is neither 0 nor 1."""
-    other = np.flatnonzero((priority < 0) | (priority > 1))
-    if len(other):
-        raise InputError(OFFSETS, path, int(lines[other[0]]))
 
 
 def _rows_of(path: Path, shape: Shape, account: Account) -> Iterator[tuple[Mapping[str, Int], Int]]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -68,7 +68,14 @@ def shape_of(path: Path, context: Context) -> Shape:
         raise InputError(NO_ROWS, path, 1)
     direction = _direction(rows, context, path)
     if _is_averaged(rows, direction):
-        raise InputError(_averaged(context.options), path, 1)
+        window = context.options.get("log_avg_msec", "")
+        width = f" of {window} ms" if window else ""
+        raise InputError(
+            f"averaged (log_avg_msec): each row is a mean over a window{width}, and percentiles cannot be made of means; run fio "
+            "without log_avg_msec, or with write_hist_log",
+            path,
+            1,
+        )
     return _shape(rows, direction, context, path)
 
 
@@ -148,15 +155,6 @@ def _direction(rows: Sequence[Sequence[bytes]], context: Context, path: Path) ->
         bad = "no column of directions (0, 1 or 2) as third or, behind a maximum, as fourth"
         raise InputError(f"{NO_ROWS}: {bad}", path, 1)
     return places[0]
-
-
-def _averaged(options: Mapping[str, str]) -> str:
-    window = options.get("log_avg_msec", "")
-    width = f" of {window} ms" if window else ""
-    return (
-        f"averaged (log_avg_msec): each row is a mean over a window{width}, and percentiles cannot be made of means; run fio "
-        "without log_avg_msec, or with write_hist_log"
-    )
 
 
 def _extra(first: Sequence[bytes], count: int, context: Context, path: Path) -> tuple[tuple[str, ...], bool]:

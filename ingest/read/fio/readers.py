@@ -17,7 +17,8 @@ from ingest.read.context import Context, TimeZero
 from ingest.read.fio import hist
 from ingest.read.fio.joining import MS, log_name_of
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name
-from ingest.read.formats import AVERAGED, HIST, JSON, PIECES, PLAIN_JSON, RAW, Reader
+from ingest.read.format_names import AVERAGED, HIST, JSON, PLAIN_JSON, RAW
+from ingest.read.formats import PIECES, Reader
 from ingest.read.sources import COMPLETION, PREFER_RAW, SHADOWED, Around, Skipped, Source
 from ingest.read.text import TABLE_ENDINGS, blocks, head, name_without
 
@@ -202,7 +203,10 @@ def counted_once(sources: list[Source], prefer: str, skipped: list[Skipped]) -> 
             if damage.is_masked(histogram.path, histogram.context):
                 shadowed[histogram.path] = "fio 3.6 to 3.16 damaged its bins from 786 us up; a raw log holds the same I/Os"
                 continue
-            ops = _raw_ops(raw)
+            from ingest.read.fio import raw_shape
+
+            ops = {op for job in raw.context.jobs for op, kind in job if kind == raw.context.series.kind}
+            ops = ops or raw_shape.ops_of_head(raw.path, raw.context)
             both = _hist_ops(histogram, ops)
             if both and ops <= both:
                 shadowed[raw.path] = "a histogram log holds the same I/Os (--prefer raw reverses this)"
@@ -244,14 +248,6 @@ def _emptiness(histogram: Source) -> str:
 
 def _thread(source: Source) -> Series:
     return source.context.series.replaced(op="", kind="", tag="")
-
-
-def _raw_ops(raw: Source) -> set[str]:
-    """Return the ops of a raw log: of fio's own count where it is known, else of its first lines."""
-    from ingest.read.fio import raw_shape
-
-    ops = {op for job in raw.context.jobs for op, kind in job if kind == raw.context.series.kind}
-    return ops or raw_shape.ops_of_head(raw.path, raw.context)
 
 
 def _hist_ops(histogram: Source, wanted: set[str]) -> frozenset[str]:

@@ -116,7 +116,9 @@ def counting(rows: Rows, order: list[Int], layout: LogLinear, context: Context) 
     counts = _first_stretch(rows, picked, layout.bins)
     if (counts > IMPLAUSIBLE).any():
         return PER_INTERVAL
-    known = _known_total(rows, picked, context)
+    op = OPS[int(rows.lead[picked[0], 1])]
+    totals = [job[op, "completion"].count for job in context.jobs if (op, "completion") in job]
+    known = sum(totals) if totals else None
     back = np.count_nonzero((np.diff(counts, axis=0) < 0).any(axis=1))
     if layout.unit_ns > 1 and len(counts) >= 2 and back <= len(counts) // 100:
         totals = counts.sum(axis=1)
@@ -172,12 +174,6 @@ def _first_stretch(rows: Rows, picked: Int, bins: int) -> Int:
     return np.minimum(_dense(take(rows, picked[: back[0] + 1] if len(back) else picked), bins), MOST_COUNT).astype(np.int64)
 
 
-def _known_total(rows: Rows, picked: Int, context: Context) -> int | None:
-    op = OPS[int(rows.lead[picked[0], 1])]
-    totals = [job[op, "completion"].count for job in context.jobs if (op, "completion") in job]
-    return sum(totals) if totals else None
-
-
 def _dense(rows: Rows, bins: int) -> NDArray[np.uint64]:
     dense = np.zeros((len(rows), bins), np.uint64)
     dense[np.repeat(np.arange(len(rows)), np.diff(rows.indptr)), rows.bins] = rows.counts
@@ -207,7 +203,11 @@ class Repair:
     def apply(self, rows: Rows, began: Bool, gap: Bool, mode: str) -> Repaired:
         """Return the rows with per-interval counts; `began` marks rows that begin a segment, `gap` those after a lost row."""
         if mode == PER_INTERVAL and not (rows.counts > IMPLAUSIBLE).any():
-            self._remember(rows, began)
+            last = np.flatnonzero(began)
+            first = int(last[-1]) if len(last) else 0
+            if len(last):
+                self.since_reset[:] = 0
+            np.add.at(self.since_reset, rows.bins[rows.indptr[first] :], rows.counts[rows.indptr[first] :])
             return Repaired(rows.indptr, rows.bins, rows.counts.view(np.int64), {}, {})
         parts = []
         for first in range(0, len(rows), DENSE_ROWS):
@@ -218,14 +218,6 @@ class Repair:
             else:
                 parts.append(self._differenced(piece, began[picked], gap[picked], mode))
         return _joined(parts)
-
-    def _remember(self, rows: Rows, began: Bool) -> None:
-        """Keep the sum of rows since the last segment began."""
-        last = np.flatnonzero(began)
-        first = int(last[-1]) if len(last) else 0
-        if len(last):
-            self.since_reset[:] = 0
-        np.add.at(self.since_reset, rows.bins[rows.indptr[first] :], rows.counts[rows.indptr[first] :])
 
     def _unwrapped(self, rows: Rows, began: Bool) -> Repaired:
         """Add back to a wrapped row what fio took away: after a reset it logs new counts minus all logged before, mod 2^64."""

@@ -85,7 +85,9 @@ def plan_of(entries: tuple[Entry, ...], elapsed_s: int) -> Plan | None:
     for walls in dict.fromkeys((_walls(entries), _walls(entries, all_of_them=True))):
         plan = _played(entries, walls)
         stages = 1 + sum(walls)
-        if plan is not None and (not elapsed_s or _fits(plan.end_ms, elapsed_s * 1000, stages)):
+        if plan is not None and (
+            not elapsed_s or (-SLACK_MS * stages <= (elapsed_s * 1000) - plan.end_ms <= 1000 + SLACK_MS * stages)
+        ):
             return plan
     return None
 
@@ -97,10 +99,6 @@ def _walls(entries: Sequence[Entry], *, all_of_them: bool = False) -> tuple[bool
         number > 0 and groups[number] != groups[number - 1] and (all_of_them or not entry.new_group)
         for number, entry in enumerate(entries)
     )
-
-
-def _fits(end_ms: int, elapsed_ms: int, stages: int) -> bool:
-    return -SLACK_MS * stages <= elapsed_ms - end_ms <= 1000 + SLACK_MS * stages
 
 
 def _played(entries: Sequence[Entry], walls: Sequence[bool]) -> Plan | None:

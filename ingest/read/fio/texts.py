@@ -97,7 +97,8 @@ class _Scan:
             if line.endswith(b"{"):
                 self._before = (line[1:], self._number)
         elif line == b"{":
-            self._break_off()
+            if not self._guessed or any(OF_FIO in line for line in self._lines):
+                self._bad.append((BROKEN, self.begin))
             self._open(line, self._number)
         else:
             self._lines.append(line)
@@ -150,10 +151,6 @@ class _Scan:
         self.begin, self._lines, self.size = number, [line], len(line)
         self._closing, self._guessed, self._prefix = CLOSING[line[:1]], guessed, None
         self._passed = False
-
-    def _break_off(self) -> None:
-        if not self._guessed or any(OF_FIO in line for line in self._lines):
-            self._bad.append((BROKEN, self.begin))
 
     def _close(self) -> Iterator[tuple[int, bytes]]:
         text = b"\n".join([*self._lines, self._closing])

@@ -17,7 +17,7 @@ from ingest.core.errors import InputError
 from ingest.core.intervals import Int
 from ingest.read.context import Context
 from ingest.read.fio import clock
-from ingest.read.text import COMPRESSED, blocks, holds_nothing
+from ingest.read.text import COMPRESSED, blocks, holds_nothing, plain_name
 
 LATENCIES, RATES = "clat", "iops"
 NANOSECONDS_SINCE = (2, 99)
@@ -43,23 +43,20 @@ class Rows:
 
 def beside(path: Path, kind: str) -> Path | None:
     """Return the log of another kind of the same job beside a histogram or `_clat` log, None where there is none."""
-    name = path.name
+    name = plain_name(path)
     for own in ("_clat_hist", "_clat"):
         head, separator, rest = name.rpartition(own)
         if separator:
-            plain = f"{head}_{kind}{_plain(rest)}"
+            plain = f"{head}_{kind}{rest}"
             tried = (path.with_name(plain + ending) for ending in ("", *sorted(COMPRESSED)))
             return next((other for other in tried if other.is_file() and not holds_nothing(other)), None)
     return None
 
 
-def _plain(name: str) -> str:
-    return next((name.removesuffix(ending) for ending in COMPRESSED if name.endswith(ending)), name)
-
-
 def rows_of(path: Path, context: Context, *, latencies: bool) -> Rows:
     """Return the rows of a log; InputError where it cannot be read, or a row is not of whole numbers."""
-    place = 3 if any(context.options.get(name) in ("both", "1") for name in BOTH) and _width(path) > 5 else 2
+    first = next((bytes(block).split(b"\n", 1)[0] for block in blocks(path)), b"")
+    place = 3 if any(context.options.get(name) in ("both", "1") for name in BOTH) and (first.count(b",") + 1) > 5 else 2
     parts = [np.zeros((0, 4), np.int64)]
     for block in blocks(path):
         text = bytes(block)
@@ -76,11 +73,6 @@ def rows_of(path: Path, context: Context, *, latencies: bool) -> Rows:
     averaged = bool(len(size)) and 2 * int(np.count_nonzero(size == 0)) > len(size)
     unix = len(stamp) > 0 and clock.real_time(context.options, int(stamp[0]))
     return Rows(stamp, value * (_unit_ns(context) if latencies else 1), direction, averaged, unix)
-
-
-def _width(path: Path) -> int:
-    first = next((bytes(block).split(b"\n", 1)[0] for block in blocks(path)), b"")
-    return first.count(b",") + 1
 
 
 def _unit_ns(context: Context) -> int:

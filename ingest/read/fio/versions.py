@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from ingest.core.errors import InputError
@@ -22,16 +22,10 @@ def since_of_layout(layout: LogLinear) -> tuple[int, ...] | None:
 
 def since_beside(path: Path, name: LogName) -> tuple[int, ...] | None:
     """Return the earliest version that can have written the histogram log of the same job in the folder of a raw log."""
-    for other in _histogram_logs(path, name):
-        try:
-            return since_of_layout(peek(other, Context()).layout)
-        except InputError:
-            continue
-    return None
-
-
-def _histogram_logs(path: Path, name: LogName) -> Iterator[Path]:
     job, host = (f".{part}" if part else "" for part in (name.job, name.host))
     plain = f"{name.prefix}_clat_hist{job}.log{host}"
-    if plain != plain_name(path):
-        yield from (log for ending in ("", *COMPRESSED) if (log := path.with_name(plain + ending)).is_file())
+    for ending in ("", *COMPRESSED) if plain != plain_name(path) else ():
+        if (log := path.with_name(plain + ending)).is_file():
+            with suppress(InputError):
+                return since_of_layout(peek(log, Context()).layout)
+    return None

@@ -202,10 +202,10 @@ def logs_beside(path: Path) -> list[Path]:
 
 def sibling(path: Path, kind: str) -> Path | None:
     """Return the log of another type that the same job wrote, compressed or not; None where there is none."""
-    match = LOG_NAME.match(plain_name(path))
+    name = plain_name(path)
+    match = LOG_NAME.match(name)
     if match is None:
         return None
-    name = plain_name(path)
     plain = f"{name[: match.start('type')]}{kind}{name[match.end('type') :]}"
     return next((other for ending in ("", *COMPRESSED) if (other := path.with_name(plain + ending)).is_file()), None)
 

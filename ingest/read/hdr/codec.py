@@ -88,7 +88,8 @@ def payload_of(text: bytes) -> Payload:
     try:
         data = from_base64(text)
     except binascii.Error as error:
-        raise PayloadError(f"no base64 ({_first(str(error))})") from None
+        reason = str(error)
+        raise PayloadError(f"no base64 ({reason[:1].lower()}{reason[1:]})") from None
     return _usual(data) or payload_of_bytes(data)
 
 
@@ -133,10 +134,6 @@ def _usual(data: bytes) -> Payload | None:
     return Payload(geometry, slots, ANY_SIZE, words)
 
 
-def _first(text: str) -> str:
-    return text[:1].lower() + text[1:]
-
-
 def _inflated(data: bytes, length: int) -> bytes:
     """Return the inflated stream that follows the outer header, at most as long as its own histogram can be."""
     source = memoryview(data)[OUTER.size : OUTER.size + length]
@@ -149,15 +146,11 @@ def _inflated(data: bytes, length: int) -> bytes:
             slots = _header(body, double=False)[1]
             body += stream.decompress(stream.unconsumed_tail, min(LARGEST_WORD * slots + HEADER.size, MOST_INFLATED))
     except zlib.error as error:
-        raise PayloadError(f"damaged compressed data ({_reason(error)})") from None
+        reason = str(error).rpartition(": ")[2] or "zlib"  # without the numbers that differ from line to line
+        raise PayloadError(f"damaged compressed data ({reason})") from None
     if stream.eof:
         return body
     raise PayloadError("inflates past the size of its own histogram" if stream.unconsumed_tail else "compressed data is cut off")
-
-
-def _reason(error: zlib.error) -> str:
-    """Return zlib's reason alone, without the numbers that differ from line to line."""
-    return str(error).rpartition(": ")[2] or "zlib"
 
 
 def _histogram(body: bytes, *, double: bool) -> Payload:

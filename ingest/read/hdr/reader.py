@@ -9,7 +9,8 @@ from pathlib import Path
 from ingest.core.errors import InputError
 from ingest.core.writing import figure
 from ingest.read.context import TimeZero
-from ingest.read.formats import HDR, PIECES, Reader
+from ingest.read.format_names import HDR
+from ingest.read.formats import PIECES, Reader
 from ingest.read.hdr import log
 from ingest.read.hdr.names import looks_like_hdr
 from ingest.read.hdr.origin import ASBENCH
@@ -30,25 +31,17 @@ def locate(path: Path, around: Around) -> Source:
         context = replace(context, series=context.series.replaced(op=match["op"]))
     asked = around.options.recorded_unit_ns
     if (asked or peeked.origin.unit_ns) is None:
-        raise InputError(f"{log.UNIT_UNKNOWN} ({_sizes(peeked.largest)})", path)
+        sizes = [f"{figure(peeked.largest * scale / 1e9)} s in {unit}" for unit, scale in LARGE.items()]
+        raise InputError(f"{log.UNIT_UNKNOWN} (its largest value at the beginning would be {', '.join(sizes)})", path)
     if around.options.growing and not peeked.origin.settled:
         raise InputError(NOT_YET, path)
     if asked and peeked.origin.unit_ns not in (None, asked):
         context.account.note(f"{peeked.origin.tool} records in another unit than --recorded-unit says: --recorded-unit was used")
     dated = peeked.zero_ns is not None and not peeked.base_ns  # its stamps are real times
     own = TimeZero(peeked.zero_ns, peeked.zero_origin)
-    zero = around.zero(path, own, lambda: log.last_end_ns(path) - (peeked.zero_ns or 0), absolute=dated and not _said(around))
+    absolute = dated and not isinstance(around.options.t0, int)
+    zero = around.zero(path, own, lambda: log.last_end_ns(path) - (peeked.zero_ns or 0), absolute=absolute)
     return Source(path, HDR, replace(context, zero=zero), peeked.width_ns, peeked.layout)
-
-
-def _said(around: Around) -> bool:
-    return isinstance(around.options.t0, int)
-
-
-def _sizes(largest: float) -> str:
-    """Return what the largest value at the beginning of a log would be in each unit: what people know it by."""
-    sizes = [f"{figure(largest * scale / 1e9)} s in {unit}" for unit, scale in LARGE.items()]
-    return f"its largest value at the beginning would be {', '.join(sizes)}"
 
 
 READER = Reader(locate, rows=log.read, accepts=lambda _, start: looks_like_hdr(start), grows=PIECES)

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
@@ -120,16 +119,11 @@ def polls(path: Path, context: Context) -> Polls:
 
 def _told(limits: list[int]) -> _Buckets | None:
     """Return the buckets that the head of an operation tells, None where it is none: its own limits, then those of each range."""
-    ranges = tuple(_threes(limits[2:]))
+    ranges = tuple(zip(limits[2::3], limits[3::3], limits[4::3], strict=False))
     chained = ranges and all(low == before for (_, before, _), (low, _, _) in pairwise(ranges))
     sound = chained and all(width > 0 and low < high and (high - low) % width == 0 for low, high, width in ranges)
     few = sound and sum((high - low) // width for low, high, width in ranges) <= MOST_BUCKETS
     return _Buckets.of(ranges) if few else None
-
-
-def _threes(values: list[int]) -> Iterator[tuple[int, int, int]]:
-    for at in range(0, len(values) - 2, 3):
-        yield values[at], values[at + 1], values[at + 2]
 
 
 def _times(second: int, period: str, before: int | None) -> tuple[int, int]:

@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from ingest.core.edges import Edges
 from ingest.core.intervals import Int
 from ingest.core.layout import Layout
 from ingest.core.series import SERVICE, in_layer
@@ -28,7 +27,7 @@ from ingest.core.timing import UNITS_NS, iso_ns
 from ingest.read.context import Context
 from ingest.read.format_names import CEPH
 from ingest.read.formats import AGAIN, Reader
-from ingest.read.histograms.lines import WrongError, end_ns, objects_of, readers, whole
+from ingest.read.histograms.lines import WrongError, between_edges, end_ns, objects_of, readers, whole
 from ingest.read.histograms.polls import Lost, Poll, Polls, sparse
 
 KIND = in_layer("service", SERVICE)
@@ -125,12 +124,7 @@ def _latencies(body: Mapping[str, Any]) -> tuple[Layout, Int, Int] | None:
     sums = counts.sum(axis=tuple(at for at in range(counts.ndim) if at != place))
     is_open = "max" not in ranges[-1]
     ends = [(whole(one.get("max")) + 1) * unit - 1 for one in (ranges[:-1] if is_open else ranges)]
-    if any(number for end, number in zip(ends, sums.tolist(), strict=False) if end < 0):
-        raise WrongError("values below zero: not a latency")
-    try:
-        layout, places = Edges.of_ends(ends, is_open=is_open)
-    except ValueError as error:
-        raise WrongError(str(error)) from None
+    layout, places = between_edges(ends, sums.tolist(), is_open=is_open)
     return layout, *sparse(places, sums)
 
 

@@ -264,7 +264,7 @@ class _Reading:
         key = {name: name if plain else getattr(description, name) for name in ("lower", "upper", "value", "count")}
         inside = Place(entry)
         number = count(numeral(inside.found(key["count"])))
-        unit = self._unit(place)
+        unit = UNITS[_said(self._description.unit, place, NO_UNIT)]
         if description.rule:
             role = next(name for name in ("value", "upper", "lower") if key[name] and inside.found(key[name]) is not None)
             return self._of_rule(bound_ns(inside.found(key[role]), unit), unit, number)
@@ -303,9 +303,6 @@ class _Reading:
                 raise WrongError(FALLS)
             bins = [replace(entry, count=entry.count - below) for entry, below in zip(bins, counts, strict=False)]
         return bins
-
-    def _unit(self, place: Place) -> Fraction:
-        return UNITS[_said(self._description.unit, place, NO_UNIT)]
 
     def _found(self, line: int, place: Place, bins: Sequence[FileBin]) -> FileHistogram:
         description = self._description

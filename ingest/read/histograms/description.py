@@ -187,11 +187,7 @@ def _is_pattern(text: Any) -> bool:
 
 def _pairs(name: str, pairs: Any) -> dict[str, str]:
     check(isinstance(pairs, dict), f"{name} takes pairs of keys and values")
-    return {str(key): _spelled(value) for key, value in pairs.items()}
-
-
-def _spelled(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return {str(key): (str(value).lower() if isinstance(value, bool) else str(value)) for key, value in pairs.items()}
 
 
 def _chosen(name: str, value: Any, words: tuple[str, ...]) -> Chosen:

@@ -68,7 +68,12 @@ class _Found:
             self._give_up(NO_JSON)
         if not self._parts:
             try:
-                return self._entries(number, self._parse(line))
+                value = self._parse(line)
+                entries = value if isinstance(value, list) else [value]
+                if not all(isinstance(entry, dict) for entry in entries):
+                    self._account.reject(NO_JSON, [number])
+                    return []
+                return [(number, entry) for entry in entries]
             except (ValueError, RecursionError):
                 pass
         else:
@@ -93,14 +98,6 @@ class _Found:
             return bool(self._parse(line.strip().rstrip(b",")))
         except (ValueError, RecursionError):
             return False
-
-    def _entries(self, number: int, value: Any) -> list[tuple[int, dict[str, Any]]]:
-        """Return the documents that a value is or holds."""
-        entries = value if isinstance(value, list) else [value]
-        if not all(isinstance(entry, dict) for entry in entries):
-            self._account.reject(NO_JSON, [number])
-            return []
-        return [(number, entry) for entry in entries]
 
     def _scanned(self, number: int, line: bytes, indent: int, *, ended: bool) -> list[tuple[int, dict[str, Any]]]:
         """Return the documents that end in a line, which is gone through bracket by bracket."""

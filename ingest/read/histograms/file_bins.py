@@ -52,7 +52,9 @@ def in_bins(found: Sequence[FileHistogram], description: HistogramDescription, c
         own = tuple(sorted({end for one in entry.bins for end in (one.before, one.last) if end is not None}))
         is_open = description.is_open or any(one.last is OPEN for one in entry.bins)
         whole = shared is not None and (bool(description.rule) or not _cut(entry.bins, shared))
-        ends, is_open = (shared or (), is_open or _any_open(found)) if whole else (own, is_open)
+        ends, is_open = (
+            (shared or (), is_open or any(one.last is OPEN for entry in found for one in entry.bins)) if whole else (own, is_open)
+        )
         try:
             if (ends, is_open) not in known:
                 known[ends, is_open] = Edges.of_ends(ends, is_open=is_open)
@@ -66,10 +68,6 @@ def in_bins(found: Sequence[FileHistogram], description: HistogramDescription, c
             held.reject(str(error), entry.line, Lost(entry.series, entry.start_ns, entry.end_ns, total=entry.total))
     if below:
         context.account.note(f"{counted(below, 'value', 'values')} below zero: no latencies, left out")
-
-
-def _any_open(found: Sequence[FileHistogram]) -> bool:
-    return any(one.last is OPEN for entry in found for one in entry.bins)
 
 
 def _cut(bins: Sequence[FileBin], ends: Sequence[int]) -> bool:

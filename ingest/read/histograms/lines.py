@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from ingest.core.caveats import Caveat
+from ingest.core.edges import Edges
 from ingest.core.errors import InputError
-from ingest.core.intervals import Intervals
+from ingest.core.intervals import Int, Intervals
+from ingest.core.layout import Layout
 from ingest.core.missing import Missing, labels_of
 from ingest.core.series import Series
 from ingest.read.account import Account
@@ -28,6 +30,7 @@ from ingest.read.text import CUT_OFF, NEWLINE, TABLE_ENDINGS, name_without, whol
 
 NOT_READ = "lines were rejected: if they held histograms, their samples are missing"
 METRICS = "several-metrics"
+BELOW_ZERO = "values below zero: not a latency"
 ENDINGS = (*TABLE_ENDINGS, ".jsonl", ".ndjson", ".json", ".txt", ".log", ".prom")
 KEYS = re.compile(r"[\[{]")
 SHOWN = 4
@@ -85,6 +88,19 @@ def end_ns(value: Any, unit_ns: int) -> int:
         return math.floor(max(min(number, Decimal(2**62)), Decimal(-(2**62))))
     except (ArithmeticError, ValueError):
         raise WrongError(f"{_short(value)} is no edge") from None
+
+
+def between_edges(ends_ns: Sequence[int], counts: Sequence[int], *, is_open: bool) -> tuple[Layout, Int]:
+    """Return the layout of buckets that end at these ns, and the bin of each; with `is_open` one more holds all above.
+
+    WrongError where one below zero holds samples, or there is no layout of such edges.
+    """
+    if any(number for end, number in zip(ends_ns, counts, strict=False) if end < 0):
+        raise WrongError(BELOW_ZERO)
+    try:
+        return Edges.of_ends(ends_ns, is_open=is_open)
+    except ValueError as error:
+        raise WrongError(str(error)) from None
 
 
 def _short(value: Any) -> str:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,30 +50,21 @@ NOT_COMMANDS = ("Runtime", "Totals", "Per-Key Misses")
 def polls(path: Path, context: Context) -> Polls:
     """Return the histograms of a file."""
     held = Polls(context)
-    for line, document in documents_of(lines_of(path, context), context.account, _parsed):
-        _take_document(line, document, path, context, held)
+    for line, document in documents_of(lines_of(path, context), context.account, partial(json.loads, object_pairs_hook=_all_of)):
+        sections = {
+            str(name): body for name, body in document.items() if isinstance(body, dict) and isinstance(body.get("Runtime"), dict)
+        }
+        each_run = any(name.startswith("RUN #") for name in sections)
+        for name, body in sections.items():
+            if name.startswith("AGGREGATED"):
+                context.account.skip(AVERAGE, 1)
+            elif each_run and not name.startswith("RUN #"):
+                context.account.skip(ONE_OF_THEM, 1)
+            else:
+                _take(line, body, context, held)
+        if len(sections) > 1 and not each_run:
+            context.account.caveats.append(Caveat(RUNS_LEFT_OUT, str(path), BEST_AND_WORST, ONE_EACH))
     return held
-
-
-def _parsed(text: bytes) -> Any:
-    return json.loads(text, object_pairs_hook=_all_of)
-
-
-def _take_document(line: int, document: Mapping[str, Any], path: Path, context: Context, held: Polls) -> None:
-    """Add the runs of one document."""
-    sections = {
-        str(name): body for name, body in document.items() if isinstance(body, dict) and isinstance(body.get("Runtime"), dict)
-    }
-    each_run = any(name.startswith("RUN #") for name in sections)
-    for name, body in sections.items():
-        if name.startswith("AGGREGATED"):
-            context.account.skip(AVERAGE, 1)
-        elif each_run and not name.startswith("RUN #"):
-            context.account.skip(ONE_OF_THEM, 1)
-        else:
-            _take(line, body, context, held)
-    if len(sections) > 1 and not each_run:
-        context.account.caveats.append(Caveat(RUNS_LEFT_OUT, str(path), BEST_AND_WORST, ONE_EACH))
 
 
 def _take(line: int, body: Mapping[str, Any], context: Context, held: Polls) -> None:

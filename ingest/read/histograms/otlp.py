@@ -15,14 +15,13 @@ Source: opentelemetry-proto's metrics.proto; checked against the counts of the P
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ingest.core.edges import LEAST_SCALE, MOST_SCALE, Edges, Exponential
+from ingest.core.edges import LEAST_SCALE, MOST_SCALE, Exponential
 from ingest.core.intervals import Int
 from ingest.core.layout import Layout
 from ingest.core.series import Series
@@ -31,7 +30,7 @@ from ingest.read.context import Context
 from ingest.read.format_names import OTLP
 from ingest.read.formats import AGAIN, Reader
 from ingest.read.histograms.labels import series_of
-from ingest.read.histograms.lines import WrongError, count, end_ns, objects_of, readers, whole
+from ingest.read.histograms.lines import BELOW_ZERO, WrongError, between_edges, count, end_ns, objects_of, readers, whole
 from ingest.read.histograms.otlp_own import SCOPE, own_series, with_error
 from ingest.read.histograms.polls import Lost, Poll, Polls, sparse
 
@@ -44,25 +43,10 @@ EMPTY_POINT = "a point without samples"
 NO_TEMPORALITY = "nothing says whether it counts since a start or since the point before"
 UNIT_UNKNOWN = "the unit of its values is not stated: give --recorded-unit s, ms, us or ns"
 NO_SUM = "the counts of its buckets are not its count: it was damaged"
-BELOW_ZERO = "values below zero: not a latency"
 NO_BUCKETS = "a histogram without buckets, of which only the mean is known: have the SDK keep buckets"
 COARSE = f"a scale below {LEAST_SCALE}: its bins are wider than all latencies"
 MOST_BUCKETS = 1 << 16
 ESCAPED = str.maketrans({"µ": "u", "μ": "u"})
-
-
-@dataclass(frozen=True, slots=True)
-class _Metric:
-    """What all points of a metric share: its name, the unit in ns, the temporality; of our own exports their metadata."""
-
-    name: str
-    unit_ns: int
-    total: bool
-    own: Mapping[str, str] | None = None
-
-    def series(self, base: Series, attributes: Mapping[str, str]) -> Series:
-        """Return the series of a point with these attributes."""
-        return series_of(base, self.name, attributes) if self.own is None else own_series(base, self.name, self.own, attributes)
 
 
 def polls(path: Path, context: Context) -> Polls:
@@ -116,55 +100,53 @@ def _take(
     context: Context,
     held: Polls,
 ) -> None:
+    """Add the points of a metric; `own` is the metadata of one that we exported ourselves."""
+    name, unit = str(metric.get("name") or ""), str(metric.get("unit") or "").translate(ESCAPED)
     for key, binned in (("exponentialHistogram", _exponential), ("histogram", _explicit)):
         body = metric.get(key)
         if not isinstance(body, dict):
             continue
         points = list(_dicts(body.get("dataPoints")))
-        unit = str(metric.get("unit") or "").translate(ESCAPED)
         if unit and unit not in UNITS_NS:
             context.account.skip(NO_TIME, len(points))
             continue
         for point in points:
+            attributes = {**resource, **_attributes(point.get("attributes") or point.get("labels"))}
+            base = context.series
+            series = series_of(base, name, attributes) if own is None else own_series(base, name, own, attributes)
             try:
-                shared = _Metric(str(metric.get("name") or ""), _unit(unit, context), _total(body), own)
-                flags = whole(point.get("flags") or 0)
-                if flags & 1:
+                unit_ns = UNITS_NS.get(unit) or context.recorded_unit_ns
+                if unit_ns is None:
+                    raise WrongError(UNIT_UNKNOWN)
+                total = _total(body)
+                if whole(point.get("flags") or 0) & 1:
                     context.account.skip(NO_VALUE, 1)
                     continue
-                layout, places, counts = binned(point, shared)
+                layout, places, counts = binned(point, unit_ns, own)
                 if sum(counts) != count(point.get("count") or 0):
                     raise WrongError(NO_SUM)
-                if not sum(counts) and not shared.total:
+                if not sum(counts) and not total:
                     context.account.skip(EMPTY_POINT, 1)
                     continue
-                held.add(_poll(point, shared, resource, line, context, (layout, *sparse(places, counts))))
+                start, end = (whole(point.get(moment) or 0) for moment in ("startTimeUnixNano", "timeUnixNano"))
+                if not end:
+                    raise WrongError("a point without a time")
+                held.add(Poll(line, series, start or None, end, layout, *sparse(places, counts), total))
             except WrongError as error:
                 if str(error) in (UNIT_UNKNOWN, BELOW_ZERO):  # it may be no latency at all
                     context.account.reject(str(error), [line])
                 else:
-                    held.reject(str(error), line, _lost(str(error), metric, own, body, point, resource, context))
+                    held.reject(str(error), line, _lost(str(error), series, body, point))
 
 
-def _lost(
-    reason: str,
-    metric: Mapping[str, Any],
-    own: Mapping[str, str] | None,
-    body: Mapping[str, Any],
-    point: Mapping[str, Any],
-    resource: Mapping[str, str],
-    context: Context,
-) -> Lost:
+def _lost(reason: str, series: Series, body: Mapping[str, Any], point: Mapping[str, Any]) -> Lost:
     """Return whose samples a point that cannot be taken holds, and from when to when."""
     start, end, samples = (_or_none(point.get(name)) for name in ("startTimeUnixNano", "timeUnixNano", "count"))
-    attributes = {**resource, **_attributes(point.get("attributes") or point.get("labels"))}
-    series = _Metric(str(metric.get("name") or ""), 1, False, own).series(context.series, attributes)
-    samples = None if reason == NO_SUM else samples
     try:
         total = _total(body)
     except WrongError:
         total = False
-    return Lost(series, start or None, end or None, samples, total)
+    return Lost(series, start or None, end or None, None if reason == NO_SUM else samples, total)
 
 
 def _or_none(value: Any) -> int | None:
@@ -172,13 +154,6 @@ def _or_none(value: Any) -> int | None:
         return count(value)
     except WrongError:
         return None
-
-
-def _unit(unit: str, context: Context) -> int:
-    unit_ns = UNITS_NS.get(unit) or context.recorded_unit_ns
-    if unit_ns is None:
-        raise WrongError(UNIT_UNKNOWN)
-    return unit_ns
 
 
 def _total(body: Mapping[str, Any]) -> bool:
@@ -189,25 +164,7 @@ def _total(body: Mapping[str, Any]) -> bool:
     return bool(temporality == CUMULATIVE)
 
 
-def _poll(
-    point: Mapping[str, Any],
-    metric: _Metric,
-    resource: Mapping[str, str],
-    line: int,
-    context: Context,
-    histogram: tuple[Layout, Int, Int],
-) -> Poll:
-    layout, bins, counts = histogram
-    attributes = {**resource, **_attributes(point.get("attributes") or point.get("labels"))}
-    start = whole(point.get("startTimeUnixNano") or 0) or None
-    end = whole(point.get("timeUnixNano") or 0)
-    if not end:
-        raise WrongError("a point without a time")
-    series = metric.series(context.series, attributes)
-    return Poll(line, series, start, end, layout, bins, counts, metric.total)
-
-
-def _exponential(point: Mapping[str, Any], metric: _Metric) -> tuple[Layout, Int, Sequence[int]]:
+def _exponential(point: Mapping[str, Any], unit_ns: int, own: Mapping[str, str] | None) -> tuple[Layout, Int, Sequence[int]]:
     """Return the layout of a point, the bin of each bucket and its count; scales above 8 are brought down, which is exact."""
     scale = whole(point.get("scale") or 0)
     if scale < LEAST_SCALE:
@@ -216,15 +173,15 @@ def _exponential(point: Mapping[str, Any], metric: _Metric) -> tuple[Layout, Int
         raise WrongError(BELOW_ZERO)
     offset, numbers = _buckets(point.get("positive"))
     finest = min(scale, MOST_SCALE)
-    layout = Exponential(finest, metric.unit_ns)
-    if metric.own is not None:
+    layout = Exponential(finest, unit_ns)
+    if own is not None:
         try:
-            layout = with_error(layout, metric.own)
+            layout = with_error(layout, own)
         except ValueError as error:
             raise WrongError(str(error)) from None
     indices = np.arange(len(numbers), dtype=np.int64) + offset
     zero = count(point.get("zeroCount") or 0)
-    threshold = max(end_ns(point.get("zeroThreshold") or 0, metric.unit_ns), 0)
+    threshold = max(end_ns(point.get("zeroThreshold") or 0, unit_ns), 0)
     places = np.append(layout.places(indices >> (scale - finest)), layout.index(np.array([threshold])))
     return layout, places, [*map(count, numbers), zero]
 
@@ -241,7 +198,7 @@ def _buckets(body: Any) -> tuple[int, list[Any]]:
     return offset, numbers
 
 
-def _explicit(point: Mapping[str, Any], metric: _Metric) -> tuple[Layout, Int, Sequence[int]]:
+def _explicit(point: Mapping[str, Any], unit_ns: int, _: Mapping[str, str] | None) -> tuple[Layout, Int, Sequence[int]]:
     """Return the layout of a point, the bin of each bucket and its count."""
     bounds, numbers = point.get("explicitBounds") or [], point.get("bucketCounts") or []
     if not isinstance(bounds, list) or not isinstance(numbers, list):
@@ -250,17 +207,11 @@ def _explicit(point: Mapping[str, Any], metric: _Metric) -> tuple[Layout, Int, S
         raise WrongError(NO_BUCKETS)
     if len(numbers) != len(bounds) + 1:
         raise WrongError("buckets are not one more than bounds")
-    ends = [end_ns(bound, metric.unit_ns) for bound in bounds]
+    ends = [end_ns(bound, unit_ns) for bound in bounds]
     counts = [count(number) for number in numbers]
     if any(low >= high for low, high in pairwise(ends)) and sorted(ends) != ends:
         raise WrongError("bounds do not rise")
-    if any(number for end, number in zip(ends, counts, strict=False) if end < 0):
-        raise WrongError(BELOW_ZERO)
-    try:
-        layout, places = Edges.of_ends(ends, is_open=True)
-    except ValueError as error:
-        raise WrongError(str(error)) from None
-    return layout, places, counts
+    return *between_edges(ends, counts, is_open=True), counts
 
 
 locate, rows = readers(OTLP, polls, NOTHING)

@@ -122,7 +122,10 @@ def add(
             if entry.stamp is None:
                 held.reject(UNTIMED, entry.line, Lost(entry.series))
         prints = timed
-    times = _resolved(stamps, path_ns, at_the_end=_twice_at_the_last(prints, len(stamps) - 1))
+    # Printed twice after the last time: the second time as the script ended.
+    last = len(stamps) - 1
+    series = [entry.series for entry in prints if entry.stamp == last]
+    times = _resolved(stamps, path_ns, at_the_end=len(set(series)) < len(series))
     _say(prints, stamps, context)
     kept = _each_once(prints, [path_ns if entry.stamp is None else times[entry.stamp] for entry in prints], path_ns, held)
     if total is None:
@@ -170,12 +173,6 @@ def _resolved(stamps: Sequence[Stamp], path_ns: int, *, at_the_end: bool) -> lis
         return passed
     shift = path_ns - clocks[-1] - ((typical_gap(clocks) or UNITS_NS["s"]) if at_the_end else 0)
     return [ns + shift if stamp.of_day else ns for stamp, ns in zip(stamps, passed, strict=True)]
-
-
-def _twice_at_the_last(prints: Sequence[Print], last: int) -> bool:
-    """Return whether a histogram was printed twice after the last time: the second time as the script ended."""
-    series = [entry.series for entry in prints if entry.stamp == last]
-    return len(set(series)) < len(series)
 
 
 def _each_once(prints: Sequence[Print], ends: Sequence[int], path_ns: int, held: Polls) -> list[tuple[Print, int]]:

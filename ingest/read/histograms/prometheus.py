@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from ingest.core.edges import LEAST_SCALE, MOST_SCALE, Edges, Exponential
+from ingest.core.edges import LEAST_SCALE, MOST_SCALE, Exponential
 from ingest.core.intervals import Int
 from ingest.core.layout import Layout
 from ingest.core.timing import UNITS_NS
@@ -34,7 +34,7 @@ from ingest.read.format_names import PROMETHEUS
 from ingest.read.formats import AGAIN, Reader
 from ingest.read.histograms.documents import documents_of
 from ingest.read.histograms.labels import series_of
-from ingest.read.histograms.lines import WrongError, count, end_ns, lines_of, readers, whole
+from ingest.read.histograms.lines import BELOW_ZERO, WrongError, between_edges, count, end_ns, lines_of, readers, whole
 from ingest.read.histograms.polls import Lost, Poll, Polls, sparse
 
 SAMPLE = re.compile(
@@ -54,7 +54,6 @@ NO_TOP = "buckets without le=+Inf: not all of a histogram"
 FALLS = "counts up to an edge that fall"
 NOT_A_SAMPLE = "not a sample"
 NO_START = "a scrape without time stamps, and nothing says when its process began: dump the series with promtool, or query them"
-BELOW_ZERO = "values below zero: not a latency"
 ANSWERS = re.compile(rb'\[*\s*(\{(?!__name__)[^}]*"|\{?\s*$)')  # not `{__name__=` of a dump
 CLOSED, LEFT_OPEN = 3, 0
 EXACT = 1e-6
@@ -93,7 +92,7 @@ def polls(path: Path, context: Context) -> Polls:
     lines = list(lines_of(path, context))
     first = next((line for _, line, _ in lines if line.strip()), b"").lstrip()
     if ANSWERS.match(first):
-        _answers(lines, context, held)
+        take_answers(list(documents_of(lines, context.account)), context, held)
     else:
         take(lines, context, held, asked_ns=path.stat().st_mtime_ns, dated=False)
     return held
@@ -208,12 +207,7 @@ def _classic(told: Mapping[str, str], unit_ns: int) -> tuple[Layout, Int, Int]:
     if min(counts) < 0:
         raise WrongError(FALLS)
     ends = [end_ns(edge, unit_ns) for edge, _ in edges]
-    if any(number for end, number in zip(ends, counts, strict=False) if end < 0):
-        raise WrongError(BELOW_ZERO)
-    try:
-        layout, places = Edges.of_ends(ends, is_open=True)
-    except ValueError as error:
-        raise WrongError(str(error)) from None
+    layout, places = between_edges(ends, counts, is_open=True)
     return layout, *sparse(places, counts)
 
 
@@ -231,11 +225,6 @@ def _count(text: Any) -> int:
         return count(text)
     except WrongError:
         raise WrongError(FRACTIONS) from None
-
-
-def _answers(lines: Sequence[tuple[int, bytes, bool]], context: Context, held: Polls) -> None:
-    """Take the series of answers of the query API, one a line or spread over lines."""
-    take_answers(list(documents_of(lines, context.account)), context, held)
 
 
 def take_answers(documents: Sequence[tuple[int, Any]], context: Context, held: Polls) -> None:
@@ -310,11 +299,9 @@ def _native(histogram: Any, unit_ns: int) -> tuple[Layout, Int, Int]:
         raise WrongError(BELOW_ZERO)
     scales = {_scale(left, right) for rule, left, right, _ in edges if rule == LEFT_OPEN and left > 0}
     if len(scales) > 1 or None in scales:
-        try:
-            layout, places = Edges.of_ends([end_ns(right, unit_ns) for _, _, right, _ in edges], is_open=False)
-        except ValueError as error:
-            raise WrongError(str(error)) from None
-        return layout, *sparse(places, [number for *_, number in edges])
+        counts = [number for *_, number in edges]
+        layout, places = between_edges([end_ns(right, unit_ns) for _, _, right, _ in edges], counts, is_open=False)
+        return layout, *sparse(places, counts)
     scale = next(iter(scales), None)
     exponential = Exponential(MOST_SCALE if scale is None else scale, unit_ns)
     numbers = [round(math.log2(right) * 2.0**exponential.scale) - 1 for _, left, right, _ in edges if left > 0]

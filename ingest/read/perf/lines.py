@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from ingest.core.intervals import Int
 from ingest.read.account import Account
-from ingest.read.delimited.arrow_lines import CRLF, WholeLines, arrow, binary_lines, flags, reject
-from ingest.read.text import LONGEST_LINE, NEWLINE, whole_blocks
+from ingest.read.delimited.arrow_lines import WholeLines, arrow, binary_lines, flags, reject
+from ingest.read.text import CRLF, LONGEST_LINE, NEWLINE, whole_blocks
 
 SECOND, NS_DIGITS = 1_000_000_000, 9
 LATEST_S = 4_000_000_000
@@ -90,7 +90,8 @@ def _samples(pa: Any, text: bytes, line: int, account: Account) -> Samples:
     compute = pa.compute
     data = np.frombuffer(text, np.uint8)
     lines = binary_lines(pa, data, text.count(b"\n"))
-    place = np.flatnonzero(_may_be_samples(data))
+    first = _first_bytes(data)
+    place = np.flatnonzero(~np.isin(first, (TAB, NEWLINE, COMMENT)))
     if len(place) and text.find(b"\r\n", 0, 1 << 16) >= 0:
         account.note(CRLF)
     candidates = lines.take(pa.array(place))
@@ -111,12 +112,6 @@ def _samples(pa: Any, text: bytes, line: int, account: Account) -> Samples:
     part = _number(pa, fields, "part", np.ones(len(rows), np.bool_)) * np.where(digits == NS_DIGITS, 1, 1000)
     leaf = _leaves(pa, lines, data, place[rows], compute.struct_field(fields, "rest"))
     return Samples(fields, line + place[rows], seconds[rows] * SECOND + part, leaf)
-
-
-def _may_be_samples(data: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Return which lines can be samples by their first byte: neither frames nor comments nor empty."""
-    first = _first_bytes(data)
-    return ~np.isin(first, (TAB, NEWLINE, COMMENT))
 
 
 def _first_bytes(data: NDArray[np.uint8]) -> NDArray[np.uint8]:

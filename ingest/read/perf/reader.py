@@ -10,7 +10,8 @@ from ingest.core.errors import InputError
 from ingest.core.events import Events
 from ingest.read.context import KEEP_IDLE, Context, TimeZero
 from ingest.read.events import events_layout
-from ingest.read.formats import PERF, ROW_LABELS, Reader
+from ingest.read.format_names import PERF
+from ingest.read.formats import ROW_LABELS, Reader
 from ingest.read.perf import header
 from ingest.read.sources import Around, Source
 from ingest.read.text import TRACE_ENDINGS, head, name_without

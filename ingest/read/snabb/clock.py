@@ -85,7 +85,9 @@ def clock_of(readings: Readings, first_tsc: int, hz: int = 0, path: Path | None 
         return Clock(hz, first_tsc, 0, {}, real=False, notes=tuple(notes))
     shown = straight.ns - nanoseconds(straight.tsc - first_tsc, hz)
     cores = {int(core): _mean(shown[straight.core == core]) for core in np.unique(straight.core)}
-    spread = int(shown.max() - shown.min()) if len(cores) == 1 else max(_width(shown[straight.core == core]) for core in cores)
+    spread = (
+        int(shown.max() - shown.min()) if len(cores) == 1 else max(int(np.ptp(shown[straight.core == core])) for core in cores)
+    )
     if spread > 2 * MS:
         notes.append(f"its clock readings lie up to {spread / MS:.0f} ms apart around a straight line: was the clock set?")
     if len(cores) > 1 and max(cores.values()) - min(cores.values()) > MS:
@@ -99,10 +101,6 @@ def _mean(values: Int) -> int:
     """Return the mean, rounded down."""
     first = int(values[0])
     return first + int((values - first).sum()) // len(values)
-
-
-def _width(values: Int) -> int:
-    return int(values.max() - values.min())
 
 
 def _straight(readings: Readings, hz: int) -> Readings:

@@ -10,7 +10,8 @@ from ingest.core.events import Events
 from ingest.core.series import LAG
 from ingest.read.context import Context, TimeZero
 from ingest.read.events import events_layout
-from ingest.read.formats import SNABB, Reader
+from ingest.read.format_names import SNABB
+from ingest.read.formats import Reader
 from ingest.read.snabb.names import OWN_NAMES, looks_like_timeline, process_of
 from ingest.read.sources import Around, Source
 from ingest.read.text import plain_name

@@ -32,8 +32,9 @@ from ingest.core.grid import SECOND
 from ingest.core.intervals import Bool, Int
 from ingest.core.series import LAG, Series
 from ingest.core.timing import MOST_NS
-from ingest.read.account import FINDINGS_KEPT, Account
+from ingest.read.account import Account
 from ingest.read.context import TSC_HZ, Context
+from ingest.read.delimited.arrow_lines import reject
 from ingest.read.events import DAY_NS
 from ingest.read.snabb.clock import READING, READING_ARGUMENT, Clock, Readings, clock_of, nanoseconds
 from ingest.read.snabb.lags import COUNTED, REASONS, Lags, lags_of
@@ -152,7 +153,11 @@ def read(path: Path, context: Context) -> Iterator[Events]:
     """
     recorded = timeline(path, int(context.options.get(TSC_HZ, "0")))
     account = context.account
-    _count(recorded, account)
+    account.accept(len(recorded))
+    for reason, places in recorded.ring.rejected.items():
+        reject(account, reason, places + 1)
+    for note in (*recorded.ring.notes, *recorded.clock.notes):
+        account.note(note)
     lags = recorded.lags()
     rows = np.flatnonzero(lags.fault == COUNTED)
     latency = nanoseconds(lags.cycles[rows], recorded.clock.hz)
@@ -185,16 +190,6 @@ def _series(recorded: Timeline, rows: Int, anchor: Int, labels: Series, path: Pa
 def tag_of(event: Message, anchor: Message) -> str:
     """Return the tag of the lags of an event: its level and rate, and the event that they count from."""
     return f"{event.level},{event.rate} after {anchor.text}"
-
-
-def _count(recorded: Timeline, account: Account) -> None:
-    """Count what became of every entry that was there; lines are numbers in the ring, from 1."""
-    account.accept(len(recorded))
-    for reason, places in recorded.ring.rejected.items():
-        shown = places[:FINDINGS_KEPT] + 1
-        account.reject(reason, shown.tolist(), more=len(places) - len(shown))
-    for note in (*recorded.ring.notes, *recorded.clock.notes):
-        account.note(note)
 
 
 def _note_lost(lags: Lags, too_long: Bool, account: Account) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from ingest.core.breaths import BREATH, Float, Kept, Work, joined, sampled, windows_of
 from ingest.core.series import Series
 from ingest.read.context import TSC_HZ
-from ingest.read.formats import SNABB
+from ingest.read.format_names import SNABB
 from ingest.read.snabb.breaths import breaths
 from ingest.read.snabb.callbacks import CALLBACKS, callbacks
 from ingest.read.snabb.timeline import Timeline, timeline
