@@ -38,7 +38,7 @@ def nights(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module", params=["files", "sqlite", pytest.param("double", marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=["sqlite", *(pytest.param(one, marks=pytest.mark.slow) for one in ("files", "double"))])
 def sources(request, nights: Path, tmp_path_factory):
     """The same runs as folders, in SQLite, in Elasticsearch: words for the command line, and its environment."""
     names = [path.name for path in sorted(nights.iterdir())]
@@ -279,11 +279,17 @@ def test_trend_as_ndjson_and_table(nights: Path) -> None:
     ("last", "words", "status", "told"),
     [
         (7, ("--fail-above", "1.2"), 1, "above 1.2: nightly-7: p50 is 1.3"),
-        (7, ("--fail-above", "1.4"), 0, ""),
+        pytest.param(7, ("--fail-above", "1.4"), 0, "", marks=pytest.mark.slow),
         (6, ("--fail-above", "1.2"), 0, ""),
-        (9, ("--fail-above", "1.2", "--last", "2"), 0, ""),
+        pytest.param(9, ("--fail-above", "1.2", "--last", "2"), 0, "", marks=pytest.mark.slow),
         (9, ("--fail-above", "1.2", "--last", "8"), 1, "above 1.2: nightly-9: p50 is 1.3"),
-        (1, ("--fail-above", "1.2"), 0, "nothing of nightly-1 has a run before it, so nothing was judged"),
+        pytest.param(
+            1,
+            ("--fail-above", "1.2"),
+            0,
+            "nothing of nightly-1 has a run before it, so nothing was judged",
+            marks=pytest.mark.slow,
+        ),
         (3, ("--fail-above", "1.2", "-p", "99.99"), 0, "cannot tell"),
     ],
 )

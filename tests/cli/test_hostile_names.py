@@ -113,7 +113,7 @@ def test_g2_a_name_that_is_no_utf8_is_loaded_and_watched(odd: Path, tmp_path: Pa
     for words in (
         ("load", str(odd), "--run", "r", "--store", url, *T0),
         ("load", str(odd), "--run", "r", "--store", url, *T0),
-        ("watch", str(odd), "--run", "w", "--store", url, "--until-idle", "1s", *T0),
+        ("watch", str(odd), "--run", "w", "--store", url, "--until-idle", "50ms", "--interval", "10ms", *T0),
         ("inspect", str(odd)),
         ("percentiles", str(odd), "--by", "process"),
         ("report", str(odd), "-o", str(tmp_path / "x.html")),

@@ -412,7 +412,7 @@ def test_more_logs_than_a_process_opens(tmp_path: Path, many: int, limits: tuple
         (folder / f"{number}.hlog").write_text(HEAD + "".join(log_lines(random.Random(number), 2, tags=("read-st",))))
     if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < limits[1]:
         pytest.skip(f"fewer than {limits[1]} files may be open here: {many} logs were not tried")
-    words = ["watch", str(folder), "--run", "r", "--store", url, "--until-idle", "1s", "--json"]
+    words = ["watch", str(folder), "--run", "r", "--store", url, "--until-idle", "100ms", "--interval", "20ms", "--json"]
     done = subprocess.run(
         [sys.executable, "-m", "ingest", *words],
         capture_output=True,

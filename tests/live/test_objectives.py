@@ -84,7 +84,7 @@ def test_the_command_tells_a_webhook_and_keeps_the_episodes(tmp_path: Path) -> N
     (tmp_path / "logs" / "h1").mkdir(parents=True)
     (tmp_path / "logs" / "h1" / "x.hlog").write_text(HEAD + "".join(line("h1", second) for second in range(40)))
     url = f"sqlite:{tmp_path / 'x.db'}"
-    words = ("--run", "r", "--store", url, "--until-idle", "1s", "--interval", "200ms", "--objectives", tmp_path / "SLA.yml")
+    words = ("--run", "r", "--store", url, "--until-idle", "200ms", "--interval", "50ms", "--objectives", tmp_path / "SLA.yml")
     with receiver(503) as there:
         done = tailboard("watch", tmp_path / "logs", *words, "--webhook", there.url)
     assert done.returncode == 0, done.stderr

@@ -121,7 +121,7 @@ def bins_of(path: Path) -> int:
 STEPS: list[int | str] = ["all", SECOND, 10 * SECOND, 500 * MS, 333_333_333, 1_700 * MS]
 
 
-@pytest.mark.parametrize("step", few(STEPS, 3), ids=str)
+@pytest.mark.parametrize("step", few(STEPS, 2, 2), ids=str)
 def test_every_cell_of_recorded_runs(fio: Path, step: int | str) -> None:
     for name, (paths, streams, bins) in recorded(fio).items():
         for by in ((), ("op",), ("host", "job", "op")):
@@ -209,7 +209,11 @@ def iso_ns(text: str) -> int:
     return (datetime.fromisoformat(text) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) * 1000
 
 
-@pytest.mark.parametrize(("step", "by"), [("all", ()), ("10s", ("op",)), ("1s", ("host", "op", "job"))], ids=str)
+@pytest.mark.parametrize(
+    ("step", "by"),
+    [("10s", ("op",)), *(pytest.param(*one, marks=pytest.mark.slow) for one in (("all", ()), ("1s", ("host", "op", "job"))))],
+    ids=str,
+)
 def test_csv_of_the_command_says_the_same(archive: Path, step: str, by: tuple[str, ...]) -> None:
     paths, streams, bins = archived(archive)
     wanted = expected(streams, bins, step if step == "all" else int(step[:-1]) * SECOND, by)

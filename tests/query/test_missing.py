@@ -592,7 +592,10 @@ def test_an_interval_log_that_is_read_in_parts_lacks_what_it_lacks_read_at_once(
         assert cells(table, "start_ns", "complete") == cells(at_once, "start_ns", "complete")
 
 
-@pytest.mark.parametrize(("rows", "packed"), [(2, False), (30, True), (75, False), (146, True), (148, False)])
+@pytest.mark.parametrize(
+    ("rows", "packed"),
+    [(30, True), (148, False), *(pytest.param(*one, marks=pytest.mark.slow) for one in ((2, False), (75, False), (146, True)))],
+)
 def test_a_log_that_ends_early_beside_fios_json_says_which_windows_are_a_guess(rows: int, packed: bool, tmp_path: Path) -> None:
     """json+ has the counts of all of it, and no row says when they completed: said from two rows' time on."""
     import gzip

@@ -48,7 +48,7 @@ def test_false_alarms_are_two_in_a_hundred(kind: str, runs: int) -> None:
 
 
 @pytest.mark.parametrize(("before", "after"), [(10, 5), (20, 10), (7, 7), (5, 12)])
-@pytest.mark.parametrize("step", [1.5, 1 / 1.5])
+@pytest.mark.parametrize("step", [1.5, pytest.param(1 / 1.5, marks=pytest.mark.slow)])
 def test_a_step_is_found_at_its_run(before: int, after: int, step: float) -> None:
     random_numbers = np.random.default_rng(6)
     exact = found = 0

@@ -677,7 +677,7 @@ def test_a_new_format_is_one_file_and_one_line(tmp_path: Path) -> None:
     )
     assert "100" in run("percentiles", str(tmp_path / "one.toy"), "--input-format", "toy", "--step", "all", "--format", "csv")
     assert "200 samples" in run("load", logs, "--run", "t", "--store", store)
-    run("watch", logs, "--run", "w", "--store", store, "--until-idle", "1s")
+    run("watch", logs, "--run", "w", "--store", store, "--until-idle", "50ms", "--interval", "10ms")
     assert "200" in run("percentiles", store, "--run", "w", "--step", "all", "--format", "csv").splitlines()[1].split(",")
     (tmp_path / "odd").mkdir()
     (tmp_path / "odd" / "a.toy").write_bytes(data + b"TOY much\n")

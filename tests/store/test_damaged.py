@@ -190,7 +190,7 @@ def test_g5_what_is_no_store_is_told_by_every_command(name: str, store: Path, ca
         assert store.read_bytes()[100:] == before[100:], "what is damaged is left as it is"
 
 
-@pytest.mark.parametrize("name", few(SOME, 8))
+@pytest.mark.parametrize("name", few(SOME, 4, 7))
 def test_g5_what_is_damaged_is_told_by_whoever_reads_it(name: str, sound: Path, tmp_path: Path, capfd) -> None:
     reported = 0
     (tmp_path / "sla.yml").write_text(SLA)

@@ -94,6 +94,14 @@ def example(request, tmp_path_factory):
         yield found, folder / "logs"
 
 
+@pytest.fixture(scope="module")
+def plain(example, tmp_path_factory):
+    """The same logs, loaded without their offsets."""
+    with grounds("sqlite", tmp_path_factory.mktemp("plain")) as found:
+        store_of(found.url, example[1], made(), step_ns=10 * SECOND, offsets=False)
+        yield found
+
+
 @pytest.fixture(params=KINDS)
 def ground(request, tmp_path: Path):
     with grounds(request.param, tmp_path) as found:
@@ -184,14 +192,12 @@ def test_rows_of_no_whole_milliseconds_are_resampled_and_said(example) -> None:
         Question(step="auto"),
     ],
 )
-def test_no_other_question_sees_offsets(example, tmp_path: Path, question: Question) -> None:
+def test_no_other_question_sees_offsets(example, plain, question: Question) -> None:
     """Everything is as in a store that was loaded without them."""
-    ground, folder = example
-    with grounds("sqlite", tmp_path) as plain:
-        store_of(plain.url, folder, made(), step_ns=10 * SECOND, offsets=False)
-        assert not plain.offsets()
-        assert seen(ground.url, question) == seen(plain.url, question)
-        assert ground.rollups() == plain.rollups() and ground.documents() == plain.documents()
+    ground, _ = example
+    assert not plain.offsets()
+    assert seen(ground.url, question) == seen(plain.url, question)
+    assert ground.rollups() == plain.rollups() and ground.documents() == plain.documents()
     with pytest.raises(InputError, match="nothing matches"), open_store(ground.url) as store:
         store.answer(Question(where={"kind": "offset"}))
 

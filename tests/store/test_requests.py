@@ -141,7 +141,7 @@ def asked(filled, question: Question) -> list[str]:
 
 
 @pytest.mark.parametrize("by", [("job", "op"), ("host", "volume", "job", "op")])
-@pytest.mark.parametrize("where", [{}, {"host": "ceph-b"}], ids=["all", "a host"])
+@pytest.mark.parametrize("where", [{}, pytest.param({"host": "ceph-b"}, marks=pytest.mark.slow)], ids=["all", "a host"])
 def test_f5_jobs_and_threads_take_five_requests(filled, by: tuple[str, ...], where: dict[str, str]) -> None:
     survey = [DOCUMENTS]  # whether it is less to let the server add up
     assert asked(filled, Question(runs=R, by=by, where=where, step=10 * SECOND)) == ["GET", KNOWN, *survey, DOCUMENTS, UNCHANGED]

@@ -83,7 +83,6 @@ def test_bins_in_a_panel_are_those_of_the_layout(page, layout) -> None:
     assert wide.any()
 
 
-@pytest.mark.slow
 def test_percentiles_over_time(page, served) -> None:
     page.draw(served.answered(served.spec("percentiles")))
     found = answer(served)
@@ -236,6 +235,7 @@ def test_a_percentile_that_cannot_be_carried_is_never_drawn(page, served) -> Non
     assert all(math.isfinite(mark["x1"]) for mark in page.marks("few"))
 
 
+@pytest.mark.slow
 def test_every_compiled_panel_is_answered_and_drawn(page, served) -> None:
     """The panels as they are imported, on this site's indices: no warning of Vega, a heading, and marks where there are samples."""
     for saved in compiled(served.prefix):
