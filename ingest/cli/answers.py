@@ -10,6 +10,7 @@ from ingest.cli.options import Asking, Showing, pairs
 from ingest.cli.output import print_bytes, say
 from ingest.cli.sources import opened
 from ingest.core.errors import UsageError, listed
+from ingest.core.timing import parse_instant
 
 if TYPE_CHECKING:
     from ingest.core.marks import Mark
@@ -21,7 +22,6 @@ PICTURES = ("png", "svg")
 
 def asked(options: Asking, step: int | str, *, force: bool = False) -> Question:
     """Return the question that the options of a call ask."""
-    from ingest.core.timing import parse_instant
     from ingest.query.question import Question
 
     by = tuple(dict.fromkeys(name.strip() for name in options.by.split(",") if name.strip()))

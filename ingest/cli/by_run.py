@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.cli.answers import PICTURES, asked, print_rows
-from ingest.cli.help import Choice, file_names
 from ingest.cli.options import BEGIN_OF_EACH, UNIT, Asking, option, read_options, share
 from ingest.cli.output import Progress
 from ingest.cli.sources import knowing_runs, saying_why, split_sources
-from ingest.core.errors import StoreError, UsageError, listed
+from ingest.core.errors import InputError, StoreError, UsageError, listed
+from ingest.core.nearest import choices
+from ingest.core.series import run_matches
 from ingest.read.undated import undated_part_of
 
 if TYPE_CHECKING:
@@ -43,16 +44,24 @@ class EachRun(Asking):
     begin: str | None = BEGIN_OF_EACH
     merge_runs: bool = False
     unit: str = UNIT
-    printed: str | None = option(
-        "--format", type=Choice(["table", "csv", "ndjson", *PICTURES]), show_default="table; with -o nothing"
-    )
+    printed: str | None = option("--format", choices=["table", "csv", "ndjson", *PICTURES], show_default="table; with -o nothing")
     output: str | None = option(
-        "-o",
-        "--output",
-        metavar="FILE",
-        shell_complete=file_names,
-        help="Write an HTML page that opens offline, in place of the table; - for stdout.",
+        "-o", "--output", metavar="FILE", help="Write an HTML page that opens offline, in place of the table; - for stdout."
     )
+
+
+def matching(names: Iterable[str], glob: str) -> list[str]:
+    """Return the run that is called so, else those that a glob matches."""
+    names = list(names)
+    return [name for name in names if name == glob] or [name for name in names if run_matches(name, (glob,))]
+
+
+def chosen(asks: Mapping[str, Ask], globs: tuple[str, ...]) -> list[str]:
+    """Return the runs that match one of the globs, all without any; InputError where there is none."""
+    names = [name for name in asks if run_matches(name, globs)]
+    if not names:
+        raise InputError(f"no run matches {' '.join(globs)}: {choices(globs[0], sorted(asks))}")
+    return names
 
 
 @contextmanager
@@ -116,11 +125,6 @@ def undated_beside(names: Sequence[str], taken: Sequence[str]) -> tuple[str, ...
     """Return the sentence about logs without a start time of the runs that are taken: they are runs of their own."""
     left = sorted(name for name in names if name not in taken and undated_part_of(name) in taken)
     return (f"not in it: {listed(left)}, logs without a start time beside dated ones",) if left else ()
-
-
-def answered(ask: Ask, run: str, question: Question) -> Answer:
-    """Return the answer about one run."""
-    return ask(question.about([run]))
 
 
 def question_of(options: EachRun, columns: Sequence[str]) -> tuple[Question, tuple[str, ...]]:

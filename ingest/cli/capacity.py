@@ -6,15 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ingest.cli.by_run import EachRun, answered, opened_runs, question_of, undated_beside, write_rows
-from ingest.cli.help import Choice
+from ingest.cli.by_run import EachRun, chosen, opened_runs, question_of, undated_beside, write_rows
 from ingest.cli.options import command, option
 from ingest.cli.output import say, verdict_stands
-from ingest.core.errors import InputError
-from ingest.core.nearest import choices
+from ingest.core.series import Group
 
 if TYPE_CHECKING:
-    from ingest.core.series import Group
     from ingest.query.capacity import Capacity, Load
 
 NONE_MEETS_STATUS, CANNOT_TELL_STATUS = 1, 5
@@ -36,9 +33,7 @@ class Options(EachRun):
         help="Label that is the load of a run, or achieved [default: an offered rate, else a depth, else what was achieved].",
     )
     points: bool = option("--points", help="csv, ndjson: the tested loads in place of the capacities.")
-    printed: str | None = option(
-        "--format", type=Choice(["table", "csv", "ndjson"]), show_default="table", help="How it is printed."
-    )
+    printed: str | None = option("--format", choices=["table", "csv", "ndjson"], show_default="table", help="How it is printed.")
     output: str | None = None
 
 
@@ -58,22 +53,19 @@ def capacity(options: Options) -> int:
     above_lo,above_hi,batches: value in --unit (ns), above the share of samples at the limit or over it. Exit status: 0 where
     tested loads lie on both sides, 1 where no tested load meets the objective, 5 where that cannot be told.
     """
-    from ingest.core.series import run_matches
     from ingest.query.capacity import axis_of, capacities, parse_sla, tested_in
 
     slas = [parse_sla(text) for text in options.slas]
     question, by = question_of(options, ("line", "sla", "axis", "verdict", "load", "runs"))
     question = replace(question, step="auto")
     with opened_runs(options) as (asks, labels):
-        names = [name for name in asks if run_matches(name, options.runs)]
-        if not names:
-            raise InputError(f"no run matches {' '.join(options.runs)}: {choices(options.runs[0], sorted(asks))}")
+        names = chosen(asks, options.runs)
         axis, places = axis_of({name: labels.get(name, {}) for name in names}, options.load)
         tested: dict[tuple[str, Group], list[Load]] = {}
         warnings = list(undated_beside(list(asks), names))
         for name in names:
             load, line = places[name]
-            answer = answered(asks[name], name, question)
+            answer = asks[name](question.about([name]))
             warnings += answer.warnings
             by = answer.by
             for group, point in tested_in(answer, name, load, slas).items():

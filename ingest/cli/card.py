@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ingest.cli.answers import asked, clock_of, in_range, one_axis, warn
-from ingest.cli.help import file_names
 from ingest.cli.options import TIME_BASE, Asking, Showing, command, option
 from ingest.cli.output import print_bytes, say, write_whole
 from ingest.cli.sources import opened
@@ -16,12 +15,7 @@ class Options(Asking, Showing):
     """What a call of card says."""
 
     output: str = option(
-        "-o",
-        "--output",
-        default="card.png",
-        metavar="FILE",
-        shell_complete=file_names,
-        help="File to write, .png or .svg; - for a png on stdout.",
+        "-o", "--output", default="card.png", metavar="FILE", help="File to write, .png or .svg; - for a png on stdout."
     )
     format: str = "png"
     time_base: str | None = TIME_BASE

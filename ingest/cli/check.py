@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.cli.answers import asked, print_rows
-from ingest.cli.help import Choice
 from ingest.cli.options import BEGIN_OF_EACH, TIME_BASE, UNIT, Asking, Showing, argument, command, marks_for, option
 from ingest.cli.output import say, verdict_stands
 from ingest.cli.sources import marks_of, opened, split_sources
@@ -58,7 +57,7 @@ class Options(Asking, Showing):
     )
     time_base: str | None = TIME_BASE
     unit: str = UNIT
-    format: str = option("--format", type=Choice(["table", "csv", "ndjson", "junit"]), default="table")
+    format: str = option("--format", choices=["table", "csv", "ndjson", "junit"])
 
 
 @command(Options)

@@ -9,26 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ingest.cli import by_run
 from ingest.cli.answers import PICTURES, write_picture
-from ingest.cli.by_run import (
-    REGRESSED,
-    EachRun,
-    answered,
-    beside_page,
-    least_ratio,
-    named,
-    opened_origins,
-    opened_runs,
-    question_of,
-    ratio_limit,
-    undated_beside,
-    write_rows,
-)
 from ingest.cli.options import WANTED, Showing, command, marks_for, option, read_options
 from ingest.cli.output import say, verdict_stands, write_page
 from ingest.cli.sources import marks_of, split_sources
 from ingest.core.errors import InputError, UsageError, listed
 from ingest.core.nearest import choices
+from ingest.core.series import RunLabels
 from ingest.core.writing import figure, number
 from ingest.read.undated import undated_part_of
 
@@ -36,7 +24,6 @@ if TYPE_CHECKING:
     from ingest.cli.by_run import Ask
     from ingest.core.breaths import Kept
     from ingest.core.ranks import Percentile
-    from ingest.core.series import RunLabels
     from ingest.query.compare import Pair, Sides
     from ingest.query.question import Answer, Question
     from ingest.query.sweeps import Paired
@@ -48,7 +35,7 @@ SIDES = ("baseline", "run")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Options(EachRun):
+class Options(by_run.EachRun):
     """What a call of compare says."""
 
     baseline: str | None = option(
@@ -99,10 +86,10 @@ def compare(options: Options) -> int:
     from ingest.query.question import AUTO
     from ingest.query.sweeps import PERMUTATION
 
-    limit, percentiles = ratio_limit(options.fail_above), parse_percentiles(options.wanted)
-    same_within = least_ratio(options.same_within, "--same-within")
-    output, form = options.output, beside_page(options)
-    question, by = question_of(options, COLUMNS)
+    limit, percentiles = by_run.ratio_limit(options.fail_above), parse_percentiles(options.wanted)
+    same_within = by_run.least_ratio(options.same_within, "--same-within")
+    output, form = options.output, by_run.beside_page(options)
+    question, by = by_run.question_of(options, COLUMNS)
     opens = output or form == "table"  # with a verdict that names operation and host
     wanted = replace(question, by=labels_of(question.by)) if opens else question
     with opened_sides(options, question) as (asks, labels):
@@ -123,7 +110,7 @@ def compare(options: Options) -> int:
                 raise UsageError(f"--baseline and --run both take {listed(sorted(set(sides[0]) & set(sides[1])))}")
 
         def answers(names: Sequence[str], asked: Question) -> tuple[Answer, ...]:
-            each = [answered(asks[name], name, asked) for name in names]
+            each = [asks[name](asked.about([name])) for name in names]
             if not names_of_pairs:
                 return tuple(each)
             return tuple(labelled(answer, PERMUTATION, what) for answer, what in zip(each, names_of_pairs, strict=True))
@@ -132,7 +119,7 @@ def compare(options: Options) -> int:
         windows = answers(sides[0], replace(wanted, step=AUTO)), answers(sides[1], replace(wanted, step=AUTO))
         pair = grouped(baseline, run, by, windows, unlike=options.unlike_kinds, same_within=same_within)
         notes_of_pairs = pair_notes(pairs) if pairs else ()
-        pair = replace(pair, notes=(*pair.notes, *notes_of_pairs, *undated_beside(list(asks), [*sides[0], *sides[1]])))
+        pair = replace(pair, notes=(*pair.notes, *notes_of_pairs, *by_run.undated_beside(list(asks), [*sides[0], *sides[1]])))
     table = rows_of(pair, halvings(pair) if options.shifts else percentiles)
     status, sentences = _judged(table, limit)
     content = compared(pair, (baseline, run), windows, percentiles, unlike=options.unlike_kinds) if opens else None
@@ -162,18 +149,17 @@ def opened_sides(options: Options, question: Question) -> Iterator[tuple[Mapping
             raise UsageError("compare takes two runs, --baseline GLOB and --run GLOB; or one run and a mark of it, --at MARK")
         if options.marks:
             raise UsageError("--marks are for --at MARK, which compares a run with itself")
-        with opened_runs(options) as runs:
+        with by_run.opened_runs(options) as runs:
             yield runs
         return
     if options.baseline is not None or options.merge_runs:
         raise UsageError("--at compares a run with itself: leave out --baseline and --merge-runs")
-    from ingest.core.series import run_matches
     from ingest.query.phases import sides_of
 
     given = marks_of(options.marks)
-    with opened_origins(options) as origins:
+    with by_run.opened_origins(options) as origins:
         glob = options.run or "*"
-        names = [run for run in origins if run == glob] or [run for run in origins if run_matches(run, (glob,))]
+        names = by_run.matching(origins, glob)
         if not names:
             raise InputError(f"--run {glob} matches no run: {choices(glob, sorted(origins))}")
         if len(names) > 1:
@@ -185,11 +171,10 @@ def opened_sides(options: Options, question: Question) -> Iterator[tuple[Mapping
 
 def chosen(labels: RunLabels, glob: str, option: str, *, merge: bool) -> list[str]:
     """Return the run that a glob names, or three and more that are the same thing; all with `merge`, otherwise an error."""
-    from ingest.core.series import run_matches
     from ingest.query.dependent import LEAST_RUNS
     from ingest.query.sweeps import permutations
 
-    matching = [name for name in labels if name == glob] or [name for name in labels if run_matches(name, (glob,))]
+    matching = by_run.matching(labels, glob)
     if not matching:
         raise InputError(f"{option} {glob} matches no run: {choices(glob, sorted(labels))}")
     dated = [name for name in matching if undated_part_of(name) not in matching]  # what is undated of a run is not added to it
@@ -204,14 +189,9 @@ def chosen(labels: RunLabels, glob: str, option: str, *, merge: bool) -> list[st
 
 def pairs_among(asks: Mapping[str, Ask], labels: RunLabels, options: Options) -> Paired | None:
     """Return the pairs of runs where a side names several and they can be paired; None where a side is to be one run."""
-    from ingest.core.series import run_matches
     from ingest.query.sweeps import paired_runs
 
-    names = list(asks)
-    globs = [str(getattr(options, side)) for side in SIDES]
-    matching = [
-        [name for name in names if name == glob] or [name for name in names if run_matches(name, (glob,))] for glob in globs
-    ]
+    matching = [by_run.matching(asks, str(getattr(options, side))) for side in SIDES]
     dated = [[name for name in side if undated_part_of(name) not in side] for side in matching]
     if options.merge_runs or not all(dated) or all(len(side) == 1 for side in matching):
         return None
@@ -241,7 +221,7 @@ def _write(pair: Pair, table: Table, said: Sequence[str], showing: Showing) -> N
         return
     for line in (*filter(None, [comparison.largest_excess(pair)]), *comparison.notes(pair, table)):
         say(line)
-    write_rows(table, form, showing.unit, ("baseline", "run"))
+    by_run.write_rows(table, form, showing.unit, ("baseline", "run"))
 
 
 def _judged(table: Table, limit: float) -> tuple[int, list[str]]:
@@ -258,7 +238,7 @@ def _judged(table: Table, limit: float) -> tuple[int, list[str]]:
         f"{row_name(table, row)} is {figure(table.columns['ratio'][row])} times the baseline, at least {figure(low[row])}"
         for row in above
     ]
-    return (REGRESSED, [f"above {number(limit)}: {listed(sentences)}"]) if sentences else (0, [])
+    return (by_run.REGRESSED, [f"above {number(limit)}: {listed(sentences)}"]) if sentences else (0, [])
 
 
 def compared(
@@ -314,5 +294,5 @@ def _breaths(stores: Sequence[str], paths: Sequence[Path], options: Options, que
             return from_store(store, question)
     reading = read_options(options)
     return together(
-        [from_files(Files([path], replace(reading, run=name), options.jobs), question) for path, name in named(paths)]
+        [from_files(Files([path], replace(reading, run=name), options.jobs), question) for path, name in by_run.named(paths)]
     )

@@ -6,7 +6,6 @@ import sys
 import tempfile
 from dataclasses import dataclass
 
-from ingest.cli.help import file_names
 from ingest.cli.options import PERCENTILES, command, option
 from ingest.core.errors import InputError
 from ingest.core.fields import assets
@@ -18,14 +17,7 @@ EXAMPLES, ARCHIVE = "examples", "cbt-archive"
 class Options:
     """What a call of demo says."""
 
-    output: str = option(
-        "-o",
-        "--output",
-        default="report.html",
-        metavar="FILE",
-        shell_complete=file_names,
-        help="File to write the report to.",
-    )
+    output: str = option("-o", "--output", default="report.html", metavar="FILE", help="File to write the report to.")
 
 
 @command(Options)

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ingest.cli.answers import PICTURES, answered, asked, warn, write, write_picture
-from ingest.cli.help import Choice
 from ingest.cli.options import EVERY, TICKS, UNIT, Asking, Showing, command, option
 from ingest.core.errors import UsageError
+from ingest.core.timing import UNITS_NS
 
 TABLE_ROWS = 30
 
@@ -30,8 +30,7 @@ class Options(Asking, Showing):
     )
     format: str = option(
         "--format",
-        type=Choice(["table", "csv", "ndjson", "hgrm", "png", "svg"]),
-        default="table",
+        choices=["table", "csv", "ndjson", "hgrm", "png", "svg"],
         help="hgrm: the text that HdrHistogram prints; png, svg: picture.",
     )
     every: bool = EVERY
@@ -83,7 +82,6 @@ def distribution(options: Options) -> None:
 
 def _curve_files(hgrm: tuple[str, ...], sla: tuple[str, ...]) -> list[Any]:
     """Return the curves of files named as FILE:UNIT; UsageError where the unit is not said."""
-    from ingest.core.timing import UNITS_NS
     from ingest.read.hgrm import read_hgrm, read_sla
 
     curves = []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from ingest.cli.help import file_names
 from ingest.cli.options import argument, command, option
 from ingest.cli.sources import store_url
 
@@ -14,7 +13,7 @@ from ingest.cli.sources import store_url
 class Options:
     """What a call of doctor says."""
 
-    store: str | None = argument("[STORE]", shell_complete=file_names)
+    store: str | None = argument("[STORE]", files=True)
     as_json: bool = option("--json", help="Print the lines as JSON: name, state, text, remedy.")
 
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ingest.cli.help import Choice
 from ingest.cli.options import END, TIME_BASE, Showing, argument, command, frequency, option, time_zero
 from ingest.cli.output import say
 from ingest.core.errors import UsageError
+from ingest.core.timing import parse_instant
 
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod
@@ -61,7 +61,7 @@ class Options(Showing):
     breaths: bool = option("--breaths", help="One row per breath: cycles, packets, bytes, bits.")
     callbacks: bool = option("--callbacks", help="One row per callback of an app, where its events say what it moved.")
     time_base: str | None = TIME_BASE
-    format: str = option("--format", type=Choice(["table", "csv", "ndjson"]), default="table")
+    format: str = option("--format", choices=["table", "csv", "ndjson"])
 
 
 @command(Options)
@@ -147,8 +147,6 @@ def _selected(recording: Timeline, shift_ns: int, start_ns: int, options: Option
 def _inside(stamps: Int, start_ns: int, options: Options) -> Bool:
     """Return which moments lie in the range that is asked for."""
     import numpy as np
-
-    from ingest.core.timing import parse_instant
 
     wanted = np.ones(len(stamps), np.bool_)
     if options.begin:

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.cli.answers import asked, drawn_marks, in_range, print_rows, stamp_of, warn
-from ingest.cli.help import Choice
 from ingest.cli.options import FORCE, MARKS, STEP, TIME_BASE, Asking, Showing, command, option, parse_step
 from ingest.cli.output import say
 from ingest.cli.sources import as_typed, marks_of, opened
 from ingest.core.errors import UsageError
+from ingest.core.marks import Mark, Noted, of_run
 
 if TYPE_CHECKING:
-    from ingest.core.marks import Mark, Noted
     from ingest.query.box import Explained
     from ingest.query.findings.model import Finding, Story
     from ingest.query.origin import Origin
@@ -38,8 +37,7 @@ class Options(Asking, Showing):
     as_json: bool = option("--json", help="The same as --format json.")
     format: str = option(
         "--format",
-        type=Choice(["table", "json", "ndjson", "csv"]),
-        default="table",
+        choices=["table", "json", "ndjson", "csv"],
         help="table: for people; json: all of it; ndjson: one line per finding, or per label and value of a box; "
         "csv: a box alone.",
     )
@@ -130,8 +128,6 @@ def _print(told: list[Story], options: Options) -> None:
 
 def _during(marks: list[Mark], story: Story, finding: Finding) -> list[Noted]:
     """Return the marks that overlap a finding, in time order."""
-    from ingest.core.marks import of_run
-
     every = of_run(marks, story.run, story.zero_ns, 1 << 62, relative=story.relative)
     return [
         mark for mark in every if mark["at_ns"] < finding.end_ns and int(mark.get("end_ns") or mark["at_ns"]) >= finding.start_ns

@@ -10,15 +10,14 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from ingest.cli.answers import answered, asked, warn
-from ingest.cli.help import Choice
 from ingest.cli.options import TICKS, UNIT, Asking, Showing, command, option, parse_step
 from ingest.cli.output import say
 from ingest.cli.sources import chosen, opened, split_sources
 from ingest.core.errors import InputError, UsageError
+from ingest.core.series import IN_FLIGHT, LABELS, Group
 
 if TYPE_CHECKING:
     from ingest.core.intervals import Intervals
-    from ingest.core.series import Group
     from ingest.core.writing import Stamp
     from ingest.query.origin import Origin
     from ingest.query.question import Question
@@ -35,7 +34,7 @@ class Options(Asking, Showing):
     step: str | None = option("--step", metavar="S|all", help="Width of an interval (hlog, otlp) [default: the stored step].")
     unit: str = UNIT
     ticks: int = TICKS
-    format: str = option("--format", type=Choice(["csv", "hlog", "hgrm", "otlp", "documents"]), default="csv")
+    format: str = option("--format", choices=["csv", "hlog", "hgrm", "otlp", "documents"])
 
 
 @command(Options)
@@ -76,7 +75,6 @@ def export(options: Options) -> None:
         warn(answer)
         sys.stdout.writelines(texts(answer, UNITS[options.unit], options.ticks))
         return
-    from ingest.core.series import LABELS
 
     question = asked(replace(options, by=",".join(LABELS)), "auto")
     parts = (_csv_rows(windows, clocks) for windows, clocks in _exported(options, question))
@@ -112,19 +110,16 @@ def _export_documents(options: Options) -> None:
 def _exported(options: Options, question: Question) -> Iterator[tuple[Intervals[Group], Mapping[str, Stamp]]]:
     """Yield the selected windows at the stored step, in bounded batches, and how times of runs without a clock are written."""
     with opened(options) as origin:
-        clocks = _elapsed_stamps(origin)
+        clocks = {record.run: _elapsed_stamp(record.start_ns) for record in origin.runs() if record.relative}
         for windows in origin.windows(question):
             yield windows, clocks
 
 
-def _elapsed_stamps(origin: Origin) -> dict[str, Stamp]:
-    """Return, for each run without a clock, the function that writes its times: +12.5s."""
+def _elapsed_stamp(start_ns: int) -> Stamp:
+    """Return the function that writes the times of a run without a clock: +12.5s."""
     from ingest.query.clocks import since
 
-    def stamp(start: int) -> Stamp:
-        return lambda stamp_ns: since(stamp_ns - start)
-
-    return {record.run: stamp(record.start_ns) for record in origin.runs() if record.relative}
+    return lambda stamp_ns: since(stamp_ns - start_ns)
 
 
 def _csv_rows(windows: Intervals[Group], clocks: Mapping[str, Stamp]) -> Iterator[str]:
@@ -187,7 +182,6 @@ def _export_hlog(options: Options) -> None:
 
 def _export_otlp(options: Options) -> None:
     """Print windows as OpenTelemetry metrics, as they come: without --by and --step those of each series, in bounded batches."""
-    from ingest.core.series import IN_FLIGHT
     from ingest.query.means import REMEDY
     from ingest.view import otlp
 
@@ -228,8 +222,6 @@ def _export_otlp(options: Options) -> None:
 
 def _series(origin: Origin, question: Question) -> Batches:
     """Yield the windows of each series at the stored step, and the names of their labels; says what is missing of them."""
-    from ingest.core.series import LABELS
-
     for rows in origin.windows(replace(question, by=LABELS)):
         yield rows, ("run", "kind", *LABELS)
     for text in origin.answer(replace(question, step="all", where={"kind": "*", **question.where})).warnings:

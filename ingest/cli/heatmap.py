@@ -9,23 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ingest.cli import options as shared
 from ingest.cli.answers import PICTURES, answered, asked, clock_of, one_axis, stamp_of, write, write_picture
-from ingest.cli.help import Choice
-from ingest.cli.options import (
-    FORCE,
-    MAP_FORMAT,
-    STEP,
-    TIME_BASE,
-    UNIT,
-    Asking,
-    Showing,
-    command,
-    option,
-    pairs,
-    parse_step,
-)
 from ingest.cli.output import say
 from ingest.core.errors import UsageError
+from ingest.core.timing import parse_duration
 
 if TYPE_CHECKING:
     from ingest.query.latency_rows import Rows
@@ -39,42 +27,42 @@ FINE_WINDOWS = 8
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Options(Asking, Showing):
+class Options(shared.Asking, shared.Showing):
     """What a call of heatmap says."""
 
-    step: str = STEP
-    force: bool = FORCE
-    latency: str | None = option(
+    step: str = shared.STEP
+    force: bool = shared.FORCE
+    latency: str | None = shared.option(
         "--latency", metavar="A..B", help="Only this range of latencies, in rows as fine as the bins: 1ms..20ms, ..5ms, 1s.."
     )
-    most_rows: int | None = option(
+    most_rows: int | None = shared.option(
         "--rows", type=click.IntRange(1, MOST_ROWS), help="Highest number of rows; with a linear axis the exact number."
     )
-    axis: str = option(
+    axis: str = shared.option(
         "--axis",
-        type=Choice(["log", "linear"]),
-        default="log",
+        choices=["log", "linear"],
         help="log: rows made of whole bins; linear: rows of equal height, counts spread by overlap.",
     )
-    drop: str | None = option("--drop", metavar="0.1%", help="Show this share of the highest samples in one row above the map.")
-    columns: int | None = option(
+    drop: str | None = shared.option(
+        "--drop", metavar="0.1%", help="Show this share of the highest samples in one row above the map."
+    )
+    columns: int | None = shared.option(
         "--columns", type=click.IntRange(1, MOST_COLUMNS), help="Number of columns of equal width; counts are spread by overlap."
     )
-    highlight: tuple[str, ...] = option(
+    highlight: tuple[str, ...] = shared.option(
         "--highlight", metavar="K=GLOB", help="Mark data whose label K matches in a colour of its own."
     )
-    shading: str = option(
+    shading: str = shared.option(
         "--shading",
-        type=Choice(["rank", "linear", "exponent"]),
-        default="rank",
+        choices=["rank", "linear", "exponent"],
         help="Darkness of a cell: by rank among the different counts, in proportion to its count, or to its square root.",
     )
-    time_base: str | None = TIME_BASE
-    format: str = MAP_FORMAT
-    unit: str = UNIT
+    time_base: str | None = shared.TIME_BASE
+    format: str = shared.MAP_FORMAT
+    unit: str = shared.UNIT
 
 
-@command(Options)
+@shared.command(Options)
 def heatmap(options: Options) -> None:
     """Show a latency heat map, or the counts by time window and latency that it is drawn from.
 
@@ -128,12 +116,12 @@ def _answers(options: Options) -> tuple[Answer, Answer | None]:
     """Return the answer, and the part of it that is highlighted."""
     from ingest.query.highlight import split, with_labels
 
-    question = asked(options, parse_step(options.step), force=options.force)
+    question = asked(options, shared.parse_step(options.step), force=options.force)
     if options.columns:
         if question.step == "all":
             raise UsageError("--columns: with --step all there is one window, of the whole range")
         question = replace(question, windows=max(question.windows, FINE_WINDOWS * options.columns))
-    chosen = pairs(options.highlight, "--highlight")
+    chosen = shared.pairs(options.highlight, "--highlight")
     if not chosen:
         return answered(options, question), None
     return split(answered(options, with_labels(question, chosen)), question, chosen)
@@ -168,8 +156,6 @@ def _asked(rows: Rows | None, lit: Answer | None, options: Options) -> Asked:
 
 def _range(text: str | None) -> tuple[int, int]:
     """Return the range in ns, 0 where an end is open; UsageError unless it is A..B."""
-    from ingest.core.timing import parse_duration
-
     if not text:
         return 0, 0
     first, dots, last = text.partition("..")

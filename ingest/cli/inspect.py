@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ingest.cli.help import Choice
 from ingest.cli.options import PATHS, Reading, command, option, read_options
 from ingest.cli.sources import check_files, split_sources
 from ingest.core.errors import InputError, counted
@@ -33,7 +32,7 @@ class Options(Reading):
     asked: tuple[str, ...] = option(
         "--why", metavar="PATH", help="Show what each fact about this file, or the files of this folder, is based on."
     )
-    format: str = option("--format", type=Choice(["table", "ndjson"]), default="table")
+    format: str = option("--format", choices=["table", "ndjson"])
 
 
 @command(Options)

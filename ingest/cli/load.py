@@ -41,9 +41,7 @@ class Loading(Reading):
         help="Label of the run, for --by and --where; layer=client, service or device: where these files timed operations.",
     )
     offsets: bool = option(
-        "--offsets/--no-offsets",
-        default=True,
-        help="Also store when within its second each single operation happened.",
+        "--offsets/--no-offsets", default=True, help="Also store when within its second each single operation happened."
     )
     replace: bool = False
     marks: tuple[Path, ...] = MARKS

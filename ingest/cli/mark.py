@@ -9,6 +9,8 @@ from ingest.cli.options import STORE, argument, command, marks_for, option
 from ingest.cli.output import say
 from ingest.cli.sources import chosen, keep_marks, marks_of, opened_store
 from ingest.core.errors import UsageError, listed
+from ingest.core.marks import accepting, checked
+from ingest.core.timing import parse_instant
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -58,8 +60,6 @@ def mark(options: Options) -> None:
         return
     if text is None or not at:
         raise UsageError("a mark needs --at T and its text, or --marks FILE")
-    from ingest.core.marks import checked
-    from ingest.core.timing import parse_instant
     from ingest.core.writing import utc
 
     new_mark = checked(parse_instant(at), parse_instant(until) if until else None, text)
@@ -71,7 +71,6 @@ def mark(options: Options) -> None:
 
 
 def _accept(options: Options) -> None:
-    from ingest.core.marks import accepting
 
     with opened_store(options.store, write=True) as store:
         records = chosen(store, (options.run,))

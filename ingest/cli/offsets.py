@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from ingest.cli.answers import PICTURES, asked, clock_of, print_rows, stamp_of, warn, write_picture
-from ingest.cli.help import Choice
 from ingest.cli.options import MAP_FORMAT, TIME_BASE, Asking, Showing, command, option
 from ingest.cli.sources import opened
 from ingest.core.errors import UsageError
+from ingest.core.timing import parse_duration
+from ingest.query.origin import OFFSETS, needed
 
 if TYPE_CHECKING:
     from ingest.query.offsets.counts import Wanted
@@ -29,8 +30,7 @@ class Options(Asking, Showing):
     )
     scale: str = option(
         "--scale",
-        type=Choice(["rank", "linear"]),
-        default="rank",
+        choices=["rank", "linear"],
         help="Darkness of a cell: by rank among the different counts, or in proportion to its count.",
     )
     time_base: str | None = TIME_BASE
@@ -75,7 +75,6 @@ def offsets(options: Options) -> None:
 def _wanted(options: Options) -> Wanted:
     """Return what a call asks for; UsageError for what cannot be."""
     from ingest.core.offsets import Periods
-    from ingest.core.timing import parse_duration
     from ingest.query.offsets.counts import Wanted
 
     if options.attribution != "completion":
@@ -105,7 +104,6 @@ def _answered(options: Options, wanted: Wanted) -> OffsetMap:
     Where something is highlighted it is asked a second time.
     """
     from ingest.query.offsets.map import highlighted
-    from ingest.query.origin import OFFSETS, needed
 
     with opened(replace(options, prefer="raw")) as origin:
         ask = needed(origin, OFFSETS)

@@ -25,7 +25,10 @@ import click
 
 from ingest.cli.help import Choice, Command, file_names, place_of
 from ingest.core.errors import UsageError
+from ingest.core.nearest import choices
 from ingest.core.plain import as_text
+from ingest.core.series import LAYER
+from ingest.core.timing import MOST_NS, UNITS_NS, parse_duration, parse_instant
 
 if TYPE_CHECKING:
     from ingest.read.delimited.description import Description
@@ -50,24 +53,29 @@ class Declared:
         """Return what click reads for a field of this name and type."""
         one, optional = annotation.removesuffix(" | None"), annotation.endswith(" | None")
         repeated, one = one.startswith("tuple["), one.removeprefix("tuple[").removesuffix(", ...]")
-        words: dict[str, Any] = {"type": click.Path(path_type=Path)} if one == "Path" else {"type": int} if one == "int" else {}
+        words = {"type": {"Path": click.Path(path_type=Path), "int": int}.get(one), **self.words}
+        if words.pop("files", words.get("metavar") == "FILE" and one == "str"):
+            words["shell_complete"] = file_names
         if issubclass(self.kind, click.Argument):
-            words |= {"nargs": -1 if repeated else 1, "required": not optional}
-        else:
-            default = self.words.get("default")
-            words |= {"is_flag": True} if one == "bool" else {"multiple": repeated}
-            words |= {"show_default": True} if default else {}
-            words["required"] = one != "bool" and default is None and not (optional or repeated)
-        return self.kind([*self.names, name], **words | self.words)
+            return self.kind([name], **{"nargs": -1 if repeated else 1, "required": not optional, **words})
+        if choices := words.pop("choices", None):
+            words |= {"type": Choice(choices)} if optional else {"type": Choice(choices), "default": choices[0]}
+        default = words.get("default")
+        words |= {"is_flag": True} if one == "bool" else {"multiple": repeated}
+        words["required"] = self.words.get("required", one != "bool" and default is None and not (optional or repeated))
+        return self.kind([*self.names, name], **({"show_default": True} if default else {}) | words)
 
 
 def option(*names: str, **words: Any) -> Any:
-    """Return the declaration of an option, for the default of a field; `words` are those of click.Option."""
+    """Return the declaration of an option, for the default of a field; `words` are those of click.Option, and `choices`.
+
+    `choices` are the words that it takes, the first by default unless the field may be None. Shells complete a metavar FILE.
+    """
     return Declared(words.pop("cls", click.Option), names, words)
 
 
 def argument(metavar: str, **words: Any) -> Any:
-    """Return the declaration of an argument, for the default of a field; `words` are those of click.Argument."""
+    """Return the declaration of an argument, for the default of a field; `files`: shells complete names of files."""
     return Declared(click.Argument, (), {"metavar": metavar, **words})
 
 
@@ -114,8 +122,8 @@ class FormatOption(click.Option):
         return super().get_help_record(ctx)
 
 
-SOURCES = argument("[SOURCE]...", required=False, shell_complete=file_names)
-PATHS = argument("PATH...", shell_complete=file_names)
+SOURCES = argument("[SOURCE]...", required=False, files=True)
+PATHS = argument("PATH...", files=True)
 STEP = option(
     "--step",
     default="auto",
@@ -134,10 +142,10 @@ PERCENTILES = "50,95,99,99.9"
 WANTED = option("-p", default=PERCENTILES, metavar="LIST", help="Percentiles, 0 to 100.")
 TIME_BASE = option(
     "--time",
-    type=Choice(["utc", "local", "elapsed"]),
+    choices=["utc", "local", "elapsed"],
     help="Show times as UTC, local time, or seconds since the start of the run [default: utc].",
 )
-UNIT = option("--unit", type=Choice(["ns", "us", "ms", "s"]), default="ns", help="Unit of latencies (csv, ndjson).")
+UNIT = option("--unit", choices=["ns", "us", "ms", "s"], help="Unit of latencies (csv, ndjson).")
 EVERY = option(
     "--all",
     help="table: every row, in windows as fine as those of csv; without it about 20 windows, or 20 to 30 ranges of latency.",
@@ -145,8 +153,7 @@ EVERY = option(
 TICKS = option("--ticks", type=click.IntRange(1, 1000), default=5, help="Rows for each halving of the distance to 100 % (hgrm).")
 MAP_FORMAT = option(
     "--format",
-    type=Choice(["table", "csv", "ndjson", "png", "svg"]),
-    default="table",
+    choices=["table", "csv", "ndjson", "png", "svg"],
     help="table: drawn on the terminal; png, svg: picture.",
 )
 
@@ -181,7 +188,7 @@ class Reading:
     )
     recorded_unit: str | None = option(
         "--recorded-unit",
-        type=Choice(["ns", "100ns", "us", "ms"]),
+        choices=["ns", "100ns", "us", "ms"],
         help="Unit of the recorded values, for logs that do not state it (100ns: ticks of .NET on Windows).",
     )
     fio_version: str | None = option(
@@ -193,10 +200,7 @@ class Reading:
         help="Precision of bins for single operations, in significant digits [default: 1/128].",
     )
     prefer: str = option(
-        "--prefer",
-        type=Choice(["hist", "raw"]),
-        default="hist",
-        help="Which log to read where a histogram log and a raw log hold the same I/Os.",
+        "--prefer", choices=["hist", "raw"], help="Which log to read where a histogram log and a raw log hold the same I/Os."
     )
     keep_idle: bool = option("--keep-idle", help="Also count perf samples of idle CPUs.")
     tsc_hz: str | None = option(
@@ -217,8 +221,7 @@ class Reading:
     )
     attribution: str = option(
         "--attribution",
-        type=Choice(["completion", "in-flight"]),
-        default="completion",
+        choices=["completion", "in-flight"],
         help="Count an I/O in the window where it completed, or by its share in each window it was in flight.",
     )
     jobs: int | None = option(
@@ -260,8 +263,6 @@ class Showing:
 
 def parse_step(text: str) -> int | str:
     """Return the step: ns, or the words auto and all."""
-    from ingest.core.timing import parse_duration
-
     return text if text in ("auto", "all") else parse_duration(text)
 
 
@@ -289,8 +290,6 @@ def read_options(reading: Reading, run: str = "", *, loads: bool = False) -> Rea
 
     `loads`: labels of the call may be those of the run, which are not for reading.
     """
-    from ingest.core.series import LAYER
-    from ingest.core.timing import MOST_NS, UNITS_NS, parse_duration
     from ingest.read.layers import layer_named
     from ingest.read.sources import ReadOptions
 
@@ -339,8 +338,6 @@ def _format(text: str) -> tuple[str, Description | HistogramDescription | None]:
     if is_described(text):
         return "", description_of(text)
     if text not in names():
-        from ingest.core.nearest import choices
-
         known = [*names(), *presets()]
         choice = f"{choices(text, known, most=len(known))}, or a file that describes one (events.yml)"
         raise UsageError(f"no input format {text!r}: {choice}")
@@ -349,8 +346,6 @@ def _format(text: str) -> tuple[str, Description | HistogramDescription | None]:
 
 def time_zero(text: str | None) -> Any:
     """Return what --t0 says, for `ReadOptions`: ns, the word mtime, or None."""
-    from ingest.core.timing import parse_instant
-
     return text if text in (None, "mtime") else parse_instant(str(text)).ns
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ingest.cli import options as shared
 from ingest.cli.answers import (
     PICTURES,
     answered,
@@ -18,24 +19,10 @@ from ingest.cli.answers import (
     write,
     write_picture,
 )
-from ingest.cli.help import Choice
-from ingest.cli.options import (
-    EVERY,
-    FORCE,
-    MARKS,
-    STEP,
-    TIME_BASE,
-    UNIT,
-    WANTED,
-    Asking,
-    Showing,
-    command,
-    option,
-    parse_step,
-    share,
-)
 from ingest.cli.sources import marks_of, opened
 from ingest.core.errors import UsageError
+from ingest.core.timing import parse_duration
+from ingest.query.origin import APPROXIMATE, needed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,43 +39,39 @@ ESTIMATE_FORMATS = ("table", "csv", "ndjson")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Options(Asking, Showing):
+class Options(shared.Asking, shared.Showing):
     """What a call of percentiles says."""
 
-    wanted: str = WANTED
-    step: str = STEP
-    force: bool = FORCE
-    accuracy: str | None = option(
+    wanted: str = shared.WANTED
+    step: str = shared.STEP
+    force: bool = shared.FORCE
+    accuracy: str | None = shared.option(
         "--accuracy",
         metavar="10%",
         help="Widen the windows until the highest percentile is known to this share (95 % confidence).",
     )
-    bounds: bool = option(
-        "--bounds",
-        help="Add p99_lo,p99_hi: the lowest and highest value that missing samples leave possible (also of --below).",
+    bounds: bool = shared.option(
+        "--bounds", help="Add p99_lo,p99_hi: the lowest and highest value that missing samples leave possible (also of --below)."
     )
-    below: str = option(
+    below: str = shared.option(
         "--below", default="", metavar="LIST", help="Add the share of samples below these latencies, such as 1ms,5ms."
     )
-    interpolate: bool = option("--interpolate", help="Interpolate within a bin, as if its samples were spread evenly.")
-    estimate: str | None = option(
-        "--estimate",
-        metavar="LIST",
-        help="Also show what averaging reports: cbt, mean-of-means, mean-of-percentiles, histogram.",
+    interpolate: bool = shared.option("--interpolate", help="Interpolate within a bin, as if its samples were spread evenly.")
+    estimate: str | None = shared.option(
+        "--estimate", metavar="LIST", help="Also show what averaging reports: cbt, mean-of-means, mean-of-percentiles, histogram."
     )
-    marks: tuple[Path, ...] = MARKS
-    time_base: str | None = TIME_BASE
-    unit: str = UNIT
-    format: str = option(
+    marks: tuple[Path, ...] = shared.MARKS
+    time_base: str | None = shared.TIME_BASE
+    unit: str = shared.UNIT
+    format: str = shared.option(
         "--format",
-        type=Choice(["table", "csv", "ndjson", "fiologparser", "png", "svg"]),
-        default="table",
+        choices=["table", "csv", "ndjson", "fiologparser", "png", "svg"],
         help="fiologparser: the format of fio's fiologparser_hist.py; png, svg: picture.",
     )
-    every: bool = EVERY
+    every: bool = shared.EVERY
 
 
-@command(Options)
+@shared.command(Options)
 def percentiles(options: Options) -> None:
     """Show latency percentiles over time, from exactly merged histograms.
 
@@ -105,7 +88,6 @@ def percentiles(options: Options) -> None:
     --estimate adds what averaging would have reported (p99_cbt) and its error as a share (p99_cbt_error).
     """
     from ingest.core.ranks import parse_percentiles
-    from ingest.core.timing import parse_duration
     from ingest.query.percentiles import Wanted, narrowed, table_of
     from ingest.query.percentiles import percentiles as rows_of
 
@@ -144,7 +126,7 @@ def percentiles(options: Options) -> None:
 
 def _question(options: Options) -> Question:
     """Return what is asked: a table has windows that fit on a screen, unless --all is given or --accuracy finds their width."""
-    question = asked(options, parse_step(options.step), force=options.force)
+    question = asked(options, shared.parse_step(options.step), force=options.force)
     fits = options.format == "table" and not options.every and not options.accuracy
     return replace(question, windows=TABLE_WINDOWS) if fits else question
 
@@ -164,12 +146,23 @@ def _percentiles_picture(options: Options, question: Question, chosen: Sequence[
     write_picture(percentiles_picture(answer, chosen, clock_of(answer, options), noted), answer, options)
 
 
+def _approximate(options: Options, chosen: Sequence[Percentile]) -> tuple[Table, Answer]:
+    """Return the server's estimates; UsageError for options that have none."""
+    for name in ("accuracy", "bounds", "below", "interpolate", "estimate"):
+        if getattr(options, name):
+            raise UsageError(f"--{name} needs whole histograms: leave out --approx")
+    if options.format in PICTURES:
+        raise UsageError(f"{options.format} is drawn from whole histograms: leave out --approx")
+    with opened(options) as origin:
+        return needed(origin, APPROXIMATE)(_question(options), chosen)
+
+
 def _accuracy(text: str | None) -> float:
     if not text:
         return 0.0
-    if not 0 < share(text) < 1:
+    if not 0 < shared.share(text) < 1:
         raise UsageError(f"--accuracy takes a percentage such as 10%, not {text!r}")
-    return share(text)
+    return shared.share(text)
 
 
 def _estimated(options: Options, question: Question, columns: Wanted, accuracy: float) -> tuple[Table, list[Estimate], Answer]:

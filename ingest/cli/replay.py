@@ -6,17 +6,17 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from ingest.cli.help import file_names
 from ingest.cli.options import STORE, argument, command
 from ingest.cli.output import say
 from ingest.core.errors import InputError, StoreError, counted
+from ingest.query.origin import needed
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options:
     """What a call of replay says."""
 
-    dead_letters: str = argument("DEADLETTERS", shell_complete=file_names)
+    dead_letters: str = argument("DEADLETTERS", files=True)
     store: str | None = STORE
 
 
@@ -30,7 +30,6 @@ def replay(options: Options) -> int:
 
     Documents that are refused again stay in the file. Rollups are updated, and runs with all their documents become complete.
     """
-    from ingest.query.origin import needed
     from ingest.store import open_store
     from ingest.store.capabilities import DEAD_LETTERS
 

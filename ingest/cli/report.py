@@ -6,19 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ingest.cli.answers import asked
-from ingest.cli.help import file_names
 from ingest.cli.options import FORCE, MARKS, STEP, Asking, command, option, parse_step
 from ingest.cli.output import write_page
 from ingest.cli.sources import as_typed, marks_of, opened
+from ingest.core.timing import parse_duration
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(Asking):
     """What a call of report says."""
 
-    output: str = option(
-        "-o", "--output", default="report.html", metavar="FILE", shell_complete=file_names, help="File to write; - for stdout."
-    )
+    output: str = option("-o", "--output", default="report.html", metavar="FILE", help="File to write; - for stdout.")
     sla: str | None = option(
         "--sla",
         metavar="[P<]LATENCY",
@@ -54,7 +52,6 @@ def report(options: Options) -> None:
 
 def _page(options: Options) -> str:
     """Return the report of a selection as HTML."""
-    from ingest.core.timing import parse_duration
     from ingest.query.means import MeansAloneError
     from ingest.view.page.report.contents import means_from, parts_from, run_names
     from ingest.view.page.template import page_of

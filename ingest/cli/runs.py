@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ingest.cli.help import Choice, Group
+from ingest.cli.help import Group
 from ingest.cli.options import STORE, argument, command, option
 from ingest.cli.output import say
 from ingest.cli.sources import chosen, letters_named, opened_store
 from ingest.core.errors import StoreError, TailboardError, UsageError, counted
+from ingest.core.series import run_matches
+from ingest.core.timing import format_duration, parse_duration
 
 if TYPE_CHECKING:
     from ingest.store import RunRecord, Store
@@ -41,13 +43,12 @@ class Listing:
     """What a call of runs list says."""
 
     store: str | None = STORE
-    form: str = option("--format", type=Choice(["table", "ndjson"]), default="table")
+    form: str = option("--format", choices=["table", "ndjson"])
 
 
 @command(Listing, "list", group=runs)
 def list_(options: Listing) -> None:
     """List all runs: state, step, sources, samples, start time, time of loading."""
-    from ingest.core.timing import format_duration
     from ingest.core.whole_runs import means_alone
     from ingest.core.writing import utc
     from ingest.store.added_up import logs_in
@@ -140,7 +141,6 @@ def check(options: Checking) -> int:
     --mend. Of runs that are being loaded or watched only the owners of data are checked (docs/guides/scale.md).
     """
     from ingest.core.plain import shown
-    from ingest.core.series import run_matches
 
     globs, mend = options.globs, options.mend
     with opened_store(options.store, write=mend) as store:
@@ -235,7 +235,6 @@ def coarsen(options: Coarsening) -> int:
     space and error: docs/explanation/numbers.md). After an interruption the same command completes the work. Loading the
     same files again is skipped, other files are refused for this run, and load --replace loads it anew.
     """
-    from ingest.core.timing import format_duration, parse_duration
     from ingest.store.coarsening import check_step
     from ingest.store.wider_bins import WiderBins
 
@@ -279,7 +278,6 @@ def _each(store: Store, records: Sequence[RunRecord], work: Callable[[RunRecord]
 
 
 def _coarsen(store: Store, record: RunRecord, step_ns: int) -> None:
-    from ingest.core.timing import format_duration
 
     done = store.coarsen(record.run, step_ns)
     if done.from_ns == done.to_ns:
@@ -316,7 +314,6 @@ def _selected(store: Store, options: Selecting) -> list[RunRecord]:
     """Return the records of the runs that a glob selects and that are older than an age."""
     import time
 
-    from ingest.core.timing import parse_duration
     from ingest.store.records import began_ns
 
     if options.run is None and options.age is None:

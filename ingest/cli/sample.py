@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ingest.cli.help import file_names
 from ingest.cli.options import argument, command, option
 from ingest.cli.output import INTERRUPTED, say
 from ingest.core.errors import InputError, UsageError, counted
+from ingest.core.timing import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class Options:
     """What a call of sample says."""
 
-    command: tuple[str, ...] = argument("-- COMMAND...", type=click.UNPROCESSED, shell_complete=file_names)
+    command: tuple[str, ...] = argument("-- COMMAND...", type=click.UNPROCESSED, files=True)
     every: str = option("--every", default="10s", metavar="D", help="How often to ask.")
     output: Path | None = option(
         "-o",
@@ -63,7 +63,6 @@ def sample(options: Options) -> int:
     Polls that were not made are a line, too, and are said. Run it again after a kill: it goes on in the same file.
     Exit status: 0 done, 2 no such command, 3 no poll had an answer, 130 after Ctrl-C.
     """
-    from ingest.core.timing import parse_duration
     from ingest.live.sample.asking import Stop
     from ingest.live.sample.log import SampleLog
     from ingest.live.sample.sampler import RealClock, Sampler

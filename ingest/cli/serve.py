@@ -16,6 +16,7 @@ from ingest.cli.options import MARKS, Asking, command, option, parse_step, read_
 from ingest.cli.output import INTERRUPTED, say
 from ingest.cli.sources import marks_of, split_sources
 from ingest.core.errors import InputError, UsageError
+from ingest.core.timing import parse_duration
 
 if TYPE_CHECKING:
     from ingest.query.question import Question
@@ -60,7 +61,6 @@ def serve(options: Options) -> int:
     temporary store). The page adds new data and keeps what you selected in it; without --run it shows the newest run. Runs,
     range and step are selected in the page and are part of its address. Neither store nor logs are changed. Ctrl-C ends it.
     """
-    from ingest.core.timing import parse_duration
     from ingest.live.serve.app import application
     from ingest.live.serve.page import Subject
     from ingest.view.page.runtime import runtime

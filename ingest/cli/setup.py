@@ -34,9 +34,7 @@ class Options:
     )
     space: str | None = option("--space", metavar="S", help="Kibana space [default: the default space].")
     rules: str | None = option(
-        "--rules",
-        metavar="SLA.yml",
-        help="Also install Kibana alert rules, for the objectives that rollups answer exactly.",
+        "--rules", metavar="SLA.yml", help="Also install Kibana alert rules, for the objectives that rollups answer exactly."
     )
     index_prefix: str | None = option(
         "--index-prefix", metavar="P", help="Prefix of all index names [default: that of the URL, else tailboard]."

@@ -14,10 +14,11 @@ from ingest.cli.options import Asking, read_options
 from ingest.cli.output import Progress, say
 from ingest.core.errors import InputError, UsageError
 from ingest.core.nearest import choices
+from ingest.core.series import run_matches
+from ingest.query.origin import KNOWN_RUNS, Origin, is_store
 
 if TYPE_CHECKING:
     from ingest.core.marks import Mark
-    from ingest.query.origin import Origin
     from ingest.store import RunRecord, Store
 
 DEFAULT_STORE = "sqlite:tailboard.db"
@@ -30,8 +31,6 @@ def store_url(named: str | None) -> str:
 
 def split_sources(sources: tuple[str, ...]) -> tuple[list[str], list[Path]]:
     """Return the stores and the paths among the sources of a call; without any, the default store."""
-    from ingest.query.origin import is_store
-
     stores, paths = [], []
     for source in sources or (store_url(None),):
         if is_store(source):
@@ -49,8 +48,6 @@ def split_sources(sources: tuple[str, ...]) -> tuple[list[str], list[Path]]:
 
 def check_files(words: Iterable[str], command: str, *, piped: bool = False) -> None:
     """Raise UsageError where a command of files is given a store; or standard input, unless that may be `piped` into it."""
-    from ingest.query.origin import is_store
-
     for word in words:
         if is_store(word):
             shows = f"tailboard runs list --store {shlex.quote(word)} shows what it holds"
@@ -109,8 +106,6 @@ def opened(asking: Asking) -> Iterator[Origin]:
 
 def knowing_runs(store: Origin) -> AbstractContextManager[None]:
     """Return the context of a command: what runs are is read once in it, where reading it costs requests."""
-    from ingest.query.origin import KNOWN_RUNS
-
     known = store.offers.get(KNOWN_RUNS)
     return nullcontext() if known is None else known()
 
@@ -162,8 +157,6 @@ def letters_named(store: Store) -> Iterator[None]:
 
 def chosen(store: Store, globs: tuple[str, ...]) -> list[RunRecord]:
     """Return the records of the runs that globs select; InputError where there is none."""
-    from ingest.core.series import run_matches
-
     records = store.runs()
     matching = [record for record in records if run_matches(record.run, globs)]
     if globs and not matching:

@@ -9,31 +9,21 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ingest.cli import by_run
 from ingest.cli.answers import PICTURES, write_picture
-from ingest.cli.by_run import (
-    REGRESSED,
-    EachRun,
-    answered,
-    beside_page,
-    labels_of,
-    least_ratio,
-    opened_origins,
-    question_of,
-    ratio_limit,
-    undated_beside,
-    write_rows,
-)
 from ingest.cli.options import Showing, command, option
 from ingest.cli.output import say, verdict_stands, write_page
-from ingest.core.errors import InputError, UsageError, listed
+from ingest.core.errors import UsageError, listed
+from ingest.core.marks import accepts
 from ingest.core.nearest import choices
+from ingest.core.series import RunLabels
+from ingest.core.timing import parse_duration
 from ingest.core.writing import number
 from ingest.query.origin import is_store
 from ingest.read.undated import undated_part_of
 
 if TYPE_CHECKING:
     from ingest.cli.by_run import Ask
-    from ingest.core.series import RunLabels
     from ingest.query.question import Answer, Question
     from ingest.query.regressions import Judgement
     from ingest.query.table import Table
@@ -46,7 +36,7 @@ WINDOWS = 100  # of each run, for the bounds of its percentiles: half of what co
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Options(EachRun):
+class Options(by_run.EachRun):
     """What a call of trend says."""
 
     runs: tuple[str, ...] = option("--run", metavar="GLOB", help="Only runs whose name matches GLOB [default: all].")
@@ -96,27 +86,23 @@ def trend(options: Options) -> int:
     that fell to the level / 1.2. The spread between runs must leave no doubt (99.5 %).
     """
     from ingest.core.ranks import parse_percentiles
-    from ingest.core.series import run_matches
-    from ingest.core.timing import parse_duration
     from ingest.query.regressions import Reference, judged
     from ingest.query.trend import COLUMNS
     from ingest.query.trend import trend as rows_of
 
     limit, percentiles, least = (
-        ratio_limit(options.fail_above),
+        by_run.ratio_limit(options.fail_above),
         parse_percentiles(options.wanted),
-        least_ratio(options.least_change, "--least-change"),
+        by_run.least_ratio(options.least_change, "--least-change"),
     )
     if options.last and options.accept:
         raise UsageError("--last forgets by itself, so there is nothing to accept: leave out --accept or --last")
     above = sorted({parse_duration(text) for text in options.above.split(",") if text.strip()})
-    output, form = options.output, beside_page(options)
-    question, by = question_of(options, (*COLUMNS, "start"))
-    with opened_origins(options) as origins:
-        asks, of_runs = {name: origin.answer for name, origin in origins.items()}, labels_of(origins)
-        names = [name for name in asks if run_matches(name, options.runs)]
-        if not names:
-            raise InputError(f"no run matches {' '.join(options.runs)}: {choices(options.runs[0], sorted(asks))}")
+    output, form = options.output, by_run.beside_page(options)
+    question, by = by_run.question_of(options, (*COLUMNS, "start"))
+    with by_run.opened_origins(options) as origins:
+        asks, of_runs = {name: origin.answer for name, origin in origins.items()}, by_run.labels_of(origins)
+        names = by_run.chosen(asks, options.runs)
         nights, notes, found_in = _nights(asks, names, of_runs, question, by)
         asked_of = replace(nights[0].answer, runs=tuple(names))
         marked = _accepted_in([mark for origin in dict.fromkeys(origins.values()) for mark in origin.marks(asked_of)])
@@ -159,22 +145,20 @@ def _nights(
     places = permutations(dated, labels)
     windows: dict[str, list[Answer]] = {}
     if not places:
-        answers = [answered(asks[name], name, question) for name in names]
+        answers = [asks[name](question.about([name])) for name in names]
         for name in names:
-            windows[name] = [answered(asks[name], name, over_time)]
+            windows[name] = [asks[name](over_time.about([name]))]
         return (*in_order(alike(answers, by), windows), None)
-    answers = [labelled(answered(asks[name], name, question), PERMUTATION, places[name][1]) for name in dated]
+    answers = [labelled(asks[name](question.about([name])), PERMUTATION, places[name][1]) for name in dated]
     for name in dated:
         archive, what = places[name]
-        windows.setdefault(archive, []).append(labelled(answered(asks[name], name, over_time), PERMUTATION, what))
+        windows.setdefault(archive, []).append(labelled(asks[name](over_time.about([name])), PERMUTATION, what))
     nights, notes = in_order(alike(by_archive(answers, places), (PERMUTATION, *by)), windows)
-    return nights, (*_permutations_note(places), *undated_beside(names, dated), *notes), places
+    return nights, (*_permutations_note(places), *by_run.undated_beside(names, dated), *notes), places
 
 
 def _accepted_in(marks: Sequence[Mapping[str, object]]) -> set[str]:
     """Return the runs that a mark accepts."""
-    from ingest.core.marks import accepts
-
     return {str(mark["run"]) for mark in marks if accepts(mark)}
 
 
@@ -225,7 +209,7 @@ def _write(
         write_picture(view.trend_picture(nights, table), replace(nights[-1].answer, warnings=()), showing)
         return
     scaled = view.in_unit(table, LATENCIES, showing.unit)
-    write_rows(scaled, form, "ns", (), lambda stamp_ns: utc(stamp_ns) if stamp_ns else "")
+    by_run.write_rows(scaled, form, "ns", (), lambda stamp_ns: utc(stamp_ns) if stamp_ns else "")
 
 
 def _warnings(answers: Sequence[Answer]) -> list[str]:
@@ -255,4 +239,4 @@ def _verdict(judgements: Sequence[Judgement], run: str, limit: float, *, stored:
         begun = [judgement.since.run for judgement in above if judgement.since]
         how = f"tailboard mark --accept --run {begun[0]}" if begun and stored else f"--accept {begun[0]}" if begun else ""
         sentences += [f"if that is the new normal: {how}"] if how else []
-    return REGRESSED if above else 0, sentences
+    return by_run.REGRESSED if above else 0, sentences

@@ -16,6 +16,7 @@ from ingest.cli.options import command, option
 from ingest.cli.output import INTERRUPTED, say
 from ingest.cli.sources import check_files, keep_marks, letters_named, marks_of, store_url
 from ingest.core.errors import DeliveryError, InputError, RefusedError, StoreError, UsageError, counted, plural
+from ingest.core.timing import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -66,7 +67,6 @@ def watch(options: Options) -> int:
     they have grown; other files are loaded when they have not changed for a cycle. After a kill, run it again: it continues
     where it stopped. Ctrl-C completes the run and ends; a second Ctrl-C ends at once.
     """
-    from ingest.core.timing import parse_duration
     from ingest.live.watch.cycle import Watch
     from ingest.live.watch.files import hold_many_files
     from ingest.live.watch.watching import Watching

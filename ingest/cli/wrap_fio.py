@@ -24,11 +24,7 @@ class Options:
 
     fio: str = option("--fio", default=DEFAULT, metavar="PATH", help="Path of the real fio on the clients.")
     log_hist_msec: int = option(
-        "--log-hist-msec",
-        type=click.IntRange(1, 2**31 - 1),
-        default=1000,
-        metavar="MS",
-        help="Interval of the histogram log.",
+        "--log-hist-msec", type=click.IntRange(1, 2**31 - 1), default=1000, metavar="MS", help="Interval of the histogram log."
     )
 
 
