@@ -5,7 +5,7 @@
                                       [--refused] [--keep FOLDER]
 
 For changes that must change no answer: moved, merged or renamed modules, less code for the same work. Nothing of a checkout
-is imported by name but `ingest.cli` (its `main` and `run`); what is compared is what users have: standard output, standard
+is imported by name but `ingest.cli` (its `main`); what is compared is what users have: standard output, standard
 error, exit status, and the files that commands write. A difference is printed with its command line and the first line that
 differs; the last lines count what was asked, answered with exit status 0 (of BEFORE) and differs, by command. Exit status 1:
 something differs.
@@ -202,6 +202,13 @@ class Worker:
         environment = self.place.environment(())
         child = os.fork()
         if not child:
+            before, leave = set(sys.modules), os._exit
+
+            def tell(_: int) -> None:
+                os.write(ours, "\n".join(name for name in list(sys.modules) if name not in before).encode())
+                leave(0)
+
+            os._exit = tell  # type: ignore[assignment]  # by which `main` ends
             try:
                 nowhere = os.open(os.devnull, os.O_RDWR)
                 for stream in range(3):
@@ -209,14 +216,11 @@ class Worker:
                 os.environ.clear()
                 os.environ.update(environment)
                 os.chdir(self.place.root / "warm")
-                before = set(sys.modules)
                 import ingest.cli
 
-                ingest.cli.run([self._addressed(word).replace("{in}", str(self.place.inputs)) for word in words])
-                with os.fdopen(ours, "w") as told:
-                    told.write("\n".join(name for name in list(sys.modules) if name not in before))
+                ingest.cli.main([self._addressed(word).replace("{in}", str(self.place.inputs)) for word in words])
             finally:
-                os._exit(0)
+                leave(1)
         os.close(ours)
         with os.fdopen(there) as told:
             names = told.read().split("\n")
