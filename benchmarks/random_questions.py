@@ -977,7 +977,7 @@ class Drawing:
                 )
                 self.ask("trend", *place, *levels, *label, *verdict, *self.unit(), *form, *page)
             case "compare":
-                one, other = self.some(names[:3], 2) if self.chance(0.1) else (names[0], self.one(names[1:3]))
+                one, other = (self.one(names), self.one(names)) if self.chance(0.1) else (names[0], self.one(names[1:3]))
                 verdict = self.options(
                     (0.3, lambda: ("--same-within", "10%")),
                     (0.3, lambda: ("--fail-above", "1.2")),

@@ -676,27 +676,29 @@ def compare(words: argparse.Namespace, root: Path) -> bool:
     guide = Guide(ask)
     comparison = Comparison(root, Plain(root, [version_of(before), version_of(after)]), words.keep, refused=words.refused)
     began, waiting, number = time.monotonic(), deque[Any](), 0
-    drawn = iter(words.scene) if words.scene else iter(range(10**9))
-    total, printed = 0, began
-    for number in drawn:
-        if total >= words.questions:
-            break
-        one = scene(inputs, guide, words.seed, number)
-        total += len(one.asked)
-        if one.asked and (not words.only or any(re.search(words.only, line_of(step)) for step in one.asked)):
-            waiting.append(one)
-            for side in sides:
-                side.send(told(one))
-        while len(waiting) > AHEAD:
+    try:
+        drawn = iter(words.scene) if words.scene else iter(range(10**9))
+        total, printed = 0, began
+        for number in drawn:
+            if total >= words.questions:
+                break
+            one = scene(inputs, guide, words.seed, number)
+            total += len(one.asked)
+            if one.asked and (not words.only or any(re.search(words.only, line_of(step)) for step in one.asked)):
+                waiting.append(one)
+                for side in sides:
+                    side.send(told(one))
+            while len(waiting) > AHEAD:
+                comparison.scene(waiting.popleft(), [side.answer() for side in sides])
+            if time.monotonic() > printed + 30:
+                printed = time.monotonic()
+                far = f"  {total:,} questions drawn in {printed - began:.0f} s, {len(comparison.differing)} differ"
+                print(far, file=sys.stderr, flush=True)
+        while waiting:
             comparison.scene(waiting.popleft(), [side.answer() for side in sides])
-        if time.monotonic() > printed + 30:
-            printed = time.monotonic()
-            far = f"  {total:,} questions drawn in {printed - began:.0f} s, {len(comparison.differing)} differ"
-            print(far, file=sys.stderr, flush=True)
-    while waiting:
-        comparison.scene(waiting.popleft(), [side.answer() for side in sides])
-    for side in (asking, *sides):
-        side.close()
+    finally:
+        for side in (asking, *sides):
+            side.close()
     summary(comparison, time.monotonic() - began)
     return bool(comparison.differing)
 
