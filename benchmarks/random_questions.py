@@ -35,7 +35,7 @@ NO_LOGS = (
     *(".bins.gz", ".corrected.gz", ".values.gz", ".percentiles.gz", ".hgrm.gz"),
 )
 NOT_LATENCIES = re.compile(
-    r"_(bw|iops|slat)(\.\d+)?\.log|\.prc|benchmark_config|cbt_config|truth\.json|locust|wrk41|aggregate|redis70_bench|prom_"
+    r"_(bw|iops|slat)(\.\d+)?\.log|\.prc|benchmark_config|cbt_config|truth\.json|locust|wrk41|aggregate|redis70_bench|prom_|/collectl/"
 )
 HALF = 1024  # bins of a half of an HdrHistogram of 3 digits
 V2, V2_PACKED = 0x1C849313, 0x1C849314
@@ -359,6 +359,7 @@ Asked = Callable[[Sequence[str]], tuple[int, str]]
 UNKNOWN = Facts((), {}, None, 60, 1, 1000, 10**8, moments=False, means=False, answered=False)
 STORED = (0.1, 1, 5, 10, 30, 60)  # the narrowest windows that a store can have, s
 LABELS = ("host", "op", "job", "kind", "volume", "tag", "process", "layer", "run")
+ESTIMATES = ("cbt", "mean-of-means", "mean-of-percentiles", "histogram", "cbt,histogram")
 LEVELS = ("50", "75", "90", "95", "99", "99.9", "99.99", "0", "100", "12.5", "66.6", "99.999")
 
 
@@ -504,7 +505,7 @@ class Drawing:
         if facts.start is None or self.chance(0.5):
             return f"+{at:.3g}s" if at < 1000 else f"+{int(at)}s"
         moment = facts.start + at
-        if self.chance(0.05):
+        if self.chance(0.02):
             return self.one(("now-15m", "+1h", "yesterday", "2026-13-01", str(int(moment * 1000)), f"{moment:.0f}"))
         return self.one(
             (datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds"), f"{moment:.0f}", str(int(moment * 1000)))
@@ -531,7 +532,7 @@ class Drawing:
 
     def where(self, facts: Facts) -> str:
         """Return a condition, mostly one that something meets."""
-        if not facts.labels or self.chance(0.03):
+        if not facts.labels or self.chance(0.015):
             return self.one(("op=reed", "host", "nothing=x", "op=write", "kind=lag"))
         name = self.one(sorted(facts.labels))
         value = self.one(facts.labels[name])
@@ -545,13 +546,16 @@ class Drawing:
             (by, lambda: ("--by", self.by(facts))),
             (0.25, lambda: ("--where", self.where(facts))),
             (0.05, lambda: ("--where", self.where(facts))),
-            (0.3 if stored else 0.02, lambda: ("--run", self.one(("r*", "*", "r*", "*/*") if stored else ("*", "r*")))),
+            (
+                0.3 if stored else 0.02,
+                lambda: ("--run", self.one(("r*", "*", "r*", "r*", "*/*") if stored else ("*", "*", "r*"))),
+            ),
             (0.08, lambda: ("--merge-runs",)),
         )
 
     def step(self, facts: Facts, *, stored: bool = False) -> str:
         """Return a width of windows, mostly a multiple of the widths that are there; `stored`: of those that a store can have."""
-        if self.chance(0.05):
+        if self.chance(0.02):
             return self.one(("100ms", "1s", "7s", "90s", "0s", "1", "10m", "every"))
         if self.chance(0.35):
             return self.one(("all", "auto"))
@@ -579,7 +583,7 @@ class Drawing:
             (0.01, lambda: ("--tsc-hz", "2.6e9")),
             (0.01, lambda: ("--fio-version", self.one(("3.16", "2.2", "abc")))),
             (
-                0.02,
+                0.007,
                 lambda: (
                     "--input-format",
                     self.one(("fio-hist", "hdr-log", "operations", "csv", f"{ABOVE}words/wrong.yml")),
@@ -606,7 +610,7 @@ class Drawing:
 
     def sla(self) -> str:
         """Return a file of objectives."""
-        number = self.one((0, 0, 1, 1, 3, 3, 2, 4) if self.chance(0.5) else (0, 1, 3))
+        number = self.one((0, 0, 1, 3, 2, 4) if self.chance(0.2) else (0, 0, 0, 1, 3))
         return f"{ABOVE}words/sla{number}.yml"
 
     def form(self, *often: str, pictures: bool = False) -> list[str]:
@@ -629,17 +633,10 @@ class Drawing:
             *self.selection(facts, stored=stored),
             *self.range(facts),
             *self.options(
-                (0.12, lambda: ("--bounds",)),
+                (0.15, lambda: self.one((("--bounds",), ("--bounds",), ("--accuracy", "10%"), ("--accuracy", "50%")))),
                 (0.12, lambda: ("--below", f"{self.latency(facts)},{self.latency(facts)}")),
-                (0.06, lambda: ("--accuracy", self.one(("10%", "5%", "50%")))),
                 (0.06, lambda: ("--interpolate",)),
-                (
-                    0.06,
-                    lambda: (
-                        "--estimate",
-                        self.one(("cbt", "mean-of-means", "mean-of-percentiles", "histogram", "cbt,histogram")),
-                    ),
-                ),
+                (0.01 if form[1] == "fiologparser" else 0.07, lambda: ("--estimate", self.one(ESTIMATES))),
                 (0.1, lambda: ("--all",)),
                 (0.15, lambda: ("--time", self.clock(facts))),
                 (0.04, lambda: ("--force",)),
@@ -652,17 +649,24 @@ class Drawing:
 
     def heatmap(self, facts: Facts, *, stored: bool) -> list[str]:
         """Return a question about a heat map."""
-        low, high = self.latency(facts), self.latency(facts)
+        low, high = (
+            self.latency(replace(facts, high_ns=facts.low_ns * 3)),
+            self.latency(replace(facts, low_ns=facts.high_ns // 2 + 1)),
+        )
         return [
             *self.options((0.6, lambda: ("--step", self.step(facts, stored=stored)))),
             *self.selection(facts, stored=stored, by=0.3),
             *self.range(facts),
             *self.options(
-                (0.2, lambda: ("--rows", self.one(("10", "40", "100", "0")))),
+                (0.2, lambda: ("--rows", self.one(("40", "60", "100", "100", "10")))),
                 (0.2, lambda: ("--axis", self.one(("log", "linear")))),
-                (0.15, lambda: ("--drop", self.one(("0.1%", "1%", "20%")))),
-                (0.15, lambda: ("--columns", self.one(("5", "30", "77")))),
-                (0.15, lambda: ("--latency", self.one((f"{low}..{high}", f"..{high}", f"{low}..")))),
+                (0.15, lambda: ("--columns", self.one(("2", "5", "30")))),
+                (
+                    0.25,
+                    lambda: self.one(
+                        (("--drop", "0.1%"), ("--drop", "20%"), ("--latency", f"{low}..{high}"), ("--latency", f"..{high}"))
+                    ),
+                ),
                 (0.15, lambda: ("--highlight", self.where(facts))),
                 (0.15, lambda: ("--shading", self.one(("rank", "linear", "exponent")))),
                 (0.1, lambda: ("--time", self.clock(facts))),
@@ -717,7 +721,8 @@ class Drawing:
             *boxed,
             *self.selection(facts, stored=stored, by=0.05),
             *self.range(facts, 0.08),
-            *self.options((0.1, lambda: ("--step", self.step(facts, stored=stored))), (0.1, lambda: ("--marks", self.marks()))),
+            *self.options((0 if boxed else 0.15, lambda: ("--step", self.step(facts, stored=stored)))),
+            *self.options((0.1, lambda: ("--marks", self.marks()))),
             *(["--json"] if self.chance(0.2) else form),
         ]
 
@@ -763,7 +768,13 @@ class Drawing:
 
     def export(self, facts: Facts, *, stored: bool) -> list[str]:
         """Return a question for all data."""
-        form = self.one(("csv", "csv", "hlog", "hgrm", "otlp", "documents") if stored else ("csv", "csv", "hlog", "hgrm", "otlp"))
+        form = (
+            "csv"
+            if facts.means
+            else self.one(
+                ("csv", "csv", "hlog", "hgrm", "otlp", "documents") if stored else ("csv", "csv", "hlog", "hgrm", "otlp")
+            )
+        )
         more = self.options((0.3, lambda: ("--step", self.step(facts, stored=stored)))) if form in ("hlog", "otlp") else []
         more += [*self.unit(), *self.options((0.2, lambda: ("--ticks", "3")))] if form == "hgrm" else []
         more += self.range(facts) if form != "documents" else []
@@ -772,6 +783,8 @@ class Drawing:
 
     def question(self, facts: Facts, place: Sequence[str], *, stored: bool, **more: Any) -> None:
         """Add a question of any command that takes a SOURCE; `place` is that SOURCE."""
+        if stored:  # its runs have the names of their loads
+            facts = replace(facts, labels={name: values for name, values in facts.labels.items() if name != "run"})
         command = self.one(COMMANDS)
         command = "card" if self.chance(0.003) else command  # a picture takes a second
         if command == "offsets" and not facts.moments and self.chance(0.95):
@@ -793,7 +806,7 @@ class Drawing:
         """Ask about files as they are."""
         source = self.one(self.one(self.inputs.any))
         facts = self.guide.facts(source)
-        if not facts.answered and self.chance(0.7):
+        if not facts.answered and self.chance(0.9):
             return
         place = [f"{ABOVE}{path}" for path in source.paths]
         for _ in range(int(self.random.integers(1, 4))):
@@ -826,7 +839,13 @@ class Drawing:
             (0.2, lambda: ("--time", self.clock(facts))),
             (0.1, lambda: ("--tsc-hz", "2.6e9")),
         )
-        self.ask("events", f"{ABOVE}{name}", *words, *self.range(facts, 0.2), *self.form("table", "csv", "ndjson"))
+        self.ask(
+            "events",
+            f"{ABOVE}{name}",
+            *words,
+            *self.range(facts, 0.2),
+            *(self.form("table", "csv", "ndjson") if {"--breaths", "--callbacks"} & {*words} else self.form("table", "ndjson")),
+        )
 
     def damaged(self) -> None:
         """Ask about a file with something wrong in it."""
@@ -888,7 +907,7 @@ class Drawing:
     def loading(self, facts: Facts) -> list[str]:
         """Return options of a load."""
         return self.options(
-            (0.15, lambda: ("--step", self.one(("1s", "5s", "10s", "30s", "1m", "7s")))),
+            (0.07, lambda: ("--step", self.one(("1s", "5s", "10s", "7s")))),
             (0.3, lambda: ("--json",)),
             (0.3, lambda: ("--label", f"kernel={self.one(('6.9', '5.15'))}")),
             (0.1, lambda: ("--no-offsets",)),
@@ -927,8 +946,8 @@ class Drawing:
         if len(files) > 60:
             return None
         count = int(self.random.integers(2, 4))
-        for name in files:
-            part = int(self.random.integers(count))
+        for place, name in enumerate(files):
+            part = place % count if self.chance(0.7) else int(self.random.integers(count))
             self.steps.append(Step("copy", source=f"{source.paths[0]}/{name}", target=f"part{part}/{name}"))
         options = self.loading(facts)
         for part in self.random.permutation(count).tolist():
@@ -970,7 +989,7 @@ class Drawing:
                 verdict = self.options(
                     (0.2, lambda: ("--throughput",)),
                     (0.2, lambda: ("--above", self.latency(facts))),
-                    (0.3, lambda: ("--fail-above", self.one(("1.2", "3", "0.5")))),
+                    (0.3, lambda: ("--fail-above", self.one(("1.2", "3", "30")))),
                     (0.15, lambda: ("--last", "3")),
                     (0.1, lambda: ("--least-change", "30%")),
                     (0.1 if stored else 0.02, lambda: ("--accept", names[1])),
@@ -1023,7 +1042,7 @@ class Drawing:
             words = [
                 *marks,
                 "--at",
-                self.one(("work*", "cache on", "osd*", "none")),
+                self.one(("work*", "work*", "cache on", "none")),
                 *self.options((0.3, lambda: ("--by", self.by(facts)))),
             ]
             self.ask(
@@ -1039,7 +1058,8 @@ class Drawing:
         self.ask(*self.one((
             ("runs", "list", *store),
             ("runs", "list", *store, "--format", "ndjson"),
-            ("runs", "show", self.one(("r", "r0", "r1")), *store),
+            ("runs", "show", self.one(("r", "r0")), *store),
+            ("runs", "list", *store),
             ("runs", "check", *store),
             ("runs", "delete", "r*", "--dry-run", *store),
             ("doctor", store[1]),
