@@ -33,6 +33,7 @@ What differs from one process to the next is made equal on both sides, and nothi
 | times of the last hour, as ISO 8601 or epoch s, ms, us, ns | when a run was loaded, a poll made; no input is so young |
 | `seconds` of a load, `in 1.2 s`, `took` of a poll | how long something took |
 | the room on a disk (`doctor`) | others write meanwhile |
+| the size of a SQLite file (`doctor`) | several readers (`--jobs`) give documents as they come, and pages fill in that order |
 | the stamp of stored findings | a digest of a record that holds when it was loaded |
 | the version, where the checkouts have two | it is said by runs, pages and templates |
 | `--approx` in help | goes away in 2026 |
@@ -471,6 +472,7 @@ class Plain:
         text = re.sub(rb"""(findings \('[^']*', \d+, '|"stamp": ?")[0-9a-f]{64}""", rb"\1STAMP", text)
         text = re.sub(rb" in [\d.]+ m?s;", b" in SECONDS;", text)
         text = re.sub(rb"[\d.,]+ [kMGT]?B are free", b"ROOM are free", text)
+        text = re.sub(rb"(\.db, )[\d.,]+ [kMGT]?B", rb"\1SIZE", text)
         text = re.sub(rb"(/side/tmp/(?:\w+-)*)[a-z0-9_]{8}\b", rb"\1TEMPORARY", text)
         return re.sub(rb"^  --approx .*\n(?: {20,}.*\n)*", b"", text, flags=re.MULTILINE)
 
