@@ -1,6 +1,8 @@
-"""The files that `same_answers.py` asks about: those of the project's own tests, and some that are made from the seed.
+"""What `same_answers.py` asks: inputs (files of the project's own tests, some made from a seed), and questions drawn at random.
 
-All are written once, into one folder that both checkouts read; their times of modification are fixed.
+Inputs are written once into one folder that both checkouts read; their times of modification are fixed. A scene is a list of
+command lines, and of changes of files between them, in a folder of its own. To ask something new, add a method to `Drawing`
+and a line to `SCENES` (or to `COMMANDS`, for a command that takes a SOURCE).
 """
 
 from __future__ import annotations
@@ -10,12 +12,13 @@ import csv
 import lzma
 import math
 import os
+import re
 import shutil
 import struct
 import tarfile
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,34 +26,74 @@ from typing import Any, TypeVar
 import numpy as np
 
 FIXED = 1_790_000_000  # when all files were changed last, epoch seconds
-RECORDED = ("fio", "cbt", "estimates", "hdr", "histograms", "precision", "raw", "snabb", "store", "tables", "traces", "verdicts", "gc")
-NO_LOGS = (".md", ".sh", ".c", ".go", ".java", ".bins.gz", ".corrected.gz", ".values.gz", ".percentiles.gz", ".hgrm.gz", ".sql", "CMD")
+RECORDED = (
+    *("fio", "cbt", "estimates", "hdr", "histograms", "precision", "raw"),
+    *("snabb", "store", "tables", "traces", "verdicts", "gc"),
+)
+NO_LOGS = (
+    *(".md", ".sh", ".c", ".go", ".java", ".sql", "CMD"),
+    *(".bins.gz", ".corrected.gz", ".values.gz", ".percentiles.gz", ".hgrm.gz"),
+)
+NOT_LATENCIES = re.compile(
+    r"_(bw|iops|slat)(\.\d+)?\.log|\.prc|benchmark_config|cbt_config|truth\.json|locust|wrk41|aggregate|redis70_bench|prom_|/collectl/"
+)
 HALF = 1024  # bins of a half of an HdrHistogram of 3 digits
 V2, V2_PACKED = 0x1C849313, 0x1C849314
-DESCRIPTIONS = {
-    "biosnoop.yml": "time: TIME(s)\nlatency: LAT(ms)\nlabels: {op: T, volume: DISK, process: COMM}\ndelimiter: whitespace\nblanks: COMM\n",
-    "ext4slower.yml": "time: 1\nlatency: 8\nunit: {time: s, latency: ms}\nlabels: {op: 5, process: 3}\ndelimiter: whitespace\nheader: false\n",
-    "events.yml": "time: done_ms\nlatency: took\nunit: {time: ms, latency: us}\nlabels: {op: type, host: node}\nweight: count\n",
+ABOVE = "../../../inputs/"  # where inputs are, from the folder of a scene
+WORDS = {
+    "biosnoop.yml": """
+time: TIME(s)
+latency: LAT(ms)
+labels: {op: T, volume: DISK, process: COMM}
+delimiter: whitespace
+blanks: COMM
+""",
+    "ext4slower.yml": """
+time: 1
+latency: 8
+unit: {time: s, latency: ms}
+labels: {op: 5, process: 3}
+delimiter: whitespace
+header: false
+""",
+    "events.yml": """
+time: done_ms
+latency: took
+unit: {time: ms, latency: us}
+labels: {op: type, host: node}
+weight: count
+""",
     "wrong.yml": "time: done_ms\nlatency: nowhere\nunits: ms\n",
     "empty.yml": "",
+    "sla0.yml": """
+objectives:
+  - {name: all fast, percentile: 99, threshold: 2s, window: 10s}
+""",
+    "sla1.yml": """
+objectives:
+  - {name: p90, percentile: 90, threshold: 100us, window: 5s, for: 10s, hold: 10s, no_data: violate, by: [host]}
+  - {name: most, percentile: 100, threshold: 1s, window: 1s, by: [op], budget: 5%}
+""",
+    "sla2.yml": """
+objectives:
+  - {name: during, percentile: 99, threshold: 1ms, window: 1s, during: 'work*'}
+  - {name: outside, percentile: 99, threshold: 1ms, window: 1s, outside: 'work*', no_data: ok}
+""",
+    "sla3.yml": """
+objectives:
+  - {name: reads, percentile: 99.9, threshold: 200ms, window: 10s, where: {op: read, kind: completion}, by: [host]}
+""",
+    "sla4.yml": """
+objectives:
+  - {name: twice, percentile: 50, threshold: 1ms, window: 1m}
+  - {name: twice, percentile: 5O, treshold: 1ms}
+""",
+    "marks0.txt": "time,end,text\n+5s,+9s,work on a disk\n+12s,,osd.3 down\n",
+    "marks1.txt": "+3s,cache on\n+7s,work ends\n",
+    "marks2.txt": "time,text\n2026-11-20T21:00:34Z,restart\nnonsense,no time\n1700000010,work\n",
+    "marks3.txt": "",
+    "steps0.txt": "2 1 half\n10 5\n100 20 most\n1000 50\n",
 }
-ABOVE = "../../../inputs/"  # where inputs are, from the folder of a scene
-OBJECTIVES = (
-    "objectives:\n  - {name: all fast, percentile: 99, threshold: 5ms, window: 10s}\n",
-    "objectives:\n  - {name: p90, percentile: 90, threshold: 100us, window: 5s, for: 10s, hold: 10s, no_data: violate, by: [host]}\n"
-    "  - {name: most, percentile: 100, threshold: 1s, window: 1s, by: [op], budget: 5%}\n",
-    "objectives:\n  - {name: during, percentile: 99, threshold: 1ms, window: 1s, during: 'work*'}\n"
-    "  - {name: outside, percentile: 99, threshold: 1ms, window: 1s, outside: 'work*', no_data: ok}\n",
-    "objectives:\n  - {name: reads, percentile: 99.9, threshold: 20ms, window: 10s, where: {op: read, kind: completion}, by: [host]}\n",
-    "objectives:\n  - {name: twice, percentile: 50, threshold: 1ms, window: 1m}\n  - {name: twice, percentile: 5O, treshold: 1ms}\n",
-)
-MARKS = (
-    "time,end,text\n+5s,+9s,work on a disk\n+12s,,osd.3 down\n",
-    "+3s,cache on\n+7s,work ends\n",
-    "time,text\n2026-11-20T21:00:34Z,restart\nnonsense,no time\n1700000010,work\n",
-    "",
-)
-SLA_STEPS = "2 1 half\n10 5\n100 20 most\n1000 50\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +129,8 @@ def made(folder: Path, checkout: Path, seed: int) -> Inputs:
         (data / "cbt" / f"{name}.tar.xz").unlink()
     words = folder / "words"
     words.mkdir()
-    for name, text in DESCRIPTIONS.items():
-        (words / name).write_text(text, encoding="utf-8")
-    for kind, texts in (("sla", OBJECTIVES), ("marks", MARKS), ("steps", (SLA_STEPS,))):
-        for number, text in enumerate(texts):
-            (words / f"{kind}{number}.{'yml' if kind == 'sla' else 'txt'}").write_text(text, encoding="utf-8")
+    for name, text in WORDS.items():
+        (words / name).write_text(text.lstrip(), encoding="utf-8")
     random = np.random.default_rng(seed)
     series = _written(folder / "made", random)
     for path in sorted(folder.rglob("*")):
@@ -109,18 +149,24 @@ def _found(folder: Path, series: Sequence[tuple[str, ...]]) -> Inputs:
             logs = [one for one in path.iterdir() if one.is_file() and not one.name.endswith(NO_LOGS)]
             if len(logs) > 1 or (path.parent == folder / "data" / "cbt"):
                 folders.append(Source((name,), hints_of(name)))
-        elif path.stat().st_size:
+        elif path.stat().st_size and (not NOT_LATENCIES.search(name) or len(name) % 19 == 0):  # a few of those that hold none
             singles.append(Source((name,), hints_of(name)))
     archive = Source(("cbt-archive",))
     timelines = ("data/snabb/real.timeline.xz", "data/snabb/cut/real.timeline.xz")
-    stores = tuple(sorted(path.relative_to(folder).as_posix() for path in (folder / "data" / "store").iterdir() if ".sql" in path.name))
+    stores = tuple(
+        sorted(
+            path.relative_to(folder).as_posix()
+            for path in (folder / "data" / "store").iterdir()
+            if path.name.endswith((".sql", ".db.gz"))
+        )
+    )
     small = [source for source in singles if (folder / source.paths[0]).stat().st_size < 200_000]
-    every = [_by_origin(sources) for sources in ((*singles, *folders, archive), small, (*folders, archive))]
-    return Inputs(folder, *every, timelines, series, stores)
+    every, alone, whole = (_by_origin(sources) for sources in ((*singles, *folders, archive), small, (*folders, archive)))
+    return Inputs(folder, every, alone, whole, timelines, series, stores)
 
 
 def _by_origin(sources: Sequence[Source]) -> list[list[Source]]:
-    """Return sources that come from one folder together, that folder as often as its sources are many, but not as often as all that."""
+    """Return sources that come from one folder together, that folder the more often the more they are."""
     origins: dict[str, list[Source]] = {}
     for source in sources:
         origins.setdefault("/".join(source.paths[0].split("/")[:2]), []).append(source)
@@ -152,8 +198,8 @@ def _written(folder: Path, random: np.random.Generator) -> list[tuple[str, ...]]
                 name = f"job_clat_hist.{job + 1}.log" + (f".node{host}" if number % 2 == 0 else "")
                 place = folder / f"fio{number}" / ("" if number % 2 == 0 else f"node{host}")
                 fio_log(place / name, random, rows, 800 + 40 * number, coarse, epoch=number == 3)
-    for number, rows in enumerate((40, 400, 2_000)):
-        hdr_log(folder / "hdr" / f"made{number}.hlog", random, rows, ("", "read", "write")[: number + 1])
+    for number, seconds in enumerate((40, 400, 2_000)):
+        hdr_log(folder / "hdr" / f"made{number}.hlog", random, seconds, ("", "read", "write")[: number + 1])
     hdr_log(folder / "large.hlog", random, 15_000, ("",))
     for number in range(3):
         operations(folder / "operations" / f"log{number}.csv", random, 800 * (number + 1), epoch=number != 1)
@@ -161,19 +207,27 @@ def _written(folder: Path, random: np.random.Generator) -> list[tuple[str, ...]]
     series = []
     for name, runs in (("nights", 9), ("rates", 6)):
         members = []
-        for number in range(runs):
-            members.append(f"made/{name}/{name[0]}{number:02d}")
-            place = folder / name / f"{name[0]}{number:02d}"
-            for host in "ab":
-                centre = 820 + (40 if number >= 6 else 0) + (number * 15 if name == "rates" else 0)
-                start = 1_780_000_000 + 86_400 * number
-                fio_log(place / f"job_clat_hist.1.log.{host}", random, 45, centre, 0, start=start, most=20 * (number + 1))
+        for run in range(runs):
+            members.append(f"made/{name}/{name[0]}{run:02d}")
+            place = folder / name / f"{name[0]}{run:02d}"
+            for side in "ab":
+                centre = 820 + (40 if run >= 6 else 0) + (run * 15 if name == "rates" else 0)
+                start = 1_780_000_000 + 86_400 * run
+                fio_log(place / f"job_clat_hist.1.log.{side}", random, 45, centre, 0, start=start, most=20 * (run + 1))
         series.append(tuple(members))
     return series
 
 
 def fio_log(
-    path: Path, random: np.random.Generator, rows: int, centre: int, coarse: int, *, epoch: bool = False, start: int = 0, most: int = 50
+    path: Path,
+    random: np.random.Generator,
+    rows: int,
+    centre: int,
+    coarse: int,
+    *,
+    epoch: bool = False,
+    start: int = 0,
+    most: int = 50,
 ) -> None:
     """Write a histogram log of fio: a row a second of reads, and one of writes in most seconds; here and there a stall."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -253,7 +307,8 @@ def described(path: Path, random: np.random.Generator) -> None:
     stamp = 1_780_000_000_000
     for _ in range(600):
         stamp += int(random.integers(1, 100))
-        lines.append(f"{stamp},{int(random.lognormal(6, 1))},{'rw'[int(random.integers(2))]},n{int(random.integers(3))},{int(random.integers(1, 4))}\n")
+        took, (op, node, count) = int(random.lognormal(6, 1)), random.integers(1, 4, 3).tolist()
+        lines.append(f"{stamp},{took},{'rwx'[op - 1]},n{node},{count}\n")
     path.write_text("".join(lines), encoding="ascii")
 
 
@@ -294,13 +349,17 @@ class Facts:
     step: float
     low_ns: int
     high_ns: int
+    moments: bool  # single events, for maps of offsets
+    means: bool  # latencies that were recorded as means alone
     answered: bool
 
 
 T = TypeVar("T")
 Asked = Callable[[Sequence[str]], tuple[int, str]]
-UNKNOWN = Facts((), {}, None, 60, 1, 1000, 10**8, answered=False)
+UNKNOWN = Facts((), {}, None, 60, 1, 1000, 10**8, moments=False, means=False, answered=False)
+STORED = (0.1, 1, 5, 10, 30, 60)  # the narrowest windows that a store can have, s
 LABELS = ("host", "op", "job", "kind", "volume", "tag", "process", "layer", "run")
+ESTIMATES = ("cbt", "mean-of-means", "mean-of-percentiles", "histogram", "cbt,histogram")
 LEVELS = ("50", "75", "90", "95", "99", "99.9", "99.99", "0", "100", "12.5", "66.6", "99.999")
 
 
@@ -327,11 +386,12 @@ class Guide:
             if status or not rows:
                 continue
             _, finer = self.ask(["percentiles", *paths, *words, *by])
-            return _facts(words, rows, list(csv.DictReader(finer.splitlines())))
+            missing, _ = self.ask(["offsets", *paths, *words, "--format", "csv"])
+            return _facts(words, rows, list(csv.DictReader(finer.splitlines())), moments=not missing)
         return UNKNOWN
 
 
-def _facts(words: tuple[str, ...], rows: list[dict[str, str]], finer: list[dict[str, str]]) -> Facts:
+def _facts(words: tuple[str, ...], rows: list[dict[str, str]], finer: list[dict[str, str]], *, moments: bool) -> Facts:
     labels = {name: sorted({row[name] for row in rows if row.get(name)}) for name in LABELS}
     begins, ends = zip(*(map(_seconds, (row["start"], row["end"])) for row in rows), strict=True)
     steps = [_seconds(row["end"]) - _seconds(row["start"]) for row in finer]
@@ -339,7 +399,8 @@ def _facts(words: tuple[str, ...], rows: list[dict[str, str]], finer: list[dict[
     start = min(begins)
     return Facts(
         words, {name: values for name, values in labels.items() if values}, start if start > 10**8 else None,
-        max(max(ends) - start, 1), min(steps, default=1) or 1, max(min(latencies), 1), max(*latencies, 10), answered=True,
+        max(max(ends) - start, 1), min(steps, default=1) or 1, max(min(latencies), 1), max(*latencies, 10),
+        moments=moments, means=any("mean" in kind for kind in labels["kind"]), answered=True,
     )  # fmt: skip
 
 
@@ -353,8 +414,8 @@ def _seconds(text: str) -> float:
 class Step:
     """One thing that happens in a scene: a question (`words`), or a change of files before the next one.
 
-    `does` is ask, copy (of an input into the scene's folder), write (`content`), folder, restore (a SQL script to a SQLite file), tree
-    (a copy of the checkout that may be built in), built (what was built, as files of the scene).
+    `does` is ask, copy (of an input into the scene's folder), write (`content`), folder, restore (a store of an older version),
+    tree (a copy of the checkout that may be built in) or built (what was built, as files of the scene).
     """
 
     does: str
@@ -444,13 +505,19 @@ class Drawing:
         if facts.start is None or self.chance(0.5):
             return f"+{at:.3g}s" if at < 1000 else f"+{int(at)}s"
         moment = facts.start + at
-        if self.chance(0.05):
+        if self.chance(0.02):
             return self.one(("now-15m", "+1h", "yesterday", "2026-13-01", str(int(moment * 1000)), f"{moment:.0f}"))
-        return self.one((datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds"), f"{moment:.0f}", str(int(moment * 1000))))
+        return self.one(
+            (datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds"), f"{moment:.0f}", str(int(moment * 1000)))
+        )
+
+    def clock(self, facts: Facts) -> str:
+        """Return a way to show times; runs of an unknown start have elapsed ones alone."""
+        return "elapsed" if facts.start is None and self.chance(0.95) else self.one(("utc", "local", "elapsed"))
 
     def range(self, facts: Facts, share: float = 0.25) -> list[str]:
         """Return --from and --to, or one, or none."""
-        early, late = sorted((self.number_in(0, 1), self.number_in(0.3, 1.1)))
+        early, late = self.number_in(0, 0.6), self.number_in(0.3, 1.1)
         return self.options(
             (share, lambda: ("--from", self.time(facts, early))),
             (share, lambda: ("--to", self.time(facts, max(late, early + 0.1)))),
@@ -461,11 +528,11 @@ class Drawing:
         if self.chance(0.02):
             return self.one(("hots", "op,op", "", "iodepth", "all"))
         there = [name for name in LABELS if name in facts.labels] or ["op"]
-        return ",".join(self.some(there if self.chance(0.85) else LABELS))
+        return ",".join(self.some(there if self.chance(0.93) else LABELS))
 
     def where(self, facts: Facts) -> str:
         """Return a condition, mostly one that something meets."""
-        if not facts.labels or self.chance(0.03):
+        if not facts.labels or self.chance(0.015):
             return self.one(("op=reed", "host", "nothing=x", "op=write", "kind=lag"))
         name = self.one(sorted(facts.labels))
         value = self.one(facts.labels[name])
@@ -479,18 +546,21 @@ class Drawing:
             (by, lambda: ("--by", self.by(facts))),
             (0.25, lambda: ("--where", self.where(facts))),
             (0.05, lambda: ("--where", self.where(facts))),
-            (0.3 if stored else 0.02, lambda: ("--run", self.one(("r*", "*", "r?*", "*/*") if stored else ("*", "r*")))),
+            (
+                0.3 if stored else 0.02,
+                lambda: ("--run", self.one(("r*", "*", "r*", "r*", "*/*") if stored else ("*", "*", "r*"))),
+            ),
             (0.08, lambda: ("--merge-runs",)),
         )
 
-    def step(self, facts: Facts) -> str:
-        """Return a width of windows, mostly a multiple of the widths that are there."""
-        if self.chance(0.05):
+    def step(self, facts: Facts, *, stored: bool = False) -> str:
+        """Return a width of windows, mostly a multiple of the widths that are there; `stored`: of those that a store can have."""
+        if self.chance(0.02):
             return self.one(("100ms", "1s", "7s", "90s", "0s", "1", "10m", "every"))
         if self.chance(0.35):
             return self.one(("all", "auto"))
-        widths = [facts.step * times for times in (1, 2, 3, 5, 10, 20)]
-        width = self.one(widths)
+        base = next((width for width in STORED if width >= facts.step), 60) if stored else facts.step
+        width = base * self.one((1, 2, 3, 5, 10, 20))
         return f"{width:.0f}s" if width >= 1 and width == int(width) else f"{int(width * 1000)}ms"
 
     def reading(self, facts: Facts, *, stored: bool) -> list[str]:
@@ -512,7 +582,13 @@ class Drawing:
             (0.01, lambda: ("--rate", "100")),
             (0.01, lambda: ("--tsc-hz", "2.6e9")),
             (0.01, lambda: ("--fio-version", self.one(("3.16", "2.2", "abc")))),
-            (0.02, lambda: ("--input-format", self.one(("fio-hist", "hdr-log", "operations", "csv", "../../../inputs/words/wrong.yml")))),
+            (
+                0.007,
+                lambda: (
+                    "--input-format",
+                    self.one(("fio-hist", "hdr-log", "operations", "csv", f"{ABOVE}words/wrong.yml")),
+                ),
+            ),
         )
         hints = list(facts.options)
         if not any(word in facts.options for word in ("--t0", "--recorded-unit")):
@@ -529,17 +605,17 @@ class Drawing:
     def marks(self) -> str:
         """Return a file of marks, or a log of a garbage collector."""
         if self.chance(0.3):
-            return f"../../../inputs/data/gc/{self.one(('g1.log', 'z.log', 'serial.log', 'uptime.log', 'none.log'))}"
-        return f"../../../inputs/words/marks{int(self.random.integers(len(MARKS)))}.txt"
+            return f"{ABOVE}data/gc/{self.one(('g1.log', 'z.log', 'serial.log', 'uptime.log', 'none.log'))}"
+        return f"{ABOVE}words/marks{self.one((0, 0, 1, 2, 3))}.txt"
 
     def sla(self) -> str:
         """Return a file of objectives."""
-        number = int(self.random.integers(len(OBJECTIVES) - (0 if self.chance(0.2) else 1)))
-        return f"../../../inputs/words/sla{number}.yml"
+        number = self.one((0, 0, 1, 3, 2, 4) if self.chance(0.2) else (0, 0, 0, 1, 3))
+        return f"{ABOVE}words/sla{number}.yml"
 
     def form(self, *often: str, pictures: bool = False) -> list[str]:
         """Return --format; pictures are slow, so they are rare."""
-        if pictures and self.chance(0.03):
+        if pictures and self.chance(0.02):
             return ["--format", self.one(("svg", "svg", "png"))]
         return ["--format", self.one(often)]
 
@@ -553,40 +629,47 @@ class Drawing:
         """Return a question about percentiles."""
         form = self.form("csv", "csv", "table", "table", "ndjson", "fiologparser", pictures=True)
         return [
-            *self.options((0.6, lambda: ("-p", self.levels())), (0.7, lambda: ("--step", self.step(facts)))),
+            *self.options((0.6, lambda: ("-p", self.levels())), (0.7, lambda: ("--step", self.step(facts, stored=stored)))),
             *self.selection(facts, stored=stored),
             *self.range(facts),
             *self.options(
-                (0.12, lambda: ("--bounds",)),
+                (0.15, lambda: self.one((("--bounds",), ("--bounds",), ("--accuracy", "10%"), ("--accuracy", "50%")))),
                 (0.12, lambda: ("--below", f"{self.latency(facts)},{self.latency(facts)}")),
-                (0.06, lambda: ("--accuracy", self.one(("10%", "5%", "50%")))),
                 (0.06, lambda: ("--interpolate",)),
-                (0.06, lambda: ("--estimate", self.one(("cbt", "mean-of-means", "mean-of-percentiles", "histogram", "cbt,histogram")))),
+                (0.01 if form[1] == "fiologparser" else 0.07, lambda: ("--estimate", self.one(ESTIMATES))),
                 (0.1, lambda: ("--all",)),
-                (0.15, lambda: ("--time", self.one(("utc", "local", "elapsed")))),
+                (0.15, lambda: ("--time", self.clock(facts))),
                 (0.04, lambda: ("--force",)),
-                (0.03, lambda: ("--marks", self.marks())),
+                (0.5 if form[1] in ("svg", "png") else 0.005, lambda: ("--marks", self.marks())),
             ),
             *self.unit(),
             *form,
+            *(("-p", f"50,{self.levels()}") if form[1] == "fiologparser" and self.chance(0.9) else ()),  # it needs the median
         ]
 
     def heatmap(self, facts: Facts, *, stored: bool) -> list[str]:
         """Return a question about a heat map."""
-        low, high = self.latency(facts), self.latency(facts)
+        low, high = (
+            self.latency(replace(facts, high_ns=facts.low_ns * 3)),
+            self.latency(replace(facts, low_ns=facts.high_ns // 2 + 1)),
+        )
         return [
-            *self.options((0.6, lambda: ("--step", self.step(facts)))),
+            *self.options((0.6, lambda: ("--step", self.step(facts, stored=stored)))),
             *self.selection(facts, stored=stored, by=0.3),
             *self.range(facts),
             *self.options(
-                (0.2, lambda: ("--rows", self.one(("10", "40", "100", "0")))),
+                (0.2, lambda: ("--rows", self.one(("40", "60", "100", "100", "10")))),
                 (0.2, lambda: ("--axis", self.one(("log", "linear")))),
-                (0.15, lambda: ("--drop", self.one(("0.1%", "1%", "20%")))),
-                (0.15, lambda: ("--columns", self.one(("5", "30", "77")))),
-                (0.15, lambda: ("--latency", self.one((f"{low}..{high}", f"..{high}", f"{low}..")))),
+                (0.15, lambda: ("--columns", self.one(("2", "5", "30")))),
+                (
+                    0.25,
+                    lambda: self.one(
+                        (("--drop", "0.1%"), ("--drop", "20%"), ("--latency", f"{low}..{high}"), ("--latency", f"..{high}"))
+                    ),
+                ),
                 (0.15, lambda: ("--highlight", self.where(facts))),
                 (0.15, lambda: ("--shading", self.one(("rank", "linear", "exponent")))),
-                (0.1, lambda: ("--time", self.one(("utc", "local", "elapsed")))),
+                (0.1, lambda: ("--time", self.clock(facts))),
             ),
             *self.unit(),
             *self.form("csv", "table", "ndjson", "csv", pictures=True),
@@ -599,8 +682,8 @@ class Drawing:
             *self.range(facts),
             *self.options(
                 (0.25, lambda: ("--curves",)),
-                (0.1, lambda: ("--curves", "--sla", "../../../inputs/words/steps0.txt:ms")),
-                (0.05, lambda: ("--curves", "--hgrm", f"../../../inputs/data/hdr/tagged.hgrm.gz:{self.one(('ms', 'us', 'h'))}")),
+                (0.1, lambda: ("--curves", "--sla", f"{ABOVE}words/steps0.txt:ms")),
+                (0.05, lambda: ("--curves", "--hgrm", f"{ABOVE}data/hdr/tagged.hgrm.gz:{self.one(('ms', 'us', 'h'))}")),
                 (0.1, lambda: ("--ticks", self.one(("1", "5", "12")))),
                 (0.15, lambda: ("--all",)),
             ),
@@ -619,7 +702,7 @@ class Drawing:
                 (0.2, lambda: ("--highlight", self.where(facts))),
                 (0.2, lambda: ("--scale", self.one(("rank", "linear")))),
                 (0.1, lambda: ("--where", self.where(facts).replace("=", "!=", 1))),
-                (0.1, lambda: ("--time", self.one(("utc", "local", "elapsed")))),
+                (0.1, lambda: ("--time", self.clock(facts))),
             ),
             *self.form("csv", "table", "ndjson", pictures=True),
         ]
@@ -627,14 +710,19 @@ class Drawing:
     def explain(self, facts: Facts, *, stored: bool) -> list[str]:
         """Return a question about what happened, or who is in a box."""
         late, early = f"+{self.number_in(0.4, 1) * facts.seconds:.1f}s", f"+{self.number_in(0, 0.4) * facts.seconds:.1f}s"
-        boxes = (f"{early}..{late},{self.latency(facts)}..", f"..,..{self.latency(facts)}", f"{early}..,{self.latency(facts)}..1s")
+        boxes = (
+            f"{early}..{late},{self.latency(facts)}..",
+            f"..,..{self.latency(facts)}",
+            f"{early}..,{self.latency(facts)}..1s",
+        )
         boxed = self.options((0.4, lambda: ("--box", self.one(boxes))))
         form = self.form("table", "json", "ndjson", "csv") if boxed else self.form("table", "table", "json", "ndjson")
         return [
             *boxed,
             *self.selection(facts, stored=stored, by=0.05),
             *self.range(facts, 0.08),
-            *self.options((0.1, lambda: ("--step", self.step(facts))), (0.1, lambda: ("--marks", self.marks()))),
+            *self.options((0 if boxed else 0.15, lambda: ("--step", self.step(facts, stored=stored)))),
+            *self.options((0.1, lambda: ("--marks", self.marks()))),
             *(["--json"] if self.chance(0.2) else form),
         ]
 
@@ -646,7 +734,7 @@ class Drawing:
                 (0.3, lambda: ("--marks", self.marks())),
                 (0.3 if stored else 0.02, lambda: ("--record",)),
                 (0.3, lambda: ("--allow-unknown",)),
-                (0.2, lambda: ("--time", self.one(("utc", "local", "elapsed")))),
+                (0.2, lambda: ("--time", self.clock(facts))),
             ),
             *self.range(facts, 0.1),
             *self.unit(),
@@ -659,7 +747,7 @@ class Drawing:
             *self.selection(facts, stored=stored, by=0.3),
             *self.range(facts, 0.1),
             *self.options(
-                (0.3, lambda: ("--step", self.step(facts))),
+                (0.3, lambda: ("--step", self.step(facts, stored=stored))),
                 (0.2, lambda: ("--sla", self.one(("5ms", "p99<5ms", "p99.9<1s", "fast")))),
                 (0.2, lambda: ("--objectives", self.sla())),
                 (0.2, lambda: ("--marks", self.marks())),
@@ -671,12 +759,23 @@ class Drawing:
 
     def card(self, facts: Facts, *, stored: bool) -> list[str]:
         """Return what a picture of a run is to hold."""
-        return [*self.selection(facts, stored=stored, by=0.2), *self.range(facts, 0.1), "-o", self.page(self.one(("svg", "svg", "png")))]
+        return [
+            *self.selection(facts, stored=stored, by=0.2),
+            *self.range(facts, 0.1),
+            "-o",
+            self.page(self.one(("svg", "svg", "png"))),
+        ]
 
     def export(self, facts: Facts, *, stored: bool) -> list[str]:
         """Return a question for all data."""
-        form = self.one(("csv", "csv", "hlog", "hgrm", "otlp", "documents") if stored else ("csv", "csv", "hlog", "hgrm", "otlp"))
-        more = self.options((0.3, lambda: ("--step", self.step(facts)))) if form in ("hlog", "otlp") else []
+        form = (
+            "csv"
+            if facts.means
+            else self.one(
+                ("csv", "csv", "hlog", "hgrm", "otlp", "documents") if stored else ("csv", "csv", "hlog", "hgrm", "otlp")
+            )
+        )
+        more = self.options((0.3, lambda: ("--step", self.step(facts, stored=stored)))) if form in ("hlog", "otlp") else []
         more += [*self.unit(), *self.options((0.2, lambda: ("--ticks", "3")))] if form == "hgrm" else []
         more += self.range(facts) if form != "documents" else []
         selected = self.selection(facts, stored=stored, by=0.5 if form in ("hlog", "hgrm", "otlp") else 0.02)
@@ -684,7 +783,14 @@ class Drawing:
 
     def question(self, facts: Facts, place: Sequence[str], *, stored: bool, **more: Any) -> None:
         """Add a question of any command that takes a SOURCE; `place` is that SOURCE."""
+        if stored:  # its runs have the names of their loads
+            facts = replace(facts, labels={name: values for name, values in facts.labels.items() if name != "run"})
         command = self.one(COMMANDS)
+        command = "card" if self.chance(0.003) else command  # a picture takes a second
+        if command == "offsets" and not facts.moments and self.chance(0.95):
+            command = "percentiles"
+        if facts.means and command not in ("percentiles", "report", "export") and self.chance(0.95):
+            command = "percentiles"
         words = getattr(self, command)(facts, stored=stored)
         if command == "check":
             place = [self.sla(), *place]
@@ -700,9 +806,9 @@ class Drawing:
         """Ask about files as they are."""
         source = self.one(self.one(self.inputs.any))
         facts = self.guide.facts(source)
-        if not facts.answered and self.chance(0.7):
+        if not facts.answered and self.chance(0.9):
             return
-        place = [f"../../../inputs/{path}" for path in source.paths]
+        place = [f"{ABOVE}{path}" for path in source.paths]
         for _ in range(int(self.random.integers(1, 4))):
             if self.chance(0.1):
                 why = self.options((0.3, lambda: ("--why", place[0])))
@@ -716,8 +822,9 @@ class Drawing:
         facts = self.guide.facts(source)
         if not facts.answered:
             return
-        paths = [f"../../../inputs/{path}" for path in source.paths]
+        paths = [f"{ABOVE}{path}" for path in source.paths]
         twice = paths * 2 if self.chance(0.15) else paths
+        facts = replace(facts, labels={name: facts.labels[name] for name in ("op", "kind") if name in facts.labels})
         self.question(facts, ["-"], stored=False, stdin=tuple(twice), piped=len(twice) > 1 or self.chance(0.7))
 
     def timelines(self) -> None:
@@ -727,17 +834,25 @@ class Drawing:
         words = self.options(
             (0.3, lambda: ("--level", self.one(("0", "0-3", "2-5", "9-1")))),
             (0.3, lambda: ("--name", self.one(("app*", "*", "engine.*", "nothing")))),
-            (0.5, lambda: ("--limit", self.one(("1", "20", "500", "0")))),
+            (0.5, lambda: ("--limit", self.one(("1", "20", "500", "90")))),
             (0.3, lambda: (self.one(("--breaths", "--callbacks")),)),
-            (0.2, lambda: ("--time", self.one(("utc", "local", "elapsed")))),
+            (0.2, lambda: ("--time", self.clock(facts))),
             (0.1, lambda: ("--tsc-hz", "2.6e9")),
         )
-        self.ask("events", f"../../../inputs/{name}", *words, *self.range(facts, 0.2), *self.form("table", "csv", "ndjson"))
+        self.ask(
+            "events",
+            f"{ABOVE}{name}",
+            *words,
+            *self.range(facts, 0.2),
+            *(self.form("table", "csv", "ndjson") if {"--breaths", "--callbacks"} & {*words} else self.form("table", "ndjson")),
+        )
 
     def damaged(self) -> None:
         """Ask about a file with something wrong in it."""
         source = self.one(self.one(self.inputs.single))
         facts = self.guide.facts(source)
+        if not facts.answered and self.chance(0.9):
+            return
         name = Path(source.paths[0]).name
         content = broken((self.inputs.folder / source.paths[0]).read_bytes(), self.random)
         name = name.removesuffix(".xz")
@@ -760,7 +875,7 @@ class Drawing:
         setup = self.options(
             (0.3, lambda: ("--period", self.one(("month", "week", "day")))),
             (0.2, lambda: ("--shards", "2")),
-            (0.1, lambda: ("--compact",)),
+            (0.01, lambda: ("--compact",)),
             (0.2, lambda: ("--kibana", "{kibana}")),
             (0.1, lambda: ("--kibana", "{kibana}", "--rules", self.sla())),
         )
@@ -792,7 +907,7 @@ class Drawing:
     def loading(self, facts: Facts) -> list[str]:
         """Return options of a load."""
         return self.options(
-            (0.15, lambda: ("--step", self.step(facts).replace("all", "10s").replace("auto", "1s"))),
+            (0.07, lambda: ("--step", self.one(("1s", "5s", "10s", "7s")))),
             (0.3, lambda: ("--json",)),
             (0.3, lambda: ("--label", f"kernel={self.one(('6.9', '5.15'))}")),
             (0.1, lambda: ("--no-offsets",)),
@@ -809,13 +924,14 @@ class Drawing:
         found = [(source, facts) for source, facts in found if facts.answered]
         apart = self.chance(0.6)
         for number, (source, facts) in enumerate(found):
-            place = [f"../../../inputs/{path}" for path in source.paths]
+            place = [f"{ABOVE}{path}" for path in source.paths]
             options = self.loading(facts)
             self.ask("load", *place, "--run", f"r{number}" if apart else "r", *store, *facts.options, *options)
             if self.chance(0.2):
-                self.ask("load", *place, "--run", "r" if not apart else f"r{number}", *store, *facts.options)
+                same = options if self.chance(0.9) else []
+                self.ask("load", *place, "--run", "r" if not apart else f"r{number}", *store, *facts.options, *same)
             if self.chance(0.15):
-                again = self.options((0.5, lambda facts=facts: ("--step", self.step(facts))))
+                again = self.options((0.5, lambda: ("--step", self.one(("10s", "30s", "1m")))))
                 self.ask("load", *place, "--run", "r" if not apart else f"r{number}", *store, *facts.options, "--replace", *again)
         return self.one(found)[1] if found else None
 
@@ -830,8 +946,8 @@ class Drawing:
         if len(files) > 60:
             return None
         count = int(self.random.integers(2, 4))
-        for name in files:
-            part = int(self.random.integers(count))
+        for place, name in enumerate(files):
+            part = place % count if self.chance(0.7) else int(self.random.integers(count))
             self.steps.append(Step("copy", source=f"{source.paths[0]}/{name}", target=f"part{part}/{name}"))
         options = self.loading(facts)
         for part in self.random.permutation(count).tolist():
@@ -841,7 +957,7 @@ class Drawing:
         if self.chance(0.5):
             self.ask("load", *(f"part{part}" for part in range(count)), "--run", "r", *store, *facts.options, *options)
         if self.chance(0.3):
-            self.ask("load", f"../../../inputs/{source.paths[0]}", "--run", "r", *store, *facts.options, "--replace")
+            self.ask("load", f"{ABOVE}{source.paths[0]}", "--run", "r", *store, *facts.options, "--replace")
         return facts
 
     def marked_runs(self, store: Sequence[str]) -> Facts | None:
@@ -849,18 +965,21 @@ class Drawing:
         members = self.one(self.inputs.series)
         facts = self.guide.facts(Source((members[0],)))
         chosen = members[: int(self.random.integers(3, len(members) + 1))]
+        names = [f"r{number}" for number in range(3)]
         if self.chance(0.3):
-            self.ask("load", *(f"../../../inputs/{one}" for one in chosen), "--run", "r", "--each", *store)
+            self.ask("load", *(f"{ABOVE}{one}" for one in chosen), "--run", "r", "--each", *store)
+            names = [f"r/{Path(one).name}" for one in chosen[:3]]
         else:
             for number, one in enumerate(chosen):
                 label = ("--label", f"target_rate={100 * (number + 1)}")
-                self.ask("load", f"../../../inputs/{one}", "--run", f"r{number}", *store, *label, "--json")
+                self.ask("load", f"{ABOVE}{one}", "--run", f"r{number}", *store, *label, "--json")
         for _ in range(4):
-            self.several([store[1]], ["r0", "r1", "r2", "r*"], facts, stored=True)
+            self.several([store[1]], names, facts, stored=True)
         return facts
 
     def several(self, place: Sequence[str], names: Sequence[str], facts: Facts, *, stored: bool) -> None:
         """Ask a question about several runs."""
+        facts = replace(facts, labels={name: values for name, values in facts.labels.items() if name != "run"})
         label = self.options((0.4, lambda: ("--by", self.by(facts))), (0.1, lambda: ("--where", self.where(facts))))
         page = self.options((0.15, lambda: ("-o", self.page("html"))))
         form = self.options((0.7, lambda: self.form("csv", "ndjson", "table", pictures=not page)))
@@ -870,14 +989,14 @@ class Drawing:
                 verdict = self.options(
                     (0.2, lambda: ("--throughput",)),
                     (0.2, lambda: ("--above", self.latency(facts))),
-                    (0.3, lambda: ("--fail-above", self.one(("1.2", "3", "0.5")))),
+                    (0.3, lambda: ("--fail-above", self.one(("1.2", "3", "30")))),
                     (0.15, lambda: ("--last", "3")),
                     (0.1, lambda: ("--least-change", "30%")),
                     (0.1 if stored else 0.02, lambda: ("--accept", names[1])),
                 )
                 self.ask("trend", *place, *levels, *label, *verdict, *self.unit(), *form, *page)
             case "compare":
-                one, other = self.some(names[:3], 2) if self.chance(0.1) else (names[0], self.one(names[1:3]))
+                one, other = (self.one(names), self.one(names)) if self.chance(0.1) else (names[0], self.one(names[1:3]))
                 verdict = self.options(
                     (0.3, lambda: ("--same-within", "10%")),
                     (0.3, lambda: ("--fail-above", "1.2")),
@@ -885,12 +1004,21 @@ class Drawing:
                     (0.1, lambda: ("--merge-runs",)),
                 )
                 levels = [] if "--shifts" in verdict else levels
-                self.ask("compare", *place, "--baseline", one, "--run", other, *levels, *label, *verdict, *self.unit(), *form, *page)
+                self.ask(
+                    "compare", *place, "--baseline", one, "--run", other, *levels, *label, *verdict, *self.unit(), *form, *page
+                )
             case _:
-                limit = self.one((f"p99<{self.latency(facts)}", f"p50<{self.latency(facts)}", "p99.9<5ms"))
+                limit = self.one(
+                    (
+                        f"p99<{self.latency(facts)}",
+                        f"p50<{self.number_in(250, 500):.0f}us",
+                        f"p50<{self.number_in(250, 500):.0f}us",
+                        "p99.9<5ms",
+                    )
+                )
                 more = self.options(
                     (0.3, lambda: ("--points",)),
-                    (0.4, lambda: ("--load", self.one(("achieved", "target_rate", "iodepth")))),
+                    (0.4, lambda: ("--load", self.one(("achieved", "achieved", "target_rate" if stored else "iodepth")))),
                     (0.2, lambda: ("--sla", "p90<1s")),
                 )
                 form = self.options((0.7, lambda: self.form("csv", "ndjson", "table")))
@@ -900,7 +1028,7 @@ class Drawing:
         """Ask about several runs that are files."""
         members = self.one(self.inputs.series)
         facts = self.guide.facts(Source((members[0],)))
-        chosen = [f"../../../inputs/{one}" for one in members[: int(self.random.integers(2, len(members) + 1))]]
+        chosen = [f"{ABOVE}{one}" for one in members[: int(self.random.integers(2, len(members) + 1))]]
         names = [Path(one).name for one in chosen]
         for _ in range(2):
             self.several(chosen, (names * 2)[:3], facts, stored=False)
@@ -910,16 +1038,28 @@ class Drawing:
         source = self.one(self.one(self.inputs.folders))
         facts = self.guide.facts(source)
         if facts.answered:
-            marks = ("--marks", f"../../../inputs/words/marks{int(self.random.integers(2))}.txt")
-            words = [*marks, "--at", self.one(("work*", "cache on", "osd*", "none")), *self.options((0.3, lambda: ("--by", self.by(facts))))]
-            self.ask("compare", *(f"../../../inputs/{path}" for path in source.paths), *facts.options, *words, *self.form("csv", "table"))
+            marks = ("--marks", f"{ABOVE}words/marks{int(self.random.integers(2))}.txt")
+            words = [
+                *marks,
+                "--at",
+                self.one(("work*", "work*", "cache on", "none")),
+                *self.options((0.3, lambda: ("--by", self.by(facts)))),
+            ]
+            self.ask(
+                "compare",
+                *(f"{ABOVE}{path}" for path in source.paths),
+                *facts.options,
+                *words,
+                *self.form("csv", "table"),
+            )
 
     def about_runs(self, store: Sequence[str]) -> None:
         """Ask about the runs of a store, without changing them."""
         self.ask(*self.one((
             ("runs", "list", *store),
             ("runs", "list", *store, "--format", "ndjson"),
-            ("runs", "show", self.one(("r", "r0", "r1")), *store),
+            ("runs", "show", self.one(("r", "r0")), *store),
+            ("runs", "list", *store),
             ("runs", "check", *store),
             ("runs", "delete", "r*", "--dry-run", *store),
             ("doctor", store[1]),
@@ -940,16 +1080,19 @@ class Drawing:
         )))  # fmt: skip
 
     def older(self) -> None:
-        """Ask a store of an older version."""
-        name = self.one([one for one in self.inputs.stores if one.endswith(".sql")])
-        self.steps.append(Step("restore", source=name, target="old.db"))
+        """Ask a store of an older version: one with data, or an empty one."""
+        source = self.one([*self.inputs.stores, *[name for name in self.inputs.stores if name.endswith(".gz")] * 8])
+        self.steps.append(Step("restore", source=source, target="old.db"))
+        facts = UNKNOWN
         for _ in range(3):
+            if self.chance(0.6):
+                self.question(facts, ["sqlite:old.db"], stored=True)
+                continue
             self.ask(*self.one((
                 ("runs", "list", "--store", "sqlite:old.db"),
-                ("percentiles", "sqlite:old.db", "--format", "csv"),
                 ("doctor", "sqlite:old.db"),
                 ("runs", "check", "--store", "sqlite:old.db"),
-                ("load", "../../../inputs/made/nights/n00", "--run", "new", "--store", "sqlite:old.db"),
+                ("load", f"{ABOVE}made/nights/n00", "--run", "r", "--store", "sqlite:old.db"),
             )))  # fmt: skip
 
     def default_store(self) -> None:
@@ -957,7 +1100,7 @@ class Drawing:
         member = self.one(self.inputs.series)[0]
         facts = self.guide.facts(Source((member,)))
         named = (("TAILBOARD_STORE", "sqlite:mine.db"),) if self.chance(0.5) else ()
-        self.ask("load", f"../../../inputs/{member}", "--run", "r", environment=named)
+        self.ask("load", f"{ABOVE}{member}", "--run", "r", environment=named)
         self.question(facts, [], stored=True, environment=named)
         self.ask("runs", "list", environment=named)
 
@@ -972,17 +1115,32 @@ class Drawing:
         self.ask(*words, *facts.options, *self.options((0.3, lambda: ("--objectives", self.sla()))))
         self.question(facts, ["sqlite:w.db"], stored=True)
 
+    def serving(self) -> None:
+        """Look at the live page of a store, or of files."""
+        source = self.one(self.one(self.inputs.single))
+        facts = self.guide.facts(source)
+        if not facts.answered:
+            return
+        place = f"{ABOVE}{source.paths[0]}"
+        words = self.options((0.3, lambda: ("--by", self.by(facts))), (0.3, lambda: ("--step", self.step(facts, stored=True))))
+        if self.chance(0.8):
+            self.ask("load", place, "--run", "r", "--store", "sqlite:s.db", *facts.options)
+            self.ask("serve", "sqlite:s.db", "--port", "0", *words, cold=False)
+        else:
+            self.ask("serve", place, "--port", "0", *facts.options, *words, cold=False)
+
     def help(self) -> None:
         """Ask for help, or with words that are not there."""
         if self.chance(0.5):
-            command = self.one((*HELPED, "runs list", "runs show", "runs check", "runs delete", "runs coarsen"))
-            self.ask(*command.split(), self.one(("--help", "-h")))
+            self.ask(*self.one(HELPED).split(), self.one(("--help", "-h")))
         else:
             self.ask(*self.one(WRONG).split())
 
     def others(self) -> None:
         """Ask the commands that stand by themselves."""
-        polled = self.one(("redis70_latency_histogram.ndjson", "prom_openmetrics.txt", "otlp_delta.jsonl"))
+        polled = (
+            f"{ABOVE}data/histograms/{self.one(('redis70_latency_histogram.ndjson', 'prom_openmetrics.txt', 'otlp_delta.jsonl'))}"
+        )
         words: tuple[str, ...] = self.one((
             ("wrap-fio", "--fio", "/usr/bin/fio"),
             ("wrap-fio", "--fio", "/opt/fio", "--log-hist-msec", "500"),
@@ -994,8 +1152,8 @@ class Drawing:
             ("setup", "--kibana", "{kibana}", "--rules", self.sla(), "--space", self.one(("default", "none"))),
             ("setup", "--kibana", "{kibana}", "--dry-run"),
             ("doctor", "{elasticsearch}"),
-            ("replay", "../../../inputs/words/marks0.txt", "--store", "{elasticsearch}"),
-            ("sample", "--every", "10s", "--for", "50ms", "--host", "h", "-o", "s.ndjson", "--", "cat", f"../../../inputs/data/histograms/{polled}"),
+            ("replay", f"{ABOVE}words/marks0.txt", "--store", "{elasticsearch}"),
+            ("sample", "--every", "10s", "--for", "50ms", "--host", "h", "-o", "s.ndjson", "--", "cat", polled),
         ))  # fmt: skip
         self.ask(*words)
 
@@ -1012,22 +1170,81 @@ COMMANDS = (
     *("export",) * 4, "report",
 )  # fmt: skip
 HELPED = (
-    "", "inspect", "percentiles", "heatmap", "distribution", "offsets", "events", "explain", "check", "compare", "trend", "capacity",
-    "report", "card", "serve", "export", "sample", "load", "watch", "runs", "mark", "setup", "doctor", "replay", "demo", "wrap-fio", "build",
-)  # fmt: skip
+    *(
+        "",
+        "inspect",
+        "percentiles",
+        "heatmap",
+        "distribution",
+        "offsets",
+        "events",
+        "explain",
+        "check",
+        "compare",
+        "trend",
+        "capacity",
+    ),
+    *(
+        "report",
+        "card",
+        "serve",
+        "export",
+        "sample",
+        "load",
+        "watch",
+        "runs",
+        "mark",
+        "setup",
+        "doctor",
+        "replay",
+        "demo",
+        "wrap-fio",
+    ),
+    *("build", "runs list", "runs show", "runs check", "runs delete", "runs coarsen"),
+)
 WRONG = (
-    "percentile x", "percentiles", "percentiles nowhere", "percentiles ../../../inputs/cbt-archive --bye op", "percentiles -p",
-    "heatmap ../../../inputs/cbt-archive --format gif", "load", "load ../../../inputs/cbt-archive", "runs", "runs lst", "runs show nothing",
-    "compare ../../../inputs/cbt-archive", "trend sqlite:none.db", "percentiles http://127.0.0.1:1", "doctor http://user:secret@127.0.0.1:1",
-    "percentiles sqlite:../../../inputs/words/sla0.yml", "check", "check ../../../inputs/words/empty.yml ../../../inputs/cbt-archive", "events x",
-    "capacity ../../../inputs/cbt-archive --sla slow", "offsets ../../../inputs/cbt-archive", "setup", "replay none.ndjson", "mark --run x",
-    "export --format documents ../../../inputs/cbt-archive", "--versoin", "sample", "sample -- nosuchcommand", "distribution - --format hgrm",
-    "explain ../../../inputs/cbt-archive --box here", "report ../../../inputs/words", "inspect ../../../inputs/data/tables",
-)  # fmt: skip
+    """
+percentile x
+percentiles
+percentiles nowhere
+percentiles {archive} --bye op
+percentiles -p
+heatmap {archive} --format gif
+load
+load {archive}
+runs
+runs lst
+runs show nothing
+compare {archive}
+trend sqlite:none.db
+percentiles http://127.0.0.1:1/9
+doctor http://user:secret@127.0.0.1:1
+percentiles sqlite:{above}words/sla0.yml
+check
+check {above}words/empty.yml {archive}
+events x
+capacity {archive} --sla slow
+offsets {archive}
+setup
+replay none.ndjson
+mark --run x
+export --format documents {archive}
+--versoin
+sample
+sample -- nosuchcommand
+distribution - --format hgrm
+explain {archive} --box here
+report {above}words
+inspect {above}data/tables
+""".strip()
+    .format(archive=f"{ABOVE}cbt-archive", above=ABOVE)
+    .split("\n")
+)
 SCENES: Sequence[tuple[float, Callable[[Drawing], None]]] = (
     (46, Drawing.files), (8, Drawing.standard_input), (2, Drawing.timelines), (8, Drawing.damaged), (9, Drawing.store),
     (2.5, Drawing.server), (5, Drawing.runs_of_files), (2, Drawing.marks_of_one), (1, Drawing.older), (1, Drawing.default_store),
-    (0.7, Drawing.watching), (4, Drawing.help), (4, Drawing.others), (0.05, Drawing.generated),
+    (0.7, Drawing.watching),
+    (0.5, Drawing.serving), (4, Drawing.help), (4, Drawing.others), (0.05, Drawing.generated),
 )  # fmt: skip
 
 
