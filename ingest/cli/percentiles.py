@@ -146,17 +146,6 @@ def _percentiles_picture(options: Options, question: Question, chosen: Sequence[
     write_picture(percentiles_picture(answer, chosen, clock_of(answer, options), noted), answer, options)
 
 
-def _approximate(options: Options, chosen: Sequence[Percentile]) -> tuple[Table, Answer]:
-    """Return the server's estimates; UsageError for options that have none."""
-    for name in ("accuracy", "bounds", "below", "interpolate", "estimate"):
-        if getattr(options, name):
-            raise UsageError(f"--{name} needs whole histograms: leave out --approx")
-    if options.format in PICTURES:
-        raise UsageError(f"{options.format} is drawn from whole histograms: leave out --approx")
-    with opened(options) as origin:
-        return needed(origin, APPROXIMATE)(_question(options), chosen)
-
-
 def _accuracy(text: str | None) -> float:
     if not text:
         return 0.0

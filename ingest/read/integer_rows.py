@@ -27,11 +27,12 @@ from numpy.typing import NDArray
 
 from ingest.core.csr import joined_rows
 from ingest.core.values import Value
+from ingest.read.text import NEWLINE
 
 Bytes = NDArray[np.uint8]
 Int = NDArray[np.int64]
 
-NEWLINE, SPACE, COMMA, ZERO, NINE = 10, 32, 44, 48, 57
+SPACE, COMMA, ZERO, NINE = 32, 44, 48, 57
 MOST_DIGITS = 20
 UINT64_MAX = 2**64 - 1
 UNIT, CELLS_A_UNIT = 24, 8

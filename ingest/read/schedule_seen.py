@@ -125,9 +125,9 @@ class Seen:
         while self._width < other._width:
             self._widen()
         other._fold()
-        for label, counted in other._cells.items():
+        for label, cells in other._cells.items():
             if label in self._cells or len(self._cells) < MOST_SERIES:
-                self._cells[label] = self._cells[label] + counted if label in self._cells else counted
+                self._cells[label] = self._cells[label] + cells if label in self._cells else cells
         self._samples.update(other._samples)
         for kind, windows in other._windows.items():
             self._windows.setdefault(kind, Counter()).update(windows)

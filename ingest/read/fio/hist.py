@@ -240,13 +240,13 @@ def _sums_of(context: Context) -> dict[str, Histogram]:
         account = Account(path=str(path))
         for _ in read(path, replace(context, siblings=(), jobs=(), account=account)):
             pass
-        for op, total in account.totals.items():
-            dense = np.zeros(total.layout.bins, np.int64)
-            for part in (total, sums.get(op)):
+        for op, counts in account.totals.items():
+            dense = np.zeros(counts.layout.bins, np.int64)
+            for part in (counts, sums.get(op)):
                 if part is not None:
                     dense[part.bins] += part.counts
             bins = np.flatnonzero(dense)
-            sums[op] = Histogram(total.layout, bins, dense[bins])
+            sums[op] = Histogram(counts.layout, bins, dense[bins])
     return sums
 
 
