@@ -22,7 +22,6 @@ from ingest.cli.answers import (
 from ingest.cli.sources import marks_of, opened
 from ingest.core.errors import UsageError
 from ingest.core.timing import parse_duration
-from ingest.query.origin import APPROXIMATE, needed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
