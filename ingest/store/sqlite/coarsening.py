@@ -38,11 +38,15 @@ def coarsen(db: sqlite3.Connection, record: RunRecord, step_ns: int) -> Coarsene
         if (now := count_of(db, stored.number)) != held:
             raise StoreError(lost(record, step_ns, held, now))
         before, after = before + deleted, after + written
-    parameters = {COARSENED: record.step_ns, **record.parameters}
-    text = json.dumps(parameters, sort_keys=True)
-    db.execute("UPDATE runs SET step_ns = ?, parameters = ? WHERE run = ?", (step_ns, text, record.run))
-    write_rollups(db, replace(record, step_ns=step_ns, parameters=parameters))
+    write_grid(db, replace(record, step_ns=step_ns, parameters={COARSENED: record.step_ns, **record.parameters}))
     return Coarsened(record.run, record.step_ns, step_ns, before, after)
+
+
+def write_grid(db: sqlite3.Connection, record: RunRecord) -> None:
+    """Write step and parameters of a run whose windows or bins were coarsened, and its rollups anew."""
+    text = json.dumps(dict(record.parameters), sort_keys=True)
+    db.execute("UPDATE runs SET step_ns = ?, parameters = ? WHERE run = ?", (record.step_ns, text, record.run))
+    write_rollups(db, record)
 
 
 def _series(db: sqlite3.Connection, stored: StoredSeries, from_ns: int, to_ns: int) -> tuple[int, int]:

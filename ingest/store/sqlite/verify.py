@@ -15,18 +15,17 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ingest.core.documents import CODINGS, WINDOW_BITS, id_range, unpack, window_of
 from ingest.core.errors import InputError, StoreError
 from ingest.core.grid import SECOND
-from ingest.core.intervals import Int
 from ingest.core.layout import Layout, parse_layout
 from ingest.core.series import IN_FLIGHT, LABELS, OFFSET
 from ingest.core.writing import number, utc
 from ingest.store.live import final_by_all
 from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord
 from ingest.store.sqlite.breaths import CODING as CELLS_CODING
+from ingest.store.sqlite.damage import DamagedError, check_bins
 from ingest.store.sqlite.documents import delete_documents
 from ingest.store.sqlite.file import snapshot, tables_of_runs
 from ingest.store.sqlite.rollups import OF_KEY, rollup_rows, write_rollups
@@ -193,8 +192,7 @@ class SqliteVerifier(Verifier):
         whose = (record.run, stored.source, stored.number, stored.words, stored.labels["kind"], stored.layout, None)
         while rows := cursor.fetchmany(BATCH):
             self.found.documents += len(rows)
-            good = self._decoded(record, stored, layout, source, rows)
-            fine = [row for row, is_good in zip(rows, good.tolist(), strict=True) if is_good]
+            fine = self._decoded(record, stored, layout, source, rows)
             for generation in sorted({row[4] for row in fine}):
                 mine = [row for row in fine if row[4] == generation]
                 samples, ids = sum(row[1] for row in mine), [row[0] for row in mine]
@@ -207,24 +205,18 @@ class SqliteVerifier(Verifier):
 
     def _decoded(
         self, record: RunRecord, stored: Stored, layout: Layout, source: SourceRecord, rows: Sequence[tuple[Any, ...]]
-    ) -> NDArray[np.bool_]:
-        """Return which documents hold bins of their layout that add up to their count; the others are noted."""
-        good = readable([row[2] for row in rows], [row[3] for row in rows])
-        at = np.flatnonzero(good)
-        if len(at):
-            coding = np.array([rows[place][2] for place in at.tolist()], np.int64)
-            indptr, bins, counts = unpack(coding, [rows[place][3] for place in at.tolist()])
-            total = None
-            if not stored.labels["kind"].endswith(IN_FLIGHT):
-                total = np.array([rows[place][1] for place in at.tolist()], np.int64)
-            good[at] = sound(indptr, bins, counts, layout.bins, total)
-        bad = np.flatnonzero(~good).tolist()
-        if bad:
-            step = SECOND if stored.labels["kind"] == OFFSET else record.step_ns
-            start = int(window_of(np.array([rows[bad[0]][0]]), step)[0])
-            self.found.found(BINS, record.run, len(bad), f"{stored.words}, window {utc(start)}")
-            self.documents += [rows[place][0] for place in bad]
-            self.read_again(source)
+    ) -> list[tuple[Any, ...]]:
+        """Return the documents that hold bins of their layout that add up to their count; the others are noted."""
+        weights = stored.labels["kind"].endswith(IN_FLIGHT)
+        if fit(layout, rows, weights=weights):
+            return list(rows)
+        good = [row for row in rows if fit(layout, [row], weights=weights)]
+        kept = {row[0] for row in good}
+        bad = [row[0] for row in rows if row[0] not in kept]
+        step = SECOND if stored.labels["kind"] == OFFSET else record.step_ns
+        self.found.found(BINS, record.run, len(bad), f"{stored.words}, window {utc(int(window_of(np.array(bad[:1]), step)[0]))}")
+        self.documents += bad
+        self.read_again(source)
         return good
 
     def _breaths(self, run: str) -> None:
@@ -296,28 +288,14 @@ def _cell(cell: tuple[Any, ...]) -> str:
     return in_words({"scope": scope, "kind": kind, "op": op, "host": host, "step": width})
 
 
-def readable(codings: Sequence[Any], blobs: Sequence[Any]) -> NDArray[np.bool_]:
-    """Return which packed bins have a size that their coding can have."""
+def fit(layout: Layout, rows: Sequence[tuple[Any, ...]], *, weights: bool) -> bool:
+    """Return whether documents (id, count, coding, bins) hold filled bins of their layout, and unless as weights their count."""
     size = {code: record.itemsize for code, record in CODINGS.items()}
-    return np.array(
-        [
-            isinstance(blob, bytes) and coding in size and len(blob) % size[coding] == 0
-            for coding, blob in zip(codings, blobs, strict=True)
-        ],
-        np.bool_,
-    )
-
-
-def sound(indptr: Int, bins: Int, counts: Int, most: int, total: Int | None) -> NDArray[np.bool_]:
-    """Return which rows hold increasing bins below `most` with positive counts; with `total` those that add up to it."""
-    widths = np.diff(indptr)
-    row = np.repeat(np.arange(len(widths)), widths)
-    wrong = (bins >= most) | (counts <= 0)
-    wrong[1:] |= (np.diff(bins) <= 0) & (row[1:] == row[:-1])
-    good = np.ones(len(widths), np.bool_)
-    good[row[wrong]] = False
-    if total is not None:
-        sums = np.zeros(len(widths), np.int64)
-        np.add.at(sums, row, counts)
-        good &= sums == total
-    return good
+    if not all(isinstance(row[3], bytes) and row[2] in size and len(row[3]) % size[row[2]] == 0 for row in rows):
+        return False
+    indptr, bins, counts = unpack(np.array([row[2] for row in rows], np.int64), [row[3] for row in rows])
+    try:
+        check_bins(layout, indptr, bins, counts, None if weights else [row[1] for row in rows])
+    except DamagedError:
+        return False
+    return bool((counts > 0).all())

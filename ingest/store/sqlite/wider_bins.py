@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,8 +13,8 @@ from ingest.core.errors import StoreError
 from ingest.core.intervals import Int
 from ingest.core.series import OFFSET
 from ingest.store.records import RunRecord, StoredSeries
+from ingest.store.sqlite.coarsening import write_grid
 from ingest.store.sqlite.documents import BATCH, stored_series, windows_of
-from ingest.store.sqlite.rollups import write_rollups
 from ingest.store.wider_bins import BINS, Widened, WiderBins, check_widened, lost, of_run
 
 IDS = "SELECT id FROM intervals WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?"
@@ -44,9 +43,7 @@ def widen(db: sqlite3.Connection, record: RunRecord, bins: WiderBins) -> Widened
                 documents, before, after = documents + len(ids), before + len(windows.bins), after + len(moved.bins)
         db.execute("UPDATE series SET layout = ? WHERE id = ?", (str(wider), stored.number))
     if documents:
-        parameters = {**record.parameters, BINS: of_run(record).within(bins).told()}
-        db.execute("UPDATE runs SET parameters = ? WHERE run = ?", (json.dumps(parameters, sort_keys=True), record.run))
-        write_rollups(db, replace(record, parameters=parameters))
+        write_grid(db, replace(record, parameters={**record.parameters, BINS: of_run(record).within(bins).told()}))
     return Widened(record.run, documents, before, after)
 
 
