@@ -217,7 +217,7 @@ def test_killed_in_sqlite_nothing_has_happened(tmp_path: Path, monkeypatch) -> N
         loaded(ground.url, [write(tmp_path / "logs", two_logs(tmp_path))], **READING)
         before = held(ground)
 
-        monkeypatch.setattr("ingest.store.sqlite.wider_bins.write_rollups", stop)
+        monkeypatch.setattr("ingest.store.sqlite.coarsening.write_rollups", stop)
         with open_store(ground.url, write=True) as store, pytest.raises(KeyboardInterrupt):
             store.widen("r", TO)
         assert held(ground) == before
