@@ -29,10 +29,10 @@ class Summary:
     bytes: int | None = None
     span_ns: tuple[int, int] | None = None
 
-    def whole_run(self, series: Series, window_ns: int = 0) -> WholeRun:
+    def whole_run(self, series: Series) -> WholeRun:
         """Return this of a series, as the account of its source keeps it."""
         numbers = (self.count, self.min_ns, self.max_ns, self.mean_ns, self.percentiles)
-        return WholeRun(series, *numbers, window_ns, has_bins=self.bins is not None, bytes=self.bytes)
+        return WholeRun(series, *numbers, has_bins=self.bins is not None, bytes=self.bytes)
 
 
 Job = Mapping[tuple[str, str], Summary]

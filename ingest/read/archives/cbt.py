@@ -152,7 +152,6 @@ def place_of(folder: Path, settings: Settings) -> Place | None:
     if benchmark in OTHERS:
         return Place(archive, "/".join(anchor.above), unread=f"CBT's {benchmark}: recognised, not read")
     workload, host, why = _workload(anchor, settings)
-    names = [*anchor.above]
     rest = list(below)
     evidence: list[Evidence] = []
     if workload:
@@ -160,7 +159,7 @@ def place_of(folder: Path, settings: Settings) -> Place | None:
         evidence.append(Evidence("host", host, why))
     if any(re.match(TOTAL, part) for part in rest):
         rest = [part for part in rest if not DEPTH.match(part)]
-    run = "/".join((*names, *rest))
+    run = "/".join((*anchor.above, *rest))
     evidence.append(Evidence("run", run, "folders of CBT"))
     cluster_wide = settings.of(_config_of(anchor))
     labels = _labels(plain, below, workload, cluster_wide)

@@ -229,7 +229,7 @@ def _events(pa: Any, table: Any, lines: Int, columns: Columns, context: Context,
     sure = np.ones(rows, np.bool_)
     by_role: dict[str, Int] = {}
     for role, name in columns.roles.items():
-        by_role[role], known = _ns(pa, table.column(name), columns.units[role], role)
+        by_role[role], known = _ns(pa, table.column(name), columns.units[role])
         sure &= known
     end, latency = _times(by_role)
     weight = by_role.get("weight")
@@ -248,9 +248,8 @@ def _events(pa: Any, table: Any, lines: Int, columns: Columns, context: Context,
     return Events(series.table, codes, end + base, latency, weight).take(good)
 
 
-def _ns(pa: Any, column: Any, unit_ns: int, role: str) -> tuple[Int, Any]:
-    if role == "weight":
-        return nanoseconds(pa, column, 1)
+def _ns(pa: Any, column: Any, unit_ns: int) -> tuple[Int, Any]:
+    """Return a column of numbers, or of ISO 8601 where there is no unit, as ns, and which of them there are."""
     if unit_ns:
         return nanoseconds(pa, column, unit_ns)
     values = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)

@@ -72,10 +72,7 @@ def rows_of(path: Path, context: Context, *, latencies: bool) -> Rows:
     stamp, value, direction, size = np.concatenate(parts).T
     averaged = bool(len(size)) and 2 * int(np.count_nonzero(size == 0)) > len(size)
     unix = len(stamp) > 0 and clock.real_time(context.options, int(stamp[0]))
-    return Rows(stamp, value * (_unit_ns(context) if latencies else 1), direction, averaged, unix)
-
-
-def _unit_ns(context: Context) -> int:
-    if context.recorded_unit_ns:
-        return context.recorded_unit_ns
-    return 1000 if context.version and context.version[:2] < NANOSECONDS_SINCE else 1
+    unit = 1
+    if latencies:
+        unit = context.recorded_unit_ns or (1000 if context.version and context.version[:2] < NANOSECONDS_SINCE else 1)
+    return Rows(stamp, value * unit, direction, averaged, unix)

@@ -67,15 +67,13 @@ def read_ring(path: Path) -> Ring:
     if path.suffix in COMPRESSED:
         return _ring_of(_decompressed(path), path)
     try:
-        with path.open("rb") as stream:
+        with open_input(path) as stream:
             size = size_of(stream.read(HEADER_BYTES), path)
             there = path.stat().st_size
             if there < size:
                 raise InputError(_cut_off(size, there), path)
             with mmap.mmap(stream.fileno(), size, access=mmap.ACCESS_READ) as mapped:
                 ring = _settled(mapped, path)
-    except PermissionError:
-        raise InputError("no permission to read it: check owner and mode", path) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", path) from None
     more = (f"{there - size:,} bytes behind the end that its header states were not read",) if there > size else ()
