@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from ingest.cli.options import command, option
+from ingest.cli.options import CallOptions, command, option
 from ingest.cli.output import say
 from ingest.core.errors import TailboardError, UsageError, counted, listed
 from ingest.core.fields import assets
@@ -30,8 +29,7 @@ class RuleError(TailboardError):
     exit_status = 1
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Options:
+class Options(CallOptions):
     """What a call of build says."""
 
     check: bool = option("--check", help="Write nothing; exit with status 1 if a file is not up to date.")
