@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 REGRESSED = 1
 
 
-@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class EachRun(Asking):
     """The question about each run, and the use of its answer; `printed` is the format of the output, if given."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ingest.cli.by_run import EachRun, chosen, opened_runs, question_of, undated_beside, write_rows
@@ -18,7 +18,6 @@ NONE_MEETS_STATUS, CANNOT_TELL_STATUS = 1, 5
 MOST_NOTES = 6
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(EachRun):
     """What a call of capacity says."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ingest.cli.answers import asked, clock_of, in_range, one_axis, warn
 from ingest.cli.options import TIME_BASE, Asking, Showing, command, option
@@ -10,7 +10,6 @@ from ingest.cli.output import print_bytes, say, write_whole
 from ingest.cli.sources import opened
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(Asking, Showing):
     """What a call of card says."""
 
@@ -46,7 +45,7 @@ def card(options: Options) -> None:
         hosts, whole = answered(origin, by_host), answered(origin, replace(by_host, step="all"))
         told = story(origin, question)
     one_axis(windows)
-    clock = clock_of(windows, replace(options, time_base=options.time_base or "elapsed"))  # as the sentences have it
+    clock = clock_of(windows, options.but(time_base=options.time_base or "elapsed"))  # as the sentences have it
     warn(windows)
     form = "svg" if options.output.endswith(".svg") else "png"
     picture = drawn(card_picture(told, whole, windows, hosts, clock), form, scale=1)

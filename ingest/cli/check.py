@@ -37,7 +37,6 @@ class Judged:
     finals: dict[str, int]
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(Asking, Showing):
     """What a call of check says."""
 

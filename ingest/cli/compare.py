@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 SIDES = ("baseline", "run")
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(by_run.EachRun):
     """What a call of compare says."""
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from dataclasses import dataclass
 
-from ingest.cli.options import PERCENTILES, command, option
+from ingest.cli.options import PERCENTILES, CallOptions, command, option
 from ingest.core.errors import InputError
 from ingest.core.fields import assets
 
 EXAMPLES, ARCHIVE = "examples", "cbt-archive"
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Options:
+class Options(CallOptions):
     """What a call of demo says."""
 
     output: str = option("-o", "--output", default="report.html", metavar="FILE", help="File to write the report to.")

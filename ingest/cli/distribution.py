@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from ingest.core.timing import UNITS_NS
 TABLE_ROWS = 30
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(Asking, Showing):
     """What a call of distribution says."""
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
-from ingest.cli.options import argument, command, option
+from ingest.cli.options import CallOptions, argument, command, option
 from ingest.cli.sources import store_url
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Options:
+class Options(CallOptions):
     """What a call of doctor says."""
 
     store: str | None = argument("[STORE]", files=True)

@@ -38,7 +38,6 @@ NOT_LOGGED = (
 Row = dict[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(Showing):
     """What a call of events says."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from ingest.query.question import Question
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(Asking, Showing):
     """What a call of explain says; without `box` it tells the story of each run."""
 
@@ -63,7 +61,7 @@ def explain(options: Options) -> None:
     tag, process and run is counted inside and outside. csv and ndjson have one row for each, the most over-represented first:
     label,value,inside,outside,share_inside,share_outside,lift,lo,hi,score,verdict,exact,complete.
     """
-    options = replace(options, format="json") if options.as_json else options
+    options = options.but(format="json") if options.as_json else options
     if options.box:
         if options.step != "auto":
             raise UsageError("--box counts in stored windows: leave out --step")

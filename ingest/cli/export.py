@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,6 @@ DEFAULT_BY = "op,kind,tag"  # of hlog
 Batches = Iterator[tuple["Intervals[Group]", Sequence[str]]]
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(Asking, Showing):
     """What a call of export says."""
 
@@ -76,7 +75,7 @@ def export(options: Options) -> None:
         sys.stdout.writelines(texts(answer, UNITS[options.unit], options.ticks))
         return
 
-    question = asked(replace(options, by=",".join(LABELS)), "auto")
+    question = asked(options.but(by=",".join(LABELS)), "auto")
     parts = (_csv_rows(windows, clocks) for windows, clocks in _exported(options, question))
     first = next(parts, ())  # a heading alone would look like a store that is empty
     sys.stdout.write(",".join(("start", "end", *LABELS, "lower", "upper", "count")) + "\n")
@@ -165,7 +164,7 @@ def _export_hlog(options: Options) -> None:
     if options.attribution != "completion":
         raise UsageError("hlog holds whole samples: in-flight weights cannot be written")
     step = _step(options)
-    question = asked(replace(options, by=options.by or DEFAULT_BY), step or "auto")
+    question = asked(options.but(by=options.by or DEFAULT_BY), step or "auto")
     with opened(options) as origin:
         log = interval_log(origin, question)
         written = False

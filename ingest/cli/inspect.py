@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,6 @@ MOST_OF_LAYOUT = 120
 RUN_PARTS = 3  # at the end of its path: what distinguishes a run from others of its archive
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(Reading):
     """What a call of inspect says."""
 

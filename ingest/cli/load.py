@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 SHOWN_FINDINGS = 20
 
 
-@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class Loading(Reading):
     """What is loaded into which store, and how: for load and watch."""
 
@@ -47,7 +46,6 @@ class Loading(Reading):
     marks: tuple[Path, ...] = MARKS
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(Loading):
     """What a call of load says."""
 

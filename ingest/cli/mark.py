@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
-from ingest.cli.options import STORE, argument, command, marks_for, option
+from ingest.cli.options import STORE, CallOptions, argument, command, marks_for, option
 from ingest.cli.output import say
 from ingest.cli.sources import chosen, keep_marks, marks_of, opened_store
 from ingest.core.errors import UsageError, listed
@@ -13,8 +12,7 @@ from ingest.core.marks import accepting, checked
 from ingest.core.timing import parse_instant
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Options:
+class Options(CallOptions):
     """What a call of mark says."""
 
     text: str | None = argument("[TEXT]")

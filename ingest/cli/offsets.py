@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ingest.query.offsets.map import OffsetMap
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(Asking, Showing):
     """What a call of offsets says."""
 
@@ -84,7 +83,7 @@ def _wanted(options: Options) -> Wanted:
     if none:
         raise UsageError("--highlight takes NAME=GLOB: leave out with --where NAME!=GLOB")
     periods = Periods(parse_duration(options.period), options.rows)
-    return Wanted(asked(replace(options, where=()), "all"), periods, isolate, exclude, lit)
+    return Wanted(asked(options.but(where=()), "all"), periods, isolate, exclude, lit)
 
 
 def _globs(texts: tuple[str, ...], name_of_option: str) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
@@ -105,7 +104,7 @@ def _answered(options: Options, wanted: Wanted) -> OffsetMap:
     """
     from ingest.query.offsets.map import highlighted
 
-    with opened(replace(options, prefer="raw")) as origin:
+    with opened(options.but(prefer="raw")) as origin:
         ask = needed(origin, OFFSETS)
         answer = ask(replace(wanted, lit={}))
         return highlighted(answer, ask(wanted)) if wanted.lit else answer

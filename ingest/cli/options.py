@@ -1,6 +1,5 @@
 """Options of commands: each is declared once, as a field of a class, and comes to the command as a value of that field.
 
-    @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
     class Options(Asking, Showing):
         force: bool = option("--force", help="...")
 
@@ -16,10 +15,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, fields
 from functools import wraps
+from inspect import get_annotations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, dataclass_transform
 
 import click
 
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from ingest.read.histograms.description import HistogramDescription
     from ingest.read.sources import ReadOptions
 
-Said = TypeVar("Said")
+Said = TypeVar("Said", bound="CallOptions")
 
 VERSION = r"^(fio-)?\d{1,3}\.\d{1,4}(\.\d{1,4})?(-.*)?$"
 FREQUENCY = r"(?i)^(\d{1,12}(?:\.\d{1,9})?(?:e\d{1,2})?) ?(?:([kMG]?)Hz)?$"
@@ -79,6 +78,26 @@ def argument(metavar: str, **words: Any) -> Any:
     return Declared(click.Argument, (), {"metavar": metavar, **words})
 
 
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+class CallOptions:
+    """Base of classes of options: frozen records of fields, as dataclasses are, which take half a millisecond each to make."""
+
+    def __init__(self, **given: Any) -> None:
+        self.__dict__.update(given)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{name} cannot be changed: what a call says stays as it is")
+
+    @classmethod
+    def fields(cls) -> dict[str, str]:
+        """Return the type of each field as it is written, by name; a field that is declared again stays in its place."""
+        return {name: str(of) for kind in reversed(cls.__mro__) for name, of in get_annotations(kind).items()}
+
+    def but(self, **changes: Any) -> Self:
+        """Return the same with some fields changed."""
+        return type(self)(**{**vars(self), **changes})
+
+
 def command(
     kind: type[Said], name: str | None = None, *, group: click.Group | None = None, **words: Any
 ) -> Callable[[Callable[[Said], int | None]], click.Command]:
@@ -86,7 +105,6 @@ def command(
 
     The command has the function's name, or `name`, and is one of `group` where it is given. `words` are those of click.Command.
     """
-    declared = [(field.name, field.type, field.default) for field in fields(kind)]  # type: ignore[arg-type]  # a dataclass
 
     def decorate(function: Callable[[Said], int | None]) -> click.Command:
         @wraps(function)
@@ -95,7 +113,8 @@ def command(
 
         make = group.command if group else lambda *about, **more: click.command(*about, cls=Command, **more)
         made: click.Command = make(name or function.__name__.strip("_"), **words)(called)
-        made.params = [one.parameter(own, str(of)) for own, of, one in declared if isinstance(one, Declared)]
+        declared = ((getattr(kind, own, None), own, of) for own, of in kind.fields().items())
+        made.params = [one.parameter(own, of) for one, own, of in declared if isinstance(one, Declared)]
         made.params.sort(key=lambda one: place(made.name or "", one))
         return made
 
@@ -166,9 +185,8 @@ def marks_for(purpose: str) -> Any:
 MARKS = marks_for("File of marks to draw: lines of time,text or time,end,text, or a JVM's GC log (-Xlog:gc*); may be repeated.")
 
 
-@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
-class Reading:
-    """How log files are read. What no command has alone has no methods: making them takes half a millisecond at each start."""
+class Reading(CallOptions):
+    """How log files are read."""
 
     input_format: str | None = option("--input-format", metavar="F", cls=FormatOption)
     labels: tuple[str, ...] = option(
@@ -231,7 +249,6 @@ class Reading:
     )
 
 
-@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class Asking(Reading):
     """A question to files or a store: which series of which runs, in which range, and how they are grouped."""
 
@@ -251,8 +268,7 @@ class Asking(Reading):
     merge_runs: bool = option("--merge-runs", help="Merge the selected runs; without it each run is a group of its own.")
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Showing:
+class Showing(CallOptions):
     """How an answer is written; a command declares those of these that it has as options."""
 
     format: str

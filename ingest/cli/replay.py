@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
-from ingest.cli.options import STORE, argument, command
+from ingest.cli.options import STORE, CallOptions, argument, command
 from ingest.cli.output import say
 from ingest.core.errors import InputError, StoreError, counted
 from ingest.query.origin import needed
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Options:
+class Options(CallOptions):
     """What a call of replay says."""
 
     dead_letters: str = argument("DEADLETTERS", files=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from ingest.cli.answers import asked
@@ -12,7 +11,6 @@ from ingest.cli.sources import as_typed, marks_of, opened
 from ingest.core.timing import parse_duration
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(Asking):
     """What a call of report says."""
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
 from ingest.cli.help import Group
-from ingest.cli.options import STORE, argument, command, option
+from ingest.cli.options import STORE, CallOptions, argument, command, option
 from ingest.cli.output import say
 from ingest.cli.sources import chosen, letters_named, opened_store
 from ingest.core.errors import StoreError, TailboardError, UsageError, counted
@@ -38,8 +37,7 @@ def runs() -> None:
     """
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Listing:
+class Listing(CallOptions):
     """What a call of runs list says."""
 
     store: str | None = STORE
@@ -90,8 +88,7 @@ def list_(options: Listing) -> None:
     people().print(table)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Showing:
+class Showing(CallOptions):
     """What a call of runs show says."""
 
     run: str = argument("RUN")
@@ -116,8 +113,7 @@ def show(options: Showing) -> None:
     print(json.dumps(shown if len(shown) > 1 else shown[0], indent=2))
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Checking:
+class Checking(CallOptions):
     """What a call of runs check says."""
 
     globs: tuple[str, ...] = argument("[RUN]...", required=False)
@@ -159,8 +155,7 @@ def check(options: Checking) -> int:
     return StoreError.exit_status if verified.faults and not (mend and verified.settled) else 0
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Selecting:
+class Selecting(CallOptions):
     """Which runs of which store are deleted or coarsened."""
 
     run: str | None = argument("[RUN]")
@@ -173,7 +168,6 @@ class Selecting:
     store: str | None = STORE
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Deleting(Selecting):
     """What a call of runs delete says."""
 
@@ -211,7 +205,6 @@ def delete(options: Deleting) -> int:
         return _each(store, records, deleted)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Coarsening(Selecting):
     """What a call of runs coarsen says."""
 

@@ -8,13 +8,12 @@ import socket
 import sys
 import threading
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from ingest.cli.options import argument, command, option
+from ingest.cli.options import CallOptions, argument, command, option
 from ingest.cli.output import INTERRUPTED, say
 from ingest.core.errors import InputError, UsageError, counted
 from ingest.core.timing import parse_duration
@@ -28,8 +27,7 @@ PATIENCE = 3  # a command may take so many intervals, unless --timeout says othe
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Options:
+class Options(CallOptions):
     """What a call of sample says."""
 
     command: tuple[str, ...] = argument("-- COMMAND...", type=click.UNPROCESSED, files=True)

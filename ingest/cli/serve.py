@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 SHORTEST_NS, LONGEST_NS = 500_000_000, 3600 * 1_000_000_000
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(Asking):
     """What a call of serve says."""
 

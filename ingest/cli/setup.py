@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.cli.options import command, option
+from ingest.cli.options import CallOptions, command, option
 from ingest.cli.output import say
 from ingest.core.errors import StoreError, UsageError, counted
 
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from ingest.view.kibana.saved_objects import SavedObject
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Options:
+class Options(CallOptions):
     """What a call of setup says."""
 
     url: str | None = option(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -35,7 +35,6 @@ MOST_ABOVE = 5
 WINDOWS = 100  # of each run, for the bounds of its percentiles: half of what compare takes, as there are many runs
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(by_run.EachRun):
     """What a call of trend says."""
 

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,6 @@ SHARE, QUICK_SECONDS = 10, 0.2  # judging all of a long run may take a tenth of 
 LONGEST_LAG_NS = 3600 * 10**9  # older rows are of a benchmark that ran before
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options(Loading):
     """What a call of watch says."""
 

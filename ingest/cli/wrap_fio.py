@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from ingest.cli.options import command, option
+from ingest.cli.options import CallOptions, command, option
 from ingest.cli.output import print_bytes, say
 from ingest.core.errors import UsageError
 
@@ -18,8 +17,7 @@ SCRIPT = Path(__file__).parents[1] / "wrap" / "fio.sh"
 DEFAULT = "/usr/bin/fio"
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Options:
+class Options(CallOptions):
     """What a call of wrap-fio says."""
 
     fio: str = option("--fio", default=DEFAULT, metavar="PATH", help="Path of the real fio on the clients.")

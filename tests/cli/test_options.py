@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields
 from importlib import import_module
 
 import click
@@ -27,6 +26,7 @@ def written(option: click.Option) -> str:
 def test_options_have_the_types_that_click_gives_them(name: str) -> None:
     options = tailboard.get_command(click.Context(tailboard), name).params
     given = {one.name: written(one) for one in options if isinstance(one, click.Option)}
-    own = {one.name: one for one in fields(MODULES[name].Options)}
-    assert {key: own[key].type for key in own if key in given} == {key: given[key] for key in own if key in given}
-    assert all(one.default is not MISSING for key, one in own.items() if key not in given)
+    own = MODULES[name].Options.fields()
+    arguments = {one.name for one in options if isinstance(one, click.Argument)}
+    assert {key: own[key] for key in own if key in given} == {key: given[key] for key in own if key in given}
+    assert all(hasattr(MODULES[name].Options, key) for key in own if key not in given and key not in arguments)
