@@ -44,7 +44,7 @@ What differs from one process to the next is made equal on both sides, and nothi
 All processes are told of one core, so that logs are read by one process unless `--jobs` says otherwise: the keys of a
 report's data come in the order in which readers end. `--jobs` is not asked of reports for that reason.
 
-On two cores that are free 5,000 questions take about 15 minutes.
+Three of four questions or more are answered with exit status 0. 5,000 take about 0.1 CPU s each and side.
 """
 
 from __future__ import annotations
@@ -737,6 +737,7 @@ def main() -> None:
     parser.add_argument("--refused", action="store_true", help="also print what was not answered with exit status 0, and why")
     parser.add_argument("--keep", type=Path, help="keep the outputs and files of scenes that differ here")
     words = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # its folders go with it
     with tempfile.TemporaryDirectory(prefix="same-answers-") as root:
         raise SystemExit(compare(words, Path(root)))
 
