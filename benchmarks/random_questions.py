@@ -482,6 +482,8 @@ class Drawing:
         if self.chance(0.03):
             surroundings.append(("FORCE_COLOR", "1"))
         environment = (*surroundings, *more.pop("environment", ()))
+        if more.get("stdin"):  # it has no time of modification: that is now
+            words = tuple(str(FIXED) if word == "mtime" else word for word in words)
         self.steps.append(Step("ask", words, environment=environment, cold=more.pop("cold", self.chance(0.015)), **more))
 
     def page(self, ending: str) -> str:
@@ -575,7 +577,6 @@ class Drawing:
             (0.03, lambda: ("--host", "elsewhere")),
             (0.03, lambda: ("--host-alias", f"{self.one(hosts)}=renamed")),
             (0.03, lambda: ("--host-offset", f"{self.one(hosts)}={self.one(('250', '-1000', '0.5'))}")),
-            (0.04, lambda: ("--jobs", self.one(("1", "2", "3")))),
             (0.02, lambda: ("--label", f"layer={self.one(('client', 'service', 'device'))}")),
             (0.01, lambda: ("--keep-idle",)),
             (0.01, lambda: ("--expected-interval", "10ms")),
@@ -795,9 +796,8 @@ class Drawing:
         if command == "check":
             place = [self.sla(), *place]
         options = self.reading(facts, stored=stored)
-        if command == "report" and "--jobs" in options:  # the order of rows in its data is that in which readers end
-            place_of = options.index("--jobs")
-            del options[place_of : place_of + 2]
+        if command != "report":  # the order of rows in its data is that in which readers end
+            options += [] if stored else self.options((0.05, lambda: ("--jobs", self.one(("1", "2", "3")))))
         self.ask(command, *place, *options, *words, **more)
 
     # scenes
@@ -915,7 +915,6 @@ class Drawing:
             (0.1, lambda: ("--strict",)),
             (0.1, lambda: ("--marks", self.marks())),
             (0.07, lambda: ("--attribution", "in-flight")),
-            (0.1, lambda: ("--jobs", "2")),
         )
 
     def whole(self, store: Sequence[str]) -> Facts | None:

@@ -32,6 +32,7 @@ What differs from one process to the next is made equal on both sides, and nothi
 | names in its folder of temporary files | drawn at random |
 | times of the last hour, as ISO 8601 or epoch s, ms, us, ns | when a run was loaded, a poll made; no input is so young |
 | `seconds` of a load, `in 1.2 s`, `took` of a poll | how long something took |
+| when runs were loaded, as a list in a report | runs that were loaded in one second are one entry |
 | the room on a disk (`doctor`) | others write meanwhile |
 | the size of a SQLite file (`doctor`) | several readers (`--jobs`) give documents as they come, and pages fill in that order |
 | the stamp of stored findings | a digest of a record that holds when it was loaded |
@@ -42,7 +43,7 @@ What differs from one process to the next is made equal on both sides, and nothi
 | docs/reference/formats.md of `build`: its generated table alone | the rest is written by people |
 
 All processes are told of one core, so that logs are read by one process unless `--jobs` says otherwise: the keys of a
-report's data come in the order in which readers end. `--jobs` is not asked of reports for that reason.
+report's data and the notes of a load come in the order in which readers end. `--jobs` is not asked of these for that reason.
 
 Three of four questions or more are answered with exit status 0. 5,000 take about 0.1 CPU s each and side.
 """
@@ -467,6 +468,7 @@ class Plain:
             text = text.replace(version, b"VERSION")
         text = re.sub(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?", self._moment, text)
         text = re.sub(rb"(?<![\d.])1\d{9}(\d{3}|\d{6}|\d{9})?(\.\d+)?(?![\d])", self._number, text)
+        text = re.sub(rb'<div(?: class="wide")?><dt>Loaded</dt>.*?</div>\n?', b"", text)
         text = re.sub(rb'("seconds": ?)[\d.]+', rb"\1SECONDS", text)
         text = re.sub(rb'("took": ?)[\d.]+', rb"\1SECONDS", text)
         text = re.sub(rb"""(findings \('[^']*', \d+, '|"stamp": ?")[0-9a-f]{64}""", rb"\1STAMP", text)
