@@ -23,8 +23,8 @@ from ingest.core.parallel import fork_map
 from ingest.core.plain import as_text
 from ingest.core.timing import format_duration
 from ingest.load.parts import Part, members_of, parts_of
-from ingest.query.files import finest_width, median_width, run_starts
 from ingest.query.steps import check_step
+from ingest.query.summed import finest_width, median_width, run_starts
 from ingest.read import Found, ReadOptions, Source
 from ingest.read.context import OWN_STAMPS
 from ingest.read.copies import labels_in, rival, two_formats, two_of_one

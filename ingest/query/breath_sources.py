@@ -14,9 +14,9 @@ from ingest.core.errors import InputError
 from ingest.core.grid import SECOND
 from ingest.core.parallel import fork_map
 from ingest.core.series import ASKABLE, RunLabels, Series
-from ingest.query.files import run_starts
 from ingest.query.origin import BREATHS, Origin
 from ingest.query.question import Question
+from ingest.query.summed import run_starts
 from ingest.read.format_names import SNABB
 
 if TYPE_CHECKING:

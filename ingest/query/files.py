@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ingest.core.caveats import in_last_bin
-from ingest.core.errors import InputError, counted, plural
+from ingest.core.errors import InputError, counted
 from ingest.core.grid import UNTIMED, stored_step
 from ingest.core.intervals import Intervals, Sum
 from ingest.core.parallel import fork_map
@@ -33,7 +32,20 @@ from ingest.query.question import (
 )
 from ingest.query.spans import of_runs
 from ingest.query.steps import auto_span, auto_step, check_step, widened
-from ingest.query.summed import adding_up, all_of, in_order, is_grained, kept_apart, of_kinds, told_before
+from ingest.query.summed import (
+    DEFAULT_WIDTH_NS,
+    adding_up,
+    all_of,
+    beside_entries,
+    finest_width,
+    in_order,
+    is_grained,
+    kept_apart,
+    median_width,
+    of_kinds,
+    run_starts,
+    told_before,
+)
 from ingest.query.whole_rows import whole_rows_of
 from ingest.read import Found, ReadOptions, Source, discover, read, read_many, small_ones_together
 from ingest.read.account import Account, nothing_taken
@@ -51,7 +63,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-DEFAULT_WIDTH_NS = 1_000_000_000
 MOST_TOGETHER, SHARES = 64, 4  # small logs read in one pass, in at least so many shares for each process
 HELD_ENTRIES = 1_000_000  # bins a process holds before it adds them up: adding up takes several times their memory
 
@@ -114,6 +125,12 @@ class Files:
             LogRun(run, self.found.labels.get(run, {}), starts[run], undated[run], step_ns=self.stored[run])
             for run in self.run_names
         ]
+
+    def preferring(self, prefer: str) -> Files:
+        """Return these files with `prefer` deciding among logs of the same I/Os; themselves where it does already."""
+        if self.options.prefer == prefer:
+            return self
+        return Files(self.paths, replace(self.options, prefer=prefer), self.jobs, self.progress)
 
     @property
     def run_names(self) -> list[str]:
@@ -384,50 +401,3 @@ class Files:
             raise InputError(unread[0])
         if not account.taken:
             raise nothing_taken(account, [source.path for source in sources])
-
-
-def warnings_of(sources: Iterable[Source], discovered: Found) -> list[str]:
-    """Return the sentences that a reader of the numbers must see: repairs, rejects, refused files, saturation."""
-    total, taken = Account(), [source.context.account for source in sources]
-    for account in taken:
-        total.add(account)
-    texts = [f"{count} {plural(count, 'row')} repaired: {reason}" for reason, count in sorted(total.repaired.items())]
-    texts += [f"{count} {plural(count, 'row')} rejected: {reason}" for reason, count in sorted(total.rejected.items())]
-    if total.saturated:
-        texts.append(in_last_bin(total.saturated))
-    schedules: list[str] = []
-    if digests := [(account.path, digest) for account in taken for digest in account.schedule]:
-        from ingest.read.schedule import sentences  # most logs show nothing of it
-
-        schedules = sentences(digests)
-    return [*texts, *discovered.refusals(), *map(str, (*discovered.caveats, *total.caveats)), *total.notes, *schedules]
-
-
-def beside_entries(sources: Sequence[Source], discovered: Found) -> list[str]:
-    """Return those sentences but for what entries of missing samples say: an answer says that of the entries that it has."""
-    entries = [entry.caveat for source in sources for entry in source.context.account.missing]
-    said = {f"{caveat.subject}: {caveat.sentence}" for caveat in entries}
-    return [text for text in warnings_of(sources, discovered) if text not in said]
-
-
-def median_width(sources: Iterable[Source]) -> float:
-    """Return the median width in ns of the rows of all sources, 1 s if none states it."""
-    widths = sorted(source.width_ns for source in sources if source.width_ns)
-    middle = len(widths) // 2
-    return (widths[middle] + widths[~middle]) / 2 if widths else DEFAULT_WIDTH_NS
-
-
-def finest_width(sources: Iterable[Source]) -> float:
-    """Return the width in ns that a step must not fall below: that of the rows, 0 where all are single events."""
-    recorded = [source for source in sources if not single_events(source)]
-    return median_width(recorded) if recorded else 0.0
-
-
-def run_starts(sources: Iterable[Source]) -> dict[str, int]:
-    """Return, per run, the epoch ns of its earliest start (0 where stamps are relative)."""
-    starts: dict[str, int] = {}
-    for source in sources:
-        run = source.context.series.run
-        zero = (source.context.zero.epoch_ns or 0) + source.context.offset_ns
-        starts[run] = min(starts.get(run, zero), zero)
-    return starts

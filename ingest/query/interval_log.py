@@ -65,8 +65,8 @@ def _unit(layouts: Iterable[Layout]) -> int:
 
 def from_files(files: Files, question: Question) -> IntervalLog:
     """Return the windows of files, added up over all of them as they are read."""
-    from ingest.query.files import median_width, run_starts, warnings_of
     from ingest.query.streaming.long_logs import entries_at_once, streams
+    from ingest.query.summed import median_width, run_starts, warnings_of
 
     check_labels(question, files.found.labels)
     chosen, apart = files.choice(question)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.core.caveats import in_last_bin
+from ingest.core.errors import plural
 from ingest.core.grid import clipped, coarsened, in_flight, in_windows, to_windows, window_parts
 from ingest.core.intervals import Intervals, Sum, merged
 from ingest.core.series import IN_FLIGHT, LABELS, LAYER, OFFSET, Group, RunLabels, Series, default_kind, in_flight_kind
@@ -16,12 +18,15 @@ from ingest.query.plan import Sums
 from ingest.query.question import AUTO, Key, Question, keys_of, note_layouts, note_series, range_in
 from ingest.query.spans import dense, note_reach, of_runs, ranges, together, widen
 from ingest.query.steps import auto_span, sure_step, widened
-from ingest.read import Source
-from ingest.read.formats import row_labels
+from ingest.read import Found, Source
+from ingest.read.account import Account
+from ingest.read.formats import row_labels, single_events
 
 if TYPE_CHECKING:  # for single events alone
     from ingest.core.events import Events
     from ingest.read.event_rows import Windows
+
+DEFAULT_WIDTH_NS = 1_000_000_000
 
 
 def adding_up(
@@ -204,3 +209,50 @@ class Adding:
         """Return the sums of all that was added, in parts that are still to be added up, and from when to when it reaches."""
         self.sums.parts = list(self._total.pending)
         return self.sums
+
+
+def warnings_of(sources: Iterable[Source], discovered: Found) -> list[str]:
+    """Return the sentences that a reader of the numbers must see: repairs, rejects, refused files, saturation."""
+    total, taken = Account(), [source.context.account for source in sources]
+    for account in taken:
+        total.add(account)
+    texts = [f"{count} {plural(count, 'row')} repaired: {reason}" for reason, count in sorted(total.repaired.items())]
+    texts += [f"{count} {plural(count, 'row')} rejected: {reason}" for reason, count in sorted(total.rejected.items())]
+    if total.saturated:
+        texts.append(in_last_bin(total.saturated))
+    schedules: list[str] = []
+    if digests := [(account.path, digest) for account in taken for digest in account.schedule]:
+        from ingest.read.schedule import sentences  # most logs show nothing of it
+
+        schedules = sentences(digests)
+    return [*texts, *discovered.refusals(), *map(str, (*discovered.caveats, *total.caveats)), *total.notes, *schedules]
+
+
+def beside_entries(sources: Sequence[Source], discovered: Found) -> list[str]:
+    """Return those sentences but for what entries of missing samples say: an answer says that of the entries that it has."""
+    entries = [entry.caveat for source in sources for entry in source.context.account.missing]
+    said = {f"{caveat.subject}: {caveat.sentence}" for caveat in entries}
+    return [text for text in warnings_of(sources, discovered) if text not in said]
+
+
+def median_width(sources: Iterable[Source]) -> float:
+    """Return the median width in ns of the rows of all sources, 1 s if none states it."""
+    widths = sorted(source.width_ns for source in sources if source.width_ns)
+    middle = len(widths) // 2
+    return (widths[middle] + widths[~middle]) / 2 if widths else DEFAULT_WIDTH_NS
+
+
+def finest_width(sources: Iterable[Source]) -> float:
+    """Return the width in ns that a step must not fall below: that of the rows, 0 where all are single events."""
+    recorded = [source for source in sources if not single_events(source)]
+    return median_width(recorded) if recorded else 0.0
+
+
+def run_starts(sources: Iterable[Source]) -> dict[str, int]:
+    """Return, per run, the epoch ns of its earliest start (0 where stamps are relative)."""
+    starts: dict[str, int] = {}
+    for source in sources:
+        run = source.context.series.run
+        zero = (source.context.zero.epoch_ns or 0) + source.context.offset_ns
+        starts[run] = min(starts.get(run, zero), zero)
+    return starts

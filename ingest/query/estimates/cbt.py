@@ -26,8 +26,9 @@ from ingest.core.intervals import Int
 from ingest.core.ranks import Percentile, extremes
 from ingest.core.series import OPS, Group, Series
 from ingest.query.estimates.rows import Estimate, Float, Places, Sorted, means_of
-from ingest.query.files import Files, run_starts
+from ingest.query.files import Files
 from ingest.query.question import Answer, Question
+from ingest.query.summed import run_starts
 from ingest.query.table import Table
 from ingest.read import read
 from ingest.read.account import Account

@@ -17,8 +17,9 @@ from ingest.core.intervals import Int
 from ingest.core.ranks import Percentile, percentile_values
 from ingest.core.series import OPS, Group, Series
 from ingest.query.estimates.rows import Estimate, Float, Places, Sorted
-from ingest.query.files import Files, run_starts
+from ingest.query.files import Files
 from ingest.query.question import Answer, Question
+from ingest.query.summed import run_starts
 from ingest.read import events_of
 from ingest.read.account import Account
 from ingest.read.format_names import HIST, RAW
@@ -35,7 +36,7 @@ def histogram(files: Files, question: Question, answer: Answer, places: Places, 
     UsageError where there are more I/Os than can be held.
     """
     empty = {percentile.name: np.full(places.size, np.nan) for percentile in wanted}
-    by_bins, by_samples = (_preferring(files, prefer) for prefer in (PREFER_HIST, PREFER_RAW))
+    by_bins, by_samples = (files.preferring(prefer) for prefer in (PREFER_HIST, PREFER_RAW))
     bins, samples = _jobs(by_bins, question, HIST), _jobs(by_samples, question, RAW)
     both = bins.keys() & samples.keys() if answer.kind == COMPLETION else set()
     if not both:
@@ -60,10 +61,6 @@ def histogram(files: Files, question: Question, answer: Answer, places: Places, 
         tuple(notes),
         {name: np.where(kept, values, np.nan) for name, values in exact.items()},
     )
-
-
-def _preferring(files: Files, prefer: str) -> Files:
-    return files if files.options.prefer == prefer else Files(files.paths, replace(files.options, prefer=prefer), files.jobs)
 
 
 def _jobs(files: Files, question: Question, kind: str) -> dict[Job, Source]:

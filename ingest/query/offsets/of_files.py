@@ -18,10 +18,10 @@ from ingest.core.offsets import Periods, shared
 from ingest.core.series import Group
 from ingest.core.timing import format_duration
 from ingest.query.clocks import left_out, logs_left_out, undated_runs
-from ingest.query.files import run_starts, warnings_of
 from ingest.query.offsets.counts import ALL, CELLS, LATE, SHARED, Wanted, of_source
 from ingest.query.offsets.map import OffsetMap
 from ingest.query.question import AUTO
+from ingest.query.summed import run_starts, warnings_of
 from ingest.read.event_once import offset_sources
 from ingest.read.formats import single_events
 

@@ -17,13 +17,13 @@ from ingest.core.grid import MS, SECOND
 from ingest.core.intervals import Intervals
 from ingest.core.offsets import LAYOUT, Order, counted
 from ingest.core.series import Group, RunLabels, Series
-from ingest.query.files import Files, run_starts, warnings_of
 from ingest.query.offsets.counts import Wanted, range_of
 from ingest.query.offsets.resolution import LABELS
 from ingest.query.offsets.ticks import Kept, Met, Name, RunTicks, all_ticks, kept_of, unkept
 from ingest.query.origin import OFFSET_TICKS, Origin
 from ingest.query.overview import chosen_runs
 from ingest.query.question import Question
+from ingest.query.summed import run_starts, warnings_of
 from ingest.read.account import Account
 from ingest.read.event_once import events_once, offset_sources
 from ingest.read.formats import single_events
@@ -31,6 +31,7 @@ from ingest.read.sources import PREFER_RAW
 
 if TYPE_CHECKING:
     from ingest.core.events import Events
+    from ingest.query.files import Files
     from ingest.read import Source
 
 
@@ -78,7 +79,7 @@ def _raw(files: Files) -> Files:
     """Return the files with raw logs in place of the histogram logs that hold the same I/Os."""
     if not any(skipped.action == "shadowed" for skipped in files.found.skipped):
         return files
-    return Files(files.paths, replace(files.options, prefer=PREFER_RAW), files.jobs, files.progress)
+    return files.preferring(PREFER_RAW)
 
 
 def name_of(wanted: Wanted, labels: RunLabels, names: Mapping[str, str]) -> Name:

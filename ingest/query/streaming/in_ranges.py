@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,6 @@ from ingest.core.grid import INT64_MAX
 from ingest.core.intervals import Intervals, in_time_order, merged
 from ingest.core.parallel import fork_map
 from ingest.core.series import Group, Series
-from ingest.query.files import Files
 from ingest.query.plan import Sums
 from ingest.query.question import Question
 from ingest.query.streaming.gathered import Gathered
@@ -31,6 +31,9 @@ from ingest.read.account import Account
 from ingest.read.context import EXPECTED
 from ingest.read.hdr.ranges import Part, alike, cut, read_part, settled
 from ingest.read.hdr.tails import Tail
+
+if TYPE_CHECKING:
+    from ingest.query.files import Files
 
 MARGIN = 4
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from ingest.core.errors import InputError
 from ingest.core.intervals import Intervals
 from ingest.core.series import Group, Series
-from ingest.query.files import Files
 from ingest.query.question import Question
 from ingest.query.summed import Adding, adding_up
 from ingest.read import Source, read
 from ingest.read.context import EXPECTED
 from ingest.read.format_names import HDR
 from ingest.read.hdr import log as hdr_log
+
+if TYPE_CHECKING:
+    from ingest.query.files import Files
 
 OPEN_ENTRIES = 1 << 18  # bins of all logs together that are held in chunks
 LEAST_ENTRIES = 1 << 14

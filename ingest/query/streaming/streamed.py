@@ -8,12 +8,12 @@ late, bins of unlike layouts, kinds or runs that have to be added up), None is r
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ingest.core.errors import CapacityError
 from ingest.core.series import IN_FLIGHT, LAYER
-from ingest.query.files import Files, median_width
 from ingest.query.missing import with_complete
 from ingest.query.percentiles import Wanted, seconds_covered, spans_of
 from ingest.query.plan import Sums, answer_of
@@ -25,10 +25,13 @@ from ingest.query.streaming.gathered import Gathered
 from ingest.query.streaming.in_ranges import in_one_layout, in_ranges
 from ingest.query.streaming.long_logs import entries_at_once, streams
 from ingest.query.streaming.union import union
-from ingest.query.summed import all_of
+from ingest.query.summed import all_of, median_width
 from ingest.query.table import Table, concatenated
 from ingest.read.account import Account
 from ingest.read.sources import Source
+
+if TYPE_CHECKING:
+    from ingest.query.files import Files
 
 RUN, KIND = "\0run", "\0kind"
 
