@@ -7,15 +7,18 @@ time with its intended start. Latencies of unlike kinds are never merged; moment
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.core.events import Events
 from ingest.core.series import default_kind
 from ingest.read import events_of
 from ingest.read.format_names import RAW, YCSB
 from ingest.read.formats import single_events
 from ingest.read.sources import Source
+
+if TYPE_CHECKING:
+    from ingest.core.events import Events
 
 AGAIN = {YCSB: "response"}  # the kind of the second line of an operation, by format
 
