@@ -11,7 +11,7 @@ from ingest.core.intervals import Histogram, one_row
 from ingest.core.ranks import parse_percentiles, percentile_values
 from ingest.core.series import MIXED
 from ingest.core.writing import fine_latency
-from ingest.read.fio.starts import STAGED
+from ingest.read.fio.clock import STAGED
 from ingest.read.format_names import HIST, RAW
 from ingest.read.sources import COMPLETION, Source
 from ingest.read.summary import Summary

@@ -30,6 +30,9 @@ DAY_MS = 86_400_000
 DEFAULT_WIDTH_MS = 1000
 NEAR_START = 3  # rows
 SURELY_DENSE = 3  # samples of a row
+ONE_AFTER_ANOTHER = "fio JSON timestamp - runtimes of jobs one after another"
+ONE_AFTER_ANOTHER_CLIENT = "fio --client timestamp (1 s) + runtimes of jobs before"
+STAGED = (ONE_AFTER_ANOTHER, ONE_AFTER_ANOTHER_CLIENT)
 MTIME = "file time (--t0 mtime)"
 UNPLACED = "fio JSON without job_start, whose jobs began at different times: when cannot be determined"
 SHARED = "fio JSON: the jobs that share this log (per_job_logs=0) began at different times"

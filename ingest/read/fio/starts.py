@@ -21,9 +21,6 @@ POLL_MS = 100
 AFTER_JOB_MS = 150  # what is left of a poll, 50 ms on average, and the poll that begins the next job
 AFTER_WALL_MS = 250  # the same and one poll more: fio looks for finished jobs at the end of a poll
 SLACK_MS = 300
-ONE_AFTER_ANOTHER = "fio JSON timestamp - runtimes of jobs one after another"
-ONE_AFTER_ANOTHER_CLIENT = "fio --client timestamp (1 s) + runtimes of jobs before"
-STAGED = (ONE_AFTER_ANOTHER, ONE_AFTER_ANOTHER_CLIENT)
 FACTORS = {"us": 0.001, "ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 

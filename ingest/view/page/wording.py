@@ -9,7 +9,7 @@ import numpy as np
 
 from ingest.core.grid import MS, SECOND
 from ingest.core.timing import format_duration
-from ingest.core.writing import latency, spaced
+from ingest.core.writing import latency, number, spaced
 from ingest.query.question import Answer
 from ingest.view import vega
 
@@ -47,3 +47,8 @@ def duration(span_ns: int) -> str:
     """Return a length of time for people: 76 s, or 0:12:30 from two minutes on."""
     seconds = span_ns / SECOND
     return f"{seconds:.6g} s" if seconds < LONG_SECONDS else str(timedelta(seconds=round(seconds)))
+
+
+def exact(value: float, shown: str) -> str:
+    """Return a cell that shows a number for people and holds it as csv has it."""
+    return f'<td><data value="{number(float(value))}">{shown}</data></td>' if shown else "<td></td>"

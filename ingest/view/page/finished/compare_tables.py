@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ingest.core.writing import number
 from ingest.query.table import Table
 from ingest.view import vega
-from ingest.view.page.wording import shown_latency, text
+from ingest.view.page.wording import exact, shown_latency, text
 from ingest.view.terminal.comparison import bounds_text, counts_text, label_text, ratio_text, verdict
 
 REACH, LEAST_REACH = 1.5, 1.25
@@ -18,11 +18,6 @@ COLUMNS = (
     *("i", "row", "x", "ratio", "lo", "hi", "baseline", "run", "open_baseline", "open_run", "n_baseline", "n_run"),
     *("verdict", "first", "last", "cut_low", "cut_high"),
 )
-
-
-def exact(value: float, shown: str) -> str:
-    """Return a cell that shows a number for people and holds it as csv has it."""
-    return f'<td><data value="{number(float(value))}">{shown}</data></td>' if shown else "<td></td>"
 
 
 def percentile_text(table: Table, row: int) -> str:

@@ -24,10 +24,9 @@ from ingest.query.question import Answer
 from ingest.query.regrouped import regrouped
 from ingest.query.table import Table
 from ingest.view import vega
-from ingest.view.page.finished.compare_tables import exact
 from ingest.view.page.finished.page import Chart, Control, Head, Panel, View, finished_page, table_of
 from ingest.view.page.report.tables import of_kind
-from ingest.view.page.wording import duration, shown_latency, step_text, text, time_text
+from ingest.view.page.wording import duration, exact, shown_latency, step_text, text, time_text
 from ingest.view.terminal.tables import bandwidth
 
 SHOWN = tuple(percentile.text for percentile in COMMON)

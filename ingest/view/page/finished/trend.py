@@ -20,9 +20,9 @@ from ingest.query.regressions import Judgement, changed_labels
 from ingest.query.table import Table
 from ingest.query.trend import Night, series_of
 from ingest.view import vega
-from ingest.view.page.finished.compare_tables import exact, group_text
+from ingest.view.page.finished.compare_tables import group_text
 from ingest.view.page.finished.page import Chart, Head, Panel, View, finished_page, table_of
-from ingest.view.page.wording import between, shown_latency, text
+from ingest.view.page.wording import between, exact, shown_latency, text
 from ingest.view.terminal.comparison import ratio_text
 from ingest.view.terminal.tables import bound_text
 from ingest.view.terminal.trend import amount, bound_of, drawn_as, judgement_text, labels_text, opening, points, ranked
