@@ -4,7 +4,7 @@
 
 A run of 200 windows of about 60 samples, of which a value has the share that a stationary series gives (AR(1) on the log-odds, so
 neighbours resemble each other); a box of some windows and of 30 % of their samples. Inside, the odds of the value are the same as
-outside, or times a factor. The bounds are those of the product (`ingest/query/lifts.py`), for one value. The figures are in
+outside, or times a factor. The bounds are those of the product (`ingest/query/batch_means.py`), for one value. The figures are in
 docs/explanation/boxes.md.
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 from measure import print_table
 
-from ingest.query.lifts import LESS, MORE, Side, lifts
+from ingest.query.batch_means import LESS, MORE, Side, lifts
 
 WINDOWS, SAMPLES, BANDED, SPREAD = 200, 60, 0.3, 0.4
 CORRELATIONS = (0.0, 0.3, 0.5, 0.7, 0.9)

@@ -24,9 +24,9 @@ from made_runs import ALL_HOSTS, LENGTH, RUN, THROUGHOUT, Cause, Made
 
 from ingest.core.grid import SECOND
 from ingest.core.intervals import Intervals, concatenate
+from ingest.core.labels import Series
 from ingest.core.layout import LogLinear, fio_layout, hdr_layout
-from ingest.core.series import Series
-from ingest.read.schedule_seen import Seen
+from ingest.read.schedule import Seen
 
 Float = NDArray[np.float64]
 

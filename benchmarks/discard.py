@@ -13,13 +13,12 @@ from pathlib import Path
 import urllib3  # noqa: F401  # a load into Elasticsearch imports it, too
 
 from ingest.core.intervals import Intervals
-from ingest.core.parallel import keep_freed_memory
-from ingest.core.timing import parse_instant
+from ingest.core.pool import keep_freed_memory
+from ingest.core.units import parse_instant
 from ingest.load.load import load
 from ingest.load.plan import LoadOptions
-from ingest.read import ReadOptions
-from ingest.store import RunRecord, SourceRecord, Spans
-from ingest.store.records import Held
+from ingest.read.sources import ReadOptions
+from ingest.store.records import RunRecord, SourceRecord, Spans, StoredRun
 
 ZERO = "2026-11-01T00:00:00Z"
 
@@ -34,9 +33,9 @@ class Nothing:
         """Return no runs."""
         return []
 
-    def held(self, runs: Sequence[str]) -> dict[str, Held]:
+    def held(self, runs: Sequence[str]) -> dict[str, StoredRun]:
         """Return that nothing is held."""
-        return {run: Held(None, 1, []) for run in runs}
+        return {run: StoredRun(None, 1, []) for run in runs}
 
     def still(self, run: str) -> AbstractContextManager[None]:
         """Hold nothing."""

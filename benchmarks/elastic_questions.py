@@ -24,10 +24,13 @@ from elastic import LOGS, ZERO
 from measure import MB, print_table
 from servers import double
 
-from ingest import Question, http, open_store, parse_percentiles
+from ingest import http
 from ingest.core.grid import SECOND
-from ingest.core.parallel import keep_freed_memory
+from ingest.core.pool import keep_freed_memory
+from ingest.core.quantiles import parse_percentiles
 from ingest.query.percentiles import Wanted, percentiles
+from ingest.query.question import Question
+from ingest.store import open_store
 from ingest.view.text import csv_lines
 
 WANTED = Wanted(parse_percentiles("50,99,99.9"))

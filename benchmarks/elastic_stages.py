@@ -18,14 +18,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ingest import http
-from ingest.core.parallel import keep_freed_memory
-from ingest.core.timing import parse_instant
+from ingest.core.pool import keep_freed_memory
+from ingest.core.units import parse_instant
 from ingest.load import load as loading
 from ingest.load.plan import LoadOptions
-from ingest.read import ReadOptions
+from ingest.read.sources import ReadOptions
 from ingest.store import open_store
 from ingest.store.elastic.bulk import Sender
-from ingest.store.elastic.gathered import Gathered
+from ingest.store.elastic.rollups import HostTotals
 from ingest.store.elastic.store import ElasticStore
 from ingest.store.findings import EarlyStory
 
@@ -34,8 +34,8 @@ RECORDS = "-runs"
 FINDINGS = "findings, with what is read for them"
 STAGES = (
     (ElasticStore, "packed", "making documents"),
-    (Gathered, "add", "adding up windows for rollups"),
-    (Gathered, "sums", "adding up windows for rollups"),
+    (HostTotals, "add", "adding up windows for rollups"),
+    (HostTotals, "sums", "adding up windows for rollups"),
     (ElasticStore, "write", "handing documents to the senders"),
     (Sender, "_deliver", "sending, and judging answers"),
     (ElasticStore, "finish_run", "rollups, and records of sources"),

@@ -28,12 +28,14 @@ from causes import CAUSES, QUIETS, made, names_of
 from made_runs import ALL_HOSTS, LENGTH, RUN, Cause, Made
 from measure import print_table
 
-from ingest import Files, Question, ReadOptions
 from ingest.core.grid import SECOND
+from ingest.query.files import Files
+from ingest.query.question import Question
+from ingest.read.sources import ReadOptions
 
 if TYPE_CHECKING:
-    from ingest.query.findings.model import Finding, Story
     from ingest.query.origin import Origin
+    from ingest.query.story.ground import Finding, Story
 
 EDGE_KIND = "edge"
 NEAR, FAR, CLOSE = 2, 0.1, 0.05  # windows; share of the run; share of a period
@@ -63,7 +65,7 @@ class Judged:
 
 def told(origin: Origin) -> Story:
     """Return what the product says of the run of an origin."""
-    from ingest.query.findings.story import story
+    from ingest.query.story.story import story
 
     return story(origin, Question())
 

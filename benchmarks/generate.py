@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from ingest.core.intervals import Intervals
-    from ingest.core.series import Series
+    from ingest.core.labels import Series
 
 Int = NDArray[np.int64]
 
@@ -155,8 +155,8 @@ def _fill(path: Path) -> None:
 def _windows(thread: int) -> Iterator[Intervals[Series]]:
     """Yield the windows of one thread's reads, then of its writes."""
     from ingest.core.intervals import Intervals
+    from ingest.core.labels import Series
     from ingest.core.layout import fio_layout
-    from ingest.core.series import Series
 
     host, job = divmod(thread, THREADS_A_HOST)
     for number, op in enumerate(("read", "write")):

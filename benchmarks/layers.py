@@ -17,10 +17,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 from made_clusters import CAUSES, Cluster, cluster
 
-from ingest import Question
 from ingest.core.grid import SECOND
-from ingest.query.findings.model import Below, Story
-from ingest.query.findings.story import story
+from ingest.query.question import Question
+from ingest.query.story.ground import Below, Story
+from ingest.query.story.story import story
 
 SEED = 20_261_123
 SERVICE, DEVICE = "service", "device"

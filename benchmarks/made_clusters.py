@@ -17,16 +17,14 @@ import numpy as np
 from made_runs import RUN, Made
 from numpy.typing import NDArray
 
-from ingest import Question
-from ingest.core.edges import Edges
 from ingest.core.grid import SECOND
 from ingest.core.intervals import Intervals
-from ingest.core.layout import Layout, fio_layout
-from ingest.core.series import Series, in_layer
+from ingest.core.labels import Series, in_layer
+from ingest.core.layout import Edges, Layout, fio_layout
+from ingest.query.aggregate import Aggregation
 from ingest.query.files import LogRun
 from ingest.query.plan import Sums
-from ingest.query.question import Answer
-from ingest.query.summed import Adding
+from ingest.query.question import Answer, Question
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -57,7 +55,7 @@ class Cluster(Made):
         return [LogRun(RUN, {}, self.start_ns, relative=False)]
 
     def _added(self, question: Question, step: int) -> Sums:
-        adding = Adding(question, question.key({}), step, SECOND, self.start_ns, RUN)
+        adding = Aggregation(question, question.key({}), step, SECOND, self.start_ns, RUN)
         for part in (self.rows, *self.lower):
             adding.add(part)
         return adding.summed()

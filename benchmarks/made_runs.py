@@ -7,19 +7,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ingest import Question
 from ingest.core.grid import SECOND
 from ingest.core.intervals import Intervals, in_time_order
-from ingest.core.series import Group, Series
+from ingest.core.labels import Group, Series
+from ingest.query.aggregate import Aggregation, is_grained
+from ingest.query.episodes import Episode
 from ingest.query.files import LogRun
 from ingest.query.interval_log import form_of
-from ingest.query.origin import Offers
+from ingest.query.origin import Capabilities
 from ingest.query.plan import Merged, Sums, answer_of
-from ingest.query.question import ALL, AUTO, Answer, range_in
-from ingest.query.spans import of_runs
-from ingest.query.steps import auto_span, auto_step, widened
-from ingest.query.summed import Adding, is_grained
-from ingest.query.verdicts import Episode
+from ingest.query.question import ALL, AUTO, Answer, Question, range_in
+from ingest.query.windows import auto_span, auto_step, of_runs, widened
 from ingest.read.schedule import sentences
 from ingest.view import hlog
 
@@ -65,9 +63,9 @@ class Made:
         return sorted({series.host for series in self.rows.table})
 
     @property
-    def offers(self) -> Offers:
+    def offers(self) -> Capabilities:
         """Return that it can do no more than every origin."""
-        return Offers()
+        return Capabilities()
 
     def runs(self) -> list[LogRun]:
         """Return the run."""
@@ -103,7 +101,7 @@ class Made:
         return answer_of(merged, question)
 
     def _added(self, question: Question, step: int) -> Sums:
-        adding = Adding(question, question.key({}), step, SECOND, self.start_ns, RUN)
+        adding = Aggregation(question, question.key({}), step, SECOND, self.start_ns, RUN)
         adding.add(self.rows)
         return adding.summed()
 

@@ -26,17 +26,17 @@ from types import ModuleType
 import numpy as np
 from measure import MB, Bench, peak
 
-from ingest import Files, Question, ReadOptions
 from ingest.core.events import Events
-from ingest.query.offsets.counts import Wanted
-from ingest.query.offsets.map import OffsetMap
-from ingest.query.offsets.of_files import from_files
+from ingest.query.files import Files
+from ingest.query.offsets import OffsetMap, WantedOffsets, from_files
+from ingest.query.question import Question
 from ingest.read import formats
 from ingest.read.context import Context
-from ingest.read.delimited import described
-from ingest.read.delimited.description import parse_description
+from ingest.read.described import operations
+from ingest.read.described.description import parse_description
 from ingest.read.format_names import DESCRIBED
 from ingest.read.formats import Reader
+from ingest.read.sources import ReadOptions
 
 HOSTS, PROCESSES, SECONDS, CPUS, HERTZ = 200, 2_000, 600, 16, 99
 ZERO, SECOND, ROWS = 1_789_999_200_000_000_000, 1_000_000_000, 50
@@ -77,7 +77,7 @@ def generated(words: argparse.Namespace) -> Callable[[Path, Context], Iterator[E
 def stand_in(words: argparse.Namespace) -> None:
     """Have described files read by a module that makes samples."""
     module = ModuleType("ingest.read.generated_samples")
-    module.READER = Reader(described.locate, events=generated(words))  # type: ignore[attr-defined]
+    module.READER = Reader(operations.locate, events=generated(words))  # type: ignore[attr-defined]
     sys.modules[module.__name__] = module
     formats.TABLE[:] = [line._replace(module="generated_samples") if line.name == DESCRIBED else line for line in formats.TABLE]
 
@@ -87,7 +87,7 @@ def mapped(folder: Path, words: argparse.Namespace, **asked: object) -> OffsetMa
     stand_in(words)
     options = ReadOptions(run="cloud", description=parse_description(folder / "columns.yml"))
     files = Files(sorted(folder.glob("h*.csv")), options, jobs=words.jobs)
-    return from_files(files, Wanted(**asked))  # type: ignore[arg-type]
+    return from_files(files, WantedOffsets(**asked))  # type: ignore[arg-type]
 
 
 def write_files(folder: Path, hosts: int) -> None:

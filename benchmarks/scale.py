@@ -26,15 +26,17 @@ sys.path.insert(0, str(Path(__file__).parent))
 from generate import START_NS  # beside this file
 from measure import print_table
 
-from ingest import Question, open_store, parse_percentiles
 from ingest.core.documents import pack
 from ingest.core.grid import SECOND, coarsened
 from ingest.core.intervals import Intervals, merged
+from ingest.core.labels import Series
 from ingest.core.layout import fio_layout
-from ingest.core.series import Series
+from ingest.core.quantiles import parse_percentiles
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.store.elastic.encoding import interval_chunks
-from ingest.store.elastic.names import Names
+from ingest.query.question import Question
+from ingest.store import open_store
+from ingest.store.elastic.documents import interval_chunks
+from ingest.store.elastic.templates import Names
 from ingest.store.records import RunRecord, SourceRecord
 from ingest.view.text import csv_lines
 

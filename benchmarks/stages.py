@@ -38,8 +38,8 @@ ANSWERS = (
     ("ingest.query.percentiles:percentiles", RANK),
     ("ingest.cli.percentiles:write", OUTPUT),
 )
-FIO_ROWS = (("ingest.read.integer_rows:Parser.parse", PARSE), ("ingest.read.fio.hist:whole_blocks" + ITEMS, READ))
-WINDOWS = (("ingest.query.summed:window_parts", GRID),)
+FIO_ROWS = (("ingest.read.integers:Parser.parse", PARSE), ("ingest.read.fio.histogram_log:whole_blocks" + ITEMS, READ))
+WINDOWS = (("ingest.query.aggregate:window_parts", GRID),)
 STEPS: dict[str, Sequence[tuple[str, str]]] = {
     HELP: (),
     FIO: (*ANSWERS, *FIO_ROWS, *WINDOWS, ("ingest.query.files:read" + ITEMS, CHECKS)),
@@ -49,25 +49,25 @@ STEPS: dict[str, Sequence[tuple[str, str]]] = {
         *WINDOWS,
         ("ingest.query.files:read" + ITEMS, CHECKS),
         ("ingest.query.files:read_many", CHECKS),
-        ("ingest.read.fio.many:_text", READ),
+        ("ingest.read.fio.histogram_log:_text", READ),
     ),
     HDR: (
         *ANSWERS,
         ("ingest.read.hdr.log:blocks" + ITEMS, READ),
-        ("ingest.read.hdr.rows:payload_of", PARSE),
-        ("ingest.read.hdr.rows:counts_of", PARSE),
-        ("ingest.query.streaming.long_logs:_rows" + ITEMS, CHECKS),
-        ("ingest.query.streaming.long_logs:window_parts", GRID),
-        ("ingest.query.streaming.long_logs:merged", MERGE),
-        ("ingest.query.streaming.union:merged", MERGE),
-        ("ingest.query.streaming.gathered:Gathered.sum", MERGE),
-        ("ingest.query.streaming.gathered:Gathered.answer", RANK),
+        ("ingest.read.hdr.log:payload_of", PARSE),
+        ("ingest.read.hdr.log:counts_of", PARSE),
+        ("ingest.query.streaming:_rows" + ITEMS, CHECKS),
+        ("ingest.query.streaming:window_parts", GRID),
+        ("ingest.query.streaming:merged", MERGE),
+        ("ingest.query.streaming:merged", MERGE),
+        ("ingest.query.streaming:Gathered.sum", MERGE),
+        ("ingest.query.streaming:Gathered.answer", RANK),
     ),
     RAW: (
         *ANSWERS,
         *WINDOWS,
-        ("ingest.read.fio.raw:whole_blocks" + ITEMS, READ),
-        ("ingest.read.delimited.arrow_lines:IntegerLines.columns" + ITEMS, PARSE),
+        ("ingest.read.fio.latency_log:whole_blocks" + ITEMS, READ),
+        ("ingest.read.described.table:IntegerLines.columns" + ITEMS, PARSE),
         ("ingest.query.files:read" + ITEMS, CHECKS),
     ),
     LOAD: (

@@ -24,11 +24,13 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).parent))
 from measure import print_table
 
-from ingest import Files, Question, ReadOptions, parse_percentiles
 from ingest.core.grid import SECOND
+from ingest.core.quantiles import parse_percentiles
+from ingest.query.batch_means import Windows, ratio_between, sides_of
 from ingest.query.compare import UNKNOWN, verdict
-from ingest.query.dependent import Windows, ratio_between
-from ingest.query.ratios import sides_of
+from ingest.query.files import Files
+from ingest.query.question import Question
+from ingest.read.sources import ReadOptions
 
 ROOT = Path(__file__).parents[1]
 RECORDED = ROOT / "tests" / "data" / "verdicts"

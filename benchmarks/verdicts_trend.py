@@ -21,9 +21,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ingest.query.regressions import Judgement, Reference, judged
 from ingest.query.table import Table
-from ingest.query.trend import levels
+from ingest.query.trend import Judgement, Reference, judged, levels
 
 HOME = Path(__file__).parent.parent
 NIGHTS, NEAR = 30, 2

@@ -15,21 +15,22 @@ from pathlib import Path
 
 import numpy as np
 
-from ingest import Question, open_store
-from ingest.core.ranks import parse_percentiles
+from ingest.core.quantiles import parse_percentiles
 from ingest.load.load import load
 from ingest.load.plan import LoadOptions
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.precision import precision_of
-from ingest.read import ReadOptions
+from ingest.query.question import Question
+from ingest.read.sources import ReadOptions
+from ingest.store import open_store
 from ingest.store.elastic.export import made
-from ingest.store.elastic.names import Names
+from ingest.store.elastic.templates import Names
+from ingest.store.lifecycle import CoarserBins
 from ingest.store.sqlite.store import SqliteStore
-from ingest.store.wider_bins import WiderBins
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE, RECORDING = ROOT / "examples" / "cbt-archive", ROOT / "tests" / "data" / "hdr" / "2.2.2-3-digits.hlog"
-FIO, HDR = [WiderBins(coarseness=many) for many in range(1, 7)], [WiderBins(digits=digits) for digits in (2, 1, 0)]
+FIO, HDR = [CoarserBins(coarseness=many) for many in range(1, 7)], [CoarserBins(digits=digits) for digits in (2, 1, 0)]
 SECOND = 10**9
 DATA = {
     "fio, the example archive, 1 s": (EXAMPLE, SECOND, FIO),

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # what checkers of types see of the table below
     from ingest.core.errors import TailboardError as TailboardError
     from ingest.core.intervals import Intervals as Intervals
+    from ingest.core.labels import Series as Series
     from ingest.core.layout import LogLinear as LogLinear
-    from ingest.core.ranks import Percentile as Percentile
-    from ingest.core.ranks import parse_percentiles as parse_percentiles
-    from ingest.core.series import Series as Series
-    from ingest.core.timing import Instant as Instant
-    from ingest.core.timing import parse_duration as parse_duration
-    from ingest.core.timing import parse_instant as parse_instant
+    from ingest.core.quantiles import Percentile as Percentile
+    from ingest.core.quantiles import parse_percentiles as parse_percentiles
+    from ingest.core.units import Instant as Instant
+    from ingest.core.units import parse_duration as parse_duration
+    from ingest.core.units import parse_instant as parse_instant
     from ingest.query.files import Files as Files
     from ingest.query.heatmap import distribution as distribution
     from ingest.query.heatmap import heatmap as heatmap
@@ -45,22 +45,22 @@ _HOMES = {
     "Account": "ingest.read.account",
     "Answer": "ingest.query.question",
     "Files": "ingest.query.files",
-    "Instant": "ingest.core.timing",
+    "Instant": "ingest.core.units",
     "Intervals": "ingest.core.intervals",
     "LogLinear": "ingest.core.layout",
-    "Percentile": "ingest.core.ranks",
+    "Percentile": "ingest.core.quantiles",
     "Question": "ingest.query.question",
     "ReadOptions": "ingest.read.sources",
-    "Series": "ingest.core.series",
+    "Series": "ingest.core.labels",
     "Table": "ingest.query.table",
     "TailboardError": "ingest.core.errors",
     "Wanted": "ingest.query.percentiles",
     "distribution": "ingest.query.heatmap",
     "heatmap": "ingest.query.heatmap",
     "open_store": "ingest.store",
-    "parse_duration": "ingest.core.timing",
-    "parse_instant": "ingest.core.timing",
-    "parse_percentiles": "ingest.core.ranks",
+    "parse_duration": "ingest.core.units",
+    "parse_instant": "ingest.core.units",
+    "parse_percentiles": "ingest.core.quantiles",
     "percentiles": "ingest.query.percentiles",
     "table_of": "ingest.query.percentiles",
 }

@@ -18,7 +18,7 @@ from urllib.parse import urlencode, urlsplit
 import orjson
 
 from ingest.core.errors import StoreError
-from ingest.core.writing import number
+from ingest.core.units import number
 from ingest.environment import Server, seconds
 
 if TYPE_CHECKING:

@@ -17,10 +17,12 @@ from hypothesis import HealthCheck, settings
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))  # strategies and oracles, under any import mode
 
+from ingest.core.labels import Series  # noqa: E402
 from ingest.core.layout import LogLinear  # noqa: E402  # tests/ first
-from ingest.core.series import Series  # noqa: E402
-from ingest.read import ReadOptions, discover, read  # noqa: E402
+from ingest.read import read  # noqa: E402
 from ingest.read.account import Account  # noqa: E402
+from ingest.read.placement import discover
+from ingest.read.sources import ReadOptions
 from tests.browsing import launched  # noqa: E402
 
 os.environ["XDG_CACHE_HOME"] = str(HERE.parent / "build" / "cache")  # of the commands, too: what they keep is not the user's

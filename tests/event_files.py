@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from ingest.read import ReadOptions
-from ingest.read.delimited.description import parse_description
+from ingest.read.described.description import parse_description
+from ingest.read.sources import ReadOptions
 
 COLUMNS = "end_ns,took_ns,host,process,op,weight"
 DESCRIBED = """\

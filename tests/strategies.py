@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from ingest.core.intervals import Intervals
+from ingest.core.labels import Series
 from ingest.core.layout import LogLinear, fio_layout
-from ingest.core.series import Series
 
 MS = 1_000_000
 TABLE = tuple(Series(run="r", host=host, op=op, kind="completion") for host in ("a", "b") for op in ("read", "write"))

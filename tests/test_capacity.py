@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 
 from commands import tailboard as command
 from event_files import description, event_file
-from ingest.core.csr import MOST_SAMPLES, total
 from ingest.core.errors import CapacityError
 from ingest.core.grid import in_flight
-from ingest.core.intervals import Exact, Sum, merged
+from ingest.core.intervals import MOST_SAMPLES, Exact, Sum, merged, total
 from ingest.core.layout import fio_layout
-from ingest.core.ranks import Ranked, extremes, parse_percentiles, percentile_values
+from ingest.core.quantiles import Ranked, extremes, parse_percentiles, percentile_values
 from oracles import hdr
 from strategies import made
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.core.documents import CODINGS, Blobs, pack, packed_bins, unpack
-from ingest.core.parallel import fork_map
+from ingest.core.pool import fork_map
 from strategies import FIO_LAYOUTS, HDR_LAYOUTS, made
 
 COUNTS = st.sampled_from([1, 2, 255, 256, 65_535, 65_536, 2**32 - 1, 2**32, 2**61])

@@ -11,9 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.core.edges import Edges, Exponential
 from ingest.core.intervals import merged
-from ingest.core.layout import Layout, LogLinear, common_layout, fio_layout, hdr_layout, in_order, parse_layout
+from ingest.core.layout import (
+    Edges,
+    Exponential,
+    Layout,
+    LogLinear,
+    common_layout,
+    fio_layout,
+    hdr_layout,
+    in_order,
+    parse_layout,
+)
 from strategies import made
 
 NS, US, MS, S = 1, 1_000, 1_000_000, 1_000_000_000

@@ -21,8 +21,8 @@ from ingest.core.errors import StoreError, UsageError
 from ingest.environment import Server
 from ingest.http import LONGEST_PAUSE, Answer, Client, TransientError, with_query
 from ingest.objectives.webhook import WEBHOOK
-from ingest.store.elastic.connection import ELASTICSEARCH
-from ingest.view.kibana.address import KIBANA
+from ingest.store.elastic.client import ELASTICSEARCH
+from ingest.view.kibana.importing import KIBANA
 
 HERE = Server("HERE", "docs/README.md", 80, if_refused="is it running?")
 FINE = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from commands import tailboard
 from ingest.core.errors import InputError, UsageError
-from ingest.core.timing import MOST_NS, Instant, is_instant, parse_instant
+from ingest.core.units import MOST_NS, Instant, is_instant, parse_instant
 from ingest.read.context import TimeZero
 from oracles import hdr, logs
 

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.core import csr
-from ingest.core.csr import row_sums, sum_rows
-from ingest.core.intervals import Exact, Intervals, Sum, concatenate, merged, no_exact
+from ingest.core import intervals as csr
+from ingest.core.intervals import Exact, Intervals, Sum, concatenate, merged, no_exact, row_sums, sum_rows
+from ingest.core.labels import Series
 from ingest.core.layout import fio_layout
-from ingest.core.series import Series
 from strategies import FIO_LAYOUTS, check, intervals, made, per_key, totals
 
 COARSE = FIO_LAYOUTS[6]

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.core.csr import MOST_SAMPLES
 from ingest.core.documents import Whole, told_exact
 from ingest.core.errors import InputError
 from ingest.core.grid import clipped, coarsened, in_flight, to_windows
 from ingest.core.intervals import (
+    MOST_SAMPLES,
     NO_BYTES,
     NO_MAX,
     NO_MIN,
@@ -25,14 +25,14 @@ from ingest.core.intervals import (
     merged,
     no_exact,
 )
+from ingest.core.labels import Series, default_kind, kind_preference
 from ingest.core.layout import NO_BINS, common_layout, fio_layout, parse_layout
-from ingest.core.ranks import bounds, extremes, parse_percentiles, percentile_values, saturated, share_below
-from ingest.core.series import Series, default_kind, kind_preference
-from ingest.live.watch.held import Held
+from ingest.core.quantiles import bounds, extremes, parse_percentiles, percentile_values, saturated, share_below
+from ingest.live.watch.tail import OpenWindows
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer
 from ingest.read.account import Account
-from ingest.read.omission import with_corrected
+from ingest.read.schedule import with_corrected
 
 MS = 1_000_000
 READ = Series(run="r", op="read", kind="completion.mean")
@@ -216,9 +216,9 @@ def test_a18_bytes_are_kept_while_windows_are_held(rows: Intervals) -> None:
         *whole.add([windows.take(np.arange(len(windows) // 2, len(windows)))]),
     ]
     assert told(merged([*found, *whole.rest()]), 100) == told(windows, 100)
-    held = Held()
+    held = OpenWindows()
     held.add([windows])
-    again = Held(json.loads(json.dumps(held.state())))
+    again = OpenWindows(json.loads(json.dumps(held.state())))
     [before], [after] = held.add([windows]), again.add([windows])
     assert told(before, 100) == told(after, 100)
 

@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.core.caveats import MOST_ALIKE, Caveat, sentences
+from ingest.core.coverage import MOST_ALIKE, NO_LACK, OPEN, UNKNOWN, Caveat, Missing, MissingRows, Possible, sentences
 from ingest.core.intervals import Intervals
 from ingest.core.layout import fio_layout
-from ingest.core.missing import NO_LACK, OPEN, UNKNOWN, Lacking, Missing, Possible
-from ingest.core.ranks import Ranked, parse_percentiles
+from ingest.core.quantiles import Ranked, parse_percentiles
 from tests.effort import figure
 
 LAYOUT = fio_layout(29, 1)
@@ -42,12 +41,12 @@ def rows_of(several: list[list[int]]) -> Intervals:
     return Intervals(LAYOUT, tuple((f"g{n}",) for n in rows), *arrays)
 
 
-def lacking_of(entries: list[tuple[int, int, int, int, int]]) -> Lacking:
+def lacking_of(entries: list[tuple[int, int, int, int, int]]) -> MissingRows:
     """Return entries of (row, least, most, low, high)."""
-    return Lacking(*(np.array([entry[n] for entry in entries], np.int64) for n in range(5)))
+    return MissingRows(*(np.array([entry[n] for entry in entries], np.int64) for n in range(5)))
 
 
-def possible(rows: Intervals, lacking: Lacking) -> Possible:
+def possible(rows: Intervals, lacking: MissingRows) -> Possible:
     """Return what is possible with the values that bins report."""
     ranked = Ranked(rows)
     return Possible(rows, lacking, lambda picked, ranks: ranked.values(picked, ranks).astype(np.float64))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.core.nearest import choices, likeness, marks_for, meant, nearest_first
+from ingest.core.errors import choices, likeness, marks_for, meant, suggestions
 from tests.commands import tailboard
 
 ROOT = Path(__file__).parents[1]
@@ -18,7 +18,7 @@ NAMES = st.lists(st.text("abc-/", min_size=1, max_size=8), max_size=12)
 
 @given(st.text("abc-/*", max_size=8), NAMES)
 def test_every_known_word_is_in_the_order_of_likeness(word: str, known: list[str]) -> None:
-    ordered = nearest_first(word, known)
+    ordered = suggestions(word, known)
     assert sorted(ordered) == sorted(set(known))
     alike = [likeness(word, name) for name in ordered]
     assert alike == sorted(alike, reverse=True)

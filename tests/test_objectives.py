@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ingest.core.errors import InputError
 from ingest.core.objective import Objective
-from ingest.core.ranks import parse_percentiles
+from ingest.core.quantiles import parse_percentiles
 from ingest.objectives.objectives import PHASES, WORDS, read_objectives
 from tests.mutations import mutated, mutations
 

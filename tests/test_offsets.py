@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from ingest.core.errors import UsageError
 from ingest.core.events import Events
 from ingest.core.intervals import Intervals, merged
+from ingest.core.labels import Series
 from ingest.core.offsets import LAYOUT, Order, Periods, Stored, from_bins, shared
-from ingest.core.series import Series
 from oracles import offsets as oracle
 
 MS, SECOND = oracle.MS, oracle.SECOND

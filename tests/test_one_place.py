@@ -8,21 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from ingest.core.fields import column, fields, in_store, schema_version, sqlite_schema
-from ingest.core.ranks import COMMON, STORED, SUMMARY
-from ingest.core.series import LABELS, THREAD
-from ingest.store.elastic.encoding import PATHS
+from ingest.core.labels import LABELS, THREAD
+from ingest.core.quantiles import COMMON, STORED, SUMMARY
+from ingest.core.schema import column, fields, in_store, schema_version, sqlite_schema
+from ingest.store.elastic.documents import PATHS
 from ingest.store.rollups import VALUES, column_of
-from ingest.store.sqlite import breaths as sqlite_breaths
 from ingest.store.sqlite import documents as sqlite_documents
-from ingest.store.sqlite import episodes as sqlite_episodes
-from ingest.store.sqlite import findings as sqlite_findings
 from ingest.store.sqlite import live as sqlite_live
+from ingest.store.sqlite import records as sqlite_breaths
+from ingest.store.sqlite import records as sqlite_episodes
+from ingest.store.sqlite import records as sqlite_findings
 from ingest.store.sqlite import records as sqlite_records
 from ingest.store.sqlite import rollups as sqlite_rollups
 from ingest.store.sqlite import store as sqlite
-from ingest.store.sqlite.file import SCHEMA_VERSION
-from ingest.store.sqlite.statements import insert, put, put_unless_newer
+from ingest.store.sqlite.file import SCHEMA_VERSION, insert, put, put_unless_newer
 from tests.databases import database
 from tools.kibana.requests import by_thread
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ingest.core import parallel, workers
+from ingest.core import pool, workers
 from ingest.core.errors import TailboardError
-from ingest.core.parallel import fork_map
-from ingest.store.elastic.encoding import Chunk
+from ingest.core.pool import fork_map
+from ingest.store.elastic.documents import Chunk
 
 
 def results(number: int) -> Iterator[tuple[list[Chunk], np.ndarray, str] | None]:
@@ -45,7 +45,7 @@ def test_bodies_and_arrays_come_back_as_they_were(pipe: int, joining: bool, monk
 @pytest.mark.parametrize("batch", [7, 8192])
 def test_what_each_process_gathers_counts_once(batch: int, joining: bool, monkeypatch, tmp_path: Path) -> None:
     """Also where there are more items than a pipe holds the numbers of, and forks follow on forks."""
-    monkeypatch.setattr(parallel, "PIPE_ITEMS", batch)
+    monkeypatch.setattr(pool, "PIPE_ITEMS", batch)
     gathered: list[int] = []
     begun = tmp_path / "begun"
 
@@ -115,11 +115,11 @@ def test_a_worker_that_is_killed_while_this_process_works_is_told() -> None:
 
 def test_freed_memory_is_given_back_for_a_while_where_it_was_kept_and_never_else(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[int, int]] = []
-    monkeypatch.setattr(parallel, "_allocate", lambda *sizes: told.append(sizes) or True)
-    monkeypatch.setitem(parallel._freed, "is kept", False)
-    with parallel.freed_memory_given_back():
+    monkeypatch.setattr(pool, "_allocate", lambda *sizes: told.append(sizes) or True)
+    monkeypatch.setitem(pool._freed, "is kept", False)
+    with pool.freed_memory_given_back():
         assert not told
-    parallel.keep_freed_memory()
-    with parallel.freed_memory_given_back():
-        assert told == [(parallel.LARGEST_KEPT, parallel.KEPT), (parallel.LARGEST_GIVEN, parallel.LARGEST_GIVEN)]
-    assert told[2:] == [(parallel.LARGEST_KEPT, parallel.KEPT)]
+    pool.keep_freed_memory()
+    with pool.freed_memory_given_back():
+        assert told == [(pool.LARGEST_KEPT, pool.KEPT), (pool.LARGEST_GIVEN, pool.LARGEST_GIVEN)]
+    assert told[2:] == [(pool.LARGEST_KEPT, pool.KEPT)]

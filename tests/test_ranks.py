@@ -16,16 +16,7 @@ from hypothesis import strategies as st
 from ingest.core.errors import UsageError
 from ingest.core.intervals import Exact, Intervals
 from ingest.core.layout import fio_layout
-from ingest.core.ranks import (
-    Ranked,
-    bounds,
-    censored,
-    extremes,
-    parse_percentiles,
-    percentile_values,
-    saturated,
-    share_below,
-)
+from ingest.core.quantiles import Ranked, bounds, censored, extremes, parse_percentiles, percentile_values, saturated, share_below
 from strategies import FIO_LAYOUTS, histograms, intervals, made, percents
 
 NS = fio_layout(29, 1)

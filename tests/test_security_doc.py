@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ingest.http import Client
-from ingest.store.elastic.connection import ELASTICSEARCH
+from ingest.store.elastic.client import ELASTICSEARCH
 from ingest.store.elastic.templates import Site, templates
 
 ROOT = Path(__file__).parents[1]

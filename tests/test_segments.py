@@ -8,10 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.core.intervals import Intervals
+from ingest.core.intervals import Intervals, Segments
+from ingest.core.labels import Series
 from ingest.core.layout import fio_layout, hdr_layout
-from ingest.core.segments import Segments
-from ingest.core.series import Series
 
 LAYOUTS = (fio_layout(29, 1), fio_layout(29, 1, 2), hdr_layout(2, 0, 1000), hdr_layout(3, 0, 1))
 SERIES = tuple(Series(run="r", op=op, segment=segment) for op in ("read", "write") for segment in (0, 1, 2))

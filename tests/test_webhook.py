@@ -9,7 +9,7 @@ import pytest
 
 from ingest.core.errors import DeliveryError, UsageError
 from ingest.objectives.webhook import payload, webhook
-from ingest.query.verdicts import Episode
+from ingest.query.episodes import Episode
 from tests.doubles.receiver import receiver
 
 SECOND = 1_000_000_000

@@ -17,7 +17,7 @@ import click
 
 from ingest.cli import COMMANDS, tailboard
 from ingest.core.errors import listed
-from ingest.core.fields import assets, reference, sqlite_schema
+from ingest.core.schema import assets, reference, sqlite_schema
 from ingest.read.formats import BY_DESCRIPTION, TABLE
 from ingest.store.elastic.templates import generated_templates
 from tools.kibana.compile import kibana_files

@@ -62,7 +62,7 @@ def _read(path: Path) -> tuple[int, int]:
 
 def _query(path: Path, by: tuple[str, ...]) -> None:
     """Open the store, answer, and compute the percentiles: all of a query but its start-up and its output."""
-    from ingest.core.ranks import parse_percentiles
+    from ingest.core.quantiles import parse_percentiles
     from ingest.query.percentiles import Wanted, percentiles
     from ingest.query.question import Question
     from ingest.store import open_store

@@ -21,8 +21,7 @@ import click
 from ingest import __version__
 from ingest.cli.help import Choice, Group
 from ingest.cli.output import INTERRUPTED, ReaderGoneError, UnwritableError, drop_output, hold_streams, of_the_system, say
-from ingest.core.errors import InputError, TailboardError
-from ingest.core.plain import shown
+from ingest.core.errors import InputError, TailboardError, shown
 
 SUMMARIES = {
     "Look at logs, or at a store": {
@@ -83,7 +82,7 @@ class Commands(Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; memory that it frees is kept for what it reads next."""
-        from ingest.core.parallel import keep_freed_memory  # ctypes and pickle, which --help does without
+        from ingest.core.pool import keep_freed_memory  # ctypes and pickle, which --help does without
 
         keep_freed_memory()
         return super().invoke(ctx)

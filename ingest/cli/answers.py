@@ -10,7 +10,7 @@ from ingest.cli.options import Asking, Showing, pairs
 from ingest.cli.output import print_bytes, say
 from ingest.cli.sources import opened
 from ingest.core.errors import UsageError, listed
-from ingest.core.timing import parse_instant
+from ingest.core.units import parse_instant
 
 if TYPE_CHECKING:
     from ingest.core.marks import Mark
@@ -48,7 +48,7 @@ def answered(asking: Asking, question: Question) -> Answer:
 
 def in_range(answer: Answer, question: Question) -> Answer:
     """Return the answer; UsageError where it was asked for by times of the clock, and no run in it has one."""
-    from ingest.query.clocks import ABSOLUTE, is_absolute
+    from ingest.query.question import ABSOLUTE, is_absolute
 
     if answer.relative and is_absolute(question):
         raise UsageError(ABSOLUTE)
@@ -111,8 +111,8 @@ def clock_of(answer: Answer, showing: Showing) -> str:
 
 def stamp_of(answer: Answer, showing: Showing) -> Any:
     """Return the function that writes a time as it was asked for; elapsed where only other runs of the answer have a clock."""
-    from ingest.core.writing import elapsed, local, utc
-    from ingest.query.clocks import named, stamps_beside
+    from ingest.core.units import elapsed, local, utc
+    from ingest.query.question import named, stamps_beside
 
     stamps = {"utc": utc, "local": local, "elapsed": elapsed(answer.start_of)}
     return named(stamps[clock_of(answer, showing)], stamps_beside(answer))
@@ -126,7 +126,7 @@ def warn(answer: Answer) -> None:
 
 def drawn_marks(answer: Answer, stored: Sequence[object], marks: Sequence[Mark]) -> list[dict[str, object]]:
     """Return the marks of a picture of an answer: those of its store, those given that overlap it, where samples are missing."""
-    from ingest.query.missing import bands
+    from ingest.query.coverage import bands
     from ingest.view.page.panels.marks import Shown, chosen
 
     end = max(int(part.end_ns.max()) for part in answer.parts if len(part))

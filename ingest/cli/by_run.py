@@ -14,13 +14,12 @@ from ingest.cli.answers import PICTURES, asked, print_rows
 from ingest.cli.options import BEGIN_OF_EACH, UNIT, Asking, option, read_options, share
 from ingest.cli.output import Progress
 from ingest.cli.sources import knowing_runs, saying_why, split_sources
-from ingest.core.errors import InputError, StoreError, UsageError, listed
-from ingest.core.nearest import choices
-from ingest.core.series import run_matches
-from ingest.read.undated import undated_part_of
+from ingest.core.errors import InputError, StoreError, UsageError, choices, listed
+from ingest.core.labels import run_matches
+from ingest.read.placement import undated_part_of
 
 if TYPE_CHECKING:
-    from ingest.core.series import RunLabels
+    from ingest.core.labels import RunLabels
     from ingest.query.origin import Origin
     from ingest.query.question import Answer, Question
     from ingest.query.table import Table

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ingest.cli.by_run import EachRun, chosen, opened_runs, question_of, undated_beside, write_rows
 from ingest.cli.options import command, option
 from ingest.cli.output import say, verdict_stands
-from ingest.core.series import Group
+from ingest.core.labels import Group
 
 if TYPE_CHECKING:
     from ingest.query.capacity import Capacity, Load

@@ -33,8 +33,8 @@ def card(options: Options) -> None:
     most six; where a window has too few samples for a p99, its maximum. Times are those of the sentences, seconds since the
     start of the run (--time changes the axis).
     """
-    from ingest.query.findings.story import story
     from ingest.query.lags import answered
+    from ingest.query.story.story import story
     from ingest.view.card import card_picture
     from ingest.view.pictures import drawn
 

@@ -17,13 +17,13 @@ from ingest.cli.sources import marks_of, opened, split_sources
 from ingest.core.errors import DeliveryError, UsageError, counted
 
 if TYPE_CHECKING:
+    from ingest.core.labels import RunLabels
     from ingest.core.marks import Mark
-    from ingest.core.series import RunLabels
     from ingest.objectives.check import Checked
     from ingest.objectives.webhook import Webhook
+    from ingest.query.episodes import Episode
     from ingest.query.origin import Origin
     from ingest.query.question import Question
-    from ingest.query.verdicts import Episode
 
 VIOLATED, CANNOT_TELL = 1, 5
 
@@ -87,8 +87,8 @@ def check(options: Options) -> int:
             keep(judged.origin, checked)  # type: ignore[arg-type]  # _opened gives a store where it is to be written
         belonging = []
         if options.format == "table":  # which findings of the runs the episodes belong to
-            from ingest.objectives.findings import belongings
-            from ingest.query.findings.story import story
+            from ingest.objectives.check import belongings
+            from ingest.query.story.story import story
 
             belonging = belongings(checked.verdicts, lambda run: story(judged.origin, selection.about([run])))
     with verdict_stands():
@@ -157,8 +157,8 @@ def _checked(judged: Judged, path: Path, selection: Question, marks: Sequence[Ma
     """Return the verdicts of the objectives of a file, by marks of files beside those that the origin keeps."""
     from ingest.objectives.check import check as verdicts_of
     from ingest.objectives.objectives import read_objectives
+    from ingest.query.compare import noted_in
     from ingest.query.lags import answered
-    from ingest.query.phases import noted_in
 
     objectives = read_objectives(path, {name for labels in judged.runs.values() for name in labels})
     noted = noted_in(judged.origin, marks)
@@ -175,7 +175,7 @@ def _say_notes(checked: Checked) -> None:
 def _write(checked: Checked, options: Options, belonging: Sequence[str]) -> None:
     """Print the verdicts in the format that was asked for."""
     from ingest.objectives.junit import junit
-    from ingest.objectives.words import stamp_of
+    from ingest.objectives.objectives import stamp_of
     from ingest.view.terminal.episodes import episode_rows, print_checked
 
     form, base = options.format, _clock(checked, options)

@@ -14,22 +14,21 @@ from ingest.cli.answers import PICTURES, write_picture
 from ingest.cli.options import WANTED, Showing, command, marks_for, option, read_options
 from ingest.cli.output import say, verdict_stands, write_page
 from ingest.cli.sources import marks_of, split_sources
-from ingest.core.errors import InputError, UsageError, listed
-from ingest.core.nearest import choices
-from ingest.core.series import RunLabels
-from ingest.core.writing import figure, number
-from ingest.read.undated import undated_part_of
+from ingest.core.errors import InputError, UsageError, choices, listed
+from ingest.core.labels import RunLabels
+from ingest.core.units import figure, number
+from ingest.read.placement import undated_part_of
 
 if TYPE_CHECKING:
     from ingest.cli.by_run import Ask
-    from ingest.core.breaths import Kept
-    from ingest.core.ranks import Percentile
+    from ingest.core.breaths import StoredBreaths
+    from ingest.core.quantiles import Percentile
     from ingest.query.compare import Pair, Sides
     from ingest.query.question import Answer, Question
     from ingest.query.sweeps import Paired
     from ingest.query.table import Table
-    from ingest.view.page.finished.compare import Compared
-    from ingest.view.page.finished.page import Panel
+    from ingest.view.page.compare import Compared
+    from ingest.view.page.finished import Panel
 
 SIDES = ("baseline", "run")
 
@@ -78,10 +77,9 @@ def compare(options: Options) -> int:
     Bounds come from whole windows; of three runs a side or more from the spread between runs. A cell is empty where there is
     too little data.
     """
-    from ingest.core.ranks import parse_percentiles
-    from ingest.query.compare import COLUMNS, halvings, labelled, together
+    from ingest.core.quantiles import parse_percentiles
+    from ingest.query.compare import COLUMNS, grouped, halvings, is_lag, labelled, labels_of, together
     from ingest.query.compare import compare as rows_of
-    from ingest.query.groupings import grouped, is_lag, labels_of
     from ingest.query.question import AUTO
     from ingest.query.sweeps import PERMUTATION
 
@@ -123,7 +121,7 @@ def compare(options: Options) -> int:
     status, sentences = _judged(table, limit)
     content = compared(pair, (baseline, run), windows, percentiles, unlike=options.unlike_kinds) if opens else None
     if output and content:
-        from ingest.view.page.finished.compare import compare_page
+        from ingest.view.page.compare import compare_page
 
         more = _breath_panels(options, sides, question) if is_lag(baseline, run) and not options.at else []
         calm = [f"No ratio is certain to be above {number(limit)} times the baseline."] if limit < math.inf else []
@@ -153,7 +151,7 @@ def opened_sides(options: Options, question: Question) -> Iterator[tuple[Mapping
         return
     if options.baseline is not None or options.merge_runs:
         raise UsageError("--at compares a run with itself: leave out --baseline and --merge-runs")
-    from ingest.query.phases import sides_of
+    from ingest.query.compare import sides_of
 
     given = marks_of(options.marks)
     with by_run.opened_origins(options) as origins:
@@ -170,7 +168,7 @@ def opened_sides(options: Options, question: Question) -> Iterator[tuple[Mapping
 
 def chosen(labels: RunLabels, glob: str, option: str, *, merge: bool) -> list[str]:
     """Return the run that a glob names, or three and more that are the same thing; all with `merge`, otherwise an error."""
-    from ingest.query.dependent import LEAST_RUNS
+    from ingest.query.batch_means import LEAST_RUNS
     from ingest.query.sweeps import permutations
 
     matching = by_run.matching(labels, glob)
@@ -244,8 +242,8 @@ def compared(
     pair: Pair, answers: tuple[Answer, Answer], windows: Sides, percentiles: Sequence[Percentile], *, unlike: bool
 ) -> Compared:
     """Return what the page of a comparison is made of: `pair` was asked for, `answers` and `windows` are by all of its labels."""
-    from ingest.query.groupings import APART, grouped, groupings, is_lag
-    from ingest.view.page.finished.compare import Compared
+    from ingest.query.compare import APART, grouped, groupings, is_lag
+    from ingest.view.page.compare import Compared
 
     baseline, run = answers
 
@@ -260,8 +258,7 @@ def compared(
 def over_time(pair: Pair) -> Pair | None:
     """Return both runs over time in windows of one width; None for several runs or kinds a side, as no map is common to them."""
     from ingest.query.compare import Pair, kinds_of
-    from ingest.query.regrouped import regrouped
-    from ingest.query.steps import widened
+    from ingest.query.windows import regrouped, widened
 
     if any(len(side) != 1 for side in pair.windows) or any(len(kinds_of(side)) > 1 for side in (pair.baseline, pair.run)):
         return None
@@ -273,8 +270,8 @@ def over_time(pair: Pair) -> Pair | None:
 
 def _breath_panels(options: Options, sides: Sequence[Sequence[str]], question: Question) -> list[Panel]:
     """Return the panel of Snabb's breaths of two sides (names of runs), for the page; none unless both have timelines."""
-    from ingest.query.breath_sources import together
-    from ingest.view.page.finished.breath_overlay import breath_panel
+    from ingest.query.breaths import together
+    from ingest.view.page.compare import breath_panel
 
     stores, paths = split_sources(options.sources)
     joined = [together([_breaths(stores, paths, options, question.about([name])) for name in names]) for names in sides]
@@ -282,15 +279,15 @@ def _breath_panels(options: Options, sides: Sequence[Sequence[str]], question: Q
     return [panel] if panel else []
 
 
-def _breaths(stores: Sequence[str], paths: Sequence[Path], options: Options, question: Question) -> Kept:
-    from ingest.query.breath_sources import from_files, together
+def _breaths(stores: Sequence[str], paths: Sequence[Path], options: Options, question: Question) -> StoredBreaths:
+    from ingest.query.breaths import from_files, together
     from ingest.query.files import Files
     from ingest.store import open_store
-    from ingest.store.breaths import from_store
+    from ingest.store.capabilities import breaths_from_store
 
     if stores:
         with open_store(stores[0]) as store:
-            return from_store(store, question)
+            return breaths_from_store(store, question)
     reading = read_options(options)
     return together(
         [from_files(Files([path], replace(reading, run=name), options.jobs), question) for path, name in by_run.named(paths)]

@@ -7,7 +7,7 @@ import tempfile
 
 from ingest.cli.options import PERCENTILES, CallOptions, command, option
 from ingest.core.errors import InputError
-from ingest.core.fields import assets
+from ingest.core.schema import assets
 
 EXAMPLES, ARCHIVE = "examples", "cbt-archive"
 

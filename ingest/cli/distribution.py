@@ -10,7 +10,7 @@ from typing import Any
 from ingest.cli.answers import PICTURES, answered, asked, warn, write, write_picture
 from ingest.cli.options import EVERY, TICKS, UNIT, Asking, Showing, command, option
 from ingest.core.errors import UsageError
-from ingest.core.timing import UNITS_NS
+from ingest.core.units import UNITS_NS
 
 TABLE_ROWS = 30
 
@@ -60,7 +60,7 @@ def distribution(options: Options) -> None:
         return
     if options.format == "hgrm":
         from ingest.query.lags import whole_counts
-        from ingest.view.hgrm import texts
+        from ingest.view.hlog import texts
         from ingest.view.text import UNITS
 
         warn(answer)
@@ -81,7 +81,7 @@ def distribution(options: Options) -> None:
 
 def _curve_files(hgrm: tuple[str, ...], sla: tuple[str, ...]) -> list[Any]:
     """Return the curves of files named as FILE:UNIT; UsageError where the unit is not said."""
-    from ingest.read.hgrm import read_hgrm, read_sla
+    from ingest.read.curves import read_hgrm, read_sla
 
     curves = []
     for texts, name_of_option, reader in ((hgrm, "--hgrm", read_hgrm), (sla, "--sla", read_sla)):

@@ -30,7 +30,7 @@ def doctor(options: Options) -> int:
     Of a SQLite file: version, damage, room on the disk, and the same. Exit status: 0 if nothing is wrong, 1 if something is.
     What this user may not look at is called not seen, and is not wrong.
     """
-    from ingest.core.plain import shown
+    from ingest.core.errors import shown
     from ingest.store.doctor import WRONG, examined
 
     lines = []

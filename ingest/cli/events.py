@@ -16,15 +16,13 @@ import click
 from ingest.cli.options import END, TIME_BASE, Showing, argument, command, frequency, option, time_zero
 from ingest.cli.output import say
 from ingest.core.errors import UsageError
-from ingest.core.timing import parse_instant
+from ingest.core.units import parse_instant
 
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod
 
     from ingest.core.intervals import Bool, Int
-    from ingest.read.snabb.lags import Lags
-    from ingest.read.snabb.messages import Message
-    from ingest.read.snabb.timeline import Timeline
+    from ingest.read.plugins.snabb.timeline import Lags, Message, Timeline
 
 AT_ONCE, TABLE_ROWS = 10_000, 500
 EXACT = 2**53
@@ -80,9 +78,10 @@ def events(options: Options) -> None:
 
     --breaths and --callbacks show when each began (a callback: ended), cycles, ns, packets moved, and the rate of its events.
     """
-    from ingest.read import ReadOptions, discover
     from ingest.read.format_names import SNABB
-    from ingest.read.snabb.timeline import timeline
+    from ingest.read.placement import discover
+    from ingest.read.plugins.snabb.timeline import timeline
+    from ingest.read.sources import ReadOptions
 
     _check(options)
     reading = ReadOptions(input_format=SNABB, t0=time_zero(options.t0), tsc_hz=frequency(options.tsc_hz))
@@ -200,8 +199,7 @@ class _Shown:
             yield self._some(chosen[first : first + at_once])
 
     def _some(self, rows: Int) -> list[Row]:
-        from ingest.read.snabb.clock import nanoseconds
-        from ingest.read.snabb.lags import REASONS
+        from ingest.read.plugins.snabb.timeline import REASONS, nanoseconds
 
         recording, lags = self.found, self.lags
         anchor, cycles = lags.anchor[rows], lags.cycles[rows]
@@ -269,7 +267,7 @@ def _print_table(shown: _Shown, chosen: Int) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from ingest.view.marked import escape
+    from ingest.view.terminal.tables import escape
 
     console = _console()
     known = [message for message in shown.found.messages if message.known]
@@ -294,7 +292,7 @@ def _print_table(shown: _Shown, chosen: Int) -> None:
 
 def _cells(row: Row, stamp: str) -> dict[str, str]:
     """Return a row as people read it; a lag that is no latency stands in brackets."""
-    from ingest.core.writing import latency
+    from ingest.core.units import latency
 
     lag = "" if row["lag_ns"] is None else latency(row["lag_ns"])
     return {
@@ -344,7 +342,7 @@ def _print_whole_table(rows: Sequence[Row]) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from ingest.view.marked import escape
+    from ingest.view.terminal.tables import escape
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     for name in rows[0]:
@@ -366,7 +364,7 @@ def _breath_rows(recording: Timeline, stamp: _Stamp, shift_ns: int, inside: Call
     """Return a row a breath, by when it began; `inside` selects the times that are asked for."""
     import numpy as np
 
-    from ingest.read.snabb.breaths import breaths
+    from ingest.read.plugins.snabb.breaths import breaths
 
     rows = breaths(recording)
     chosen = np.flatnonzero(inside(rows.start_ns + shift_ns))
@@ -394,8 +392,8 @@ def _callback_rows(recording: Timeline, stamp: _Stamp, shift_ns: int, inside: Ca
     """Return a row a callback, by when it ended; `inside` selects the times that are asked for."""
     import numpy as np
 
-    from ingest.read.snabb.callbacks import CALLBACKS, callbacks
-    from ingest.read.snabb.clock import nanoseconds
+    from ingest.read.plugins.snabb.breaths import CALLBACKS, callbacks
+    from ingest.read.plugins.snabb.timeline import nanoseconds
 
     rows = callbacks(recording, recording.lags())
     if not np.isfinite(rows.packets).any():

@@ -15,9 +15,9 @@ from ingest.core.marks import Mark, Noted, of_run
 
 if TYPE_CHECKING:
     from ingest.query.box import Explained
-    from ingest.query.findings.model import Finding, Story
     from ingest.query.origin import Origin
     from ingest.query.question import Question
+    from ingest.query.story.ground import Finding, Story
 
 
 class Options(Asking, Showing):
@@ -74,7 +74,7 @@ def explain(options: Options) -> None:
 
 def _tell(options: Options) -> None:
     """Print the story of each run that a call selects."""
-    from ingest.query.findings.story import stories
+    from ingest.query.story.story import stories
 
     step = parse_step(options.step)
     if step == "all":
@@ -98,7 +98,7 @@ def _tell(options: Options) -> None:
 
 def _check_clocks(told: list[Story], question: Question, options: Options) -> None:
     """Raise UsageError where times of the clock are asked for of runs that have none."""
-    from ingest.query.clocks import ABSOLUTE, is_absolute
+    from ingest.query.question import ABSOLUTE, is_absolute
 
     if all(story.relative for story in told):
         if is_absolute(question):
@@ -108,7 +108,7 @@ def _check_clocks(told: list[Story], question: Question, options: Options) -> No
 
 
 def _print(told: list[Story], options: Options) -> None:
-    from ingest.core.writing import local, utc
+    from ingest.core.units import local, utc
     from ingest.view.terminal.story import print_story
 
     stamps = {"utc": utc, "local": local}
@@ -134,9 +134,8 @@ def _during(marks: list[Mark], story: Story, finding: Finding) -> list[Noted]:
 
 def _explain_box(options: Options) -> None:
     """Print who is over-represented in a box."""
-    from ingest.query.box import explained, parse_box
-    from ingest.query.box_offsets import box_offsets
-    from ingest.query.clocks import ABSOLUTE
+    from ingest.query.box import box_offsets, explained, parse_box
+    from ingest.query.question import ABSOLUTE
 
     box = parse_box(options.box or "")
     if options.by:
@@ -150,7 +149,7 @@ def _explain_box(options: Options) -> None:
         notes = _marks_in_box(origin, answer, options)
         offsets = box_offsets(origin, question, answer.spans) if options.format in ("table", "json") else None
     if options.format == "table":
-        from ingest.view.terminal.box import print_box
+        from ingest.view.terminal.story import print_box
 
         print_box(answer, stamp_of(answer.answer, options), notes, offsets)
         return
@@ -169,8 +168,8 @@ def _explain_box(options: Options) -> None:
 
 def _marks_in_box(origin: Origin, answer: Explained, options: Options) -> list[str]:
     """Return a sentence on each mark that overlaps the box: those of a store, and those of --marks."""
-    from ingest.core.missing import ANY_TIME
-    from ingest.query.missing import MISSING_HERE
+    from ingest.core.coverage import ANY_TIME
+    from ingest.query.coverage import MISSING_HERE
 
     said = []
     stored = origin.marks(answer.answer)

@@ -14,11 +14,11 @@ from ingest.cli.options import TICKS, UNIT, Asking, Showing, command, option, pa
 from ingest.cli.output import say
 from ingest.cli.sources import chosen, opened, split_sources
 from ingest.core.errors import InputError, UsageError
-from ingest.core.series import IN_FLIGHT, LABELS, Group
+from ingest.core.labels import IN_FLIGHT, LABELS, Group
 
 if TYPE_CHECKING:
     from ingest.core.intervals import Intervals
-    from ingest.core.writing import Stamp
+    from ingest.core.units import Stamp
     from ingest.query.origin import Origin
     from ingest.query.question import Question
 
@@ -67,7 +67,7 @@ def export(options: Options) -> None:
         _export_otlp(options)
         return
     if options.format == "hgrm":
-        from ingest.view.hgrm import texts
+        from ingest.view.hlog import texts
         from ingest.view.text import UNITS
 
         answer = answered(options, asked(options, "all"))
@@ -89,9 +89,9 @@ def _export_documents(options: Options) -> None:
     if not stores:
         raise UsageError("documents are exported from a store: load the files first")
     from ingest.store import open_store
-    from ingest.store.elastic.connection import DEFAULT_PREFIX
+    from ingest.store.elastic.client import DEFAULT_PREFIX
     from ingest.store.elastic.export import bulk_lines
-    from ingest.store.elastic.names import Names
+    from ingest.store.elastic.templates import Names
     from ingest.store.records import UNKNOWN_ZERO
 
     names = Names(os.environ.get("TAILBOARD_INDEX_PREFIX", DEFAULT_PREFIX))
@@ -116,13 +116,13 @@ def _exported(options: Options, question: Question) -> Iterator[tuple[Intervals[
 
 def _elapsed_stamp(start_ns: int) -> Stamp:
     """Return the function that writes the times of a run without a clock: +12.5s."""
-    from ingest.query.clocks import since
+    from ingest.query.question import since
 
     return lambda stamp_ns: since(stamp_ns - start_ns)
 
 
 def _csv_rows(windows: Intervals[Group], clocks: Mapping[str, Stamp]) -> Iterator[str]:
-    from ingest.core.writing import utc
+    from ingest.core.units import utc
 
     edges = windows.layout.edges
     lower, upper = edges[windows.bins].tolist(), edges[windows.bins + 1].tolist()

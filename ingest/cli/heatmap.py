@@ -13,10 +13,10 @@ from ingest.cli import options as shared
 from ingest.cli.answers import PICTURES, answered, asked, clock_of, one_axis, stamp_of, write, write_picture
 from ingest.cli.output import say
 from ingest.core.errors import UsageError
-from ingest.core.timing import parse_duration
+from ingest.core.units import parse_duration
 
 if TYPE_CHECKING:
-    from ingest.query.latency_rows import Rows
+    from ingest.query.heatmap import Rows
     from ingest.query.question import Answer
     from ingest.view.terminal.heatmap import Asked
 
@@ -84,7 +84,7 @@ def heatmap(options: Options) -> None:
     if form == "table" or form in PICTURES:
         _draw(answer, _asked(rows, lit, options), options)
         return
-    from ingest.query.cells import cells
+    from ingest.query.heatmap import cells
     from ingest.query.heatmap import heatmap as bins_of
     from ingest.view.terminal.heatmap import notes_of
 
@@ -113,7 +113,7 @@ def _draw(answer: Answer, map_of: Asked, options: Options) -> None:
 
 def _answers(options: Options) -> tuple[Answer, Answer | None]:
     """Return the answer, and the part of it that is highlighted."""
-    from ingest.query.highlight import split, with_labels
+    from ingest.query.heatmap import split, with_labels
 
     question = asked(options, shared.parse_step(options.step), force=options.force)
     if options.columns:
@@ -128,7 +128,7 @@ def _answers(options: Options) -> tuple[Answer, Answer | None]:
 
 def _rows(options: Options) -> Rows | None:
     """Return the rows that are asked for; None where nothing is said of them."""
-    from ingest.query.latency_rows import Rows
+    from ingest.query.heatmap import Rows
 
     low, high = _range(options.latency)
     drop = _share(options.drop)
@@ -140,7 +140,7 @@ def _rows(options: Options) -> Rows | None:
 
 def _asked(rows: Rows | None, lit: Answer | None, options: Options) -> Asked:
     """Return the options of the map: eight rows an octave by default."""
-    from ingest.query.latency_rows import Rows
+    from ingest.query.heatmap import Rows
     from ingest.view.terminal.heatmap import EIGHTHS, Asked
 
     rows, room = rows or Rows(), EIGHTHS.most if options.format == "table" else TALLEST

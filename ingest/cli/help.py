@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ingest.core.plain import shown
+from ingest.core.errors import shown
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -63,7 +63,7 @@ class Choice(click.Choice[str]):
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
         """Return what an error says of a word that is no choice."""
-        from ingest.core.nearest import choices  # for errors alone
+        from ingest.core.errors import choices  # for errors alone
 
         return f"there is no {str(value)!r}: {choices(str(value), self.choices, most=len(self.choices))}"
 
@@ -100,7 +100,7 @@ class Group(click.Group):
         """Return the command that is named first; UsageError names the one that is meant where there is none of this name."""
         known = self.list_commands(ctx)
         if args[0] not in known and not args[0].startswith("-") and not ctx.resilient_parsing:
-            from ingest.core.nearest import choices  # for errors alone
+            from ingest.core.errors import choices  # for errors alone
 
             raise click.UsageError(f"there is no command {args[0]!r}: {choices(args[0], known, most=len(known))}", ctx)
         return super().resolve_command(ctx, args)
@@ -124,7 +124,7 @@ def _parsed(above: Any, ctx: click.Context, args: list[str]) -> list[str]:
     try:
         parsed: list[str] = above.parse_args(ctx, args)
     except click.NoSuchOption as error:
-        from ingest.core.nearest import meant  # for errors alone
+        from ingest.core.errors import meant  # for errors alone
 
         known = [name for option in _options(ctx.command, ctx) for name in option.opts]
         said = meant(error.option_name, known) or "--help shows all"

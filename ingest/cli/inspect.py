@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from ingest.cli.options import PATHS, Reading, command, option, read_options
 from ingest.cli.sources import check_files, split_sources
-from ingest.core.errors import InputError, counted
-from ingest.core.plain import shown
+from ingest.core.errors import InputError, counted, shown
 
 if TYPE_CHECKING:
-    from ingest.core.caveats import Caveat
-    from ingest.read import Found
+    from ingest.core.coverage import Caveat
+    from ingest.read.sources import Found
 
 MOST_OPS = 4  # of a file are named
 MOST_IN_LINE = 3
@@ -45,13 +44,15 @@ def inspect(options: Options) -> None:
 
     Every log is read to its end, so that repaired and rejected rows are shown. Nothing is stored.
     """
-    from ingest.core.parallel import fork_map
+    from ingest.core.pool import fork_map
     from ingest.query.means import own_facts, whole_runs_of
-    from ingest.read import Source, discover, read
+    from ingest.read import read
     from ingest.read.copies import conflicts
-    from ingest.read.processes import processes
-    from ingest.read.reconcile import reconciled, skew
+    from ingest.read.discovery import processes
+    from ingest.read.placement import discover
     from ingest.read.schedule import sentences
+    from ingest.read.sources import Source
+    from ingest.read.totals import reconciled, skew
 
     check_files(options.paths, "inspect", piped=True)
     _, given = split_sources(options.paths)
@@ -106,7 +107,7 @@ def inspect(options: Options) -> None:
 
 def _print_fitting(paths: Sequence[Path]) -> bool:
     """Print which preset reads files that no reader knows; return whether each is read by one."""
-    from ingest.read.histograms.described import fitting
+    from ingest.read.described.histograms import fitting
 
     fits = [(path, fitting(path) if path.is_file() else None) for path in paths]
     if not fits or any(fit is None for _, fit in fits):
@@ -120,7 +121,7 @@ def _print_fitting(paths: Sequence[Path]) -> bool:
 
 def _lacks(discovered: Found, known: Collection[str]) -> list[Caveat]:
     """Return what the sources lack, without caveats of `known` codes and notes of files, which are shown already."""
-    from ingest.query.missing import folded
+    from ingest.query.coverage import folded
 
     accounts = [source.context.account for source in discovered.sources]
     entries = [entry for account in accounts for entry in account.missing if entry.caveat.sentence not in account.notes]
@@ -149,7 +150,7 @@ def _print_why(discovered: Found, wanted: Path) -> None:
 
 
 def _source_row(source: Any, ops: tuple[str, ...]) -> dict[str, Any]:
-    from ingest.core.writing import utc
+    from ingest.core.units import utc
 
     context, account = source.context, source.context.account
     zero = context.zero.epoch_ns
@@ -174,8 +175,7 @@ def _print(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from ingest.view.marked import escape
-    from ingest.view.terminal.tables import people
+    from ingest.view.terminal.tables import escape, people
 
     console = people()
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))

@@ -12,7 +12,7 @@ from ingest.cli.options import FORCE, MARKS, PATHS, Reading, command, option, pa
 from ingest.cli.output import Progress, say
 from ingest.cli.sources import check_files, keep_marks, letters_named, marks_of, store_url
 from ingest.core.errors import InputError, StoreError, TailboardError, UsageError, listed, plural
-from ingest.core.series import LAYER
+from ingest.core.labels import LAYER
 
 if TYPE_CHECKING:
     from ingest.load.load import LoadAccount
@@ -79,7 +79,7 @@ def load(options: Options) -> int:
     an archive that is refused is named, the others are loaded, and the first refusal gives the exit status. The summary at
     the end accounts for every file and row.
     """
-    from ingest.load.parts import labels_in
+    from ingest.load.aggregation import labels_in
 
     check_files(options.paths, "load")
     chosen = replace(load_options(options, "a load"), add_up=labels_in(options.add_up))
@@ -208,7 +208,7 @@ def _notes(account: LoadAccount) -> Iterator[str]:
 
 def print_account(account: LoadAccount, url: str) -> None:
     """Print the account of a load for people, to stderr."""
-    from ingest.read.reconcile import reconciled, skew
+    from ingest.read.totals import reconciled, skew
 
     rows = account.rows
     known = account.duplicate.total()

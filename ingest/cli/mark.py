@@ -9,7 +9,7 @@ from ingest.cli.output import say
 from ingest.cli.sources import chosen, keep_marks, marks_of, opened_store
 from ingest.core.errors import UsageError, listed
 from ingest.core.marks import accepting, checked
-from ingest.core.timing import parse_instant
+from ingest.core.units import parse_instant
 
 
 class Options(CallOptions):
@@ -58,7 +58,7 @@ def mark(options: Options) -> None:
         return
     if text is None or not at:
         raise UsageError("a mark needs --at T and its text, or --marks FILE")
-    from ingest.core.writing import utc
+    from ingest.core.units import utc
 
     new_mark = checked(parse_instant(at), parse_instant(until) if until else None, text)
     with opened_store(options.store, write=True) as store:

@@ -11,12 +11,11 @@ from ingest.cli.answers import PICTURES, asked, clock_of, print_rows, stamp_of, 
 from ingest.cli.options import MAP_FORMAT, TIME_BASE, Asking, Showing, command, option
 from ingest.cli.sources import opened
 from ingest.core.errors import UsageError
-from ingest.core.timing import parse_duration
-from ingest.query.origin import OFFSETS, needed
+from ingest.core.units import parse_duration
+from ingest.query.origin import OFFSETS, require
 
 if TYPE_CHECKING:
-    from ingest.query.offsets.counts import Wanted
-    from ingest.query.offsets.map import OffsetMap
+    from ingest.query.offsets import OffsetMap, WantedOffsets
 
 
 class Options(Asking, Showing):
@@ -59,22 +58,22 @@ def offsets(options: Options) -> None:
         print_offsets(answer, heading(answer), stamp_of(any_answer, options), options.scale)
         return
     if options.format in PICTURES:
-        from ingest.view.offset_tables import picture
+        from ingest.view.pictures import picture
 
         write_picture(
             picture(answer, options.scale, clock_of(any_answer, options), ", ".join(options.highlight)), any_answer, options
         )
         return
-    from ingest.query.offsets.map import offsets as rows_of
+    from ingest.query.offsets import offsets as rows_of
 
     warn(any_answer)
     print_rows(rows_of(answer), options.format, stamp_of(any_answer, options))
 
 
-def _wanted(options: Options) -> Wanted:
+def _wanted(options: Options) -> WantedOffsets:
     """Return what a call asks for; UsageError for what cannot be."""
     from ingest.core.offsets import Periods
-    from ingest.query.offsets.counts import Wanted
+    from ingest.query.offsets import WantedOffsets
 
     if options.attribution != "completion":
         raise UsageError("offsets need single events: leave out --attribution")
@@ -83,7 +82,7 @@ def _wanted(options: Options) -> Wanted:
     if none:
         raise UsageError("--highlight takes NAME=GLOB: leave out with --where NAME!=GLOB")
     periods = Periods(parse_duration(options.period), options.rows)
-    return Wanted(asked(options.but(where=()), "all"), periods, isolate, exclude, lit)
+    return WantedOffsets(asked(options.but(where=()), "all"), periods, isolate, exclude, lit)
 
 
 def _globs(texts: tuple[str, ...], name_of_option: str) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
@@ -97,14 +96,14 @@ def _globs(texts: tuple[str, ...], name_of_option: str) -> tuple[dict[str, list[
     return globs
 
 
-def _answered(options: Options, wanted: Wanted) -> OffsetMap:
+def _answered(options: Options, wanted: WantedOffsets) -> OffsetMap:
     """Return what files or a store answer. Of a histogram log and a raw log of the same I/Os the raw one is read.
 
     Where something is highlighted it is asked a second time.
     """
-    from ingest.query.offsets.map import highlighted
+    from ingest.query.offsets import highlighted
 
     with opened(options.but(prefer="raw")) as origin:
-        ask = needed(origin, OFFSETS)
+        ask = require(origin, OFFSETS)
         answer = ask(replace(wanted, lit={}))
         return highlighted(answer, ask(wanted)) if wanted.lit else answer

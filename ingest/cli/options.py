@@ -23,15 +23,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, dataclass_transform
 import click
 
 from ingest.cli.help import Choice, Command, file_names, place_of
-from ingest.core.errors import UsageError
-from ingest.core.nearest import choices
-from ingest.core.plain import as_text
-from ingest.core.series import LAYER
-from ingest.core.timing import MOST_NS, UNITS_NS, parse_duration, parse_instant
+from ingest.core.errors import UsageError, as_text, choices
+from ingest.core.labels import LAYER
+from ingest.core.units import MOST_NS, UNITS_NS, parse_duration, parse_instant
 
 if TYPE_CHECKING:
-    from ingest.read.delimited.description import Description
-    from ingest.read.histograms.description import HistogramDescription
+    from ingest.read.described.description import Description, HistogramDescription
     from ingest.read.sources import ReadOptions
 
 Said = TypeVar("Said", bound="CallOptions")
@@ -306,7 +303,7 @@ def read_options(reading: Reading, run: str = "", *, loads: bool = False) -> Rea
 
     `loads`: labels of the call may be those of the run, which are not for reading.
     """
-    from ingest.read.layers import layer_named
+    from ingest.read.placement import layer_named
     from ingest.read.sources import ReadOptions
 
     input_format, description = _format(str(reading.input_format)) if reading.input_format else ("", None)
@@ -348,7 +345,7 @@ def read_options(reading: Reading, run: str = "", *, loads: bool = False) -> Rea
 
 def _format(text: str) -> tuple[str, Description | HistogramDescription | None]:
     """Return the format that --input-format names, or what describes one; UsageError where it is neither."""
-    from ingest.read.describing import description_of, is_described, presets
+    from ingest.read.described.description import description_of, is_described, presets
     from ingest.read.formats import names
 
     if is_described(text):

@@ -18,8 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
-from ingest.core.errors import InputError
-from ingest.core.plain import shown
+from ingest.core.errors import InputError, shown
 
 INPUT, OUTPUT, ERRORS = range(3)
 INTERRUPTED = 130  # the exit status after Ctrl-C

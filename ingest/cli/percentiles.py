@@ -21,13 +21,13 @@ from ingest.cli.answers import (
 )
 from ingest.cli.sources import marks_of, opened
 from ingest.core.errors import UsageError
-from ingest.core.timing import parse_duration
+from ingest.core.units import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ingest.core.ranks import Percentile
-    from ingest.query.estimates.rows import Estimate
+    from ingest.core.quantiles import Percentile
+    from ingest.query.estimates import Estimate
     from ingest.query.percentiles import Wanted
     from ingest.query.question import Answer, Question
     from ingest.query.table import Table
@@ -85,7 +85,7 @@ def percentiles(options: Options) -> None:
     A percentile is empty where there are too few samples for it: above p50 at least one sample must lie beyond it.
     --estimate adds what averaging would have reported (p99_cbt) and its error as a share (p99_cbt_error).
     """
-    from ingest.core.ranks import parse_percentiles
+    from ingest.core.quantiles import parse_percentiles
     from ingest.query.percentiles import Wanted, narrowed, table_of
     from ingest.query.percentiles import percentiles as rows_of
 
@@ -101,7 +101,7 @@ def percentiles(options: Options) -> None:
         raise UsageError("--accuracy and --bounds both give columns such as p99_lo,p99_hi: leave one out")
     columns = Wanted(chosen, below, options.interpolate, bounds=bool(accuracy), possible=options.bounds)
     if options.estimate:
-        from ingest.query.estimates.estimates import with_estimates
+        from ingest.query.estimates import with_estimates
         from ingest.view.terminal.estimates import print_estimates
 
         table, estimates, answer = _estimated(options, question, columns, accuracy)
@@ -157,7 +157,7 @@ def _estimated(options: Options, question: Question, columns: Wanted, accuracy: 
 
     UsageError for what cannot be.
     """
-    from ingest.query.estimates.estimates import estimated, parse_estimates
+    from ingest.query.estimates import estimated, parse_estimates
     from ingest.query.lags import answered as answered_by
     from ingest.query.percentiles import narrowed, percentiles
 

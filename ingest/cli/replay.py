@@ -8,7 +8,7 @@ from pathlib import Path
 from ingest.cli.options import STORE, CallOptions, argument, command
 from ingest.cli.output import say
 from ingest.core.errors import InputError, StoreError, counted
-from ingest.query.origin import needed
+from ingest.query.origin import require
 
 
 class Options(CallOptions):
@@ -28,14 +28,13 @@ def replay(options: Options) -> int:
 
     Documents that are refused again stay in the file. Rollups are updated, and runs with all their documents become complete.
     """
-    from ingest.store import open_store
-    from ingest.store.capabilities import DEAD_LETTERS
+    from ingest.store import DEAD_LETTERS, open_store
 
     path = Path(options.dead_letters)
     if not path.is_file():
         raise InputError("there is no such file", path)
     with open_store(options.store or os.environ.get("TAILBOARD_STORE", ""), write=True) as opened:
-        account = needed(opened, DEAD_LETTERS)(path)
+        account = require(opened, DEAD_LETTERS)(path)
     say(f"{counted(account.sent, 'document')} sent again: {account.taken} are in now, {account.refused} are refused again")
     if account.obsolete:
         dropped = counted(account.obsolete, "document was", "documents were")

@@ -8,7 +8,7 @@ from ingest.cli.answers import asked
 from ingest.cli.options import FORCE, MARKS, STEP, Asking, command, option, parse_step
 from ingest.cli.output import write_page
 from ingest.cli.sources import as_typed, marks_of, opened
-from ingest.core.timing import parse_duration
+from ingest.core.units import parse_duration
 
 
 class Options(Asking):
@@ -51,7 +51,7 @@ def report(options: Options) -> None:
 def _page(options: Options) -> str:
     """Return the report of a selection as HTML."""
     from ingest.query.means import MeansAloneError
-    from ingest.view.page.report.contents import means_from, parts_from, run_names
+    from ingest.view.page.report import means_from, parts_from, run_names
     from ingest.view.page.template import page_of
 
     question = asked(options, parse_step(options.step), force=options.force)

@@ -14,12 +14,13 @@ from ingest.cli.options import STORE, CallOptions, argument, command, option
 from ingest.cli.output import say
 from ingest.cli.sources import chosen, letters_named, opened_store
 from ingest.core.errors import StoreError, TailboardError, UsageError, counted
-from ingest.core.series import run_matches
-from ingest.core.timing import format_duration, parse_duration
+from ingest.core.labels import run_matches
+from ingest.core.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
-    from ingest.store import RunRecord, Store
-    from ingest.store.wider_bins import WiderBins
+    from ingest.store import Store
+    from ingest.store.lifecycle import CoarserBins
+    from ingest.store.records import RunRecord
 
 
 @click.group(cls=Group)
@@ -47,9 +48,9 @@ class Listing(CallOptions):
 @command(Listing, "list", group=runs)
 def list_(options: Listing) -> None:
     """List all runs: state, step, sources, samples, start time, time of loading."""
-    from ingest.core.whole_runs import means_alone
-    from ingest.core.writing import utc
-    from ingest.store.added_up import logs_in
+    from ingest.core.coverage import means_alone
+    from ingest.core.units import utc
+    from ingest.store.coverage import logs_in
 
     with opened_store(options.store) as store:
         rows = []
@@ -74,8 +75,7 @@ def list_(options: Listing) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from ingest.view.marked import escape
-    from ingest.view.terminal.tables import people
+    from ingest.view.terminal.tables import escape, people
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name in ("run", "state", "step", "sources", "samples", "start", "loaded"):
@@ -136,7 +136,7 @@ def check(options: Checking) -> int:
     4 if there is one (with --mend: if something is left to do, such as loading a file again). Nothing is changed without
     --mend. Of runs that are being loaded or watched only the owners of data are checked (docs/guides/scale.md).
     """
-    from ingest.core.plain import shown
+    from ingest.core.errors import shown
 
     globs, mend = options.globs, options.mend
     with opened_store(options.store, write=mend) as store:
@@ -228,14 +228,13 @@ def coarsen(options: Coarsening) -> int:
     space and error: docs/explanation/numbers.md). After an interruption the same command completes the work. Loading the
     same files again is skipped, other files are refused for this run, and load --replace loads it anew.
     """
-    from ingest.store.coarsening import check_step
-    from ingest.store.wider_bins import WiderBins
+    from ingest.store.lifecycle import CoarserBins, check_step
 
-    bins = WiderBins(options.digits, options.coarseness)
+    bins = CoarserBins(options.digits, options.coarseness)
     step_ns = parse_duration(options.step) if options.step else 0
     if step_ns:
         check_step(step_ns)
-    elif bins == WiderBins():
+    elif bins == CoarserBins():
         raise UsageError("give --step, --digits or --coarseness")
     with opened_store(options.store, write=not options.dry_run) as store:
         records = _selected(store, options)
@@ -243,7 +242,7 @@ def coarsen(options: Coarsening) -> int:
             say(f"no run is older than {options.age}: nothing to coarsen")
 
         def coarsened(record: RunRecord) -> None:
-            if options.dry_run and bins != WiderBins():
+            if options.dry_run and bins != CoarserBins():
                 say(f"would coarsen the bins of {record.run}: {bins}")
             if step_ns and _is_at(record, step_ns):
                 say(f"{record.run} is stored at {format_duration(record.step_ns)} already")
@@ -251,7 +250,7 @@ def coarsen(options: Coarsening) -> int:
                 say(f"would coarsen {record.run} from {format_duration(record.step_ns)} to {format_duration(step_ns)}")
             elif step_ns:
                 _coarsen(store, record, step_ns)
-            if bins != WiderBins() and not options.dry_run:
+            if bins != CoarserBins() and not options.dry_run:
                 _widen(store, record, bins)
 
         return _each(store, records, coarsened)
@@ -285,7 +284,7 @@ def _coarsen(store: Store, record: RunRecord, step_ns: int) -> None:
     say(f"coarsened {record.run} {steps}: {counts}")
 
 
-def _widen(store: Store, record: RunRecord, bins: WiderBins) -> None:
+def _widen(store: Store, record: RunRecord, bins: CoarserBins) -> None:
     done = store.widen(record.run, bins)
     if not done.documents:
         say(f"the bins of {record.run} are as wide as {bins} already, or of another kind")
@@ -298,7 +297,7 @@ def _widen(store: Store, record: RunRecord, bins: WiderBins) -> None:
 
 def _is_at(record: RunRecord, step_ns: int) -> bool:
     """Return whether a run is stored at a step that large, and no coarsening of it was cut off."""
-    from ingest.store.coarsening import COARSENING
+    from ingest.store.lifecycle import COARSENING
 
     return record.step_ns >= step_ns and COARSENING not in record.parameters
 

@@ -16,12 +16,12 @@ import click
 from ingest.cli.options import CallOptions, argument, command, option
 from ingest.cli.output import INTERRUPTED, say
 from ingest.core.errors import InputError, UsageError, counted
-from ingest.core.timing import parse_duration
+from ingest.core.units import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ingest.live.sample.asking import Stop
+    from ingest.live.sample import Stop
 
 PATIENCE = 3  # a command may take so many intervals, unless --timeout says otherwise
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -61,9 +61,7 @@ def sample(options: Options) -> int:
     Polls that were not made are a line, too, and are said. Run it again after a kill: it goes on in the same file.
     Exit status: 0 done, 2 no such command, 3 no poll had an answer, 130 after Ctrl-C.
     """
-    from ingest.live.sample.asking import Stop
-    from ingest.live.sample.log import SampleLog
-    from ingest.live.sample.sampler import RealClock, Sampler
+    from ingest.live.sample import RealClock, SampleLog, Sampler, Stop
 
     words = options.command
     if shutil.which(words[0]) is None:

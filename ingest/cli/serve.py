@@ -15,7 +15,7 @@ from ingest.cli.options import MARKS, Asking, command, option, parse_step, read_
 from ingest.cli.output import INTERRUPTED, say
 from ingest.cli.sources import marks_of, split_sources
 from ingest.core.errors import InputError, UsageError
-from ingest.core.timing import parse_duration
+from ingest.core.units import parse_duration
 
 if TYPE_CHECKING:
     from ingest.query.question import Question
@@ -61,7 +61,7 @@ def serve(options: Options) -> int:
     """
     from ingest.live.serve.app import application
     from ingest.live.serve.page import Subject
-    from ingest.view.page.runtime import runtime
+    from ingest.view.page.template import runtime
 
     try:
         from ingest.live.serve.server import is_local, listening, names_of, served
@@ -97,9 +97,9 @@ def _store_of(stores: Sequence[str], paths: Sequence[Path], options: Options, qu
         yield stores[0]
         return
     from ingest.core.grid import SECOND, STEPS
-    from ingest.live.serve.logs import as_store
+    from ingest.live.serve.server import as_store
     from ingest.load.plan import LoadOptions
-    from ingest.read.folders import check_is_file, root_of
+    from ingest.read.discovery import check_is_file, root_of
 
     for path in paths:
         if not path.exists():

@@ -15,11 +15,10 @@ from ingest.core.errors import StoreError, UsageError, counted
 
 if TYPE_CHECKING:
     from ingest.core.objective import Objective
-    from ingest.store.elastic.connection import Address
+    from ingest.store.elastic.client import Address
     from ingest.store.elastic.setup import Change
-    from ingest.view.kibana.connection import Connection as Kibana
-    from ingest.view.kibana.importing import Account
-    from ingest.view.kibana.saved_objects import SavedObject
+    from ingest.view.kibana.importing import Account, SavedObject
+    from ingest.view.kibana.importing import Connection as Kibana
 
 
 class Options(CallOptions):
@@ -76,7 +75,7 @@ def setup(options: Options) -> int:
 
 def _address(options: Options) -> Address:
     """Return where Elasticsearch is and what its index names begin with; only the latter counts with --kibana alone."""
-    from ingest.store.elastic.connection import DEFAULT_PREFIX, Address, check_prefix, parse_address
+    from ingest.store.elastic.client import DEFAULT_PREFIX, Address, check_prefix, parse_address
 
     server = options.url or os.environ.get("TAILBOARD_STORE", "")
     if server.startswith(("http://", "https://")):
@@ -92,7 +91,7 @@ def _address(options: Options) -> Address:
 
 def _set_up_templates(address: Address, options: Options) -> int:
     """Create missing templates (with --overwrite change differing ones), or only show them; return how many were left alone."""
-    from ingest.store.elastic.connection import Connection
+    from ingest.store.elastic.client import Connection
     from ingest.store.elastic.setup import applied, changes, fitting, make_empty
     from ingest.store.elastic.templates import Site
 
@@ -140,7 +139,7 @@ class _Target:
 def _target(options: Options, prefix: str) -> _Target | None:
     """Return what a call wants of Kibana, None where they do not name it. Raises UsageError, InputError."""
     from ingest.objectives.objectives import read_objectives
-    from ingest.view.kibana.address import DEFAULT_SPACE, checked_space, checked_url
+    from ingest.view.kibana.importing import DEFAULT_SPACE, checked_space, checked_url
 
     if not options.kibana:
         for name in ("space", "rules"):
@@ -154,8 +153,7 @@ def _target(options: Options, prefix: str) -> _Target | None:
 
 def _set_up_kibana(target: _Target, *, dry_run: bool) -> None:
     """Import all saved objects and install the rules; StoreError names each object that Kibana refuses."""
-    from ingest.view.kibana.connection import Connection
-    from ingest.view.kibana.importing import import_objects, shipped
+    from ingest.view.kibana.importing import Connection, import_objects, shipped
 
     objects = shipped(target.prefix)
     connection = Connection(target.url, target.space, tell=say)

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from ingest.cli.options import Asking, read_options
 from ingest.cli.output import Progress, say
-from ingest.core.errors import InputError, UsageError
-from ingest.core.nearest import choices
-from ingest.core.series import run_matches
+from ingest.core.errors import InputError, UsageError, choices
+from ingest.core.labels import run_matches
 from ingest.query.origin import KNOWN_RUNS, Origin, is_store
 
 if TYPE_CHECKING:
     from ingest.core.marks import Mark
-    from ingest.store import RunRecord, Store
+    from ingest.store import Store
+    from ingest.store.records import RunRecord
 
 DEFAULT_STORE = "sqlite:tailboard.db"
 
@@ -65,7 +65,7 @@ def _standard_input() -> Path:
     import shutil
     import tempfile
 
-    from ingest.core.plain import STANDS_FOR
+    from ingest.core.errors import STANDS_FOR
     from ingest.read.formats import STDIN
     from ingest.read.text import ending_of
 
@@ -118,7 +118,7 @@ def saying_why(origins: Iterable[Origin]) -> Iterator[None]:
     try:
         yield
     except NothingMatchesError as error:
-        from ingest.query.unmatched import explained
+        from ingest.query.question import explained
 
         raise explained(error, origins) from None
 

@@ -13,21 +13,18 @@ from ingest.cli import by_run
 from ingest.cli.answers import PICTURES, write_picture
 from ingest.cli.options import Showing, command, option
 from ingest.cli.output import say, verdict_stands, write_page
-from ingest.core.errors import UsageError, listed
+from ingest.core.errors import UsageError, choices, listed
+from ingest.core.labels import RunLabels
 from ingest.core.marks import accepts
-from ingest.core.nearest import choices
-from ingest.core.series import RunLabels
-from ingest.core.timing import parse_duration
-from ingest.core.writing import number
+from ingest.core.units import number, parse_duration
 from ingest.query.origin import is_store
-from ingest.read.undated import undated_part_of
+from ingest.read.placement import undated_part_of
 
 if TYPE_CHECKING:
     from ingest.cli.by_run import Ask
     from ingest.query.question import Answer, Question
-    from ingest.query.regressions import Judgement
     from ingest.query.table import Table
-    from ingest.query.trend import Night
+    from ingest.query.trend import Judgement, Night
 
     Places = Mapping[str, tuple[str, str]]
 
@@ -84,9 +81,8 @@ def trend(options: Options) -> int:
     --fail-above 1.2: p99 at least 1.2 times the level before, or a share above 5 ms at least 1.2 times as large, or a throughput
     that fell to the level / 1.2. The spread between runs must leave no doubt (99.5 %).
     """
-    from ingest.core.ranks import parse_percentiles
-    from ingest.query.regressions import Reference, judged
-    from ingest.query.trend import COLUMNS
+    from ingest.core.quantiles import parse_percentiles
+    from ingest.query.trend import COLUMNS, Reference, judged
     from ingest.query.trend import trend as rows_of
 
     limit, percentiles, least = (
@@ -114,7 +110,7 @@ def trend(options: Options) -> int:
     judgements = judged(table, Reference(order, accepted, labels, options.last, least))
     status, sentences = _verdict(judgements, order[-1], limit, stored=not options.sources or is_store(options.sources[0]))
     if output:
-        from ingest.view.page.finished.trend import trend_page
+        from ingest.view.page.trend import trend_page
 
         calm = (
             [f"{order[-1]}: nothing is certain to be {number(limit)} times worse than the level before."]
@@ -191,7 +187,7 @@ def _permutations_note(permutations: Mapping[str, tuple[str, str]]) -> list[str]
 def _write(
     nights: Sequence[Night], table: Table, judgements: Sequence[Judgement], notes: Sequence[str], showing: Showing
 ) -> None:
-    from ingest.core.writing import utc
+    from ingest.core.units import utc
     from ingest.query.trend import LATENCIES
     from ingest.view.terminal import trend as view
 

@@ -16,17 +16,17 @@ from ingest.cli.options import command, option
 from ingest.cli.output import INTERRUPTED, say
 from ingest.cli.sources import check_files, keep_marks, letters_named, marks_of, store_url
 from ingest.core.errors import DeliveryError, InputError, RefusedError, StoreError, UsageError, counted, plural
-from ingest.core.timing import parse_duration
+from ingest.core.units import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from ingest.core.marks import Mark
-    from ingest.live.watch.cycle import Cycle, Watch
+    from ingest.live.watch.cycle import Cycle, WatchCycle
     from ingest.load.load import LoadAccount
     from ingest.objectives.check import Checked
     from ingest.objectives.webhook import Webhook
-    from ingest.query.verdicts import Episode
+    from ingest.query.episodes import Episode
     from ingest.store import Store
 
 SHARE, QUICK_SECONDS = 10, 0.2  # judging all of a long run may take a tenth of the time
@@ -66,10 +66,10 @@ def watch(options: Options) -> int:
     they have grown; other files are loaded when they have not changed for a cycle. After a kill, run it again: it continues
     where it stopped. Ctrl-C completes the run and ends; a second Ctrl-C ends at once.
     """
-    from ingest.live.watch.cycle import Watch
+    from ingest.live.watch.cycle import WatchCycle
     from ingest.live.watch.files import hold_many_files
-    from ingest.live.watch.watching import Watching
-    from ingest.read.folders import check_is_file
+    from ingest.live.watch.state import Watching
+    from ingest.read.discovery import check_is_file
     from ingest.store import open_store
 
     check_files(options.paths, "watch")
@@ -84,7 +84,7 @@ def watch(options: Options) -> int:
     url = store_url(options.store)
     with open_store(url, write=True) as store, letters_named(store), _signals() as stopped:
         shown = _Shown(as_json=options.as_json)
-        running = Watch(Watching.begun(paths, store, chosen), telling)
+        running = WatchCycle(Watching.begun(paths, store, chosen), telling)
         _cycles(running, shown, pace, idle, stopped)
         _let_signals_end_it()
         shown.cycle(running.cycle(last=True))
@@ -209,7 +209,7 @@ def _let_signals_end_it() -> None:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def _cycles(running: Watch, shown: _Shown, pace: float, idle: float | None, stopped: _Stopped) -> None:
+def _cycles(running: WatchCycle, shown: _Shown, pace: float, idle: float | None, stopped: _Stopped) -> None:
     """Run one cycle after another until nothing has come for long, or a signal has."""
     heard = time.monotonic()
     while not stopped.event.is_set():
@@ -267,7 +267,7 @@ class _Shown:
             say(text, start)
 
     def _line(self, done: Cycle) -> str:
-        from ingest.core.writing import utc
+        from ingest.core.units import utc
         from ingest.store.live import NOTHING_FINAL
 
         lag = f", {done.lag_ns / 1e9:.1f} s behind" if done.lag_ns is not None and done.lag_ns < LONGEST_LAG_NS else ""

@@ -23,11 +23,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.core.csr import gather
 from ingest.core.grid import SECOND
-from ingest.core.intervals import Int
+from ingest.core.intervals import Int, gather
+from ingest.core.labels import Series
 from ingest.core.layout import LogLinear
-from ingest.core.series import Series
 
 Float = NDArray[np.float64]
 
@@ -104,7 +103,7 @@ class BreathSample:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredBreaths:
     """What is kept of a source, or of several."""
 
     windows: BreathWindows
@@ -257,8 +256,8 @@ def only(rows: Rows, key: Callable[[Series], bool]) -> Rows:
     return relabelled(rows, lambda series: series if key(series) else None)
 
 
-def nothing() -> Kept:
+def nothing() -> StoredBreaths:
     """Return no windows and no breaths."""
     none = np.empty(0, np.int64)
     rows, sums, indptr = (none,) * 7, np.empty((0, len(SUMS))), np.zeros(1, np.int64)
-    return Kept(BreathWindows((), *rows, sums, indptr, none, none), BreathSample((), *(none,) * 6))
+    return StoredBreaths(BreathWindows((), *rows, sums, indptr, none, none), BreathSample((), *(none,) * 6))

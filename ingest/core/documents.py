@@ -14,11 +14,10 @@ from pickle import PickleBuffer
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.core.csr import gather
 from ingest.core.errors import InputError
-from ingest.core.intervals import NO_BYTES, NO_MAX, NO_MIN, NO_SUM, Exact, Int, Intervals, exact_of, merged
+from ingest.core.intervals import NO_BYTES, NO_MAX, NO_MIN, NO_SUM, Exact, Int, Intervals, exact_of, gather, merged
+from ingest.core.labels import Series
 from ingest.core.layout import Layout
-from ingest.core.series import Series
 
 CODINGS = {
     1: np.dtype([("bin", "<u2"), ("count", "u1")]),

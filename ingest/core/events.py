@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.core.csr import total
-from ingest.core.intervals import Int
-from ingest.core.series import Series
+from ingest.core.intervals import Int, total
+from ingest.core.labels import Series
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.core.csr import MOST_SAMPLES, TOO_MANY, gather, sum_rows
 from ingest.core.errors import CapacityError, InputError
-from ingest.core.intervals import Exact, Intervals, Key, concatenate
+from ingest.core.intervals import MOST_SAMPLES, TOO_MANY, Exact, Intervals, Key, concatenate, gather, sum_rows
 
 Int = NDArray[np.int64]
 

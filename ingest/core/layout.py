@@ -1,4 +1,6 @@
-"""Bin geometry: index <-> [lower, upper) in integer nanoseconds, and the value that is reported for a bin.
+"""Bin geometry: index <-> [lower, upper) in integer nanoseconds, of every kind of layout, and the value that a bin reports.
+
+Bin geometry: index <-> [lower, upper) in integer nanoseconds, and the value that is reported for a bin.
 
 `LogLinear` covers fio and HdrHistogram alike: the first `2 * half` bins are one unit wide, after that every octave
 has `half` bins. fio has half = 64 (a bin is at most 1/64 wide, so its midpoint is off by at most 1/128); HdrHistogram
@@ -16,37 +18,238 @@ Sources: fio stat.c (plat_val_to_idx, plat_idx_to_val) for the arithmetic, check
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ingest.core.bins import HIGHEST, LAST_NS, MIDPOINT, NOTHING, REPORTS, UNLIKE, UPPER, Int, Layout
 from ingest.core.errors import InputError
+
+# What every layout of bins has in common: edges in whole ns, the value that a bin reports, and where counts go in a merge.
+#
+# A layout is an immutable value that can be compared and be a key. Its kinds are `layout.LogLinear` and those of `edges`.
+
+
+Int = NDArray[np.int64]
+Float = NDArray[np.float64]
+
+REPORTS = MIDPOINT, HIGHEST, UPPER, NOTHING = ("midpoint", "highest", "upper", "nothing")
+LAST_NS = 2**63 - 1
+UNLIKE = "means without a histogram are never added to histograms: choose one kind, as in --where kind=completion"
+
+
+class Layout:
+    """Bins of latencies: bin i is [edges[i], edges[i + 1]) in ns, from 0 on. With `open_ended` the last one has no upper edge.
+
+    `reports` says which value stands for a bin. `text` form is what `str` returns and `parse_layout` reads back.
+    """
+
+    __slots__ = ()
+
+    @property
+    def reports(self) -> str:
+        """Return which value stands for a bin: its `midpoint`, `highest` value or `upper` edge; of no bins: `nothing`."""
+        return HIGHEST
+
+    @property
+    def open_ended(self) -> bool:
+        """Return whether the last bin also holds everything above its lower edge."""
+        return False
+
+    @property
+    def has_bins(self) -> bool:
+        """Return whether bins say anything of latencies: not in `NO_BINS`."""
+        return self.reports != NOTHING
+
+    @property
+    def even(self) -> bool:
+        """Return whether all bins but the first are equally wide, as a share of their latency."""
+        return True
+
+    @property
+    def grain(self) -> int:
+        """Return the unit in ns that values were recorded in."""
+        return 1
+
+    @property
+    def rank(self) -> tuple[int | str | tuple[int, ...], ...]:
+        """Return what layouts are put in order by: the number of their kind, then what tells layouts of the kind apart."""
+        raise NotImplementedError
+
+    @property
+    def below(self) -> tuple[int, int]:
+        """Return how far a sample can lie below its bin: by so many millionths of itself or so many ns, whichever is more."""
+        return 0, 0
+
+    @property
+    def edges(self) -> Int:
+        """Return the `bins + 1` edges in ns; bin i is [edges[i], edges[i + 1])."""
+        raise NotImplementedError
+
+    @property
+    def bins(self) -> int:
+        """Return the number of bins."""
+        return len(self.edges) - 1
+
+    @property
+    def octave(self) -> int:
+        """Return how many bins an octave has at most, a power of two."""
+        raise NotImplementedError
+
+    @property
+    def spread(self) -> tuple[Fraction, int]:
+        """Return how wide bins are at most: as a share of their lower edge, or in ns; each bin keeps to one of the two."""
+        raise NotImplementedError
+
+    @property
+    def error(self) -> Fraction:
+        """Return the nominal error of the layout: that of bins above the first, where widths grow with latency.
+
+        Bins below have one width: a share of their latency may be more. What an answer may be off by is said by
+        `precision.precision_of`, of the bins that carry it.
+        """
+        raise NotImplementedError
+
+    def coarser(self, an_octave: int) -> Self:
+        """Return a layout of at most so many bins an octave, where there is one with edges of this one; else itself."""
+        raise NotImplementedError
+
+    @property
+    def values(self) -> Int:
+        """Return the value in ns that is reported for each bin; none is above what the open last bin reports.
+
+        The open last bin reports the lowest latency that its samples can have: its lower edge; where unlike bins were merged,
+        less, as one of these may have begun below.
+        """
+        return _highest_values(self)
+
+    @property
+    def keys(self) -> Int:
+        """Return the number that stands for each bin where a store keeps one instead of the bin: each is another, rising."""
+        return self.values
+
+    def middles_of(self, bins: Int) -> Int:
+        """Return the middles of bins in ns, which means are made of; what the open last bin reports, and none above it.
+
+        Half of a bin's width in whole grains above its lower edge, as HdrHistogram's medianEquivalentValue.
+        """
+        if self.reports == MIDPOINT or not self.has_bins:
+            return self.values[bins]
+        if len(bins) > self.bins:
+            return _middles(self).take(bins)
+        return self._middles_of(bins)
+
+    def weights_of(self, bins: Int) -> Float:
+        """Return the middles of bins as new floating-point numbers, for sums of latencies."""
+        if len(bins) > self.bins and self.has_bins:
+            return _float_middles(self).take(bins)
+        return self.middles_of(bins).astype(np.float64)
+
+    def _middles_of(self, bins: Int) -> Int:
+        lower = self.edges[bins]
+        width = self.edges[bins + 1] - lower
+        middle = lower + (width >> 1 if self.grain == 1 else width // self.grain // 2 * self.grain)
+        if not self.open_ended:
+            return middle
+        least = self.values[-1]
+        points: Int = np.where(bins == self.bins - 1, least, np.minimum(middle, least))
+        return points
+
+    def lowest_of(self, bins: Int) -> Int:
+        """Return the lowest latency in ns that a sample in each of the bins can have: its lower edge.
+
+        Merged bins take the counts of others by their highest value: these may begin below.
+        """
+        return self.edges[bins]
+
+    def highest_of(self, bins: Int) -> Int:
+        """Return the maximum in ns that is reported for samples in each of the bins: never below the true one.
+
+        HdrHistogram's highest equivalent value; else the upper edge, of the open last bin what it reports.
+        """
+        if self.reports == HIGHEST:
+            return self.values[bins]
+        upper = self.edges[bins + 1]
+        return np.where(bins == self.bins - 1, self.values[-1], upper) if self.open_ended else upper
+
+    def errors_of(self, bins: Int) -> tuple[Int, Float]:
+        """Return the largest distance in ns of a recorded latency from the value reported for each of the bins, and its share.
+
+        The share of the recorded latency is infinite where bins from zero on report something else. Of the open last bin there
+        is no such distance: 2^63 - 1, and infinite.
+        """
+        values, low = self.values[bins], self.lowest_of(bins)
+        high = np.maximum(self.edges[bins + 1] - self.grain, low)
+        below, above = np.maximum(values - low, 0), np.maximum(high - values, 0)
+        shares = np.maximum(
+            np.divide(below, low, out=np.where(below > 0, np.inf, 0.0), where=low > 0),
+            np.divide(above, high, out=np.zeros(len(bins)), where=high > 0),
+        )
+        last = (bins == self.bins - 1) & self.open_ended
+        return np.where(last, np.iinfo(np.int64).max, np.maximum(below, above)), np.where(last, np.inf, shares)
+
+    def index(self, values_ns: Int) -> Int:
+        """Return the bin of each value; values past the top go to the last bin. Negative values are a caller's error."""
+        place = np.searchsorted(self.edges, values_ns, side="right") - 1
+        return np.minimum(place, self.bins - 1).astype(np.int64)
+
+    def nests_in(self, coarser: Layout) -> bool:
+        """Return whether moving counts is exact: each edge of `coarser` below its last bin is one here, and it ends no lower."""
+        if not coarser.open_ended and (self.open_ended or coarser.edges[-1] < self.edges[-1]):
+            return False
+        inner = coarser.edges[:-1]
+        at = np.searchsorted(self.edges, inner)
+        inside = at < len(self.edges) - (1 if self.open_ended else 0)
+        return bool(inside.all() and np.array_equal(self.edges[at], inner))
+
+    def moved_to(self, target: Layout) -> Int:
+        """Return, for each bin here, the bin of `target` that takes its counts: the one that holds its highest value.
+
+        InputError between bins and none.
+        """
+        if self.has_bins != target.has_bins:
+            raise InputError(UNLIKE)
+        return _moved(self, target)
+
+
+@lru_cache(maxsize=64)
+def _highest_values(layout: Layout) -> Int:
+    values: Int = layout.edges[1:] - layout.grain
+    if layout.open_ended:
+        values[-1] = layout.edges[-2]
+    values.flags.writeable = False
+    return values
+
+
+@lru_cache(maxsize=8)
+def _middles(layout: Layout) -> Int:
+    return layout._middles_of(np.arange(layout.bins))  # noqa: SLF001  # its own, for all bins at once
+
+
+@lru_cache(maxsize=8)
+def _float_middles(layout: Layout) -> Float:
+    return layout.middles_of(np.arange(layout.bins)).astype(np.float64)
+
+
+@lru_cache(maxsize=64)
+def _moved(source: Layout, target: Layout) -> Int:
+    highest = source.edges[1:] - 1
+    if source.open_ended:
+        highest = highest.copy()
+        highest[-1] = source.edges[-2]
+    moved = target.index(highest)
+    moved.flags.writeable = False
+    return moved
+
 
 NO_BINS_TEXT = "nobins"
 TOPS = OPEN, _ = ("open", "closed")
 MOST_SAID = 200
-__all__ = [
-    "HIGHEST",
-    "LAST_NS",
-    "MIDPOINT",
-    "NOTHING",
-    "NO_BINS",
-    "NO_BINS_TEXT",
-    "REPORTS",
-    "UPPER",
-    "Int",
-    "Layout",
-    "LogLinear",
-    "common_layout",
-    "fio_layout",
-    "hdr_half",
-    "hdr_layout",
-    "parse_layout",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +442,6 @@ def parse_layout(text: str) -> Layout:
     try:
         if name == "loglinear":
             return _log_linear(text)
-        from ingest.core.edges import Edges, Exponential  # bins of other tools, which most runs do not have
 
         if name == "exponential":
             scale, unit, *below = rest.split(":")
@@ -353,3 +555,235 @@ def hdr_half(digits: int) -> int:
     """Return HdrHistogram's bins an octave: half of the power of two that resolves 2 * 10^digits units."""
     finest: int = 2 * 10**digits
     return 1 << ((finest - 1).bit_length() - 1)
+
+
+# Layouts of other tools than fio and HdrHistogram: exponential bins, and bins between edges that the tool lists.
+#
+# Both report the highest whole ns of a bin. Most tools count values up to an edge, that edge included: `(a, b]` is
+# `[floor(a) + 1, floor(b) + 1)` in whole ns, and b itself is what such a bin reports.
+
+
+LEAST_SCALE, MOST_SCALE = -6, 8
+MOST_EDGES = 1500  # their text fits in a keyword of Elasticsearch: 32,766 bytes
+FINEST = 1024
+MILLION = 1_000_000
+DIGITS = 60  # of 2^(j / 2^scale): 40 behind the point of the largest edge
+
+
+@dataclass(frozen=True, slots=True)
+class Exponential(Layout):
+    """Bins that grow by 2^(2^-scale): the upper ends are unit_ns * 2^((i + 1) / 2^scale) for any whole i, themselves included.
+
+    Ends are rounded down to whole ns once, by integer arithmetic, so that edges of scale s are edges of every higher one: a
+    change of scale is an exact merge. Bins of equal ends are one bin. Error 2^(2^-scale) - 1: 9.1 % at scale 3, 0.27 % at 8.
+    Where counts came from other bins, by their highest value, a sample may lie below its bin: by `below_ppm` millionths of itself
+    or by `below_ns`, whichever is more (see `lowest_of`).
+    Source: OpenTelemetry's exponential histogram; Prometheus's native one counts i from one higher.
+    """
+
+    scale: int
+    unit_ns: int
+    below_ppm: int = 0
+    below_ns: int = 0
+
+    def __post_init__(self) -> None:
+        if not LEAST_SCALE <= self.scale <= MOST_SCALE or not 0 < self.unit_ns < LAST_NS:
+            raise ValueError(f"impossible layout: scale {self.scale} in units of {self.unit_ns} ns")
+        if not 0 <= self.below_ppm <= LAST_NS or not 0 <= self.below_ns <= LAST_NS:
+            raise ValueError(f"impossible layout: samples {self.below_ppm} ppm, {self.below_ns} ns below their bins")
+
+    def __str__(self) -> str:
+        """Return the stored form, which `parse_layout` reads back."""
+        below = f":{self.below_ppm}ppm:{self.below_ns}ns" if self.below_ppm or self.below_ns else ""
+        return f"exponential:s{self.scale}:{self.unit_ns}ns{below}"
+
+    @property
+    def rank(self) -> tuple[int | str | tuple[int, ...], ...]:
+        """Return the place of these bins among layouts: behind log-linear ones."""
+        return 1, self.scale, self.unit_ns, *self.below
+
+    @property
+    def below(self) -> tuple[int, int]:
+        """Return how far a sample can lie below its bin."""
+        return self.below_ppm, self.below_ns
+
+    @property
+    def edges(self) -> Int:
+        """Return the edges in ns: 0, and one above each end."""
+        return _ends(self)[0]
+
+    def numbers(self, bins: Int) -> Int:
+        """Return the numbers that OpenTelemetry gives to bins; where it has several that end at the same ns, the first."""
+        _, first, places = _ends(self)
+        return np.searchsorted(places, bins) + first
+
+    @property
+    def octave(self) -> int:
+        """Return how many bins an octave has: 2^scale, at least 1."""
+        return 1 << max(self.scale, 0)
+
+    @property
+    def error(self) -> Fraction:
+        """Return how far the end of a bin lies above its beginning, as a share."""
+        return Fraction(2.0 ** (2.0**-self.scale)) * (1 + self._below) - 1
+
+    @property
+    def _below(self) -> Fraction:
+        return Fraction(self.below_ppm, MILLION)
+
+    @property
+    def spread(self) -> tuple[Fraction, int]:
+        """Return the width of bins as a power of two, and that of the widest bin below where rounding makes them wider."""
+        width = Fraction(1, self.octave) if self.scale >= 0 else Fraction((1 << (1 << -self.scale)) - 1)
+        width = (1 + width) * (1 + self._below) - 1
+        lower = self.lowest_of(np.arange(self.bins))
+        widths = self.edges[1:] - lower
+        return width, int(widths[widths > lower * float(width)].max(initial=1))
+
+    def lowest_of(self, bins: Int) -> Int:
+        """Return the lowest latency in ns that a sample in each of the bins can have: its lower edge, or below it."""
+        lower = self.edges[bins]
+        if not self.below_ppm and not self.below_ns:
+            return lower
+        relative = np.floor(lower / (1 + self.below_ppm / MILLION) * (1 - 1e-15)).astype(np.int64)
+        lowest: Int = np.maximum(np.minimum(relative, lower - self.below_ns), 0)
+        return lowest
+
+    def coarser(self, an_octave: int) -> Exponential:
+        """Return the layout of a lower scale with at most so many bins an octave."""
+        return replace(self, scale=min(self.scale, an_octave.bit_length() - 1))
+
+    def places(self, indices: Int) -> Int:
+        """Return the bins that hold the numbered bins of OpenTelemetry; what lies past the ends of the layout goes there."""
+        _, first, bins = _ends(self)
+        return bins[np.clip(indices - first, 0, len(bins) - 1)]
+
+
+@lru_cache(maxsize=32)
+def _ends(layout: Exponential) -> tuple[Int, int, Int]:
+    """Return the edges, the number of the last bin of OpenTelemetry that ends below 1 ns, and the places of all from it on."""
+    parts, jump = 1 << max(layout.scale, 0), 1 << max(-layout.scale, 0)
+    with localcontext() as context:
+        context.prec = DIGITS
+        roots = [Decimal(layout.unit_ns) * Decimal(2) ** (Decimal(j) / parts) for j in range(parts)]
+        ends = [0]
+        lowest = -(layout.unit_ns.bit_length() + 1) // jump * jump
+        numbers = []
+        for octave in range(lowest, 64 + jump, jump):
+            power = Decimal(2) ** octave
+            for j, root in enumerate(roots):
+                end = math.floor(root * power)
+                if end >= 1:
+                    numbers.append(octave // jump * parts + j)
+                    ends.append(min(end, LAST_NS - 1))
+    edges = np.unique(np.concatenate([[0], np.array(ends, np.int64) + 1]))
+    # Bin i of OpenTelemetry ends where end i + 1 lies: the one before the first end of 1 ns holds less than that.
+    places = np.searchsorted(edges, np.array(ends, np.int64) + 1) - 1
+    edges.flags.writeable = places.flags.writeable = False
+    return edges, numbers[0] - 2, places.astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Edges(Layout):
+    """Bins between the edges of a tool's own list: `bounds` in whole ns, from 0 on, rising."""
+
+    bounds: tuple[int, ...]
+    is_open: bool = False
+
+    def __post_init__(self) -> None:
+        rising = all(low < high for low, high in zip(self.bounds, self.bounds[1:], strict=False))
+        if len(self.bounds) < 2 or self.bounds[0] or not rising or self.bounds[-1] > LAST_NS:
+            raise ValueError("edges begin at 0 ns and rise, at least two of them, none of 2^63 ns or more")
+        if len(self.bounds) > MOST_EDGES:
+            raise ValueError(f"{len(self.bounds):,} edges: more than {MOST_EDGES:,} are no layout")
+
+    def __str__(self) -> str:
+        """Return the stored form, which `parse_layout` reads back."""
+        return f"edges:e{','.join(map(str, self.bounds))}:{'open' if self.is_open else 'closed'}"
+
+    @property
+    def rank(self) -> tuple[int | str | tuple[int, ...], ...]:
+        """Return the place of these bins among layouts: behind all others."""
+        return 2, self.bounds, self.is_open
+
+    @staticmethod
+    def of_ends(ends_ns: Sequence[int], *, is_open: bool) -> tuple[Edges, Int]:
+        """Return the layout of bins that end at these whole ns, ends included, and the bin of each; open: one more beyond.
+
+        Bins of equal ends are one bin. ValueError where no end is left.
+        """
+        bounds = sorted({0, *(min(end, LAST_NS // 2) + 1 for end in ends_ns if end >= 0)})
+        edges = np.array(bounds, np.int64)
+        places = np.maximum(
+            np.searchsorted(edges, np.array([min(max(end, -1), LAST_NS // 2) + 1 for end in ends_ns], np.int64)) - 1, 0
+        )
+        if is_open:
+            bounds.append(2 * bounds[-1])
+            places = np.append(places, len(bounds) - 2)
+        return Edges(tuple(bounds), is_open), places.astype(np.int64)
+
+    @property
+    def open_ended(self) -> bool:
+        """Return whether the last bin also holds everything above its lower edge."""
+        return self.is_open
+
+    @property
+    def even(self) -> bool:
+        """Return that nothing is known of all bins together."""
+        return False
+
+    @property
+    def edges(self) -> Int:
+        """Return the edges in ns."""
+        return _listed(self)
+
+    @property
+    def octave(self) -> int:
+        """Return how many bins an octave would have if all were as narrow as the narrowest but the first."""
+        low, high = self._inner
+        narrow = float((high / low).min(initial=2.0))
+        least = math.ceil(1 / math.log2(narrow))
+        return 1 << min(least - 1, FINEST - 1).bit_length()
+
+    @property
+    def _inner(self) -> tuple[Int, Int]:
+        """Return the edges of all bins but the first and an open last one."""
+        edges = self.edges[1:-1] if self.is_open else self.edges[1:]
+        return edges[:-1], edges[1:]
+
+    @property
+    def error(self) -> Fraction:
+        """Return the largest share that a sample can lie below the highest value of its bin, in any but the first."""
+        low, high = self._inner
+        return Fraction(float(((high - 1 - low) / low).max(initial=0.0)))
+
+    @property
+    def spread(self) -> tuple[Fraction, int]:
+        """Return the width of the first bin, and of the others the largest as a share."""
+        first = self.bounds[1]
+        low, high = self._inner
+        wide = (high - low) > first
+        shares = [Fraction(int(b - a), int(a)) for a, b in zip(low[wide], high[wide], strict=True)]
+        return max([*shares, Fraction(1, FINEST)]), first
+
+    def coarser(self, an_octave: int) -> Edges:
+        """Return every edge that is far enough from the one before it."""
+        return _thinned(self, an_octave)
+
+
+@lru_cache(maxsize=64)
+def _listed(layout: Edges) -> Int:
+    edges = np.array(layout.bounds, np.int64)
+    edges.flags.writeable = False
+    return edges
+
+
+@lru_cache(maxsize=64)
+def _thinned(layout: Edges, an_octave: int) -> Edges:
+    bounds, least = [0], 2.0 ** (1 / an_octave) * (1 - 1e-9)
+    last = layout.bounds[-2] if layout.is_open else layout.bounds[-1]
+    for bound in layout.bounds[1:]:
+        if bound < last and (len(bounds) == 1 or bound >= bounds[-1] * least):
+            bounds.append(bound)
+    bounds.extend(layout.bounds[-2:] if layout.is_open and last > 0 else layout.bounds[-1:])
+    return Edges(tuple(bounds), layout.is_open)

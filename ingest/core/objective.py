@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from ingest.core.phases import Phase
-from ingest.core.ranks import Percentile
+from ingest.core.marks import Phase
+from ingest.core.quantiles import Percentile
 
 VIOLATE, HOLD, OK = "violate", "hold", "ok"
 

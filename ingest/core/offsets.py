@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from ingest.core.errors import UsageError
 from ingest.core.grid import INT64_MAX, MS, SECOND
 from ingest.core.intervals import Bool, Int, Intervals, Key, Sum
+from ingest.core.labels import OFFSET, Series
 from ingest.core.layout import LogLinear
-from ingest.core.series import OFFSET, Series
-from ingest.core.timing import format_duration
+from ingest.core.units import format_duration
 
 if TYPE_CHECKING:  # stores keep offsets, and need no reader for that
     from ingest.core.events import Events
@@ -79,10 +79,10 @@ class Periods:
     def placed(self, events: Events, table: Sequence[Key], codes: Int) -> Intervals[Key]:
         """Return how many events lie in each column and row under `table[codes[i]]`; exact whatever the rows."""
         times = events.end_ns
-        return counted(table, codes, self.column(times), self.row(times), events.weight, self.period_ns, self.layout)
+        return counted_offsets(table, codes, self.column(times), self.row(times), events.weight, self.period_ns, self.layout)
 
 
-def counted(
+def counted_offsets(
     table: Sequence[Key], codes: Int, window: Int, bins: Int, weight: Int | None, width_ns: int, layout: LogLinear
 ) -> Intervals[Key]:
     """Return one row per (code, window) that has an event, with the counts of its bins; exact in int64.
@@ -210,7 +210,7 @@ class Stored:
         late |= events.end_ns < np.array(gone, np.int64)[events.series]
         codes = np.array(places, np.int64)[events.series, late.astype(np.int64)]
         window, within = np.divmod(events.end_ns, SECOND)
-        rows = counted(tuple(table), codes, window, within // MS, events.weight, SECOND, LAYOUT)
+        rows = counted_offsets(tuple(table), codes, window, within // MS, events.weight, SECOND, LAYOUT)
         used, of_row = np.unique(rows.series, return_inverse=True)
         names = tuple(table)
         self._sum.add(rows.keyed(tuple(names[code] for code in used.tolist()), of_row.reshape(-1)))
@@ -271,7 +271,9 @@ def from_bins(stored: Intervals[Series], periods: Periods) -> tuple[Intervals[Se
     parts = []
     for chosen in (~straddles, straddles):
         at = np.flatnonzero(chosen)
-        parts.append(counted(stored.table, code[at], column[at], row[at], stored.counts[at], periods.period_ns, periods.layout))
+        parts.append(
+            counted_offsets(stored.table, code[at], column[at], row[at], stored.counts[at], periods.period_ns, periods.layout)
+        )
     return parts[0], parts[1]
 
 
@@ -291,6 +293,6 @@ def shared(straddling: Intervals[Key], periods: Periods) -> Intervals[Key]:
     counts: NDArray[np.int64] = np.concatenate([lower, straddling.counts - lower])
     codes, windows = both
     filled = np.flatnonzero(counts)
-    return counted(
+    return counted_offsets(
         straddling.table, codes[filled], windows[filled], bins[filled], counts[filled], periods.period_ns, periods.layout
     )

@@ -10,32 +10,28 @@ from typing import Any
 
 import numpy as np
 
-from ingest.core.breaths import Kept
-from ingest.core.caveats import Caveat
-from ingest.core.csr import MOST_SAMPLES
-from ingest.core.csr import total as sum_of
+from ingest.core.breaths import StoredBreaths
+from ingest.core.coverage import KINDS, Caveat
 from ingest.core.documents import Whole, check_storable
-from ingest.core.errors import CapacityError, InputError, StoreError, TailboardError
+from ingest.core.errors import CapacityError, InputError, StoreError, TailboardError, as_text
 from ingest.core.events import Events
 from ingest.core.grid import WEIGHT_BITS, window_parts
 from ingest.core.grid import in_flight as shared
-from ingest.core.intervals import Intervals
-from ingest.core.kinds_held import KINDS
+from ingest.core.intervals import MOST_SAMPLES, Intervals, Segments, of_all_segments
+from ingest.core.intervals import total as sum_of
+from ingest.core.labels import IN_FLIGHT, Series, in_flight_kind
 from ingest.core.offsets import Stored, is_offsets
-from ingest.core.parallel import fork_map
-from ingest.core.plain import as_text
-from ingest.core.segments import Segments, of_all_segments
-from ingest.core.series import IN_FLIGHT, Series, in_flight_kind
-from ingest.load.adding_up import AddingUp
-from ingest.load.parts import Part, account_of, check_claims
+from ingest.core.pool import fork_map
+from ingest.load.aggregation import LogAggregation, Part, account_of, check_claims
 from ingest.load.plan import LoadOptions, Plan, plans
-from ingest.read import Found, Source, discover, read
+from ingest.read import offset_sources, once, read
 from ingest.read.account import Account, nothing_taken
-from ingest.read.event_once import offset_sources, once
-from ingest.read.event_rows import Windows
+from ingest.read.discovery import processes
 from ingest.read.format_names import SNABB
-from ingest.read.lacks import dead
-from ingest.read.processes import processes
+from ingest.read.missing import unreadable
+from ingest.read.operations import Windows
+from ingest.read.placement import discover
+from ingest.read.sources import Found, Source
 from ingest.store import Gatherer, Store
 from ingest.store.findings import EarlyStory, write_findings
 from ingest.store.records import COMPLETE, UNKNOWN_ZERO, SourceRecord, Spans
@@ -209,7 +205,7 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
             held -= written_of[number]
             _take_out(plan, number, store, error)
             continue
-        if isinstance(packed, Kept):
+        if isinstance(packed, StoredBreaths):
             account.breath_documents += store.write_breaths(record, packed)
         elif packed is not None:
             written = store.write(plan.record, record, packed)
@@ -287,7 +283,7 @@ def _read(source: Source, record: SourceRecord, packer: _Packer, options: LoadOp
         for windows in whole_windows(source, packer.plan.record.step_ns, spans, stored, in_flight=weighed):
             yield from packer.pieces(windows, record)
         if source.format == SNABB:
-            from ingest.read.snabb.work import kept_of
+            from ingest.read.plugins.snabb.breaths import kept_of
 
             yield kept_of(source), 0, None, {}
     except CapacityError as error:
@@ -301,7 +297,7 @@ def _read_added_up(part: Part, packer: _Packer, options: LoadOptions, offsets: C
     """Yield what `_read` does, of the logs of a part, added up; a log that cannot be read to its end is left there."""
     step_ns, weighed = packer.plan.record.step_ns, options.attribution == IN_FLIGHT
     sources, spans = [source for source, _ in part.logs], [dict[Series, tuple[int, int]]() for _ in part.logs]
-    total = AddingUp(options.add_up, part.first_segment, step_ns)
+    total = LogAggregation(options.add_up, part.first_segment, step_ns)
 
     def windows(source: Source, own: dict[Series, tuple[int, int]]) -> Iterator[Intervals[Series]]:
         stored = Stored() if source.path in offsets else None
@@ -321,7 +317,7 @@ def _read_added_up(part: Part, packer: _Packer, options: LoadOptions, offsets: C
 def _not_read(source: Source, error: InputError) -> None:
     """Note in the account of a source that it was not read to its end."""
     source.context.account.note(f"not read: {error.reason}")
-    source.context.account.lack(dead(source, error.reason))
+    source.context.account.lack(unreadable(source, error.reason))
 
 
 def _carry(plan: Plan, number: int, accounts: Sequence[Account]) -> None:
@@ -343,7 +339,7 @@ def _take_out(plan: Plan, number: int, store: Store, error: TailboardError) -> N
     account.note(f"not read: {error}")
     logs: Mapping[str, Any] = {}
     if isinstance(error, CapacityError):  # else another load has them
-        account.lack(dead(source, str(error)))
+        account.lack(unreadable(source, str(error)))
         _carry(plan, number, [account] * len(plan.files(number)))
         logs = record.account
     store.finish_source(replace(emptied, account={**account.as_dict(), **logs}), {})

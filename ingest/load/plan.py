@@ -14,28 +14,24 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ingest.core.caveats import Caveat
-from ingest.core.errors import InputError, StoreError, UsageError, counted
+from ingest.core.coverage import Caveat, KindsRecorded, Missing, is_held
+from ingest.core.errors import InputError, StoreError, UsageError, as_text, counted
 from ingest.core.grid import STEPS, stored_step
-from ingest.core.kinds_held import KindsHeld
-from ingest.core.missing import Missing, is_held
-from ingest.core.parallel import fork_map
-from ingest.core.plain import as_text
-from ingest.core.timing import format_duration
-from ingest.load.parts import Part, members_of, parts_of
-from ingest.query.steps import check_step
-from ingest.query.summed import finest_width, median_width, run_starts
-from ingest.read import Found, ReadOptions, Source
+from ingest.core.pool import fork_map
+from ingest.core.units import format_duration
+from ingest.load.aggregation import Part, members_of, parts_of
+from ingest.query.aggregate import finest_width, median_width, run_starts
+from ingest.query.windows import check_step
 from ingest.read.context import OWN_STAMPS
 from ingest.read.copies import labels_in, rival, two_formats, two_of_one
+from ingest.read.discovery import processes
 from ingest.read.format_names import AVERAGED, PLAIN_JSON
-from ingest.read.processes import processes
-from ingest.read.sources import PREFER_HIST
-from ingest.read.undated import UNDATED, apart
+from ingest.read.placement import UNDATED, apart
+from ingest.read.sources import PREFER_HIST, Found, ReadOptions, Source
 from ingest.store import Store
-from ingest.store.added_up import ADD_UP, check_same
-from ingest.store.coarsening import NOT_OF_READING, check_addable, grid_of
-from ingest.store.records import COMPLETE, UNKNOWN_ZERO, Held, RunRecord, SourceRecord
+from ingest.store.coverage import ADD_UP, check_same
+from ingest.store.lifecycle import NOT_OF_READING, check_addable, grid_of
+from ingest.store.records import COMPLETE, UNKNOWN_ZERO, RunRecord, SourceRecord, StoredRun
 
 HASH_BLOCK = 1 << 18
 DIGEST_SIZE = 16
@@ -80,7 +76,7 @@ class Plan:
     carrier: Path | None = None
     missing: tuple[Missing, ...] = ()
     caveats: tuple[Caveat, ...] = ()
-    kinds: Mapping[Path, KindsHeld] = field(default_factory=dict)
+    kinds: Mapping[Path, KindsRecorded] = field(default_factory=dict)
     parts: Mapping[str, Part] = field(default_factory=dict)
     known: RunRecord | None = None
 
@@ -138,7 +134,7 @@ def plans(
     return planned
 
 
-def _beside_held(discovered: Found, store: Store, options: LoadOptions) -> tuple[Found, dict[str, Held]]:
+def _beside_held(discovered: Found, store: Store, options: LoadOptions) -> tuple[Found, dict[str, StoredRun]]:
     """Return what was discovered, undated logs of runs with a clock apart, and what the store holds of these runs."""
     names = sorted({source.context.series.run for source in discovered.sources})
     held = store.held([*names, *(f"{name}/{UNDATED}" for name in names)]) if names else {}
@@ -240,7 +236,7 @@ def _of_reading(record: RunRecord) -> dict[str, Any]:
     return {name: value for name, value in record.parameters.items() if name not in (*NOT_OF_READING, COLUMNS)}
 
 
-def _check_all_replaced(known: RunRecord, new: RunRecord, work: Sequence[tuple[Source, SourceRecord]], held: Held) -> None:
+def _check_all_replaced(known: RunRecord, new: RunRecord, work: Sequence[tuple[Source, SourceRecord]], held: StoredRun) -> None:
     """Raise StoreError if a run would end up with sources of unlike parameters."""
     try:
         _check_same(known, new)
@@ -355,7 +351,7 @@ def _read_beside(source: Source) -> tuple[str, ...]:
     """Return digests of the logs that the counts of means come from; nothing of other sources."""
     if source.format not in (AVERAGED, PLAIN_JSON):
         return ()
-    from ingest.read.fio.window_counts import logs_beside
+    from ingest.read.fio.averaged_log import logs_beside
 
     logs = [*source.context.siblings, *(log for path in (source.path, *source.context.siblings) for log in logs_beside(path))]
     return tuple(f"{log.name} {digest_of(log, None)}" for log in dict.fromkeys(logs))

@@ -1,4 +1,6 @@
-"""Objectives held against runs, in files and in stores alike; what of it a store keeps, and what is reported.
+"""Objectives held against runs, in files and in stores alike, and the finding of a run that an episode belongs to.
+
+Objectives held against runs, in files and in stores alike; what of it a store keeps, and what is reported.
 
     checked = check(origin.answer, labels, objectives, Question(runs=("nightly-42",)))
     checked.verdicts                                one for each objective, run and group
@@ -6,7 +8,7 @@
 
 For each run and width of windows one question for its life, then one for each objective, by its labels and by host. All numbers
 are those of the query layer, so that files, SQLite and Elasticsearch give the same verdicts. Marks are those that a store keeps
-of the run and those of files that it overlaps (`ingest.query.phases.noted_in`); they are asked for where an objective speaks of
+of the run and those of files that it overlaps (`ingest.query.compare.noted_in`); they are asked for where an objective speaks of
 phases.
 """
 
@@ -17,18 +19,29 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from ingest.core.errors import InputError, UsageError
-from ingest.core.marks import Mark
+from ingest.core.errors import InputError, UsageError, counted
+from ingest.core.labels import ASKABLE, RunLabels, Series, label_of, run_matches
+from ingest.core.marks import DURING, FOREVER, OUTSIDE, InstantError, Mark, stretches
 from ingest.core.objective import VIOLATE, Objective
-from ingest.core.phases import DURING, FOREVER, OUTSIDE, InstantError, stretches
-from ingest.core.series import ASKABLE, RunLabels, Series, label_of, run_matches
-from ingest.query.clocks import ABSOLUTE, is_absolute
-from ingest.query.episodes import HOST, NOT_BETWEEN, Life, judged, no_windows, verdicts
+from ingest.query.compare import NotedIn, noted_in
+from ingest.query.episodes import (
+    ENDED,
+    HOST,
+    NOT_BETWEEN,
+    OPEN,
+    PROVISIONAL,
+    VIOLATED,
+    Episode,
+    Life,
+    Verdict,
+    judged,
+    no_windows,
+    verdicts,
+)
 from ingest.query.origin import Run
 from ingest.query.overview import span_of
-from ingest.query.phases import NotedIn, noted_in
-from ingest.query.question import ALL, Answer, NothingMatchesError, Question, check_labels
-from ingest.query.verdicts import ENDED, OPEN, PROVISIONAL, VIOLATED, Episode, Verdict
+from ingest.query.question import ABSOLUTE, ALL, Answer, NothingMatchesError, Question, check_labels, is_absolute
+from ingest.query.story.ground import Finding, Story
 from ingest.store import Store
 
 Ask = Callable[[Question], Answer]
@@ -272,3 +285,61 @@ def _narrowed(objective: Objective, selection: Question, path: Path | None) -> O
         elif not fnmatchcase(own, glob):
             return None
     return replace(objective, where=where)
+
+
+# Which finding of a run an episode belongs to: what happened while an objective was violated.
+
+
+MOST_RUNS = 8  # whose data are read once more for it
+LONG = 3  # times an episode: what lasts longer is said only where nothing shorter fits
+
+StoryOf = Callable[[str], Story]
+
+
+def belongings(verdicts: Sequence[Verdict], tell: StoryOf) -> list[str]:
+    """Return a sentence on each finding that episodes belong to, in the order of the findings; `tell` gives the story of a run.
+
+    Of the first MOST_RUNS runs that have episodes. A run of which nothing can be told has none.
+    """
+    episodes: dict[str, list[Episode]] = {}
+    for verdict in verdicts:
+        for each in verdict.episodes:
+            episodes.setdefault(verdict.run, []).append(each)
+    sentences = []
+    for run in sorted(episodes)[:MOST_RUNS]:
+        try:
+            findings = tell(run).findings
+        except InputError:  # means alone, or nothing that has windows
+            continue
+        of = [finding_of(each, findings) for each in episodes[run]]
+        for finding in findings:
+            mine = [each for each, its in zip(episodes[run], of, strict=True) if its is finding]
+            if mine:
+                names = ", ".join(dict.fromkeys(each.objective for each in mine))
+                verb = "belongs" if len(mine) == 1 else "belong"
+                sentences.append(f"{counted(len(mine), 'episode')} of {names} {verb} to this: {finding.text}")
+    return sentences
+
+
+def finding_of(episode: Episode, findings: Sequence[Finding]) -> Finding | None:
+    """Return the finding that an episode belongs to: at its time and, where both name any, of its labels; None without one.
+
+    Of several that of the host that was worst comes first, then what does not last much longer than the episode, then the one
+    that accounts for most.
+    """
+    labels = dict(episode.labels)
+    fitting = [
+        finding
+        for finding in findings
+        if finding.start_ns < episode.end_ns
+        and finding.end_ns > episode.start_ns
+        and all(labels.get(name, value) == value for name, value in finding.who)
+    ]
+
+    def order(finding: Finding) -> tuple[bool, bool, float]:
+        host = dict(finding.who).get("host", "")
+        lasts = finding.end_ns - finding.start_ns
+        long = lasts > LONG * (episode.end_ns - episode.start_ns)
+        return bool(episode.worst_host) and host != episode.worst_host, long, -max(finding.share, finding.missing_share)
+
+    return min(fitting, key=order, default=None)

@@ -15,13 +15,11 @@ import re
 from collections.abc import Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-from ingest.core.errors import counted
-from ingest.core.plain import CONTROLS, shown
-from ingest.core.timing import format_duration
-from ingest.core.writing import latency
+from ingest.core.errors import CONTROLS, counted, shown
+from ingest.core.units import format_duration, latency
 from ingest.objectives.check import Checked, Unjudged
-from ingest.objectives.words import budgets, group_name, looked_at, promise, stamp_of
-from ingest.query.verdicts import UNKNOWN, VIOLATED, Episode, Verdict
+from ingest.objectives.objectives import budgets, group_name, looked_at, promise, stamp_of
+from ingest.query.episodes import CANNOT_TELL, VIOLATED, Episode, Verdict
 
 SECOND = 1_000_000_000
 
@@ -29,7 +27,7 @@ SECOND = 1_000_000_000
 def junit(checked: Checked, name: str, base: str) -> str:
     """Return the document of all verdicts; `name` is the suite's, `base` how times are written (utc, local, elapsed)."""
     cases = [_case(verdict, base) for verdict in checked.verdicts] + [_skipped(unjudged) for unjudged in checked.unjudged]
-    failures, unknown = (sum(verdict.outcome == word for verdict in checked.verdicts) for word in (VIOLATED, UNKNOWN))
+    failures, unknown = (sum(verdict.outcome == word for verdict in checked.verdicts) for word in (VIOLATED, CANNOT_TELL))
     counts = f'tests="{len(cases)}" failures="{failures}" errors="0"'
     suite = f'{_attribute("name", name)} {counts} skipped="{len(checked.unjudged) + unknown}"'
     head = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites {counts}>", f"  <testsuite {suite}>"]
@@ -45,7 +43,7 @@ def _case(verdict: Verdict, base: str) -> str:
     text = escape(_clean("\n".join(line for line in lines if line)))
     if verdict.met:
         return f"    <testcase {' '.join(words)}><system-out>{text}</system-out></testcase>"
-    if verdict.outcome == UNKNOWN:
+    if verdict.outcome == CANNOT_TELL:
         message = f"cannot tell: samples are missing in {counted(verdict.unknown, 'window')} and could change the verdict"
         skipped = f"<skipped {_attribute('message', message)}/><system-out>{text}</system-out>"
         return f"    <testcase {' '.join(words)}>{skipped}</testcase>"

@@ -16,13 +16,11 @@ from typing import Any
 
 import orjson
 
-from ingest.core.errors import DeliveryError, RefusedError, StoreError, UsageError
-from ingest.core.plain import shown
-from ingest.core.timing import format_duration
-from ingest.core.writing import latency, utc
+from ingest.core.errors import DeliveryError, RefusedError, StoreError, UsageError, shown
+from ingest.core.units import format_duration, latency, utc
 from ingest.environment import Server
 from ingest.http import JSON, OVERLOADED, Client, TransientError
-from ingest.query.verdicts import ENDED, Episode
+from ingest.query.episodes import ENDED, Episode
 
 WEBHOOK = Server("WEBHOOK", "docs/guides/check.md", 80, "TOKEN", "Bearer", patience_seconds=30.0, request_seconds=10.0)
 SERVER_ERRORS = 500

@@ -1,5 +1,7 @@
 """Who is over-represented in a box of time and latency: every label's values, counted inside and outside, ranked by lift.
 
+Who is over-represented in a box of time and latency: every label's values, counted inside and outside, ranked by lift.
+
     explained(origin, Question(), parse_box("+26s..+36s,1s.."))
 
 The data are read twice: once for kinds, layouts and what is missing, once window by window, of which only sums are kept. So a box
@@ -15,25 +17,25 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.core.csr import row_sums
+from ingest.core.coverage import ANY_TIME
 from ingest.core.errors import UsageError
-from ingest.core.grid import whole_windows
-from ingest.core.intervals import Intervals
+from ingest.core.grid import MS, SECOND, whole_windows
+from ingest.core.intervals import Intervals, row_sums
+from ingest.core.labels import IN_FLIGHT, LABELS, LAG, Group
 from ingest.core.layout import Layout, common_layout
-from ingest.core.missing import ANY_TIME
-from ingest.core.ranks import parse_percentiles, percentile_values
-from ingest.core.series import IN_FLIGHT, LABELS, LAG, Group
-from ingest.core.timing import Instant, parse_duration, parse_instant
-from ingest.query.box_cells import AN_OCTAVE
-from ingest.query.groupings import UNLIKE_EVENTS
-from ingest.query.latency_rows import row_layout
-from ingest.query.lifts import Lift, Side, lifts, windows_with
+from ingest.core.quantiles import parse_percentiles, percentile_values
+from ingest.core.units import Instant, parse_duration, parse_instant
+from ingest.query.batch_means import Lift, Side, lifts, windows_with
+from ingest.query.compare import UNLIKE_EVENTS
+from ingest.query.coverage import cut_at
+from ingest.query.heatmap import row_layout
 from ingest.query.means import check_bins
-from ingest.query.missing import cut_at
+from ingest.query.offsets import OffsetOverview, offset_overviews
 from ingest.query.origin import Origin
+from ingest.query.overview import AN_OCTAVE
 from ingest.query.question import ALL, Answer, Question
-from ingest.query.spans import Bounds, Span, widen
 from ingest.query.table import Table
+from ingest.query.windows import Bounds, Span, widen
 
 Int = NDArray[np.int64]
 Float = NDArray[np.float64]
@@ -359,3 +361,62 @@ def _table(lines: Sequence[_Line]) -> Table:
         },
         ("label", "value"),
     )
+
+
+# When within the second the events of a box's time happened, beside those of all other times: for sources of single events.
+#
+# Offsets are kept without latencies, so these are events of all latencies in the seconds that the box touches. The page counts
+# the same from the ticks that it holds (view/page/panels/offsets.js).
+
+
+ROWS = 50  # of 20 ms, which all resolutions divide
+LEAST_TIMES, LEAST_SPREADS = 1.5, 4
+
+
+@dataclass(frozen=True, slots=True)
+class BoxOffsets:
+    """Events by offset within the second, in ROWS rows: in the seconds that the box touches, and in all others of the runs."""
+
+    inside: Int
+    outside: Int
+
+    @property
+    def first(self) -> int | None:
+        """Return the row that has most more of the events inside than of the others; None where none stands out.
+
+        One stands out with 1.5 times the share, and more than is expected by four standard deviations of both, were events
+        independent.
+        """
+        sums = int(self.inside.sum()), int(self.outside.sum())
+        if not all(sums):
+            return None
+        shares = self.inside / sums[0], self.outside / sums[1]
+        row = int(np.argmax(shares[0] - shares[1]))
+        inside, expected = float(self.inside[row]), float(shares[1][row]) * sums[0]
+        clear = shares[0][row] >= LEAST_TIMES * shares[1][row] and inside - expected > LEAST_SPREADS * (inside + expected) ** 0.5
+        return row if clear else None
+
+
+def box_offsets(origin: Origin, question: Question, spans: Mapping[str, Bounds]) -> BoxOffsets | None:
+    """Return the offsets of a box that was used from when to when in each run (`Explained.spans`); None without single events.
+
+    Runs and labels of the question select.
+    """
+    overviews = offset_overviews(origin, {run: run for run in spans}, question, full=True)
+    if not overviews:
+        return None
+    sides = np.sum([_sides(overview, spans[overview.ticks.run]) for overview in overviews], axis=0)
+    return BoxOffsets(*sides)
+
+
+def _sides(overview: OffsetOverview, span: Bounds) -> Int:
+    """Return the events of a run by row: inside, outside."""
+    fine, index, count = overview.ticks.resolution, overview.ticks.fine.index, overview.ticks.fine.count
+    column, within = np.divmod(index, 1000 // fine.tick_ms)
+    begin, end = (edge if edge is not None else limit for edge, limit in zip(span, ANY_TIME, strict=True))
+    start = column * fine.seconds * SECOND
+    during = (start < end) & (start + fine.seconds * SECOND > begin)
+    row = within * fine.tick_ms * ROWS // (SECOND // MS)
+    sums = np.zeros((2, ROWS), np.int64)
+    np.add.at(sums, (np.where(during, 0, 1), row), count)
+    return sums

@@ -1,40 +1,68 @@
-"""How two runs differ: percentiles side by side, their ratio with bounds from whole windows, the largest effect first.
+"""How two runs, or two phases of one, differ: percentiles side by side, their ratio with bounds, the excess.
 
-Samples of one run depend on one another, so the bounds come from windows that are added up to batches (`dependent`), or, where
-a side is three runs or more, from the spread between its runs where that is wider (`between_runs`). The widths of the bins are
-added in full, because they are no chance: a difference within the bins is never a difference. All rows of a table are held
-together: the more rows, the wider each (Bonferroni).
+Two sides of one run, cut at its marks: before and after, or outside and during; and the marks that a run has.
 
-One run a side: bounds are about these two executions. How much executions of the same thing differ is not in them.
+    first, second, said = sides_at("cache on", marks, life, step)
+    first.name                              nightly-42 before 'cache on'
+    first.ask(origin.answer)(question)      what a question is answered about this side alone, at any step
+
+Where what matches has no end it is cut into what lies before the first mark and after the last; where it lasted, into what lies
+outside and what lies during it. A side is made of whole windows of the stored step, and asked range by range: the sum is exact.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.core.errors import UsageError, listed
+from ingest.core.errors import InputError, UsageError, listed, marks_for
 from ingest.core.intervals import Intervals, merged
+from ingest.core.labels import LAG, Group
 from ingest.core.layout import Layout, common_layout
-from ingest.core.ranks import Percentile, Ranked, parse_percentiles, percentile_values
-from ingest.core.series import Group
-from ingest.query.dependent import LEAST_RUNS
+from ingest.core.marks import (
+    AFTER,
+    AFTER_END_NS,
+    BEFORE,
+    DURING,
+    OUTSIDE,
+    Mark,
+    NotedMark,
+    Phase,
+    Span,
+    in_time_order,
+    of_run,
+    stretches,
+)
+from ingest.core.quantiles import Percentile, Ranked, parse_percentiles, percentile_values
+from ingest.core.units import Instant, format_duration
+from ingest.query.batch_means import LEAST_RUNS, Ratios
+from ingest.query.coverage import Rows, union
+from ingest.query.coverage import labelled as missing_labelled
 from ingest.query.means import check_bins
-from ingest.query.missing import Rows, union
-from ingest.query.missing import labelled as missing_labelled
-from ingest.query.question import Answer
-from ingest.query.ratios import Ratios
-from ingest.query.regrouped import regrouped
-from ingest.query.spans import spanned
+from ingest.query.origin import Origin
+from ingest.query.overview import span_of
+from ingest.query.percentiles import Wanted, percentiles
+from ingest.query.question import ALL, Answer, NothingMatchesError, Question
 from ingest.query.sweeps import PERMUTATION
 from ingest.query.table import Table, concatenated
+from ingest.query.windows import regrouped, spanned, widened
 
-Int = NDArray[np.int64]
+# How two runs differ: percentiles side by side, their ratio with bounds from whole windows, the largest effect first.
+#
+# Samples of one run depend on one another, so the bounds come from windows that are added up to batches (`dependent`), or,
+# where a side is three runs or more, from the spread between its runs where that is wider (`between_runs`). The widths of the
+# bins are added in full, because they are no chance: a difference within the bins is never a difference. All rows of a table
+# are held together: the more rows, the wider each (Bonferroni).
+#
+# One run a side: bounds are about these two executions. How much executions of the same thing differ is not in them.
+
+
 Float = NDArray[np.float64]
 Sides = tuple[tuple[Answer, ...], tuple[Answer, ...]]
 
@@ -320,3 +348,240 @@ def _rows(
 def _nothing(groups: int) -> Measured:
     none = np.full(groups, math.nan)
     return Measured(np.zeros(groups, np.int64), none, none, none, np.zeros(groups, np.bool_), np.zeros(groups))
+
+
+# By which labels two runs are compared beside one another: operations, hosts, and what was asked for, from one answer each.
+#
+# An answer by all of these labels is asked once; sums over some of them are exact, so what is regrouped here is what a question
+# by those labels alone is answered.
+
+
+USUAL = ("op", "host")
+APART = ("kind", PERMUTATION)
+UNLIKE_EVENTS = "lags of unlike events are counted as they were stored, at unlike rates: --by op keeps events apart"
+
+
+def labels_of(by: Sequence[str]) -> tuple[str, ...]:
+    """Return the labels of an answer of which all groupings can be made: those asked for, operation and host."""
+    return tuple(dict.fromkeys((*by, *USUAL)))
+
+
+def is_lag(*answers: Answer) -> bool:
+    """Return whether the answers are about lags: those of unlike events are stored at unlike rates, and are not added up."""
+    return all(kinds_of(answer) == {LAG} for answer in answers)
+
+
+def groupings(baseline: Answer, run: Answer, by: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the labels to compare by, one after the other: operation, host, each that was asked for, and these together.
+
+    Left out is what has one value in both runs; of lags what does not keep operations apart.
+    Kinds and pairs of runs stay apart in all.
+    """
+    kind = tuple(name for name in by if name in APART)
+    asked = tuple(name for name in by if name not in APART)
+    wanted = [*((name,) for name in USUAL), *((name,) for name in asked), asked]
+    lags = is_lag(baseline, run)
+    label_sets = []
+    for labels in dict.fromkeys(names for names in wanted if names):
+        values = groups_of(baseline, labels) | groups_of(run, labels)
+        if len(values) > 1 and (not lags or "op" in labels):
+            label_sets.append((*kind, *labels))
+    return label_sets
+
+
+def groups_of(answer: Answer, by: Sequence[str]) -> set[Group]:
+    """Return the groups that an answer has by some of its labels."""
+    places = [answer.by.index(name) for name in by]
+    keys = {key for part in answer.parts for key in part.table}
+    return {tuple(key[place] for place in places) for key in keys}
+
+
+def grouped(
+    baseline: Answer,
+    run: Answer,
+    by: Sequence[str],
+    windows: Sides = ((), ()),
+    *,
+    unlike: bool = False,
+    same_within: float = SAME_WITHIN,
+) -> Pair:
+    """Return two answers and their windows as a pair by some of their labels, and by kind where one holds several.
+
+    UsageError for unlike kinds, unless `unlike`.
+    """
+    kept = by if "kind" in by or "kind" not in baseline.by else ("kind", *by)
+    pair = paired(regrouped(baseline, kept), regrouped(run, kept), by, unlike=unlike, windows=windows)
+    unlike_events = is_lag(baseline, run) and "op" not in by
+    notes = (*pair.notes, UNLIKE_EVENTS) if unlike_events else pair.notes
+    return replace(pair, notes=notes, same_within=same_within)
+
+
+def alone_in(pair: Pair, group: Group) -> Pair:
+    """Return what a pair has of one group, without labels."""
+    first, second = (tuple(_only(each, group) for each in side) for side in pair.windows)
+    return replace(pair, baseline=_only(pair.baseline, group), run=_only(pair.run, group), windows=(first, second))
+
+
+def _only(answer: Answer, group: Group) -> Answer:
+    parts = []
+    for part in answer.parts:
+        chosen = part.relabelled(lambda key: () if key == group else None)
+        if len(chosen):
+            parts.append(chosen)
+    return replace(answer, parts=tuple(parts), by=())
+
+
+Ask = Callable[[Question], Answer]
+NotedIn = Callable[[Answer], Sequence[NotedMark]]
+
+MOST_STRETCHES = 100
+
+
+def noted_in(origin: Origin, given: Sequence[Mark] = ()) -> NotedIn:
+    """Return what gives the marks of the run of an answer in order: those kept by an origin, and those given that overlap it.
+
+    As in a store, a run takes marks until AFTER_END_NS behind its end.
+    """
+
+    def noted(answer: Answer) -> list[NotedMark]:
+        end = span_of(answer.parts)[1] + AFTER_END_NS
+        marks = {(int(mark["at_ns"]), str(mark["text"])): mark for mark in origin.marks(answer)}
+        for run in answer.runs:
+            own = of_run(given, run, answer.run_start_ns[run], end, relative=answer.relative)
+            marks |= {(int(mark["at_ns"]), str(mark["text"])): mark for mark in own}
+        return sorted(marks.values(), key=in_time_order)
+
+    return noted
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of a run that began at `zero_ns`: what it is called, and its ranges, edges of windows in ns, in order."""
+
+    name: str
+    run: str
+    zero_ns: int
+    spans: tuple[Span, ...]
+    notes: tuple[str, ...] = ()
+
+    def questions(self, question: Question) -> Iterator[Question]:
+        """Yield the questions about this side: the one that is asked, a range at a time."""
+        for low, high in self.spans:
+            begin, end = (Instant(edge - self.zero_ns, relative=True) for edge in (low, high))
+            yield replace(question.about([self.run]), begin=begin, end=end)
+
+    def ask(self, ask: Ask) -> Ask:
+        """Return what answers questions about this side; InputError where nothing of them lies in it."""
+
+        def asked(question: Question) -> Answer:
+            answers = []
+            for part in self.questions(question):
+                with suppress(NothingMatchesError):
+                    answers.append(ask(part))
+            if not answers:
+                raise InputError(f"nothing of what is asked lies in {self.name}")
+            return self._added(answers)
+
+        return asked
+
+    def _added(self, answers: Sequence[Answer]) -> Answer:
+        """Return the sum of answers about ranges, as one about a run with the name of this side."""
+        step = math.lcm(*(answer.step_ns for answer in answers)) if all(answer.step_ns for answer in answers) else 0
+        parts = [part for answer in answers for part in answer.parts]
+        first = answers[0]
+        joined = replace(
+            first,
+            parts=tuple(widened(parts, step) if step else spanned(parts)),
+            step_ns=step,
+            runs=(self.name,),
+            run_start_ns={self.name: self.spans[0][0]},
+            covered={},
+            undated=frozenset(),
+            series=max(answer.series for answer in answers),
+            warnings=(*self.notes, *dict.fromkeys(text for answer in answers for text in answer.warnings)),
+            missing=union(answer.missing for answer in answers),
+            caveats=tuple(dict.fromkeys(caveat for answer in answers for caveat in answer.caveats)),
+        )
+        return regrouped(joined, joined.by)
+
+
+def sides_of(origin: Origin, run: str, glob: str, question: Question, given: Sequence[Mark] = ()) -> tuple[Side, Side]:
+    """Return what of a run lies on both sides of the marks that match, within the range of a question.
+
+    `given` are marks beside those that the origin keeps. InputError where no mark matches, or no whole window lies on a side;
+    UsageError for marks of which some have an end, and for too many.
+    """
+    (record,) = [record for record in origin.runs() if record.run == run]
+    whole = origin.answer(Question(step=ALL).about([run]))
+    step, zero = record.step_ns, whole.run_start_ns[run]
+    low, high = span_of(whole.parts)
+    begin, end = (edge.epoch_ns(zero) if edge else None for edge in (question.begin, question.end))
+    low, high = max(low, low if begin is None else begin), min(high, high if end is None else end)
+    low, high = low // step * step, -(-high // step) * step
+    if low >= high:
+        raise InputError("no window of this run lies between --from and --to")
+    marks = noted_in(origin, given)(whole)
+    names, spans = _cut(glob, marks, run, (low, high), step)
+    if (count := sum(map(len, spans))) > MOST_STRETCHES:
+        raise UsageError(f"--at {glob} cuts {run} into {count} stretches, and each is read by itself: at most {MOST_STRETCHES}")
+    left = (high - low - sum(end - begin for side in spans for begin, end in side)) // step
+    counted = f"1 window of {format_duration(step)} is" if left == 1 else f"{left:,} windows of {format_duration(step)} are"
+    notes = (f"{counted} on neither side: not wholly {names[0]}, nor {names[1]}",) if left else ()
+    first, second = (
+        Side(f"{run} {name}", run, zero, side, own) for name, side, own in zip(names, spans, (notes, ()), strict=True)
+    )
+    return first, second
+
+
+def _cut(
+    glob: str, marks: Sequence[NotedMark], run: str, life: Span, step_ns: int
+) -> tuple[tuple[str, str], tuple[tuple[Span, ...], tuple[Span, ...]]]:
+    """Return the names of both sides of a run, and their ranges of whole windows."""
+    chosen = [mark for mark in marks if Phase(AFTER, glob).matches(mark)]
+    lasting = [mark for mark in chosen if mark.get("end_ns") is not None]
+    if not chosen:
+        texts = [str(mark["text"]) for mark in marks]
+        note = "note it with tailboard mark, or give --marks FILE"
+        raise InputError(f"--at {glob} matches no mark of {run} ({marks_for(glob, texts)}): {note}")
+    if lasting and len(lasting) < len(chosen):
+        raise UsageError(f"--at {glob} matches marks with an end and marks without one: name one sort of them")
+    words = (OUTSIDE, DURING) if lasting else (BEFORE, AFTER)
+    phases = [Phase(word, glob) for word in words]
+    first, second = (stretches([phase], marks, run).within(*life, step_ns).spans for phase in phases)
+    return (str(phases[0]), str(phases[1])), (first, second)
+
+
+# How much of the response time was waiting: response and service time of the same windows, and what lies between them.
+
+
+RESPONSE, SERVICE, WAIT = "response", "service", "wait"
+
+
+def gap(answer: Answer, percentile: Percentile) -> Table:
+    """Return one row per window and group: start_ns, end_ns, labels without kind, service, response, wait, gap (all ns).
+
+    `gap` is response minus service at this percentile: a distance between two curves, not a percentile of the waiting
+    (which is `wait`: percentiles do not add up). NaN where one of them is missing or cannot be carried. The answer must be
+    grouped by kind; InputError where it holds no response time.
+    """
+    table = percentiles(answer, Wanted((percentile,)))
+    kinds = np.asarray(table.columns["kind"], object)
+    if RESPONSE not in set(kinds.tolist()):
+        raise InputError("no response time here: logs with tags -rt, or operation logs with --rate, have it")
+    names = tuple(name for name in table.labels if name != "kind")
+    cells = [np.asarray(table.columns[name], object).tolist() for name in names]
+    labels = zip(*cells, strict=True) if names else [()] * len(table)
+    spans = zip(table.columns["start_ns"].tolist(), table.columns["end_ns"].tolist(), strict=True)
+    keys = [(*span, *group) for span, group in zip(spans, labels, strict=True)]
+    places = {key: place for place, key in enumerate(sorted(set(keys)))}
+    values = {kind: np.full(len(places), np.nan) for kind in (SERVICE, RESPONSE, WAIT)}
+    for key, kind, value in zip(keys, kinds.tolist(), table.columns[percentile.name].tolist(), strict=True):
+        if kind in values:
+            values[kind][places[key]] = value
+    columns: dict[str, object] = {
+        "start_ns": np.array([key[0] for key in places], np.int64),
+        "end_ns": np.array([key[1] for key in places], np.int64),
+    }
+    columns |= {name: np.array([key[2 + at] for key in places], object) for at, name in enumerate(names)}
+    columns |= {**values, "gap": values[RESPONSE] - values[SERVICE]}
+    return Table(columns, names)

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ingest.core.ranks import reported
+from ingest.core.quantiles import reported
 from ingest.query.lags import whole_counts
 from ingest.query.means import check_bins
 from ingest.query.question import Answer
 from ingest.query.table import Table
-from ingest.read.hgrm import Curve
+from ingest.read.curves import Curve
 
 LAST = 100.0
 

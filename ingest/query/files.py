@@ -11,14 +11,26 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ingest.core.errors import InputError, counted
 from ingest.core.grid import UNTIMED, stored_step
 from ingest.core.intervals import Intervals, Sum
-from ingest.core.parallel import fork_map
-from ingest.core.series import LABELS, LAYER, Group, label_of, runs_asked
+from ingest.core.labels import LABELS, LAYER, Group, label_of, runs_asked
+from ingest.core.pool import fork_map
 from ingest.core.values import Value
-from ingest.query.clocks import left_out, logs_left_out, undated_runs
-from ingest.query.file_offers import offers_of
+from ingest.query.aggregate import (
+    DEFAULT_WIDTH_NS,
+    adding_up,
+    all_of,
+    beside_entries,
+    files_in_order,
+    finest_width,
+    grouped_sources,
+    is_grained,
+    median_width,
+    of_kinds,
+    run_starts,
+    series_before_reading,
+)
+from ingest.query.coverage import missing_from
 from ingest.query.means import holds_means_alone, own_facts, whole_runs_of
-from ingest.query.missing import lacks
-from ingest.query.origin import Offers
+from ingest.query.origin import BREATHS, INTERVAL_LOG, LOGS, OFFSET_TICKS, OFFSETS, PERCENTILES, WEIGHED, WHOLE_RUNS, Capabilities
 from ingest.query.plan import Merged, Sums, answer_of
 from ingest.query.question import (
     ALL,
@@ -28,38 +40,72 @@ from ingest.query.question import (
     Question,
     check_labels,
     keys_of,
+    left_out_by_clock,
+    logs_left_out,
     range_in,
+    undated_runs,
+    whole_rows_of,
 )
-from ingest.query.spans import of_runs
-from ingest.query.steps import auto_span, auto_step, check_step, widened
-from ingest.query.summed import (
-    DEFAULT_WIDTH_NS,
-    adding_up,
-    all_of,
-    beside_entries,
-    finest_width,
-    in_order,
-    is_grained,
-    kept_apart,
-    median_width,
-    of_kinds,
-    run_starts,
-    told_before,
-)
-from ingest.query.whole_rows import whole_rows_of
-from ingest.read import Found, ReadOptions, Source, discover, read, read_many, small_ones_together
+from ingest.query.windows import auto_span, auto_step, check_step, of_runs, widened
+from ingest.read import read, read_many, small_ones_together
 from ingest.read.account import Account, nothing_taken
 from ingest.read.copies import conflicts
+from ingest.read.discovery import processes
 from ingest.read.format_names import HDR, SNABB
 from ingest.read.formats import row_labels, single_events
-from ingest.read.lacks import dead
-from ingest.read.processes import processes
+from ingest.read.missing import unreadable
+from ingest.read.placement import discover
+from ingest.read.sources import Found, ReadOptions, Source
 
 if TYPE_CHECKING:
-    from ingest.core.whole_runs import WholeRun
+    from ingest.core.breaths import StoredBreaths
+    from ingest.core.coverage import WholeRun
+    from ingest.query.episodes import Episode
+    from ingest.query.interval_log import IntervalLog
+    from ingest.query.offsets import OffsetMap, OffsetOverview, WantedOffsets
     from ingest.query.percentiles import Wanted
     from ingest.query.table import Table
-    from ingest.query.verdicts import Episode
+
+
+# What log files offer beyond the protocol of an origin; the code of each is loaded when it is asked for.
+
+
+def capabilities_of(files: Files) -> Capabilities:
+    """Return what log files offer: they can be read again in any other way."""
+    logs = _Reading(files)
+    offers = Capabilities().add(LOGS, files).add(WEIGHED, files.weighed).add(PERCENTILES, files.percentiles)
+    offers = offers.add(WHOLE_RUNS, files.whole_runs)
+    offers = offers.add(INTERVAL_LOG, logs.interval_log).add(OFFSETS, logs.offsets).add(OFFSET_TICKS, logs.offset_ticks)
+    return offers.add(BREATHS, logs.breaths)
+
+
+class _Reading:
+    def __init__(self, files: Files) -> None:
+        self._files = files
+
+    def interval_log(self, question: Question) -> IntervalLog:
+        from ingest.query.interval_log import from_files
+
+        return from_files(self._files, question)
+
+    def offsets(self, wanted: WantedOffsets) -> OffsetMap:
+        from ingest.query.offsets import from_files
+
+        return from_files(self._files, wanted)
+
+    def offset_ticks(self, names: Mapping[str, str], wanted: WantedOffsets, *, full: bool) -> list[OffsetOverview]:
+        from ingest.query.offsets import of_files
+
+        return of_files(self._files, names, wanted, full=full)
+
+    def breaths(self, question: Question) -> StoredBreaths:
+        from ingest.query.breaths import from_files
+
+        return from_files(self._files, question)
+
+
+# Answers straight from log files, without a store: read, grid, merge, in parallel and in bounded memory.
+
 
 T = TypeVar("T")
 
@@ -114,9 +160,9 @@ class Files:
         return False
 
     @property
-    def offers(self) -> Offers:
+    def offers(self) -> Capabilities:
         """Return what files can do beyond what every origin can."""
-        return offers_of(self)
+        return capabilities_of(self)
 
     def runs(self) -> list[LogRun]:
         """Return the runs that the files belong to, by name."""
@@ -182,7 +228,9 @@ class Files:
         """
         undated = undated_runs(sources)
         files = [source.context.series for source in self.choice(question, every_kind=True)[0]]
-        before = told_before(files, question, self.found.labels)  # also of files that were not read, as theirs is another kind
+        before = series_before_reading(
+            files, question, self.found.labels
+        )  # also of files that were not read, as theirs is another kind
         return Merged(
             sums=sums,
             step_ns=step,
@@ -217,7 +265,7 @@ class Files:
         from ingest.query.percentiles import percentiles
 
         if all(source.format == HDR for source in self.found.sources):
-            from ingest.query.streaming.streamed import streamed
+            from ingest.query.streaming import streamed
 
             table_and_facts = streamed(self, question, wanted)
             if table_and_facts is not None:
@@ -285,7 +333,7 @@ class Files:
         sources = of_kinds(self._matching(question), question)
         starts = self.starts_of(sources)
         fixed = replace(question, step=(step := max(self.stored[source.context.series.run] for source in sources)))
-        groups = kept_apart(sources) if question.by[:4] == LABELS[:4] else [sources]
+        groups = grouped_sources(sources) if question.by[:4] == LABELS[:4] else [sources]
         flat = [source for some in groups for source in some]
 
         def work(source: Source) -> Iterator[list[Intervals[Group]]]:
@@ -294,11 +342,11 @@ class Files:
                 total.add(part)
             yield total.parts()
 
-        yield from in_order(fork_map(work, flat, self.jobs), [len(some) for some in groups])
+        yield from files_in_order(fork_map(work, flat, self.jobs), [len(some) for some in groups])
 
     def facts(self, answer: Answer) -> list[tuple[str, str]]:
         """Return (name, value) pairs about the runs of an answer."""
-        from ingest.read.reconcile import reconciled, skew  # for people's headings alone
+        from ingest.read.totals import reconciled, skew  # for people's headings alone
 
         sources = [source for source in self.found.sources if source.context.series.run in answer.runs]
         hosts = sorted({source.context.series.host for source in sources} - {""})
@@ -336,7 +384,7 @@ class Files:
         With `every_kind` also those whose kind is asked for only where there is none of a better one.
         """
         sources = self._matching(question)
-        apart = left_out(question, undated_runs(sources))
+        apart = left_out_by_clock(question, undated_runs(sources))
         names = [str(source.path) for source in sources if source.context.series.run in apart]
         kept = [source for source in sources if source.context.series.run not in apart]
         return kept if every_kind else of_kinds(kept, question), (logs_left_out(names, len(sources), apart),) if names else ()
@@ -344,7 +392,7 @@ class Files:
     def _named(self, question: Question, sources: Sequence[Source]) -> set[str]:
         """Return the runs whose steps decide that of an answer: as in a store, those that are named, whatever is selected."""
         named = runs_asked(self.stored, question.runs, question.where, self.found.labels)
-        apart = left_out(question, undated_runs(self.found.sources))
+        apart = left_out_by_clock(question, undated_runs(self.found.sources))
         return {source.context.series.run for source in sources} | {run for run in named if run not in apart}
 
     def _matching(self, question: Question) -> list[Source]:
@@ -362,7 +410,7 @@ class Files:
             known = {
                 name: {label_of(source.context.series, name, self.found.labels) for source in self.found.sources} for name in sure
             }
-            missing = lacks(self._lacking, question, self.found.labels, dict.fromkeys(runs, (None, None)))
+            missing = missing_from(self._lacking, question, self.found.labels, dict.fromkeys(runs, (None, None)))
             raise NothingMatchesError(question, runs, known=known, missing=missing)
         return sources
 
@@ -383,14 +431,14 @@ class Files:
                     mine.add(chunk)
             except InputError as error:
                 source.context.account.note(f"not read: {error.reason}")
-                source.context.account.lack(dead(source, error.reason))
+                source.context.account.lack(unreadable(source, error.reason))
         return all_of(adding)
 
     def _check_rejects(self, sources: Iterable[Source], parts: Sequence[Intervals[Group]]) -> None:
         """Raise InputError where nothing came of the sources, with the reason."""
         if parts:
             return
-        from ingest.read.events import MOMENTS
+        from ingest.read.operations import MOMENTS
 
         account = self.account
         if moments := [note for note in account.notes if note.endswith(MOMENTS)]:

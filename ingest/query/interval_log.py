@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING
 from ingest.core.errors import InputError
 from ingest.core.grid import MS, coarsened
 from ingest.core.intervals import Intervals, Sum, in_time_order
+from ingest.core.labels import Group
 from ingest.core.layout import Layout, LogLinear, hdr_half, hdr_layout, parse_layout
-from ingest.core.series import Group
-from ingest.core.timing import UNITS_NS
-from ingest.query.clocks import shown_beside
+from ingest.core.units import UNITS_NS
 from ingest.query.means import REMEDY
 from ingest.query.origin import INTERVAL_LOG, Origin
-from ingest.query.question import ALL, Answer, Question, check_labels
-from ingest.query.steps import check_step
-from ingest.query.streaming.union import regrouped, union
+from ingest.query.question import ALL, Answer, Question, check_labels, shown_beside
+from ingest.query.streaming import regrouped, union
+from ingest.query.windows import check_step
 
 if TYPE_CHECKING:
     from ingest.query.files import Files
@@ -65,8 +64,8 @@ def _unit(layouts: Iterable[Layout]) -> int:
 
 def from_files(files: Files, question: Question) -> IntervalLog:
     """Return the windows of files, added up over all of them as they are read."""
-    from ingest.query.streaming.long_logs import entries_at_once, streams
-    from ingest.query.summed import median_width, run_starts, warnings_of
+    from ingest.query.aggregate import median_width, run_starts, warnings_of
+    from ingest.query.streaming import entries_at_once, streams
 
     check_labels(question, files.found.labels)
     chosen, apart = files.choice(question)

@@ -19,10 +19,10 @@ import numpy as np
 
 from ingest.core.grid import WEIGHT_BITS
 from ingest.core.intervals import Bool, Int, Intervals
-from ingest.core.series import LAG, Group
+from ingest.core.labels import LAG, Group
 from ingest.query.origin import WEIGHED, Origin
 from ingest.query.question import Answer, Question
-from ingest.query.regrouped import regrouped
+from ingest.query.windows import regrouped
 
 SAMPLED = r"(\d),(\d) after "
 ALWAYS, FIFTH = 9, 5

@@ -11,16 +11,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ingest.core.coverage import BY_KIND, MEANS_ALONE, NOT_IN_NUMBERS
 from ingest.core.errors import InputError, listed
 from ingest.core.intervals import Intervals, no_exact
-from ingest.core.kinds_held import BY_KIND, MEANS_ALONE, NOT_IN_NUMBERS
-from ingest.core.series import MEAN, Group, Series, is_mean, mean_kind
-from ingest.core.timing import format_duration
-from ingest.query.question import ALL, Answer, Key, Question
+from ingest.core.labels import MEAN, Group, Series, is_mean, mean_kind
+from ingest.core.units import format_duration
+from ingest.query.question import ALL, Answer, AnswerKey, Question
 
-if TYPE_CHECKING:  # stores answer with means, too, and need no reader for that
-    from ingest.core.whole_runs import WholeRun  # and most runs have none: it is imported where there is one
+if TYPE_CHECKING:
+    from ingest.core.coverage import WholeRun
     from ingest.read.sources import Source
+
 
 REMEDY = "to have percentiles next time, log histograms (tailboard wrap-fio)"
 SHOWN_BY = "tailboard report and percentiles show them"
@@ -48,7 +49,7 @@ def whole_runs_of(sources: Iterable[Source]) -> list[WholeRun]:
     reported = [source for source in sources if source.context.account.whole_runs]
     if not reported:
         return []
-    from ingest.core.whole_runs import whole_runs
+    from ingest.core.coverage import whole_runs
 
     tool_runs = [
         whole_run
@@ -100,7 +101,7 @@ def with_bins(answer: Answer) -> Answer:
 
 
 def with_whole_runs(
-    parts: Sequence[Intervals[Group]], question: Question, key: Key, tool_runs: Sequence[WholeRun]
+    parts: Sequence[Intervals[Group]], question: Question, key: AnswerKey, tool_runs: Sequence[WholeRun]
 ) -> list[Intervals[Group]]:
     """Return parts of an answer about whole runs with the tool's own sums, extremes and bytes where they are of the same samples.
 
@@ -108,7 +109,7 @@ def with_whole_runs(
     """
     if question.step != ALL or question.begin is not None or question.end is not None or not tool_runs:
         return list(parts)
-    from ingest.core.whole_runs import bytes_of, sum_of
+    from ingest.core.coverage import bytes_of, sum_of
 
     groups: dict[Group, list[WholeRun]] = {}
     for whole_run in tool_runs:
@@ -120,7 +121,7 @@ def with_whole_runs(
 
 
 def _replaced(part: Intervals[Group], sums: dict[Group, tuple[int, int, int, int, int | None]]) -> Intervals[Group]:
-    from ingest.core.whole_runs import replaced_rows
+    from ingest.core.coverage import replaced_rows
 
     rows, moved = {}, {}
     for row, (code, count) in enumerate(zip(part.series.tolist(), part.samples.tolist(), strict=True)):
@@ -151,7 +152,7 @@ def described(answer: Answer, tool_runs: Sequence[WholeRun]) -> Answer:
     return replace(answer, warnings=(text, *answer.warnings))
 
 
-def with_left_out(answer: Answer, alone: Iterable[Series], key: Key) -> Answer:
+def with_left_out(answer: Answer, alone: Iterable[Series], key: AnswerKey) -> Answer:
     """Return an answer about histograms with a sentence on what of its selection was recorded as means alone.
 
     `alone` are series of means of jobs that have no histogram.

@@ -19,20 +19,18 @@ from ingest.core.errors import UsageError
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from ingest.core.breaths import Kept
+    from ingest.core.breaths import StoredBreaths
+    from ingest.core.coverage import WholeRun
     from ingest.core.intervals import Intervals
-    from ingest.core.series import Group
-    from ingest.core.whole_runs import WholeRun
+    from ingest.core.labels import Group
+    from ingest.query.episodes import Episode
     from ingest.query.files import Files
-    from ingest.query.findings.model import Story
     from ingest.query.interval_log import IntervalLog
-    from ingest.query.offsets.counts import Wanted as WantedOffsets
-    from ingest.query.offsets.map import OffsetMap
-    from ingest.query.offsets.overview import OffsetOverview
+    from ingest.query.offsets import OffsetMap, OffsetOverview, WantedOffsets
     from ingest.query.percentiles import Wanted
     from ingest.query.question import Answer, Question
+    from ingest.query.story.ground import Story
     from ingest.query.table import Table
-    from ingest.query.verdicts import Episode
 
 T = TypeVar("T")
 
@@ -89,7 +87,7 @@ class Capability(NamedTuple, Generic[T]):
     missing: str
 
 
-class Offers:
+class Capabilities:
     """The capabilities of an origin."""
 
     def __init__(self) -> None:
@@ -131,7 +129,7 @@ class Origin(Answering, Protocol):
         ...
 
     @property
-    def offers(self) -> Offers:
+    def offers(self) -> Capabilities:
         """Return what it can do beyond this."""
         ...
 
@@ -171,7 +169,9 @@ PERCENTILES: Capability[Callable[[Question, Wanted], tuple[Table, Answer]]] = Ca
 INTERVAL_LOG: Capability[Callable[[Question], IntervalLog]] = Capability("logs of intervals", WHOLE)
 OFFSETS: Capability[Callable[[WantedOffsets], OffsetMap]] = Capability("offsets", NO_MOMENTS)
 OFFSET_TICKS: Capability[OffsetTicks] = Capability("maps of offsets", NO_MOMENTS)
-BREATHS: Capability[Callable[[Question], Kept]] = Capability("breaths", "are not kept here: name the timelines themselves")
+BREATHS: Capability[Callable[[Question], StoredBreaths]] = Capability(
+    "breaths", "are not kept here: name the timelines themselves"
+)
 FINDINGS: Capability[Callable[[str, str], Story | None]] = Capability("findings", "are not kept here: they are computed")
 WHOLE_RUNS: Capability[Callable[[Collection[str]], list[WholeRun]]] = Capability(
     "whole runs", "as the tools reported them are not kept in this store: name the logs themselves"
@@ -186,7 +186,7 @@ KNOWN_RUNS: Capability[Callable[[], AbstractContextManager[None]]] = Capability(
 )
 
 
-def needed(origin: Origin, capability: Capability[T], subject: str = "") -> T:
+def require(origin: Origin, capability: Capability[T], subject: str = "") -> T:
     """Return its implementation; UsageError about `subject` (by default the capability) where the origin has none."""
     provider = origin.offers.get(capability)
     if provider is None:

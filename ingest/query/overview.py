@@ -1,16 +1,8 @@
-"""What a report is made of: each run's cluster, hosts and threads, as fine as a page can hold them.
-
-A page holds bins of the cluster in at most 720 windows, bins of at most 16 hosts in at most 360, and of every thread count,
-p50, p99 and max in at most 180; of 16 threads or fewer their bins as well, in the windows of the hosts. `full` lifts all of
-it. Several runs share the windows of two.
-
-Memory: files are read once. A store is asked for hosts in slices of time and, where there are many series, for the threads of
-one host after the other; of threads that are too many for bins only the three bins that a page shows are kept.
-"""
+"""What a report is made of: each run's cluster, hosts and threads, when it was worst, and the cells of its boxes."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
@@ -19,23 +11,178 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.core.errors import InputError, listed
-from ingest.core.intervals import Intervals
-from ingest.core.nearest import choices
-from ingest.core.ranks import Ranked, parse_percentiles, percentile_values
-from ingest.core.series import LAG, THREAD, Group, run_matches
-from ingest.core.timing import Instant, format_duration
-from ingest.query.box_cells import MOST_WINDOWS as BOX_WINDOWS
-from ingest.query.box_cells import BoxCells, Gathering
-from ingest.query.clocks import ABSOLUTE, is_absolute
-from ingest.query.lags import asked_weighed
+from ingest.core.errors import InputError, choices, listed
+from ingest.core.intervals import Intervals, Sum, merged
+from ingest.core.labels import LAG, THREAD, Group, run_matches
+from ingest.core.layout import common_layout
+from ingest.core.quantiles import Percentile, Ranked, censored, extremes, parse_percentiles, percentile_values
+from ingest.core.units import Instant, format_duration
+from ingest.query.coverage import union
+from ingest.query.heatmap import row_layout
+from ingest.query.lags import asked_weighed, in_events, mixed_rows
 from ingest.query.means import MeansAloneError, with_bins
-from ingest.query.missing import union
 from ingest.query.origin import Origin
-from ingest.query.question import Answer, Question, literal
-from ingest.query.regrouped import regrouped
-from ingest.query.spans import Span, widen
-from ingest.query.steps import MULTIPLES, widened
+from ingest.query.question import ABSOLUTE, Answer, Question, is_absolute, literal
+from ingest.query.windows import MULTIPLES, Span, regrouped, widen, widened
+
+# When was it worst, and which series contributed most: the windows whose samples lie furthest above the usual of the range.
+
+
+MEDIAN, MAX = parse_percentiles("50,100")
+WHOLE_RANGE = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """A window: its bounds, its samples, and by how many ns these lie above the percentile of the whole range, added up.
+
+    `value_ns` is the window's own percentile, None where its samples cannot carry it, `open` says that it is a lower bound;
+    `max_ns` is its p100. `makers` names each group with its part of the excess, largest first.
+    """
+
+    start_ns: int
+    end_ns: int
+    samples: int
+    value_ns: int | None
+    max_ns: int
+    open: bool
+    excess_ns: float
+    makers: tuple[tuple[str, float], ...]
+
+
+def worst_windows(answer: Answer, label: str, percentile: Percentile, most: int = 8) -> list[Worst]:
+    """Return the windows of all groups together with the largest excess, largest first, then earliest; none without any.
+
+    The excess of a window is the sum, over its samples, of what each lies above the percentile of the whole range (its median,
+    where it cannot carry the percentile or nothing lies above that): 3 samples of 4 s weigh more than 10 of 80 ms. Samples
+    count as what their bin reports, so it has the error bound of bins. `label` is one of the answer's labels: makers are told
+    by it.
+    """
+    together = regrouped(answer, ())
+    if not together.parts:
+        return []
+    (rows,) = together.parts
+    (whole,) = widened(together.parts, WHOLE_RANGE)
+    values, highest = percentile_values(rows, percentile), percentile_values(rows, MAX)
+    count = rows.samples if rows.completions is None else rows.completions
+    values[mixed_rows(together, rows) & ~percentile.carried(count)] = np.nan
+    (opens,) = censored(rows, [percentile])
+    tries = [float(percentile_values(whole, wanted)[0]) for wanted in (percentile, MEDIAN)]
+    usual = next((value for value in tries if not np.isnan(value) and above_of(rows, value).any()), tries[-1])
+    above = above_of(rows, usual)
+    order = np.lexsort((rows.start_ns, -above))[:most]
+    makers = regrouped(answer, (label,))
+    unlike = mixed_rows(together, rows).any()
+    parts = [part.in_layout(rows.layout) for part in (in_events(makers) if unlike else makers.parts)]
+    return [
+        Worst(
+            int(rows.start_ns[row]),
+            int(rows.end_ns[row]),
+            int(count[row]),
+            None if np.isnan(values[row]) else int(values[row]),
+            int(highest[row]),
+            bool(opens[row]),
+            float(above[row]),
+            _makers(parts, int(rows.start_ns[row]), usual),
+        )
+        for row in order.tolist()
+        if above[row] > 0
+    ]
+
+
+def above_of(rows: Intervals[Group], usual_ns: float) -> NDArray[np.float64]:
+    """Return of each row by how many ns its samples lie above a latency, added up; in their weights, where samples have any."""
+    low, high, *_ = extremes(rows)
+    reported = np.clip(rows.layout.values[rows.bins], low[rows.row], high[rows.row])
+    above = np.maximum(reported - usual_ns, 0) * rows.counts
+    return np.bincount(rows.row, above, len(rows)).astype(np.float64)
+
+
+def _makers(parts: list[Intervals[Group]], start_ns: int, usual_ns: float) -> tuple[tuple[str, float], ...]:
+    makers: dict[str, float] = {}
+    for part in parts:
+        mine = np.flatnonzero(part.start_ns == start_ns)
+        for row, above in zip(mine.tolist(), above_of(part.take(mine), usual_ns).tolist(), strict=True):
+            name = part.table[part.series[row]][0]
+            makers[name] = makers.get(name, 0.0) + above
+    return tuple(sorted(((name, above) for name, above in makers.items() if above), key=lambda pair: (-pair[1], pair[0])))
+
+
+# What a page must hold so that a box can be explained without a server: the samples of every label by window and latency.
+#
+# Of each value of each label, by op and kind, in at most 120 windows of the run and at most eight bins an octave: their edges
+# are edges of the windows and bins that they are made of, so a box of such edges is counted as exactly as by `box.explained`.
+
+
+MOST_CELL_WINDOWS = 120
+AN_OCTAVE = 8
+CELL_NAMES = ("op", "host", "volume", "job", "process", "tag")
+HELD = 200_000  # entries of a label that are held before they are added up
+
+
+@dataclass(frozen=True, slots=True)
+class BoxCells:
+    """The cells of a run: of each label its windows of `step_ns` under (value, op, kind), all in one layout.
+
+    `step_ns` is 0 for one window of the whole range.
+    """
+
+    step_ns: int
+    labels: Mapping[str, Intervals[Group]]
+
+
+class Gathering:
+    """Adds up the answers by thread of a run, as they come, to its cells."""
+
+    def __init__(self) -> None:
+        self._sums: dict[str, Sum[Group]] = {name: Sum(HELD) for name in CELL_NAMES}
+        self._step_ns = 0
+        self._weighed = False
+
+    def add(self, answer: Answer, step_ns: int) -> None:
+        """Add an answer by labels, op and kind; its windows are widened to `step_ns`, a multiple of its step."""
+        self._step_ns = step_ns
+        self._weighed |= any(part.completions is not None for part in answer.parts)
+        if self._weighed:
+            return
+        places = {name: answer.by.index(name) for name in (*CELL_NAMES, "kind")}
+        for part in widened([part.in_layout(row_layout(part.layout, AN_OCTAVE)) for part in answer.parts], step_ns or 1 << 62):
+            for name, total in self._sums.items():
+                total.add(part.relabelled(_only(places[name], places["op"], places["kind"])))
+
+    def cells(self) -> BoxCells | None:
+        """Return the cells of what was added; None where I/Os count by shares, which no box has whole."""
+        if self._weighed:
+            return None
+        parts = {name: total.parts() for name, total in self._sums.items()}
+        layout = common_layout(part.layout for some in parts.values() for part in some)
+        labels = {name: merged([part.in_layout(layout) for part in some]) for name, some in parts.items()}
+        return BoxCells(self._step_ns, {name: rows for name, rows in labels.items() if name == "op" or _values(rows) > 1})
+
+
+def coarser(cells: BoxCells) -> BoxCells:
+    """Return the cells in windows of twice the width."""
+    return BoxCells(2 * cells.step_ns, {name: widened([rows], 2 * cells.step_ns)[0] for name, rows in cells.labels.items()})
+
+
+def _only(*places: int) -> Callable[[Group], Group]:
+    """Return what makes a key of these places of another one."""
+    return lambda key: tuple(key[place] for place in places)
+
+
+def _values(rows: Intervals[Group]) -> int:
+    return len({key[0] for key in rows.table})
+
+
+# What a report is made of: each run's cluster, hosts and threads, as fine as a page can hold them.
+#
+# A page holds bins of the cluster in at most 720 windows, bins of at most 16 hosts in at most 360, and of every thread count,
+# p50, p99 and max in at most 180; of 16 threads or fewer their bins as well, in the windows of the hosts. `full` lifts all of
+# it. Several runs share the windows of two.
+#
+# Memory: files are read once. A store is asked for hosts in slices of time and, where there are many series, for the threads of
+# one host after the other; of threads that are too many for bins only the three bins that a page shows are kept.
+
 
 CLUSTER_WINDOWS, HOST_WINDOWS, THREAD_WINDOWS = 720, 360, 180
 LEAST_WINDOWS = 60
@@ -92,7 +239,7 @@ def span_of(parts: Sequence[Intervals[Group]]) -> tuple[int, int]:
     return min(int(part.start_ns.min()) for part in parts), max(int(part.end_ns.max()) for part in parts)
 
 
-def chosen_runs(runs: Sequence[str], question: Question) -> list[str]:
+def selected_runs(runs: Sequence[str], question: Question) -> list[str]:
     """Return the names that a question selects, in their order; InputError where it selects none."""
     wanted = question.where.get("run", "*")
     chosen = [run for run in runs if run_matches(run, question.runs) and fnmatchcase(run, wanted)]
@@ -109,7 +256,7 @@ def overviews(
     `runs` are the names that there are, `without` those that may be without latencies. InputError
     where nothing is selected.
     """
-    chosen = chosen_runs(runs, question)
+    chosen = selected_runs(runs, question)
     if question.merge_runs or len(chosen) == 1:
         only = _overview(origin, ", ".join(chosen), question, full=full, runs=len(chosen))
         if only.cluster.relative and is_absolute(question):
@@ -239,7 +386,7 @@ def _threads(origin: Origin, question: Question, hosts: Answer, boxes: Gathering
     for answer in map(with_bins, _by_host(origin, question, hosts)):
         names |= {key[: len(THREAD)] for part in answer.parts for key in part.table}
         whole.append(answer)
-        boxes.add(answer, _wider_step(low, high, answer.step_ns, BOX_WINDOWS))
+        boxes.add(answer, _wider_step(low, high, answer.step_ns, MOST_CELL_WINDOWS))
         if len(names) > MOST_THREADS:
             shares += [_tails(kept, low, high) for kept in whole]
             whole = []

@@ -11,19 +11,18 @@ from numpy.typing import NDArray
 from ingest.core.errors import UsageError
 from ingest.core.grid import INT64_MAX
 from ingest.core.intervals import NO_BYTES, Int, Intervals, no_exact
-from ingest.core.ranks import Percentile, Ranked, bounds, censored, extremes, percentile_values, share_below
-from ingest.core.series import Group
-from ingest.core.timing import format_duration
+from ingest.core.labels import Group
+from ingest.core.quantiles import Percentile, Ranked, bounds, censored, extremes, percentile_values, share_below
+from ingest.core.units import format_duration
 from ingest.core.values import Value
+from ingest.query.coverage import LEAST, MOST, Rows
 from ingest.query.lags import answered, events_of, mixed_rows
 from ingest.query.means import check_bins, lacks_bins
-from ingest.query.missing import LEAST, MOST, Rows
 from ingest.query.origin import PERCENTILES, Origin
 from ingest.query.precision import precision_in
 from ingest.query.question import Answer, Question
-from ingest.query.spans import Span
-from ingest.query.steps import widened
 from ingest.query.table import Table, concatenated
+from ingest.query.windows import Span, widened
 
 NS, MIB = 1e9, 1 << 20
 BANDWIDTH = "mib_s"

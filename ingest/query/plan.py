@@ -16,19 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 from ingest.core.errors import plural
 from ingest.core.intervals import Intervals
+from ingest.core.labels import Group, RunLabels, Series, mean_kind
 from ingest.core.layout import Layout
-from ingest.core.series import Group, RunLabels, Series, mean_kind
-from ingest.query.clocks import beside, shown_beside
+from ingest.query.coverage import missing_from
 from ingest.query.means import described, with_left_out, with_whole_runs
-from ingest.query.missing import lacks
-from ingest.query.question import Answer, Question, finish, moved_edges, range_in
-from ingest.query.spans import Reach, RunLayer, Span, of_layers, over_reach, reach_inside, widen
-from ingest.query.whole_rows import with_whole_rows
+from ingest.query.question import Answer, Question, beside, finish, moved_edges, range_in, shown_beside, with_whole_rows
+from ingest.query.windows import Reach, RunLayer, Span, of_layers, over_time_range, reach_inside, widen
 
 if TYPE_CHECKING:
-    from ingest.core.caveats import Caveat
-    from ingest.core.missing import Missing
-    from ingest.core.whole_runs import WholeRow, WholeRun
+    from ingest.core.coverage import Caveat, Missing, WholeRow, WholeRun
     from ingest.query.origin import Run
 
 
@@ -103,7 +99,7 @@ def answer_of(merged: Merged, question: Question) -> Answer:
     if not merged.step_ns:
         steps = {run.run: run.step_ns for run in merged.runs}
         windows = {name: (span, steps[name[0]]) for name, span in sums.windows.items()}
-        parts = over_reach(parts, of_layers(sums.reach), windows, question.adds_up_runs)
+        parts = over_time_range(parts, of_layers(sums.reach), windows, question.adds_up_runs)
         parts = with_whole_runs(parts, question, key, merged.whole_runs)
         parts = with_whole_rows(parts, question, key, merged.whole_rows)
     facts = Answer(
@@ -118,7 +114,7 @@ def answer_of(merged: Merged, question: Question) -> Answer:
         answered_from=merged.answered_from,
         undated=undated,
         auto_ns=merged.auto_ns,
-        missing=lacks(merged.lacking, question, merged.labels, bounds),
+        missing=missing_from(merged.lacking, question, merged.labels, bounds),
         caveats=merged.caveats,
         layouts=sums.layouts,
         alike=merged.alike,

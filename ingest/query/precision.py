@@ -14,9 +14,9 @@ from operator import or_
 import numpy as np
 
 from ingest.core.intervals import Int, Intervals
+from ingest.core.labels import Group
 from ingest.core.layout import MIDPOINT, Layout
-from ingest.core.ranks import Percentile, Ranked
-from ingest.core.series import Group
+from ingest.core.quantiles import Percentile, Ranked
 from ingest.core.values import Value
 
 MOST_SHARE = 1.0

@@ -1,23 +1,21 @@
-"""What is asked and what is answered, whatever holds the data: `Question` in, `Answer` out."""
+"""What is asked and what is answered: `Question` in, `Answer` out, and why a question matches nothing."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.core.caveats import Caveat, sentences
-from ingest.core.csr import distinct, total
-from ingest.core.errors import InputError, UsageError, counted, listed
+from ingest.core.coverage import Caveat, sentences
+from ingest.core.errors import InputError, TailboardError, UsageError, choices, counted, listed
 from ingest.core.grid import whole_windows
-from ingest.core.intervals import Intervals
-from ingest.core.layout import Layout, common_layout
-from ingest.core.nearest import choices
-from ingest.core.series import (
+from ingest.core.intervals import Intervals, distinct, no_exact, total
+from ingest.core.labels import (
     ASKABLE,
     CLIENT,
     IN_FLIGHT,
@@ -34,18 +32,25 @@ from ingest.core.series import (
     run_and_kind,
     run_matches,
 )
-from ingest.core.timing import Instant, format_duration
+from ingest.core.layout import Layout, common_layout
+from ingest.core.units import Instant, format_duration
 from ingest.core.values import Value
-from ingest.query.missing import Lack, caveats_of, of_kinds
-from ingest.query.other_kinds import left_out, taken_of
-from ingest.query.regrouped import by_layout
-from ingest.query.spans import Bounds, Span, covered_by
-from ingest.query.steps import AUTO_WINDOWS
+from ingest.query.coverage import Lack, caveats_of, left_out, of_kinds, taken_of
+from ingest.query.origin import Origin
+from ingest.query.windows import AUTO_WINDOWS, Bounds, Span, by_layout, covered_by
+
+if TYPE_CHECKING:
+    from ingest.core.coverage import WholeRow
+    from ingest.read.sources import Source
+
+
+# What is asked and what is answered, whatever holds the data: `Question` in, `Answer` out.
+
 
 AUTO, ALL = "auto", "all"
 NS_A_SECOND, NS_A_MS = 1_000_000_000, 1_000_000
 
-Key = Callable[[Series], Group | None]
+AnswerKey = Callable[[Series], Group | None]
 RunKind = tuple[str, str]
 Layouts = Mapping[RunKind, Collection[Layout]]
 
@@ -74,7 +79,7 @@ class Question(Value):
         """Return whether rows of several runs become one."""
         return self.merge_runs and "run" not in self.by
 
-    def key(self, run_labels: RunLabels) -> Key:
+    def key(self, run_labels: RunLabels) -> AnswerKey:
         """Return the function that gives a series its group (run, kind, then `by`), or None where it is not selected."""
 
         def key(series: Series) -> Group | None:
@@ -364,7 +369,7 @@ def keys_of(rows: Intervals[Group]) -> list[Group]:
     return [rows.table[code] for code in np.flatnonzero(np.bincount(filled)).tolist()]
 
 
-def note_series(noted: set[Series], rows: Intervals[Series], key: Key) -> None:
+def note_series(noted: set[Series], rows: Intervals[Series], key: AnswerKey) -> None:
     """Note the series of rows that `key` selects."""
     there = (rows.table[code] for code in distinct(rows.series).tolist())
     noted.update(series for series in there if key(series) is not None)
@@ -412,3 +417,173 @@ def _default_kinds(kinds: Collection[str], question: Question) -> list[str]:
         return [default_kind(kinds)]
     layers = {layer_of(kind) for kind in kinds}
     return sorted(default_kind(kind for kind in kinds if layer_of(kind) == layer) for layer in layers)
+
+
+# Runs that know when they began and runs that do not share no axis of time.
+#
+# An answer over time is given on the clock: runs without one are left out of it, and a sentence names them. Asked alone they
+# are answered on their own axis, in seconds since their start. Without an axis of time (`--step all`) both are in one answer,
+# each run with a range of its own; there times without a clock are written as `+12.5s`, as --from and --to take them.
+
+
+SECOND = 1e9
+ABSOLUTE = "this run has no start time, so its times are elapsed: give --from and --to as +90s, or give --t0"
+
+
+def is_absolute(question: Question) -> bool:
+    """Return whether a question gives a time of the clock as an end of its range."""
+    return any(edge is not None and not edge.relative for edge in (question.begin, question.end))
+
+
+def undated_runs(sources: Iterable[Source]) -> dict[str, bool]:
+    """Return, per run, whether none of its sources has a start time."""
+    undated: dict[str, bool] = {}
+    for source in sources:
+        run = source.context.series.run
+        undated[run] = undated.get(run, True) and source.context.zero.epoch_ns is None
+    return undated
+
+
+def left_out_by_clock(question: Question, undated: Mapping[str, bool]) -> frozenset[str]:
+    """Return the runs that an answer leaves out: the undated ones where others have a clock, if their times are looked at.
+
+    `undated` says of each run that is asked for whether it has no clock.
+    """
+    without = frozenset(run for run, is_undated in undated.items() if is_undated)
+    if len(without) == len(undated):
+        return frozenset()
+    return without if question.step != ALL or question.merge_runs or is_absolute(question) else frozenset()
+
+
+def beside(undated: Mapping[str, bool]) -> frozenset[str]:
+    """Return the undated runs of an answer where others have a clock."""
+    without = frozenset(run for run, is_undated in undated.items() if is_undated)
+    return without if len(without) < len(undated) else frozenset()
+
+
+def logs_left_out(names: Sequence[str], logs: int, runs: Collection[str]) -> str:
+    """Return the sentence about logs that an answer leaves out, of so many that were selected."""
+    which = f"{len(names)} of {logs} logs ({listed(sorted(names))})"
+    clause = "has no start time, so it is" if len(names) == 1 else "have no start time, so they are"
+    return f"{which} {clause} left out here: ask for the run {listed(sorted(runs))} alone, or give --t0"
+
+
+def run_left_out(run: str, samples: int) -> str:
+    """Return the sentence about a run of a store that an answer leaves out."""
+    return f"{run} has no start time, so its {samples:,} samples are left out here: ask for this run alone"
+
+
+def shown_beside(undated: Collection[str]) -> list[str]:
+    """Return the sentence about undated runs that an answer shows beside dated ones; none where there are none."""
+    if not undated:
+        return []
+    clause = "has no start time: it is a run of its own, and its" if len(undated) == 1 else "have no start time: their"
+    return [f"{listed(sorted(undated))} {clause} times are elapsed seconds, as +12.5s"]
+
+
+def stamps_beside(answer: Answer) -> dict[int, str]:
+    """Return how the times of undated runs are written beside those of dated ones, by their ns: +12.5s."""
+    if not answer.undated or "run" not in answer.by:
+        return {}
+    place = answer.by.index("run")
+    stamps: dict[int, str] = {}
+    for part in answer.parts:
+        names = [key[place] for key in part.table]
+        for code, *edges in zip(part.series.tolist(), part.start_ns.tolist(), part.end_ns.tolist(), strict=True):
+            if names[code] in answer.undated:
+                stamps |= {edge: since(edge - answer.run_start_ns[names[code]]) for edge in edges}
+    return stamps
+
+
+def since(elapsed_ns: int) -> str:
+    """Return a time without a clock as it is written beside others that have one: +12.5s."""
+    return f"{'-' if elapsed_ns < 0 else '+'}{abs(elapsed_ns) / SECOND:.12g}s"
+
+
+def named(stamp: Callable[[int], str], known: Mapping[int, str]) -> Callable[[int], str]:
+    """Return a function that writes times as `stamp` does, but for those that are `known`."""
+    return (lambda stamp_ns: known.get(stamp_ns) or stamp(stamp_ns)) if known else stamp
+
+
+# Why a question matches nothing: which of its words no data has, and what there is instead.
+
+
+def explained(error: NothingMatchesError, origins: Iterable[Origin]) -> InputError:
+    """Return an error that names the words of the question that match nothing, with the values that the data has, nearest first.
+
+    The values of a label are known of the error, else the origins are asked again, without that word. Where what matches is
+    known to be missing (a client that left nothing, a log that was refused), the error says that. It stays as it was where each
+    word matches something.
+    """
+    question, asked = error.question, list(origins)
+    runs = [record.run for origin in asked for record in origin.runs()]
+    if not any(run_matches(run, question.runs) for run in runs):
+        return InputError(f"no run matches {' '.join(question.runs)}: {choices(question.runs[0], runs)}")
+    for name, glob in question.where.items():
+        values = runs if name == "run" else error.known.get(name) or _values(asked, question, name)
+        if values and not any(fnmatchcase(value, glob) for value in values):
+            named = sorted(value for value in values if value)
+            there = choices(glob, named) if named else f"nothing here has a {name}"
+            lost = dict.fromkeys(str(lack.caveat) for lack in error.missing if name in lack.entry.labels)
+            return InputError("; ".join((f"no {name} matches {glob}: {there}", *lost)))
+    return error
+
+
+def _values(origins: Sequence[Origin], question: Question, name: str) -> Collection[str]:
+    """Return the values of a label in the runs that a question names."""
+    values: set[str] = set()
+    for origin in origins:
+        with suppress(TailboardError):  # it is asked for the sentence of another error
+            answer = origin.answer(replace(Question(runs=question.runs, by=(name,), step=ALL), attribution=question.attribution))
+            place = answer.by.index(name)
+            values |= {part.table[code][place] for part in answer.parts for code in set(part.series.tolist())}
+    return values
+
+
+# Exact values of rows that windows cut: fio's json+ is one row of a whole run, and its parts no longer have them.
+#
+# A row that crosses an edge of the stored grid loses its exact minimum, maximum and sum, in a store as in files. Over the whole
+# run they are what they were: the account of each source keeps them.
+
+
+def whole_rows_of(sources: Iterable[Source]) -> list[WholeRow]:
+    """Return the exact values of whole rows of sources, known once these are read."""
+    reported = [source for source in sources if source.context.account.whole_rows]
+    if not reported:
+        return []
+    from ingest.core.coverage import whole_rows
+
+    return [
+        whole_row
+        for source in reported
+        for whole_row in whole_rows(source.context.series.run, [source.context.account.as_dict()])
+    ]
+
+
+def with_whole_rows(
+    parts: Sequence[Intervals[Group]], question: Question, key: AnswerKey, exact_rows: Sequence[WholeRow]
+) -> list[Intervals[Group]]:
+    """Return parts of an answer about whole runs with the exact values of the rows that they were made of.
+
+    Rows are keyed as `key` keys series. Where both count the same samples they are the same ones.
+    """
+    if question.step != ALL or question.begin is not None or question.end is not None or not exact_rows:
+        return list(parts)
+    groups: dict[Group, list[WholeRow]] = {}
+    for whole_row in exact_rows:
+        group = key(whole_row.series)
+        if group is not None:
+            groups.setdefault(group, []).append(whole_row)
+    return [_replaced(part, groups) if part.layout.has_bins and part.completions is None else part for part in parts]
+
+
+def _replaced(part: Intervals[Group], groups: dict[Group, list[WholeRow]]) -> Intervals[Group]:
+    from ingest.core.coverage import replaced_rows
+
+    rows = {}
+    for row, (code, count) in enumerate(zip(part.series.tolist(), part.samples.tolist(), strict=True)):
+        members = groups.get(part.table[code], [])
+        if members and sum(member.count for member in members) == count:
+            least, most = min(member.min_ns for member in members), max(member.max_ns for member in members)
+            rows[row] = sum(member.sum_ns for member in members), least, most
+    return replace(part, exact=replaced_rows(part.exact or no_exact(len(part)), rows)) if rows else part

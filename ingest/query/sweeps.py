@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ingest.core.series import RunLabels
+from ingest.core.labels import RunLabels
 
 DEPTHS = ("total_iodepth", "iodepth", "numjobs")
 RATES = ("target_rate", "offered_rate", "rate_iops", "rate", "target")

@@ -13,23 +13,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.core.caveats import Caveat
-from ingest.core.csr import MOST_SAMPLES
 from ingest.core.errors import CapacityError, InputError
-from ingest.core.intervals import Int, Intervals
-from ingest.core.series import Series
-from ingest.core.timing import OUT_OF_RANGE, is_instant
-from ingest.read.among_runs import of_its_part
-from ingest.read.context import EXPECTED, Context
-from ingest.read.formats import SMALL, reader_of
-from ingest.read.lacks import counted, followed, held_against
-from ingest.read.layers import in_their_layer
-from ingest.read.placing import discover
-from ingest.read.sources import Evidence, Found, ReadOptions, Skipped, Source
+from ingest.core.intervals import MOST_SAMPLES, Int, Intervals
+from ingest.core.labels import Series, default_kind
+from ingest.core.units import OUT_OF_RANGE, is_instant
+from ingest.read.context import EXPECTED
+from ingest.read.format_names import RAW, YCSB
+from ingest.read.formats import SMALL, reader_of, single_events
+from ingest.read.missing import counting_rejected, followed, with_tool_total
+from ingest.read.placement import in_their_layer, of_its_part
+from ingest.read.sources import Source
 
 if TYPE_CHECKING:
     from ingest.core.events import Events
-    from ingest.read.event_rows import Windows
+    from ingest.read.operations import Windows
 
 
 def read(
@@ -43,23 +40,23 @@ def read(
     context = source.context
     reader = reader_of(source.format)
     if reader.rows is None:
-        from ingest.read import event_rows  # for single events alone
-        from ingest.read.events import events_layout, latencies
+        from ingest.read import operations  # for single events alone
+        from ingest.read.operations import events_layout, latencies
 
         known = bool(context.jobs) or context.grouped > 0
         layout = events_layout(context.digits)
         chunks = events_of(source) if seen is None else _shown(events_of(source), seen)
-        rows = event_rows.intervals(
-            latencies(chunks, context.account), windows or event_rows.Windows(), layout, context.account, totals=known
+        rows = operations.intervals(
+            latencies(chunks, context.account), windows or operations.Windows(), layout, context.account, totals=known
         )
-        rows = held_against(source, rows) if known else rows
+        rows = with_tool_total(source, rows) if known else rows
     else:
         rows = reader.rows(source.path, context)
     rows = in_their_layer(source, of_its_part(source, followed(source, _addable(rows, source))))
     expected = context.options.get(EXPECTED)
     if not expected:
         return rows
-    from ingest.read.omission import with_corrected
+    from ingest.read.schedule import with_corrected
 
     return with_corrected(rows, int(expected), context.account)
 
@@ -123,7 +120,7 @@ def events_of(source: Source) -> Iterator[Events]:
     if reader.events is None:
         raise InputError(f"{source.format}: holds histograms, not single operations", source.path)
     account, shadowed = source.context.account, source.context.shadowed
-    for chunk in counted(source, reader.events(source.path, source.context)):
+    for chunk in counting_rejected(source, reader.events(source.path, source.context)):
         _check_times(chunk.end_ns, chunk.end_ns, source)
         ours = np.array([series.op not in shadowed for series in chunk.table], np.bool_)
         if ours.all():
@@ -134,17 +131,40 @@ def events_of(source: Source) -> Iterator[Events]:
         yield kept
 
 
-__all__ = [
-    "Caveat",
-    "Context",
-    "Evidence",
-    "Found",
-    "ReadOptions",
-    "Skipped",
-    "Source",
-    "discover",
-    "events_of",
-    "read",
-    "read_many",
-    "small_ones_together",
-]
+# Each operation once, where only the moment of it counts: tools write one operation under several kinds.
+#
+# fio writes a log of completion, one of total and one of submission latency of the same I/Os; YCSB writes an operation a second
+# time with its intended start. Latencies of unlike kinds are never merged; moments would be counted twice.
+
+
+AGAIN = {YCSB: "response"}  # the kind of the second line of an operation, by format
+
+
+def offset_sources(sources: Sequence[Source]) -> list[Source]:
+    """Return the sources of single events that hold each I/O once: of fio's logs of one job the one of the preferred kind."""
+    kinds: dict[tuple[str, ...], set[str]] = {}
+    for source in sources:
+        kinds.setdefault(_job(source), set()).add(source.context.series.kind)
+    return [
+        source for source in sources if single_events(source) and source.context.series.kind == default_kind(kinds[_job(source)])
+    ]
+
+
+def _job(source: Source) -> tuple[str, ...]:
+    """Return what the logs of one job have in common: of fio the labels, of other formats the file alone."""
+    series = source.context.series
+    alone = "" if source.format == RAW else str(source.path)
+    return source.format, series.run, series.host, series.volume, series.job, series.process, alone
+
+
+def once(source: Source, chunk: Events) -> Events:
+    """Return the events of a chunk without those that stand for an operation which another line holds already."""
+    again = AGAIN.get(source.format)
+    twice = np.array([again is not None and series.kind == again for series in chunk.table], np.bool_)
+    return chunk.take(np.flatnonzero(~twice[chunk.series])) if twice.any() else chunk
+
+
+def events_once(source: Source) -> Iterator[Events]:
+    """Yield the events of a source, each operation once; InputError where it is not what it claims."""
+    for chunk in events_of(source):
+        yield once(source, chunk)

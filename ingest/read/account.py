@@ -8,10 +8,9 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ingest.core.caveats import Caveat
+from ingest.core.coverage import Caveat, Missing
 from ingest.core.errors import InputError
 from ingest.core.intervals import Histogram
-from ingest.core.missing import Missing
 
 FINDINGS_KEPT = 5
 NOT_PLAIN = ("totals", "findings", "missing", "caveats", "_lines")

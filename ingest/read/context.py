@@ -1,4 +1,4 @@
-"""What surrounds a source: its labels, its start and where that was taken from, and what the tool itself reported."""
+"""What surrounds a source: its labels, its start and where that was taken from, and what the tool itself reported of the run."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from ingest.core.coverage import WholeRun
 from ingest.core.errors import InputError
-from ingest.core.series import Series
-from ingest.core.timing import OUT_OF_RANGE, is_instant
+from ingest.core.intervals import Histogram
+from ingest.core.labels import Series
+from ingest.core.units import OUT_OF_RANGE, is_instant
 from ingest.core.values import Value
 from ingest.read.account import Account
 
-if TYPE_CHECKING:  # most calls read no file that is described
-    from ingest.read.delimited.description import Description
-    from ingest.read.histograms.description import HistogramDescription
-    from ingest.read.summary import Job
+if TYPE_CHECKING:
+    from ingest.read.described.description import Description, HistogramDescription
+
+
+# What surrounds a source: its labels, its start and where that was taken from, and what the tool itself reported.
+
 
 EXPECTED, RATE, INTENDED = "tailboard.expected_interval_ns", "tailboard.rate", "tailboard.intended_column"
 TSC_HZ = "tailboard.tsc_hz"
@@ -99,3 +103,34 @@ class Context(Value):
     upto: int | None = None
     part: Part | None = None
     account: Account = field(default_factory=Account)
+
+
+# What a tool itself reported of a whole run, beside its logs; a call that reads no such report does without this module.
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What the tool itself reports of one job (or group of jobs), op and kind, over the whole run.
+
+    `bins` is None unless the tool wrote its histogram (fio json+). `percentiles` are (text, ns) as the tool printed them. `bytes`
+    are those that all its I/Os of the op moved, None where the tool does not say. `span_ns` is from when to when of its job's
+    time the op ran, None where that is all of it.
+    """
+
+    count: int
+    runtime_ns: int
+    min_ns: int
+    max_ns: int
+    mean_ns: float
+    percentiles: tuple[tuple[str, int], ...] = ()
+    bins: Histogram | None = None
+    bytes: int | None = None
+    span_ns: tuple[int, int] | None = None
+
+    def whole_run(self, series: Series) -> WholeRun:
+        """Return this of a series, as the account of its source keeps it."""
+        numbers = (self.count, self.min_ns, self.max_ns, self.mean_ns, self.percentiles)
+        return WholeRun(series, *numbers, has_bins=self.bins is not None, bytes=self.bytes)
+
+
+Job = Mapping[tuple[str, str], Summary]

@@ -1,17 +1,23 @@
-"""The same data twice: files of the same bytes, and files of the same labels."""
+"""The same data twice: files of the same bytes or labels; and sources whose labels no store could hold."""
 
 from __future__ import annotations
 
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 
-from ingest.core.caveats import Caveat
-from ingest.core.errors import InputError, listed
+from ingest.core.coverage import Caveat
+from ingest.core.errors import InputError, as_text, listed
+from ingest.core.labels import LABELS
 from ingest.read.formats import is_timed
 from ingest.read.sources import SKIPPED, Found, Place, Skipped, Source
 from ingest.read.text import COMPRESSED, blocks, plain_name
+
+# The same data twice: files of the same bytes, and files of the same labels.
+
 
 SAMPLE = 1 << 16
 SAID = ("--host", "--host-alias")
@@ -200,3 +206,31 @@ def two_of_one(source: Source, other: str) -> str:
 def _labels_of(source: Source) -> str:
     series = source.context.series
     return f"host {series.host or '-'}, volume {series.volume or '-'}, job {series.job or '-'}"
+
+
+# Discovered sources with labels that are Unicode throughout: file names need not be, and no store or page could hold them.
+
+
+labels_of = attrgetter(*LABELS)
+
+
+def decodable(discovered: Found) -> Found:
+    """Return the discovered files with labels, runs and names in accounts that are Unicode throughout; paths stay as they are."""
+    labels = {as_text(run): _labels(of_run) for run, of_run in discovered.labels.items()}
+    missing = tuple(replace(entry, labels=_labels(entry.labels)) for entry in discovered.missing)
+    return replace(discovered, sources=tuple(map(_decodable, discovered.sources)), labels=labels, missing=missing)
+
+
+def _labels(labels: Mapping[str, str]) -> dict[str, str]:
+    return {name: as_text(value) for name, value in labels.items()}
+
+
+def _decodable(source: Source) -> Source:
+    series, account = source.context.series, source.context.account
+    account.path = as_text(account.path)
+    if "".join(labels_of(series)).isascii():
+        return source
+    texts = {name: as_text(getattr(series, name)) for name in LABELS}
+    if all(getattr(series, name) == text for name, text in texts.items()):
+        return source
+    return replace(source, context=replace(source.context, series=series.replaced(**texts)))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ingest.core.intervals import Intervals
-from ingest.core.series import Series
+from ingest.core.labels import Series
 from ingest.read.context import Context
 from ingest.read.format_names import (
     ASBENCH,
@@ -47,8 +47,9 @@ from ingest.read.format_names import (
 )
 from ingest.read.sources import Around, Source
 
-if TYPE_CHECKING:  # most calls read none
+if TYPE_CHECKING:
     from ingest.core.events import Events
+
 
 WHOLE, AGAIN, PIECES = "whole", "again", "pieces"
 ROW_LABELS = ("op", "kind", "job", "tag")
@@ -126,7 +127,7 @@ TABLE: list[Format] = [
     Format(
         HIST,
         "fio histogram log",
-        "fio.readers.HISTOGRAMS",
+        "fio.reader.HISTOGRAMS",
         names=r"[^/]_clat_hist(\.\d+)?\.log(\..+)?$",
         head=rb"(?m)^\d{1,13}, ?[012], ?\d+(, ?\d+){19}",
         reach=FIRST_LINES,
@@ -136,7 +137,7 @@ TABLE: list[Format] = [
     Format(
         RAW,
         "fio latency log",
-        "fio.readers.LATENCIES",
+        "fio.reader.LATENCIES",
         names=r"[^/]_(clat|lat|slat)(\.\d+)?\.log(\..+)?$",
         head=INTEGER_ROW,
         named_only=True,
@@ -146,7 +147,7 @@ TABLE: list[Format] = [
     Format(
         JSON,
         "fio JSON",
-        "fio.readers.SUMMARIES",
+        "fio.reader.SUMMARIES",
         head=rb'"fio version"',
         reach=WHOLE_HEAD,
         known_by='content: `"fio version"` (`--output-format=json+`); CBT\'s summary names',
@@ -155,21 +156,21 @@ TABLE: list[Format] = [
     Format(
         AVERAGED,
         "fio latency log of means",
-        "fio.readers.AVERAGES",
+        "fio.reader.AVERAGES",
         known_by="as a fio latency log, with means in its rows (`log_avg_msec`)",
         holds="means over time, without percentiles",
     ),
     Format(
         PLAIN_JSON,
         "fio JSON without bins",
-        "fio.readers.TOTALS",
+        "fio.reader.TOTALS",
         known_by="fio JSON without bins (`--output-format=json`)",
         holds="count, mean, minimum, maximum of a run, without percentiles",
     ),
     Format(
         SNABB,
         "Snabb timeline",
-        "snabb.reader",
+        "plugins.snabb.timeline",
         names=r"\.timeline$|^engine/timeline$",
         head=rb"\A\x01\x00\x1d\x44",
         known_by="content: its magic number; or a name that ends in `.timeline`",
@@ -178,7 +179,7 @@ TABLE: list[Format] = [
     Format(
         SMALLFILE,
         "smallfile response times",
-        "delimited.smallfile",
+        "plugins.smallfile",
         names=r"/rsptimes_[^/]*\.csv$",
         known_by="file name `rsptimes_...csv`",
         holds="single operations of a thread",
@@ -186,7 +187,7 @@ TABLE: list[Format] = [
     Format(
         YCSB,
         "YCSB raw measurements",
-        "delimited.ycsb_raw",
+        "plugins.ycsb.RAW_MEASUREMENTS",
         head=rb" latency raw data: op, timestamp\(ms\), latency\(us\)",
         reach=WHOLE_HEAD,
         known_by="content: `latency raw data: op, timestamp(ms), latency(us)`",
@@ -195,7 +196,7 @@ TABLE: list[Format] = [
     Format(
         YCSB_HISTOGRAM,
         "YCSB histograms",
-        "histograms.ycsb_histogram",
+        "plugins.ycsb.HISTOGRAM",
         head=rb"(?m)^\[[A-Za-z][\w-]*\], 0, \d+\r?\n\[[A-Za-z][\w-]*\], 1, \d+\r?$",
         reach=WHOLE_HEAD,
         known_by="content: `[READ], 0, 530` and `[READ], 1, 7` (`measurementtype=histogram`)",
@@ -204,7 +205,7 @@ TABLE: list[Format] = [
     Format(
         SAMPLES,
         "answers kept by tailboard sample",
-        "histograms.sampled",
+        "plugins.sample",
         head=rb'\A\{"sampled_at":[\d.]+,"record":"',
         known_by='content: `{"sampled_at":..,"record":..` (`tailboard sample`)',
         holds="histograms of Ceph, Redis, Prometheus, OpenTelemetry, or as a `.yml` says, by poll",
@@ -212,7 +213,7 @@ TABLE: list[Format] = [
     Format(
         OTLP,
         "OpenTelemetry metrics",
-        "histograms.otlp",
+        "plugins.otlp",
         head=rb'"resourceMetrics"\s*:',
         known_by='content: `{"resourceMetrics":` (file exporter of the Collector, SDKs)',
         holds="histograms per interval or since a start, exponential or with bounds",
@@ -220,7 +221,7 @@ TABLE: list[Format] = [
     Format(
         PROMETHEUS,
         "Prometheus histograms",
-        "histograms.prometheus",
+        "plugins.prometheus",
         head=rb'_bucket\{[^\n]*le="|"resultType"|\{__name__="',
         reach=WHOLE_HEAD,
         known_by="content: `NAME_bucket{...le=...}` (exposition, `promtool tsdb dump`), or an answer of the query API",
@@ -229,7 +230,7 @@ TABLE: list[Format] = [
     Format(
         PGBENCH,
         "pgbench transactions",
-        "pgbench",
+        "plugins.pgbench",
         names=r"pgbench_log\.\d+(\.\d+)?$",
         head=rb"\A\d+ \d+ (\d+|skipped|failed|serialization|deadlock) \d+ \d{9,10} \d{1,6}\b",
         known_by="content: lines of `pgbench -l`; file name `pgbench_log.PID[.N]`",
@@ -238,7 +239,7 @@ TABLE: list[Format] = [
     Format(
         CEPH,
         "Ceph histograms",
-        "histograms.ceph",
+        "plugins.ceph",
         head=rb'(?s)"dump"\s*:.*"axes"\s*:',
         reach=WHOLE_HEAD,
         known_by='content: `{"sampled_at": .., "dump": {` and `"axes"`',
@@ -247,7 +248,7 @@ TABLE: list[Format] = [
     Format(
         HDR_SNAPSHOTS,
         "HdrHistogram snapshots",
-        "histograms.hdr_snapshots",
+        "plugins.hdr_snapshots",
         head=rb'"SignificantFigures"\s*:',
         known_by='content: `"SignificantFigures":` and `"Counts":` (cockroach workload)',
         holds="histograms per interval and op",
@@ -255,7 +256,7 @@ TABLE: list[Format] = [
     Format(
         MEMTIER,
         "memtier_benchmark JSON",
-        "histograms.memtier",
+        "plugins.memtier",
         head=rb'(?s)\A\s*[\[{].*"(ALL STATS|BEST RUN RESULTS|run information)"\s*:',
         reach=WHOLE_HEAD,
         known_by='content: JSON with `"run information":` or `"ALL STATS":` (`--json-out-file`)',
@@ -264,7 +265,7 @@ TABLE: list[Format] = [
     Format(
         ASBENCH,
         "asbench histograms",
-        "histograms.asbench",
+        "plugins.asbench",
         head=rb"(?m)^(read|write|udf)_hist(:\r?$| \d{4}-\d\d-\d\dT)",
         reach=WHOLE_HEAD,
         known_by="content: `read_hist:` or `write_hist 2026-..` (`asbench --output-file`)",
@@ -273,7 +274,7 @@ TABLE: list[Format] = [
     Format(
         BPFTRACE,
         "bpftrace histograms",
-        "histograms.bpftrace",
+        "plugins.bpftrace",
         head=BPFTRACE_MAP,
         known_by='content: `@NAME:` and lines `[16, 32)  5 |@@ |`; with `-f json` `{"type": "hist"`',
         holds="histograms since the start of the script, or since they were cleared",
@@ -281,7 +282,7 @@ TABLE: list[Format] = [
     Format(
         BCC,
         "bcc histograms",
-        "histograms.bcc",
+        "plugins.bcc",
         head=rb"(?m)^ +[nmu]?secs +: count +distribution",
         known_by="content: a line `usecs : count distribution` (`biolatency -T` and other tools of bcc)",
         holds="histograms of the intervals between two prints",
@@ -289,7 +290,7 @@ TABLE: list[Format] = [
     Format(
         PERF,
         "perf script",
-        "perf.reader",
+        "plugins.perf",
         head=rb": ",
         known_by="content: a sample with a time stamp, or its header",
         holds="block requests and system calls; moments of samples",
@@ -297,7 +298,7 @@ TABLE: list[Format] = [
     Format(
         CHROME,
         "Chrome trace",
-        "chrome.reader",
+        "plugins.chrome",
         head=rb'"ph"\s*:',
         reach=WHOLE_HEAD,
         known_by='content: an array, or `{"traceEvents": [`, of objects with `"ph"`',
@@ -306,7 +307,7 @@ TABLE: list[Format] = [
     Format(
         HDR,
         "HdrHistogram log",
-        "hdr.reader",
+        "hdr.log",
         head=rb"(?m)^#\[|StartTimestamp|HIST|DHIS",
         reach=FIRST_LINES,
         known_by="content: the format's comments or legend, or a line that ends in a histogram",
@@ -315,7 +316,7 @@ TABLE: list[Format] = [
     Format(
         OPERATIONS,
         "operation log",
-        "delimited.operations",
+        "operation_log",
         head=rb"\A[^\n]*,",
         known_by="content: a first line that names a start and an end or latency",
         holds="single operations; with a schedule their response and wait time",
@@ -323,14 +324,14 @@ TABLE: list[Format] = [
     Format(
         DESCRIBED,
         "file described in YAML",
-        "delimited.described",
+        "described.operations",
         known_by="never by itself: `--input-format FILE.yml`",
         holds="single operations, as the `.yml` says",
     ),
     Format(
         DESCRIBED_HISTOGRAMS,
         "histograms described in YAML",
-        "histograms.described",
+        "described.histograms",
         known_by="never by itself: `--input-format FILE.yml`, or the name of a preset",
         holds="histograms, as the `.yml` says",
     ),

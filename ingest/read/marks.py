@@ -1,5 +1,23 @@
 """Files of marks: what happened while a benchmark ran, a line each, or the log of a JVM's garbage collector.
 
+Logs of a JVM's garbage collector (JDK 9 or later, -Xlog:gc*): each pause is a mark that ends at the stamp of its line.
+
+    [2026-11-22T08:10:38.987+0000][0.128s][gc,start ] GC(0) Pause Young (Normal) (G1 Evacuation Pause)
+    [2026-11-22T08:10:38.993+0000][0.134s][gc       ] GC(0) Pause Young (Normal) (G1 Evacuation Pause) 6M->6M(64M) 5.955ms
+    [2026-11-22T08:10:38.993+0000][0.134s][safepoint] Safepoint "G1CollectForAllocation", Time since last: 48130001 ns,
+        Reaching safepoint: 7118 ns, Cleanup: 10882 ns, At safepoint: 6061182 ns, Total: 6079182 ns     (one line)
+
+- **A pause is logged at its end** (verified with JDK 17: the stamp of `gc,start` plus the length is that of the line). Its length
+  has ns or us, its stamp ms: a mark may lie up to 1 ms too early.
+- **Decorations** are chosen by who logs: of [time], [utctime] and [timemillis] the first gives the clock; level, tags, pid, tid,
+  host name are passed over. Uptime and timenanos count from an unknown start: without a clock time the log is refused.
+- **A safepoint is what stops the application**, with the time until all threads have stopped. Where they are logged, too
+  (-Xlog:gc*,safepoint), a pause that lies in one is part of its text and no mark of its own.
+- **Concurrent phases stop nothing** and are counted only; so are the lines of `gc,start`, and a pause that was cut off.
+- Some JVMs write a comma in numbers, after the locale.
+
+Files of marks: what happened while a benchmark ran, a line each, or the log of a JVM's garbage collector.
+
     # time,text or time,end,text
     time,end,text
     2026-11-20T21:00:30Z,,osd.3 down
@@ -16,16 +34,178 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 
 from ingest.core.errors import InputError, UsageError, counted, plural
-from ingest.core.marks import LONGEST_TEXT, Mark, checked
-from ingest.core.timing import FarTimeError, Instant, parse_instant
+from ingest.core.marks import LONGEST_TEXT, Mark, checked, one_line
+from ingest.core.units import MOST_NS, UNITS_NS, FarTimeError, Instant, iso_ns, parse_instant
 from ingest.read.account import Account
-from ingest.read.folders import check_is_file
-from ingest.read.gc_log import GC_OF_OLD_JVM, gc_pauses, looks_like_gc_log, looks_like_old_gc_log
-from ingest.read.text import head, whole_blocks
+from ingest.read.discovery import check_is_file
+from ingest.read.text import head, plain_name, whole_blocks
+
+MS, US = UNITS_NS["ms"], UNITS_NS["us"]
+EPOCH_MS_FROM = 10**11  # smaller ones are milliseconds since the JVM started
+LOOKED_AT = 400
+MOST_PENDING = 400
+DECORATED = re.compile(r"((?:\[[^\[\]\n]{0,120}\])+) ?(.*)")
+TAGS = re.compile(r"\[(?:gc(?:,[a-z]+)*|safepoint(?:,[a-z]+)*) *\]")
+USING = r"Using (?:Serial|Parallel|G1|Shenandoah|Concurrent Mark Sweep|Epsilon)$|Initializing The Z Garbage"
+MESSAGE = re.compile(rf"GC\(\d+\) |Safepoint \"|{USING}")
+PAUSE = re.compile(r"GC\((\d+)\)\s+((?:[A-Za-z]: )?Pause\b.*?)\s+(\d+(?:[.,]\d+)?)ms\s*$")
+CONCURRENT = re.compile(r"GC\(\d+\)\s+(?:[A-Za-z]: )?Concurrent\b.*\d+(?:[.,]\d+)?ms\s*$")
+SAFEPOINT = re.compile(r"Safepoint \"([^\"]*)\", .*?Reaching safepoint: (\d+) ns,.* Total: (\d+) ns\s*$")
+STOPPED = re.compile(
+    r"Total time for which application threads were stopped: (\d+[.,]\d+) seconds, Stopping threads took: (\d+[.,]\d+) seconds"
+)
+ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.,]\d{3,9}(?:Z|[+-]\d\d:?\d\d)?$")
+OLD = re.compile(rb"^(?:\d{4}-\d\d-\d\dT[\d:.,+-]+: )?\d+[.,]\d+: \[(?:Full )?GC\b", re.MULTILINE)
+NO_CLOCK = (
+    "its lines have no clock time, so they cannot be placed in a run: log with the decoration time, "
+    "as in -Xlog:gc*:file=gc.log:time,uptime,level,tags"
+)
+NO_CLOCK_HERE = "its decorations hold no clock time"
+NO_LENGTH = "safepoint without a length"
+GC_OF_OLD_JVM = "this is a GC log of a JVM before 9, which is not read: JDK 9 and later write -Xlog:gc*:file=gc.log:time,uptime"
+CONCURRENT_PHASES = "concurrent phases left out: they pause nothing"
+FOLDED = "pauses of the collector lie in safepoints and are shown as these"
+
+
+def looks_like_gc_log(start: bytes) -> bool:
+    """Return whether a file that begins so is a log of a JVM's garbage collector (JDK 9 or later), whatever its decorations."""
+    for raw in start.split(b"\n", LOOKED_AT)[:LOOKED_AT]:
+        line = raw[:1000].decode("utf-8", "replace").rstrip("\r")
+        match = DECORATED.match(line)
+        if match and (TAGS.search(match[1]) or MESSAGE.match(match[2])):
+            return True
+        if not match and (PAUSE.match(line) or SAFEPOINT.match(line)):
+            return True
+    return False
+
+
+def looks_like_old_gc_log(start: bytes) -> bool:
+    """Return whether a file that begins so is a GC log of a JVM before 9."""
+    return OLD.search(start) is not None
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What is known while a log is read: pauses that may lie in the safepoint whose line is still to come."""
+
+    name: str
+    pending: list[tuple[int, int, str]] = field(default_factory=list)
+    folded: int = 0
+    concurrent: int = 0
+
+    def taken(self, start: int, end: int, text: str, reaching: int | None) -> Iterator[Mark]:
+        """Yield the marks that a pause, or where it is known how it was `reaching` it a safepoint, makes certain."""
+        if reaching is not None:
+            yield from self.safepoint(start, end, text, reaching)
+            return
+        self.pending.append((start, end, text))
+        if len(self.pending) > MOST_PENDING:
+            yield from self.rest()
+
+    def rest(self) -> Iterator[Mark]:
+        """Yield the pauses that lie in no safepoint."""
+        for start, end, text in self.pending:
+            yield self._mark("GC", start, end, text)
+        self.pending.clear()
+
+    def safepoint(self, start: int, end: int, what: str, reaching: int) -> Iterator[Mark]:
+        """Yield a safepoint with the pauses that lie in it, after those that came before it."""
+        inside = [pause for pause in self.pending if min(pause[:2]) >= start - MS]  # stamps are cut to ms
+        self.pending = [pause for pause in self.pending if min(pause[:2]) < start - MS]
+        yield from self.rest()
+        self.folded += len(inside)
+        slow = reaching >= MS or 10 * reaching >= end - start > MS
+        parts = [what, *([f"{length(reaching)} to reach"] if slow else []), *(text for _, _, text in inside)]
+        yield self._mark("Safepoint", start, end, ", ".join(word for word in parts if word))
+
+    def _mark(self, kind: str, start: int, end: int, text: str) -> Mark:
+        return Mark(Instant(start), one_line(f"{kind} {length(end - start)}: {text}, {self.name}"), Instant(end))
+
+
+def gc_pauses(path: Path, account: Account) -> Iterator[Mark]:
+    """Yield the pauses of a log in its order. InputError where its lines have no clock; single ones are rejected."""
+    reading = _Reading(plain_name(path))
+    first_unclocked = 0
+    for number, words, message in _pause_lines(path, account):
+        if CONCURRENT.match(message):
+            reading.concurrent += 1
+            continue
+        pause = _pause(message)
+        if pause is None:
+            if message.startswith("Safepoint ") and "safepoint" in words:
+                account.reject(NO_LENGTH, [number])
+            continue
+        end = clock_of(words)
+        if end is None:
+            first_unclocked = first_unclocked or number
+            account.reject(NO_CLOCK_HERE, [number])
+            continue
+        account.accept(1)
+        yield from reading.taken(max(0, end - pause[0]), end, *pause[1:])
+    if first_unclocked and not account.accepted:
+        raise InputError(NO_CLOCK, path, first_unclocked)
+    yield from reading.rest()
+    account.skip(CONCURRENT_PHASES, reading.concurrent)
+    if reading.folded:
+        account.note(f"{reading.folded:,} {FOLDED}")
+    if not account.rows:
+        account.note("it holds no pause")
+
+
+def _pause_lines(path: Path, account: Account) -> Iterator[tuple[int, str, str]]:
+    """Yield number, decorations and message of the lines that may report a pause."""
+    number = 0
+    for block in whole_blocks(path, account):
+        for raw in bytes(block).removesuffix(b"\n").split(b"\n"):
+            number += 1
+            if b"Pause" in raw or b"afepoint" in raw or b"stopped" in raw or b"Concurrent" in raw:
+                line = raw.decode("utf-8", "backslashreplace").rstrip("\r")
+                match = DECORATED.match(line)
+                yield (number, match[1], match[2]) if match else (number, "", line)
+
+
+def _pause(message: str) -> tuple[int, str, int | None] | None:
+    """Return the length of a pause in ns, its text, and for a safepoint how long it took to reach; None for other lines."""
+    if match := PAUSE.match(message):
+        return _nanoseconds(match[3], MS), f"{match[2]}, GC({match[1]})", None
+    if match := SAFEPOINT.match(message):
+        return int(match[3]), match[1], int(match[2])
+    if match := STOPPED.match(message):
+        second = UNITS_NS["s"]
+        return _nanoseconds(match[1], second), "", _nanoseconds(match[2], second)
+    return None
+
+
+def _nanoseconds(text: str, unit_ns: int) -> int:
+    return min(int(Decimal(text.replace(",", ".")) * unit_ns), MOST_NS)
+
+
+def clock_of(decorations: str) -> int | None:
+    """Return the epoch ns of a line's decorations: of [time], [utctime] or [timemillis]; None where none is there."""
+    for word in decorations[1:-1].split("]["):
+        text = word.strip()
+        if ISO.match(text):
+            stamp_ns = iso_ns(text.replace(",", "."))
+            if stamp_ns is None:
+                continue
+            return stamp_ns if 0 <= stamp_ns < MOST_NS else None
+        if text.endswith("ms") and text[:-2].isdigit() and EPOCH_MS_FROM <= int(text[:-2]) < MOST_NS // MS:
+            return int(text[:-2]) * MS
+    return None
+
+
+def length(span_ns: int) -> str:
+    """Return how long a pause was, for people: 5.96 ms."""
+    ms = span_ns / MS
+    if ms >= 1000:
+        return f"{ms / 1000:.2f} s"
+    return f"{ms:.0f} ms" if ms >= 100 else f"{ms:.1f} ms" if ms >= 10 else f"{ms:.2f} ms" if ms >= 1 else f"{ms * 1000:.0f} us"
+
 
 MOST_MARKS = 200_000
 TIMES = ("time", "at", "start", "begin", "from", "when", "timestamp", "date")

@@ -7,21 +7,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ingest.core.caveats import Caveat
+from ingest.core.coverage import Caveat, KindsRecorded, Missing, labels_of, without_kind
 from ingest.core.errors import listed
-from ingest.core.kinds_held import KindsHeld, without_kind
-from ingest.core.missing import Missing, labels_of
-from ingest.core.series import CLIENT, Series, layer_of
+from ingest.core.labels import CLIENT, Series, layer_of
 from ingest.core.values import Value
 from ingest.read.account import Account
 from ingest.read.context import EXPECTED, INTENDED, RATE, TSC_HZ, Context, TimeZero
-from ingest.read.fio.joining import Documents
+from ingest.read.fio.join import Documents
 from ingest.read.format_names import AVERAGED, HIST, RAW
 from ingest.read.text import is_plain, last_line_end
 
-if TYPE_CHECKING:  # most calls read no file that is described
-    from ingest.read.delimited.description import Description
-    from ingest.read.histograms.description import HistogramDescription
+if TYPE_CHECKING:
+    from ingest.read.described.description import Description, HistogramDescription
+
 
 COMPLETION = "completion"
 PREFER_HIST, PREFER_RAW = "hist", "raw"
@@ -234,7 +232,7 @@ class Found(Value):
     missing: tuple[Missing, ...] = ()
     kinds: Mapping[Path, tuple[str, ...]] = field(default_factory=dict)
 
-    def kinds_held(self) -> Iterator[tuple[Source, KindsHeld]]:
+    def kinds_held(self) -> Iterator[tuple[Source, KindsRecorded]]:
         """Yield the sources of fio's latencies, each with the kinds that it has of its job."""
         for source in self.sources:
             context, series = source.context, source.context.series
@@ -243,7 +241,7 @@ class Found(Value):
                 zero, runtime = context.zero.epoch_ns, context.runtime_ns
                 begin = None if zero is None or not runtime else zero + context.offset_ns
                 end = None if begin is None else begin + runtime
-                yield source, KindsHeld(labels_of(series, unknown=("kind",)), self.kinds[source.path], name, begin, end)
+                yield source, KindsRecorded(labels_of(series, unknown=("kind",)), self.kinds[source.path], name, begin, end)
 
     def lacking(self) -> tuple[Missing, ...]:
         """Return what no source can hold, and what jobs lack of the kinds of others."""

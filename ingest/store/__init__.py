@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from ingest.core.breaths import Kept
+from ingest.core.breaths import StoredBreaths
 from ingest.core.errors import UsageError
 from ingest.core.intervals import Int, Intervals
+from ingest.core.labels import Series
 from ingest.core.marks import noted
-from ingest.core.series import Series
-from ingest.query.origin import KINDS, Answering, Origin, needed
-from ingest.query.question import Answer, Key
-from ingest.store.capabilities import GROWTH
-from ingest.store.coarsening import Coarsened
+from ingest.query.origin import KINDS, Answering, Capability, Origin, require
+from ingest.query.question import Answer, AnswerKey
+from ingest.store.lifecycle import Coarsened
 from ingest.store.live import LiveStore
-from ingest.store.records import Held, RunRecord, SourceRecord, Spans
+from ingest.store.records import RunRecord, SourceRecord, Spans, StoredRun
 
 if TYPE_CHECKING:
-    from ingest.query.findings.kept import KeptFinding
-    from ingest.query.verdicts import Episode
+    from pathlib import Path
+
+    from ingest.query.episodes import Episode
+    from ingest.query.story.stored import StoredFinding
+    from ingest.store.elastic.export import ReplayAccount
+    from ingest.store.elastic.templates import Names
+    from ingest.store.lifecycle import CoarserBins, Widened
     from ingest.store.verify import Chosen, Verification
-    from ingest.store.wider_bins import Widened, WiderBins
+
+
+# What only stores can do, or only some of them: growing runs, documents, dead letters.
+
+
+GROWTH: Capability[Callable[[], LiveStore]] = Capability(
+    "watch", "needs a store that takes growing runs: give sqlite:PATH or http://HOST:9200"
+)
+DOCUMENTS: Capability[Callable[[RunRecord, Names], Iterator[bytes]]] = Capability(
+    "documents", "are exported from a store of SQLite or Elasticsearch: load the files into one first"
+)
+DEAD_LETTERS: Capability[Callable[[Path], ReplayAccount]] = Capability(
+    "dead letters", "are what Elasticsearch has refused: give --store http://HOST:9200"
+)
 
 
 class Gatherer(Protocol):
@@ -93,7 +110,7 @@ class Store(Origin, Protocol):
         """Return the generation that a new source of a run begins with: above all that a deleted run of its name has left."""
         return 1
 
-    def held(self, runs: Sequence[str]) -> dict[str, Held]:
+    def held(self, runs: Sequence[str]) -> dict[str, StoredRun]:
         """Return what is held of each of some runs, for the plan of a load."""
         ...
 
@@ -120,11 +137,11 @@ class Store(Origin, Protocol):
         """Return what adds up the windows of a run in each of so many reading processes; None where nothing needs their sums."""
         return None
 
-    def write_breaths(self, source: SourceRecord, kept: Kept) -> int:
+    def write_breaths(self, source: SourceRecord, kept: StoredBreaths) -> int:
         """Write the breaths that are kept of a source, replacing documents of the same identity; return how many."""
         ...
 
-    def breaths(self, run: str) -> Kept:
+    def breaths(self, run: str) -> StoredBreaths:
         """Return the breaths that are kept of a run."""
         ...
 
@@ -170,7 +187,7 @@ class Store(Origin, Protocol):
         """
         ...
 
-    def widen(self, run: str, bins: WiderBins) -> Widened:
+    def widen(self, run: str, bins: CoarserBins) -> Widened:
         """Add neighbouring bins of a run up, exactly; return what was done. Cut off, a repeat completes it.
 
         Bins that are as wide already stay. StoreError while the run is not complete.
@@ -190,7 +207,7 @@ class Store(Origin, Protocol):
         ...
 
     def offset_windows(
-        self, run: str, begin_ns: int | None, end_ns: int | None, wanted: Key | None = None
+        self, run: str, begin_ns: int | None, end_ns: int | None, wanted: AnswerKey | None = None
     ) -> Iterator[Intervals[Series]]:
         """Yield the offsets of a run's events in [begin, end) under their series: 1 ms bins in windows of 1 s.
 
@@ -210,11 +227,11 @@ class Store(Origin, Protocol):
         """Write all episodes of an objective in a run, in place of those that an earlier check has left."""
         ...
 
-    def keep_findings(self, run: str, documents: Sequence[KeptFinding]) -> None:
+    def keep_findings(self, run: str, documents: Sequence[StoredFinding]) -> None:
         """Write all findings of a run, in place of those that an earlier load has left."""
         ...
 
-    def findings_of(self, runs: Iterable[str]) -> list[KeptFinding]:
+    def findings_of(self, runs: Iterable[str]) -> list[StoredFinding]:
         """Return the findings that are kept of runs, by run and rank, of whatever state of the run."""
         ...
 
@@ -234,7 +251,4 @@ def open_store(url: str, *, write: bool = False) -> Store:
 
 def live_store(store: Store) -> LiveStore:
     """Return the interface of an open store for a watch; UsageError where it takes no growing runs."""
-    return needed(store, GROWTH)()
-
-
-__all__ = ["Coarsened", "LiveStore", "RunRecord", "SourceRecord", "Spans", "Store", "live_store", "open_store"]
+    return require(store, GROWTH)()

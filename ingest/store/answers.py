@@ -11,37 +11,31 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ingest.core.caveats import in_last_bin
+from ingest.core.coverage import WholeRun, in_last_bin, whole_rows, whole_runs
 from ingest.core.errors import UsageError, counted
 from ingest.core.grid import coarsened
 from ingest.core.intervals import Intervals, Sum, merged
+from ingest.core.labels import IN_FLIGHT, LABELS, LAYER, OFFSET, Group, RunLabels, Series
 from ingest.core.layout import Layout, common_layout
-from ingest.core.series import IN_FLIGHT, LABELS, LAYER, OFFSET, Group, RunLabels, Series
-from ingest.core.timing import format_duration
-from ingest.core.whole_runs import WholeRun, whole_rows, whole_runs
-from ingest.query.clocks import run_left_out
+from ingest.core.units import format_duration
 from ingest.query.means import own_facts
 from ingest.query.plan import Merged, Sums, answer_of, troubles
 from ingest.query.question import (
     ALL,
     AUTO,
     Answer,
-    Key,
+    AnswerKey,
     Layouts,
     Question,
     check_labels,
     note_layouts,
     range_in,
+    run_left_out,
 )
-from ingest.query.spans import ranges, widen
-from ingest.query.steps import auto_span, auto_step
-from ingest.query.streaming.ordered import ordered
-from ingest.store.added_up import check_asked, logs_in, lost, sentences
-from ingest.store.chosen import chosen_records, on_one_clock
-from ingest.store.coarsening import AS_LOADED, grid_of, unfinished
-from ingest.store.lacking import caveats_in, lacking_in
+from ingest.query.windows import auto_span, auto_step, ordered, ranges, widen
+from ingest.store.coverage import caveats_in, check_asked, logs_in, lost, missing_in, sentences
+from ingest.store.lifecycle import AS_LOADED, grid_of, layout_shown, unfinished
 from ingest.store.live import NOTHING_FINAL, provisional
-from ingest.store.reach import alike, check_latencies, reach_of
 from ingest.store.records import (
     CLUSTER,
     COMPLETE,
@@ -51,10 +45,14 @@ from ingest.store.records import (
     WHOLE_RUN,
     RunRecord,
     StoredSeries,
+    alike,
+    check_latencies,
+    on_one_clock,
     rollup_steps,
+    selected_records,
+    time_range_of,
 )
 from ingest.store.rollups import cluster_group, host_group, layouts_by
-from ingest.store.wider_bins import layout_shown
 
 ROLLUP_LABELS = {"run", "host", "op", "kind", LAYER}
 # Notes in a source's account that concern every number from it.
@@ -78,7 +76,7 @@ class Catalogue:
         """Return all series of a run."""
         return list(self._by_run.get(run, ()))
 
-    def of(self, run: str, key: Key) -> list[StoredSeries]:
+    def of(self, run: str, key: AnswerKey) -> list[StoredSeries]:
         """Return the series of latencies of a run that a question selects; offsets are never among them."""
         return [stored for stored in self.all_of(run) if stored.series.kind != OFFSET and key(stored.series) is not None]
 
@@ -109,11 +107,11 @@ class Holdings(Protocol):
         """Return records, series and accounts of the runs."""
         ...
 
-    def shares(self, series: Sequence[StoredSeries], key: Key) -> Iterator[Sequence[StoredSeries]]:
+    def shares(self, series: Sequence[StoredSeries], key: AnswerKey) -> Iterator[Sequence[StoredSeries]]:
         """Yield the series in shares that have no group in common and are read one after another."""
         ...
 
-    def sorted_windows(self, plan: Plan, key: Key, by: Sequence[str]) -> Iterator[Sequence[Intervals[Group]]]:
+    def sorted_windows(self, plan: Plan, key: AnswerKey, by: Sequence[str]) -> Iterator[Sequence[Intervals[Group]]]:
         """Yield stored windows under the groups that `key` makes of the labels `by`, in batches that go on by group and start."""
         ...
 
@@ -125,7 +123,7 @@ class Holdings(Protocol):
         """Return from when to when the windows of a plan reach, None where there is none."""
         ...
 
-    def document_windows(self, plan: Plan, key: Key, step_ns: int) -> Iterator[Intervals[Group]]:
+    def document_windows(self, plan: Plan, key: AnswerKey, step_ns: int) -> Iterator[Intervals[Group]]:
         """Yield windows under the groups that `key` gives: as stored, or added up to `step_ns` (0: any width) already."""
         ...
 
@@ -149,7 +147,7 @@ def _merged(
     labels = {record.run: record.labels for record in records}
     if records:
         check_labels(question, labels)
-    selected = chosen_records(records, question.runs, question.where)
+    selected = selected_records(records, question.runs, question.where)
     chosen, apart = on_one_clock(selected, question)
     check_asked(chosen, question.where)
     if question.attribution == IN_FLIGHT and not any(record.attribution == IN_FLIGHT for record in chosen):
@@ -186,7 +184,7 @@ def _merged(
         loading=[record.run for record in chosen if record.state == LOADING and not unfinished(record)],
         whole_runs=_whole_runs(catalogue),
         whole_rows=[row for record in chosen for row in whole_rows(record.run, catalogue.accounts.get(record.run, ()))],
-        lacking=lacking_in(chosen, catalogue.accounts),
+        lacking=missing_in(chosen, catalogue.accounts),
         caveats=caveats_in(catalogue.accounts, [record.run for record in chosen]),
         apart=list(_sentences_left_out(holdings, apart)),
         notes=[*sentences(chosen, question.by), *_warnings(catalogue)],
@@ -244,7 +242,7 @@ def windows_from(holdings: Holdings, records: Sequence[RunRecord], question: Que
     labels = {record.run: record.labels for record in records}
     check_labels(question, labels)
     key = question.key(labels)
-    chosen = chosen_records(records, question.runs, question.where)
+    chosen = selected_records(records, question.runs, question.where)
     check_asked(chosen, question.where)
     catalogue = holdings.catalogue(chosen)
     for record in chosen:
@@ -276,7 +274,7 @@ def _stored(record: RunRecord) -> str:
     return f"{step}, {grid}" if (grid := grid_of(record)) != AS_LOADED else step
 
 
-def step_of(catalogue: Catalogue, question: Question, key: Key) -> int:
+def step_of(catalogue: Catalogue, question: Question, key: AnswerKey) -> int:
     """Return the query step in ns, 0 for the whole range; UsageError unless it is a multiple of every stored step."""
     if question.step == ALL:
         return 0
@@ -289,10 +287,10 @@ def step_of(catalogue: Catalogue, question: Question, key: Key) -> int:
     return step
 
 
-def auto_step_of(catalogue: Catalogue, question: Question, key: Key) -> int:
+def auto_step_of(catalogue: Catalogue, question: Question, key: AnswerKey) -> int:
     """Return the step in ns that makes about 150 windows of the selected series within the range."""
     stored = int(np.lcm.reduce([record.step_ns for record in catalogue.records]))
-    of_run = ((record, reach_of(catalogue.of(record.run, key))) for record in catalogue.records)
+    of_run = ((record, time_range_of(catalogue.of(record.run, key))) for record in catalogue.records)
     reach = {record.run: (record, span) for record, span in of_run if span is not None}
     bounds = {run: range_of(record, question) for run, (record, _) in reach.items()}
     span = auto_span({run: extent for run, (_, extent) in reach.items()}, bounds, stored)
@@ -350,7 +348,7 @@ def _final_until(record: RunRecord, step: int, begin: int | None, end: int | Non
     return until if begin is None or begin < until else None
 
 
-def _windows(holdings: Holdings, plan: Plan, key: Key, step: int) -> Iterator[Intervals[Group]]:
+def _windows(holdings: Holdings, plan: Plan, key: AnswerKey, step: int) -> Iterator[Intervals[Group]]:
     """Yield the windows of a plan under the question's groups."""
     if plan.rollup_step is None:
         yield from holdings.document_windows(plan, key, step)

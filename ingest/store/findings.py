@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from ingest import __version__
 from ingest.core.errors import InputError, TailboardError
-from ingest.core.parallel import freed_memory_given_back, give_back_freed_memory
-from ingest.query.findings.kept import documents_of, story_from
-from ingest.query.findings.model import Story
+from ingest.core.pool import freed_memory_given_back, give_back_freed_memory
 from ingest.query.question import Question
+from ingest.query.story.ground import Story
+from ingest.query.story.stored import documents_of, story_from
 from ingest.store import Foreseen, Store
 from ingest.store.records import COMPLETE, RunRecord, SourceRecord
 
@@ -44,7 +44,7 @@ class EarlyStory:
     def _work(self) -> None:
         assert self._run is not None
         try:
-            from ingest.query.findings.story import computed  # while others wait for the server
+            from ingest.query.story.story import computed  # while others wait for the server
 
             give_back_freed_memory()
             self._story = computed(self._run, Question().about([self._run.record.run]))
@@ -66,7 +66,7 @@ def write_findings(store: Store, run: str, early: EarlyStory | None = None) -> l
                 return []
             story = None if early is None else early.of(record, sources)
             if story is None:
-                from ingest.query.findings.story import computed
+                from ingest.query.story.story import computed
 
                 with freed_memory_given_back():  # windows of all members are held at once, after all that the load has held
                     story = computed(store, Question().about([run]))
@@ -81,7 +81,7 @@ def write_findings(store: Store, run: str, early: EarlyStory | None = None) -> l
     return []
 
 
-def kept_story(store: Store, run: str, source: str) -> Story | None:
+def stored_story(store: Store, run: str, source: str) -> Story | None:
     """Return the story that a store keeps of a run; None where it has none, or data came since."""
     documents = store.findings_of([run])
     record, sources = _complete(store, run) if documents else (None, [])

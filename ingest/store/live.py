@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from ingest.core.intervals import Intervals
-from ingest.core.series import Series
+from ingest.core.labels import Series
 from ingest.store.records import UNKNOWN_ZERO, WATCHED, RunRecord, SourceRecord, Spans
 
 NOTHING_LEFT = 1 << 62  # as `final_ns`: no live series is waited for

@@ -9,8 +9,8 @@ from ingest.core.grid import SECOND
 from ingest.core.marks import AFTER_END_NS, MOST_OF_RUN, Mark, longest, of_run, overlaps
 from ingest.query.overview import span_of
 from ingest.query.question import Question
-from ingest.store import RunRecord, Store
-from ingest.store.records import UNKNOWN_ZERO
+from ingest.store import Store
+from ingest.store.records import UNKNOWN_ZERO, RunRecord
 
 
 def keep_marks(store: Store, runs: Collection[str], marks: Sequence[Mark]) -> Iterator[str]:

@@ -8,28 +8,38 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.core.csr import distinct
 from ingest.core.errors import InputError, listed
 from ingest.core.grid import SECOND
-from ingest.core.intervals import Int, Intervals, Sum
-from ingest.core.offsets import Periods, counted
-from ingest.core.series import Group
-from ingest.query.clocks import run_left_out
-from ingest.query.offsets.counts import ALL, Key, Wanted, of_windows, range_of
-from ingest.query.offsets.map import OffsetMap
-from ingest.query.offsets.of_files import HELD_ENTRIES, map_of, selection_in_words
-from ingest.query.offsets.overview import OffsetOverview, Pass, name_of
-from ingest.query.offsets.ticks import Met, all_ticks, kept_of
+from ingest.core.intervals import Int, Intervals, Sum, distinct
+from ingest.core.labels import Group
+from ingest.core.offsets import Periods, counted_offsets
+from ingest.query.offsets import (
+    ALL,
+    HELD_ENTRIES,
+    Key,
+    Met,
+    OffsetMap,
+    OffsetOverview,
+    Pass,
+    WantedOffsets,
+    all_ticks,
+    kept_of,
+    map_of,
+    name_of,
+    of_windows,
+    range_of,
+    selection_in_words,
+)
 from ingest.query.plan import troubles
-from ingest.query.question import AUTO
-from ingest.store.chosen import chosen_records, on_one_clock
-from ingest.store.records import COMPLETE, UNKNOWN_ZERO
+from ingest.query.question import AUTO, run_left_out
+from ingest.store.records import COMPLETE, UNKNOWN_ZERO, on_one_clock, selected_records
 
 if TYPE_CHECKING:
-    from ingest.store import RunRecord, Store
+    from ingest.store import Store
+    from ingest.store.records import RunRecord
 
 
-def from_store(store: Store, wanted: Wanted) -> OffsetMap:
+def from_store(store: Store, wanted: WantedOffsets) -> OffsetMap:
     """Return the map of the offsets that a store keeps.
 
     Raises InputError where it keeps none of these runs or none is selected, UsageError for labels that there are not and for
@@ -39,7 +49,7 @@ def from_store(store: Store, wanted: Wanted) -> OffsetMap:
     labels = {record.run: dict(record.labels) for record in records}
     if records:
         wanted.check(labels)
-    asked = chosen_records(records, wanted.question.runs)
+    asked = selected_records(records, wanted.question.runs)
     mine = [record for record in asked if wanted.takes(record.run)]
     apart = on_one_clock(mine, replace(wanted.question, step=AUTO))[1]
     chosen = [record for record in asked if record not in apart]
@@ -91,7 +101,7 @@ def _store_warnings(records: Iterable[RunRecord], periods: Periods, empty: Seque
 
 
 def counts_of_store(
-    store: Store, run: str, wanted: Wanted, key: Key, begin_ns: int | None, end_ns: int | None
+    store: Store, run: str, wanted: WantedOffsets, key: Key, begin_ns: int | None, end_ns: int | None
 ) -> Iterator[Intervals[Group]]:
     """Yield the counts of a run's offsets in [begin, end), read in batches.
 
@@ -119,10 +129,10 @@ def _occupied(seconds: Int, run: str, periods: Periods) -> Intervals[Group]:
     """Return that a run has events in seconds, as counts: how many does not matter."""
     columns = distinct(periods.column(seconds))
     zeros = np.zeros(len(columns), np.int64)
-    return counted([(ALL, run)], zeros, columns, zeros, None, periods.period_ns, periods.layout)
+    return counted_offsets([(ALL, run)], zeros, columns, zeros, None, periods.period_ns, periods.layout)
 
 
-def overviews_from_store(store: Store, names: Mapping[str, str], wanted: Wanted, *, full: bool) -> list[OffsetOverview]:
+def overviews_from_store(store: Store, names: Mapping[str, str], wanted: WantedOffsets, *, full: bool) -> list[OffsetOverview]:
     """Return the offsets that a store keeps of runs."""
     records = {record.run: record for record in store.runs()}
     labels = {run: dict(record.labels) for run, record in records.items()}

@@ -1,17 +1,22 @@
-"""What a store keeps about runs, sources and series, and which rollups it keeps."""
+"""What a store keeps about runs, sources and series, which rollups it keeps, and which runs a question is about."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from ingest import __version__
-from ingest.core.errors import StoreError
+from ingest.core.errors import InputError, StoreError, choices, listed
 from ingest.core.grid import SECOND
+from ingest.core.labels import IN_FLIGHT, LABELS, OFFSET, Series, layer_of, runs_asked
 from ingest.core.layout import Layout
-from ingest.core.series import IN_FLIGHT, OFFSET, Series
+from ingest.query.question import Question, left_out_by_clock
+from ingest.query.windows import RunLayer, Span, widen
+
+# What a store keeps about runs, sources and series, and which rollups it keeps.
+
 
 Spans = Mapping[Series, tuple[int, int]]
 
@@ -107,7 +112,7 @@ class SourceRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class StoredRun:
     """What a store holds of a run of some name: its record if there is one, the first generation of new sources, its sources."""
 
     record: RunRecord | None
@@ -181,3 +186,61 @@ def check_deletable(record: RunRecord, unfinished: str = "") -> None:
         f"{record.run} is being loaded, or a load of it was cut off. Where a process 'tailboard load' or 'tailboard replay' "
         f"of it still runs on any host, wait for its end; where none does, {forced}"
     )
+
+
+# What series of a store reach, and what they have in common.
+
+
+def time_range_of(series: Iterator[StoredSeries] | Sequence[StoredSeries]) -> tuple[int, int] | None:
+    """Return from when to when the series reach, before they were cut into windows."""
+    known = [(stored.first_ns, stored.last_ns) for stored in series if stored.first_ns is not None and stored.last_ns is not None]
+    return (min(first for first, _ in known), max(last for _, last in known)) if known else None
+
+
+def time_ranges_of_layers(runs: Iterable[Iterable[StoredSeries]]) -> dict[RunLayer, Span]:
+    """Return from when to when the series of each layer of each run reach, before they were cut into windows."""
+    reach: dict[RunLayer, Span] = {}
+    for stored in (one for series in runs for one in series):
+        if stored.first_ns is not None and stored.last_ns is not None:
+            widen(reach, (stored.series.run, layer_of(stored.series.kind)), (stored.first_ns, stored.last_ns))
+    return reach
+
+
+def alike(series: Sequence[StoredSeries], borne: Collection[str]) -> dict[str, str]:
+    """Return the labels that all series have alike, without those that are `borne` anyway."""
+    values = {label: {getattr(stored.series, label) for stored in series} for label in LABELS if label not in borne}
+    return {label: next(iter(found)) for label, found in values.items() if len(found) == 1}
+
+
+def check_latencies(series: Sequence[StoredSeries], records: Sequence[RunRecord]) -> None:
+    """Raise InputError where runs hold only the times of events, and no latency."""
+    if series and all(stored.series.kind == OFFSET for stored in series):
+        runs = listed(record.run for record in records)
+        raise InputError(f"{runs}: only the times of events, no latencies; tailboard offsets shows them")
+
+
+# Which runs of a store a question is about.
+
+
+def selected_records(
+    records: Sequence[RunRecord], globs: Sequence[str], where: Mapping[str, str] | None = None
+) -> list[RunRecord]:
+    """Return the records that a question names, also by labels of runs in `where`.
+
+    StoreError where there is none at all, InputError where none matches by name.
+    """
+    if not records:
+        raise StoreError("the store holds no run yet: tailboard load PATH --run NAME")
+    labels = {record.run: record.labels for record in records} if where else {}
+    named = set(runs_asked((record.run for record in records), globs, where or {}, labels))
+    chosen = [record for record in records if record.run in named]
+    if not chosen:
+        asked = [*globs, *(f"--where {name}={glob}" for name, glob in (where or {}).items())]
+        raise InputError(f"no run matches {' '.join(asked)}: {choices(asked[0], (record.run for record in records))}")
+    return chosen
+
+
+def on_one_clock(records: Sequence[RunRecord], question: Question) -> tuple[list[RunRecord], list[RunRecord]]:
+    """Return the runs that an answer is about, and the undated ones that it leaves out beside them."""
+    apart = left_out_by_clock(question, {record.run: record.zero == UNKNOWN_ZERO for record in records})
+    return [record for record in records if record.run not in apart], [record for record in records if record.run in apart]

@@ -11,10 +11,10 @@ import numpy as np
 from ingest.core.documents import known_only
 from ingest.core.errors import StoreError
 from ingest.core.intervals import NO_BYTES, Intervals, Key, Sum, no_exact
+from ingest.core.labels import Series
 from ingest.core.layout import Layout, common_layout
-from ingest.core.ranks import STORED, Percentile, Ranked, extremes, percentile_values
-from ingest.core.series import Series
-from ingest.core.timing import format_duration
+from ingest.core.quantiles import STORED, Percentile, Ranked, extremes, percentile_values
+from ingest.core.units import format_duration
 from ingest.store.records import CLUSTER, HOST, StoredSeries
 
 MOST_ENTRIES = 1_000_000

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from ingest.core.errors import listed, plural
 from ingest.core.grid import SECOND
-from ingest.core.series import OFFSET
-from ingest.store.coarsening import unfinished
+from ingest.core.labels import OFFSET
+from ingest.store.lifecycle import unfinished
 from ingest.store.records import COMPLETE, DELETING, WATCHED, RunRecord, SourceRecord
 
 FILE, NO_RUN, NO_SOURCE, NO_SERIES = "file", "no run", "no source", "no series"

@@ -7,12 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ingest.core.errors import counted
-from ingest.core.timing import format_duration
-from ingest.core.writing import Stamp, figure, latency, number
-from ingest.query.box import PERCENTILES, SIDES, Explained
-from ingest.query.box_offsets import ROWS, BoxOffsets
-from ingest.query.dependent import LEAST_BATCHES
-from ingest.query.lifts import MORE
+from ingest.core.units import Stamp, figure, format_duration, latency, number
+from ingest.query.batch_means import LEAST_BATCHES, MORE
+from ingest.query.box import PERCENTILES, ROWS, SIDES, BoxOffsets, Explained
 from ingest.view.text import shown_columns
 
 SAID = 3

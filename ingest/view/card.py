@@ -7,18 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from ingest.core.errors import UsageError, counted
-from ingest.core.ranks import parse_percentiles
-from ingest.core.timing import format_duration
-from ingest.core.writing import latency
-from ingest.query.cells import cells, in_windows
-from ingest.query.findings.model import Story
+from ingest.core.quantiles import parse_percentiles
+from ingest.core.units import format_duration, latency
+from ingest.query.coverage import bands
+from ingest.query.heatmap import cells, in_windows
 from ingest.query.means import check_bins
-from ingest.query.missing import bands
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer
+from ingest.query.story.ground import Story
 from ingest.view import vega
-from ingest.view.grouped_lines import cut_in_the_middle
-from ingest.view.pictures import MOST_COLUMNS, clock_of_answer
+from ingest.view.pictures import MOST_COLUMNS, clock_of_answer, cut_in_the_middle
 from ingest.view.specs import derived
 
 WIDTH, HEIGHT = 1200, 630

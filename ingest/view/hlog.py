@@ -1,4 +1,6 @@
-"""HdrHistogram interval logs, written: version 1.3, V2 payloads, a tag for each op, kind and tag.
+"""HdrHistogram interval logs (version 1.3, V2 payloads) and percentile distributions (hgrm), written.
+
+HdrHistogram interval logs, written: version 1.3, V2 payloads, a tag for each op, kind and tag.
 
     #[Written by tailboard 0.1.0; recorded unit ns]
     #[Histogram log format version 1.3]
@@ -11,24 +13,45 @@ Bins of HdrHistogram's own layouts are written as they are: the Java library rea
 HdrHistogram bin, at least as fine, that holds the highest value of each. The words of all rows of a batch are made at once.
 
 Source: HdrHistogram's AbstractHistogram.encodeIntoByteBuffer and HistogramLogWriter, checked by reading back with Java.
+
+The percentile distribution as HdrHistogram prints it (hgrm): one text a group, equal to the Java library's.
+
+           Value     Percentile TotalCount 1/(1-Percentile)
+
+           9.735 0.000000000000          1           1.00
+          65.023 0.100000000000        360           1.11
+    ...
+        5197.823 1.000000000000       3600
+    #[Mean    =      301.706, StdDeviation   =      325.387]
+    #[Max     =     5197.823, Total count    =         3600]
+    #[Buckets =           13, SubBuckets     =         2048]
+
+Source: HdrHistogram's AbstractHistogram.outputPercentileDistribution and PercentileIterator.
 """
 
 from __future__ import annotations
 
 import binascii
+import math
 import struct
 import zlib
 from collections.abc import Iterator
+from decimal import ROUND_HALF_UP, Decimal
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.core.errors import shown
 from ingest.core.intervals import Int, Intervals
-from ingest.core.ranks import within_exact
-from ingest.core.series import Group
+from ingest.core.labels import Group
+from ingest.core.layout import Layout, LogLinear, hdr_half
+from ingest.core.quantiles import reported, within_exact
+from ingest.query.curves import LAST, TICKS, levels
 from ingest.query.interval_log import NAMED, Form, form_of
-from ingest.read.hdr.names import tag_of
+from ingest.query.means import check_bins
+from ingest.query.question import Answer
+from ingest.read.hdr.tools import tag_of
 
 INNER, OUTER = 0x1C849313, 0x1C849314
 HEADER = struct.Struct(">IIIIqqd")
@@ -136,3 +159,71 @@ def _words(rows: Intervals[Group]) -> tuple[NDArray[np.uint8], Int]:
         out[first[at] + place] = (part & mask | more).astype(np.uint8)
     counted = np.searchsorted(entry, rows.indptr[1:])
     return out, np.concatenate([[0], ends])[counted]
+
+
+DIGITS = {hdr_half(digits): digits for digits in range(6)}
+USUAL_DIGITS = 3
+
+
+def texts(answer: Answer, unit_ns: int, ticks: int = TICKS) -> Iterator[str]:
+    """Yield the text of each group, latencies in units of `unit_ns`; several groups are headed by a comment with their labels.
+
+    Windows must span the whole range (step all). Values are those that the layout reports; the mean is that of `extremes`, by
+    the middle of each bin, as the Java library's. InputError of means without a histogram.
+    """
+    check_bins(answer, "percentile distributions")
+    several = sum(len(part) for part in answer.parts) > 1
+    for part in answer.parts:
+        for row in range(len(part)):
+            group = part.table[part.series[row]]
+            labels = ", ".join(f"{name} {value or '-'}" for name, value in zip(answer.by, group, strict=True))
+            yield from (f"#[{shown(labels)}]\n",) if several else ()
+            yield text(part.take(np.array([row])), unit_ns, ticks)
+
+
+def text(windows: Intervals[Group], unit_ns: int, ticks: int = TICKS) -> str:
+    """Return the percentile distribution of one histogram (a row) with at least one sample."""
+    digits = DIGITS.get(_half(windows.layout), USUAL_DIGITS)
+    reaches = reported(windows)
+    if windows.exact is not None and windows.exact.known_max[0]:
+        reaches[-1] = windows.exact.max_ns[0]
+    values = [value / unit_ns for value in reaches.tolist()]
+    cumulative = np.cumsum(windows.counts).tolist()
+    lines = [f"{'Value':>12} {'Percentile':>14} {'TotalCount':>10} {'1/(1-Percentile)':>14}\n\n"]
+    for at, level in levels(cumulative, ticks):
+        row = f"{_fixed(values[at], digits):>12} {_fixed(level / 100.0, 12)} {cumulative[at]:>10}"
+        lines.append(f"{row}\n" if level == LAST else f"{row} {_fixed(1 / (1 - level / 100.0), 2):>14}\n")
+    mean, deviation = _moments(windows)
+    spread = f"{_fixed(mean / unit_ns, digits):>12}, StdDeviation   = {_fixed(deviation / unit_ns, digits):>12}"
+    lines.append(f"#[Mean    = {spread}]\n")
+    lines.append(f"#[Max     = {_fixed(values[-1], digits):>12}, Total count    = {cumulative[-1]:>12}]\n")
+    lines.append(
+        f"#[Buckets = {_buckets(windows.layout, int(windows.bins[-1])):>12}, SubBuckets     = {2 * _half(windows.layout):>12}]\n"
+    )
+    return "".join(lines)
+
+
+def _fixed(value: float, digits: int) -> str:
+    """Return a number with fixed decimals as Java prints it: halves of its shortest decimal form are rounded up."""
+    return f"{Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP):f}"
+
+
+def _moments(windows: Intervals[Group]) -> tuple[float, float]:
+    """Return mean and standard deviation in ns: of the exact sum where it is known, else each sample in the middle of its bin."""
+    middle, total = windows.layout.middles_of(windows.bins), int(windows.counts.sum())
+    if windows.exact is not None and windows.exact.known[0]:
+        mean = int(windows.exact.sum_ns[0]) / total
+    else:
+        mean = sum(value * count for value, count in zip(middle.tolist(), windows.counts.tolist(), strict=True)) / total
+    deviation = math.sqrt(float(((middle - mean) ** 2 * windows.counts).sum()) / total)
+    return mean, deviation
+
+
+def _buckets(layout: Layout, last: int) -> int:
+    """Return how many octaves a histogram needs that holds the last bin."""
+    return max(last // _half(layout), 1)
+
+
+def _half(layout: Layout) -> int:
+    """Return the bins an octave before coarsening."""
+    return layout.half if isinstance(layout, LogLinear) else layout.octave

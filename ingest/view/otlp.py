@@ -32,14 +32,11 @@ from typing import Any
 import numpy as np
 import orjson
 
-from ingest.core.edges import LEAST_SCALE, MILLION, MOST_SCALE, Edges, Exponential
 from ingest.core.intervals import Int, Intervals
-from ingest.core.layout import Layout
-from ingest.core.series import Group, bare_kind, layer_of
-from ingest.core.timing import UNITS_NS
-from ingest.core.writing import figure
-from ingest.read.histograms.otlp import DELTA
-from ingest.read.histograms.otlp_own import BELOW_NS, BELOW_PPM, ERROR, HOST, KIND, PREFIX, RUN, SCOPE, SUFFIX
+from ingest.core.labels import Group, bare_kind, layer_of
+from ingest.core.layout import LEAST_SCALE, MILLION, MOST_SCALE, Edges, Exponential, Layout
+from ingest.core.units import UNITS_NS, figure
+from ingest.read.plugins.otlp import BELOW_NS, BELOW_PPM, DELTA, ERROR, HOST, KIND, PREFIX, RUN, SCOPE, SUFFIX
 
 AT_ONCE = 1000  # points of a line: each is read whole
 MOST_PPM = MILLION * MILLION

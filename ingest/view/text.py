@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ingest.core.writing import MS, Stamp, number_column, utc, utc_column
-from ingest.query.missing import LEAST, MOST
+from ingest.core.units import MS, Stamp, number_column, utc, utc_column
+from ingest.query.coverage import LEAST, MOST
 from ingest.query.table import Table
 
 UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}

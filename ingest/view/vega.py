@@ -43,13 +43,12 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from ingest.core.fields import assets
-from ingest.core.plain import shown
-from ingest.core.ranks import Percentile, parse_percentiles, reported
-from ingest.core.series import Group
-from ingest.query.cells import Cells
-from ingest.query.cells import cells as of_latency
-from ingest.query.latency_rows import Rows
+from ingest.core.errors import shown
+from ingest.core.labels import Group
+from ingest.core.quantiles import Percentile, parse_percentiles, reported
+from ingest.core.schema import assets
+from ingest.query.heatmap import Cells, Rows
+from ingest.query.heatmap import cells as of_latency
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer
 

@@ -11,6 +11,6 @@ import pytest
 def _no_findings() -> Iterator[None]:
     """Loads do not work out what happened: hundreds of them would take twice their time."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("ingest.load.load", "ingest.live.watch.settle"):
+        for module in ("ingest.load.load", "ingest.live.watch.end"):
             patch.setattr(f"{module}.write_findings", lambda *_: [])
         yield

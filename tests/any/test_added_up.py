@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest import open_store
-from ingest.store.added_up import LABELS
+from ingest.store import open_store
+from ingest.store.coverage import LABELS
 from tests.any.making import MS, SECOND, Data, File, Load, Purse, asked, hist, life, made_run
 from tests.any.test_any import answered, difference, live, question_of, stores
 from tests.effort import figure

@@ -20,18 +20,20 @@ from typing import Any
 
 import pytest
 
-from ingest import Files, Question, open_store
 from ingest.core.errors import CapacityError, TailboardError
-from ingest.core.ranks import parse_percentiles
-from ingest.core.series import LABELS
-from ingest.core.timing import Instant
-from ingest.live.watch.cycle import Watch
-from ingest.live.watch.watching import Watching
+from ingest.core.labels import LABELS
+from ingest.core.quantiles import parse_percentiles
+from ingest.core.units import Instant
+from ingest.live.watch.cycle import WatchCycle
+from ingest.live.watch.state import Watching
 from ingest.load.load import load
 from ingest.load.plan import LoadOptions
+from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.read import Found, ReadOptions
-from ingest.read.delimited.description import parse_description
+from ingest.query.question import Question
+from ingest.read.described.description import parse_description
+from ingest.read.sources import Found, ReadOptions
+from ingest.store import open_store
 from ingest.view.text import csv_lines
 from tests.any import model
 from tests.any.making import DESCRIPTION, MOST_IN_A_SERVER, Data, File, asked, made, write
@@ -118,7 +120,7 @@ def watched(folder: Path, files: Sequence[File], store: Any, options: LoadOption
     """Load files as they grow: logs of HdrHistogram line by line, others once they are there."""
     growing = [replace(one, text=one.text[: one.text.rindex("\n", 0, len(one.text) * 2 // 3) + 1]) for one in files]
     clock = Clock()
-    watch = Watch(
+    watch = WatchCycle(
         Watching.begun(
             [write(folder, growing if files[0].name.endswith(".hlog") else files)], store, options, clock, clock.now_ns
         )

@@ -9,11 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Files, Question, open_store, parse_instant
 from ingest.cli import run as command
 from ingest.core.errors import InputError
+from ingest.core.units import parse_instant
+from ingest.query.files import Files
 from ingest.query.percentiles import percentiles
-from ingest.read import ReadOptions
+from ingest.query.question import Question
+from ingest.read.sources import ReadOptions
+from ingest.store import open_store
 from ingest.view.text import csv_lines
 from tests.any import model
 from tests.any.making import JSON

@@ -16,10 +16,13 @@ from typing import Any
 
 import pytest
 
-from ingest import Files, Question, open_store, parse_percentiles
-from ingest.core.timing import Instant
+from ingest.core.quantiles import parse_percentiles
+from ingest.core.units import Instant
+from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.read import ReadOptions
+from ingest.query.question import Question
+from ingest.read.sources import ReadOptions
+from ingest.store import open_store
 from ingest.view.text import csv_lines
 from tests.effort import few
 from tests.store import test_contract, test_histograms, test_layouts

@@ -13,13 +13,13 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from ingest import open_store
 from ingest.cli import run as command
 from ingest.objectives.check import Checked, after
 from ingest.objectives.junit import junit
 from ingest.objectives.objectives import WORDS, read_objectives
-from ingest.query.verdicts import Verdict
-from ingest.read.delimited.description import parse_description
+from ingest.query.episodes import Verdict
+from ingest.read.described.description import parse_description
+from ingest.store import open_store
 from oracles import episodes as oracle
 from tests.cli.test_commands import EXAMPLE, ROOT, tailboard
 from tests.doubles.receiver import receiver

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Files, Question
 from ingest.query.compare import Pair, paired
+from ingest.query.files import Files
+from ingest.query.question import Question
 from ingest.view import vega
 from ingest.view.terminal import comparison
 from tests.browsing import missing

@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 
 from ingest.cli import run as command
-from ingest.core.fields import elasticsearch_mappings
-from ingest.store.elastic.disks import least_free
+from ingest.core.schema import elasticsearch_mappings
+from ingest.store.elastic.doctor import least_free
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.elasticsearch.api_cluster import WATERMARK
 from tests.store.grounds import FIO, SERVER, loaded

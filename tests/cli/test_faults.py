@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Question, open_store
 from ingest.cli import run as command
+from ingest.query.question import Question
+from ingest.store import open_store
 from tests.live.feeding import HEAD, Clock, begun, log_lines
 from tests.store.grounds import FIO, grounds, loaded
 from tests.store.test_contract import EXAMPLE, SECOND, ZERO, answered
@@ -112,7 +113,7 @@ def test_the_loaders_clock_may_go_backwards(kind: str, tmp_path: Path, monkeypat
     logs.mkdir()
     log = logs / "a_clat_hist.1.log"
     lines = (FIO / "randrw" / "a_clat_hist.1.log").read_bytes().splitlines(keepends=True)
-    homes = ["ingest.store.sqlite.store.datetime", "ingest.store.elastic.records.datetime"]
+    homes = ["ingest.store.sqlite.store.datetime", "ingest.store.elastic.runs.datetime"]
     with grounds(kind, tmp_path) as ground, grounds(kind, tmp_path) as clean:
         for year, many in ((2030, 2), (2001, 4), (1971, len(lines))):
             log.write_bytes(b"".join(lines[:many]))

@@ -100,9 +100,7 @@ def test_d15_the_script_of_a_shell_is_printed(shell: str) -> None:
     assert f"_TAILBOARD_COMPLETE={shell}_complete" in done.stdout
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in COMMANDS if name not in ("runs", "mark", "setup", "demo", "wrap-fio")]
-)
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("runs", "mark", "setup", "demo", "wrap-fio")])
 def test_d15_what_reads_files_completes_their_names(name: str, tmp_path: Path) -> None:
     command = ALL[name]
     (first, *_) = [one for one in command.params if isinstance(one, click.Argument)]

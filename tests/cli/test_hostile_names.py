@@ -16,7 +16,7 @@ from xml.dom import minidom
 import pytest
 
 from ingest.cli import run as command
-from ingest.core.plain import as_path, as_text, shown
+from ingest.core.errors import as_path, as_text, shown
 from tests.store.grounds import grounds, loaded
 
 FIO = Path(__file__).parents[1] / "data" / "fio"
@@ -175,7 +175,7 @@ def test_g1_logs_for_other_tools_keep_their_lines(hostile: Path, tmp_path: Path,
 
 def test_g1_messages_to_others_have_no_controls() -> None:
     from ingest.objectives.webhook import sentence
-    from ingest.query.verdicts import Episode
+    from ingest.query.episodes import Episode
 
     one = Episode("quick", FORGED, (("process", HOSTILE),), "total", "99", 1, 1, 0, 1, 2, False, 1, 1, 0, 0, HOSTILE, "ended")
     harmless(sentence(one))

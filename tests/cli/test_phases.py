@@ -9,14 +9,14 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from ingest import open_store
 from ingest.cli import run as command
 from ingest.cli.watch import Telling
-from ingest.core.writing import utc
+from ingest.core.units import utc
 from ingest.objectives.check import after
 from ingest.objectives.objectives import read_objectives
-from ingest.read.delimited.description import parse_description
+from ingest.read.described.description import parse_description
 from ingest.read.marks import read_marks
+from ingest.store import open_store
 from ingest.view.kibana.rules import reasons_against
 from tests.cli.test_commands import tailboard
 from tests.doubles.receiver import receiver

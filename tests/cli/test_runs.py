@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ingest import open_store
 from ingest.cli import run as command
-from ingest.core.fields import fields, in_store, indices
+from ingest.core.schema import fields, in_store, indices
+from ingest.store import open_store
 from tests.databases import database
 from tests.store.grounds import FIO, ElasticGround, grounds, loaded
 

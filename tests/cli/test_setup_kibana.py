@@ -11,9 +11,9 @@ import pytest
 
 from ingest.cli import run as command
 from ingest.objectives.objectives import read_objectives
-from ingest.store.elastic.names import PERIODIC
+from ingest.store.elastic.templates import PERIODIC
+from ingest.view.kibana.importing import SavedObject
 from ingest.view.kibana.rules import question
-from ingest.view.kibana.saved_objects import SavedObject
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.elasticsearch.proofs.replaying import send
 from tests.doubles.kibana import KibanaDouble

@@ -61,12 +61,11 @@ def store(folder: Path, tmp_path: Path) -> str:
 
 def test_percentiles_of_one_log_import_what_they_need(folder: Path) -> None:
     dataclasses, compiled, modules = imported("percentiles", folder, "--format", "csv")
-    assert modules >= {"numpy", "ingest.read.fio.hist", "ingest.query.percentiles"}
+    assert modules >= {"numpy", "ingest.read.fio.histogram_log", "ingest.query.percentiles"}
     assert not modules & FROM_FILES
     assert not modules & {
-        "ingest.core.edges", "ingest.core.whole_runs", "ingest.core.workers", "ingest.query.streaming.ordered",
-        "ingest.read.fio.compounded", "ingest.read.fio.damage", "ingest.read.fio.json_plus", "ingest.read.fio.starts",
-        "ingest.read.summary",
+        "ingest.core.layout", "ingest.core.coverage", "ingest.core.workers", "ingest.query.windows",
+        "ingest.read.fio.repairs", "ingest.read.fio.histogram_log", "ingest.read.fio.json_output", "ingest.read.context",
     }  # fmt: skip
     assert 20 < dataclasses <= 35
     assert compiled == [
@@ -81,7 +80,7 @@ def test_raw_logs_import_arrow_only_for_lines_that_are_not_plain(tmp_path: Path)
     for text, asked in (("", False), ("12, x, 0, 4096, 0\n", True)):
         log.write_text("".join(f"{number}, {number + 50}, 0, 4096, 0\n" for number in range(1, 99)) + text)
         _, _, modules = imported("percentiles", log, "--fio-version", "3.33", "--format", "csv")
-        assert "ingest.read.fio.raw" in modules
+        assert "ingest.read.fio.latency_log" in modules
         assert ("pyarrow" in modules) is asked
 
 
@@ -89,7 +88,7 @@ def test_a_list_of_runs_imports_no_reader_and_no_findings(store: str) -> None:
     _, _, modules = imported("runs", "list", "--store", store)
     assert modules >= {"numpy", "sqlite3", "ingest.store.sqlite.store"}
     assert not modules & FROM_STORE
-    others = ("ingest.read", "ingest.load", "ingest.live", "ingest.objectives", "ingest.query.findings.", "ingest.query.verdicts")
+    others = ("ingest.read", "ingest.load", "ingest.live", "ingest.objectives", "ingest.query.findings.", "ingest.query.episodes")
     assert not {name for name in modules if name.startswith((*others, "ingest.store.elastic", "ingest.view.page"))}
 
 
@@ -103,7 +102,7 @@ def test_a_load_imports_no_page_and_no_server(folder: Path, tmp_path: Path) -> N
 
 def test_a_report_imports_what_its_page_shows(folder: Path, tmp_path: Path) -> None:
     _, _, modules = imported("report", folder, "-o", tmp_path / "r.html")
-    assert modules >= {"numpy", "ingest.view.page.report.contents"}
+    assert modules >= {"numpy", "ingest.view.page.report"}
     others = (
         "ingest.store.",
         "ingest.load",
@@ -114,6 +113,4 @@ def test_a_report_imports_what_its_page_shows(folder: Path, tmp_path: Path) -> N
         "ingest.cli.check",
     )
     assert not modules & {"yaml", "urllib3", "ssl", "sqlite3", "pyarrow", "tenacity", "asyncio", "logging", "subprocess"}
-    assert not {
-        name for name in modules if name.startswith((*others, "ingest.query.capacity", "ingest.view.page.finished.compare."))
-    }
+    assert not {name for name in modules if name.startswith((*others, "ingest.query.capacity", "ingest.view.page.compare."))}

@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from ingest.core.ranks import parse_percentiles
-from ingest.core.writing import elapsed, utc
+from ingest.core.quantiles import parse_percentiles
+from ingest.core.units import elapsed, utc
 from ingest.query.heatmap import LADDERS, distribution, ranges
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import ALL, Question

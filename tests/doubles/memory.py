@@ -9,11 +9,11 @@ import numpy as np
 
 from ingest.core.grid import coarsened
 from ingest.core.intervals import Intervals, merged
-from ingest.core.series import LABELS, Series
-from ingest.query.origin import Offers, Origin
-from ingest.query.question import Answer, Key, Question
-from ingest.query.spans import spanned
-from ingest.query.verdicts import Episode
+from ingest.core.labels import LABELS, Series
+from ingest.query.episodes import Episode
+from ingest.query.origin import Capabilities, Origin
+from ingest.query.question import Answer, AnswerKey, Question
+from ingest.query.windows import spanned
 from ingest.store.answers import Catalogue, Plan, answer_from, facts_from, windows_from
 from ingest.store.records import HOST, RunRecord, StoredSeries
 
@@ -39,8 +39,8 @@ class MemoryStore:
         pass
 
     @property
-    def offers(self) -> Offers:
-        return Offers()
+    def offers(self) -> Capabilities:
+        return Capabilities()
 
     def runs(self) -> Sequence[RunRecord]:
         return self._records
@@ -69,13 +69,13 @@ class MemoryStore:
                     found.append(StoredSeries(len(found), series, part.layout, part.exact is not None, *self._reach[series]))
         return Catalogue(records, found, {})
 
-    def shares(self, series: Sequence[StoredSeries], _key: Key) -> Iterator[Sequence[StoredSeries]]:
+    def shares(self, series: Sequence[StoredSeries], _key: AnswerKey) -> Iterator[Sequence[StoredSeries]]:
         yield series
 
-    def sorted_windows(self, plan: Plan, key: Key, by: Sequence[str]) -> Iterator[Sequence[Intervals]]:
+    def sorted_windows(self, plan: Plan, key: AnswerKey, by: Sequence[str]) -> Iterator[Sequence[Intervals]]:
         yield list(self.document_windows(plan, key, plan.record.step_ns))
 
-    def document_windows(self, plan: Plan, key: Key, _step_ns: int) -> Iterator[Intervals]:
+    def document_windows(self, plan: Plan, key: AnswerKey, _step_ns: int) -> Iterator[Intervals]:
         for part in self._of(plan, plan.record.step_ns):
             yield part.relabelled(key)
 

@@ -9,15 +9,14 @@ import numpy as np
 
 from ingest.core.grid import coarsened, in_flight
 from ingest.core.intervals import Intervals, merged
+from ingest.core.labels import IN_FLIGHT, Series
 from ingest.core.layout import LogLinear, fio_layout
-from ingest.core.series import IN_FLIGHT, Series
+from ingest.query.episodes import Episode
 from ingest.query.files import LogRun
-from ingest.query.origin import Offers
+from ingest.query.origin import Capabilities
 from ingest.query.overview import Overview, overviews
 from ingest.query.question import ALL, AUTO, Answer, Question, finish
-from ingest.query.spans import spanned, spanned_by_run
-from ingest.query.steps import auto_step
-from ingest.query.verdicts import Episode
+from ingest.query.windows import auto_step, spanned, spanned_by_run
 
 SECOND = 1_000_000_000
 ZERO = 1_795_208_404 * SECOND
@@ -44,8 +43,8 @@ class Made:
     indexed: bool = False
 
     @property
-    def offers(self) -> Offers:
-        return Offers()
+    def offers(self) -> Capabilities:
+        return Capabilities()
 
     def runs(self) -> list[LogRun]:
         return [LogRun(run, {}, self.starts.get(run, self.zero), self.relative) for run in self.run_names]

@@ -10,15 +10,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ingest import Question, open_store, parse_instant, parse_percentiles
 from ingest.core.errors import InputError
-from ingest.core.series import LABELS
-from ingest.live.watch.cycle import Watch
-from ingest.live.watch.watching import Watching
+from ingest.core.labels import LABELS
+from ingest.core.quantiles import parse_percentiles
+from ingest.core.units import parse_instant
+from ingest.live.watch.cycle import WatchCycle
+from ingest.live.watch.state import Watching
 from ingest.load.load import load
 from ingest.load.plan import LoadOptions
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.read import ReadOptions
+from ingest.query.question import Question
+from ingest.read.sources import ReadOptions
+from ingest.store import open_store
 from ingest.view.text import csv_lines
 from tests.oracles import hdr
 
@@ -55,9 +58,9 @@ def options(run: str = "r", **words) -> LoadOptions:
     return LoadOptions(read=ReadOptions(run=run, **words.pop("reading", {})), **{"step_ns": SECOND, "jobs": 1, **words})
 
 
-def begun(folder: Path | list[Path], store, clock: Clock, after=None, **words) -> Watch:
+def begun(folder: Path | list[Path], store, clock: Clock, after=None, **words) -> WatchCycle:
     paths = folder if isinstance(folder, list) else [folder]
-    return Watch(Watching.begun(paths, store, options(**words), clock, clock.now_ns), after)
+    return WatchCycle(Watching.begun(paths, store, options(**words), clock, clock.now_ns), after)
 
 
 def watched(path: Path, pieces: Sequence[str], url: str, *, seconds: int = 1, **words) -> None:

@@ -24,7 +24,8 @@ from ingest.live.serve.app import application
 from ingest.live.serve.page import Subject
 from ingest.live.serve.server import listening
 from ingest.query.question import Question
-from ingest.store import RunRecord, SourceRecord, open_store
+from ingest.store import open_store
+from ingest.store.records import RunRecord, SourceRecord
 from tests.doubles.origin import SECOND, ZERO, Made, Row, series
 
 REFRESH = SECOND

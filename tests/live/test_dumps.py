@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest import open_store
+from ingest.store import open_store
 from tests.live.feeding import Clock, answers, batch, begun
 from tests.store.grounds import FIO, grounds
 
@@ -71,7 +71,7 @@ def test_another_run_that_is_appended_is_a_run_of_its_own(tmp_path: Path) -> Non
     with open_store(batch(alone, tmp_path / "alone.db")) as store:
         [source] = store.sources("r")
         assert (rows, samples) == (2 * source.account["rows"], 2 * source.account["samples"])
-        from ingest import Question
+        from ingest.query.question import Question
 
         once = store.answer(Question(step="all", where={"kind": "completion"})).samples
     with open_store(f"sqlite:{tmp_path / 'batch.db'}") as store:

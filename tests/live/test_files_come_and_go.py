@@ -14,11 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Question, open_store
 from ingest.core.errors import CapacityError
-from ingest.core.parallel import fork_map
+from ingest.core.pool import fork_map
 from ingest.live.watch import cycle
 from ingest.load.load import load
+from ingest.query.question import Question
+from ingest.store import open_store
 from ingest.store.records import COMPLETE, LOADING, WATCHED
 from tests.commands import tailboard
 from tests.live.feeding import HEAD, SECOND, Clock, answers, batch, begun, log_lines, options

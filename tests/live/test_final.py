@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Question, open_store, parse_percentiles
+from ingest.core.quantiles import parse_percentiles
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.store import Store
+from ingest.query.question import Question
+from ingest.store import Store, open_store
 from ingest.store.live import SILENT_NS
 from ingest.store.records import COMPLETE, WATCHED
 from tests.databases import opened, rows_in

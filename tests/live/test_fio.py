@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ingest import open_store
-from ingest.live.watch.cycle import Watch
-from ingest.live.watch.watching import Watching
+from ingest.live.watch.cycle import WatchCycle
+from ingest.live.watch.state import Watching
+from ingest.store import open_store
 from tests.live.feeding import answers, batch, options
 from tests.store.grounds import grounds
 
@@ -35,7 +35,7 @@ def fio(folder: Path, *words: str) -> subprocess.Popen[bytes]:
 def watched(process: subprocess.Popen[bytes], folder: Path, url: str) -> tuple[list[str], int]:
     """Watch while fio runs and settle; return what was said, and the samples that a question found before the end."""
     with open_store(url, write=True) as store:
-        watch = Watch(Watching.begun([folder], store, options()))
+        watch = WatchCycle(Watching.begun([folder], store, options()))
         said: list[str] = []
         live = 0
         while process.poll() is None:

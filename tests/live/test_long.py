@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest import open_store
+from ingest.store import open_store
 from tests.live.feeding import HEAD, Clock, answers, batch, begun, log_lines
 
 PAGE = 4096
@@ -66,7 +66,7 @@ def test_a_day_in_flat_memory(tmp_path: Path) -> None:
 
 
 def test_a_hook_is_called_once_rollups_are_there(tmp_path: Path) -> None:
-    from ingest import Question
+    from ingest.query.question import Question
     from tests.live.feeding import SECOND
 
     seen: list[tuple[str, int]] = []

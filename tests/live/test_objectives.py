@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Question, open_store
 from ingest.objectives.check import after, check, finals_of, labels_of
 from ingest.objectives.objectives import read_objectives
-from ingest.query.verdicts import PROVISIONAL
+from ingest.query.episodes import PROVISIONAL
+from ingest.query.question import Question
+from ingest.store import open_store
 from tests.cli.test_commands import tailboard
 from tests.doubles.receiver import receiver
 from tests.live.feeding import EPOCH, HEAD, SECOND, Clock, begun

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ingest import open_store
-from ingest.live.watch import again
-from ingest.read.delimited import operation_lines
-from ingest.read.delimited.description import parse_description
+from ingest.live.watch import tail as again
+from ingest.read import operation_log
+from ingest.read.described.description import parse_description
+from ingest.store import open_store
 from tests.live.feeding import EPOCH, HLOG, OBJECTS, OPERATIONS, YCSB, Clock, Kind, Writer, answers, batch, begun
 from tests.live.test_watch import schedule
 from tests.store.grounds import grounds
@@ -130,7 +130,7 @@ def test_what_came_before_a_log_was_deleted_is_read(tmp_path: Path, writing) -> 
 
 @pytest.mark.usefixtures("without_rest")
 def test_a_log_that_cannot_be_read_any_more_holds_no_other_up(tmp_path: Path, writing, monkeypatch) -> None:
-    monkeypatch.setattr(operation_lines, "MOST_OPERATIONS", 100)
+    monkeypatch.setattr(operation_log, "MOST_OPERATIONS", 100)
     writers = [writing("x.csv", 4, 20), writing("y.csv", 4, 9)]
     with open_store(f"sqlite:{tmp_path}/a.db", write=True) as store:
         watch = begun(tmp_path / "logs", store, Clock())

@@ -18,14 +18,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest import Files, Question
 from ingest.cli import run as tailboard
 from ingest.core.errors import InputError
-from ingest.live.sample import asking, sampler
-from ingest.live.sample.asking import Reply, Stop, ask
-from ingest.live.sample.log import SampleLog
-from ingest.live.sample.sampler import Sampler, inlined
-from ingest.read import ReadOptions
+from ingest.live import sample
+from ingest.live.sample import Reply, SampleLog, Sampler, Stop, ask, inlined
+from ingest.query.files import Files
+from ingest.query.question import Question
+from ingest.read.sources import ReadOptions
 from tests.effort import figure
 
 MS, SECOND = 1_000_000, 1_000_000_000
@@ -89,7 +88,7 @@ def test_polls_keep_to_the_clock_and_each_tick_is_asked_or_missed(lasting: list[
 
     every, begin = SECOND, clock.ns
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sampler, "ask", asked)
+        patch.setattr(sample, "ask", asked)
         Sampler(("x",), every, SECOND, "h", kept, clock, Stop(), said.append, (ticks - 1) * SECOND).run()
     wanted, missed, free, durations = [], 0, begin, [*lasting, *([10] * ticks)]
     for tick in range(ticks):
@@ -114,7 +113,7 @@ def test_a_machine_that_slept_misses_polls_and_keeps_to_the_clock(monkeypatch: p
     monkeypatch.setattr(
         clock, "wait", lambda duration: setattr(clock, "ns", clock.ns + duration + next(asleep, 0) * SECOND + 3 * MS)
     )
-    monkeypatch.setattr(sampler, "ask", lambda *_: Reply(0, b"[]"))
+    monkeypatch.setattr(sample, "ask", lambda *_: Reply(0, b"[]"))
     Sampler(("x",), SECOND, SECOND, "h", kept, clock, Stop(), said.append, 12 * SECOND).run()
     [gap] = [record for record in kept.records if record["record"] == "missed"]
     assert (gap["polls"], gap["to"] - gap["from"]) == (7, 6) and "stood still" in gap["why"]
@@ -189,7 +188,7 @@ def test_a_child_that_holds_the_output_open_is_no_hang(tmp_path: Path) -> None:
 
 
 def test_a_command_without_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "MOST_SAID", 1 << 18)
+    monkeypatch.setattr(sample, "MOST_SAID", 1 << 18)
     reply = ask(("yes",), 30 * SECOND, Stop())
     assert "said more than" in reply.error and not reply.said
     reply = ask(("sh", "-c", f"head -c {(1 << 18) + 1} /dev/zero"), 30 * SECOND, Stop())  # ends by itself
@@ -295,7 +294,7 @@ def test_a_file_that_follows_another_begins_with_the_last_answer_there(
                 os.truncate(path, 0)
         return Reply(0, json.dumps({"get": {"calls": (n := next(counts)), "histogram_usec": {"1": 0, "2": n}}}).encode())
 
-    monkeypatch.setattr(sampler, "ask", asked)
+    monkeypatch.setattr(sample, "ask", asked)
     Sampler(("x",), SECOND, SECOND, "h", SampleLog(path), clock, Stop(), print, 3 * SECOND).run()
     assert [record["record"] for record in records(path)] == ["before", "poll", "poll", "end"]
     assert records(path)[0] == {**records(older)[-1], "record": "before"}
@@ -316,7 +315,7 @@ def test_polls_that_could_not_be_written_are_noted_when_there_is_room_again(monk
         return ""
 
     monkeypatch.setattr(kept, "write", write)
-    monkeypatch.setattr(sampler, "ask", lambda *_: Reply(0, b"{}"))
+    monkeypatch.setattr(sample, "ask", lambda *_: Reply(0, b"{}"))
     run = Sampler(("x",), SECOND, SECOND, "h", kept, clock, Stop(), said.append, 4 * SECOND)
     run.run()
     assert [record["record"] for record in kept.records] == ["begin", "poll", "missed", "poll", "poll", "end"]
@@ -350,7 +349,7 @@ def test_a_disk_without_locks_is_no_second_sampler(tmp_path: Path, monkeypatch: 
 def test_the_clock_goes_on_while_the_machine_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     monkeypatch.setattr(time, "clock_gettime_ns", lambda clock: asked.append(clock) or 7)
-    assert sampler.RealClock(Stop()).now() == 7 and asked == [time.CLOCK_BOOTTIME]
+    assert sample.RealClock(Stop()).now() == 7 and asked == [time.CLOCK_BOOTTIME]
 
 
 def started(path: Path, command: str, every: str = "20ms", *more: str) -> subprocess.Popen:

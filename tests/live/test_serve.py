@@ -22,15 +22,15 @@ import pytest
 from ingest.cli import run as command
 from ingest.live.serve import app as apps
 from ingest.live.serve import cache
+from ingest.live.serve import cache as sources
 from ingest.live.serve import page as pages
-from ingest.live.serve import source as sources
 from ingest.live.serve.cache import BusyError, Cache
+from ingest.query.episodes import Episode
 from ingest.query.question import Question
-from ingest.query.verdicts import Episode
 from ingest.store import live_store, open_store
 from ingest.store.live import NOTHING_FINAL, NOTHING_LEFT, Watch
 from ingest.store.sqlite import store as sqlite
-from ingest.view.page.report.contents import parts_from
+from ingest.view.page.report import parts_from
 from tests.databases import database
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.origin import SECOND, ZERO, random_rows, series

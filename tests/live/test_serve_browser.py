@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 import pytest
 from playwright.sync_api import Error
 
-from ingest.core.timing import Instant
+from ingest.core.units import Instant
 from ingest.query.box import Box, explained
 from ingest.query.question import Question
 from ingest.store import open_store

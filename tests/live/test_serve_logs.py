@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Question
+from ingest.query.question import Question
 from tests.live.feeding import OPERATIONS, SECOND, Writer, batch
 from tests.live.serving import Command, get, serving
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
-from ingest.live.serve import connections
+from ingest.live.serve import server
 from ingest.live.serve.server import listening
 from tests.live.serving import LONG, _serving, get
 
@@ -103,11 +103,11 @@ def test_g3_a_request_that_does_not_come_whole_is_closed_however_it_drips(port: 
     wires = [opened(port, sent) for _ in range(3)]
     with dripping(wires if sent else []):
         assert get(port, "/").body == b"good"
-        monkeypatch.setattr(connections, "REQUEST_SECONDS", 0.1)
+        monkeypatch.setattr(server, "REQUEST_SECONDS", 0.1)
         for wire in wires:
             while not ended(wire):  # a refusal may come before the end
                 pass
-        monkeypatch.setattr(connections, "REQUEST_SECONDS", LONG)
+        monkeypatch.setattr(server, "REQUEST_SECONDS", LONG)
         assert get(port, "/").body == b"good"
 
 
@@ -115,7 +115,7 @@ def test_g3_a_second_request_has_a_deadline_of_its_own(port: int, opened, monkey
     """A connection that is kept open is not closed for what it asked before, but for a next request that drips."""
     wire = opened(port, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
     answered(wire)
-    monkeypatch.setattr(connections, "REQUEST_SECONDS", 0.2)
+    monkeypatch.setattr(server, "REQUEST_SECONDS", 0.2)
     wire.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
     answered(wire)
     wire.sendall(HALF)
@@ -125,8 +125,8 @@ def test_g3_a_second_request_has_a_deadline_of_its_own(port: int, opened, monkey
 
 @pytest.mark.slow
 def test_g3_who_does_not_take_an_answer_is_closed(port: int, opened, monkeypatch) -> None:
-    monkeypatch.setattr(connections, "PATIENCE_SECONDS", 0.2)
-    monkeypatch.setattr(connections, "SLOWEST_RATE", 1e12)
+    monkeypatch.setattr(server, "PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(server, "SLOWEST_RATE", 1e12)
     wires = [opened(port, b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n") for _ in range(3)]
     assert get(port, "/").body == b"good"
     for wire in wires:
@@ -140,7 +140,7 @@ def test_g3_who_does_not_take_an_answer_is_closed(port: int, opened, monkeypatch
 
 
 def test_g3_those_that_are_being_answered_are_never_closed_for_others(opened, monkeypatch) -> None:
-    monkeypatch.setattr(connections, "MOST_OF_A_PEER", 4)
+    monkeypatch.setattr(server, "MOST_OF_A_PEER", 4)
     go, begun = threading.Event(), threading.Semaphore(0)
 
     def working(environ, start):

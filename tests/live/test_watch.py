@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest import open_store
+from ingest.store import open_store
 from ingest.store.records import COMPLETE, WATCHED
 from tests.live.feeding import HLOG, Clock, Kind, Writer, answers, batch, begun, whole_lines
 from tests.store.grounds import grounds

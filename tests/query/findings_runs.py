@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from ingest.core.intervals import Intervals
 from ingest.core.layout import LogLinear, fio_layout
-from ingest.query.findings.ground import ground_of
-from ingest.query.findings.model import SECOND, Ground
 from ingest.query.question import Answer
+from ingest.query.story.ground import SECOND, Ground, ground_of
 
 LAYOUT = fio_layout(29, 1)
 START = 1_700_000_000 * SECOND

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.intervals import Intervals
+from ingest.core.labels import Group
 from ingest.core.layout import hdr_layout
-from ingest.core.series import Group
 from ingest.query.capacity import Capacity, Load, axis_of, capacities, parse_sla, tested_in
 from ingest.query.question import Answer
 from oracles import hdr

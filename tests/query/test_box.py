@@ -19,14 +19,15 @@ from hypothesis import strategies as st
 
 from effort import figure
 from event_files import event_file, reading
-from ingest import Files, Question, open_store
 from ingest.cli import run as command
 from ingest.core.errors import InputError, UsageError
-from ingest.core.timing import Instant
-from ingest.query.box import SIDES, Box, Explained, explained, parse_box
-from ingest.query.box_offsets import ROWS, BoxOffsets, box_offsets
-from ingest.query.lifts import LESS, MORE, UNSURE, Side, lifts
-from ingest.read import ReadOptions
+from ingest.core.units import Instant
+from ingest.query.batch_means import LESS, MORE, UNSURE, Side, lifts
+from ingest.query.box import ROWS, SIDES, Box, BoxOffsets, Explained, box_offsets, explained, parse_box
+from ingest.query.files import Files
+from ingest.query.question import Question
+from ingest.read.sources import ReadOptions
+from ingest.store import open_store
 from ingest.view.boxes import NOTHING, offsets_sentence, plain, sentences
 from ingest.view.text import csv_lines
 from oracles import brute

@@ -14,12 +14,13 @@ import numpy as np
 import pytest
 
 from breath_rings import BAD, GOOD, HZ, Work, ring, rings
-from ingest import Files, Question, parse_instant
-from ingest.core.breaths import BEHIND, CYCLES, KEPT, LONGEST, PACKETS, BreathWindows, taken
+from ingest.core.breaths import BEHIND, BREATH, CYCLES, KEPT, LONGEST, PACKETS, BreathWindows, taken
 from ingest.core.errors import InputError
-from ingest.query.breath_sources import from_files
-from ingest.query.breaths import BREATH, breath_rows, callback_rows, costs, density, fits, names_of
-from ingest.read import ReadOptions
+from ingest.core.units import parse_instant
+from ingest.query.breaths import breath_rows, callback_rows, costs, density, fits, from_files, names_of
+from ingest.query.files import Files
+from ingest.query.question import Question
+from ingest.read.sources import ReadOptions
 from oracles import breaths as oracle
 from oracles import snabb
 
@@ -281,7 +282,7 @@ def test_sums_past_the_reach_of_doubles_keep_fifteen_digits() -> None:
     """A breath of 2^40 cycles beside small ones: its square is past 2^53."""
     from ingest.core.breaths import Work as Rows
     from ingest.core.breaths import windows_of
-    from ingest.core.series import Series
+    from ingest.core.labels import Series
 
     cycles = np.array([2**40 + 1, *range(1000, 1100)], np.int64)
     packets = np.arange(len(cycles), dtype=np.float64)

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest import open_store
 from ingest.core.errors import UsageError
+from ingest.query.batch_means import ShareAbove, autocorrelation_time, of_runs, share_above_of
 from ingest.query.capacity import (
     ACHIEVED,
     BRACKETED,
@@ -26,10 +26,11 @@ from ingest.query.capacity import (
     axis_of,
     binding,
     capacities,
+    crossings,
+    isotonic,
     parse_sla,
 )
-from ingest.query.crossings import crossings, isotonic
-from ingest.query.windows_variance import Share, autocorrelation_time, of_runs, share_of
+from ingest.store import open_store
 from tests.commands import tailboard
 from tests.effort import figure
 from tests.query import queues
@@ -70,7 +71,7 @@ def test_the_share_above_a_limit_is_known_as_well_as_windows_vary(load: float) -
     for seed in range(tries):
         ends, took = queues.open_queue(np.random.default_rng([seed, 5]), load, 20_000)
         place = np.minimum((ends / ends[-1] * 100).astype(np.int64), 99)
-        share = share_of(np.bincount(place[took > limit], minlength=100) * 1.0, np.bincount(place, minlength=100) * 1.0)
+        share = share_above_of(np.bincount(place[took > limit], minlength=100) * 1.0, np.bincount(place, minlength=100) * 1.0)
         low, high = np.quantile(share.draws(400, np.random.default_rng(seed)), [0.025, 0.975])
         covered += low <= 0.01 <= high
         naive += abs(share.value - 0.01) < 1.96 * math.sqrt(share.value * (1 - share.value) / 20_000)
@@ -84,7 +85,7 @@ def point(load: float, share: float, *, samples: int = 100_000, windows: int = 1
     """Return a tested load whose samples are independent."""
     noise = np.random.default_rng([int(load * 1000), samples])
     above = noise.binomial(samples // windows, share, windows).astype(float)
-    mine = share_of(above, np.full(windows, samples / windows))
+    mine = share_above_of(above, np.full(windows, samples / windows))
     return Load((run or f"run-{load:g}",), load, load, (mine, mine), (1e6 * (1 + share), 1e6 * (1 + share)), lost)
 
 
@@ -134,7 +135,7 @@ def test_windows_that_follow_one_another_slowly_are_sure_of_little() -> None:
         for at, step in enumerate(noise.normal(0, 0.3, 99), 1):
             level[at] = 0.99 * level[at - 1] + step
         above = 1000 * np.clip(0.006 * np.exp(level - level.mean()), 0, 1)
-        slow, mixed = (share_of(values, np.full(100, 1000.0)) for values in (above, noise.permutation(above)))
+        slow, mixed = (share_above_of(values, np.full(100, 1000.0)) for values in (above, noise.permutation(above)))
         assert slow.effect > 2 * mixed.effect
         sure += np.quantile(slow.draws(400, noise), 0.975) <= 0.01
     assert sure <= 8
@@ -151,7 +152,7 @@ def test_missing_samples_may_all_be_above() -> None:
 
 
 def test_runs_at_one_load_are_one_point_and_three_hold_the_variation_between_them() -> None:
-    shares = [Share(above, 100_000, 1.0, 30, 100) for above in (300, 900, 1500)]
+    shares = [ShareAbove(above, 100_000, 1.0, 30, 100) for above in (300, 900, 1500)]
     both, three = of_runs(shares[:2]), of_runs(shares)
     assert (both.above, both.samples, both.effect, both.batches) == (1200, 200_000, 1.0, 30)
     assert three.batches == 3 and three.effect > 200

@@ -10,10 +10,7 @@ import pytest
 
 from ingest.core.errors import InputError, UsageError
 from ingest.core.layout import LogLinear, fio_layout
-from ingest.query.cells import cells, in_windows
-from ingest.query.heatmap import heatmap
-from ingest.query.highlight import split, with_labels
-from ingest.query.latency_rows import Rows
+from ingest.query.heatmap import Rows, cells, heatmap, in_windows, split, with_labels
 from ingest.query.question import Question
 from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series
 from tests.oracles.heat import equal, nested_row, spread

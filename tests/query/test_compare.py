@@ -13,13 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.core.caveats import Caveat
+from ingest.core.coverage import Caveat, Missing
 from ingest.core.errors import UsageError
 from ingest.core.layout import LogLinear, fio_layout, hdr_layout
-from ingest.core.missing import Missing
-from ingest.core.ranks import parse_percentiles, rank_bounds
+from ingest.core.quantiles import parse_percentiles, rank_bounds
 from ingest.query.compare import alone, compare, halvings, paired, together
-from ingest.query.missing import Lack
+from ingest.query.coverage import Lack
 from ingest.query.question import AUTO, Answer, Question
 from ingest.query.table import Table
 from oracles.brute import index_of

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from effort import figure
 from ingest.core.intervals import Intervals
 from ingest.core.layout import LogLinear, fio_layout
-from ingest.core.ranks import parse_percentiles
-from ingest.query.dependent import LEAST_BATCHES, Windows, batch_length, ratio_between, student, values_between, windows_of
+from ingest.core.quantiles import parse_percentiles
+from ingest.query.batch_means import LEAST_BATCHES, Windows, batch_length, ratio_between, student, values_between, windows_of
 
 FINE = LogLinear(1 << 15, 1 << 19, reports="highest", open_ended=False)
 SECOND = 1_000_000_000
@@ -90,7 +90,7 @@ def brute(baseline: np.ndarray, run: np.ndarray, quantile: float, rows: int = 1)
 
 @pytest.mark.parametrize("percentile", [P50, P90, P99], ids=str)
 def test_bounds_are_those_of_plain_samples_where_windows_do_not_depend_on_one_another(percentile, monkeypatch) -> None:
-    monkeypatch.setattr("ingest.query.dependent.batch_length", lambda *_: 1)
+    monkeypatch.setattr("ingest.query.batch_means.batch_length", lambda *_: 1)
     for seed in range(figure(3, 8, 24)):
         noise = np.random.default_rng(seed)
         baseline, run = latencies(noise, 40), latencies(noise, 40, by=1.3)

@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Files, Question
 from ingest.cli import run as command
 from ingest.core.errors import InputError
 from ingest.objectives.check import Checked, check
 from ingest.objectives.objectives import read_objectives
-from ingest.query.verdicts import OPEN, PROVISIONAL, Episode
-from ingest.read import ReadOptions
-from ingest.read.delimited.description import parse_description
+from ingest.query.episodes import OPEN, PROVISIONAL, Episode
+from ingest.query.files import Files
+from ingest.query.question import Question
+from ingest.read.described.description import parse_description
+from ingest.read.sources import ReadOptions
 from oracles import episodes as oracle
 from oracles import logs
 from tests.effort import few

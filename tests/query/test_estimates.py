@@ -16,13 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.core.errors import UsageError
-from ingest.core.ranks import parse_percentiles
-from ingest.core.timing import parse_instant
-from ingest.query.estimates.estimates import ESTIMATORS, estimated, parse_estimates, with_estimates
+from ingest.core.quantiles import parse_percentiles
+from ingest.core.units import parse_instant
+from ingest.query.estimates import ESTIMATORS, estimated, parse_estimates, with_estimates
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.read import ReadOptions
+from ingest.read.sources import ReadOptions
 from oracles import brute, estimates, per_io
 from tests.doubles.origin import ZERO, Made, series
 
@@ -323,7 +323,7 @@ def test_the_answer_of_preferred_raw_logs_is_compared_just_so() -> None:
 
 
 def test_too_many_single_ios_are_refused(monkeypatch) -> None:
-    monkeypatch.setattr("ingest.query.estimates.logs.MOST_SAMPLES", 1000)
+    monkeypatch.setattr("ingest.query.estimates.MOST_SAMPLES", 1000)
     with pytest.raises(UsageError, match="at most 1,000 I/Os"):
         asked(Files([BOTH], jobs=1), ["histogram"], step="all", where={"kind": "completion"})
 

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from breath_rings import Work, rings
-from ingest import Files, Question
-from ingest.core.writing import latency
+from ingest.core.units import latency
 from ingest.query.excess import excess_sentence, excesses
-from ingest.read import ReadOptions
-from ingest.read.delimited.description import parse_description
+from ingest.query.files import Files
+from ingest.query.question import Question
+from ingest.read.described.description import parse_description
+from ingest.read.sources import ReadOptions
 from oracles.events import index_of, midpoint
 from tests.cli.test_commands import tailboard
 from tests.query.incidents import SECOND, ZERO, written

@@ -19,15 +19,16 @@ from hypothesis import strategies as st
 
 from event_files import event_file, reading
 from ingest.core.errors import InputError, UsageError
-from ingest.core.ranks import parse_percentiles
-from ingest.core.timing import Instant, parse_instant
+from ingest.core.quantiles import parse_percentiles
+from ingest.core.units import Instant, parse_instant
 from ingest.query.files import Files
 from ingest.query.heatmap import distribution, heatmap
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.read import ReadOptions, text
+from ingest.read import text
 from ingest.read.fio import clock
-from ingest.read.fio import hist as fio_hist
+from ingest.read.fio import histogram_log as fio_hist
+from ingest.read.sources import ReadOptions
 from oracles import brute, logs, per_io
 from strategies import chains
 from tests.commands import tailboard
@@ -437,7 +438,7 @@ def test_auto_step_answers_for_rows_of_any_width(log: Any) -> None:
 @settings(max_examples=30)
 @given(st.integers(1, 10**6), st.integers(1, 10**7))
 def test_auto_makes_about_150_windows(first: int, span: int) -> None:
-    from ingest.query.steps import auto_step
+    from ingest.query.windows import auto_step
 
     step = auto_step(first * SECOND, (first + span) * SECOND, SECOND)
     windows = (first + span) * SECOND // step - first * SECOND // step + 1

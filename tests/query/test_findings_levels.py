@@ -12,15 +12,10 @@ from hypothesis import strategies as st
 
 from effort import figure
 from ingest.core.layout import fio_layout
-from ingest.query.findings.changes import changes_of
-from ingest.query.findings.episode import episodes
-from ingest.query.findings.joining import joined
-from ingest.query.findings.levels import block_edges, gatherings, measures
-from ingest.query.findings.model import DRIFT, MODES, RHYTHM, SECOND, STEP, Claim
-from ingest.query.findings.modes import modes
-from ingest.query.findings.rhythm import beat_of, rhythms
-from ingest.query.findings.steps import steps
-from ingest.query.findings.story import story_of
+from ingest.query.story.ground import DRIFT, MODES, RHYTHM, SECOND, STEP, Claim
+from ingest.query.story.levels import block_edges, changes_of, gatherings, measures
+from ingest.query.story.shapes import beat_of, episodes, modes, rhythms, steps
+from ingest.query.story.story import joined, story_of
 from query.findings_runs import START, Run, ground_from, wander
 
 ALL, B = slice(None), slice(1, 2)

@@ -11,13 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Files, Question
-from ingest.query.findings.edge import edges
-from ingest.query.findings.ground import grounds, is_lost, most_times
-from ingest.query.findings.model import EDGE, IMBALANCE, STALL, Claim, Ground
-from ingest.query.findings.peers import beside_peers
-from ingest.query.findings.stall import stalls
-from ingest.query.findings.story import story_of
+from ingest.query.files import Files
+from ingest.query.question import Question
+from ingest.query.story.ground import EDGE, IMBALANCE, STALL, Claim, Ground, grounds, is_lost, most_times
+from ingest.query.story.shapes import beside_peers, edges, stalls
+from ingest.query.story.story import story_of
 
 SECOND = 1_000_000_000
 

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Question, ReadOptions
 from ingest.query.files import Files
-from ingest.query.findings.model import EDGE, OMISSION, SLOW_MEMBER, STALL, Story
-from ingest.query.findings.story import stories
+from ingest.query.question import Question
+from ingest.query.story.ground import EDGE, OMISSION, SLOW_MEMBER, STALL, Story
+from ingest.query.story.story import stories
+from ingest.read.sources import ReadOptions
 
 DATA = Path(__file__).parents[1] / "data"
 NS = ReadOptions(recorded_unit_ns=1)

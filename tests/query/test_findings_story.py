@@ -16,16 +16,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ingest import Question, ReadOptions, open_store
 from ingest.core.intervals import Intervals
 from ingest.core.layout import fio_layout
-from ingest.objectives.findings import finding_of
-from ingest.query import areas, spans
-from ingest.query.areas import Places, excess_of
+from ingest.objectives.check import finding_of
+from ingest.query import excess as areas
+from ingest.query import windows as spans
+from ingest.query.episodes import ENDED, Episode
+from ingest.query.excess import Places, excess_of
 from ingest.query.files import Files
-from ingest.query.findings.ground import grounds
-from ingest.query.findings.joining import described, joined
-from ingest.query.findings.model import (
+from ingest.query.question import Question
+from ingest.query.story.ground import (
     EDGE,
     EPISODE,
     IMBALANCE,
@@ -37,10 +37,12 @@ from ingest.query.findings.model import (
     Claim,
     Ground,
     Story,
+    grounds,
 )
-from ingest.query.findings.story import stories, story, story_of
-from ingest.query.verdicts import ENDED, Episode
-from ingest.view.page.report.contents import parts_from, run_names
+from ingest.query.story.story import described, joined, stories, story, story_of
+from ingest.read.sources import ReadOptions
+from ingest.store import open_store
+from ingest.view.page.report import parts_from, run_names
 from tests.commands import tailboard as command
 from tests.query.findings_runs import START, Run, ground_from
 from tests.store.grounds import grounds as sites

@@ -11,9 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ingest import Files, Question, ReadOptions, Wanted, parse_percentiles, percentiles
 from ingest.core.grid import SECOND
-from ingest.query.findings.model import Finding, Story
+from ingest.core.quantiles import parse_percentiles
+from ingest.query.files import Files
+from ingest.query.percentiles import Wanted, percentiles
+from ingest.query.question import Question
+from ingest.query.story.ground import Finding, Story
+from ingest.read.sources import ReadOptions
 from ingest.view.text import csv_lines
 from tests.effort import figure
 

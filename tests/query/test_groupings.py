@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from ingest.core.errors import UsageError
-from ingest.core.ranks import parse_percentiles
-from ingest.core.series import Series
-from ingest.query.compare import compare
-from ingest.query.groupings import UNLIKE_EVENTS, alone_in, grouped, groupings, labels_of
+from ingest.core.labels import Series
+from ingest.core.quantiles import parse_percentiles
+from ingest.query.compare import UNLIKE_EVENTS, alone_in, compare, grouped, groupings, labels_of
 from ingest.query.question import Question
 from tests.doubles.origin import Made, random_rows, series
 

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ingest.core.ranks import parse_percentiles
+from ingest.core.quantiles import parse_percentiles
+from ingest.query import streaming
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted
 from ingest.query.question import Question
-from ingest.query.streaming import in_ranges, streamed
 from ingest.query.table import Table
-from ingest.read import ReadOptions
-from ingest.read.hdr import ranges as hdr_ranges
+from ingest.read.hdr import log as hdr_ranges
+from ingest.read.sources import ReadOptions
 from oracles import hdr
 from tests.effort import few
 
@@ -33,11 +33,11 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     told: list[bool] = []
 
     def watched(*words: Any) -> Any:
-        met = in_ranges.in_ranges(*words)
+        met = streaming.in_ranges(*words)
         told.append(met is not None)
         return met
 
-    monkeypatch.setattr(streamed, "in_ranges", watched)
+    monkeypatch.setattr(streaming, "in_ranges", watched)
     monkeypatch.setattr(hdr_ranges, "SMALLEST", 1)
     monkeypatch.setattr(hdr_ranges, "NEARBY", 1 << 10)
     return told
@@ -55,7 +55,7 @@ def log(seed: int, seconds: int, tags: Sequence[str] = ("",), jump: float = 0.0)
 
 def answered(paths: Sequence[Path], jobs: int, question: Question) -> tuple[Table, Any, dict[str, Any]] | None:
     files = Files(paths, ReadOptions(), jobs=jobs)
-    found = streamed.streamed(files, question, WANTED)
+    found = streaming.streamed(files, question, WANTED)
     if found is None:
         assert files.account.rows == 0
         return None

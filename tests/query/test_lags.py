@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from ingest.core.errors import UsageError
 from ingest.core.grid import in_flight
 from ingest.core.intervals import Intervals, merged
+from ingest.core.labels import Series
 from ingest.core.layout import LogLinear
-from ingest.core.ranks import parse_percentiles
-from ingest.core.series import Series
+from ingest.core.quantiles import parse_percentiles
 from ingest.query.heatmap import distribution, heatmap
 from ingest.query.lags import weighed, weight_of, whole_counts
 from ingest.query.percentiles import Wanted, narrowed, percentiles
 from ingest.query.question import Answer, Question, finish
-from ingest.query.regrouped import regrouped
+from ingest.query.windows import regrouped
 from tests.effort import figure
 
 LAYOUT = LogLinear(64, 64 * 40, open_ended=False)

@@ -13,17 +13,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from ingest import Files, Question, ReadOptions, open_store, parse_percentiles
-from ingest.core.edges import Edges
 from ingest.core.errors import StoreError, UsageError
-from ingest.core.layout import fio_layout
-from ingest.core.series import default_kind, in_layer, kind_preference, layer_of
+from ingest.core.labels import default_kind, in_layer, kind_preference, layer_of
+from ingest.core.layout import Edges, fio_layout
+from ingest.core.quantiles import parse_percentiles
 from ingest.load.load import load
 from ingest.load.plan import LoadOptions
-from ingest.query.findings.below import _bounds
-from ingest.query.findings.story import story
+from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.read.describing import description_of
+from ingest.query.question import Question
+from ingest.query.story.below import _bounds
+from ingest.query.story.story import story
+from ingest.read.described.description import description_of
+from ingest.read.sources import ReadOptions
+from ingest.store import open_store
 from ingest.view.text import csv_lines
 from tests.commands import tailboard
 from tests.effort import figure
@@ -294,7 +297,7 @@ def test_a_slow_client_of_shared_servers_accuses_none_of_them() -> None:
 
 
 def test_what_is_said_below_is_in_the_sentence_the_json_and_the_store(tmp_path: Path) -> None:
-    from ingest.query.findings.kept import documents_of, story_from
+    from ingest.query.story.stored import documents_of, story_from
 
     made = cluster("disk", 60_000)
     told = story(made, Question())
@@ -319,7 +322,7 @@ def test_what_is_said_below_is_in_the_sentence_the_json_and_the_store(tmp_path: 
 def test_a_report_holds_each_layer_once(logs: Path) -> None:
     from ingest.query.overview import overviews
     from ingest.view.page.panels import layers
-    from ingest.view.page.report.page import parts_of
+    from ingest.view.page.report import parts_of
 
     files = Files([logs], options(), 1)
     runs = overviews(files, files.run_names, Question())

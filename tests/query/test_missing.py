@@ -16,23 +16,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest import Files, Question, open_store, parse_instant, parse_percentiles
-from ingest.core.caveats import Caveat
+from ingest.core.coverage import Caveat, Missing, MissingRows
 from ingest.core.intervals import Intervals
 from ingest.core.layout import fio_layout
-from ingest.core.missing import Lacking, Missing
+from ingest.core.quantiles import parse_percentiles
+from ingest.core.units import parse_instant
 from ingest.load.load import load
 from ingest.load.plan import LoadOptions
 from ingest.objectives.check import check
 from ingest.objectives.objectives import read_objectives
 from ingest.query.compare import compare, paired
-from ingest.query.missing import bands, lacks
+from ingest.query.coverage import bands, missing_from
+from ingest.query.episodes import CANNOT_TELL, MET, VIOLATED
+from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.query.question import Answer
-from ingest.query.regrouped import regrouped
+from ingest.query.question import Answer, Question
 from ingest.query.table import Table
-from ingest.query.verdicts import MET, UNKNOWN, VIOLATED
-from ingest.read import ReadOptions
+from ingest.query.windows import regrouped
+from ingest.read.sources import ReadOptions
+from ingest.store import open_store
 from oracles import hdr, per_io
 from tests.effort import figure
 from tests.store.grounds import grounds, loaded
@@ -103,7 +105,7 @@ def answer_of(events: list, entries: list[Missing], step: int, question: Questio
         np.array([count for one in flat for _, count in one], np.int64),
     )
     bounds = tuple(None if edge is None else edge.epoch_ns(0) for edge in (question.begin, question.end))
-    missing = lacks(entries, question, {}, {"r": bounds})
+    missing = missing_from(entries, question, {}, {"r": bounds})
     facts = {"relative": True, "series": 1, "missing": missing}
     return Answer((rows,), ("host", "op"), step, "completion", ("r",), {"r": 0}, **facts)
 
@@ -144,7 +146,7 @@ def test_a5_the_bounds_of_a_mean_are_those_that_can_be_reached(there: list[int],
     """Of each entry from least to most samples between two latencies: every choice of numbers, by brute force."""
     numbers = [(least % 4, least % 4 + most % 3) for (least, most), _ in entries]
     columns = zip(*((0, *number, *values) for number, (_, values) in zip(numbers, entries, strict=True)), strict=True)
-    lacking = Lacking(*(np.array(column, np.int64) for column in columns))
+    lacking = MissingRows(*(np.array(column, np.int64) for column in columns))
     low, high = lacking.means(np.array([sum(there) / len(there)]), np.array([len(there)]))
     choices = list(itertools.product(*(range(least, most + 1) for least, most in numbers)))
     for bound, end, best in ((low, 0, min), (high, 1, max)):
@@ -297,11 +299,11 @@ def outcome(folder: Path, tmp_path: Path, threshold: str, **more: object) -> lis
 def test_a5_a_verdict_is_open_only_where_missing_samples_could_change_it(masked: Path, fio: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
-    assert outcome(masked, other, "5ms") == [UNKNOWN]
+    assert outcome(masked, other, "5ms") == [CANNOT_TELL]
     assert outcome(fio / MASKED, other, "5ms") == [VIOLATED]
     assert outcome(masked, other, "200ms") == [MET]  # above the job's exact maximum
     assert outcome(masked, other, "600us") == [VIOLATED]  # what is there is above it, and what is missing is higher
-    assert outcome(masked, other, "5ms", budget="99%") == [UNKNOWN]
+    assert outcome(masked, other, "5ms", budget="99%") == [CANNOT_TELL]
     assert outcome(masked, other, "5ms", **{"for": "10s"}) == [MET]  # no four windows of 1 s can last so long
 
 
@@ -491,7 +493,7 @@ def test_a5_deleted_rows_leave_their_place_and_the_end_incomplete(
     log.write_text("".join(line for number, line in enumerate(lines) if number not in lost))
     if not read_at_once:
         monkeypatch.setattr("ingest.read.formats.SMALL", 0)
-        monkeypatch.setattr("ingest.read.fio.hist.CHUNK_ROWS", 1)
+        monkeypatch.setattr("ingest.read.fio.histogram_log.CHUNK_ROWS", 1)
     files = Files([tmp_path / "x"], jobs=1)
     answer = files.answer(Question(step=SECOND, where={"op": "read"}))
     table = table_of(answer)
@@ -573,7 +575,7 @@ def test_a_file_that_breaks_off_lacks_what_came_after(fio: Path, tmp_path: Path)
 def test_an_interval_log_that_is_read_in_parts_lacks_what_it_lacks_read_at_once(
     bad: list[int], tmp_path: Path, monkeypatch
 ) -> None:
-    from ingest.read.hdr import ranges
+    from ingest.read.hdr import log as ranges
 
     lines = [hdr.line(f"{number}.000", "1.000", {100 + number % 7: 5}, digits=2) for number in range(200)]
     for number in bad:

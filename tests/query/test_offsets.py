@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from event_files import description, event_file, reading
-from ingest import Files, Question, parse_instant
 from ingest.core.errors import InputError, UsageError
 from ingest.core.offsets import Periods
-from ingest.query.offsets.counts import Wanted
-from ingest.query.offsets.map import OffsetMap, offsets
-from ingest.query.offsets.of_files import from_files
-from ingest.read import ReadOptions
+from ingest.core.units import parse_instant
+from ingest.query.files import Files
+from ingest.query.offsets import OffsetMap, WantedOffsets, from_files, offsets
+from ingest.query.question import Question
+from ingest.read.sources import ReadOptions
 from oracles import offsets as oracle
 from tests.commands import tailboard as command
 
@@ -29,7 +29,9 @@ ZERO = 1_789_999_200 * SECOND
 def mapped(folder: Path, rows, *, period: int = SECOND, height: int = 50, **words) -> OffsetMap:
     question = {name: words.pop(name) for name in ("by", "begin", "end", "runs") if name in words}
     path = event_file(folder, rows)
-    return from_files(Files([path], reading(folder), jobs=1), Wanted(Question(**question), Periods(period, height), **words))
+    return from_files(
+        Files([path], reading(folder), jobs=1), WantedOffsets(Question(**question), Periods(period, height), **words)
+    )
 
 
 def cells_of(answer: OffsetMap) -> Counter:
@@ -239,8 +241,8 @@ def test_host_offsets_align_hosts(tmp_path: Path) -> None:
     options = reading(tmp_path, host_offset_ns={"b": -250 * MS}, host="b")
     path = event_file(tmp_path / "b", [row for row in rows if row[2] == "b"])
     other = event_file(tmp_path / "a", [row for row in rows if row[2] == "a"])
-    one = from_files(Files([path], options), Wanted())
-    two = from_files(Files([other], reading(tmp_path)), Wanted())
+    one = from_files(Files([path], options), WantedOffsets())
+    two = from_files(Files([other], reading(tmp_path)), WantedOffsets())
     assert cells_of(one) == cells_of(two) == {("", ZERO + second * SECOND, 5): 1 for second in range(5)}
 
 
@@ -254,7 +256,7 @@ def test_a_stretch_of_time(tmp_path: Path) -> None:
 
 
 def test_of_fios_logs_of_one_job_each_io_counts_once() -> None:
-    answer = from_files(Files([RAW / "both"], ReadOptions(run="r", prefer="raw")), Wanted(Question(by=("op",))))
+    answer = from_files(Files([RAW / "both"], ReadOptions(run="r", prefer="raw")), WantedOffsets(Question(by=("op",))))
     ops = Counter()
     for (op, _, _), count in cells_of(answer).items():
         ops[op] += count
@@ -269,7 +271,7 @@ def test_histograms_beside_events_are_said_to_be_missing(tmp_path: Path) -> None
         (tmp_path / name).write_bytes((RAW / "both" / name).read_bytes())
     other = tmp_path / "b_clat_hist.1.log.xz"
     other.write_bytes((RAW / "both" / "a_clat_hist.1.log.xz").read_bytes())
-    answer = from_files(Files([tmp_path], ReadOptions(run="r", prefer="raw"), jobs=1), Wanted())
+    answer = from_files(Files([tmp_path], ReadOptions(run="r", prefer="raw"), jobs=1), WantedOffsets())
     assert answer.samples == 17_600
     assert answer.warnings[0] == "1 of 2 logs hold histograms, not single events: they are not in the map"
 
@@ -300,20 +302,20 @@ def test_two_logs_of_the_same_kind_are_both_counted(tmp_path: Path) -> None:
     options = ReadOptions(run="r", fio_version=(3, 33), host="h", t0=ZERO)
     files = Files([tmp_path / "one", tmp_path / "two"], options, jobs=1)
     assert len(files.found.sources) == 2
-    assert from_files(files, Wanted()).samples == 98
+    assert from_files(files, WantedOffsets()).samples == 98
 
 
 def test_ycsb_tells_an_operation_twice_and_it_counts_once(tmp_path: Path) -> None:
     text = "UPDATE latency raw data: op, timestamp(ms), latency(us)\n" + "UPDATE,1789999200123,845\n" * 3
     text += "Intended-UPDATE latency raw data: op, timestamp(ms), latency(us)\n" + "Intended-UPDATE,1789999200123,1845\n" * 3
     (tmp_path / "ycsb.raw").write_text(text)
-    answer = from_files(Files([tmp_path], ReadOptions(run="r", input_format="ycsb-raw")), Wanted(Question(by=("op",))))
+    answer = from_files(Files([tmp_path], ReadOptions(run="r", input_format="ycsb-raw")), WantedOffsets(Question(by=("op",))))
     assert cells_of(answer) == {("update", 1_789_999_200 * SECOND, 6): 3}
 
 
 def test_histograms_and_empty_selections_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="none of these files holds single events"):
-        from_files(Files([Path(__file__).parents[2] / "examples" / "cbt-archive"]), Wanted())
+        from_files(Files([Path(__file__).parents[2] / "examples" / "cbt-archive"]), WantedOffsets())
     with pytest.raises(InputError, match=r"no event matches --where process=nobody --where host!=x"):
         mapped(tmp_path, [(ZERO,)], isolate={"process": ("nobody",)}, exclude={"host": ("x",)})
     with pytest.raises(UsageError, match="no label 'proces' here"):

@@ -15,18 +15,21 @@ from typing import Any
 
 import pytest
 
-from ingest import Files, Question, Wanted, open_store, parse_percentiles, percentiles
+from ingest import store as capabilities
 from ingest.cli import run as command
 from ingest.core.errors import UsageError
+from ingest.core.quantiles import parse_percentiles
 from ingest.query import origin as origins
+from ingest.query.files import Files
 from ingest.query.interval_log import interval_log
 from ingest.query.lags import answered
-from ingest.query.origin import KINDS, Capability, Offers, Origin, needed
+from ingest.query.origin import KINDS, Capabilities, Capability, Origin, require
 from ingest.query.overview import overviews
-from ingest.query.percentiles import table_of
-from ingest.read import ReadOptions
-from ingest.store import capabilities
-from ingest.view.page.report.contents import parts_from, run_names
+from ingest.query.percentiles import Wanted, percentiles, table_of
+from ingest.query.question import Question
+from ingest.read.sources import ReadOptions
+from ingest.store import open_store
+from ingest.view.page.report import parts_from, run_names
 from ingest.view.text import csv_lines
 from tests.doubles.memory import shelved
 from tests.store.grounds import FIO, grounds, loaded
@@ -149,19 +152,19 @@ def test_h2_a_capability_that_is_not_there_is_one_error_with_one_sentence(origin
     assert origin.offers.names == sorted(CAPABILITIES[name].name for name in offered)
     for name, one in CAPABILITIES.items():
         if name in offered:
-            assert needed(origin, one) is not None
+            assert require(origin, one) is not None
             continue
         with pytest.raises(UsageError) as raised:
-            needed(origin, one)
+            require(origin, one)
         assert str(raised.value) == f"{one.name} {one.missing}"
         with pytest.raises(UsageError, match="^--x "):
-            needed(origin, one, "--x")
+            require(origin, one, "--x")
 
 
 def test_capabilities_have_names_of_their_own() -> None:
     assert len({one.name for one in CAPABILITIES.values()}) == len(CAPABILITIES) > 10
     assert set().union(*OFFERED.values()) == set(CAPABILITIES)
-    assert Offers().names == []
+    assert Capabilities().names == []
 
 
 def test_h2_nobody_asks_what_an_origin_is() -> None:
@@ -296,12 +299,12 @@ def test_h2_what_a_third_store_cannot_do_it_says(there, capsys, words: list[str]
 
 def test_h6_long_logs_are_streamed_for_whoever_asks_files(monkeypatch) -> None:
     """The way is chosen in `Files`: a call from Python takes it as the command does."""
-    from ingest.query.streaming import streamed
+    from ingest.query import streaming
 
     log = ROOT / "tests" / "data" / "hdr" / "2.0.3-3-digits.hlog"
     taken = []
-    way = streamed.streamed
-    monkeypatch.setattr(streamed, "streamed", lambda *words: taken.append(way(*words)) or taken[-1])
+    way = streaming.streamed
+    monkeypatch.setattr(streaming, "streamed", lambda *words: taken.append(way(*words)) or taken[-1])
     question = Question(step=10 * SECOND, force=True)
     files = Files([log], ReadOptions(recorded_unit_ns=1000), jobs=1)
     table, facts = files.percentiles(question, WANTED)

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Files, Question, open_store
 from ingest.core.grid import SECOND
-from ingest.core.series import Series
-from ingest.core.timing import Instant
-from ingest.query.other_kinds import taken_of
-from ingest.query.question import Answer
-from ingest.read import ReadOptions
+from ingest.core.labels import Series
+from ingest.core.units import Instant
+from ingest.query.coverage import taken_of
+from ingest.query.files import Files
+from ingest.query.question import Answer, Question
+from ingest.read.sources import ReadOptions
+from ingest.store import open_store
 from oracles.logs import text as text_of
 from tests.effort import few
 from tests.store.grounds import grounds, loaded

@@ -12,17 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest import Files, Question, open_store
 from ingest.core.errors import InputError, UsageError
-from ingest.core.marks import Mark, noted
-from ingest.core.phases import AFTER, BEFORE, DURING, OUTSIDE, WORDS, InstantError, Phase, stretches
-from ingest.core.timing import Instant
+from ingest.core.marks import AFTER, BEFORE, DURING, OUTSIDE, WORDS, InstantError, Mark, Phase, noted, stretches
+from ingest.core.units import Instant
 from ingest.objectives.check import Checked, check
 from ingest.objectives.objectives import read_objectives
-from ingest.query.phases import noted_in, sides_of
-from ingest.query.verdicts import ENDED, OPEN, Episode
-from ingest.read import ReadOptions
-from ingest.read.delimited.description import parse_description
+from ingest.query.compare import noted_in, sides_of
+from ingest.query.episodes import ENDED, OPEN, Episode
+from ingest.query.files import Files
+from ingest.query.question import Question
+from ingest.read.described.description import parse_description
+from ingest.read.sources import ReadOptions
+from ingest.store import open_store
 from oracles import episodes as oracle
 from tests.effort import figure
 from tests.query.incidents import MS, SECOND, ZERO, as_yaml, drawn, written

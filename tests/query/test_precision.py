@@ -16,15 +16,14 @@ from effort import figure
 from ingest.core.documents import pack, unpack
 from ingest.core.intervals import Exact, Intervals, merged
 from ingest.core.layout import UPPER, LogLinear, common_layout, fio_layout, hdr_layout, parse_layout
-from ingest.core.ranks import censored, extremes, parse_percentiles, percentile_values, saturated
+from ingest.core.quantiles import censored, extremes, parse_percentiles, percentile_values, saturated
 from ingest.query.files import Files
 from ingest.query.precision import Precision, of_bins, precision_from, precision_of
 from ingest.query.question import Question
-from ingest.read.events import events_layout
-from ingest.read.hdr.codec import Geometry
-from ingest.read.hdr.layouts import Layouts
-from ingest.store.elastic.encoding import bins_of
-from ingest.view.hgrm import text as hgrm_text
+from ingest.read.hdr.payload import Geometry, Layouts
+from ingest.read.operations import events_layout
+from ingest.store.elastic.documents import bins_of
+from ingest.view.hlog import text as hgrm_text
 from ingest.view.terminal.tables import bound_text
 from strategies import made
 

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.query import change_points as steps
-from ingest.query.regressions import Judgement, Reference, judged
 from ingest.query.table import Table
-from ingest.query.trend import levels, positive
+from ingest.query.trend import Judgement, Reference, judged, levels, positive
 from ingest.view.terminal.trend import judgement_text, ranked
 from tests.effort import few, figure
 

@@ -13,11 +13,10 @@ import pytest
 
 from ingest.core.errors import UsageError
 from ingest.core.layout import fio_layout
-from ingest.core.ranks import parse_percentiles, rank_bounds
+from ingest.core.quantiles import parse_percentiles, rank_bounds
 from ingest.query.change_points import FEW_RUNS, change_points
 from ingest.query.question import Question
-from ingest.query.regressions import Reference, judged
-from ingest.query.trend import Night, alike, in_order, levels, trend
+from ingest.query.trend import Night, Reference, alike, in_order, judged, levels, trend
 from ingest.view.terminal.trend import notes as notes_of
 from oracles.brute import edges
 from tests.doubles.origin import SECOND, ZERO, Made, series

@@ -13,16 +13,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ingest import Files, Question, open_store
 from ingest.cli import run as command
 from ingest.core.errors import UsageError
-from ingest.core.ranks import parse_percentiles
-from ingest.core.timing import Instant
+from ingest.core.quantiles import parse_percentiles
+from ingest.core.units import Instant
 from ingest.query.compare import together
+from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
+from ingest.query.question import Question
 from ingest.query.trend import in_order
-from ingest.read import ReadOptions, discover
-from ingest.read.undated import apart
+from ingest.read.placement import apart, discover
+from ingest.read.sources import ReadOptions
+from ingest.store import open_store
 from tests.store.grounds import grounds, loaded
 
 DATA = Path(__file__).parents[1] / "data"

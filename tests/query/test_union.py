@@ -16,19 +16,17 @@ from hypothesis import strategies as st
 from ingest.core.errors import CapacityError, InputError, TailboardError
 from ingest.core.intervals import Intervals, merged
 from ingest.core.layout import hdr_layout
-from ingest.core.ranks import parse_percentiles
+from ingest.core.quantiles import parse_percentiles
+from ingest.query import streaming
 from ingest.query.curves import curves
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question, samples_by_kind
-from ingest.query.steps import auto_step, sure_step
-from ingest.query.streaming import gathered
-from ingest.query.streaming.gathered import Gathered
-from ingest.query.streaming.streamed import streamed
-from ingest.query.streaming.union import union
-from ingest.read import ReadOptions
-from ingest.read.hgrm import read_hgrm, read_sla
-from ingest.view import hgrm
+from ingest.query.streaming import Gathered, streamed, union
+from ingest.query.windows import auto_step, sure_step
+from ingest.read.curves import read_hgrm, read_sla
+from ingest.read.sources import ReadOptions
+from ingest.view import hlog
 from oracles import hdr
 from strategies import per_key
 
@@ -83,7 +81,7 @@ def test_a_lone_log_is_not_copied_where_its_chunks_share_no_window() -> None:
 
 @pytest.mark.parametrize("small", [0, 1 << 15])
 def test_what_is_gathered_does_not_depend_on_how_it_came(small: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathered, "SMALL_ENTRIES", small)
+    monkeypatch.setattr(streaming, "SMALL_ENTRIES", small)
     rows: Rows = [("a", second, {second: 3, 900: 1 + second}) for second in range(12)]
     rows += [("b", second, {40: 2}) for second in range(12, 15)]
     wanted = Wanted(parse_percentiles("50,90"))
@@ -190,7 +188,7 @@ def test_curves_are_the_levels_of_hgrm_and_files_stand_beside_them(tmp_path: Pat
     path = tmp_path / "x.hlog"
     path.write_text(hdr.log([hdr.line("0.000", "1.000", dict(counts))]))
     answer = Files([path]).answer(Question(step="all"))
-    text = "".join(hgrm.texts(answer, 1000))
+    text = "".join(hlog.texts(answer, 1000))
     (tmp_path / "x.hgrm").write_text(text)
     (tmp_path / "sla.txt").write_text("# limits\n1 0.5 all\n10 0.5\n10 2 some\n1000 2\n")
     others = [read_hgrm(tmp_path / "x.hgrm", 1000), read_sla(tmp_path / "sla.txt", 10**6)]

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from ingest.cli import run as command
-from ingest.core.ranks import parse_percentiles
+from ingest.core.quantiles import parse_percentiles
 from ingest.load.load import load
 from ingest.load.plan import LoadOptions
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question
-from ingest.read import ReadOptions, discover
+from ingest.read.placement import discover
+from ingest.read.sources import ReadOptions
 from ingest.store import open_store
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.effort import few

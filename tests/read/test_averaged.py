@@ -14,13 +14,15 @@ import pytest
 
 from ingest.core.errors import InputError
 from ingest.core.intervals import NO_SUM
-from ingest.core.ranks import parse_percentiles
+from ingest.core.quantiles import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.means import OWN
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.read import ReadOptions, discover, read
-from ingest.read.fio.window_counts import fitted, segments
+from ingest.read import read
+from ingest.read.fio.averaged_log import fitted, segments
+from ingest.read.placement import discover
+from ingest.read.sources import ReadOptions
 
 DATA = Path(__file__).parent.parent / "data"
 FIO = DATA / "fio"

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ingest.core.ranks import parse_percentiles
+from ingest.core.quantiles import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.read import ReadOptions
-from ingest.read.fio.window_counts import BANDWIDTH, IOPS, Beside, ticks
+from ingest.read.fio.averaged_log import BANDWIDTH, IOPS, Beside, ticks
+from ingest.read.sources import ReadOptions
 
 SECONDS = 10
 Rows = list[tuple[int, int, int]]

@@ -13,12 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.core.ranks import parse_percentiles
+from ingest.core.quantiles import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.read import ReadOptions, discover, read
-from ingest.read.fio.window_counts import BANDWIDTH, Beside, ticks
+from ingest.read import read
+from ingest.read.fio.averaged_log import BANDWIDTH, Beside, ticks
+from ingest.read.placement import discover
+from ingest.read.sources import ReadOptions
 from tests.read.test_averaged import CBT, FIO, MS, OPS, fio_json, lines_of, rows_of, sources_of, table_of
 
 KIB, MIB = 1024, 1 << 20

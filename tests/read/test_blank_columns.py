@@ -13,10 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.core.errors import InputError, UsageError
-from ingest.read import ReadOptions, discover, events_of
+from ingest.read import events_of
 from ingest.read.account import Account
-from ingest.read.delimited.blank_columns import fields, marked
-from ingest.read.delimited.description import parse_description
+from ingest.read.described.description import parse_description
+from ingest.read.described.table import fields, marked
+from ingest.read.placement import discover
+from ingest.read.sources import ReadOptions
 
 TABLES = Path(__file__).parent.parent / "data" / "tables"
 MS, SECOND = 1_000_000, 1_000_000_000

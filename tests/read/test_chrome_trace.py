@@ -13,13 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.core.errors import InputError, TailboardError
-from ingest.core.ranks import parse_percentiles
+from ingest.core.quantiles import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.read import ReadOptions, Source, discover, events_of
-from ingest.read.chrome import objects as chrome
-from ingest.read.chrome import trace
+from ingest.read import events_of
+from ingest.read.placement import discover
+from ingest.read.plugins import chrome
+from ingest.read.plugins import chrome as trace
+from ingest.read.sources import ReadOptions, Source
 from oracles.events import nearest_rank
 from oracles.traces import Operation, chrome_operations
 from tests.effort import figure
@@ -278,7 +280,7 @@ def test_any_order_of_the_events_is_their_order_by_time(
     listed = [complete(1), *(events[1] if mixed else events[0])]
     path.write_text(document(listed))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ingest.read.chrome.trace.MOST_HELD", 1 << 20 if mixed else most)
+        patch.setattr("ingest.read.plugins.chrome.MOST_HELD", 1 << 20 if mixed else most)
         found, source = taken(path)
     truth, left = chrome_operations(document([complete(1), *events[0]]))
     assert found == truth
@@ -318,7 +320,7 @@ def test_an_end_that_stands_before_its_beginning(tmp_path: Path) -> None:
 def test_more_marks_out_of_order_than_can_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What stays alone waits for what comes later, half of what can wait at most; the account says so."""
     monkeypatch.setattr("ingest.read.text.BLOCK", 256)
-    monkeypatch.setattr("ingest.read.chrome.trace.MOST_HELD", 20)
+    monkeypatch.setattr("ingest.read.plugins.chrome.MOST_HELD", 20)
     path = tmp_path / "t.json"
     ends, begins = ([mark(phase, at + number, id=number) for number in range(9)] for phase, at in (("F", 100), ("S", 50)))
     others = [mark("BE"[number % 2], 200 + number) for number in range(60)]

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Files, Question, open_store
-from ingest.core.missing import EMPTY_LOG
+from ingest.core.coverage import EMPTY_LOG
+from ingest.query.files import Files
 from ingest.query.origin import Origin
-from ingest.read import ReadOptions
+from ingest.query.question import Question
+from ingest.read.sources import ReadOptions
+from ingest.store import open_store
 from oracles import logs
 from tests.store.grounds import grounds, loaded
 

@@ -16,11 +16,12 @@ from pathlib import Path
 import pytest
 
 from ingest.core.errors import TailboardError
-from ingest.core.ranks import parse_percentiles
+from ingest.core.quantiles import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.read import ReadOptions, discover
+from ingest.read.placement import discover
+from ingest.read.sources import ReadOptions
 from ingest.read.text import blocks, head
 from ingest.view.text import csv_lines
 from tests.live.feeding import answers as answers_of

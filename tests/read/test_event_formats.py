@@ -18,13 +18,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ingest.core.errors import InputError, TailboardError, UsageError
-from ingest.core.ranks import parse_percentiles
+from ingest.core.quantiles import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.read import ReadOptions, discover, events_of, read
-from ingest.read.delimited.description import parse_description
-from ingest.read.event_rows import Windows
+from ingest.read import events_of, read
+from ingest.read.described.description import parse_description
+from ingest.read.operations import Windows
+from ingest.read.placement import discover
+from ingest.read.sources import ReadOptions
 from oracles import events as oracle
 from tests.commands import tailboard
 from tests.effort import figure

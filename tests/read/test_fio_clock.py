@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.read import ReadOptions
 from ingest.read.context import Context
-from ingest.read.fio import clock, json_plus
+from ingest.read.fio import clock, json_output
+from ingest.read.sources import ReadOptions
 from oracles import logs, per_io
 
 MS = 1_000_000
@@ -89,7 +89,7 @@ def test_a8_job_start_of_another_clock_is_no_time_zero(fio: Path, tmp_path: Path
     document["jobs"][0]["job_start"] = 2_076_031
     document["jobs"][0]["job options"]["job_start_clock_id"] = "1"
     (tmp_path / "a.json").write_text(json.dumps(document, indent=2))
-    *_, read = json_plus.documents(tmp_path / "a.json")
+    *_, read = json_output.documents(tmp_path / "a.json")
     found = read.zero_ms(read.jobs[0])
     assert found is not None and found[1] == "fio JSON timestamp - runtime" and abs(found[0] - truth) < 300
 

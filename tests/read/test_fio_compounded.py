@@ -12,15 +12,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ingest.core.layout import fio_layout
-from ingest.core.ranks import parse_percentiles
+from ingest.core.quantiles import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.read.context import Context
 from ingest.read.fio import repairs
-from ingest.read.fio.compounded import Evidence, evidence
-from ingest.read.fio.repairs import falls
-from ingest.read.integer_rows import Rows
+from ingest.read.fio.repairs import Evidence, evidence, falls
+from ingest.read.integers import Rows
 from oracles import logs, per_io
 
 CASE = "cases/client-no-json/x_clat_hist.1.log.127.0.0.1"

@@ -16,13 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.core.errors import InputError
-from ingest.core.ranks import censored, parse_percentiles, percentile_values
+from ingest.core.quantiles import censored, parse_percentiles, percentile_values
 from ingest.query.files import Files
 from ingest.query.question import Question
-from ingest.read import ReadOptions, text
-from ingest.read.fio import hist as fio_hist
+from ingest.read import text
+from ingest.read.fio import histogram_log as fio_hist
 from ingest.read.fio import repairs as fio_repairs
 from ingest.read.fio.names import parse_log_name
+from ingest.read.sources import ReadOptions
 from oracles import brute, logs, per_io
 
 MS = 1_000_000
@@ -678,7 +679,7 @@ def test_names_that_are_no_logs(name: str) -> None:
 def test_the_vector_parser_reads_what_stands_there(rows: list[tuple[int, int, dict[int, int]]]) -> None:
     import numpy as np
 
-    from ingest.read.integer_rows import Parser
+    from ingest.read.integers import Parser
 
     parsed = Parser(32, 3).parse(np.frombuffer(logs.text(rows, 29).encode(), np.uint8))
     assert parsed is not None
@@ -693,7 +694,7 @@ def test_the_vector_parser_reads_what_stands_there(rows: list[tuple[int, int, di
 def test_the_vector_parser_takes_no_other_cell(column: int, cell: str) -> None:
     import numpy as np
 
-    from ingest.read.integer_rows import Parser
+    from ingest.read.integers import Parser
 
     cells = ["12"] * 32
     cells[column] = cell

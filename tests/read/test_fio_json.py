@@ -15,8 +15,8 @@ from effort import figure
 from ingest.core.errors import InputError
 from ingest.query.files import Files
 from ingest.query.question import Question
-from ingest.read.fio import json_plus as fio_json
-from ingest.read.fio import texts
+from ingest.read.fio import json_output
+from ingest.read.fio import json_output as fio_json
 from oracles import brute, per_io
 
 MS = 1_000_000
@@ -255,7 +255,7 @@ def test_job_start_is_the_best_time_zero(fio: Path, tmp_path: Path, taken: Any) 
 
 
 def test_the_exact_maximum_is_p100(fio: Path, tmp_path: Path) -> None:
-    from ingest.core.ranks import parse_percentiles
+    from ingest.core.quantiles import parse_percentiles
     from ingest.query.percentiles import Wanted, percentiles
 
     path = alone(tmp_path, recorded(fio, "randrw"))
@@ -292,6 +292,6 @@ def test_bins_are_read_at_once_as_they_are_one_by_one(plain: dict[str, Any], odd
 @settings(max_examples=figure(100, 1000))
 @given(st.lists(st.sampled_from([b"{", b"}", b"  1,", b"\t}", b"", b" ", b"text", b"\x0c", b"{ ", b"\r"])).map(b"\n".join))
 def test_indented_lines_that_come_as_one_are_the_lines_of_the_block(block: bytes) -> None:
-    stretches = list(texts._stretches(block))
+    stretches = list(json_output._stretches(block))
     assert [line for stretch in stretches for line in (stretch.splitlines() or [b""])] == block.splitlines()
-    assert all(line[:1] in texts.INDENT for stretch in stretches if b"\n" in stretch for line in stretch.splitlines())
+    assert all(line[:1] in json_output.INDENT for stretch in stretches if b"\n" in stretch for line in stretch.splitlines())

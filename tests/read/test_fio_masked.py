@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from ingest import Files, Question, parse_percentiles
+from ingest.core.quantiles import parse_percentiles
+from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.read import ReadOptions
+from ingest.query.question import Question
 from ingest.read.context import Context
-from ingest.read.fio.damage import is_masked
+from ingest.read.fio.histogram_log import is_masked
+from ingest.read.sources import ReadOptions
 from oracles import logs, per_io
 
 CASE = "cases/fio37-masked"

@@ -14,13 +14,15 @@ import numpy as np
 import pytest
 
 from ingest.core.errors import InputError
-from ingest.core.ranks import parse_percentiles
-from ingest.core.timing import Instant
+from ingest.core.quantiles import parse_percentiles
+from ingest.core.units import Instant
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.read import ReadOptions, discover, event_rows, read
-from ingest.read.event_rows import Windows
+from ingest.read import operations, read
+from ingest.read.operations import Windows
+from ingest.read.placement import discover
+from ingest.read.sources import ReadOptions
 from oracles import events as oracle
 from oracles import per_io
 
@@ -418,7 +420,7 @@ def test_unsorted_logs_count_the_same_also_where_little_can_be_held(log: Any, mo
     question = Question(step=SECOND, by=("op",))
     wanted = Wanted(parse_percentiles("50,99,100"))
     whole = percentiles(Files([path], jobs=1).answer(question), wanted).columns
-    monkeypatch.setattr(event_rows, "MOST_HELD", 1000)
+    monkeypatch.setattr(operations, "MOST_HELD", 1000)
     source = source_of(path)
     parts = list(read(source, Windows(SECOND)))
     assert {part.table[code].segment for part in parts for code in part.series.tolist()} == {0, 1}

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.query.files import Files
-from ingest.read import ReadOptions
 from ingest.read.context import TimeZero
-from ingest.read.fio import clock, json_plus, starts
+from ingest.read.fio import clock, json_output
+from ingest.read.sources import ReadOptions
 from oracles import per_io
 
 STAGED = "fio JSON timestamp - runtimes of jobs one after another"
@@ -42,7 +42,7 @@ def first_ms(folder: Path, log: int) -> int:
 @pytest.mark.parametrize("name", RUNS)
 def test_a6_jobs_begin_when_their_first_io_says(fio: Path, name: str) -> None:
     folder = fio / f"starts-{name}"
-    *_, document = json_plus.documents(folder / "a.json")
+    *_, document = json_output.documents(folder / "a.json")
     assert len(document.jobs) == RUNS[name]
     for number, job in enumerate(document.jobs):
         log = (1, 4)[number] if name == "group-reporting" else number + 1
@@ -53,7 +53,7 @@ def test_a6_jobs_begin_when_their_first_io_says(fio: Path, name: str) -> None:
 
 
 def test_a6_a_delay_that_fio_drew_cannot_be_determined(fio: Path, tmp_path: Path) -> None:
-    *_, document = json_plus.documents(fio / "starts-delay-range" / "a.json")
+    *_, document = json_output.documents(fio / "starts-delay-range" / "a.json")
     assert [document.zero_ms(job) for job in document.jobs] == [None, None]
 
 
@@ -70,7 +70,7 @@ def test_a6_agrees_with_job_start_of_later_versions(fio: Path, tmp_path: Path, c
     raw = json.loads((fio / "fio-3.42" / case / "out.json").read_text())
     truth = [entry.pop("job_start") for entry in raw["jobs"]]
     (tmp_path / "a.json").write_text(json.dumps(raw, indent=2))
-    *_, document = json_plus.documents(tmp_path / "a.json")
+    *_, document = json_output.documents(tmp_path / "a.json")
     found = document.zero_ms(document.jobs[job])
     # Real I/O, three logs a job: the time stamp itself is late by what fio writes (docs/reference/formats.md, Time zero).
     assert found is not None and abs(found[0] - truth[job]) <= WRITTEN_WITHIN_MS
@@ -124,12 +124,12 @@ def test_a6_logs_of_summed_groups_begin_with_their_group(fio: Path, tmp_path: Pa
     ("text", "expected"), [("2", 2000), ("1500ms", 1500), ("2m", 120_000), ("1h", 3_600_000), ("1-3", None), ("x", None)]
 )
 def test_times_of_options(text: str, expected: int | None) -> None:
-    assert starts.milliseconds(text) == expected
+    assert json_output.milliseconds(text) == expected
 
 
 entries = st.lists(
     st.builds(
-        starts.Entry,
+        json_output.Entry,
         name=st.sampled_from("abc"),
         group=st.integers(0, 2),
         runtime_ms=st.integers(1, 5000),
@@ -144,9 +144,9 @@ entries = st.lists(
 
 
 @given(entries)
-def test_a6_a_played_run_keeps_what_fio_promises(jobs: list[starts.Entry]) -> None:
+def test_a6_a_played_run_keeps_what_fio_promises(jobs: list[json_output.Entry]) -> None:
     """No job counts before its ramp is over, the last end is the end, and a wall has nothing running behind it."""
-    plan = starts.plan_of(tuple(jobs), 0)
+    plan = json_output.plan_of(tuple(jobs), 0)
     if plan is None:
         assert any(job.waits_for for job in jobs)
         return
@@ -161,5 +161,5 @@ def test_a6_a_played_run_keeps_what_fio_promises(jobs: list[starts.Entry]) -> No
 
 def test_a6_a_run_of_one_group_is_placed_as_ever() -> None:
     one: dict[str, Any] = {"name": "a", "group": 0, "runtime_ms": 3000}
-    assert not starts.staged((starts.Entry(**one), starts.Entry(**one)))
-    assert starts.staged((starts.Entry(**one), starts.Entry(**one, delay_ms=1)))
+    assert not json_output.in_stages((json_output.Entry(**one), json_output.Entry(**one)))
+    assert json_output.in_stages((json_output.Entry(**one), json_output.Entry(**one, delay_ms=1)))

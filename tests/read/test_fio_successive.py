@@ -14,9 +14,11 @@ import pytest
 from ingest.core.errors import InputError
 from ingest.query.files import Files
 from ingest.query.question import Question
-from ingest.read import ReadOptions, discover
 from ingest.read.context import Context
-from ingest.read.fio import dumps, json_plus, successive
+from ingest.read.fio import json_intervals, json_output
+from ingest.read.fio import runs as successive
+from ingest.read.placement import discover
+from ingest.read.sources import ReadOptions
 from oracles import per_io
 
 MS = 1_000_000
@@ -99,7 +101,7 @@ def with_starts(document: dict) -> dict:
 
 def why(folder: Path, *some: dict) -> list[str]:
     """Return what tells each document from the one before it."""
-    read = list(json_plus.documents(written(folder, *some)))
+    read = list(json_output.documents(written(folder, *some)))
     return [successive.another_run(one, other) for one, other in zip(read, read[1:], strict=False)]
 
 
@@ -207,7 +209,7 @@ def test_documents_that_stand_in_a_file_twice_count_once(fio: Path, tmp_path: Pa
     assert twice.rows == once.rows and twice.account.samples == once.account.samples
     assert twice.account.whole_runs == once.account.whole_runs
     if name != "loop-plain":
-        assert twice.account.skipped == {dumps.AGAIN: len(every)}
+        assert twice.account.skipped == {json_intervals.AGAIN: len(every)}
 
 
 @pytest.mark.parametrize("name", ["loop-names", "loop-plain"])
@@ -253,7 +255,7 @@ def test_runs_without_bins_beside_others_are_missing(fio: Path, tmp_path: Path, 
     read = taken(written(tmp_path, first, without(second, "bins"), third))
     assert read.total("read") == counted([first, third], "read")
     missing = [entry for entry in read.account.missing if entry.labels["kind"] == "completion"]
-    assert [(entry.count, entry.caveat.code) for entry in missing] == [(120, dumps.WITHOUT_BINS)]
+    assert [(entry.count, entry.caveat.code) for entry in missing] == [(120, json_intervals.WITHOUT_BINS)]
     begin, end = span_ms(second)
     assert begin * MS <= missing[0].from_ns < missing[0].to_ns <= end * MS
 
@@ -272,8 +274,8 @@ def test_the_state_of_a_file_that_grows_goes_on(fio: Path, tmp_path: Path, taken
     [source] = discover([path], ReadOptions()).sources
     state, previous, rows = None, None, []
     context: Context = source.context
-    for document in json_plus.documents(path):
-        differences = dumps.Differences(context, previous, json.loads(json.dumps(state)) if state else None)
+    for document in json_output.documents(path):
+        differences = json_intervals.Differences(context, previous, json.loads(json.dumps(state)) if state else None)
         chunk = differences.take(document)
         rows += [] if chunk is None else [(int(chunk.start_ns[0]), int(chunk.end_ns[0]), int(chunk.counts.sum()))]
         state, previous = differences.state(), document
@@ -316,7 +318,7 @@ def test_what_holds_no_document_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_version_is_of_the_run(fio: Path, tmp_path: Path) -> None:
-    first = next(json_plus.documents(written(tmp_path, runs_of(fio, "loop-names")[0])))
+    first = next(json_output.documents(written(tmp_path, runs_of(fio, "loop-names")[0])))
     later = replace(first, timestamp_ms=first.timestamp_ms + 10)
     assert successive.another_run(first, later) == ""
     assert successive.another_run(first, replace(later, version=(3, 36))) == successive.OTHER_JOBS

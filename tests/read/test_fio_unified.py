@@ -11,8 +11,8 @@ import pytest
 
 from ingest.query.files import Files
 from ingest.query.question import Question
-from ingest.read import ReadOptions
-from ingest.read.reconcile import reconciled
+from ingest.read.sources import ReadOptions
+from ingest.read.totals import reconciled
 from oracles import per_io
 
 BINS, COARSENESS = 232, 3

@@ -9,12 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ingest.core.ranks import parse_percentiles
+from ingest.core.quantiles import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.read import ReadOptions, discover, read
-from ingest.read.fio import hist, json_plus, many
+from ingest.read import read
+from ingest.read.fio import histogram_log, json_output
+from ingest.read.placement import discover
+from ingest.read.sources import ReadOptions
 from oracles import per_io
 
 MS = 1_000_000
@@ -48,7 +50,7 @@ def spans_of(folder: Path, log: str = "a_clat.1.log") -> dict[str, tuple[int, in
 
 @pytest.mark.parametrize("name", ["verified", "verified-mixed", "verified-short", "verified-loops", "verified-backlog"])
 def test_a_job_is_as_long_as_its_log_of_each_io(fio: Path, name: str) -> None:
-    *_, document = json_plus.documents(fio / name / "a.json")
+    *_, document = json_output.documents(fio / name / "a.json")
     (job,) = document.jobs
     ended = max(last for _, last in spans_of(fio / name).values())
     assert 0 <= job.runtime_ms - ended <= LATE_MS
@@ -131,7 +133,7 @@ def test_a_group_of_jobs_verifies_after_it_has_written(fio: Path, tmp_path: Path
     ],
 )
 def test_what_a_job_did_by_its_options(options: dict[str, str], length: int, spans: dict[str, tuple[int, int]]) -> None:
-    assert json_plus._course({"read": 101, "write": 200, "trim": 0}, 300, options) == (length, spans)
+    assert json_output._course({"read": 101, "write": 200, "trim": 0}, 300, options) == (length, spans)
 
 
 @pytest.mark.parametrize("name", ["verified", "verified-loops"])
@@ -203,9 +205,11 @@ def test_small_logs_that_are_read_together_begin_as_each_alone(fio: Path, name: 
     found = discover([folder], T0)
     sources = [source for source in found.sources if source.path.name.endswith(".log")]
     assert len(sources) == 39
-    one_by_one = [part for source in sources for part in hist.read(source.path, source.context)]
+    one_by_one = [part for source in sources for part in histogram_log.read(source.path, source.context)]
     expected = sorted(start for part in one_by_one for start in part.start_ns.tolist())
     again = discover([folder], T0)
-    together, left = many.read([(source.path, source.context) for source in again.sources if source.path.name.endswith(".log")])
-    others = [part for number in left for part in hist.read(sources[number].path, again.sources[number].context)]
+    together, left = histogram_log.read_many(
+        [(source.path, source.context) for source in again.sources if source.path.name.endswith(".log")]
+    )
+    others = [part for number in left for part in histogram_log.read(sources[number].path, again.sources[number].context)]
     assert sorted(start for part in (*together, *others) for start in part.start_ns.tolist()) == expected

@@ -13,9 +13,10 @@ from ingest.core.layout import fio_layout
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.read import ReadOptions, discover
-from ingest.read.fio import raw, raw_shape, versions
-from ingest.read.fio.printed import version_of_text
+from ingest.read.fio import histogram_log, latency_log
+from ingest.read.fio.names import version_of_text
+from ingest.read.placement import discover
+from ingest.read.sources import ReadOptions
 from oracles import logs, per_io
 
 FIVE = "1000, 5000, 0, 4096, 0\n" * 3
@@ -32,7 +33,7 @@ def test_a16_zeros_alone_are_priorities_and_that_is_said(log: Any, taken: Any) -
     [row] = read.rows
     assert row.exact is not None and row.exact[0] == 5000
     [note] = read.account.notes
-    assert note.endswith(raw_shape.ZEROS)
+    assert note.endswith(latency_log.ZEROS)
 
 
 @pytest.mark.parametrize("text", [FIVE, FOUR])
@@ -57,7 +58,7 @@ def test_a16_offsets_that_show_later_are_refused(log: Any, taken: Any) -> None:
     path = log("1000, 5000, 0, 4096, 0\n" * 200 + "1000, 5000, 0, 4096, 8192\n", "x_clat.1.log")
     with pytest.raises(InputError, match=r":201: the fifth column is 0 in the first rows and an offset here") as error:
         taken(path)
-    assert error.value.reason == raw.OFFSETS
+    assert error.value.reason == latency_log.OFFSETS
     assert sum(taken(path, options=ReadOptions(fio_version=(3, 16))).total("read").values()) == 201
 
 
@@ -83,8 +84,8 @@ def test_a16_the_version_that_normal_output_begins_with(text: bytes, version: tu
 
 
 def test_a16_layouts_tell_the_earliest_version() -> None:
-    assert versions.since_of_layout(fio_layout(29, 1, 3)) == (2, 99)
-    assert versions.since_of_layout(fio_layout(19, 1000)) is None
+    assert histogram_log.since_of_layout(fio_layout(29, 1, 3)) == (2, 99)
+    assert histogram_log.since_of_layout(fio_layout(19, 1000)) is None
 
 
 # Recordings of other versions --------------------------------------------------------------------------------

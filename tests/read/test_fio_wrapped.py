@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from ingest.core.errors import InputError
-from ingest.read import ReadOptions, discover
-from ingest.read.fio import texts
+from ingest.read.fio import json_output
+from ingest.read.placement import discover
+from ingest.read.sources import ReadOptions
 from oracles import per_io
 
 OPS = ("read", "write")
@@ -129,7 +130,7 @@ def test_a_document_behind_a_prefix_that_breaks_off_is_said(fio: Path, tmp_path:
     text = recorded(fio, "randrw") + recorded(fio, "bssplit")[:3000]
     read = taken(written(tmp_path, "".join(POD + line + "\n" for line in text.splitlines())))
     line = recorded(fio, "randrw").count("\n") + 1
-    assert read.findings("rejected") == [(line, texts.CUT_OFF)]
+    assert read.findings("rejected") == [(line, json_output.CUT_OFF)]
 
 
 @pytest.mark.parametrize(("widths", "line"), [((0, 1, 2), 2), ((1, 1, 1, 1, 1, 2), 1)])
@@ -137,7 +138,7 @@ def test_a_prefix_of_changing_width_is_said(fio: Path, tmp_path: Path, taken: An
     lines = recorded(fio, "randrw").splitlines()
     text = "".join(f"{'x' * widths[number % len(widths)]}: {line}\n" for number, line in enumerate(lines))
     path = written(tmp_path, text)
-    with pytest.raises(InputError, match=rf"b.out:{line}: {re.escape(texts.BEHIND)}"):
+    with pytest.raises(InputError, match=rf"b.out:{line}: {re.escape(json_output.BEHIND)}"):
         taken(path)
 
 
@@ -153,7 +154,7 @@ def test_one_line_may_be_longer_than_a_block(fio: Path, tmp_path: Path, taken: A
 def test_what_is_too_large_to_be_held_is_refused_with_what_to_do(
     tmp_path: Path, taken: Any, monkeypatch: pytest.MonkeyPatch, opening: str
 ) -> None:
-    monkeypatch.setattr(texts, "LARGEST_DOCUMENT", 100_000)
+    monkeypatch.setattr(json_output, "LARGEST_DOCUMENT", 100_000)
     path = written(tmp_path, opening + '    "fio version" : "fio-3.33",\n' * 10_000)
     with pytest.raises(InputError, match=r"b.out:1: a JSON document of more than 256 MB.* jq -c "):
         taken(path)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ingest.cli import run as tailboard
-from ingest.read.describing import presets
-from ingest.read.histograms.described import fitting
+from ingest.read.described.description import presets
+from ingest.read.described.histograms import fitting
 from tests.read.test_histograms import DATA
 
 MYSQL = "sampled_at,SCHEMA_NAME,DIGEST,BUCKET_NUMBER,BUCKET_TIMER_LOW,BUCKET_TIMER_HIGH,COUNT_BUCKET\n" + "".join(

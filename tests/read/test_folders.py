@@ -15,7 +15,7 @@ import pytest
 from ingest.cli import run as command
 from ingest.core.errors import InputError
 from ingest.live.watch.files import scanned
-from ingest.read.folders import files_under, listed_files
+from ingest.read.discovery import files_under, listed_files
 
 LOG = Path(__file__).parents[1] / "data" / "fio" / "randrw" / "a_clat_hist.1.log"
 DEPTH = 1500

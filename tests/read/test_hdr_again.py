@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest import open_store
 from ingest.query.files import Files
 from ingest.query.question import Question
-from ingest.read.hdr import again
-from ingest.read.hdr.again import Again
+from ingest.read.hdr import log as again
+from ingest.read.hdr.log import Again
+from ingest.store import open_store
 from oracles import hdr
 from tests.live.feeding import Clock, batch, begun
 

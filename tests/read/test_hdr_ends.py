@@ -17,13 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.core.errors import TailboardError
-from ingest.core.ranks import parse_percentiles
+from ingest.core.quantiles import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.read import ReadOptions
-from ingest.read.hdr.origin import origin_of
-from ingest.read.hdr.stamps import WITH_END
+from ingest.read.hdr.clock import WITH_END
+from ingest.read.hdr.tools import origin_of
+from ingest.read.sources import ReadOptions
 from tests.conftest import take
 from tests.effort import figure
 from tests.live.feeding import answers, batch, watched

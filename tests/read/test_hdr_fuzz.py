@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from ingest.core.errors import TailboardError
 from ingest.query.files import Files
 from ingest.query.question import Question
-from ingest.read import ReadOptions, discover, read
-from ingest.read.hdr.codec import PayloadError, payload_of, payload_of_bytes
-from ingest.read.hdr.counts import counts_of
+from ingest.read import read
+from ingest.read.hdr.payload import PayloadError, counts_of, payload_of, payload_of_bytes
+from ingest.read.placement import discover
+from ingest.read.sources import ReadOptions
 from tests.effort import few, figure
 from tests.mutations import Change, Mutation, mutated, mutations
 

@@ -15,8 +15,8 @@ from ingest.core.intervals import Intervals
 from ingest.core.layout import hdr_layout
 from ingest.query.files import Files
 from ingest.query.question import Question
-from ingest.read import ReadOptions
-from ingest.view import hgrm, hlog
+from ingest.read.sources import ReadOptions
+from ingest.view import hlog
 from oracles import java
 from oracles.per_io import histogram_files
 from tests import commands
@@ -128,7 +128,7 @@ def test_hgrm_is_javas_text(name: str, ticks: int, unit: str) -> None:
     wanted = {part.split("\n", 1)[0].lower(): part.split("\n", 1)[1] for part in told.split("tag ") if part}
     question = Question(step="all", by=("op", "kind", "tag"), where={"kind": "*"})
     answer = Files([HDR / f"{name}.hlog"], ReadOptions(recorded_unit_ns=1), jobs=1).answer(question)
-    texts = [text for text in hgrm.texts(answer, ratio, ticks) if not text.startswith("#")]
+    texts = [text for text in hlog.texts(answer, ratio, ticks) if not text.startswith("#")]
     assert sorted(texts) == sorted(wanted.values()) and len(texts) == len(wanted)
 
 

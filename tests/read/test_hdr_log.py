@@ -19,14 +19,15 @@ from hypothesis import strategies as st
 from ingest.core.errors import InputError
 from ingest.core.intervals import Intervals
 from ingest.core.layout import hdr_layout
-from ingest.core.ranks import parse_percentiles
+from ingest.core.quantiles import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.read import ReadOptions, discover, read
-from ingest.read.hdr.codec import PayloadError, payload_of, payload_of_bytes
-from ingest.read.hdr.counts import counts_of
-from ingest.read.omission import corrected
+from ingest.read import read
+from ingest.read.hdr.payload import PayloadError, counts_of, payload_of, payload_of_bytes
+from ingest.read.placement import discover
+from ingest.read.schedule import corrected
+from ingest.read.sources import ReadOptions
 from oracles import hdr
 
 HDR = Path(__file__).parent.parent / "data" / "hdr"

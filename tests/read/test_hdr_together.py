@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 
 from ingest.core.errors import TailboardError
 from ingest.core.intervals import Intervals
-from ingest.read import ReadOptions, discover, read
+from ingest.read import read
 from ingest.read.account import Account
-from ingest.read.hdr import log, rows
+from ingest.read.hdr import log
+from ingest.read.placement import discover
+from ingest.read.sources import ReadOptions
 from oracles import hdr
 from tests.effort import figure
 
@@ -72,8 +74,8 @@ def taken(path: Path, room: int, together: int) -> tuple[list[Intervals], Accoun
     with ExitStack() as stack:
         stack.enter_context(patch.multiple(log, BATCH_BYTES=room, CHUNK_ROWS=5, TOGETHER=together or 1))
         if not together:
-            stack.enter_context(patch.object(rows, "usual_intervals", return_value=None))
-            stack.enter_context(patch.object(rows.Rows, "_following", return_value=None))
+            stack.enter_context(patch.object(log, "usual_intervals", return_value=None))
+            stack.enter_context(patch.object(log.Rows, "_following", return_value=None))
         try:
             found.extend(read(source))
         except TailboardError:
@@ -129,8 +131,8 @@ def test_lines_of_known_writers_are_taken_together(tmp_path: Path, tag: str, end
     path.write_text(hdr.log(lines), newline="")
     [source] = discover([path], ReadOptions()).sources
     with (
-        patch.object(rows.Rows, "_take_line", autospec=True, side_effect=rows.Rows._take_line) as by_itself,
-        patch.object(rows.Rows, "_add_one_by_one", autospec=True, side_effect=rows.Rows._add_one_by_one) as placed,
+        patch.object(log.Rows, "_take_line", autospec=True, side_effect=log.Rows._take_line) as by_itself,
+        patch.object(log.Rows, "_add_one_by_one", autospec=True, side_effect=log.Rows._add_one_by_one) as placed,
         patch.object(log, "BATCH_BYTES", 1 << 10),
     ):
         assert sum(len(part) for part in read(source)) == 100

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ingest.read.hdr import words
+from ingest.read.hdr import payload
 from tests.effort import figure
 
 SMALL = (1, 2, 3, 31, 32, 63, 64)
@@ -33,10 +33,10 @@ def in_a_loop(text: bytes) -> tuple[list[tuple[int, int]], bool]:
         size += 1
         if byte >= 128:
             continue
-        if size > words.LONGEST_WORD:
+        if size > payload.LONGEST_WORD:
             return [], True
         if value % 2:
-            bin_ += min((value + 1) // 2, words.FAR)
+            bin_ += min((value + 1) // 2, payload.FAR)
         else:
             if value:
                 counts.append((bin_, value // 2))
@@ -59,7 +59,7 @@ hostile = st.lists(st.one_of(counted, empty, lone, st.just(b"\x80" * 8 + b"\x02"
 @example(texts=[b"\x01", b"\x02"])
 @example(texts=[b"\x80\x01\x02", b"\x81\x01\x80\x01"])
 def test_rows_of_any_words_hold_what_a_loop_over_their_bytes_finds(texts: list[bytes]) -> None:
-    indptr, bins, counts, too_long = words.rows_of(texts)
+    indptr, bins, counts, too_long = payload.rows_of(texts)
     for row, text in enumerate(texts):
         entries = slice(indptr[row], indptr[row + 1])
         expected, long = in_a_loop(text)
@@ -70,6 +70,6 @@ def test_rows_of_any_words_hold_what_a_loop_over_their_bytes_finds(texts: list[b
 
 @pytest.mark.parametrize(("text", "by_words"), [(b"\x03\x02", 0), (b"\xc9\x01\x02", 0), (b"\x03\x03\x02", 1), (b"\x02\x03", 1)])
 def test_words_of_known_writers_are_summed_up_over_counts_alone(text: bytes, by_words: int) -> None:
-    with patch.object(words, "_by_words", side_effect=words._by_words) as ordinary:
-        words.rows_of([b"\x02", text, b"\x02"])
+    with patch.object(payload, "_by_words", side_effect=payload._by_words) as ordinary:
+        payload.rows_of([b"\x02", text, b"\x02"])
     assert ordinary.call_count == by_words

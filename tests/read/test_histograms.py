@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest import Files, Question
 from ingest.cli import run as tailboard
-from ingest.core.edges import Edges, Exponential
 from ingest.core.errors import TailboardError
-from ingest.read import ReadOptions
-from ingest.read.describing import description_of, presets
+from ingest.core.layout import Edges, Exponential
+from ingest.query.files import Files
+from ingest.query.question import Question
+from ingest.read.described.description import description_of, presets
 from ingest.read.formats import reader_of
+from ingest.read.sources import ReadOptions
 from tests.effort import figure
 from tests.mutations import CHANGES, mutated, mutations
 from tests.oracles import hdr

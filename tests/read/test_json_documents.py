@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ingest.core.errors import InputError
 from ingest.read.account import Account
-from ingest.read.histograms.documents import NO_JSON, documents_of
+from ingest.read.polls import NO_JSON, documents_of
 from ingest.read.text import CUT_OFF
 from tests.read.test_histograms import DATA, rows
 from tests.read.test_printed_histograms import BASE, hist_json, memtier, written

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from ingest.read.fio.lost_rows import Watch
+from ingest.read.fio.histogram_log import Watch
 
 
 def written(dice: random.Random, period: int) -> list[tuple[int, int]]:

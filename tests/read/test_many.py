@@ -19,13 +19,15 @@ import ingest.read as read_module
 import strategies
 from effort import figure
 from ingest.core.errors import InputError
-from ingest.core.timing import parse_instant
+from ingest.core.units import parse_instant
 from ingest.query import files
 from ingest.query.question import Answer, Question
-from ingest.read import ReadOptions, Source, discover, read, read_many, small_ones_together
+from ingest.read import read, read_many, small_ones_together
 from ingest.read.account import Account
-from ingest.read.fio import many
+from ingest.read.fio import histogram_log
 from ingest.read.format_names import HIST
+from ingest.read.placement import discover
+from ingest.read.sources import ReadOptions, Source
 from mutations import CHANGES, mutated, mutations
 from oracles import logs
 
@@ -125,7 +127,7 @@ def test_one_bad_log_costs_the_others_nothing(tmp_path: Path) -> None:
 
 
 def test_what_is_not_small_or_not_plain_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(many, "SMALL", 4000)
+    monkeypatch.setattr(histogram_log, "SMALL", 4000)
     texts = {
         "plain": logs.text([(1000, 0, {0: 2, 9: 1}), (2000, 0, {5: 3})], COARSE),
         "large": logs.text([(1000 * n, 0, {0: 2, 9: 1 + n}) for n in range(1, 60)], COARSE),

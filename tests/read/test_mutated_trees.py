@@ -19,13 +19,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ingest.core.errors import InputError
-from ingest.core.ranks import parse_percentiles
+from ingest.core.quantiles import parse_percentiles
 from ingest.load.load import load
 from ingest.load.plan import LoadOptions
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.read import ReadOptions, discover
+from ingest.read.placement import discover
+from ingest.read.sources import ReadOptions
 from ingest.store import open_store
 from tests.commands import tailboard
 from tests.effort import figure

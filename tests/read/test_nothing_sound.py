@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Files, Question
 from ingest.core.errors import InputError
-from ingest.query.question import NothingMatchesError
-from ingest.read import ReadOptions
+from ingest.query.files import Files
+from ingest.query.question import NothingMatchesError, Question
+from ingest.read.sources import ReadOptions
 from oracles import hdr
 
 CASE = Path("cases/fio37-masked")

@@ -15,23 +15,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.core.errors import InputError, TailboardError
-from ingest.core.ranks import parse_percentiles
+from ingest.core.quantiles import parse_percentiles
+from ingest.query.compare import gap
 from ingest.query.files import Files
-from ingest.query.gap import gap
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.read import ReadOptions, discover, read
+from ingest.read import operation_log, read
 from ingest.read import text as text_blocks
 from ingest.read.context import Context
-from ingest.read.delimited import operation_blocks, operation_lines, operations
-from ingest.read.delimited.operations import due_at
+from ingest.read.operation_log import due_at
+from ingest.read.placement import discover
+from ingest.read.sources import ReadOptions
 from oracles import hdr
 from tests.commands import tailboard
 from tests.effort import few, figure
 
 SECOND, MS, US = 10**9, 10**6, 10**3
 EXAMPLES = figure(40, 100, 500)
-real_of = operation_blocks.Blocks.of
+real_of = operation_log.Blocks.of
 START = 1_700_000_000 * SECOND
 SIMULATE = Path(__file__).parents[2] / "examples" / "coordinated-omission" / "simulate.py"
 
@@ -315,16 +316,16 @@ def test_blocks_at_once_are_what_their_lines_are(tmp_path_factory: Any, data: An
     with pytest.MonkeyPatch.context() as patched:
         for size in (1 << 20, 256):
             patched.setattr(text_blocks, "BLOCK", size)
-            patched.setattr(operation_blocks.Blocks, "of", real_of)
+            patched.setattr(operation_log.Blocks, "of", real_of)
             quick = told()
-            patched.setattr(operation_blocks.Blocks, "of", lambda self, data: None)
+            patched.setattr(operation_log.Blocks, "of", lambda self, data: None)
             assert told() == quick
 
 
 def test_a_log_without_a_fault_is_read_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr(operation_lines, "take", None)
+    monkeypatch.setattr(operation_log, "take", None)
     path = written(tmp_path / "x.csv", [(START + number, START + 2 * number, "read") for number in range(0, 9000, 1000)])
-    monkeypatch.setattr(operations, "first_start_ns", lambda path, context: START)
+    monkeypatch.setattr(operation_log, "first_start_ns", lambda path, context: START)
     context = Context()
-    assert sum(int(part.counts.sum()) for part in operations.read(path, context)) == 9 == context.account.accepted
+    assert sum(int(part.counts.sum()) for part in operation_log.read(path, context)) == 9 == context.account.accepted

@@ -13,12 +13,13 @@ from typing import Any
 
 import pytest
 
-from ingest import Files, Question, open_store
 from ingest.core.grid import SECOND
-from ingest.core.ranks import parse_percentiles
+from ingest.core.quantiles import parse_percentiles
+from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.query.question import Answer
-from ingest.read.fio import successive
+from ingest.query.question import Answer, Question
+from ingest.read.fio import runs
+from ingest.store import open_store
 from tests.store.grounds import FIO, SqliteGround, loaded
 
 MINUTE = 60_000
@@ -144,8 +145,8 @@ def test_which_of_two_runs_was_first_is_worked_out_once_for_all_their_logs(folde
     logs_of(folder, "two-sections")
     before(folder, "old.json", "two-sections")
     asked_for: list[object] = []
-    real = successive.over_before
-    monkeypatch.setattr(successive, "over_before", lambda *pair: asked_for.append(pair) or real(*pair))
+    real = runs.over_before
+    monkeypatch.setattr(runs, "over_before", lambda *pair: asked_for.append(pair) or real(*pair))
     assert len(Files([folder]).found.sources) == 5
     assert len(asked_for) == 1
 

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
-from ingest.core.ranks import parse_percentiles, percentile_values
+from ingest.core.quantiles import parse_percentiles, percentile_values
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.read import ReadOptions, discover, read
+from ingest.read import read
+from ingest.read.placement import discover
+from ingest.read.sources import ReadOptions
 from oracles import brute, per_io
 from tests.effort import few
 

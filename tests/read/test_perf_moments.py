@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 from ingest.core.errors import InputError, TailboardError
 from ingest.query.files import Files
 from ingest.query.question import Question
-from ingest.read import ReadOptions, Source, discover, events_of
-from ingest.read.perf.moments import op_of
+from ingest.read import events_of
+from ingest.read.placement import discover
+from ingest.read.plugins.perf import op_of
+from ingest.read.sources import ReadOptions, Source
 from oracles.traces import Sample, is_idle, perf_samples
 from tests.effort import few, figure
 from tests.mutations import mutated, mutations

@@ -14,11 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.core.errors import InputError, TailboardError
-from ingest.core.ranks import parse_percentiles
+from ingest.core.quantiles import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.read import ReadOptions, discover, events_of
+from ingest.read import events_of
+from ingest.read.placement import discover
+from ingest.read.sources import ReadOptions
 from oracles import events as oracle
 from tests.effort import figure
 from tests.mutations import mutated, mutations

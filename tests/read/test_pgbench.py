@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest import Files, Question
 from ingest.cli import run as tailboard
-from ingest.read import ReadOptions, pgbench, text
+from ingest.query.files import Files
+from ingest.query.question import Question
+from ingest.read import text
+from ingest.read.plugins import pgbench
+from ingest.read.sources import ReadOptions
 from tests.effort import figure
 from tests.read.test_histograms import DATA, rows
 

@@ -19,15 +19,17 @@ import pyarrow as pa
 import pytest
 
 from ingest.core.errors import InputError
-from ingest.core.ranks import parse_percentiles
+from ingest.core.quantiles import parse_percentiles
 from ingest.load.load import load
 from ingest.load.plan import LoadOptions
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.read import ReadOptions, discover, formats
+from ingest.read import formats
 from ingest.read.archives import Archives
 from ingest.read.archives.plain import short_names
+from ingest.read.placement import discover
+from ingest.read.sources import ReadOptions
 from ingest.store import open_store
 from oracles import logs
 from tests.commands import tailboard
@@ -613,7 +615,7 @@ from dataclasses import replace
 import numpy as np
 
 from ingest.read.context import TimeZero
-from ingest.read.events import events_layout
+from ingest.read.operations import events_layout
 from ingest.core.events import Events
 from ingest.read.formats import Reader
 from ingest.read.sources import Source
@@ -705,12 +707,15 @@ def imported_for(log: Path) -> set[str]:
 def test_one_fio_log_imports_no_other_format() -> None:
     """A format's module is imported when a file of it was found: start-up stays small, whatever else is read."""
     loaded = imported_for(LOG)
-    assert {name for name in loaded if name.startswith("ingest.read.fio.")} >= {"ingest.read.fio.hist", "ingest.read.fio.joining"}
+    assert {name for name in loaded if name.startswith("ingest.read.fio.")} >= {
+        "ingest.read.fio.histogram_log",
+        "ingest.read.fio.join",
+    }
     others = ("hdr", "perf", "chrome", "snabb", "operations", "smallfile", "ycsb_raw", "described", "marks", "fio.raw", "ndjson")
     assert not {
         name
         for name in loaded
-        if name.startswith(tuple(f"ingest.read.{other}" for other in others)) and name != "ingest.read.fio.raw_shape"
+        if name.startswith(tuple(f"ingest.read.{other}" for other in others)) and name != "ingest.read.fio.latency_log"
     }
     assert not {"pyarrow", "yaml", "urllib3", "rich", "sqlite3", "tenacity", "ssl", "http.client", "asyncio"} & loaded
     assert not {name for name in loaded if name.startswith(("ingest.load", "ingest.store", "ingest.live", "ingest.http"))}
@@ -720,10 +725,10 @@ def test_one_fio_log_imports_no_other_format() -> None:
 
 def test_a_fio_log_alone_imports_nothing_for_what_is_not_there(tmp_path: Path) -> None:
     loaded = imported_for(Path(shutil.copy(LOG, tmp_path)))
-    of_json = {"json", "orjson", "ingest.read.fio.json_plus", "ingest.read.schedule", "ingest.read.reconcile"}
-    of_single_events = {"ingest.core.events", "ingest.read.events", "ingest.read.event_rows"}
-    of_several_logs = {"hashlib", "ingest.read.fio.many"}
-    assert "ingest.read.fio.hist" in loaded
+    of_json = {"json", "orjson", "ingest.read.fio.json_output", "ingest.read.schedule", "ingest.read.totals"}
+    of_single_events = {"ingest.core.events", "ingest.read.operations"}
+    of_several_logs = {"hashlib", "ingest.read.fio.histogram_log"}
+    assert "ingest.read.fio.histogram_log" in loaded
     assert not (of_json | of_single_events | of_several_logs | {"ingest.core.marks"}) & loaded
 
 

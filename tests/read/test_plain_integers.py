@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.read.account import Account
-from ingest.read.delimited.arrow_lines import Form, IntegerLines, arrow
-from ingest.read.delimited.plain_integers import PlainIntegers
+from ingest.read.described.table import Form, IntegerLines, arrow
+from ingest.read.integers import PlainIntegers
 from tests.effort import figure
 
 WIDTH = 3

@@ -17,12 +17,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest import Files, Question
 from ingest.cli import run as tailboard
 from ingest.core.errors import TailboardError
-from ingest.read import ReadOptions
+from ingest.query.files import Files
+from ingest.query.question import Question
 from ingest.read.formats import names
-from ingest.read.histograms import prints
+from ingest.read.plugins import prints
+from ingest.read.sources import ReadOptions
 from tests.effort import figure
 from tests.mutations import check_damaged
 from tests.read.test_histograms import rows, samples_of

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Files, Question
-from ingest.core.edges import Exponential
 from ingest.core.errors import TailboardError
-from ingest.read import ReadOptions
-from ingest.read.describing import description_of
+from ingest.core.layout import Exponential
+from ingest.query.files import Files
+from ingest.query.question import Question
+from ingest.read.described.description import description_of
+from ingest.read.sources import ReadOptions
 from tests.read.test_histograms import DATA, rows
 
 NATIVE, DUMP = DATA / "prom242_native_range_vector.json", DATA / "prom242_tsdb_dump_classic.txt"

@@ -15,10 +15,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ingest.core.errors import InputError, TailboardError
-from ingest.core.series import OPS
+from ingest.core.labels import OPS
 from ingest.query.files import Files
 from ingest.query.question import Question
-from ingest.read import ReadOptions, discover, read
+from ingest.read import read
+from ingest.read.placement import discover
+from ingest.read.sources import ReadOptions
 from oracles import events as oracle
 from tests.effort import figure
 from tests.mutations import Mutation, mutated

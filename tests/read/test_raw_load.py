@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from ingest import Files, Question, open_store
 from ingest.core.errors import StoreError
 from ingest.load.load import LoadAccount, load
 from ingest.load.plan import LoadOptions
-from ingest.read import ReadOptions
+from ingest.query.files import Files
+from ingest.query.question import Question
+from ingest.read.sources import ReadOptions
+from ingest.store import open_store
 from oracles import events as oracle
 from oracles.per_io import histogram_files
 from tests.commands import tailboard

@@ -24,9 +24,10 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Files, Question
 from ingest.cli import run as tailboard
-from ingest.read import ReadOptions
+from ingest.query.files import Files
+from ingest.query.question import Question
+from ingest.read.sources import ReadOptions
 from tests.read.test_histograms import rows
 
 SEED, S, MS, US = 20261123, 10**9, 10**6, 10**3

@@ -10,8 +10,8 @@ import pytest
 
 from ingest.query.files import Files
 from ingest.query.question import Question
-from ingest.read import ReadOptions
-from ingest.read.reconcile import reconciled
+from ingest.read.sources import ReadOptions
+from ingest.read.totals import reconciled
 
 
 def told(*paths: Path, options: ReadOptions | None = None) -> list[str]:

@@ -12,8 +12,9 @@ import pytest
 
 from ingest.cli import run as tailboard
 from ingest.core.errors import TailboardError
-from ingest.read import ReadOptions, discover
-from ingest.read.unread import PERCENTILES_ONLY
+from ingest.read.placement import discover
+from ingest.read.refused import PERCENTILES_ONLY
+from ingest.read.sources import ReadOptions
 from tests.read.test_histograms import DATA
 
 WRK = "Running 30s test @ http://127.0.0.1:8080/x\n  12 threads and 400 connections\n  Thread Stats   Avg      Stdev     Max   +/- Stdev\n    Latency   635.91us    0.89ms  12.92ms   93.69%\nRequests/sec: 748868.53\n"

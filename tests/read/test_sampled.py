@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest import Files, Question
 from ingest.cli import run as tailboard
 from ingest.core.errors import TailboardError
-from ingest.core.timing import UNITS_NS
-from ingest.read import ReadOptions
-from ingest.read.describing import description_of
+from ingest.core.units import UNITS_NS
+from ingest.query.files import Files
+from ingest.query.question import Question
+from ingest.read.described.description import description_of
+from ingest.read.sources import ReadOptions
 from tests.effort import figure
 from tests.mutations import check_damaged
 from tests.read.test_histograms import DATA, rows, samples_of

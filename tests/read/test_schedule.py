@@ -14,16 +14,15 @@ import pytest
 from numpy.typing import NDArray
 
 from ingest.core.intervals import Intervals
+from ingest.core.labels import Series
 from ingest.core.layout import hdr_layout
-from ingest.core.ranks import parse_percentiles
-from ingest.core.series import Series
+from ingest.core.quantiles import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted
 from ingest.query.question import Question
-from ingest.query.streaming.streamed import streamed
-from ingest.read import ReadOptions
-from ingest.read.schedule import UNSCHEDULED
-from ingest.read.schedule_seen import Seen
+from ingest.query.streaming import streamed
+from ingest.read.schedule import UNSCHEDULED, Seen
+from ingest.read.sources import ReadOptions
 from oracles import hdr
 from tests.commands import tailboard
 from tests.effort import few, figure

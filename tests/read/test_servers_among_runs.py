@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from ingest.core.ranks import parse_percentiles
+from ingest.core.quantiles import parse_percentiles
 from ingest.load.load import load
 from ingest.load.plan import LoadOptions
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.read import Found, ReadOptions, discover
+from ingest.read.placement import discover
+from ingest.read.sources import Found, ReadOptions
 from ingest.store import Store, open_store
 from tests.commands import tailboard
 from tests.effort import few

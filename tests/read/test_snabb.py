@@ -13,13 +13,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ingest.core.errors import InputError
-from ingest.read.snabb.breaths import breaths
-from ingest.read.snabb.clock import Readings, clock_of, nanoseconds
-from ingest.read.snabb.lags import COUNTED
-from ingest.read.snabb.messages import message_of
-from ingest.read.snabb.names import looks_like_timeline, process_of
-from ingest.read.snabb.order import OUTSIDE, SEAM, WRITING
-from ingest.read.snabb.timeline import Timeline, timeline
+from ingest.read.plugins.snabb.breaths import breaths
+from ingest.read.plugins.snabb.ring import OUTSIDE, SEAM, WRITING, looks_like_timeline, process_of
+from ingest.read.plugins.snabb.timeline import COUNTED, Readings, Timeline, clock_of, message_of, nanoseconds, timeline
 from oracles import snabb as oracle
 from tests.effort import few, figure
 

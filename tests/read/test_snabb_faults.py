@@ -20,11 +20,12 @@ from ingest.core.errors import InputError, TailboardError
 from ingest.query.files import Files
 from ingest.query.lags import weighed
 from ingest.query.question import Question
-from ingest.read import ReadOptions, discover, read
-from ingest.read.snabb.breaths import breaths
-from ingest.read.snabb.order import HOLE, IMPOSSIBLE
-from ingest.read.snabb.ring import MOST_STRINGS, _settled
-from ingest.read.snabb.timeline import timeline
+from ingest.read import read
+from ingest.read.placement import discover
+from ingest.read.plugins.snabb.breaths import breaths
+from ingest.read.plugins.snabb.ring import HOLE, IMPOSSIBLE, MOST_STRINGS, _settled
+from ingest.read.plugins.snabb.timeline import timeline
+from ingest.read.sources import ReadOptions
 from oracles import snabb as oracle
 from tests.effort import figure
 from tests.mutations import Mutation, mutated

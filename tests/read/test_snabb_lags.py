@@ -13,13 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.core.errors import InputError
-from ingest.core.ranks import parse_percentiles
+from ingest.core.quantiles import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.lags import weighed
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.read import ReadOptions, discover, events_of, read
-from ingest.read.snabb.lags import REASONS
+from ingest.read import events_of, read
+from ingest.read.placement import discover
+from ingest.read.plugins.snabb.timeline import REASONS
+from ingest.read.sources import ReadOptions
 from oracles import events as single
 from oracles import snabb as oracle
 from tests.effort import figure

@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.core.errors import InputError
-from ingest.core.ranks import parse_percentiles
+from ingest.core.quantiles import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.read import ReadOptions, discover
 from ingest.read.archives.plain import worked_together
+from ingest.read.placement import discover
+from ingest.read.sources import ReadOptions
 
 Times = Mapping[str, tuple[float, float]]
 SECOND = 1000

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from ingest.core.errors import InputError
-from ingest.read import ReadOptions, discover
 from ingest.read.copies import conflicts
+from ingest.read.placement import discover
+from ingest.read.sources import ReadOptions
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data"

@@ -17,7 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Question, open_store
+from ingest.query.question import Question
+from ingest.store import open_store
 from tests.databases import rows_in
 from tests.store.grounds import SqliteGround, grounds, loaded, logs_by_host
 from tests.store.test_contract import SECOND, answered

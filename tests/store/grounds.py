@@ -17,11 +17,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ingest import open_store
 from ingest.cli import run as command
 from ingest.load.load import LoadAccount, load
 from ingest.load.plan import LoadOptions
-from ingest.read import ReadOptions
+from ingest.read.sources import ReadOptions
+from ingest.store import open_store
 from tests.databases import database
 
 FIO = Path(__file__).parents[1] / "data" / "fio"

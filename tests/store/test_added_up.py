@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest import Question, open_store
 from ingest.cli import run as command
 from ingest.core.errors import StoreError, UsageError
 from ingest.core.intervals import Intervals
+from ingest.core.labels import Series
 from ingest.core.layout import parse_layout
-from ingest.core.series import Series
-from ingest.load import adding_up, parts
+from ingest.load import aggregation
 from ingest.load import load as loading
-from ingest.load.adding_up import AddingUp
-from ingest.load.parts import labels_in
+from ingest.load.aggregation import LogAggregation, labels_in
+from ingest.query.question import Question
+from ingest.store import open_store
 from tests.effort import figure
 from tests.store.grounds import SqliteGround, grounds, loaded, many_logs
 
@@ -151,7 +151,7 @@ def test_a_part_that_was_damaged_is_mended_by_the_next_load(ground, tmp_path: Pa
 
 def test_many_logs_of_a_host_are_several_parts(pair, tmp_path: Path, monkeypatch) -> None:
     plain, added = pair
-    monkeypatch.setattr(parts, "MOST_LOGS", 2)
+    monkeypatch.setattr(aggregation, "MOST_LOGS", 2)
     logs = host(tmp_path, 5)
     loaded(plain.url, logs, **PLAIN)
     loaded(added.url, logs, **JOB)
@@ -331,9 +331,9 @@ def test_windows_in_any_order_are_added_up_and_each_is_given_once(logs, layouts,
             for *cell, count in part:
                 wanted[layouts[job], tuple(cell)] += count
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(adding_up, "HELD_ENTRIES", held)
-        patch.setattr(adding_up, "WAITING", wait)
-        total = AddingUp(("job",), 1 << 20, STEP)
+        patch.setattr(aggregation, "HELD_ENTRIES", held)
+        patch.setattr(aggregation, "WAITING", wait)
+        total = LogAggregation(("job",), 1 << 20, STEP)
         given_out = list(
             total.windows([iter([chunk(rows, layouts[job], job) for rows in chunks]) for job, chunks in enumerate(logs)])
         )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from ingest import Files, Question, open_store, parse_percentiles
-from ingest.query.estimates.estimates import estimated, with_estimates
+from ingest.core.quantiles import parse_percentiles
+from ingest.query.estimates import estimated, with_estimates
+from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.query.question import Answer
+from ingest.query.question import Answer, Question
+from ingest.store import open_store
 from ingest.view.text import csv_lines
 from tests.effort import few
 from tests.store.grounds import grounds, loaded

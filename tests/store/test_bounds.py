@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Question, open_store, parse_instant
 from ingest.core.errors import CapacityError
-from ingest.core.ranks import parse_percentiles
+from ingest.core.quantiles import parse_percentiles
+from ingest.core.units import parse_instant
+from ingest.query.coverage import caveats_of
 from ingest.query.files import Files
-from ingest.query.missing import caveats_of
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.read import ReadOptions
+from ingest.query.question import Question
+from ingest.read.sources import ReadOptions
+from ingest.store import open_store
 from ingest.view.text import csv_lines
 from oracles import hdr, logs
 from tests.store.grounds import grounds, loaded

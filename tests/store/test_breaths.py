@@ -12,14 +12,16 @@ import numpy as np
 import pytest
 
 from breath_rings import BAD, GOOD, Work, ring, rings
-from ingest import Files, Question, open_store, parse_instant
 from ingest.cli import run as command
-from ingest.core.breaths import BreathSample, BreathWindows, Kept
+from ingest.core.breaths import BreathSample, BreathWindows, StoredBreaths
 from ingest.core.errors import StoreError
-from ingest.query.breath_sources import from_files
-from ingest.query.breaths import costs, density, fits, names_of
-from ingest.read import ReadOptions
-from ingest.store.breaths import from_store
+from ingest.core.units import parse_instant
+from ingest.query.breaths import costs, density, fits, from_files, names_of
+from ingest.query.files import Files
+from ingest.query.question import Question
+from ingest.read.sources import ReadOptions
+from ingest.store import open_store
+from ingest.store.capabilities import breaths_from_store
 from tests.databases import database
 from tests.store.grounds import grounds, loaded
 
@@ -34,9 +36,9 @@ def ground(request, tmp_path):
         yield found
 
 
-def kept_in(url: str, question: Question | None = None) -> Kept:
+def kept_in(url: str, question: Question | None = None) -> StoredBreaths:
     with open_store(url) as store:
-        return from_store(store, question or Question())
+        return breaths_from_store(store, question or Question())
 
 
 def same(one: BreathWindows | BreathSample, other: BreathWindows | BreathSample) -> bool:
@@ -48,7 +50,7 @@ def same(one: BreathWindows | BreathSample, other: BreathWindows | BreathSample)
     )
 
 
-def alike(one: Kept, other: Kept) -> bool:
+def alike(one: StoredBreaths, other: StoredBreaths) -> bool:
     return same(one.windows, other.windows) and same(one.sample, other.sample)
 
 
@@ -119,7 +121,7 @@ def test_a_load_that_was_overtaken_changes_nothing(tmp_path) -> None:
     with open_store(url, write=True) as store:
         [source] = store.sources("r")
         store.write_breaths(replace(source, generation=1), old)
-        assert same(from_store(store, Question()).windows, new.windows)
+        assert same(breaths_from_store(store, Question()).windows, new.windows)
         store.finish_source(source, {})
     assert alike(kept_in(url), new)
 

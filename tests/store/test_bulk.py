@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from ingest import open_store
 from ingest.cli import run as command
 from ingest.core.errors import StoreError
 from ingest.core.marks import noted
+from ingest.store import open_store
 from ingest.store.elastic.bulk import Delivery, Sender
-from ingest.store.elastic.connection import Connection, parse_address
-from ingest.store.elastic.encoding import Chunk
+from ingest.store.elastic.client import Connection, parse_address
+from ingest.store.elastic.documents import Chunk
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.elasticsearch.errors import illegal
 from tests.doubles.elasticsearch.templates import Templates
@@ -161,7 +161,7 @@ def test_f7_a_load_that_ends_in_an_error_names_its_dead_letters(double, tmp_path
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TAILBOARD_ES_PATIENCE", "0.3")
     ground = ElasticGround(double.url)
-    monkeypatch.setattr("ingest.store.elastic.encoding.labels_document", _spoiled)
+    monkeypatch.setattr("ingest.store.elastic.documents.labels_document", _spoiled)
     real = Sender.flush
 
     def flush(sender: Sender) -> None:

@@ -12,9 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Files, Question, open_store, parse_percentiles
+from ingest.core.quantiles import parse_percentiles
+from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.read import ReadOptions, discover
+from ingest.query.question import Question
+from ingest.read.placement import discover
+from ingest.read.sources import ReadOptions
+from ingest.store import open_store
 from tests.effort import few
 from tests.read.test_placing import BY, CBT, counts, truth, truth_of
 from tests.store.grounds import grounds, loaded

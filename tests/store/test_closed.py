@@ -15,7 +15,7 @@ import pytest
 
 from ingest.cli import run as command
 from ingest.core.errors import StoreError
-from ingest.core.ranks import parse_percentiles
+from ingest.core.quantiles import parse_percentiles
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.store import open_store

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Question, open_store
 from ingest.cli import run as command
 from ingest.core.errors import StoreError, UsageError
-from ingest.store.coarsening import COARSENING
-from ingest.store.elastic.known_records import KnownRecords
-from ingest.store.elastic.sweeping import Sweeper
+from ingest.query.question import Question
+from ingest.store import open_store
+from ingest.store.elastic.runs import CachedRecords, Sweeper
+from ingest.store.lifecycle import COARSENING
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.effort import figure
 from tests.store.grounds import SERVER, ElasticGround, SqliteGround, grounds, loaded, loads_at_once, many_logs
@@ -240,7 +240,7 @@ def test_an_answer_that_was_overtaken_is_given_again(tmp_path: Path, monkeypatch
         with open_store(ground.url) as store:
             before = told(store)
         with open_store(ground.url) as store, store.knowing_runs() if held else nullcontext():
-            real, turns = KnownRecords.series, []
+            real, turns = CachedRecords.series, []
 
             def overtaken(self, runs):
                 if not turns:
@@ -248,7 +248,7 @@ def test_an_answer_that_was_overtaken_is_given_again(tmp_path: Path, monkeypatch
                     coarsened(ground.url, MINUTE)
                 return real(self, runs)
 
-            monkeypatch.setattr(KnownRecords, "series", overtaken)
+            monkeypatch.setattr(CachedRecords, "series", overtaken)
             assert told(store) == before and turns
 
 

@@ -10,13 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.core.edges import Edges, Exponential
 from ingest.core.errors import StoreError
-from ingest.core.layout import fio_layout, hdr_layout
+from ingest.core.layout import Edges, Exponential, fio_layout, hdr_layout
 from ingest.http import Answer, TransientError
-from ingest.store.elastic import columns
-from ingest.store.elastic.columns import columns_of
-from ingest.store.elastic.encoding import bins_of
+from ingest.store.elastic import documents as columns
+from ingest.store.elastic.documents import bins_of, columns_of
 from tests.doubles.elasticsearch.proofs.comparing import recorded
 from tests.effort import figure
 

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Files, Question, open_store, parse_instant, parse_percentiles
 from ingest.core.errors import InputError, StoreError
+from ingest.core.quantiles import parse_percentiles
+from ingest.core.units import parse_instant
+from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.store import answers
+from ingest.query.question import Question
+from ingest.store import answers, open_store
 from ingest.store.elastic import holdings
 from ingest.view.text import csv_lines
 from oracles.per_io import histogram_files
@@ -244,5 +247,3 @@ def test_facts_and_warnings_are_those_of_the_account(ground) -> None:
         facts = dict(store.facts(answer))
     assert answer.warnings == ("2 rows repaired: counts wrapped by a latency_target reset",)
     assert facts["Sources"].startswith("1 file, ")
-
-

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Question, open_store
 from ingest.cli import run as command
 from ingest.core.errors import StoreError, TailboardError
-from ingest.store.sqlite.damage import damage
+from ingest.query.question import Question
+from ingest.store import open_store
+from ingest.store.sqlite.file import database_damage
 from tests.databases import database
 from tests.effort import few, figure
 
@@ -264,7 +265,7 @@ def test_g5_a_fault_of_the_program_is_not_called_damage(store: Path) -> None:
     with open_store(f"sqlite:{store}") as found, pytest.raises(ZeroDivisionError), found.transaction():  # type: ignore[attr-defined]
         _ = 1 // 0
     with database(store) as db:
-        assert damage(db) == ""
+        assert database_damage(db) == ""
     db.close()
 
 

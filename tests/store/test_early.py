@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Files, Question, open_store
 from ingest.core.errors import InputError
-from ingest.query.findings.story import computed
-from ingest.read import ReadOptions
-from ingest.store.elastic import remembered
-from ingest.store.elastic.loading import Finish
+from ingest.query.files import Files
+from ingest.query.question import Question
+from ingest.query.story.story import computed
+from ingest.read.sources import ReadOptions
+from ingest.store import open_store
+from ingest.store.elastic import rollups
+from ingest.store.elastic.load import Finish
 from ingest.store.elastic.store import ElasticStore
 from ingest.store.findings import EarlyStory
 from tests.store.grounds import FIO, ElasticGround, grounds, loaded, logs_by_host
@@ -124,7 +126,7 @@ def test_a_run_that_another_load_has_joined_meanwhile_is_told_from_the_store(gro
 
 
 def test_windows_of_one_host_that_are_not_kept_are_read_back(ground, told, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(remembered, "MOST_KEPT", 1)
+    monkeypatch.setattr(rollups, "MOST_KEPT", 1)
     loaded(ground.url, logs_by_host(tmp_path, 1, turns=2), run="large", reading=ZERO)
     assert told == [None]
     with open_store(ground.url) as store:
@@ -135,7 +137,7 @@ def test_an_early_story_that_cannot_be_told_is_asked_of_the_store(ground, told, 
     def broken(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(remembered, "answer_from", broken)
+    monkeypatch.setattr(rollups, "answer_from", broken)
     loaded(ground.url, logs_by_host(tmp_path, 1, turns=1), run="broken", reading=ZERO)
     assert told == [None]
     with open_store(ground.url) as store:

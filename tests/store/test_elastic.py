@@ -15,11 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Question, open_store
 from ingest.cli import run as command
 from ingest.core.errors import StoreError, UsageError
 from ingest.http import Answer
-from ingest.store.elastic.connection import parse_address
+from ingest.query.question import Question
+from ingest.store import open_store
+from ingest.store.elastic.client import parse_address
 from ingest.store.elastic.templates import differences
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.fault_proxy import ALL, FaultProxy
@@ -196,7 +197,7 @@ def test_a_correction_while_other_hosts_load(ground, tmp_path: Path) -> None:
 def test_a_bad_document_costs_only_itself_and_is_replayed(ground, tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     ground.client.indices.put_mapping(index=_made(ground), properties={"latency": {"properties": {"count": {"type": "long"}}}})
-    monkeypatch.setattr("ingest.store.elastic.encoding.labels_document", _spoiled)
+    monkeypatch.setattr("ingest.store.elastic.documents.labels_document", _spoiled)
     url = ground.url
     assert command(["load", str(EXAMPLE), "--run", "r", "--store", url]) == 4
     monkeypatch.undo()
@@ -229,7 +230,7 @@ def _made(ground: ElasticGround) -> str:
 
 
 def _spoiled(series):
-    from ingest.store.elastic.encoding import FIELDS
+    from ingest.store.elastic.documents import FIELDS
 
     found = {}
     for label, path in FIELDS.items():

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Question, open_store
 from ingest.cli import run as command
+from ingest.query.question import Question
+from ingest.store import open_store
 from tests.store.grounds import FIO, ElasticGround, SqliteGround, grounds, loaded
 from tests.store.test_contract import EXAMPLE, SECOND, answered
 from tests.store.test_offsets import made, store_of

@@ -14,12 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest import Files, Question, ReadOptions
 from ingest.cli import run as command
-from ingest.core.edges import Edges, Exponential
-from ingest.core.layout import Layout, LogLinear, common_layout, fio_layout, hdr_layout
-from ingest.core.ranks import parse_percentiles
+from ingest.core.layout import Edges, Exponential, Layout, LogLinear, common_layout, fio_layout, hdr_layout
+from ingest.core.quantiles import parse_percentiles
+from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
+from ingest.query.question import Question
+from ingest.read.sources import ReadOptions
 from ingest.view.otlp import lines, written
 from tests.effort import figure
 from tests.layered import RATE, SECONDS, START, layered

@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Files, Question, open_store
 from ingest.cli import run as command
-from ingest.query.findings.kept import documents_of, is_whole, story_from
-from ingest.query.findings.story import computed, story
-from ingest.read import ReadOptions
-from ingest.store import elastic
+from ingest.query.files import Files
+from ingest.query.question import Question
+from ingest.query.story.stored import documents_of, is_whole, story_from
+from ingest.query.story.story import computed, story
+from ingest.read.sources import ReadOptions
+from ingest.store import elastic, open_store
 from ingest.store.elastic import store as elastic_store
-from ingest.store.elastic.connection import Connection
+from ingest.store.elastic.client import Connection
 from ingest.store.sqlite.store import SqliteStore
 from tests.databases import database, rows_in
 from tests.store.grounds import ElasticGround, SqliteGround, grounds, loaded
@@ -112,7 +113,7 @@ def test_a_run_that_is_not_complete_has_no_findings_yet(ground, tmp_path: Path, 
         monkeypatch.setattr(type(store), "runs", lambda _self: [replace(record, state="loading")])
         store.keep_findings("r", [])
         findings.write_findings(store, "r")
-        assert findings.kept_story(store, "r", "") is None
+        assert findings.stored_story(store, "r", "") is None
     assert rows_of(ground) == []
 
 
@@ -185,7 +186,7 @@ def test_an_error_of_ours_in_a_detector_does_not_fail_a_load(ground, monkeypatch
     def broken(*_: object) -> None:
         raise ZeroDivisionError("float division by zero")
 
-    monkeypatch.setattr("ingest.query.findings.story.computed", broken)
+    monkeypatch.setattr("ingest.query.story.story.computed", broken)
     assert command(["load", str(EXAMPLE), "--run", "r", "--store", ground.url]) == 0
     assert "what happened in it cannot be worked out: internal error (ZeroDivisionError" in capsys.readouterr().err
     assert rows_of(ground) == []

@@ -12,19 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ingest import Question, open_store
 from ingest.cli import run as command
 from ingest.core.errors import StoreError
 from ingest.load import plan as load_plan
-from ingest.query.verdicts import Episode
-from ingest.store.elastic import deleting
+from ingest.query.episodes import Episode
+from ingest.query.question import Question
+from ingest.store import open_store
+from ingest.store.elastic import runs
 from ingest.store.elastic import store as elastic_store
-from ingest.store.elastic.coarsening import Coarsening
-from ingest.store.elastic.rollup_documents import versions_of
-from ingest.store.elastic.rollups import RollupWriter
-from ingest.store.elastic.standing import Standings
+from ingest.store.elastic.lifecycle import Coarsening
+from ingest.store.elastic.rollups import RollupWriter, versions_of
+from ingest.store.elastic.runs import Standings, Sweeper
 from ingest.store.elastic.store import ElasticStore
-from ingest.store.elastic.sweeping import Sweeper
 from ingest.store.sqlite.store import SqliteStore
 from tests.databases import database
 from tests.live.feeding import EPOCH, Clock, Writer, begun
@@ -249,7 +248,7 @@ def test_b2_a_deletion_that_was_cut_off_goes_on_and_a_load_waits_for_it(tmp_path
     with grounds("double", tmp_path) as ground:
         loaded(ground.url, logs, reading=ZERO)
         with monkeypatch.context() as patch, open_store(ground.url, write=True) as store:
-            patch.setattr(deleting, "bury", cut_off)
+            patch.setattr(runs, "bury", cut_off)
             with pytest.raises(KeyboardInterrupt):
                 store.delete_run("r")
         with open_store(ground.url) as store:

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Files, Question, open_store
 from ingest.cli import run as command
-from ingest.read import ReadOptions
-from ingest.read.describing import description_of
+from ingest.query.files import Files
+from ingest.query.question import Question
+from ingest.read.described.description import description_of
+from ingest.read.sources import ReadOptions
+from ingest.store import open_store
 from tests.live.feeding import Clock, begun
 from tests.store.grounds import grounds, loaded
 from tests.store.test_contract import KINDS, csv

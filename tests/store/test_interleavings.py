@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from ingest import open_store
-from ingest.store.coarsening import COARSENED, COARSENING
+from ingest.store import open_store
+from ingest.store.lifecycle import COARSENED, COARSENING
 from ingest.store.records import COMPLETE, DELETING
 from tests.crew import Running, started
 from tests.effort import figure

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from ingest import open_store
 from ingest.cli import run as command
 from ingest.core.errors import StoreError
-from ingest.store.elastic import gathered
+from ingest.store import open_store
+from ingest.store.elastic import rollups
 from ingest.store.elastic.bulk import Sender
-from ingest.store.elastic.own_rollups import OwnRollups
-from ingest.store.elastic.rollups import RollupWriter
-from ingest.store.elastic.standing import Standings
+from ingest.store.elastic.rollups import OwnRollups, RollupWriter
+from ingest.store.elastic.runs import Standings
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.effort import few
 from tests.store.grounds import SERVER, ElasticGround, loaded, logs_by_host, many_logs
@@ -130,7 +129,7 @@ def test_f4_windows_that_do_not_fit_into_memory_are_read_back(double, tmp_path: 
     logs = many_logs(tmp_path / "logs", 2, turns=16)
     clean, ground = ElasticGround(double.url), ElasticGround(double.url)
     load_of(clean, logs, "h1")
-    monkeypatch.setattr(gathered, "MOST_ENTRIES", most)
+    monkeypatch.setattr(rollups, "MOST_ENTRIES", most)
     load_of(ground, logs, "h1")
     same(ground, clean)
 

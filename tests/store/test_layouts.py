@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Files, Question, open_store, parse_instant
 from ingest.cli import run as command
 from ingest.core.errors import StoreError, TailboardError
-from ingest.read import ReadOptions
-from ingest.store import live_store
-from ingest.store.elastic.sweeping import Sweeper
+from ingest.core.units import parse_instant
+from ingest.query.files import Files
+from ingest.query.question import Question
+from ingest.read.sources import ReadOptions
+from ingest.store import live_store, open_store
+from ingest.store.elastic.runs import Sweeper
 from ingest.store.sqlite import documents as sqlite_documents
 from ingest.store.sqlite import rollups as sqlite_rollups
 from tests.databases import database
@@ -323,7 +325,7 @@ def test_f1_in_a_file_a_coarsening_that_lost_a_window_changes_nothing(tmp_path: 
     ground = SqliteGround(tmp_path)
     loaded(ground.url, [DOUBLE])
     before = ground.documents(), ground.rollups()
-    from ingest.store.sqlite import coarsening as sqlite_coarsening
+    from ingest.store.sqlite import lifecycle as sqlite_coarsening
 
     real = sqlite_coarsening.coarsened
     monkeypatch.setattr(sqlite_coarsening, "coarsened", lambda part, step: real(part.take(range_but_last(part)), step))

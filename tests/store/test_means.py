@@ -13,14 +13,17 @@ from typing import Any
 
 import pytest
 
-from ingest import Files, Question, open_store, parse_percentiles
 from ingest.cli import run as command
 from ingest.core.errors import InputError
-from ingest.core.timing import Instant
-from ingest.query.cells import cells
+from ingest.core.quantiles import parse_percentiles
+from ingest.core.units import Instant
+from ingest.query.files import Files
+from ingest.query.heatmap import cells
 from ingest.query.means import OWN
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.read import ReadOptions
+from ingest.query.question import Question
+from ingest.read.sources import ReadOptions
+from ingest.store import open_store
 from ingest.view.text import csv_lines
 from tests.any.test_origins import OF_MEANS as QUESTIONS
 from tests.databases import database, rows_in

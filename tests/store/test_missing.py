@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Files, Question, open_store, parse_percentiles
 from ingest.cli import run as command
+from ingest.core.quantiles import parse_percentiles
+from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.query.question import Answer
-from ingest.read import ReadOptions
+from ingest.query.question import Answer, Question
+from ingest.read.sources import ReadOptions
+from ingest.store import open_store
 from ingest.store.sqlite import file as sqlite_file
 from ingest.view.text import csv_lines
 from tests.databases import database

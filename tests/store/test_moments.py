@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Question, open_store
 from ingest.cli import run as command
 from ingest.core.errors import InputError
-from ingest.query.offsets.counts import Wanted
+from ingest.query.offsets import WantedOffsets
+from ingest.query.question import Question
+from ingest.store import open_store
 from ingest.store.offsets import from_store
 from tests.store.grounds import grounds, loaded
 
@@ -49,12 +50,12 @@ def test_moments_alone_are_seen_as_soon_as_the_load_has_ended(ground, trace: Pat
     """On a server they are refreshed, though there are no rollups to wait for."""
     loaded(ground.url, [trace], reading=T0)
     with open_store(ground.url) as store:
-        samples = from_store(store, Wanted(Question())).samples
+        samples = from_store(store, WantedOffsets(Question())).samples
     assert samples > 20
     with grounds("sqlite", trace.parent) as clean:
         loaded(clean.url, [trace], reading=T0)
         with open_store(clean.url) as store:
-            assert from_store(store, Wanted(Question())).samples == samples
+            assert from_store(store, WantedOffsets(Question())).samples == samples
 
 
 @pytest.mark.slow

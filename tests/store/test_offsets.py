@@ -12,17 +12,19 @@ from pathlib import Path
 import pytest
 
 from event_files import description, event_file, reading
-from ingest import Files, Question, open_store, parse_instant, parse_percentiles
 from ingest.cli import run as command
 from ingest.core.errors import InputError, StoreError, UsageError
 from ingest.core.offsets import Periods
+from ingest.core.quantiles import parse_percentiles
+from ingest.core.units import parse_instant
 from ingest.load.load import LoadAccount, load
 from ingest.load.plan import LoadOptions
-from ingest.query.offsets.counts import Wanted
-from ingest.query.offsets.map import OffsetMap, offsets
-from ingest.query.offsets.of_files import from_files
+from ingest.query.files import Files
+from ingest.query.offsets import OffsetMap, WantedOffsets, from_files, offsets
 from ingest.query.percentiles import Wanted as Columns
 from ingest.query.percentiles import percentiles
+from ingest.query.question import Question
+from ingest.store import open_store
 from ingest.store.offsets import from_store
 from ingest.view.text import csv_lines
 from oracles import offsets as oracle
@@ -34,27 +36,27 @@ ZERO = 1_789_999_200 * SECOND
 KINDS = ["sqlite", "double", *(["server"] if os.environ.get("ELASTICSEARCH_URL") else [])]
 FIO = Path(__file__).parents[1] / "data" / "fio"
 QUESTIONS = {
-    "seconds": Wanted(),
-    "hosts": Wanted(Question(by=("host",))),
-    "ops of processes": Wanted(Question(by=("op", "process")), Periods(rows=100)),
-    "one process": Wanted(Question(by=("host",)), isolate={"process": ("p3",)}),
-    "two hosts but a process": Wanted(isolate={"host": ("a", "b")}, exclude={"process": ("p[0-4]",)}),
-    "minutes": Wanted(Question(by=("op",)), Periods(60 * SECOND, 60)),
-    "hours": Wanted(periods=Periods(3600 * SECOND)),
-    "5 s": Wanted(Question(by=("host",)), Periods(5 * SECOND)),
-    "100 ms": Wanted(periods=Periods(100 * MS)),
-    "one process in a stretch": Wanted(
+    "seconds": WantedOffsets(),
+    "hosts": WantedOffsets(Question(by=("host",))),
+    "ops of processes": WantedOffsets(Question(by=("op", "process")), Periods(rows=100)),
+    "one process": WantedOffsets(Question(by=("host",)), isolate={"process": ("p3",)}),
+    "two hosts but a process": WantedOffsets(isolate={"host": ("a", "b")}, exclude={"process": ("p[0-4]",)}),
+    "minutes": WantedOffsets(Question(by=("op",)), Periods(60 * SECOND, 60)),
+    "hours": WantedOffsets(periods=Periods(3600 * SECOND)),
+    "5 s": WantedOffsets(Question(by=("host",)), Periods(5 * SECOND)),
+    "100 ms": WantedOffsets(periods=Periods(100 * MS)),
+    "one process in a stretch": WantedOffsets(
         Question(begin=parse_instant(f"{ZERO // MS + 3250}"), end=parse_instant(f"{ZERO // MS + 19_750}")),
         isolate={"process": ("p5",), "host": ("a",)},
     ),
-    "one process within a second": Wanted(
+    "one process within a second": WantedOffsets(
         Question(begin=parse_instant(f"{ZERO // MS + 3100}"), end=parse_instant(f"{ZERO // MS + 3990}")), exclude={"host": ("a",)}
     ),
-    "one process in minutes": Wanted(periods=Periods(60 * SECOND), isolate={"process": ("p5",)}),
-    "one process in 100 ms": Wanted(periods=Periods(100 * MS), isolate={"process": ("p5",)}),
-    "kinds": Wanted(Question(by=("kind", "op"))),
-    "the kind of all events": Wanted(isolate={"kind": ("off*",)}, exclude={"kind": ("service",)}),
-    "a stretch": Wanted(Question(begin=parse_instant(f"{ZERO // MS + 2500}"), end=parse_instant(f"{ZERO // MS + 9123}"))),
+    "one process in minutes": WantedOffsets(periods=Periods(60 * SECOND), isolate={"process": ("p5",)}),
+    "one process in 100 ms": WantedOffsets(periods=Periods(100 * MS), isolate={"process": ("p5",)}),
+    "kinds": WantedOffsets(Question(by=("kind", "op"))),
+    "the kind of all events": WantedOffsets(isolate={"kind": ("off*",)}, exclude={"kind": ("service",)}),
+    "a stretch": WantedOffsets(Question(begin=parse_instant(f"{ZERO // MS + 2500}"), end=parse_instant(f"{ZERO // MS + 9123}"))),
 }
 
 
@@ -76,7 +78,7 @@ def store_of(url: str, folder: Path, rows, run: str = "r", **words) -> LoadAccou
         return load([path], store, LoadOptions(read=replace(reading(folder), run=run), jobs=1, **words))
 
 
-def asked(url: str, wanted: Wanted) -> OffsetMap:
+def asked(url: str, wanted: WantedOffsets) -> OffsetMap:
     with open_store(url) as store:
         return from_store(store, wanted)
 
@@ -119,13 +121,13 @@ def test_stores_and_files_give_the_same_map(example, name: str) -> None:
 @pytest.mark.parametrize(
     "wanted",
     [
-        Wanted(isolate={"kind": ("service",)}),
-        Wanted(isolate={"kind": ("total",), "host": ("a",)}),
-        Wanted(exclude={"kind": ("offset",)}),
-        Wanted(lit={"kind": ("serv*",)}),
+        WantedOffsets(isolate={"kind": ("service",)}),
+        WantedOffsets(isolate={"kind": ("total",), "host": ("a",)}),
+        WantedOffsets(exclude={"kind": ("offset",)}),
+        WantedOffsets(lit={"kind": ("serv*",)}),
     ],
 )
-def test_b4_events_are_of_the_kind_offset_in_files_and_stores(example, wanted: Wanted) -> None:
+def test_b4_events_are_of_the_kind_offset_in_files_and_stores(example, wanted: WantedOffsets) -> None:
     """What was timed beside the moment is no label of it: a store does not keep it, so files do not answer by it either."""
     ground, folder = example
     with pytest.raises(InputError, match="no event matches --") as stored:
@@ -149,14 +151,14 @@ def test_only_what_is_asked_for_is_read(example, monkeypatch) -> None:
 
         monkeypatch.setattr(type(store), "offset_windows", counting)
         question = Question(begin=parse_instant(f"{begin // MS}"), end=parse_instant(f"{end // MS}"))
-        from_store(store, Wanted(question, isolate={"host": ("b",)}))
+        from_store(store, WantedOffsets(question, isolate={"host": ("b",)}))
     of_others = {start for host, start in read if host != "b"}
     assert of_others == {ZERO + 9 * SECOND}
     assert {start for host, start in read if host == "b"} == {ZERO + at * SECOND for at in (4, 5, 7, 8, 9)}
 
 
 def test_the_map_marks_what_came_late_and_what_is_missing(example) -> None:
-    answer = asked(example[0].url, Wanted())
+    answer = asked(example[0].url, WantedOffsets())
     assert answer.late_ns.tolist() == [ZERO] and answer.late.sum() == sum(row[5] for row in made()[-100:])
     assert ((answer.missing_ns - ZERO) // SECOND).T.tolist() == [[6, 7], [17, 18], [28, 29]]
 
@@ -172,14 +174,14 @@ def test_documents_are_bins_of_1_ms_in_seconds_whatever_the_step(example) -> Non
 
 def test_rows_of_no_whole_milliseconds_are_resampled_and_said(example) -> None:
     rows = [(f"{host}", end, many) for end, _, host, _, _, many in made()]
-    answer = asked(example[0].url, Wanted(Question(by=("host",)), Periods(rows=49)))
+    answer = asked(example[0].url, WantedOffsets(Question(by=("host",)), Periods(rows=49)))
     table = offsets(answer).columns
     places = {low: row for row, (low, _) in enumerate(oracle.edges(SECOND, 49))}
     keys = zip(table["host"], table["start_ns"].tolist(), (places[low] for low in table["offset_lower"].tolist()))
     assert dict(zip(keys, table["count"].tolist())) == oracle.resampled(rows, SECOND, 49)
     assert "49 rows are not whole milliseconds" in answer.warnings[0]
     with pytest.raises(UsageError, match="finer than the 1 ms that a store keeps"):
-        asked(example[0].url, Wanted(periods=Periods(100 * MS, 101)))
+        asked(example[0].url, WantedOffsets(periods=Periods(100 * MS, 101)))
 
 
 @pytest.mark.parametrize(
@@ -229,7 +231,7 @@ def test_a_correction_that_takes_events_away_replaces(ground, tmp_path: Path) ->
     store_of(ground.url, tmp_path / "logs", rows)
     store_of(ground.url, tmp_path / "logs", rows[:2_000], replace=True)
     expected = oracle.cells([("", row[0], row[5]) for row in rows[:2_000]], SECOND, 50)
-    table = offsets(asked(ground.url, Wanted())).columns
+    table = offsets(asked(ground.url, WantedOffsets())).columns
     places = {low: row for row, (low, _) in enumerate(oracle.edges(SECOND, 50))}
     found = zip(table["start_ns"].tolist(), table["offset_lower"].tolist(), table["count"].tolist())
     assert {("", start, places[low]): count for start, low, count in found} == expected
@@ -241,7 +243,7 @@ def test_a_load_can_leave_them_out_and_must_then_go_on_so(ground, tmp_path: Path
     account = store_of(ground.url, tmp_path / "logs", made(), offsets=False)
     assert account.documents > 0 and account.offset_documents == 0 and not ground.offsets()
     with pytest.raises(InputError, match="r: no offsets were stored; only single events have them"):
-        asked(ground.url, Wanted())
+        asked(ground.url, WantedOffsets())
     with pytest.raises(StoreError, match="loaded with another reading options"):
         store_of(ground.url, tmp_path / "logs", made())
     store_of(ground.url, tmp_path / "logs", made(), replace=True)
@@ -264,7 +266,7 @@ def test_runs_are_named_or_merged_and_those_without_offsets_are_said(ground, tmp
     log = tmp_path / "a_clat_hist.1.log"
     log.write_bytes((FIO / "randrw" / "a_clat_hist.1.log").read_bytes())
     loaded(ground.url, [log], run="three", reading={"t0": ZERO // SECOND * SECOND})
-    named, added = asked(ground.url, Wanted()), asked(ground.url, Wanted(Question(merge_runs=True)))
+    named, added = asked(ground.url, WantedOffsets()), asked(ground.url, WantedOffsets(Question(merge_runs=True)))
     assert named.by == ("run",) and named.runs == ("one", "two") and added.by == ()
     assert named.warnings[0] == "three: no offsets are stored, or none in this time: left out of the map"
     expected = oracle.cells(
@@ -275,17 +277,17 @@ def test_runs_are_named_or_merged_and_those_without_offsets_are_said(ground, tmp
     assert dict(zip(cells, columns["count"].tolist())) == expected
     assert added.samples == named.samples == sum(expected.values())
     with pytest.raises(InputError, match="no event matches --from/--to"):
-        asked(ground.url, Wanted(Question(begin=parse_instant("2030-01-01"))))
-    assert asked(ground.url, Wanted(Question(runs=("t*",)))).runs == ("two",)
+        asked(ground.url, WantedOffsets(Question(begin=parse_instant("2030-01-01"))))
+    assert asked(ground.url, WantedOffsets(Question(runs=("t*",)))).runs == ("two",)
 
 
 def test_rejected_rows_are_said_as_for_the_files(ground, tmp_path: Path) -> None:
     rows = [*made(), ("x",), (ZERO, -5)]
     store_of(ground.url, tmp_path, rows)
-    files = from_files(Files([tmp_path / "events.csv"], reading(tmp_path), jobs=1), Wanted())
+    files = from_files(Files([tmp_path / "events.csv"], reading(tmp_path), jobs=1), WantedOffsets())
     rejected = [text for text in files.warnings if " rejected: " in text]
     assert len(rejected) == 2
-    assert [text for text in asked(ground.url, Wanted()).warnings if " rejected: " in text] == rejected
+    assert [text for text in asked(ground.url, WantedOffsets()).warnings if " rejected: " in text] == rejected
 
 
 def test_histogram_logs_have_no_offsets(ground, tmp_path: Path) -> None:
@@ -293,7 +295,7 @@ def test_histogram_logs_have_no_offsets(ground, tmp_path: Path) -> None:
     log.write_bytes((FIO / "randrw" / "a_clat_hist.1.log").read_bytes())
     assert loaded(ground.url, [log], reading={"t0": ZERO}).offset_documents == 0
     with pytest.raises(InputError, match="no offsets were stored"):
-        asked(ground.url, Wanted())
+        asked(ground.url, WantedOffsets())
 
 
 def test_a_deleted_run_leaves_no_offsets(ground, tmp_path: Path) -> None:
@@ -306,9 +308,9 @@ def test_a_deleted_run_leaves_no_offsets(ground, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("ground", KINDS[1:], indirect=True)
 def test_refused_offsets_are_replayed_and_make_no_rollups(ground, tmp_path: Path, monkeypatch) -> None:
-    from ingest.store.elastic import encoding
+    from ingest.store.elastic import documents
 
-    real = encoding.labels_document
+    real = documents.labels_document
     spoil = {"kind": "offset", "host": "b"}
 
     def spoiled(series):
@@ -317,18 +319,18 @@ def test_refused_offsets_are_replayed_and_make_no_rollups(ground, tmp_path: Path
 
     monkeypatch.chdir(tmp_path)
     with monkeypatch.context() as patched:
-        patched.setattr(encoding, "labels_document", spoiled)
+        patched.setattr(documents, "labels_document", spoiled)
         store_of(ground.url, tmp_path / "logs", made())
     letters = tmp_path / "tailboard-dead-letters.ndjson"
     lines = [json.loads(line) for line in letters.read_text().splitlines()]
     assert len(lines) > 100 and {one["document"].pop("spoiled") for one in lines} == {1}
-    assert any("was cut off" in warning for warning in asked(ground.url, Wanted()).warnings)
+    assert any("was cut off" in warning for warning in asked(ground.url, WantedOffsets()).warnings)
     letters.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert command(["replay", str(letters), "--store", ground.url]) == 0
     with grounds("sqlite", tmp_path) as clean:
         store_of(clean.url, tmp_path / "logs", made())
         assert ground.offsets() == clean.offsets() and ground.rollups() == clean.rollups()
-        assert told(asked(ground.url, Wanted())) == told(asked(clean.url, Wanted()))
+        assert told(asked(ground.url, WantedOffsets())) == told(asked(clean.url, WantedOffsets()))
     assert {hit["_source"]["kind"] for hit in ground.hits("rollups-*")} == {"service"}
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ingest.core.errors import StoreError
+from ingest.store.elastic.runs import Sweeper
 from ingest.store.elastic.store import ElasticStore
-from ingest.store.elastic.sweeping import Sweeper
 from ingest.store.sqlite.store import SqliteStore
 from tests.store.grounds import ElasticGround, grounds, loaded
 from tests.store.test_contract import ZERO, a_log

@@ -9,9 +9,11 @@ import re
 
 import pytest
 
-from ingest import Question, open_store, parse_percentiles
 from ingest.cli import run as command
+from ingest.core.quantiles import parse_percentiles
 from ingest.query.percentiles import Wanted, percentiles
+from ingest.query.question import Question
+from ingest.store import open_store
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.store.test_contract import EXAMPLE, ROOT, SECOND
 from tests.store.test_elastic import SERVER

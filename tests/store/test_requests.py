@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Question, open_store
 from ingest.cli import run as command
 from ingest.core.grid import SECOND
-from ingest.store.elastic import reading
+from ingest.query.question import Question
+from ingest.store import open_store
+from ingest.store.elastic import documents
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.live.feeding import Clock, Writer, begun
 from tests.store.grounds import SERVER, ElasticGround, loaded, logs_by_host
@@ -149,7 +150,7 @@ def test_f5_jobs_and_threads_take_five_requests(filled, by: tuple[str, ...], whe
 
 def test_f5_more_than_a_page_of_documents_takes_eight_requests(filled, monkeypatch) -> None:
     """33 for 19,264 documents of 236 bins before: two pages of 10,000, here of 1,000, and no page smaller than an answer may be."""
-    monkeypatch.setattr(reading, "MOST_HITS", 1000)
+    monkeypatch.setattr(documents, "MOST_HITS", 1000)
     pages = ["POST intervals-* _pit", "POST _search", "POST _search", "DELETE _pit"]
     assert asked(filled, Question(runs=R, by=("job", "op"), step=10 * SECOND)) == ["GET", KNOWN, DOCUMENTS, *pages, UNCHANGED]
 
@@ -157,15 +158,15 @@ def test_f5_more_than_a_page_of_documents_takes_eight_requests(filled, monkeypat
 def test_f5_pages_grow_to_what_an_answer_may_be(filled, monkeypatch) -> None:
     """Of documents as they are stored nobody knows the size beforehand: the first page shows it."""
     sizes = []
-    real = reading._in_columns
+    real = documents._search_columns
 
     def seen(connection, index, body):
         page = real(connection, index, body)
         sizes.append((body["size"], page.hits, page.size))
         return page
 
-    monkeypatch.setattr(reading, "_in_columns", seen)
-    monkeypatch.setattr(reading, "PAGE_BYTES", 300_000)
+    monkeypatch.setattr(documents, "_search_columns", seen)
+    monkeypatch.setattr(documents, "PAGE_BYTES", 300_000)
     asked(filled, Question(runs=R, by=("host", "volume", "job", "op"), step=SECOND))
     assert sum(hits for _, hits, _ in sizes) > 1000
     assert sizes[0][0] < 20 and all(300 < size < 700 for size, _, _ in sizes[1:]), sizes

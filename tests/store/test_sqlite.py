@@ -15,12 +15,15 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Files, Question, open_store, parse_percentiles
 from ingest.core.errors import InputError, StoreError
+from ingest.core.quantiles import parse_percentiles
 from ingest.load.load import load
 from ingest.load.plan import LoadOptions
+from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.read import ReadOptions
+from ingest.query.question import Question
+from ingest.read.sources import ReadOptions
+from ingest.store import open_store
 from ingest.store.sqlite import holdings as sqlite_holdings
 from ingest.view.text import csv_lines
 from oracles.per_io import histogram_files

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Question, open_store
 from ingest.cli import run as command
 from ingest.core.errors import StoreError
-from ingest.core.fields import assets
+from ingest.core.schema import assets
+from ingest.query.question import Question
+from ingest.store import open_store
 from ingest.store.sqlite import file as sqlite_file
 from ingest.store.sqlite.store import SqliteStore
 from tests.databases import database, rows_in

@@ -12,11 +12,14 @@ from typing import Any
 
 import pytest
 
-from ingest import Files, Question, open_store, parse_percentiles
 from ingest.cli import run as command
+from ingest.core.quantiles import parse_percentiles
+from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
+from ingest.query.question import Question
 from ingest.query.sweeps import Paired, Sweep, paired_runs, permutations, swept
-from ingest.view.page.report.contents import labels_of
+from ingest.store import open_store
+from ingest.view.page.report import labels_of
 from tests.doubles.origin import Made, series
 from tests.store.grounds import grounds, loaded
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ingest.cli import run as command
-from ingest.store.elastic.connection import Connection
+from ingest.store.elastic.client import Connection
 from ingest.store.verify import KINDS
 from tests.databases import database
 from tests.store.grounds import FIO, ElasticGround, SqliteGround, grounds, loaded

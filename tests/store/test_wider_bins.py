@@ -9,15 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Files, Question, open_store
 from ingest.cli import run as command
 from ingest.core.errors import StoreError, TailboardError, UsageError
 from ingest.core.layout import NO_BINS, common_layout, fio_layout, hdr_layout
+from ingest.query.files import Files
 from ingest.query.percentiles import percentiles
-from ingest.read import ReadOptions
-from ingest.store.elastic import wider_bins as on_a_server
-from ingest.store.elastic.encoding import Chunk
-from ingest.store.wider_bins import BINS_COARSENING, WiderBins
+from ingest.query.question import Question
+from ingest.read.sources import ReadOptions
+from ingest.store import open_store
+from ingest.store.elastic import lifecycle as on_a_server
+from ingest.store.elastic.documents import Chunk
+from ingest.store.lifecycle import BINS_COARSENING, CoarserBins
 from ingest.view.text import csv_lines
 from tests.any.making import HDR, MS, SECOND, TAGS, Data, File, Load, Purse, asked, hist, hlog
 from tests.any.model import Row
@@ -30,7 +32,7 @@ from tests.store.test_contract import KINDS
 pytestmark = pytest.mark.contract
 ZERO = 1_700_000_000 * SECOND
 READING = {"reading": {"t0": ZERO, "recorded_unit_ns": 1}}
-TO = WiderBins(digits=2, coarseness=5)
+TO = CoarserBins(digits=2, coarseness=5)
 
 
 @pytest.fixture(params=[kind if kind == "sqlite" else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS])
@@ -132,19 +134,19 @@ def test_wider_layouts_are_those_of_the_tools() -> None:
     for groups, unit in ((29, 1), (19, 1000)):
         for before in (0, 2, 5):
             for now in range(1, 7):
-                wider = WiderBins(coarseness=now).of(fio_layout(groups, unit, before))
+                wider = CoarserBins(coarseness=now).of(fio_layout(groups, unit, before))
                 assert wider == fio_layout(groups, unit, max(before, now))
     for unit, magnitude in ((1, 0), (1000, 3), (1, 10)):
         for before in (0, 2, 3, 4):
             for now in (0, 1, 2, 4):
                 fine = hdr_layout(before, magnitude, unit)
-                assert WiderBins(digits=now).of(fine) == hdr_layout(min(before, now), magnitude, unit)
-                assert fine.nests_in(WiderBins(digits=now).of(fine))
+                assert CoarserBins(digits=now).of(fine) == hdr_layout(min(before, now), magnitude, unit)
+                assert fine.nests_in(CoarserBins(digits=now).of(fine))
     merged = common_layout([fio_layout(29, 1), hdr_layout(3, 0, 1)])
     for other in (merged, NO_BINS):
-        assert WiderBins(4, 6).of(other) == other
-    assert WiderBins(digits=1).of(fio_layout(29, 1)) == fio_layout(29, 1)
-    assert WiderBins(coarseness=6).of(hdr_layout(3, 0, 1)) == hdr_layout(3, 0, 1)
+        assert CoarserBins(4, 6).of(other) == other
+    assert CoarserBins(digits=1).of(fio_layout(29, 1)) == fio_layout(29, 1)
+    assert CoarserBins(coarseness=6).of(hdr_layout(3, 0, 1)) == hdr_layout(3, 0, 1)
 
 
 def two_logs(folder: Path, seed: int = 1) -> list[File]:
@@ -189,9 +191,9 @@ def test_a_coarsening_of_bins_that_was_cut_off_is_completed_by_the_next(tmp_path
                 patch.setattr(on_a_server.Widening, "_lines", some)
                 patch.setattr(on_a_server, "chunked", lambda each: (Chunk(line, 1) for line in each))
             elif stage == "records":
-                patch.setattr("ingest.store.elastic.records.Records.put_series", stop)
+                patch.setattr("ingest.store.elastic.runs.Records.put_series", stop)
             else:
-                patch.setattr("ingest.store.elastic.coarsening.RollupWriter", stop)
+                patch.setattr("ingest.store.elastic.lifecycle.RollupWriter", stop)
             with pytest.raises(KeyboardInterrupt):
                 store.widen("r", TO)
             store.flush()
@@ -205,7 +207,7 @@ def test_a_coarsening_of_bins_that_was_cut_off_is_completed_by_the_next(tmp_path
             loaded(cut.url, [write(tmp_path / "logs", two_logs(tmp_path))], **READING)
         with open_store(cut.url, write=True) as store:
             with pytest.raises(StoreError, match="completes it"):
-                store.widen("r", WiderBins(digits=1))
+                store.widen("r", CoarserBins(digits=1))
             with pytest.raises(StoreError, match="the bins of r are being coarsened|not complete"):
                 store.coarsen("r", 10 * SECOND)
             store.widen("r", TO)
@@ -217,7 +219,7 @@ def test_killed_in_sqlite_nothing_has_happened(tmp_path: Path, monkeypatch) -> N
         loaded(ground.url, [write(tmp_path / "logs", two_logs(tmp_path))], **READING)
         before = held(ground)
 
-        monkeypatch.setattr("ingest.store.sqlite.coarsening.write_rollups", stop)
+        monkeypatch.setattr("ingest.store.sqlite.lifecycle.write_rollups", stop)
         with open_store(ground.url, write=True) as store, pytest.raises(KeyboardInterrupt):
             store.widen("r", TO)
         assert held(ground) == before
@@ -255,7 +257,7 @@ def test_weights_in_flight_keep_their_sums(ground, tmp_path: Path) -> None:
     loaded(ground.url, [write(tmp_path / "logs", two_logs(tmp_path))], attribution="in-flight", **READING)
     before = [sum(document["bins"].values()) for document in ground.documents()]
     with open_store(ground.url, write=True) as store:
-        store.widen("r", WiderBins(digits=0, coarseness=6))
+        store.widen("r", CoarserBins(digits=0, coarseness=6))
         assert not store.verify(lambda _: True).faults
     assert sum(before) == sum(sum(document["bins"].values()) for document in ground.documents())
 
@@ -270,4 +272,4 @@ def test_widths_that_cannot_be(ground, tmp_path: Path, capsys) -> None:
         assert said in capsys.readouterr().err
     loaded(ground.url, [write(tmp_path / "logs", two_logs(tmp_path))], **READING)
     with open_store(ground.url, write=True) as store, pytest.raises(UsageError, match="give --step"):
-        store.widen("r", WiderBins())
+        store.widen("r", CoarserBins())

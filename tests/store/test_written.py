@@ -15,17 +15,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest import Files, Question, open_store
 from ingest.core.intervals import Exact, Intervals
-from ingest.core.series import kind_preference
-from ingest.query.findings.story import computed
-from ingest.query.question import Answer
-from ingest.read import ReadOptions
-from ingest.store.elastic import gathered, remembered
-from ingest.store.elastic.encoding import documents_of, interval_chunks
-from ingest.store.elastic.names import Names
-from ingest.store.elastic.own_rollups import OwnRollups
+from ingest.core.labels import kind_preference
+from ingest.query.files import Files
+from ingest.query.question import Answer, Question
+from ingest.query.story.story import computed
+from ingest.read.sources import ReadOptions
+from ingest.store import open_store
+from ingest.store.elastic import rollups
+from ingest.store.elastic.documents import documents_of, interval_chunks
+from ingest.store.elastic.rollups import OwnRollups
 from ingest.store.elastic.store import ElasticStore
+from ingest.store.elastic.templates import Names
 from ingest.store.records import RunRecord, SourceRecord
 from strategies import FIO_LAYOUTS, intervals, made
 from tests.doubles.elasticsearch import ElasticsearchDouble
@@ -107,7 +108,7 @@ def test_f4_findings_by_job_of_a_load_that_is_alone_read_no_documents(ground, tm
     loaded(ground.url, [logs], reading={**ZERO, "host": "h1"}, jobs=jobs)
     words = requests.words()
     assert READ_BACK not in words and not any("_pit" in word for word in words)
-    monkeypatch.setattr(remembered, "MOST_KEPT", 1)
+    monkeypatch.setattr(rollups, "MOST_KEPT", 1)
     requests = Counted(ground.double, ground)
     loaded(ground.url, [logs], run="read back", reading={**ZERO, "host": "h1"}, jobs=jobs)
     assert READ_BACK in requests.words(), "too many for memory: documents are read"
@@ -148,11 +149,11 @@ def test_f4_findings_ask_for_jobs_at_once_where_there_is_one_volume(ground, tmp_
 
 def test_f4_windows_of_two_hosts_are_not_kept() -> None:
     """Findings of such a run are answered from rollups."""
-    kept = remembered.Remembered()
+    kept = rollups.CachedWindows()
     for code, alone in ((0, True), (1, True), (2, False), (0, False)):
         kept.add(made(FIO_LAYOUTS[6], [(code, 0, SECOND, {3: 1})]))
         assert bool(kept.kept) is alone
-    first, second = remembered.Remembered(), remembered.Remembered()
+    first, second = rollups.CachedWindows(), rollups.CachedWindows()
     first.add(made(FIO_LAYOUTS[6], [(0, 0, SECOND, {3: 1})]))
     second.add(made(FIO_LAYOUTS[6], [(3, 0, SECOND, {3: 1})]))
     first.take(second.kept)
@@ -169,7 +170,7 @@ def test_f4_rollups_of_logs_that_are_added_up_are_made_from_memory(ground, tmp_p
     loaded(ground.url, [logs], reading={**ZERO, "host": "h1"}, add_up=labels)
     assert alone["memory"] == 1
     mine, documents = ground.rollups(), ground.documents()
-    monkeypatch.setattr(gathered, "MOST_ENTRIES", 1)
+    monkeypatch.setattr(rollups, "MOST_ENTRIES", 1)
     loaded(ground.url, [logs], run="read back", reading={**ZERO, "host": "h1"}, add_up=labels)
     assert alone["memory"] == 1, "nothing fits: documents are read back"
     assert mine == [("r", *row[1:]) for row in ground.rollups() if row[0] == "read back"]

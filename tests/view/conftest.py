@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from ingest.view.page.report.page import parts_of
+from ingest.view.page.report import parts_of
 from tests.browsing import shown
 
 

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from ingest.core.ranks import parse_percentiles
+from ingest.core.quantiles import parse_percentiles
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer
 

@@ -9,17 +9,17 @@ import pytest
 
 from effort import figure
 from event_files import event_file, reading
-from ingest import Files, Question
 from ingest.cli import run as command
-from ingest.core.timing import Instant
-from ingest.query.box import SIDES, Box, explained
-from ingest.query.box_cells import AN_OCTAVE, MOST_WINDOWS, coarser
-from ingest.query.box_offsets import box_offsets
-from ingest.query.latency_rows import row_layout
-from ingest.query.lifts import MORE
+from ingest.core.units import Instant
+from ingest.query.batch_means import MORE
+from ingest.query.box import SIDES, Box, box_offsets, explained
+from ingest.query.files import Files
+from ingest.query.heatmap import row_layout
+from ingest.query.overview import AN_OCTAVE, MOST_CELL_WINDOWS, coarser
+from ingest.query.question import Question
 from ingest.view.boxes import offsets_sentence, sentences
 from ingest.view.page.panels import box as box_section
-from ingest.view.page.report.page import parts_of
+from ingest.view.page.report import parts_of
 from ingest.view.page.template import page_of
 from tests.browsing import shown
 from tests.doubles.origin import SECOND, ZERO, Made, random_rows, series
@@ -231,7 +231,7 @@ def test_cells_hold_every_sample_of_every_label_once() -> None:
     overview, *_ = made.overviews()
     assert overview.boxes is not None
     step = overview.boxes.step_ns
-    assert -(-300 * SECOND // step) <= MOST_WINDOWS
+    assert -(-300 * SECOND // step) <= MOST_CELL_WINDOWS
     expected: dict[tuple[str, str, str], int] = {}
     for one, at, counts in made.rows:
         window = (ZERO + at * SECOND) // step * step

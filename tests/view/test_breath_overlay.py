@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from breath_rings import Work, rings
-from ingest import Files, Question
 from ingest.cli import run as command
-from ingest.core.writing import figure
-from ingest.query.breath_sources import from_files
-from ingest.query.breaths import breath_rows, costs, fits
-from ingest.read import ReadOptions
-from ingest.view.page.finished.breath_overlay import TOGETHER, breath_panel
+from ingest.core.units import figure
+from ingest.query.breaths import breath_rows, costs, fits, from_files
+from ingest.query.files import Files
+from ingest.query.question import Question
+from ingest.read.sources import ReadOptions
+from ingest.view.page.compare import TOGETHER, breath_panel
 from tests.browsing import shown
 from tests.view.page import rows_of, settle
 

@@ -15,15 +15,17 @@ import orjson
 import pytest
 
 from breath_rings import BAD, BEGAN, GOOD, Work, rings
-from ingest import Files, Question, open_store, parse_instant
 from ingest.core.breaths import LONGEST
 from ingest.core.grid import SECOND
-from ingest.query.breath_sources import from_files
-from ingest.query.breaths import breath_rows, callback_rows, costs, density, fits, names_of
+from ingest.core.units import parse_instant
+from ingest.query.breaths import breath_rows, callback_rows, costs, density, fits, from_files, names_of
+from ingest.query.files import Files
 from ingest.query.overview import overviews
-from ingest.read import ReadOptions
+from ingest.query.question import Question
+from ingest.read.sources import ReadOptions
+from ingest.store import open_store
 from ingest.view.page.panels import breaths as breath_section
-from ingest.view.page.report.contents import parts_from
+from ingest.view.page.report import parts_from
 from ingest.view.page.template import page_of
 from oracles import snabb as oracle
 from tests.browsing import shown

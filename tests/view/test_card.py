@@ -11,8 +11,8 @@ import pytest
 
 from ingest.core.errors import UsageError
 from ingest.query.files import Files
-from ingest.query.findings.story import story
 from ingest.query.question import ALL, Question
+from ingest.query.story.story import story
 from ingest.view import card, pictures
 from tests.commands import tailboard
 from tests.doubles.origin import SECOND, Made, series

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest import open_store
 from ingest.cli import run as command
+from ingest.store import open_store
 from tests.browsing import shown
 from tests.store.grounds import SqliteGround, loaded
 from tests.view.page import HOSTILE, choose, items_of, rows_of, settle

@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ingest.core.ranks import parse_percentiles
-from ingest.query.estimates.estimates import estimated
+from ingest.core.quantiles import parse_percentiles
+from ingest.query.estimates import estimated
 from ingest.query.files import Files
 from ingest.query.overview import overviews
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.view.page.panels import estimates as estimate_section
-from ingest.view.page.report.contents import parts_from, run_names
+from ingest.view.page.report import parts_from, run_names
 from ingest.view.page.template import page_of
 from tests.browsing import shown
 from tests.doubles.origin import SECOND, ZERO, Made, series

@@ -8,15 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ingest.core.ranks import parse_percentiles
-from ingest.core.series import Series
+from ingest.core.labels import THREAD, Series
+from ingest.core.quantiles import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.heatmap import heatmap
 from ingest.query.lags import asked_weighed
-from ingest.query.overview import THREAD, overviews, thread_name
+from ingest.query.overview import overviews, thread_name, worst_windows
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question
-from ingest.query.worst import worst_windows
 from tests.doubles.origin import NS, SECOND, ZERO, Made
 from tests.view.page import answered, cells_of, choose, drawn, drawn_cells, keyed, rows_of
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ingest import Question
 from ingest.query.overview import overviews
+from ingest.query.question import Question
 from ingest.view.page.panels import layers
 from tests.browsing import shown
 from tests.view.page import items_of, rows_of
@@ -23,7 +23,7 @@ def test_each_layer_is_drawn_in_its_band(browser: Any, tmp_path: Path, width: in
     sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))  # scripts, no package
     from made_clusters import cluster
 
-    from ingest.view.page.report.page import parts_of
+    from ingest.view.page.report import parts_of
     from ingest.view.page.template import page_of
 
     made = cluster("disk", 60_001)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from ingest import Files, Question
 from ingest.core.layout import common_layout
+from ingest.query.files import Files
 from ingest.query.overview import overviews
-from ingest.read import ReadOptions
-from ingest.read.describing import description_of
+from ingest.query.question import Question
+from ingest.read.described.description import description_of
+from ingest.read.sources import ReadOptions
 from tests.read.test_histograms import DATA
 
 SAMPLES = {"otlp_delta.jsonl": "", "sysbench1020_histogram.txt": "sysbench", "redis70_latency_histogram.ndjson": "redis-latency"}

@@ -10,16 +10,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ingest import Question, Wanted, open_store, parse_percentiles, percentiles
 from ingest.core.documents import pack
 from ingest.core.grid import SECOND
 from ingest.core.intervals import Intervals
+from ingest.core.labels import Series
 from ingest.core.layout import fio_layout
-from ingest.core.series import Series
-from ingest.core.writing import number
+from ingest.core.quantiles import parse_percentiles
+from ingest.core.units import number
+from ingest.query.percentiles import Wanted, percentiles
+from ingest.query.question import Question
+from ingest.store import open_store
 from ingest.store.records import RunRecord, SourceRecord
 from ingest.view.page.panels import others
-from ingest.view.page.report.contents import parts_from, run_names
+from ingest.view.page.report import parts_from, run_names
 from ingest.view.page.template import page_of
 
 START_NS, RUNS, SHOWN = 1_795_000_000 * SECOND, 7, 3

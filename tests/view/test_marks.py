@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Files, open_store
 from ingest.cli import run as command
 from ingest.core.errors import InputError
 from ingest.core.marks import Mark
-from ingest.core.timing import Instant
+from ingest.core.units import Instant
+from ingest.query.files import Files
 from ingest.query.question import Question
+from ingest.store import open_store
 from ingest.view import pictures, vega
 from ingest.view.page.panels import marks as mark_section
-from ingest.view.page.report.contents import parts_from, run_names
+from ingest.view.page.report import parts_from, run_names
 from tests.databases import rows_in
 from tests.store.grounds import grounds, loaded
 

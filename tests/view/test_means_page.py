@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Files, Question
 from ingest.cli import run as command
-from ingest.core.ranks import parse_percentiles
+from ingest.core.quantiles import parse_percentiles
+from ingest.query.files import Files
 from ingest.query.overview import overviews
 from ingest.query.percentiles import Wanted, percentiles
+from ingest.query.question import Question
 from tests.read.test_averaged import maxima
 from tests.view.page import settle
 

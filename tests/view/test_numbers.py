@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from ingest.core.ranks import parse_percentiles
-from ingest.core.writing import figure, fine_latency, latency, up_to, utc
+from ingest.core.quantiles import parse_percentiles
+from ingest.core.units import figure, fine_latency, latency, up_to, utc
 from ingest.query.capacity import load_text
 from ingest.query.heatmap import ranges
 from ingest.query.percentiles import Wanted, percentiles

@@ -13,9 +13,11 @@ from urllib.parse import quote
 import pytest
 
 from event_files import description, event_file, reading
-from ingest import Files, Question, parse_percentiles
 from ingest.cli import run as command
+from ingest.core.quantiles import parse_percentiles
+from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
+from ingest.query.question import Question
 from oracles import offsets as oracle
 from oracles import per_io
 from oracles.shades import by_rank

@@ -14,19 +14,29 @@ from pathlib import Path
 import pytest
 
 from event_files import event_file, reading
-from ingest import Files, Question, open_store, parse_instant
 from ingest.core.offsets import Periods
+from ingest.core.units import parse_instant
 from ingest.load.load import load
 from ingest.load.plan import LoadOptions
-from ingest.query.offsets import overview as offset_overview
-from ingest.query.offsets import resolution as offset_resolution
-from ingest.query.offsets import ticks as offset_ticks
-from ingest.query.offsets.counts import Wanted
-from ingest.query.offsets.map import OffsetMap, highlighted, joined, lit_counts
-from ingest.query.offsets.of_files import from_files
-from ingest.query.offsets.overview import OffsetOverview, offset_overviews, shown_names
-from ingest.read import ReadOptions
+from ingest.query import offsets as offset_overview
+from ingest.query import offsets as offset_resolution
+from ingest.query import offsets as offset_ticks
+from ingest.query.files import Files
+from ingest.query.offsets import (
+    OffsetMap,
+    OffsetOverview,
+    WantedOffsets,
+    from_files,
+    highlighted,
+    joined,
+    lit_counts,
+    offset_overviews,
+    shown_names,
+)
+from ingest.query.question import Question
+from ingest.read.sources import ReadOptions
 from ingest.store import offsets as stored_offsets
+from ingest.store import open_store
 from ingest.store.offsets import from_store
 from ingest.view.page.panels import offsets as offset_section
 from oracles import offsets as oracle
@@ -162,12 +172,12 @@ def test_every_cell_is_that_of_a_store(folder: Path, stored) -> None:
     from_logs, from_documents = overview(files_of(folder)), overview(stored)
     assert told_of(from_logs) == told_of(from_documents)
     for (period, rows), found in zip(PERIODS, maps(from_logs, *(in_page(*one) for one in PERIODS)), strict=True):
-        answer = from_store(stored, Wanted(periods=Periods(period, rows)))
+        answer = from_store(stored, WantedOffsets(periods=Periods(period, rows)))
         assert sum(shown(found).values()) == answer.samples and shown(found) == cells_of(answer)
         assert found["resampled"] == answer.periods.resampled
         same_marks(found, answer)
         if not answer.periods.resampled:
-            assert shown(found) == cells_of(from_files(files_of(folder), Wanted(periods=Periods(period, rows))))
+            assert shown(found) == cells_of(from_files(files_of(folder), WantedOffsets(periods=Periods(period, rows))))
 
 
 @pytest.mark.slow
@@ -187,8 +197,8 @@ def test_isolated_excluded_highlighted(folder: Path, stored) -> None:
             maps(found, *(in_page(SECOND, rows, only=a, **{"not": b}, lit={"host": ["h0"]}) for a, b, _ in asked)),
             strict=True,
         ):
-            answer = from_store(stored, Wanted(periods=Periods(SECOND, rows), **words))
-            lit = from_store(stored, Wanted(periods=Periods(SECOND, rows), lit={"host": ("h0",)}, **words))
+            answer = from_store(stored, WantedOffsets(periods=Periods(SECOND, rows), **words))
+            lit = from_store(stored, WantedOffsets(periods=Periods(SECOND, rows), lit={"host": ("h0",)}, **words))
             assert shown(one) == cells_of(answer) and shown(one, "lit") == cells_of(lit)
             assert sum(shown(one, "lit").values()) == int(lit_counts(highlighted(answer, lit)).sum())
             same_marks(one, answer)
@@ -198,7 +208,7 @@ def test_a_range_and_labels_of_the_call(folder: Path, stored) -> None:
     question = Question(
         begin=parse_instant(f"{ZERO // MS + 20_500}"), end=parse_instant(f"{ZERO // MS + 300_250}"), where={"host": "h[12]"}
     )
-    wanted = Wanted(replace(question, where={}), isolate={"host": ("h[12]",)})
+    wanted = WantedOffsets(replace(question, where={}), isolate={"host": ("h[12]",)})
     answer = from_files(files_of(folder), wanted)
     (found,) = maps(overview(files_of(folder), question), in_page(SECOND, 50))
     assert shown(found) == cells_of(answer)
@@ -215,7 +225,7 @@ def test_zooming_gives_finer_columns(folder: Path, tmp_path: Path) -> None:
         found, in_page(SECOND, 50), in_page(SECOND, 50, **{"from": begin, "to": end}), in_page(SECOND, 50, most=100)
     )
     assert {cell["t2"] - cell["t"] for cell in whole["cells"]} == {4_000}
-    assert shown(whole) == cells_of(from_files(files_of(tmp_path), Wanted()))
+    assert shown(whole) == cells_of(from_files(files_of(tmp_path), WantedOffsets()))
     expected = oracle.cells([("", row[0], 1) for row in rows if begin <= row[0] // MS // 1000 * 1000 < end], SECOND, 50)
     assert shown(part) == Counter({(t // MS, row * 20 * MS): c for (_, t, row), c in expected.items()})
     assert len({cell["t"] for cell in few["cells"]}) <= 100 and sum(shown(few).values()) == 2_000
@@ -243,7 +253,7 @@ def test_what_there_is_no_room_for_is_coarser_and_said(folder: Path, monkeypatch
         expected[end // (10 * SECOND) * 10_000, end % SECOND // (20 * MS) * 20 * MS] += weight
     second, minutes = maps(found, in_page(SECOND, 50), in_page(60 * SECOND, 10))
     assert shown(second) == expected
-    assert shown(minutes) == cells_of(from_files(files_of(folder), Wanted(periods=Periods(60 * SECOND, 10))))
+    assert shown(minutes) == cells_of(from_files(files_of(folder), WantedOffsets(periods=Periods(60 * SECOND, 10))))
     kept = next(key for key in fine.threads)
     (mine,) = maps(found, in_page(SECOND, 50, only={"host": [kept[1]], "process": [kept[4]], "op": [kept[6]]}))
     assert sum(shown(mine).values()) == sum(row[5] for row in made() if row[2:5] == (kept[1], kept[4], kept[6]))
@@ -280,7 +290,7 @@ def test_raw_logs_that_histograms_take_the_place_of_are_read_for_their_moments()
     files = Files([RAW], ReadOptions(run="r"), jobs=1)
     assert {source.format for source in files.found.sources} != {"fio-raw"}
     (found,) = maps(overview(files), in_page(SECOND, 50))
-    answer = from_files(Files([RAW], ReadOptions(run="r", prefer="raw"), jobs=1), Wanted())
+    answer = from_files(Files([RAW], ReadOptions(run="r", prefer="raw"), jobs=1), WantedOffsets())
     assert shown(found) == cells_of(answer) and sum(shown(found).values()) == 17_600
 
 
@@ -300,7 +310,7 @@ def test_runs_are_apart_or_together(folder: Path, tmp_path: Path) -> None:
         names = shown_names(["one", "two"], Question(merge_runs=True))
         (both,) = offset_overviews(store, names, Question(merge_runs=True))
         (page,) = maps(both, in_page(SECOND, 50))
-        answer = from_store(store, Wanted(Question(runs=("one", "two"), merge_runs=True)))
+        answer = from_store(store, WantedOffsets(Question(runs=("one", "two"), merge_runs=True)))
         assert shown(page) == cells_of(answer) and both.runs == ("one", "two")
 
 

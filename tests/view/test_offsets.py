@@ -13,14 +13,13 @@ import pytest
 from rich.console import Console
 
 from event_files import event_file, reading
-from ingest import Files, Question
 from ingest.core.errors import UsageError
 from ingest.core.offsets import Periods
-from ingest.core.writing import utc
-from ingest.query.offsets.counts import Wanted
-from ingest.query.offsets.map import OffsetMap, highlighted, joined
-from ingest.query.offsets.of_files import from_files
-from ingest.view import offset_tables, pictures, vega
+from ingest.core.units import utc
+from ingest.query.files import Files
+from ingest.query.offsets import OffsetMap, WantedOffsets, from_files, highlighted, joined
+from ingest.query.question import Question
+from ingest.view import pictures, vega
 from ingest.view.terminal import offsets as offset_terminal
 from oracles import offsets as oracle
 from oracles.shades import by_rank
@@ -51,7 +50,7 @@ def folder(tmp_path_factory) -> Path:
 
 def mapped(folder: Path, **words) -> OffsetMap:
     question = Question(by=words.pop("by", ()))
-    return from_files(Files([folder / "events.csv"], reading(folder), jobs=1), Wanted(question, **words))
+    return from_files(Files([folder / "events.csv"], reading(folder), jobs=1), WantedOffsets(question, **words))
 
 
 @pytest.fixture(scope="module")
@@ -64,16 +63,16 @@ def expected(period: int = SECOND, rows: int = 50) -> Counter:
 
 
 def test_tables_hold_every_cell(answer: OffsetMap) -> None:
-    cells = offset_tables.cells(answer)
+    cells = pictures.offset_cells(answer)
     assert {("", round(t * MS), low * 50 // SECOND): c for t, low, c in zip(cells["t"], cells["lower"], cells["c"])} == expected()
     of_period = Counter()
     for (_, start, _), count in expected().items():
         of_period[start // MS] += count
     for t, t2, lower, upper, n in zip(*(cells[name] for name in ("t", "t2", "lower", "upper", "n"))):
         assert (t2 - t, upper - lower, n) == (1000, 20 * MS, of_period[t])
-    assert offset_tables.gaps(answer) == {"t": [(ZERO + 9 * SECOND) / MS], "t2": [(ZERO + 12 * SECOND) / MS]}
+    assert pictures.gaps(answer) == {"t": [(ZERO + 9 * SECOND) / MS], "t2": [(ZERO + 12 * SECOND) / MS]}
     late = sum(row[5] if len(row) > 5 else 1 for row in rows_of() if (row[0] - ZERO) // SECOND == 4)
-    assert offset_tables.late(answer) == {"t": [(ZERO + 4 * SECOND) / MS], "t2": [(ZERO + 5 * SECOND) / MS], "n": [late]}
+    assert pictures.late(answer) == {"t": [(ZERO + 4 * SECOND) / MS], "t2": [(ZERO + 5 * SECOND) / MS], "n": [late]}
 
 
 @pytest.fixture
@@ -92,9 +91,9 @@ def page(browser, request):
     indirect=True,
 )
 def test_every_cell_is_drawn_where_it_belongs(page, answer: OffsetMap) -> None:
-    page.draw(offset_tables.picture(answer))
+    page.draw(pictures.picture(answer))
     boxes = page.marks("heat")
-    cells = offset_tables.cells(answer)
+    cells = pictures.offset_cells(answer)
     assert len(boxes) == len(cells["c"]) == len(expected())
     low, high = min(box["x1"] for box in boxes), max(box["x2"] for box in boxes)
     top, bottom = min(box["y1"] for box in boxes), max(box["y2"] for box in boxes)
@@ -111,8 +110,8 @@ def test_every_cell_is_drawn_where_it_belongs(page, answer: OffsetMap) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [pytest.param((5, LIGHT), marks=pytest.mark.slow), (6, LIGHT)], indirect=True)
 def test_rank_or_linear_and_what_is_clicked(page, answer: OffsetMap) -> None:
-    page.draw(offset_tables.picture(answer))
-    cells = offset_tables.cells(answer)
+    page.draw(pictures.picture(answer))
+    cells = pictures.offset_cells(answer)
     most, expected = max(cells["c"]), by_rank(cells["c"])
     assert [row["shade"] for row in page.table("shown")] == pytest.approx([expected[count] for count in cells["c"]])
     page.choose(shading="linear")
@@ -148,7 +147,7 @@ def test_odd_tables_draw_without_a_warning(page) -> None:
 @pytest.mark.slow
 def test_a_picture_without_a_browser(answer: OffsetMap) -> None:
     pytest.importorskip("vl_convert")
-    svg = pictures.drawn(offset_tables.picture(answer, "linear"), "svg").decode()
+    svg = pictures.drawn(pictures.picture(answer, "linear"), "svg").decode()
     drawn = re.search(r'<g class="mark-rect role-mark heat"[^>]*>(.*?)</g>', svg, re.DOTALL)[1]
     assert len(re.findall(r"<path ", drawn)) == len(expected())
     assert f"offset within each 1s, 50 rows, {sum(expected().values()):,} events" in svg and "shaded in proportion" in svg
@@ -157,7 +156,7 @@ def test_a_picture_without_a_browser(answer: OffsetMap) -> None:
 @pytest.mark.slow
 def test_a_picture_shows_one_group(folder: Path) -> None:
     with pytest.raises(UsageError, match="shows one group, here are p0, p1: choose with --where"):
-        offset_tables.picture(mapped(folder, by=("process",)))
+        pictures.picture(mapped(folder, by=("process",)))
 
 
 @pytest.fixture(scope="module")
@@ -168,10 +167,10 @@ def lit(folder: Path, answer: OffsetMap) -> OffsetMap:
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [pytest.param((5, LIGHT), marks=pytest.mark.slow), (6, LIGHT)], indirect=True)
 def test_what_is_highlighted_has_a_hue_of_its_own(page, lit: OffsetMap) -> None:
-    spec = offset_tables.picture(lit, highlight="process=p1")
+    spec = pictures.picture(lit, highlight="process=p1")
     assert spec["title"]["subtitle"][1] == f"process=p1 in red: 153 of {lit.samples:,} events"
     page.draw(spec)
-    cells = offset_tables.cells(lit)
+    cells = pictures.offset_cells(lit)
     boxes = page.marks("heat")
     reds = []
     for box, t, lower, many in zip(boxes, cells["t"], cells["lower"], cells["lit"]):

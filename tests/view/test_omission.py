@@ -14,13 +14,12 @@ import numpy as np
 import pytest
 
 from ingest.core.layout import LogLinear
-from ingest.core.ranks import parse_percentiles
-from ingest.query.gap import gap
+from ingest.core.quantiles import parse_percentiles
+from ingest.query.compare import gap
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
+from ingest.view.page import packing, report
 from ingest.view.page.panels import omission
-from ingest.view.page.report import packing
-from ingest.view.page.report import page as report
 from ingest.view.page.template import page_of
 from tests.doubles.origin import NS, SECOND, Made, series
 from tests.effort import few

@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ingest.core.plain import shown
-from ingest.core.ranks import parse_percentiles
-from ingest.core.timing import Instant
+from ingest.core.errors import shown
+from ingest.core.quantiles import parse_percentiles
+from ingest.core.units import Instant
+from ingest.query.compare import gap
 from ingest.query.files import Files
-from ingest.query.gap import gap
 from ingest.query.overview import overviews
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.read import ReadOptions
+from ingest.read.sources import ReadOptions
 from ingest.view import vega
 from tests.browsing import missing
 from tests.doubles.origin import SECOND, ZERO, Made, series

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ingest.cli import run
-from ingest.core.ranks import parse_percentiles
+from ingest.core.quantiles import parse_percentiles
 from ingest.query.compare import Pair, compare
 from ingest.query.question import AUTO, Question
 from ingest.view.terminal.comparison import opening, picture, whisker

@@ -7,16 +7,17 @@ import pytest
 
 from ingest.cli import run as command
 from ingest.core.intervals import merged
+from ingest.core.labels import THREAD
 from ingest.core.layout import fio_layout
-from ingest.core.ranks import parse_percentiles
-from ingest.core.timing import Instant
+from ingest.core.quantiles import parse_percentiles
+from ingest.core.units import Instant
 from ingest.query import overview
 from ingest.query.files import Files
-from ingest.query.overview import THREAD, overviews, thinned
+from ingest.query.overview import overviews, thinned
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question
 from ingest.store.sqlite.store import SqliteStore
-from ingest.view.page.report import packing
+from ingest.view.page import packing
 from tests.doubles.origin import SECOND, ZERO, Made, random_rows, series
 from tests.effort import few
 

@@ -12,14 +12,14 @@ import pytest
 from rich.console import Console
 
 from ingest.core.errors import UsageError
-from ingest.core.ranks import parse_percentiles
-from ingest.core.writing import utc
-from ingest.query.cells import cells
+from ingest.core.quantiles import parse_percentiles
+from ingest.core.units import utc
 from ingest.query.files import Files
+from ingest.query.heatmap import cells
 from ingest.query.question import Question
 from ingest.view import pictures, vega
-from ingest.view.shades import quarters, shades
 from ingest.view.terminal import heatmap as preview
+from ingest.view.terminal.heatmap import quarters, shades
 from oracles.shades import by_rank
 from tests.commands import tailboard
 from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.core import fields
-from ingest.core.ranks import parse_percentiles
+from ingest.core import schema
+from ingest.core.quantiles import parse_percentiles
 from ingest.query.question import Question
-from ingest.view import grouped_lines, pictures, vega
-from ingest.view.grouped_lines import MOST_COLOURS, MOST_FACETS, cut_in_the_middle, joined, short_labels
+from ingest.view import pictures, vega
+from ingest.view.pictures import MOST_COLOURS, MOST_FACETS, cut_in_the_middle, joined_groups, short_labels
 from tests.doubles.origin import NS, SECOND, ZERO, Made, series
 
 LEVELS = parse_percentiles("50,90,99")
@@ -136,7 +136,7 @@ def test_lines_end_where_windows_are_missing(windows: dict[int, int]) -> None:
         "t2": [1000 * (at + 1) for at in times],
         "v": [windows[at] for at in times],
     }
-    lines = joined(points, {"g": 0})
+    lines = joined_groups(points, {"g": 0})
     drawn = {}
     for (at, value), (after, _) in zip(*(list(zip(lines["t"], lines["v"], strict=True))[part:] for part in (0, 1)), strict=False):
         if value is not None:
@@ -147,7 +147,7 @@ def test_lines_end_where_windows_are_missing(windows: dict[int, int]) -> None:
 def test_d6_few_samples_are_said() -> None:
     spec = pictures.percentiles_picture(made(2, samples=3).answer(Question(by=("host",), step=SECOND)), LEVELS)
     assert "circles: the maximum, where there are too few samples" in spec["title"]["subtitle"]
-    assert grouped_lines.GREY not in svg_of(spec)
+    assert pictures.GREY not in svg_of(spec)
 
 
 LONG = [(series(), at * HOUR, {900 + at: 200}) for at in range(30)]
@@ -181,5 +181,5 @@ def test_d8_a_heat_map_has_no_power_of_ten(samples: int) -> None:
 
 def test_d8_no_spec_may_print_a_power_of_ten_where_it_rounds() -> None:
     rounded = re.compile(r"'[^']*\.([1-9])~?g'")
-    found = {path.name: rounded.findall(path.read_text()) for path in (fields.assets("kibana") / "vega").glob("*.json")}
+    found = {path.name: rounded.findall(path.read_text()) for path in (schema.assets("kibana") / "vega").glob("*.json")}
     assert {name: digits for name, digits in found.items() if digits} == {"distribution.json": ["7"]}  # a percentile below 100

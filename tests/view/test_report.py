@@ -21,18 +21,15 @@ from ingest.cli import run as command
 from ingest.core.errors import InputError, UsageError
 from ingest.core.intervals import merged
 from ingest.core.layout import LogLinear, common_layout, fio_layout
-from ingest.core.ranks import parse_percentiles
+from ingest.core.quantiles import parse_percentiles
 from ingest.query.files import Files
-from ingest.query.latency_rows import row_layout
-from ingest.query.overview import MOST_HOSTS, overviews
+from ingest.query.heatmap import row_layout
+from ingest.query.overview import MOST_HOSTS, overviews, worst_windows
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question, literal
-from ingest.query.worst import worst_windows
 from ingest.view import vega
-from ingest.view.page.report import packing
-from ingest.view.page.report import page as report
-from ingest.view.page.runtime import runtime
-from ingest.view.page.template import page_of
+from ingest.view.page import packing, report
+from ingest.view.page.template import page_of, runtime
 from strategies import counts as drawn_counts
 from strategies import layouts, made
 from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series

@@ -13,14 +13,13 @@ import numpy as np
 import pytest
 
 from ingest.cli import run as command
-from ingest.core.plain import shown as as_shown
-from ingest.core.ranks import parse_percentiles
-from ingest.core.timing import Instant
+from ingest.core.errors import shown as as_shown
+from ingest.core.quantiles import parse_percentiles
+from ingest.core.units import Instant
 from ingest.query.files import Files
-from ingest.query.overview import CLUSTER_WINDOWS, overviews
+from ingest.query.overview import CLUSTER_WINDOWS, overviews, worst_windows
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.query.worst import worst_windows
 from oracles.shades import by_rank
 from tests.browsing import shown
 from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series

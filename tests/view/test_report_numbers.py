@@ -19,15 +19,14 @@ import pytest
 
 from event_files import event_file, reading
 from ingest.core.layout import LogLinear, fio_layout
-from ingest.core.ranks import parse_percentiles
+from ingest.core.quantiles import parse_percentiles
 from ingest.query.files import Files
-from ingest.query.overlap import autoscaled, overlaps
-from ingest.query.overview import overviews
+from ingest.query.heatmap import autoscaled, overlaps
+from ingest.query.overview import overviews, worst_windows
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.query.worst import worst_windows
 from ingest.view import vega
-from ingest.view.page.report import packing
+from ingest.view.page import packing
 from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series
 
 SCRIPT = Path(packing.__file__).parents[1] / "script" / "numbers.js"

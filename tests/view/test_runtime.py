@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.view.page.runtime import SNIPPET, runtime
+from ingest.view.page.template import SNIPPET, runtime
 
 vl_convert = pytest.importorskip("vl_convert")
 

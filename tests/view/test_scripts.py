@@ -63,8 +63,8 @@ def test_scripts_stay_small() -> None:
 
 
 def test_every_script_is_taken_by_a_page_and_can_be_read() -> None:
-    from ingest.view.page.finished.page import SCRIPTS as finished
-    from ingest.view.page.report.page import FIRST, LAST
+    from ingest.view.page.finished import SCRIPTS as finished
+    from ingest.view.page.report import FIRST, LAST
 
     taken = {*finished, *FIRST, *LAST}
     named = "\n".join(path.read_text(encoding="utf-8") for path in PAGE.parents[1].rglob("*.py"))

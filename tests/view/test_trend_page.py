@@ -12,13 +12,12 @@ from pathlib import Path
 import pytest
 
 from ingest.cli import run
-from ingest.core.plain import shown as as_shown
-from ingest.core.ranks import parse_percentiles
+from ingest.core.errors import shown as as_shown
+from ingest.core.quantiles import parse_percentiles
 from ingest.query.question import Question
-from ingest.query.regressions import Reference, judged
-from ingest.query.trend import alike, in_order
+from ingest.query.trend import Reference, alike, in_order, judged
 from ingest.query.trend import trend as trended
-from ingest.view.page.finished.trend import trend_page
+from ingest.view.page.trend import trend_page
 from tests.browsing import shown
 from tests.cli.test_commands import FIO
 from tests.doubles.origin import SECOND, ZERO, Made, series

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from ingest.view.kibana.saved_objects import SavedObject
+from ingest.view.kibana.importing import SavedObject
 from tools.kibana.asked import DAY, HOUR, MINUTE, SECOND, Request, Shown
 from tools.kibana.data_views import TIME_FIELD, index_of, pattern, timed
 from tools.kibana.kql import query

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from ingest.core.errors import InputError
-from ingest.core.fields import assets
+from ingest.core.schema import assets
 
 CONTROLS = {"run": "run.id", "host": "host.name", "op": "operation", "kind": "kind", "process": "process.name"}
 LEVELS: dict[str, dict[str, Any]] = {

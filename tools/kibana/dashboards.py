@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ingest.view.kibana.saved_objects import Reference, SavedObject
+from ingest.view.kibana.importing import Reference, SavedObject
 from tools.kibana.config import COLUMNS, CONTROLS, Dashboard, Panel
 
 REFRESH_MS = 10_000

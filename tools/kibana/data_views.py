@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ingest.core.fields import ELASTICSEARCH, fields, in_store, indices
-from ingest.store.elastic.names import Names
-from ingest.view.kibana.saved_objects import SavedObject
+from ingest.core.schema import ELASTICSEARCH, fields, in_store, indices
+from ingest.store.elastic.templates import Names
+from ingest.view.kibana.importing import SavedObject
 
 Field = dict[str, Any]
 

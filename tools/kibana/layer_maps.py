@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ingest.core.series import CLIENT, LAYERS
+from ingest.core.labels import CLIENT, LAYERS
 from ingest.view.page.panels.layers import ROWS_AN_OCTAVE
 from ingest.view.specs import derived
 from tools.kibana import requests, tables

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ingest.core.errors import UsageError
-from ingest.view.kibana.saved_objects import Reference, SavedObject
+from ingest.view.kibana.importing import Reference, SavedObject
 from tools.kibana.config import Panel
 from tools.kibana.data_views import view_id
 from tools.kibana.kql import written

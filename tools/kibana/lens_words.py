@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ingest.core.errors import UsageError
-from ingest.core.fields import indices
+from ingest.core.schema import indices
 from tools.kibana.config import LEVELS, Panel
 from tools.kibana.data_views import view_fields
 from tools.kibana.kql import Scalar

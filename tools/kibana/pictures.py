@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ingest.core.series import THREAD
+from ingest.core.labels import THREAD
 from tools.kibana import requests, tables
 from tools.kibana.bins import formula
 from tools.kibana.filling import Spec, choice, clicked, filled, percentile, shades, threshold

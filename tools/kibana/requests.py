@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ingest.core.series import CLIENT, LAYERS, THREAD, in_layer
-from ingest.store.elastic.encoding import PATHS
+from ingest.core.labels import CLIENT, LAYERS, THREAD, in_layer
+from ingest.store.elastic.documents import PATHS
 
 Json = dict[str, Any]
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ingest.core.errors import UsageError
-from ingest.view.kibana.saved_objects import SavedObject
+from ingest.view.kibana.importing import SavedObject
 from tools.kibana import breath_pictures, comparisons, layer_maps, load_curves, offset_maps, omissions, pictures
 from tools.kibana.config import LEVELS, Panel
 from tools.kibana.filling import Spec

@@ -15,14 +15,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ingest.core.errors import InputError, StoreError, TailboardError, UsageError
-from ingest.core.plain import shown
-from ingest.live.serve.cache import BusyError, Cache
-from ingest.live.serve.page import Subject, View, view_of
-from ingest.live.serve.selection import LONGEST_QUERY, Selection, parse_selection
-from ingest.live.serve.source import version_of
-from ingest.view.page.template import filled, page_file, policy
-from ingest.view.page.wording import text
+from ingest.core.errors import InputError, StoreError, TailboardError, UsageError, shown
+from ingest.live.serve.cache import BusyError, Cache, version_of
+from ingest.live.serve.page import LONGEST_QUERY, Selection, Subject, View, parse_selection, view_of
+from ingest.view.page.template import filled, page_file, policy, text
 
 HOST = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253})(:\d{1,5})?", re.IGNORECASE)
 LOCAL = ("127.0.0.1", "localhost", "[::1]")

@@ -18,7 +18,7 @@ from enum import Enum
 from pathlib import Path
 
 from ingest.core.errors import InputError
-from ingest.read.folders import listed_files
+from ingest.read.discovery import listed_files
 from ingest.read.text import head, is_plain
 
 HEAD_BYTES, MARK_BYTES = 1024, 64

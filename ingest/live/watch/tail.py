@@ -2,31 +2,256 @@
 
 from __future__ import annotations
 
+import base64
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
-from ingest.core.caveats import Caveat
-from ingest.core.documents import check_storable
+import numpy as np
+
+from ingest.core.coverage import Caveat, Missing, labels_of
+from ingest.core.documents import check_storable, document_ids, pack, unpack
+from ingest.core.errors import InputError, as_path, as_text
 from ingest.core.grid import window_parts
-from ingest.core.intervals import Intervals
-from ingest.core.missing import Missing, labels_of
-from ingest.core.plain import as_path, as_text
-from ingest.core.segments import Segments
-from ingest.core.series import LABELS, Series
+from ingest.core.intervals import Exact, Int, Intervals, Segments, merged
+from ingest.core.labels import LABELS, Series
+from ingest.core.layout import Layout, parse_layout
 from ingest.live.watch.files import Fate, Place, Print, Seen, fate_of, held_open
-from ingest.live.watch.growing import Growing, growing, with_corrections
-from ingest.live.watch.held import Held
-from ingest.read import Source
+from ingest.load.load import whole_windows
 from ingest.read.account import Account
-from ingest.read.fio.texts import LARGEST_DOCUMENT
-from ingest.read.formats import row_labels
-from ingest.read.layers import in_their_layer
+from ingest.read.context import EXPECTED, RATE
+from ingest.read.fio.json_intervals import Differences
+from ingest.read.fio.json_output import LARGEST_DOCUMENT, documents_in
+from ingest.read.format_names import HDR
+from ingest.read.formats import AGAIN, PIECES, reader_of, row_labels
+from ingest.read.hdr.log import UNIT_UNKNOWN, ResumableRows, unpacked
+from ingest.read.hdr.tools import origin_of
+from ingest.read.placement import in_their_layer
+from ingest.read.schedule import with_corrected
+from ingest.read.sources import Source
+from ingest.read.text import HEAD_SIZE, LONGEST_LINE, is_plain, last_line_end
 from ingest.store.live import Checkpoint, News
 from ingest.store.records import RunRecord, SourceRecord
+
+# Readers of files that grow: whole lines of the new bytes are read, the rest waits for the next cycle.
+#
+# HdrHistogram logs come line by line; fio's status dumps document by document, each of which ends in a brace on its own line.
+
+
+DOCUMENT_END = b"\n}\n"
+
+Bytes = Callable[[int, int], bytes]
+
+
+class Growing(Protocol):
+    """Reads one file piece by piece. `reported_ns` is up to when all of its series have reported, None before the first row."""
+
+    reported_ns: int | None
+
+    def whole(self, data: bytes) -> int:
+        """Return how many of the bytes that came are whole lines or documents."""
+        ...
+
+    def take(self, data: bytes, at: int) -> Iterator[Intervals[Series]]:
+        """Yield the rows of whole lines or documents, which begin at offset `at`."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """Return the state for the bytes to come, as values that JSON can hold."""
+        ...
+
+
+def growing(source: Source, data: Bytes, state: Mapping[str, Any] | None) -> Growing:
+    """Return the reader of a source; `data(offset, size)` reads its file, `state` goes on where another one was.
+
+    Raises InputError where the unit of a log is unknown.
+    """
+    return GrowingLog(source, data, state) if source.format == HDR else GrowingDumps(source, data, state)
+
+
+class GrowingLog:
+    """The lines of an HdrHistogram log. All of its tags have reported up to where its newest interval begins."""
+
+    def __init__(self, source: Source, data: Bytes, state: Mapping[str, Any] | None) -> None:
+        self.reported_ns: int | None = state["reported_ns"] if state else None
+        self._source, self._data = source, data
+        self._rows, self._settled = self._begun(state["rows"] if state else None)
+
+    def _begun(self, rows: Mapping[str, Any] | None) -> tuple[ResumableRows, bool]:
+        """Return what takes the lines, and whether the head of the log shows all that there is to know of its tags."""
+        context, origin = self._source.context, origin_of(self._data(0, HEAD_SIZE))
+        unit = context.recorded_unit_ns or origin.unit_ns
+        if unit is None:
+            raise InputError(UNIT_UNKNOWN, self._source.path)
+        return ResumableRows(context, origin, unit, rows), origin.settled or (rows is not None and rows["lines"] > 0)
+
+    def whole(self, data: bytes) -> int:
+        """Return how many bytes are whole lines; a line past all bounds is taken as it is, and rejected."""
+        if not self._settled:
+            self._rows, self._settled = self._begun(None)
+            if not self._settled:
+                return 0
+        return data.rfind(b"\n") + 1 or (len(data) if len(data) >= LONGEST_LINE else 0)
+
+    def take(self, data: bytes, at: int) -> Iterator[Intervals[Series]]:
+        """Yield the rows of whole lines."""
+        for rows in unpacked(self._rows, [data]):
+            if len(rows):
+                newest = int(rows.start_ns.max())
+                self.reported_ns = newest if self.reported_ns is None else max(newest, self.reported_ns)
+            yield rows
+        self._rows.tell_doubts()
+
+    def state(self) -> dict[str, Any]:
+        """Return the state for the lines to come."""
+        return {"reported_ns": self.reported_ns, "rows": self._rows.state()}
+
+
+class GrowingDumps:
+    """The documents that a running fio appends. With each of them all of its series have reported up to its end."""
+
+    def __init__(self, source: Source, data: Bytes, state: Mapping[str, Any] | None) -> None:
+        self.reported_ns: int | None = state["reported_ns"] if state else None
+        self._path = source.path
+        self._account = source.context.account
+        self._lines = int(state["lines"]) if state else 0
+        self._last: tuple[int, int] = (state["last"][0], state["last"][1]) if state else (0, 0)
+        previous = None
+        if self._last[1] > self._last[0]:
+            text = data(self._last[0], self._last[1] - self._last[0])
+            for previous in documents_in([text], self._path, []):  # noqa: B007  # the last one counts
+                pass
+        self._differences = Differences(source.context, previous, state["differences"] if state else None)
+
+    def whole(self, data: bytes) -> int:
+        """Return how many bytes are whole documents."""
+        return data.rfind(DOCUMENT_END) + len(DOCUMENT_END) if DOCUMENT_END in data else 0
+
+    def take(self, data: bytes, at: int) -> Iterator[Intervals[Series]]:
+        """Yield the differences of whole documents; a last piece without its end is a document only if it parses."""
+        bad: list[tuple[str, int]] = []
+        for document in documents_in([data], self._path, bad, self._lines):
+            rows = self._differences.take(document)
+            if rows is not None:
+                newest = int(rows.end_ns.max())
+                self.reported_ns = newest if self.reported_ns is None else max(newest, self.reported_ns)
+                yield rows
+        for reason, line in bad:
+            self._account.reject(reason, [line])
+        self._lines += data.count(b"\n")
+        begin = data.rfind(b"\n{\n") + 1
+        self._last = (at + begin, at + len(data))
+
+    def state(self) -> dict[str, Any]:
+        """Return the state for the documents to come."""
+        state = {"reported_ns": self.reported_ns, "lines": self._lines, "last": self._last}
+        return {**state, "differences": self._differences.state()}
+
+
+def with_corrections(source: Source, rows: Iterator[Intervals[Series]]) -> Iterator[Intervals[Series]]:
+    """Return rows with what the user has asked to be added to them: corrected data."""
+    expected = source.context.options.get(EXPECTED)
+    return with_corrected(rows, int(expected), source.context.account) if expected else rows
+
+
+def can_grow(source: Source, *, by_completion: bool, dated_by_file: bool) -> bool:
+    """Return whether a source is read as it grows: plain logs and dumps, of which no row depends on what is still to come."""
+    whole = by_completion and not dated_by_file and not source.context.left_out
+    return reader_of(source.format).grows == PIECES and whole and is_plain(source.path)
+
+
+# Windows that may still grow: held until newer ones have begun, written whole each time, kept in checkpoints.
+
+
+class OpenWindows:
+    """The newest window of each series of one log, by layout: rows of a series come in time order, so older ones are whole."""
+
+    def __init__(self, kept: Sequence[Mapping[str, Any]] = ()) -> None:
+        """Hold nothing, or what `state` has kept."""
+        self._parts: dict[Layout, Intervals[Series]] = {}
+        for entry in kept:
+            windows = _windows(entry)
+            self._parts[windows.layout] = windows
+
+    def add(self, parts: Sequence[Intervals[Series]]) -> list[Intervals[Series]]:
+        """Return the windows that rows cut at the grid have changed, each with all that it holds by now."""
+        changed = []
+        for layout in dict.fromkeys(part.layout for part in parts):
+            new = [part for part in parts if part.layout == layout]
+            held = self._parts.get(layout)
+            rows = merged([*new, *([held] if held is not None else [])])
+            if not len(rows):
+                continue
+            newest = np.full(len(rows.table), np.iinfo(np.int64).min)
+            np.maximum.at(newest, rows.series, rows.start_ns)
+            self._parts[layout] = alone(rows.take(np.flatnonzero(rows.start_ns == newest[rows.series])))
+            met = {key for part in new for key in part.table}
+            changed.append(rows.where(met.__contains__))
+        return changed
+
+    def state(self) -> list[dict[str, Any]]:
+        """Return all windows as values that JSON can hold."""
+        return [_kept(windows) for windows in self._parts.values()]
+
+
+def alone(rows: Intervals[Series]) -> Intervals[Series]:
+    """Return rows with arrays of their own: a few windows must not keep all those alive that they were read with."""
+    series, start, end, indptr = (part.copy() for part in (rows.series, rows.start_ns, rows.end_ns, rows.indptr))
+    own = replace(
+        rows, series=series, start_ns=start, end_ns=end, indptr=indptr, bins=rows.bins.copy(), counts=rows.counts.copy()
+    )
+    if rows.exact is None:
+        return own
+    low, high, total = (part.copy() for part in (rows.exact.min_ns, rows.exact.max_ns, rows.exact.sum_ns))
+    moved = None if rows.exact.bytes is None else rows.exact.bytes.copy()
+    return replace(own, exact=Exact(low, high, total, rows.exact.known.copy(), moved))
+
+
+def _kept(windows: Intervals[Series]) -> dict[str, Any]:
+    documents = pack(windows)
+    stored: dict[str, Any] = {
+        "layout": str(windows.layout),
+        "table": [[*(getattr(series, label) for label in LABELS), series.segment] for series in documents.table],
+        "series": windows.series.tolist(),
+        "start": windows.start_ns.tolist(),
+        "end": windows.end_ns.tolist(),
+        "coding": documents.coding.tolist(),
+        "bins": [base64.b64encode(blob).decode() for blob in documents.blobs.each()],
+    }
+    if windows.exact is not None:
+        exact = windows.exact
+        stored["exact"] = [exact.min_ns.tolist(), exact.max_ns.tolist(), exact.sum_ns.tolist(), exact.known.tolist()]
+        stored["exact"] += [] if exact.bytes is None else [exact.bytes.tolist()]
+    return stored
+
+
+def _windows(kept: Mapping[str, Any]) -> Intervals[Series]:
+    indptr, bins, counts = unpack(np.array(kept["coding"], np.int64), [base64.b64decode(text) for text in kept["bins"]])
+    exact = None
+    if "exact" in kept:
+        low, high, total, known, *moved = kept["exact"]
+        exact = Exact(np.array(low, np.int64), np.array(high, np.int64), np.array(total, np.int64), np.array(known, np.bool_))
+        if moved:
+            exact = replace(exact, bytes=np.array(moved[0], np.int64))
+    return Intervals(
+        layout=parse_layout(kept["layout"]),
+        table=tuple(Series(*labels) for labels in kept["table"]),
+        series=np.array(kept["series"], np.int64),
+        start_ns=np.array(kept["start"], np.int64),
+        end_ns=np.array(kept["end"], np.int64),
+        indptr=indptr,
+        bins=bins,
+        counts=counts,
+        exact=exact,
+    )
+
+
+# A file that is read as it grows: how far, what its reader knows, the windows that are not whole yet.
+
 
 AT_ONCE = 1 << 19
 SILENT, GROWS = "silent", "if its job has ended, nothing is missing: the end of the watch shows it"
@@ -58,7 +283,7 @@ class Tail:
     source: Source | None = None
     _reader: Growing | None = None
     _state: Mapping[str, Any] | None = None
-    _held: Held = field(default_factory=Held)
+    _held: OpenWindows = field(default_factory=OpenWindows)
     _segments: Segments = field(default_factory=Segments)
     _seen: Seen | None = None
 
@@ -80,7 +305,7 @@ class Tail:
             silent=next((entry for entry in account.missing if entry.caveat.code == SILENT), None),
             largest_ns=state["largest_ns"],
             _state=state["reader"],
-            _held=Held(state["held"]),
+            _held=OpenWindows(state["held"]),
             _segments=Segments(state.get("segments", ())),
         )
 
@@ -214,3 +439,124 @@ class Tail:
             "segments": self._segments.state(),
             "reader": self._reader.state() if self._reader is not None else self._state,
         }
+
+
+# Logs of single operations that grow: read from their beginning each time, up to their last whole line, as a load reads them.
+#
+# Their lines may come in any order: a late one changes a window of long ago and, where requests were due by a schedule, all
+# that follow. Reading all again takes longer as a log grows, so it is re-read at intervals that keep reading under 10 % of the
+# time.
+
+
+REST = 9  # seconds of rest for each second of reading
+_NONE = np.empty(0, np.int64)
+
+
+def can_be_read_again(source: Source, *, dated_by_file: bool) -> bool:
+    """Return whether a source is read anew when it has grown: plain logs of lines whose stamps do not hang on the file's time."""
+    by_lines = reader_of(source.format).grows == AGAIN or source.format == HDR
+    return by_lines and is_plain(source.path) and not dated_by_file
+
+
+class Written:
+    """What one reading of a source has found: of each window its bounds, how many samples, and their sum."""
+
+    def __init__(self, before: Written | None = None) -> None:
+        """Begin a reading; what the one `before` has found was written."""
+        self.codes: dict[object, int] = before.codes if before else {}
+        self._known = before.found() if before else (_NONE, np.empty((4, 0), np.int64))
+        self._ids: list[Int] = []
+        self._facts: list[Int] = []
+
+    def changed(self, part: Intervals[Series], step_ns: int) -> Intervals[Series]:
+        """Return the windows that are new, or hold more than they did; all are noted."""
+        codes = np.array([self.codes.setdefault(series, len(self.codes)) for series in part.table], np.int64)
+        ids, facts = document_ids(codes[part.series], part.start_ns, step_ns), _facts(part)
+        self._ids.append(ids)
+        self._facts.append(facts)
+        known, known_facts = self._known
+        if not len(known):
+            return part
+        at = np.minimum(np.searchsorted(known, ids), len(known) - 1)
+        same = (known[at] == ids) & (known_facts[:, at] == facts).all(axis=0)
+        return part.take(np.flatnonzero(~same))
+
+    def found(self) -> tuple[Int, Int]:
+        """Return the windows that were noted, as numbers in order, and the facts of each."""
+        ids = np.concatenate([_NONE, *self._ids])
+        order = np.argsort(ids, kind="stable")
+        return ids[order], np.concatenate([np.empty((4, 0), np.int64), *self._facts], axis=1)[:, order]
+
+
+def _facts(part: Intervals[Series]) -> Int:
+    """Return start, end, samples and sum of each window: what only grows with each sample, and bounds that others narrow.
+
+    Bytes only grow, too, and are in the sum of what has them.
+    """
+    sums = part.exact.sum_ns if part.exact is not None else np.zeros(len(part), np.int64)
+    if part.exact is not None and part.exact.bytes is not None:
+        sums = sums + part.exact.bytes
+    return np.stack([part.start_ns, part.end_ns, part.samples, sums])
+
+
+@dataclass(slots=True)
+class ReadAgain(Tail):
+    """A source that is read from its beginning when it has grown. `took` are the seconds of the last time, of all of a watch."""
+
+    again: ClassVar[bool] = True
+    in_flight: bool = False
+    took: dict[Path, float] = field(default_factory=dict)
+    _ended: float = float("-inf")
+    _notes: list[str] = field(default_factory=list)
+    _written: Written | None = None
+
+    def _read_on(self, source: Source) -> None:
+        """Keep what was said of the source when it was found: every time begins with that alone."""
+        self._notes = list(source.context.account.notes)
+
+    @property
+    def reported_ns(self) -> int | None:
+        """Return the end of its newest row: an operation is logged when it has ended."""
+        return self.newest_ns
+
+    def read(self, seen: Seen | None, *, last: bool = False) -> list[Intervals[Series]]:
+        """Return the windows that have changed; none where it has not grown, or was read lately. `last` reads a cut-off row."""
+        self.behind = False
+        if self.source is None or not (last or self.has_grown(seen)):
+            return []
+        began = time.monotonic()
+        self.rests = not last and began < self._ended + REST * sum(self.took.values())
+        if self.rests:
+            return []
+        path = Path(f"/proc/self/fd/{self.descriptor}") if self.gone else self.path
+        size = os.fstat(self.descriptor).st_size if last else last_line_end(path)
+        windows: list[Intervals[Series]] = []
+        if size > self.known.offset:
+            windows = self._read_whole(self.source, path, size)
+            self._ended = time.monotonic()
+            self.took[self.path] = self._ended - began
+        self._seen = seen if self.known.offset == size else None
+        return windows
+
+    def _read_whole(self, source: Source, path: Path, size: int) -> list[Intervals[Series]]:
+        """Return the windows of the first `size` bytes that have changed; none where the file was replaced meanwhile."""
+        known, spans, windows = Print.of(self.descriptor, size), dict[Series, tuple[int, int]](), list[Intervals[Series]]()
+        written, largest = Written(self._written), self.largest_ns
+        account = Account(path=source.context.account.path, notes=list(self._notes))
+        now = replace(source, path=path, context=replace(source.context, account=account, upto=size))
+        try:
+            for part in whole_windows(now, self.run.step_ns, spans, in_flight=self.in_flight):
+                if len(part.bins):
+                    largest = max(largest, int(part.layout.edges[int(part.bins.max()) + 1]))
+                # By a schedule a late line moves when all later ones were due: what was written may be another by now.
+                new = part if RATE in source.context.options else written.changed(part, self.run.step_ns)
+                if len(new):
+                    windows.append(alone(new))
+        except InputError as error:
+            account.note(f"not read: {error.reason}")
+        status = path.stat()
+        if (status.st_dev, status.st_ino) != self.place or not known.fits(self.descriptor):
+            return []
+        self.account, self.spans, self.known = account, spans, known
+        self.largest_ns, self._written = largest, written
+        return windows

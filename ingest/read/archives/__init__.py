@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ingest.core.caveats import Caveat
+from ingest.core.coverage import Caveat
 from ingest.read.archives import cbt, pbench
 from ingest.read.sources import Place
 

@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ingest.core.caveats import Caveat
+from ingest.core.coverage import Caveat
 from ingest.core.errors import listed
 from ingest.read.archives.pbench import CLIENTS
-from ingest.read.fio.joining import Documents
+from ingest.read.fio.join import Documents
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name
 from ingest.read.format_names import SERVERS
 from ingest.read.formats import reader_of

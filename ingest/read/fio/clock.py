@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ingest.core.intervals import Bool, Int
-from ingest.core.writing import number
+from ingest.core.units import number
 from ingest.read.context import Context
 
 MS = 1_000_000

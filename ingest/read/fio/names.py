@@ -1,4 +1,6 @@
-"""The names of fio's log files: which job, volume and host they name.
+"""The names of fio's files: which job, volume and host they name, and the version that fio printed beside them.
+
+The names of fio's log files: which job, volume and host they name.
 
     a_clat_hist.1.log                        fio                prefix a, job 1
     a_clat_hist.log                          per_job_logs=0     prefix a, all jobs one after another
@@ -17,7 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from ingest.read.text import plain_name
+from ingest.read.text import head, plain_name
 
 LOG_NAME = re.compile(
     r"^(?P<prefix>.+)_(?P<type>clat_hist|clat|slat|lat|bw|iops)(?:\.(?P<job>\d+))?\.log(?P<deflated>\.fz)?(?:\.(?P<host>.+))?$"
@@ -84,3 +86,26 @@ def parse_summary_name(path: Path) -> SummaryName | None:
     if not match or (match["host"] or "").rpartition(".")[2] in ENDINGS:
         return None
     return SummaryName(match["volume"] or "", match["host"] or "", match["cut"] is not None)
+
+
+# What fio printed as text, without its JSON: the version alone, for logs that lie beside it or below it.
+
+
+PRINTED_AS = (".out", ".txt", ".log", ".output")
+BANNER = rb"(?m)^fio-(\d{1,3})\.(\d{1,3})(?:\.(\d{1,3}))?(?:-[\w.+-]*)?\r?$"
+
+
+def version_of_text(text: bytes) -> tuple[int, ...] | None:
+    """Return the version that fio's normal output begins with, a line of its own such as `fio-3.33`; None without one."""
+    match = re.search(BANNER, text)
+    return tuple(int(part) for part in match.groups() if part is not None) if match else None
+
+
+@lru_cache(256)
+def version_printed_for(folder: Path) -> tuple[int, ...] | None:
+    """Return the version in fio's text output that lies beside a folder of logs and has its name; None without one."""
+    own = folder.resolve()
+    for file in (own.with_name(own.name + ending) for ending in PRINTED_AS if own.name):
+        if file.is_file() and (version := version_of_text(head(file))) is not None:
+            return version
+    return None

@@ -1,4 +1,6 @@
-"""HdrHistogram interval logs: versions 1.01 to 1.3, of jHiccup, cassandra-stress, YCSB, wrk2 and others.
+"""HdrHistogram interval logs, versions 1.01 to 1.3, of jHiccup, cassandra-stress, YCSB and others: lines -> `Intervals`.
+
+HdrHistogram interval logs: versions 1.01 to 1.3, of jHiccup, cassandra-stress, YCSB, wrk2 and others.
 
     #[Logged with jHiccup version 2.0.7-SNAPSHOT]
     #[Histogram log format version 1.2]
@@ -23,24 +25,697 @@ Source: HdrHistogram's HistogramLogWriter, HistogramLogScanner and HistogramLogR
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import mmap
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ingest.core.errors import InputError
-from ingest.core.intervals import Intervals
-from ingest.core.series import Series
-from ingest.read.context import Context
-from ingest.read.hdr.clock import Clock, StampError
-from ingest.read.hdr.codec import Payload, PayloadError, payload_of
-from ingest.read.hdr.counts import counts_of
-from ingest.read.hdr.layouts import Bins, Layouts, upper_edge
-from ingest.read.hdr.origin import Origin, origin_of
-from ingest.read.hdr.rows import COMMENT, LEGEND, Rows
-from ingest.read.hdr.stamps import interval_of
-from ingest.read.text import blocks, head
+from ingest.core.coverage import Caveat, Missing, labels_of
+from ingest.core.errors import CapacityError, InputError, counted
+from ingest.core.intervals import MOST_SAMPLES, Intervals, concatenate, gather, sum_rows
+from ingest.core.labels import LABELS, Series
+from ingest.core.layout import Layout, parse_layout
+from ingest.core.units import MOST_NS, figure
+from ingest.read.account import FINDINGS_KEPT, Account
+from ingest.read.context import RATE, Context, TimeZero
+from ingest.read.format_names import HDR
+from ingest.read.formats import PIECES, ROW_LABELS, Reader
+from ingest.read.hdr.clock import (
+    ADRIFT,
+    OUT_OF_RANGE,
+    SAID,
+    Clock,
+    StampError,
+    interval_of,
+    rounding_of,
+    seconds_ns,
+    split_line,
+    usual_intervals,
+)
+from ingest.read.hdr.payload import (
+    MOST_BINS,
+    PAST_RANGE,
+    TOO_MANY_LAYOUTS,
+    Bins,
+    Geometry,
+    Layouts,
+    Payload,
+    PayloadError,
+    counts_of,
+    moved,
+    payload_of,
+    taken,
+    upper_edge,
+)
+from ingest.read.hdr.tools import ASBENCH, LATTE, Origin, looks_like_hdr, named, origin_of
+from ingest.read.missing import REJECTED
+from ingest.read.schedule import Seen
+from ingest.read.sources import Around, Source
+from ingest.read.text import LONGEST_LINE, blocks, head, is_plain, name_without
+
+# Where lines of an HdrHistogram log were rejected: the stretches of time of which something is missing.
+
+
+SENTENCE = "lines were rejected: their samples are missing"
+MOST_GAPS = 64
+
+
+class Gaps:
+    """Keeps in the account the stretches between the lines before and after those that were rejected, in order of the log.
+
+    After a line that was rejected before its time was known, all that follows may be missing until the next good one.
+    `first_end_ns` is the end of the first good line, `last_ns` the start of the last.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self.first_end_ns: int | None = None
+        self.last_ns: int | None = None
+
+    def open(self) -> None:
+        """Note a line that was rejected before it was known when it was."""
+        if self._opened is None:
+            self._add(self.last_ns, None)
+
+    def line(self, start_ns: int, end_ns: int) -> None:
+        """Note a line that is good so far."""
+        missing = self._context.account.missing
+        if missing and (opened := self._opened) is not None:
+            missing.remove(opened)
+            self._add(opened.from_ns, end_ns)
+        if self.first_end_ns is None:
+            self.first_end_ns = end_ns
+        self.last_ns = start_ns
+
+    def lost(self, start_ns: int, end_ns: int) -> None:
+        """Note a line of known time that was rejected."""
+        self._add(start_ns, end_ns)
+
+    @property
+    def _own(self) -> list[Missing]:
+        return [entry for entry in self._context.account.missing if entry.caveat.code == REJECTED]
+
+    @property
+    def _opened(self) -> Missing | None:
+        """Return the entry of a stretch that has no end yet."""
+        missing = self._context.account.missing
+        return next((entry for entry in reversed(missing) if entry.caveat.code == REJECTED and entry.to_ns is None), None)
+
+    def _add(self, from_ns: int | None, to_ns: int | None) -> None:
+        """Keep a stretch; of very many all together."""
+        account, own = self._context.account, self._own
+        if len(own) >= MOST_GAPS:
+            for old in own:
+                account.missing.remove(old)
+            begins, ends = [from_ns, *(gap.from_ns for gap in own)], [to_ns, *(gap.to_ns for gap in own)]
+            from_ns = None if None in begins else min(begin for begin in begins if begin is not None)
+            to_ns = None if None in ends else max(end for end in ends if end is not None)
+        labels = labels_of(self._context.series, unknown=ROW_LABELS)
+        account.lack(Missing(labels, from_ns, to_ns, None, 0, None, Caveat(REJECTED, account.path, SENTENCE)))
+
+
+def joined(parts: Sequence[Sequence[Missing]], edges: Sequence[tuple[int | None, int | None]]) -> list[Missing]:
+    """Return what parts of a log lack, in order: stretches that are open at the end of a part go on to the next good line.
+
+    `edges` are the end of the first good line of each part and the start of its last.
+    """
+    all_missing: list[Missing] = []
+    for number, missing in enumerate(parts):
+        before = next((last for _, last in reversed(edges[:number]) if last is not None), None)
+        after = next((first for first, _ in edges[number + 1 :] if first is not None), None)
+        for entry in missing:
+            gap = entry.caveat.code == REJECTED
+            from_ns = before if gap and entry.from_ns is None else entry.from_ns
+            to_ns = after if gap and entry.to_ns is None else entry.to_ns
+            all_missing.append(replace(entry, from_ns=from_ns, to_ns=to_ns))
+    return all_missing
+
+
+# Which tags of a log hold equal numbers of samples, interval by interval: perhaps the same operations, written twice.
+#
+# Held of each series are its intervals, its samples, and a hash of the sequence of its counts, which can be put together from
+# those of parts. Only series of one kind are compared: service, response and wait times are never added up.
+
+
+MANY = 10
+PRIME, FACTOR = (1 << 61) - 1, 0x1F3D5B79A2C4E68F
+NAMED_MOST = 6
+NESTED = "the tags cycles and requests hold the same work, as a cycle is made of requests: choose one with --where tag="
+
+Key = tuple[str, str, str, int]  # op, kind, tag, segment
+Tally = tuple[int, int, int]  # intervals, samples, hash
+
+
+def key_of(series: Series) -> Key:
+    """Return what a series is tallied under."""
+    return (series.op, series.kind, series.tag, series.segment)
+
+
+class TagTotals:
+    """The counts of each series so far."""
+
+    def __init__(self, stored: Iterable[tuple[Key, Tally]] = ()) -> None:
+        self._of: dict[Key, Tally] = dict(stored)
+
+    @property
+    def told(self) -> Mapping[Key, Tally]:
+        """Return intervals, samples and hash by series."""
+        return self._of
+
+    def add(self, key: Key, counts: Sequence[int]) -> None:
+        """Take the next intervals of a series: how many samples each holds."""
+        rows, samples, value = self._of.get(key, (0, 0, 0))
+        for count in counts:
+            value = (value * FACTOR + count + 1) % PRIME
+        self._of[key] = rows + len(counts), samples + sum(counts), value
+
+    def absorb(self, later: Mapping[Key, Tally]) -> None:
+        """Add the counts of the part of the log that follows."""
+        for key, (rows, samples, value) in later.items():
+            rows_before, before, first = self._of.get(key, (0, 0, 0))
+            self._of[key] = rows_before + rows, before + samples, (first * pow(FACTOR, rows, PRIME) + value) % PRIME
+
+    @property
+    def overlapping(self) -> set[tuple[str, str, str]]:
+        """Return op, kind and tag of those of whose overlapping lines `doubts` tells."""
+        return {keys[0][:3] for keys in self._alike() if len({key[:3] for key in keys}) == 1}
+
+    def _alike(self) -> list[list[Key]]:
+        """Return the series of one kind whose counts are equal in each interval, where there are several."""
+        alike: dict[tuple[str, Tally], list[Key]] = {}
+        for key, tally in self._of.items():
+            if tally[0] >= MANY and tally[1]:
+                alike.setdefault((key[1], tally), []).append(key)
+        return [keys for keys in alike.values() if len(keys) > 1]
+
+    def doubts(self, *, nested: bool) -> list[str]:
+        """Return sentences about tags that perhaps hold the same operations, or surely where they are `nested`."""
+        doubts = [_equal(sorted(keys)) for keys in self._alike()]
+        if nested and {"cycles", "requests"} <= {tag.rpartition(".")[2] for _, _, tag, _ in self._of}:
+            doubts.append(NESTED)
+        return doubts
+
+
+def _equal(keys: Sequence[Key]) -> str:
+    """Return the sentence on series of one kind whose counts are equal in each interval."""
+    often = "twice" if len(keys) == 2 else f"{len(keys)} times"
+    counted = f"perhaps the same operations, which are then counted {often}"
+    by_op = len({op for op, _, _, _ in keys}) == len(keys) and all(op for op, _, _, _ in keys)
+    names = list(dict.fromkeys(op if by_op else tag or op for op, _, tag, _ in keys))
+    if len(names) == 1:
+        whose = f"tag {names[0]!r}" if names[0] else "no tag"
+        return f"lines of {whose} overlap and hold equal numbers of samples in every interval: {counted}"
+    shown = [repr(name) if name else "none" for name in names[:NAMED_MOST]]
+    more = len(names) - len(shown)
+    texts = f"{', '.join(shown)} and {more} more" if more else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    label = "op" if by_op else "tag"
+    return f"the {label}s {texts} hold equal numbers of samples in every interval: {counted}; choose one with --where {label}="
+
+
+# What the lines of a part of an HdrHistogram log leave for those of the next.
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """What the lines of a part of a log leave for those of the next, by tag and layout, and for the log's facts.
+
+    `plain` says that the start was given once, no tag needed a second segment and no limit of the log was met: parts are
+    then read alike, together or alone, if each tag begins in a part no earlier than it ended in those before it. `edges` are the
+    end of the first good line in ns, and the start of the last.
+    """
+
+    plain: bool
+    firsts: Mapping[tuple[bytes, Layout], int]
+    ends: Mapping[tuple[bytes, Layout], int]
+    bins: int
+    trimmed: int
+    seen: Seen
+    tallies: Mapping[Key, Tally]
+    edges: tuple[int | None, int | None] = (None, None)
+
+
+# Which lines of a log repeat an earlier one of their tag: the same time and number of samples, perhaps the same operations.
+#
+# A log that was put together from parts that overlap, or appended to itself, holds lines twice; so does one that two programs
+# of equal load write to. Numbers of samples cannot tell the two apart, so the lines are counted, and it is said. Held are the
+# latest lines of each tag, as plain columns until a line goes back in time for the first time.
+
+
+Int = NDArray[np.int64]
+MOST_LINES = 1 << 16
+REPEATED = "the time and number of samples of an earlier one: perhaps the same operations, which are then counted twice"
+
+Op = tuple[str, str, str]  # op, kind, tag
+
+
+class _Lines:
+    """The latest lines of one tag: at least `MOST_LINES` where there are as many, at most three times that."""
+
+    def __init__(self) -> None:
+        self._columns: list[tuple[Int, Int]] = []  # starts and samples that are in no set yet
+        self._waiting = 0
+        self._sets: tuple[set[tuple[int, int]], set[tuple[int, int]]] = set(), set()
+
+    def add(self, starts: Int, samples: Int) -> None:
+        self._columns.append((starts, samples))
+        self._waiting += len(starts)
+        while self._waiting - len(self._columns[0][0]) >= MOST_LINES:
+            self._waiting -= len(self._columns.pop(0)[0])
+
+    def repeated(self, starts: Int, samples: Int) -> int:
+        """Return how many of these lines are among the latest; lines without samples repeat nothing."""
+        late, early = self._sets
+        for some, counts in self._columns:
+            late.update(zip(some.tolist(), counts.tolist(), strict=True))
+        self._columns, self._waiting = [], 0
+        if len(late) >= MOST_LINES:
+            self._sets = set(), late
+        return sum(
+            1 for line in zip(starts.tolist(), samples.tolist(), strict=True) if line[1] and (line in late or line in early)
+        )
+
+
+class Again:
+    """Takes the lines of each series as they come. `repeated` is how many of each tag repeat one of an earlier segment."""
+
+    def __init__(self, repeated: Iterable[tuple[Op, int]] = ()) -> None:
+        self.repeated: dict[Op, int] = dict(repeated)
+        self._latest: dict[Op, _Lines] = {}
+
+    def add(self, key: Key, starts: Int, samples: Int) -> None:
+        """Take the next lines of a series: their starts in ns, and how many samples each holds."""
+        op, segment = key[:3], key[3]
+        latest = self._latest.setdefault(op, _Lines())
+        if segment and (found := latest.repeated(starts, samples)):
+            self.repeated[op] = self.repeated.get(op, 0) + found
+        latest.add(starts, samples)
+
+    def doubts(self, told: set[Op]) -> list[str]:
+        """Return a sentence on each tag with repeated lines, but those of which it was told already."""
+        return [_sentence(op, lines) for op, lines in sorted(self.repeated.items()) if op not in told]
+
+
+def _sentence(op: Op, lines: int) -> str:
+    name = op[2] or op[0]
+    whose = f"of tag {name!r}" if name else "without a tag"
+    many = counted(lines, f"line {whose} repeats", f"lines {whose} repeat")
+    return f"{many} {REPEATED}"
+
+
+# Lines of an HdrHistogram log -> rows of `Intervals`: batches unpacked at once, series, segments, and the account.
+
+
+MOST_SEGMENTS = 64
+MOST_SERIES = 10_000
+CUT_OFF = "the last line is cut off: the file was still being written, or was truncated"
+LONG_LINE = "a line of more than 1 MiB"
+BACKWARDS = "lines of one tag overlap or run back in time too often: sort the log by time"
+TOO_MANY_TAGS = f"more than {MOST_SERIES} tags"
+TOTALS = "the tags raw and co-fixed are left out: those of reads and of writes hold the same operations"
+NO_HISTOGRAM = "no interval: no histogram at its end"
+COMMENT, LEGEND = b"#", b'"'
+LINE_BYTES = 64  # that a line is held in until it is unpacked, beside its payload
+
+
+class _Line(NamedTuple):
+    """An interval whose counts are still packed: its line number, (start, end] in ns, and tag."""
+
+    number: int
+    start_ns: int
+    end_ns: int
+    tag: bytes
+
+
+class _Checked(NamedTuple):
+    """Lines of one geometry (places among those that were unpacked), and their bins in the layout that it has."""
+
+    rows: list[int]
+    indptr: Int
+    bins: Int
+    counts: Int
+    target: Bins
+
+
+class _Places(NamedTuple):
+    """Which rows have a place, and series, start and end of each of these."""
+
+    keep: Sequence[int]
+    codes: Int
+    starts: Int
+    ends: Int
+
+
+class Rows:
+    """Takes the lines of one log and gives its intervals. `pending` is the bytes of payloads that wait to be unpacked."""
+
+    def __init__(self, context: Context, origin: Origin, unit_ns: int) -> None:
+        self.pending = 0
+        self.entries = 0
+        self.unpacked = 0
+        self._context = context
+        self._origin = origin
+        self._clock = Clock(adrift=origin.adrift)
+        self._layouts = Layouts(unit_ns)
+        self._number = 0
+        self._shift: int | None = None
+        self._lines: list[_Line] = []
+        self._payloads: list[Payload] = []
+        self._table: dict[Series, int] = {}
+        self._ends: dict[tuple[bytes, Layout], list[tuple[int, int]]] = {}
+        self._firsts: dict[tuple[bytes, Layout], int] = {}
+        self._parts: dict[Layout, list[Intervals[Series]]] = {}
+        self._trimmed = 0
+        self._seen = Seen(context.options.get(RATE, ""))
+        self._tallies = TagTotals()
+        self._again = Again()
+        self._righted = False
+        self._gaps = Gaps(context)
+
+    def _lost(self, line: _Line) -> None:
+        self._gaps.lost(line.start_ns, line.end_ns)
+
+    def take(self, lines: Sequence[bytes], *, whole: bool, room: int) -> int:
+        """Take the next lines of the log, until `room` bytes of payloads wait; return how many were taken.
+
+        `whole` says that the end of the last one was seen.
+        """
+        taken = self._take_together(lines, room)
+        while taken < len(lines) and self.pending < room:
+            taken += 1
+            self._take_line(lines[taken - 1], whole=whole or taken < len(lines))
+        return taken
+
+    def _take_together(self, lines: Sequence[bytes], room: int) -> int:
+        """Take lines as far as all of them are good, which takes half as long as one by one; return how many were taken."""
+        fronts = usual_intervals(lines, self._origin.stamps)
+        if fronts is None or not self._origin.totals.isdisjoint(fronts.tags):
+            return 0
+        payloads, pending = [], self.pending
+        with suppress(PayloadError):  # which line it is, and why, is said when it is taken by itself
+            for text in fronts.texts:
+                payload = payload_of(text)
+                payloads.append(payload)
+                pending += len(payload.words) + LINE_BYTES
+                if pending >= room:
+                    break
+        taken = len(payloads)
+        if not taken:
+            return 0
+        first = fronts.starts[0]
+        moved_by = self._shifted(first) + self._clock.base_of(first)
+        starts = [start + moved_by for start in fronts.starts[:taken]]
+        ends = [start + length for start, length in zip(starts, fronts.lengths, strict=False)]
+        if min(starts) <= -MOST_NS or max(ends) >= MOST_NS:
+            return 0
+        self._gaps.line(starts[0], ends[0])
+        self._gaps.last_ns = starts[-1]
+        self._righted |= any(fronts.righted[:taken])
+        self._lines.extend(map(_Line, range(self._number + 1, self._number + taken + 1), starts, ends, fronts.tags))
+        self._payloads.extend(payloads)
+        self._number += taken
+        self.pending = pending
+        return taken
+
+    def _take_line(self, line: bytes, *, whole: bool) -> None:
+        self._number += 1
+        first = line[:1]
+        if first == COMMENT:
+            self._clock.comment(line)
+            return
+        if first == LEGEND or not (first.isalnum() or line.strip(b" \t\r\0")):
+            return
+        try:
+            tag, stamp, length, text, righted = interval_of(line, self._origin.stamps)
+            if not text:
+                raise StampError(NO_HISTOGRAM)
+            if tag in self._origin.totals:
+                self._context.account.skip(TOTALS, 1)
+                return
+            payload = payload_of(text)
+        except (StampError, PayloadError) as error:
+            long = len(line) >= LONGEST_LINE
+            self._context.account.reject(LONG_LINE if long else str(error) if whole else CUT_OFF, [self._number])
+            self._gaps.open()
+            return
+        start = self._shifted(stamp) + self._clock.base_of(stamp) + stamp
+        if not -MOST_NS < start <= start + length < MOST_NS:
+            self._context.account.reject(OUT_OF_RANGE, [self._number])
+            self._gaps.open()
+            return
+        self._gaps.line(start, start + length)
+        self._righted |= righted
+        self._lines.append(_Line(self._number, start, start + length, tag))
+        self._payloads.append(payload)
+        self.pending += len(payload.words) + LINE_BYTES
+
+    def _shifted(self, stamp: int) -> int:
+        """Return the ns that are added to all stamps: the host's offset, and how far --t0 lies from the log's own start."""
+        if self._shift is None:
+            own, base = self._clock.zero(stamp)[0], self._clock.base_of(stamp)
+            zero = self._context.zero
+            by_t0 = zero.epoch_ns is not None and "--t0" in zero.origin and (own is None or base != 0)
+            self._shift = self._context.offset_ns + ((zero.epoch_ns or 0) - (own or 0) if by_t0 else 0)
+        return self._shift
+
+    def unpack(self) -> None:
+        """Turn all payloads that wait into rows."""
+        lines, payloads = self._lines, self._payloads
+        self._lines, self._payloads, self.pending = [], [], 0
+        if not lines:
+            return
+        counts = counts_of(payloads)
+        for row, reason in counts.faults.items():
+            self._context.account.reject(reason, [lines[row].number])
+            self._lost(lines[row])
+        by_geometry: dict[Geometry, list[int]] = {}
+        met: dict[int, list[int]] = {}  # by identity, as nearly all lines share one object, and hashing it takes long
+        for row, payload in enumerate(payloads):
+            if row not in counts.faults:
+                same = met.get(id(payload.geometry))
+                if same is None:
+                    same = met[id(payload.geometry)] = by_geometry.setdefault(payload.geometry, [])
+                same.append(row)
+        checked: list[_Checked] = []
+        for geometry, rows in by_geometry.items():
+            target = self._layouts.of(geometry)
+            if isinstance(target, str):
+                self._context.account.reject(target, [lines[row].number for row in rows])
+                for row in rows:
+                    self._lost(lines[row])
+            else:
+                checked.append(self._checked(lines, rows, taken(counts, rows), geometry, target))
+        following = self._following(lines, checked[0]) if len(checked) == 1 else None
+        if following is not None:
+            self._add(lines, checked[0], following)
+        else:
+            self._add_one_by_one(lines, checked)
+
+    def _add_one_by_one(self, lines: list[_Line], checked: list[_Checked]) -> None:
+        """Keep the rows of all geometries, each line placed by itself."""
+        # In the order of lines, whatever their layouts: segments are numbered by it, and batches may end anywhere.
+        groups = {row: group for group, part in enumerate(checked) for row in part.rows}
+        places: dict[int, tuple[int, int] | None] = {}
+        known: dict[tuple[int, bytes], list[tuple[int, int]]] = {}
+        for row, group in sorted(groups.items()):
+            line, layout = lines[row], checked[group].target.layout
+            segments = known.get((group, line.tag))
+            if segments is None:
+                segments = known[group, line.tag] = self._ends.setdefault((line.tag, layout), [])
+            places[row] = self._placed(line, layout, segments)
+        for part in checked:
+            self._add(lines, part, _places([places[row] for row in part.rows], [lines[row].end_ns for row in part.rows]))
+
+    def _following(self, lines: list[_Line], checked: _Checked) -> _Places | None:
+        """Return the places of lines of one tag, each of which follows the one before it in the first segment; else None."""
+        mine = [lines[row] for row in checked.rows]
+        tags = {line.tag for line in mine}
+        segments = self._ends.get((tags.pop(), checked.target.layout)) if len(tags) == 1 else None
+        if not segments:
+            return None
+        starts, ends = (
+            np.array(column, np.int64) for column in ([line.start_ns for line in mine], [line.end_ns for line in mine])
+        )
+        end, code = segments[0]
+        if starts[0] < end or (starts[1:] < ends[:-1]).any():
+            return None
+        segments[0] = mine[-1].end_ns, code
+        return _Places(range(len(mine)), np.full(len(mine), code), starts, ends)
+
+    def _checked(
+        self, lines: list[_Line], rows: list[int], csr: tuple[Int, Int, Int], geometry: Geometry, target: Bins
+    ) -> _Checked:
+        """Return the lines of one geometry with their bins in its layout; those past the end of it are rejected."""
+        indptr, bins, counts = csr
+        bins = moved(bins, geometry, target)
+        past: set[int] = set()
+        last = bins[indptr[1:][indptr[1:] > indptr[:-1]] - 1]
+        if len(last) and int(last.max()) >= target.layout.bins:
+            past = set((np.searchsorted(indptr, np.flatnonzero(bins >= target.layout.bins), side="right") - 1).tolist())
+            self._context.account.reject(PAST_RANGE, [lines[rows[place]].number for place in sorted(past)])
+            for place in sorted(past):
+                self._lost(lines[rows[place]])
+        if target.moved_by is not None:
+            self._context.account.note("bins of a double histogram are not whole ns: converted to ns bins as fine")
+        if not past:
+            return _Checked(rows, indptr, bins, counts, target)
+        keep = [place for place in range(len(rows)) if place not in past]
+        indptr, flat = gather(indptr, np.array(keep, np.int64))
+        return _Checked([rows[place] for place in keep], indptr, bins[flat], counts[flat], target)
+
+    def _add(self, lines: list[_Line], checked: _Checked, places: _Places) -> None:
+        """Keep the rows of one geometry that have a place."""
+        indptr, bins, counts, target = checked.indptr, checked.bins, checked.counts, checked.target
+        keep = places.keep
+        if len(keep) < len(checked.rows):
+            indptr, flat = gather(indptr, np.array(keep, np.int64))
+            bins, counts = bins[flat], counts[flat]
+        if target.moved_by is not None:
+            indptr, bins, counts = sum_rows(indptr, bins, counts, np.arange(len(keep)), len(keep))
+        rows = Intervals(target.layout, tuple(self._table), *places[1:], indptr, bins, counts)
+        self._parts.setdefault(target.layout, []).append(rows)
+        samples, table = rows.samples, rows.table
+        self._seen.add(rows, samples)
+        self.entries += len(bins)
+        self.unpacked += len(keep)
+        self._context.account.accept(len(keep))
+        self._check_addable(lines, checked.rows, keep, samples)
+        for code in dict.fromkeys(places.codes.tolist()):
+            key, mine = key_of(table[code]), places.codes == code
+            self._tallies.add(key, samples[mine].tolist())
+            self._again.add(key, places.starts[mine], samples[mine])
+        self._context.account.samples += int(samples.sum())
+
+    def _check_addable(self, lines: list[_Line], rows: list[int], keep: Sequence[int], samples: Int) -> None:
+        """Raise CapacityError, naming the line, where the log would hold more samples than can be added up."""
+        before = self._context.account.samples
+        if before + float(samples.sum(dtype=np.float64)) < 0.999 * MOST_SAMPLES:
+            return
+        passed = list(accumulate(samples.tolist(), initial=before))[1:]
+        row = next((place for place, count in enumerate(passed) if count > MOST_SAMPLES), None)
+        if row is not None:
+            at = f"{self._context.account.path}:{lines[rows[keep[row]]].number}"
+            raise CapacityError(f"{at}: from here on the log holds more than 2^62 samples, which cannot be added up")
+
+    def _placed(self, line: _Line, layout: Layout, segments: list[tuple[int, int]]) -> tuple[int, int] | None:
+        """Return the code of the series that a line is of and its start there, None where it has no place.
+
+        `segments` are the end and code of those that there are of its tag and layout.
+        """
+        place, start = _segment(segments, line)
+        if place == len(segments):
+            if place >= MOST_SEGMENTS or len(self._table) >= MOST_SERIES:
+                self._context.account.reject(BACKWARDS if place >= MOST_SEGMENTS else TOO_MANY_TAGS, [line.number])
+                self._lost(line)
+                return None
+            segments.append((0, self._new_series(line.tag)))
+            self._firsts.setdefault((line.tag, layout), line.start_ns)
+        code = segments[place][1]
+        segments[place] = (line.end_ns, code)
+        self._trimmed += start != line.start_ns
+        return code, start
+
+    def _new_series(self, tag: bytes) -> int:
+        """Return the code of a new series of a tag: the next segment among those of the same labels."""
+        labels = named(tag.decode("utf-8", "replace"), self._origin)
+        base = self._context.series.replaced(op=labels.op or self._context.series.op, kind=labels.kind, tag=labels.tag)
+        segment = 0
+        while (series := base.replaced(segment=segment)) in self._table:
+            segment += 1
+        return self._table.setdefault(series, len(self._table))
+
+    def intervals(self) -> Iterator[Intervals[Series]]:
+        """Yield the rows unpacked since the last call, one layout each."""
+        self.unpack()
+        parts, self._parts, self.entries, self.unpacked = self._parts, {}, 0, 0
+        for rows in parts.values():
+            yield concatenate(rows)
+
+    def skip_to(self, lines: Sequence[bytes], number: int) -> int:
+        """Take the start from the first lines of a log, of which the last is an interval; go on after line `number`.
+
+        Returns what is added to stamps from there on, in ns, as long as no comment says otherwise.
+        """
+        for line in lines[:-1]:
+            self._clock.comment(line)
+        stamp = seconds_ns(split_line(lines[-1])[1])
+        self._number = number
+        return self._clock.base_of(stamp) + self._shifted(stamp)
+
+    def tail(self) -> Tail:
+        """Return what the lines so far leave for others of the same log."""
+        limits = {BACKWARDS, TOO_MANY_TAGS, TOO_MANY_LAYOUTS, LONG_LINE}
+        limited = self._clock.told_again or limits & self._context.account.rejected.keys()
+        return Tail(
+            plain=not limited and all(len(segments) == 1 for segments in self._ends.values()),
+            firsts=self._firsts,
+            ends={key: segments[-1][0] for key, segments in self._ends.items()},
+            bins=self._layouts.total,
+            trimmed=self._trimmed,
+            seen=self._seen,
+            tallies=self._tallies.told,
+            edges=(self._gaps.first_end_ns, self._gaps.last_ns),
+        )
+
+    def absorb(self, tail: Tail) -> None:
+        """Add the counts of a part of the log that was read elsewhere to those of the log."""
+        self._trimmed += tail.trimmed
+        self._seen.absorb(tail.seen)
+        self._tallies.absorb(tail.tallies)
+
+    def tell_doubts(self) -> None:
+        """Say in the account what cannot be taken for granted in the rows so far: equal tags, stamps put right, the unit."""
+        account, origin = self._context.account, self._origin
+        account.notes = [note for note in account.notes if not note.endswith(REPEATED)]  # of a log that grows: fewer then
+        for sentence in (*self._tallies.doubts(nested=origin is LATTE), *self._again.doubts(self._tallies.overlapping)):
+            account.note(sentence)
+        if self._righted:
+            account.note(SAID[origin.stamps])
+        if origin.adrift:
+            account.note(ADRIFT)
+        if origin.totals:
+            account.note(TOTALS)
+        if origin.doubt and not self._context.recorded_unit_ns:
+            account.note(origin.doubt)
+
+    def settle(self) -> None:
+        """Note in the account the changes to the rows as a whole, and the schedule that they show."""
+        self._context.account.schedule.append(self._seen.digest(self._context.series))
+        if self._trimmed:
+            lines = counted(self._trimmed, "line begins", "lines begin")
+            why = "because stamps are rounded: moved to that end"
+            self._context.account.note(f"{lines} before the previous line ends, {why}")
+        self.tell_doubts()
+
+
+def _places(places: Sequence[tuple[int, int] | None], ends: Sequence[int]) -> _Places:
+    """Return the places (series and start) of those rows that have one."""
+    keep = [number for number, place in enumerate(places) if place is not None]
+    placed = np.array([places[number] for number in keep], np.int64).reshape(-1, 2)
+    columns = np.ascontiguousarray(placed[:, 0]), np.ascontiguousarray(placed[:, 1])
+    return _Places(keep, *columns, np.array([ends[number] for number in keep], np.int64))
+
+
+def _segment(ends: list[tuple[int, int]], line: _Line) -> tuple[int, int]:
+    """Return the first segment that a line can follow in, and the start it has there."""
+    if ends and line.start_ns >= ends[0][0]:
+        return 0, line.start_ns
+    rounding = rounding_of(line.end_ns - line.start_ns)
+    for place, (end, _) in enumerate(ends):
+        if line.start_ns >= end:
+            return place, line.start_ns
+        if end < line.end_ns and end - line.start_ns <= rounding:
+            return place, end
+    return len(ends), line.start_ns
+
 
 BATCH_BYTES = 1 << 18
 TOGETHER = 32  # lines that are taken at once
@@ -176,3 +851,270 @@ def unpacked(rows: Rows, text: Iterable[memoryview | bytes], chunk_entries: int 
         yield from rows.intervals()
         raise
     yield from rows.intervals()
+
+
+# Rows of an HdrHistogram log that grows: the state that the lines to come need, as plain values and back.
+
+
+class ResumableRows(Rows):
+    """Takes the lines of one log, and can go on after another process has taken some of them."""
+
+    def __init__(self, context: Context, origin: Origin, unit_ns: int, state: Mapping[str, Any] | None = None) -> None:
+        super().__init__(context, origin, unit_ns)
+        if state is None:
+            return
+        self._clock = Clock.knowing(*state["clock"])
+        self._number = state["lines"]
+        self._shift = state["shift"]
+        self._table = {Series(*labels): code for code, labels in enumerate(state["series"])}
+        for tag, layout, ends in state["ends"]:
+            self._ends[tag.encode("latin-1"), parse_layout(layout)] = [(end, code) for end, code in ends]
+        for geometry in state["geometries"]:
+            self._layouts.of(Geometry(*geometry))
+        self._trimmed = state["trimmed"]
+        self._tallies = TagTotals((tuple(key), tuple(tally)) for key, tally in state.get("tallies", ()))
+        self._again = Again((tuple(op), lines) for op, lines in state.get("repeated", ()))
+        self._gaps.last_ns = state.get("last_line_ns")
+
+    def state(self) -> dict[str, Any]:
+        """Return the state that the lines to come need, as values that JSON can hold. All lines taken are in `intervals`."""
+        return {
+            "clock": self._clock.known,
+            "lines": self._number,
+            "shift": self._shift,
+            "series": [[*(getattr(series, label) for label in LABELS), series.segment] for series in self._table],
+            "ends": [[tag.decode("latin-1"), str(layout), ends] for (tag, layout), ends in self._ends.items()],
+            "geometries": [[geometry.digits, geometry.unit_magnitude, geometry.ratio] for geometry in self._layouts.geometries],
+            "trimmed": self._trimmed,
+            "last_line_ns": self._gaps.last_ns,
+            "tallies": [[key, tally] for key, tally in self._tallies.told.items()],
+            "repeated": [[op, lines] for op, lines in self._again.repeated.items()],
+        }
+
+
+# Long HdrHistogram logs read in parts that begin at about the same time in each, for several processes.
+#
+# A part is a range of bytes that ends between two lines. What lines take from those before them is their start, which is
+# known from the first interval on where no StartTime or BaseTime follows it, and where the line before them ended. So a cut
+# is only made where no tag's next line begins before its last one ended, nearby. Whether all this was true of the whole parts
+# is shown by their tails (`alike`); where it was not, the log is read again, in one piece.
+
+
+SMALLEST = 4 << 20
+NEARBY = 1 << 18
+AT_ONCE = 1 << 18
+NO_NEWLINE = "a line of more than 1 MiB"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The bytes [begin, end) of a log, to its end if `end` is None; `front` are the lines that give its start."""
+
+    begin: int
+    end: int | None
+    front: tuple[bytes, ...]
+
+
+def cut(paths: Sequence[Path], contexts: Sequence[Context], parts: int) -> tuple[list[list[Part]], list[int]] | None:
+    """Return, for each of `parts` ranges of time, the part of each log, and the epoch ns of the cuts between them.
+
+    The longest log is cut into equal numbers of bytes, the others at the same times. None where a log cannot be cut.
+    """
+    if not all(is_plain(path) for path in paths) or sum(path.stat().st_size for path in paths) < SMALLEST:
+        return None
+    logs = [_Log(path, context) for path, context in zip(paths, contexts, strict=True)]
+    try:
+        if any(log.offset_ns is None for log in logs):
+            return None
+        longest = max(logs, key=lambda log: len(log.data))
+        times = [longest.time_at(len(longest.data) * number // parts) for number in range(1, parts)]
+        edges = [[log.place_of(time) for time in times] for log in logs]
+    except StampError:
+        return None
+    finally:
+        for log in logs:
+            log.data.close()
+    ranges = []
+    for number in range(parts):
+        begins = [0 if not number else places[number - 1] for places in edges]
+        ends = [None if number == parts - 1 else places[number] for places in edges]
+        ranges.append([Part(begin, end, log.front) for begin, end, log in zip(begins, ends, logs, strict=True)])
+    return ranges, times
+
+
+class _Log:
+    """A log whose lines are looked up by their place and time."""
+
+    def __init__(self, path: Path, context: Context) -> None:
+        with path.open("rb") as stream:
+            self.data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+        start = head(path)
+        self.front = () if origin_of(start).stamps else _front(start)  # stamps that need their line are not looked up
+        self.offset_ns: int | None = None
+        if self.front:
+            scratch = Context(context.series, context.zero, context.offset_ns, recorded_unit_ns=context.recorded_unit_ns)
+            self.offset_ns = rows_of(path, scratch).skip_to(self.front, len(self.front))
+
+    def time_at(self, place: int) -> int:
+        """Return the epoch ns at which the first line after a place begins; StampError where there is none."""
+        begin = self.data.find(b"\n", place) + 1
+        end = self.data.find(b"\n", begin)
+        if not begin or end < 0 or end - begin > NEARBY:
+            raise StampError
+        return seconds_ns(split_line(self.data[begin:end])[1]) + (self.offset_ns or 0)
+
+    def place_of(self, time_ns: int) -> int:
+        """Return where the first line that begins at a time or later does, moved on to where the log can be cut."""
+        first = sum(len(line) + 1 for line in self.front)
+        steps = range(first, len(self.data), NEARBY)
+        near = bisect_left(steps, time_ns, key=self._time_or_end)
+        begin = self.data.find(b"\n", steps[max(near - 1, 0)]) + 1 if steps else 0
+        places: list[int] = []
+        lines: list[tuple[bytes, int, int]] = []
+        while begin and begin < len(self.data) and len(places) < len(self.data):
+            end = self.data.find(b"\n", begin)
+            if end < 0 or end - begin > NEARBY or begin > steps[max(near - 1, 0)] + 4 * NEARBY:
+                break
+            tag, start, length, _ = split_line(self.data[begin:end])
+            stamp = seconds_ns(start) + (self.offset_ns or 0)
+            places.append(begin)
+            lines.append((tag, stamp, stamp + seconds_ns(length)))
+            begin = end + 1
+        chosen = _cut_between(lines, time_ns)
+        if chosen is None:
+            raise StampError
+        return places[chosen]
+
+    def _time_or_end(self, place: int) -> int:
+        return self.time_at(place) if self.data.find(b"\n", self.data.find(b"\n", place) + 1) > 0 else 1 << 62
+
+
+def _front(text: bytes) -> tuple[bytes, ...]:
+    """Return the lines up to the first interval that can be read; none if there is none."""
+    lines = text.split(b"\n")[:-1]
+    for number, line in enumerate(lines):
+        if line.startswith((COMMENT, LEGEND)) or not line.strip():
+            continue
+        try:
+            _, start, length, payload = split_line(line)
+            seconds_ns(start)
+            good = seconds_ns(length) >= 0 and bool(payload_of(payload))
+        except (StampError, PayloadError):
+            continue
+        if good:
+            return tuple(lines[: number + 1])
+    return ()
+
+
+def _cut_between(lines: Sequence[tuple[bytes, int, int]], time_ns: int) -> int | None:
+    """Return the first line from a time on that every tag's later lines begin at or after all its earlier ones ended."""
+    earliest: dict[bytes, int] = {}
+    after: list[dict[bytes, int]] = []
+    for tag, start, _ in reversed(lines):
+        earliest[tag] = min(start, earliest.get(tag, start))
+        after.append(dict(earliest))
+    after.reverse()
+    ends: dict[bytes, int] = {}
+    for number, (tag, start, end) in enumerate(lines):
+        if start >= time_ns and all(first >= ends.get(later_tag, first) for later_tag, first in after[number].items()):
+            return number
+        ends[tag] = max(end, ends.get(tag, end))
+    return None
+
+
+def read_part(path: Path, context: Context, part: Part, chunk_entries: int = CHUNK_ENTRIES) -> Iterator[Intervals[Series] | Tail]:
+    """Yield the intervals of a part of a log as `hdr.log.read` does, then its tail. Notes are left to `settled`."""
+    rows = rows_of(path, context)
+    if part.begin:
+        rows.skip_to(part.front, sum(block.count(b"\n") for block in _blocks(path, 0, part.begin)))
+    yield from unpacked(rows, _blocks(path, part.begin, part.end), chunk_entries)
+    yield rows.tail()
+
+
+def _blocks(path: Path, begin: int, end: int | None) -> Iterator[bytes]:
+    """Yield whole lines of a range of bytes in blocks of about 256 KiB; InputError for lines of more than 1 MiB."""
+    rest = b""
+    with path.open("rb", buffering=0) as stream:
+        stream.seek(begin)
+        left = end - begin if end is not None else None
+        while data := stream.read(AT_ONCE if left is None else min(AT_ONCE, left)):
+            left = None if left is None else left - len(data)
+            whole = data.rfind(b"\n") + 1
+            if whole:
+                yield rest + data[:whole]
+                rest = data[whole:]
+            else:
+                rest += data
+            if len(rest) >= LONGEST_LINE:
+                raise InputError(NO_NEWLINE, path)
+    if rest:
+        yield rest
+
+
+def alike(tails: Sequence[Tail]) -> bool:
+    """Return whether the parts of a log, in order, gave the rows that the log gives when it is read as one."""
+    ends: dict[tuple[bytes, Layout], int] = {}
+    for tail in tails:
+        if any(first < ends.get(key, first) for key, first in tail.firsts.items()):
+            return False
+        ends.update(tail.ends)
+    bounded = sum(tail.bins for tail in tails) <= MOST_BINS and sum(len(tail.ends) for tail in tails) <= MOST_SERIES
+    return bounded and all(tail.plain for tail in tails)
+
+
+def settled(path: Path, context: Context, tails: Sequence[Tail], accounts: Sequence[Account]) -> None:
+    """Make the account of a log that of its parts, in order, with the notes on the log as a whole."""
+    whole = Account(path=context.account.path, notes=list(context.account.notes))
+    kept: Counter[str] = Counter()
+    missing = joined([account.missing for account in accounts], [tail.edges for tail in tails])
+    for account in accounts:
+        for note in account.notes:
+            whole.note(note)
+        account.path, account.notes = "", []
+        findings, account.findings = account.findings, []
+        whole.add(account)
+        for finding in findings:
+            kept[finding.reason] += 1
+            if kept[finding.reason] <= FINDINGS_KEPT:
+                whole.findings.append(finding)
+    whole.missing = []
+    for entry in missing:
+        whole.lack(replace(entry, caveat=replace(entry.caveat, subject=whole.path)))
+    context.account.replace(whole)
+    rows = rows_of(path, context)
+    for tail in tails:
+        rows.absorb(tail)
+    rows.settle()
+
+
+# HdrHistogram interval logs as sources: labels, start, recorded unit.
+
+
+ENDINGS = (".hlog", ".hdrhist", ".hdr", ".histo", ".log", ".csv", ".txt")
+ASBENCH_NAME = re.compile(r"(?P<op>read|write|udf)_")
+NOT_YET = "its first lines do not tell yet what their numbers are: it is read once there are more"
+LARGE = {"ns": 1.0, "100ns": 1e2, "us": 1e3, "ms": 1e6}
+
+
+def locate(path: Path, around: Around) -> Source:
+    """Return the source of a log; InputError where it holds no interval, or its unit is not known."""
+    context = around.context(path, process=name_without(path, ENDINGS))
+    peeked = peek(path, context)
+    if peeked.origin is ASBENCH and (match := ASBENCH_NAME.match(path.name)):
+        context = replace(context, series=context.series.replaced(op=match["op"]))
+    asked = around.options.recorded_unit_ns
+    if (asked or peeked.origin.unit_ns) is None:
+        sizes = [f"{figure(peeked.largest * scale / 1e9)} s in {unit}" for unit, scale in LARGE.items()]
+        raise InputError(f"{UNIT_UNKNOWN} (its largest value at the beginning would be {', '.join(sizes)})", path)
+    if around.options.growing and not peeked.origin.settled:
+        raise InputError(NOT_YET, path)
+    if asked and peeked.origin.unit_ns not in (None, asked):
+        context.account.note(f"{peeked.origin.tool} records in another unit than --recorded-unit says: --recorded-unit was used")
+    dated = peeked.zero_ns is not None and not peeked.base_ns  # its stamps are real times
+    own = TimeZero(peeked.zero_ns, peeked.zero_origin)
+    absolute = dated and not isinstance(around.options.t0, int)
+    zero = around.zero(path, own, lambda: last_end_ns(path) - (peeked.zero_ns or 0), absolute=absolute)
+    return Source(path, HDR, replace(context, zero=zero), peeked.width_ns, peeked.layout)
+
+
+READER = Reader(locate, rows=read, accepts=lambda _, start: looks_like_hdr(start), grows=PIECES)

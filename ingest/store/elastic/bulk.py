@@ -29,7 +29,7 @@ import orjson
 
 from ingest.core.errors import StoreError
 from ingest.http import FIRST_PAUSE, LONGEST_PAUSE, OVERLOADED, TransientError
-from ingest.store.elastic.connection import (
+from ingest.store.elastic.client import (
     CLOSED,
     Connection,
     OverloadedError,
@@ -40,7 +40,7 @@ from ingest.store.elastic.connection import (
     is_disk_full,
     limit_sentence,
 )
-from ingest.store.elastic.encoding import Chunk, chunked, documents_of, halves
+from ingest.store.elastic.documents import Chunk, chunked, documents_of, halves
 
 SENDERS, WAITING = 2, 2
 BODY_BYTES, LEAST_BODY_BYTES = 8 << 20, 1 << 16

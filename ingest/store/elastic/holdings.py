@@ -14,18 +14,41 @@ import numpy as np
 
 from ingest.core.grid import SECOND
 from ingest.core.intervals import Int, Intervals
+from ingest.core.labels import OFFSET, Group, Series
 from ingest.core.layout import parse_layout
 from ingest.core.offsets import within
-from ingest.core.series import OFFSET, Group, Series
-from ingest.query.question import Key
+from ingest.query.question import AnswerKey
 from ingest.store.answers import Catalogue, Plan
-from ingest.store.elastic.connection import Connection
-from ingest.store.elastic.encoding import FIELDS, MS, PATHS, READ, as_stored, offsets_in, series_of, starts_of, windows_in
-from ingest.store.elastic.filters import HOLDS_SAMPLES, at_step, one_of, rollups_of, time_filters
-from ingest.store.elastic.names import Names
-from ingest.store.elastic.reading import Expected, columns, edges
-from ingest.store.elastic.records import Records
-from ingest.store.elastic.sums import Survey, label_source, paged, summed_windows, survey_of, time_source
+from ingest.store.elastic.aggregations import (
+    HOLDS_SAMPLES,
+    Survey,
+    at_step,
+    label_source,
+    one_of,
+    paged,
+    rollups_of,
+    summed_windows,
+    survey_of,
+    time_filters,
+    time_source,
+)
+from ingest.store.elastic.client import Connection
+from ingest.store.elastic.documents import (
+    FIELDS,
+    MS,
+    PATHS,
+    READ,
+    Expected,
+    as_stored,
+    columns,
+    edges,
+    offsets_in,
+    series_of,
+    starts_of,
+    windows_in,
+)
+from ingest.store.elastic.runs import Records
+from ingest.store.elastic.templates import Names
 from ingest.store.records import CLUSTER, COMPLETE, RunRecord, StoredSeries
 
 LABEL_PAGE = 1000
@@ -62,7 +85,7 @@ class ElasticHoldings:
             key = bucket["key"]
             yield StoredSeries(number, series_of(key), parse_layout(key["layout"]), exact=False)
 
-    def shares(self, series: Sequence[StoredSeries], key: Key) -> Iterator[Sequence[StoredSeries]]:
+    def shares(self, series: Sequence[StoredSeries], key: AnswerKey) -> Iterator[Sequence[StoredSeries]]:
         """Yield all series at once: the server reads them together."""
         if series:
             yield series
@@ -77,7 +100,7 @@ class ElasticHoldings:
         found = edges(self.connection, self.names.all("rollups"), _rollups(plan))
         return None if found is None else (found[0] * MS, found[1] * MS + (plan.rollup_step or 0))
 
-    def document_windows(self, plan: Plan, key: Key, step_ns: int) -> Iterator[Intervals[Group]]:
+    def document_windows(self, plan: Plan, key: AnswerKey, step_ns: int) -> Iterator[Intervals[Group]]:
         """Yield windows of a plan's series under the groups that `key` gives, added up in the server if that is less to read."""
         step = plan.record.step_ns
         filters = self._filters(plan)
@@ -94,7 +117,7 @@ class ElasticHoldings:
         for documents in columns(self.connection, index, {"bool": {"filter": filters}}, READ, expected=expected):
             yield from windows_in(documents, starts_of(documents) + step, key)
 
-    def sorted_windows(self, plan: Plan, key: Key, by: Sequence[str]) -> Iterator[Sequence[Intervals[Group]]]:
+    def sorted_windows(self, plan: Plan, key: AnswerKey, by: Sequence[str]) -> Iterator[Sequence[Intervals[Group]]]:
         """Yield the windows of a plan's series page by page, in the order of their groups and starts."""
         filters = self._filters(plan)
         labels = [PATHS[label] for label in (*by, "kind") if label in FIELDS and label != "run"]
@@ -115,7 +138,7 @@ class ElasticHoldings:
         ]
 
     def offset_windows(
-        self, run: str, begin_ns: int | None, end_ns: int | None, wanted: Key | None = None
+        self, run: str, begin_ns: int | None, end_ns: int | None, wanted: AnswerKey | None = None
     ) -> Iterator[Intervals[Series]]:
         """Yield the offsets of a run's events in [begin, end) under their series: the `wanted` ones, with some others."""
         labelled = self._labelled(run, wanted)
@@ -127,7 +150,7 @@ class ElasticHoldings:
             for windows in offsets_in(documents):
                 yield from within(windows, begin_ns, end_ns)
 
-    def _labelled(self, run: str, wanted: Key | None) -> list[dict[str, Any]] | None:
+    def _labelled(self, run: str, wanted: AnswerKey | None) -> list[dict[str, Any]] | None:
         """Return filters for the labels by which wanted series of offsets differ from all; None where none is wanted.
 
         While series are unknown there are no filters.

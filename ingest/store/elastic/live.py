@@ -14,29 +14,30 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ingest.core.errors import StoreError
+from ingest.core.labels import OFFSET, Series
 from ingest.core.layout import Layout
-from ingest.core.series import OFFSET, Series
-from ingest.store.elastic.encoding import MS, deletion, series_in, writing_line
-from ingest.store.elastic.names import digest, series_digest, window_ids
-from ingest.store.elastic.reading import deletions, documents, pages
-from ingest.store.elastic.record_documents import (
+from ingest.store.coverage import identified
+from ingest.store.elastic.aggregations import counted
+from ingest.store.elastic.documents import MS, deletion, deletions, documents, pages, series_in, writing_line
+from ingest.store.elastic.rollups import RollupWriter
+from ingest.store.elastic.runs import (
     CHECKPOINT,
+    EVERY_GENERATION,
     SOURCE,
     WATCH,
+    RunMetadata,
+    SharedWindows,
     SourceState,
+    Sweeper,
     checkpoint_document,
     checkpoint_of,
+    leaving_nothing,
+    records_of,
     stored_series,
     watch_document,
+    writing,
 )
-from ingest.store.elastic.records import records_of
-from ingest.store.elastic.rollups import RollupWriter
-from ingest.store.elastic.standing import Standing
-from ingest.store.elastic.sweeping import Sweeper
-from ingest.store.elastic.tallies import counted
-from ingest.store.elastic.touched import Touched
-from ingest.store.elastic.writing import EVERY_GENERATION, leaving_nothing, writing
-from ingest.store.lacking import identified
+from ingest.store.elastic.templates import digest, series_digest, window_ids
 from ingest.store.live import Checkpoint, News, Watch, marks_of
 from ingest.store.records import COMPLETE, LOADING, RunGoneError, RunRecord, SourceRecord, Spans
 from ingest.store.rollups import RollupKey, have_moved, layouts_of
@@ -90,7 +91,7 @@ class ElasticLive:
             raise
 
     def _keep(self, run: RunRecord, news: Sequence[News], watch: Watch) -> int:
-        store, touched = self._store, Touched()
+        store, touched = self._store, SharedWindows()
         oldest = min((int(part.start_ns.min()) for entry in news for part in entry.windows), default=watch.final_ns)
         ends = min((int(part.end_ns.min()) for entry in news for part in entry.windows), default=watch.final_ns + 1)
         if run.run in self._told and ends <= self._told[run.run].final_ns:  # a window that was final has come again
@@ -130,7 +131,7 @@ class ElasticLive:
             store.records.check_alive(run.run, generation)
         return written
 
-    def _send(self, run: RunRecord, news: Sequence[News], touched: Touched) -> int:
+    def _send(self, run: RunRecord, news: Sequence[News], touched: SharedWindows) -> int:
         """Write the documents of a cycle; return how many once searches see them."""
         store, written = self._store, 0
         for update in news:
@@ -149,7 +150,9 @@ class ElasticLive:
             state.refused = store.delivery.refused_of(run.run, update.source.source)
         return written
 
-    def _writer(self, run: RunRecord, touched: Touched, watch: Watch, standing: Standing, news: Sequence[News]) -> RollupWriter:
+    def _writer(
+        self, run: RunRecord, touched: SharedWindows, watch: Watch, standing: RunMetadata, news: Sequence[News]
+    ) -> RollupWriter:
         """Return what makes the rollups that have changed, or have become final."""
         store, stored = self._store, list(standing.series())
         now = layouts_of([member for member in stored if member.series.kind != OFFSET])
@@ -194,7 +197,7 @@ class ElasticLive:
 
     def forget(self, run: RunRecord, sources: Iterable[str], watch: Watch) -> None:
         """Delete sources with their documents and checkpoints, and make the rollups anew where they were."""
-        store, touched = self._store, Touched()
+        store, touched = self._store, SharedWindows()
         with self._writing(run.run, (), watch.watch):
             store.records.put([self._watch_line(watch)])
             store.connection.refresh(store.names.all("intervals"))

@@ -1,12 +1,13 @@
-"""Rollups: documents -> merged histograms by host, then by cluster, for the windows that a load has touched.
+"""Rollups: documents -> merged histograms by host, then by cluster, from the server or from what a load remembers.
 
-Several loaders may write rollups of one run at once. Each stage refreshes, reads the run's generation, reads back what it
-merges, and writes with version generation * 2^48 + count (`external_gte`): while samples are only added, whoever refreshed
-last has seen most and wins. A loader that takes something away (a source read again, a replaced run) raises the generation
-after it has refreshed: from then on everybody reads what is left, and whatever was merged before loses.
+Rollups of a load that writes what nobody else has written: made from memory, and only what others have is read.
 
-Hosts are merged from documents; the cluster, and the whole run, from the rollups of hosts. A cell that has lost its last
-sample is overwritten by one without any.
+    others  none: this load alone has sources in the run    -> nothing is read
+            all complete, and of other hosts                -> their rollups of hosts, for the cluster and the whole run
+            any other                                       -> their documents of this load's hosts, then all as `rollups.py`
+
+The first two hold only if nobody joins the run before all is written: whoever calls this finds out afterwards, by writing the
+record of the run under the guard of the load's beginning, and has the rest made as `rollups.py` does where somebody has.
 """
 
 from __future__ import annotations
@@ -14,32 +15,475 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
 
-from ingest.core.csr import distinct
 from ingest.core.errors import StoreError
 from ingest.core.grid import SECOND, coarsened
-from ingest.core.intervals import Int, Intervals, Key, Sum, merged
+from ingest.core.intervals import Int, Intervals, Key, Sum, concatenate, distinct, merged
+from ingest.core.intervals import total as sum_of
+from ingest.core.labels import OFFSET, Group, Series, kind_preference
 from ingest.core.layout import Layout
-from ingest.core.series import Series
-from ingest.core.timing import format_duration
-from ingest.query.missing import Lack
+from ingest.core.units import format_duration
+from ingest.query.coverage import Lack
+from ingest.query.question import Answer, AnswerKey, Question
+from ingest.store.answers import Catalogue, Plan, answer_from
+from ingest.store.coverage import complete_rollups, identified
+from ingest.store.elastic.aggregations import HOLDS_SAMPLES, LATENCIES, Filters, any_of, at_step, one_of, rollups_of, slab_filter
 from ingest.store.elastic.bulk import Sender
-from ingest.store.elastic.connection import Connection
-from ingest.store.elastic.encoding import MS, READ, as_stored, deletion, joined_chunks, starts_of, windows_in
-from ingest.store.elastic.filters import HOLDS_SAMPLES, LATENCIES, Filters, any_of, at_step, one_of, rollups_of, slab_filter
-from ingest.store.elastic.gathered import FOREVER
-from ingest.store.elastic.names import Names, digest, window_ids
-from ingest.store.elastic.reading import columns, deletions, edges, pages, search
-from ingest.store.elastic.records import Records
-from ingest.store.elastic.rollup_documents import VERSION_BITS, RollupDocuments, action
-from ingest.store.elastic.touched import Touched
+from ingest.store.elastic.client import Connection
+from ingest.store.elastic.documents import (
+    MS,
+    READ,
+    as_stored,
+    columns,
+    deletion,
+    deletions,
+    edges,
+    geometry,
+    histogram_texts,
+    inner,
+    joined_chunks,
+    labels_document,
+    pages,
+    search,
+    starts_of,
+    windows_in,
+)
+from ingest.store.elastic.runs import Records, SharedWindows, searchable
+from ingest.store.elastic.templates import Names, digest, window_ids
 from ingest.store.live import ALL_FINAL, Marks
-from ingest.store.records import CLUSTER, HOST, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
-from ingest.store.rollups import RollupKey, cluster_group, host_group, layouts_of, merged_in, samples_of, without_time
+from ingest.store.records import CLUSTER, HOST, WHOLE_RUN, RunRecord, SourceRecord, StoredSeries, overview_step, rollup_steps
+from ingest.store.rollups import (
+    RollupKey,
+    cluster_group,
+    host_group,
+    layouts_of,
+    merged_in,
+    rollup_values,
+    samples_of,
+    without_time,
+)
+
+# Merged windows -> the bulk lines of rollups.
+
+
+VERSION_BITS = 48
+COMPLETE_TEXTS = {None: b"", True: b',"complete":true', False: b',"complete":false'}
+EXACT = 1 << VERSION_BITS - 1  # counts below it are distinguished one by one
+
+
+@dataclass(frozen=True, slots=True)
+class RollupDocuments:
+    """Makes the documents of one run's rollups; `marks` say which windows are final, `missing` what the run lacks.
+
+    `missing` None is for a server that was set up before rollups said whether they are complete.
+    """
+
+    run: RunRecord
+    names: Names
+    marks: Marks
+    missing: tuple[Lack, ...] | None = ()
+
+    def lines(self, windows: Intervals[RollupKey], step_ns: int, generation: int) -> Iterator[Sequence[bytes]]:
+        """Yield the bulk lines of merged windows, each document in pieces."""
+        values = rollup_values(windows)
+        names = list(values)
+        numbers = zip(*values.values(), strict=True)
+        texts = histogram_texts(windows) if windows.layout.has_bins else repeat(b"", len(windows))
+        keys = windows.table
+        prefixes = [digest([self.run.run, *key, step_ns]) for key in keys]
+        ids = window_ids(prefixes, windows.series, windows.start_ns, step_ns)
+        counts = (windows.samples if windows.completions is None else windows.completions).tolist()
+        versions = versions_of(generation, windows.samples).tolist()
+        layout = geometry(windows.layout)
+        codes, starts, ends = windows.series.tolist(), windows.start_ns.tolist(), windows.end_ns.tolist()
+        indices = self.names.of("rollups", windows.start_ns)
+        whole: list[bool | None] = [None if self.missing is None else True] * len(windows)
+        if self.missing:
+            whole = [bool(flag) for flag in complete_rollups(windows, step_ns, self.missing)]
+        heads = [self._of_key(key, step_ns, generation) for key in keys]
+        finals = [self.marks.of(key.host) for key in keys]
+        field = b"" if not windows.layout.has_bins else b',"histogram":'
+        if windows.completions is not None and field:
+            field = b'},"in_flight":{"histogram":'
+        for index, id_, version, code, start, end, count, row, histogram, complete in zip(
+            indices, ids, versions, codes, starts, ends, counts, numbers, texts, whole, strict=True
+        ):
+            known = {name: value for name, value in zip(names, row, strict=True) if value is not None}
+            latency = orjson.dumps({**layout, "count": count, **known, "exact": bool(known["exact"])})
+            of_key, rollup, generations = heads[code]
+            head = b'{"@timestamp":%d,%b,"rollup":{%b%b},"interval":{"end_ns":%d},"final":%b,%b,"latency":' % (
+                start // MS,
+                of_key,
+                rollup,
+                COMPLETE_TEXTS[complete],
+                end,
+                b"true" if end <= finals[code] else b"false",
+                generations,
+            )
+            yield action(index, id_, version), head, latency[:-1], field, histogram, b"}}\n"
+
+    def _of_key(self, key: RollupKey, step_ns: int, generation: int) -> tuple[bytes, bytes, bytes]:
+        """Return what all rollups of a key and step have alike, as JSON: its labels, what sort of rollup it is, and the rest."""
+        head = self.head(key, (0, 0), step_ns, generation)
+        own, common = {"@timestamp", "rollup", "interval", "final"}, {"generation", "labels"}
+        labels = {name: value for name, value in head.items() if name not in own | common}
+        rest = {name: value for name, value in head.items() if name in common}
+        return inner(labels), inner(head["rollup"]), inner(rest)
+
+    def head(
+        self, key: RollupKey, span: tuple[int, int], step_ns: int, generation: int, *, complete: bool | None = None
+    ) -> dict[str, Any]:
+        """Return the fields of a rollup beside its latencies; without `complete` where that is None."""
+        start, end = span
+        return {
+            "@timestamp": start // MS,
+            **labels_document(Series(run=self.run.run, host=key.host, op=key.op, kind=key.kind)),
+            "kind_preference": kind_preference(key.kind),
+            "rollup": {
+                "scope": key.scope,
+                "step_ms": step_ns // MS,
+                "stored": step_ns == self.run.step_ns,
+                "overview": step_ns == overview_step(self.run.step_ns),
+                **({} if complete is None else {"complete": complete}),
+            },
+            "interval": {"end_ns": end},
+            "final": end <= self.marks.of(key.host),
+            "generation": generation,
+            **({"labels": searchable(self.run.labels)} if self.run.labels else {}),
+        }
+
+
+def versions_of(generation: int, samples: Int) -> Int:
+    """Return the versions of rollups: rising with the generation, and within one with their counts.
+
+    Counts from 2^47 on are distinguished in steps of 2^16: however large, they stay below the next generation.
+    """
+    return (generation << VERSION_BITS) + np.where(samples < EXACT, samples, EXACT + (samples - EXACT >> 16))
+
+
+def action(index: str, id_: str, version: int) -> bytes:
+    """Return the action line of a rollup: its version must not be below the stored one."""
+    line = b'{"index":{"_index":"%b","_id":"%b","version":%d,"version_type":"external_gte"}}\n'
+    return line % (index.encode(), id_.encode(), version)
+
+
+# Windows as they go from one process to another, and are held in great number: in as few bytes as they fit in.
+
+
+def narrowed(part: Intervals[Key]) -> Intervals[Key]:
+    """Return windows with bins and counts of 2 or 4 bytes each where they fit."""
+    return replace(part, bins=_narrow(part.bins), counts=_narrow(part.counts))
+
+
+def widened(part: Intervals[Key]) -> Intervals[Key]:
+    """Return windows with bins and counts of the full width that sums need."""
+    return replace(part, bins=part.bins.astype(np.int64, copy=False), counts=part.counts.astype(np.int64, copy=False))
+
+
+def _narrow(column: Any) -> Any:
+    if not len(column):
+        return column
+    most = int(column.max())
+    return column.astype(np.uint16) if most < 1 << 16 else column.astype(np.int32) if most < 1 << 31 else column
+
+
+# The windows of a run that a load has just written, kept for its findings: they need not be read back from the server.
+#
+# Findings look at hosts, whose windows are added up for rollups anyway; of a run with one host at its volumes and jobs, which
+# documents alone know. So the windows of a single host are kept, as long as they fit.
+#
+# All of it is there once the logs are read, while the server still takes the last documents and all rollups: findings are
+# worked out meanwhile, from the run as it will be when all is in.
+
+
+MOST_KEPT = 30_000_000  # bytes of bins and counts: of a run, and of all reading processes together
+LABELS_KEPT = ("run", "host", "volume", "job", "op", "kind")
+LABELS_OF_HOSTS = ("run", "host", "op", "kind")
+
+Windows = list[Intervals[Series]]
+
+
+@dataclass(slots=True)
+class CachedWindows:
+    """The windows of one host, under the labels that findings look at; `kept` is None once they have more than `most` bytes."""
+
+    most: int = field(default_factory=lambda: MOST_KEPT)
+    kept: Windows | None = field(default_factory=list)
+    _hosts: set[str] = field(default_factory=set)
+    _bytes: int = 0
+
+    def add(self, windows: Intervals[Series]) -> None:
+        """Add windows of latencies as they are written."""
+        self._hosts |= {windows.table[code].host for code in distinct(windows.series).tolist()}
+        if self.kept is not None:
+            rows = narrowed(_as_documents(windows).relabelled(_labels_kept))
+            self.kept.append(rows)
+            self._bytes += _bytes_of(rows)
+        self._check()
+
+    def take(self, kept: Windows | None) -> None:
+        """Add what another process has kept."""
+        self.most = MOST_KEPT  # of all of them together
+        self.kept = None if kept is None or self.kept is None else self.kept + kept
+        self._hosts |= {series.host for part in kept or () for series in part.table}
+        self._bytes += sum(map(_bytes_of, kept or ()))
+        self._check()
+
+    def _check(self) -> None:
+        if len(self._hosts) > 1 or self._bytes > self.most:
+            self.kept = None
+
+
+class NotCachedError(Exception):
+    """A question about windows that were not kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class CachedRun:
+    """A run that a load alone has written, as it is once all that was sent is in: what is asked of it is answered from memory.
+
+    `hosts` are its windows added up by host, operation and kind, `kept` those of its series where it has one host.
+    """
+
+    record: RunRecord
+    sources: Sequence[SourceRecord]
+    series: Sequence[StoredSeries]
+    hosts: Sequence[Intervals[RollupKey]]
+    kept: Windows | None
+
+    def answer(self, question: Question) -> Answer:
+        """Return the merged windows that a question asks for, as the server's documents give them.
+
+        NotRememberedError where they were not kept; raises what `answer_from` raises.
+        """
+        return answer_from(self, [self.record], question, rollups=False)
+
+    def catalogue(self, records: Sequence[RunRecord]) -> Catalogue:
+        """Return what is held of the run."""
+        accounts = [identified(source.source, source.account) for source in self.sources]
+        return Catalogue(records, self.series, {self.record.run: accounts})
+
+    def shares(self, series: Sequence[StoredSeries], key: AnswerKey) -> Iterator[Sequence[StoredSeries]]:
+        """Yield all series at once."""
+        if series:
+            yield series
+
+    def document_windows(self, plan: Plan, key: AnswerKey, step_ns: int) -> Iterator[Intervals[Group]]:
+        """Yield windows of the run under the groups that `key` gives: one part a layout and kind of counts."""
+        bounded = plan.begin_ns is not None or plan.end_ns is not None
+        if not bounded and set(plan.labels) <= {*LABELS_OF_HOSTS}:
+            run = self.record.run
+            parts = [part.relabelled(lambda name: key(_of_host(run, name))) for part in self.hosts]
+            yield from (part for part in parts if len(part))
+        elif not bounded and self.kept is not None and set(plan.labels) <= {*LABELS_KEPT}:
+            yield from _joined(part.relabelled(key) for part in self.kept)
+        else:
+            raise NotCachedError(f"windows by {', '.join(plan.labels)}")
+
+    def rollup_windows(self, plan: Plan) -> Iterator[Intervals[Series]]:
+        """Raise NotRememberedError: there are no rollups yet."""
+        raise NotCachedError("rollups")
+
+    def rollup_span(self, plan: Plan) -> tuple[int, int] | None:
+        """Raise NotRememberedError: there are no rollups yet."""
+        raise NotCachedError("rollups")
+
+    def sorted_windows(self, plan: Plan, key: AnswerKey, by: Sequence[str]) -> Iterator[Sequence[Intervals[Group]]]:
+        """Raise NotRememberedError: windows are not kept in this order."""
+        raise NotCachedError("windows in the order of their groups")
+
+
+def _joined(parts: Iterable[Intervals[Group]]) -> Iterator[Intervals[Group]]:
+    """Yield one part a layout and kind of counts, in the order of keys, so that adding them up copies nothing more."""
+    kinds: dict[tuple[Layout, bool], list[Intervals[Group]]] = {}
+    for windows in parts:
+        if len(windows):
+            kinds.setdefault((windows.layout, windows.completions is None), []).append(windows)
+    for alike in kinds.values():
+        alike.sort(key=lambda windows: (min(windows.table), int(windows.start_ns[0])))
+        yield widened(concatenate(alike))
+
+
+def _of_host(run: str, key: RollupKey) -> Series:
+    return Series(run=run, host=key.host, op=key.op, kind=key.kind)
+
+
+def _bytes_of(windows: Intervals[Series]) -> int:
+    return int(windows.bins.nbytes + windows.counts.nbytes)
+
+
+def _labels_kept(series: Series) -> Series:
+    return Series(**{label: getattr(series, label) for label in LABELS_KEPT})
+
+
+def _as_documents(windows: Intervals[Series]) -> Intervals[Series]:
+    """Return windows as they are read back: those with bins have no bytes, and exact values that say nothing are none."""
+    exact = windows.exact
+    if exact is None:
+        return windows
+    exact = replace(exact, bytes=None) if windows.layout.has_bins else exact
+    return replace(windows, exact=None if exact.says_nothing else exact)
+
+
+# The windows of hosts that a load has written, added up as it goes: what its rollups are made of where nobody else writes them.
+#
+# Each reading process adds up what it packs, and hands its sums over when it ends: they are far fewer than the windows. Memory
+# is bounded. Where a load has more windows than fit, the later ones are let go, and are read back from the server.
+
+
+MOST_ENTRIES, LEAST_ENTRIES = 2_000_000, 500_000  # 16 bytes each; of all reading processes, of one of them
+KEPT = 0.6
+FOREVER = 1 << 62
+
+Kind = tuple[Layout, bool]
+
+
+class ProcessTotals(NamedTuple):
+    """What one process has gathered: sums of the windows that start before `until_ns`, of how many samples in all.
+
+    `kept` are the windows themselves, if they are of one host and few enough.
+    """
+
+    until_ns: int
+    samples: int
+    parts: list[Intervals[RollupKey]]
+    kept: Windows | None
+
+
+@dataclass(slots=True)
+class HostTotals:
+    """Sums of windows by host, operation and kind, all that start before `until_ns`: whole time slabs.
+
+    `samples` are those of all windows that were added, also of those that were let go.
+    """
+
+    slab_ns: int
+    most_entries: int = field(default_factory=lambda: MOST_ENTRIES)
+    until_ns: int = FOREVER
+    samples: int = 0
+    keeps_bytes: bool = True
+    remembered: CachedWindows = field(default_factory=CachedWindows)
+    _parts: dict[Kind, list[Intervals[RollupKey]]] = field(default_factory=dict)
+    _entries: int = 0
+    _limit: int = 0
+
+    def share(self, processes: int) -> None:
+        """Hold no more than is left for one of so many reading processes."""
+        self.most_entries = max(min(LEAST_ENTRIES, MOST_ENTRIES), MOST_ENTRIES // processes)
+        self.remembered.most //= processes
+
+    def add(self, windows: Intervals[Series]) -> None:
+        """Add windows of series. Offsets have no rollups and are left out."""
+        latencies = all(series.kind != OFFSET for series in windows.table)
+        rows = windows if latencies else windows.where(lambda series: series.kind != OFFSET)
+        rows = rows if self.keeps_bytes else without_bytes(rows)
+        if len(rows):
+            self.samples += sum_of(rows.counts if rows.completions is None else rows.completions)
+            self.remembered.add(rows)
+            self._hold(rows.relabelled(host_group))
+
+    def take(self, sums: ProcessTotals) -> None:
+        """Add what a reading process has handed over."""
+        self.most_entries = MOST_ENTRIES  # of all of them together
+        self.samples += sums.samples
+        if sums.until_ns < self.until_ns:
+            self._cut(sums.until_ns)
+        for part in sums.parts:
+            self._hold(widened(part))
+        self.remembered.take(sums.kept)
+
+    def sums(self) -> ProcessTotals:
+        """Hand over what was gathered, in as few bytes as it fits in: it goes from one process to another."""
+        sums = ProcessTotals(self.until_ns, self.samples, [narrowed(part) for part in self.parts()], self.remembered.kept)
+        self.samples, self._parts, self._entries, self.remembered = 0, {}, 0, CachedWindows()
+        return sums
+
+    def _hold(self, windows: Intervals[RollupKey]) -> None:
+        rows = before(windows, self.until_ns)
+        if not len(rows):
+            return
+        self._parts.setdefault((rows.layout, rows.completions is None), []).append(rows)
+        self._entries += len(rows.bins)
+        if self._entries > max(self._limit, self.most_entries):
+            self.settle()
+
+    def parts(self) -> list[Intervals[RollupKey]]:
+        """Return the sums: one part a layout and kind of counts."""
+        self.settle()
+        return [part for parts in self._parts.values() for part in parts]
+
+    def settle(self) -> None:
+        """Add up what was added, and let go of what does not fit: `until_ns` says then what there is."""
+        self._parts = {kind: [merged(parts)] for kind, parts in self._parts.items() if parts}
+        self._count()
+        if self._entries > self.most_entries:
+            self._let_go()
+        self._limit = self._entries + self.most_entries // 4
+
+    def _count(self) -> None:
+        self._entries = sum(len(part.bins) for parts in self._parts.values() for part in parts)
+
+    def _let_go(self) -> None:
+        """Let go of the last windows, so that some room is left."""
+        every = [part for parts in self._parts.values() for part in parts]
+        starts = np.concatenate([part.start_ns for part in every])
+        order = np.argsort(starts, kind="stable")
+        sizes = np.cumsum(np.concatenate([np.diff(part.indptr) for part in every])[order])
+        place = int(np.searchsorted(sizes, int(self.most_entries * KEPT)))
+        self._cut(int(starts[order][min(place, len(order) - 1)]) // self.slab_ns * self.slab_ns)
+
+    def _cut(self, until_ns: int) -> None:
+        self.until_ns = until_ns
+        self._parts = {kind: [before(part, self.until_ns) for part in parts] for kind, parts in self._parts.items()}
+        self._count()
+
+
+def without_bytes(windows: Intervals[Key]) -> Intervals[Key]:
+    """Return windows without the bytes that were moved in them."""
+    if windows.exact is None or windows.exact.bytes is None:
+        return windows
+    return replace(windows, exact=replace(windows.exact, bytes=None))
+
+
+def before(windows: Intervals[RollupKey], until_ns: int) -> Intervals[RollupKey]:
+    """Return the windows that start before a time."""
+    inside = windows.start_ns < until_ns
+    return windows if inside.all() else windows.take(np.flatnonzero(inside))
+
+
+def joined(
+    own: Sequence[Intervals[RollupKey]], theirs: Iterable[Sequence[Intervals[Series]]], slab_ns: int
+) -> Iterator[list[Intervals[RollupKey]]]:
+    """Yield own windows with those of others of the same time slab; those of slabs in which others have nothing come last."""
+    left = list(own)
+    for parts in theirs:
+        slab = int(parts[0].start_ns[0]) // slab_ns
+        mine, rest = [], []
+        for part in left:
+            inside = part.start_ns // slab_ns == slab
+            mine.append(part.take(np.flatnonzero(inside)))
+            rest.append(part.take(np.flatnonzero(~inside)))
+        left = rest
+        yield [*(part for part in mine if len(part)), *(part.relabelled(host_group) for part in parts)]
+    if any(len(part) for part in left):
+        yield [part for part in left if len(part)]
+
+
+# Rollups: documents -> merged histograms by host, then by cluster, for the windows that a load has touched.
+#
+# Several loaders may write rollups of one run at once. Each stage refreshes, reads the run's generation, reads back what it
+# merges, and writes with version generation * 2^48 + count (`external_gte`): while samples are only added, whoever refreshed
+# last has seen most and wins. A loader that takes something away (a source read again, a replaced run) raises the generation
+# after it has refreshed: from then on everybody reads what is left, and whatever was merged before loses.
+#
+# Hosts are merged from documents; the cluster, and the whole run, from the rollups of hosts. A cell that has lost its last
+# sample is overwritten by one without any.
+
 
 SLAB_NS = 60 * SECOND
 OLDEST_FIRST = ({"@timestamp": "asc"}, "_shard_doc")
@@ -69,7 +513,7 @@ class RollupWriter:
     sender: Sender
     records: Records
     run: RunRecord
-    touched: Touched
+    touched: SharedWindows
     lowered: bool
     marks: Marks = ALL_FINAL
     grown: bool = True
@@ -329,3 +773,75 @@ def known_layouts(layouts: Layouts, parts: Iterable[Intervals[Key]], grouped: Ca
         for key in part.table:
             known.setdefault(grouped(key), part.layout)
     return known
+
+
+class OwnRollups:
+    """Makes the rollups of one load from the windows that it has gathered; `others` are sources of the run that are not its."""
+
+    def __init__(self, writer: RollupWriter, gathered: HostTotals, layouts: Layouts) -> None:
+        self._writer = writer
+        self._gathered = gathered
+        self._layouts = layouts
+        self._slabs = writer.touched.slabs(writer.slab_ns)
+        self._read = 0
+
+    def write_alone(self, generation: int, *, others: bool) -> None:
+        """Write all rollups from memory, with those of hosts that complete `others` have left."""
+        writer, whole = self._writer, Sum[RollupKey]()
+        low, high = FOREVER, -FOREVER
+        hosts: list[Intervals[RollupKey]] = []
+        for part in merged_in(self._gathered.parts(), _itself, known_layouts(self._layouts, self._gathered.parts(), _itself)):
+            windows = merged([part])
+            hosts.append(windows)
+            low, high = min(low, int(windows.start_ns.min())), max(high, int(windows.end_ns.max()))
+            widest = writer.write_windows(windows, generation)
+            self._add_whole(whole, [widest])
+        theirs: list[Intervals[RollupKey]] = []
+        if others:
+            query = [*rollups_of(writer.run.run, HOST, writer.run.step_ns), slab_filter(self._slabs, writer.slab_ns)]
+            theirs = [part for parts in self._of_others(query, writer.run.step_ns) for part in parts]
+        every = [*hosts, *theirs]
+        for part in merged_in(every, cluster_group, known_layouts(self._layouts, every, cluster_group)):
+            writer.write_windows(merged([part]), generation)
+        if others:
+            for parts in self._of_others(rollups_of(writer.run.run, HOST, writer.widest_ns), writer.widest_ns):
+                self._add_whole(whole, list(merged_in(parts, _itself, known_layouts(self._layouts, parts, _itself))))
+            filled = [*rollups_of(writer.run.run, HOST, writer.run.step_ns), HOLDS_SAMPLES, self._not_mine()]
+            if found := edges(writer.connection, writer.names.all("rollups"), {"bool": {"filter": filled}}):
+                low, high = min(low, found[0] * MS), max(high, found[1] * MS + writer.run.step_ns)
+        writer.write_whole(whole, (low, high), generation)
+        if others:
+            writer.drop_strays(low)
+
+    def write_hosts(self, generation: int, mine: Sequence[str]) -> None:
+        """Write the rollups of hosts from memory and from the documents that other sources than `mine` have of these hosts."""
+        writer = self._writer
+        query: list[dict[str, Any]] = [
+            {"term": {"run.id": writer.run.run}},
+            at_step(writer.run.step_ns),
+            LATENCIES,
+            one_of("host.name", writer.touched.hosts),
+            slab_filter(self._slabs, writer.slab_ns),
+            {"bool": {"must_not": [{"terms": {"source.id": list(mine)}}]}},
+        ]
+        theirs = writer.slabs(writer.names.all("intervals"), query, writer.run.step_ns)
+        for parts in joined(self._gathered.parts(), theirs, writer.slab_ns):
+            for part in merged_in(parts, _itself, known_layouts(self._layouts, parts, _itself)):
+                writer.write_windows(merged([part]), generation)
+
+    def _add_whole(self, whole: Sum[RollupKey], windows: Sequence[Intervals[RollupKey]]) -> None:
+        for rows in (*windows, *merged_in(windows, cluster_group, known_layouts(self._layouts, windows, cluster_group))):
+            whole.add(without_time(rows))
+
+    def _of_others(self, query: Sequence[dict[str, Any]], step_ns: int) -> Iterator[list[Intervals[RollupKey]]]:
+        """Yield rollups of hosts that this load has nothing of, slab by slab."""
+        for parts in self._writer.slabs(self._writer.names.all("rollups"), [*query, self._not_mine()], step_ns):
+            yield [part.relabelled(host_group) for part in parts]
+
+    def _not_mine(self) -> dict[str, Any]:
+        """Return the query for rollups of hosts that this load has nothing of."""
+        return {"bool": {"must_not": [one_of("host.name", self._writer.touched.hosts)]}}
+
+
+def _itself(key: RollupKey) -> RollupKey:
+    return key

@@ -8,10 +8,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ingest.core.errors import StoreError
-from ingest.store.elastic.connection import Connection, Refusal
-from ingest.store.elastic.marks import widen_index
-from ingest.store.elastic.names import PERIODIC
-from ingest.store.elastic.templates import COMPACT_FROM, Site, check_not_newer, differences, path_of, stored_template, templates
+from ingest.store.elastic.client import Connection, Refusal
+from ingest.store.elastic.findings import widen_index
+from ingest.store.elastic.templates import (
+    COMPACT_FROM,
+    PERIODIC,
+    Site,
+    check_not_newer,
+    differences,
+    path_of,
+    stored_template,
+    templates,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,54 +10,56 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from ingest.core.breaths import Kept
+from ingest.core.breaths import StoredBreaths
 from ingest.core.errors import InputError, StoreError, counted
 from ingest.core.intervals import Int, Intervals
-from ingest.core.series import Group, Series
-from ingest.query.missing import Lack
-from ingest.query.origin import KNOWN_RUNS, Offers
-from ingest.query.question import Answer, Key, Question
-from ingest.query.verdicts import Episode
-from ingest.store import Store
+from ingest.core.labels import Group, Series
+from ingest.query.coverage import Lack
+from ingest.query.episodes import Episode
+from ingest.query.origin import KNOWN_RUNS, Capabilities
+from ingest.query.question import Answer, AnswerKey, Question
+from ingest.store import DEAD_LETTERS, DOCUMENTS, GROWTH, Store
 from ingest.store.answers import answer_from, facts_from, windows_from
-from ingest.store.capabilities import DEAD_LETTERS, DOCUMENTS, GROWTH
-from ingest.store.coarsening import Coarsened, grid_in
-from ingest.store.elastic.breaths import breath_chunks, breaths_in, check_template
+from ingest.store.capabilities import capabilities_of
+from ingest.store.coverage import missing_from_runs
 from ingest.store.elastic.bulk import Delivery, Sender
-from ingest.store.elastic.connection import Connection, parse_address
-from ingest.store.elastic.encoding import Chunk, interval_chunks
-from ingest.store.elastic.episodes import episodes_of, keep_episodes
-from ingest.store.elastic.findings import findings_of, keep_findings
-from ingest.store.elastic.gathered import Gathered, without_bytes
-from ingest.store.elastic.holdings import ElasticHoldings
-from ingest.store.elastic.known_records import KnownRecords
-from ingest.store.elastic.loading import Finish, Loading
-from ingest.store.elastic.marks import keep_marks, marks_of
-from ingest.store.elastic.names import PERIODIC, Names
-from ingest.store.elastic.records import Records
-from ingest.store.elastic.remembered import RememberedRun
-from ingest.store.elastic.rollups import slab_of
-from ingest.store.elastic.standing import Standing, Standings, StillRecords
-from ingest.store.elastic.templates import site_of
-from ingest.store.elastic.touched import Touch, touch_of
-from ingest.store.elastic.writing import keeping, leaving_nothing, writing
-from ingest.store.lacking import lacks_in
-from ingest.store.live import LiveStore
-from ingest.store.offers import offers_of
-from ingest.store.records import (
-    UNKNOWN_ZERO,
-    Held,
-    RunRecord,
-    SourceRecord,
-    Spans,
-    record_named,
+from ingest.store.elastic.client import Connection, parse_address
+from ingest.store.elastic.documents import Chunk, interval_chunks
+from ingest.store.elastic.findings import (
+    breath_chunks,
+    breaths_in,
+    check_template,
+    episodes_of,
+    findings_of,
+    keep_episodes,
+    keep_findings,
+    keep_marks,
+    marks_of,
 )
+from ingest.store.elastic.holdings import ElasticHoldings
+from ingest.store.elastic.load import Finish, Loading
+from ingest.store.elastic.rollups import CachedRun, HostTotals, slab_of, without_bytes
+from ingest.store.elastic.runs import (
+    CachedRecords,
+    Records,
+    RunMetadata,
+    Standings,
+    StillRecords,
+    Touch,
+    keeping,
+    leaving_nothing,
+    touch_of,
+    writing,
+)
+from ingest.store.elastic.templates import PERIODIC, Names, site_of
+from ingest.store.lifecycle import Coarsened, CoarserBins, Widened, grid_in
+from ingest.store.live import LiveStore
+from ingest.store.records import UNKNOWN_ZERO, RunRecord, SourceRecord, Spans, StoredRun, record_named
 from ingest.store.verify import Chosen, Verification
-from ingest.store.wider_bins import Widened, WiderBins
 
 if TYPE_CHECKING:
-    from ingest.query.findings.kept import KeptFinding
-    from ingest.store.elastic.replay import ReplayAccount
+    from ingest.query.story.stored import StoredFinding
+    from ingest.store.elastic.export import ReplayAccount
 
 DEAD_LETTER_FILE = "tailboard-dead-letters.ndjson"
 
@@ -94,8 +96,8 @@ class ElasticStore(Store):
         self._sender: Sender | None = None
         self.standings = Standings(self.records)
         self._loads: dict[str, Loading] = {}
-        self._planned: dict[str, Standing] = {}
-        self._ended: dict[str, Standing] = {}
+        self._planned: dict[str, RunMetadata] = {}
+        self._ended: dict[str, RunMetadata] = {}
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Close it; what is not sent yet is dropped."""
@@ -125,12 +127,12 @@ class ElasticStore(Store):
 
     def _known(self) -> Records:
         """Return the records for a question: those that are held, or else as they are when it is asked."""
-        return self.records if self.records.held else KnownRecords(self.connection, self.names)
+        return self.records if self.records.held else CachedRecords(self.connection, self.names)
 
     @property
-    def offers(self) -> Offers:
+    def offers(self) -> Capabilities:
         """Return the capabilities beyond those that every origin has."""
-        offers = offers_of(self).add(GROWTH, self._growth).add(KNOWN_RUNS, self.knowing_runs)
+        offers = capabilities_of(self).add(GROWTH, self._growth).add(KNOWN_RUNS, self.knowing_runs)
         return offers.add(DOCUMENTS, self._documents).add(DEAD_LETTERS, self._replayed)
 
     def _growth(self) -> LiveStore:
@@ -144,7 +146,7 @@ class ElasticStore(Store):
         return read_back(self, record)
 
     def _replayed(self, path: Path) -> ReplayAccount:
-        from ingest.store.elastic.replay import replayed
+        from ingest.store.elastic.export import replayed
 
         return replayed(self, path)
 
@@ -156,7 +158,7 @@ class ElasticStore(Store):
         """Return the records of a run's sources, by identity."""
         return self.records.sources(run)
 
-    def held(self, runs: Sequence[str]) -> dict[str, Held]:
+    def held(self, runs: Sequence[str]) -> dict[str, StoredRun]:
         """Return what is held of each run, for the plan of a load."""
         standings = self.standings.read(runs)
         self._planned |= standings
@@ -170,7 +172,7 @@ class ElasticStore(Store):
         there = self._planned.pop(run.run, None) or self.standings.read([run.run])[run.run]
         known = self._loads.get(run.run)
         fresh = known is None and not anew and not (there.sources.keys() & {source.source for source in wanted})
-        loading = known or Loading(there, Gathered(slab_of(run.step_ns)), anew=anew)
+        loading = known or Loading(there, HostTotals(slab_of(run.step_ns)), anew=anew)
         for source in wanted:
             loading.states.pop(source.source, None)
         loading.fresh, loading.anew = fresh, loading.anew or anew
@@ -201,14 +203,14 @@ class ElasticStore(Store):
             self.sender.send(chunk)
         return documents
 
-    def gatherer(self, run: RunRecord, processes: int) -> Gathered:
+    def gatherer(self, run: RunRecord, processes: int) -> HostTotals:
         """Return what adds up the windows of a run, in each of so many reading processes."""
         gathered = self._loading(run.run).gathered
         gathered.keeps_bytes = self._keeps_bytes
         gathered.share(processes)
         return gathered
 
-    def write_breaths(self, source: SourceRecord, kept: Kept) -> int:
+    def write_breaths(self, source: SourceRecord, kept: StoredBreaths) -> int:
         """Hand the breaths that are kept of a source to the senders; return how many documents."""
         check_template(self.connection, self.names, self._kept)
         self._loading(source.run).breathed = True
@@ -217,21 +219,21 @@ class ElasticStore(Store):
             self.sender.send(chunk)
         return sum(chunk.documents for chunk in chunks)
 
-    def breaths(self, run: str) -> Kept:
+    def breaths(self, run: str) -> StoredBreaths:
         """Return the breaths that are kept of a run."""
         return breaths_in(self.connection, self.names, run)
 
     def _loading(self, run: str) -> Loading:
         """Return the load of a run; of one that nothing was begun of, what is to be finished."""
         if run not in self._loads:
-            self._loads[run] = Loading(self.standings.read([run])[run], Gathered(slab_of(0)), fresh=False)
+            self._loads[run] = Loading(self.standings.read([run])[run], HostTotals(slab_of(0)), fresh=False)
         return self._loads[run]
 
     def finish_source(self, source: SourceRecord, spans: Spans) -> None:
         """Note from when to when the series of a source reach; it is complete when `finish_run` has made the rollups."""
         self._loading(source.run).reached(source, spans)
 
-    def foreseen(self, run: RunRecord) -> RememberedRun | None:
+    def foreseen(self, run: RunRecord) -> CachedRun | None:
         """Return a run as it will be after `finish_run`, asked from memory; None unless this load alone holds all of it."""
         return Finish(self, run, self._loading(run.run)).foreseen()
 
@@ -247,7 +249,7 @@ class ElasticStore(Store):
     @contextmanager
     def knowing_runs(self) -> Iterator[None]:
         """Hold what the records of runs say for several questions; whether a run was coarsened is asked after each."""
-        records, self.records = self.records, KnownRecords(self.connection, self.names)
+        records, self.records = self.records, CachedRecords(self.connection, self.names)
         try:
             yield
         finally:
@@ -265,7 +267,7 @@ class ElasticStore(Store):
 
     def lacking(self, run: RunRecord, accounts: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[Lack, ...] | None:
         """Return the data that a run lacks by the accounts of its sources, None where rollups there have no field for it."""
-        return lacks_in([run], accounts) if self._says_complete else None
+        return missing_from_runs([run], accounts) if self._says_complete else None
 
     def delivered(self) -> Mapping[str, int]:
         """Return the final account of what was sent: created, updated, superseded, rejected, retried."""
@@ -289,7 +291,7 @@ class ElasticStore(Store):
 
         Unless it is to be done by `force`, raises as `check_deletable` does.
         """
-        from ingest.store.elastic.deleting import delete_run
+        from ingest.store.elastic.runs import delete_run
 
         deleted = delete_run(self.connection, self.names, self.sender, self.records, run, force=force)
         self.stop_senders()
@@ -297,7 +299,7 @@ class ElasticStore(Store):
 
     def coarsen(self, run: str, step_ns: int) -> Coarsened:
         """Add the windows of a run up to a larger step; return what was done. Cut off anywhere, a repeat completes it."""
-        from ingest.store.elastic.coarsening import Coarsening
+        from ingest.store.elastic.lifecycle import Coarsening
 
         record = record_named(run, self.runs())
         with self.writing(run):
@@ -305,9 +307,9 @@ class ElasticStore(Store):
         self.stop_senders()
         return done
 
-    def widen(self, run: str, bins: WiderBins) -> Widened:
+    def widen(self, run: str, bins: CoarserBins) -> Widened:
         """Add the bins of a run up to wider ones; return what was done. Cut off anywhere, a repeat completes it."""
-        from ingest.store.elastic.wider_bins import Widening
+        from ingest.store.elastic.lifecycle import Widening
 
         record = record_named(run, self.runs())
         with self.writing(run):
@@ -360,7 +362,7 @@ class ElasticStore(Store):
         return any(now.get(run, grid) != grid for run, grid in then.items())
 
     def offset_windows(
-        self, run: str, begin_ns: int | None, end_ns: int | None, wanted: Key | None = None
+        self, run: str, begin_ns: int | None, end_ns: int | None, wanted: AnswerKey | None = None
     ) -> Iterator[Intervals[Series]]:
         """Yield the offsets of a run's events in [begin, end) under their series: 1 ms bins in windows of 1 s."""
         yield from self._holdings_of(self.records).offset_windows(run, begin_ns, end_ns, wanted)
@@ -393,12 +395,12 @@ class ElasticStore(Store):
         """Return the episodes of runs in time order."""
         return episodes_of(self.connection, self.names, runs)
 
-    def keep_findings(self, run: str, documents: Sequence[KeptFinding]) -> None:
+    def keep_findings(self, run: str, documents: Sequence[StoredFinding]) -> None:
         """Write all findings of a run, in place of those that an earlier load has left; none where the server has no place."""
         if "findings" in self._kept:
             with keeping(self, "findings", run, known=True):
                 keep_findings(self.connection, self.names, run, documents)
 
-    def findings_of(self, runs: Iterable[str]) -> list[KeptFinding]:
+    def findings_of(self, runs: Iterable[str]) -> list[StoredFinding]:
         """Return the findings that are kept of runs, by run and rank, of whatever state of the run."""
         return findings_of(self.connection, self.names, runs)

@@ -17,27 +17,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ingest.core.errors import InputError, StoreError
+from ingest.core.labels import IN_FLIGHT
 from ingest.core.layout import NO_BINS, NO_BINS_TEXT, Layout, parse_layout
-from ingest.core.series import IN_FLIGHT
-from ingest.core.writing import number
-from ingest.store.elastic.breaths import INDEX as BREATHS
-from ingest.store.elastic.breaths import settle_breaths
-from ingest.store.elastic.deleting import swept
-from ingest.store.elastic.encoding import MS, PATHS, bins_of
-from ingest.store.elastic.filters import LATENCIES, Filters, one_of
-from ingest.store.elastic.names import PERIODIC
-from ingest.store.elastic.reading import pages, search
-from ingest.store.elastic.record_documents import CHECKPOINT, RUN, SOURCE, TOMBSTONE, source_record
+from ingest.core.units import number
+from ingest.store.elastic.aggregations import LATENCIES, Filters, one_of, paged
+from ingest.store.elastic.documents import MS, PATHS, bins_of, pages, search
+from ingest.store.elastic.findings import BREATHS_INDEX as BREATHS
+from ingest.store.elastic.findings import settle_breaths
 from ingest.store.elastic.rollups import RollupWriter
-from ingest.store.elastic.sums import paged
-from ingest.store.elastic.sweeping import Sweeper
-from ingest.store.elastic.tombstones import entomb
-from ingest.store.elastic.touched import Touched
+from ingest.store.elastic.runs import CHECKPOINT, RUN, SOURCE, TOMBSTONE, SharedWindows, Sweeper, entomb, source_record, swept
+from ingest.store.elastic.templates import PERIODIC
 from ingest.store.records import CLUSTER, COMPLETE, HOST, WHOLE_RUN, RunRecord, SourceRecord, rollup_steps
 from ingest.store.verify import LAYOUTS, NO_RUN, ROLLUPS, STATES, Chosen, Reading, Verifier, in_words, is_whole
 
 if TYPE_CHECKING:
     from ingest.store.elastic.store import ElasticStore
+
 
 PAGE = 5_000
 HOUR_MS = 3_600_000
@@ -333,7 +328,7 @@ class ElasticVerifier(Verifier):
             return
         with store.writing(run):
             store.connection.refresh(store.names.all("intervals"))
-            touched = Touched()
+            touched = SharedWindows()
             touched.add(Sweeper(store.connection, store.names, store.sender).stored_windows(record))
             if not touched.windows:
                 swept(store.connection, store.sender, store.names.all("rollups"), {"filter": [{"term": {"run.id": run}}]})

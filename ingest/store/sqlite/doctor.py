@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ingest.core.errors import StoreError
-from ingest.core.writing import size
+from ingest.core.units import size
 from ingest.store.doctor import NOT_SEEN, OK, WRONG, Line, failed, fits
 from ingest.store.sqlite.file import SCHEMA_VERSION, opened, store_errors
 from ingest.store.sqlite.store import SqliteStore

@@ -11,11 +11,10 @@ import numpy as np
 from ingest.core.documents import WINDOW_BITS, Documents, id_range, known_only, told_exact, unpack, window_of
 from ingest.core.errors import StoreError
 from ingest.core.intervals import NO_BYTES, Int, Intervals
+from ingest.core.labels import LABELS, Series
 from ingest.core.layout import Layout
-from ingest.core.series import LABELS, Series
 from ingest.store.records import SourceRecord, StoredSeries, not_there
-from ingest.store.sqlite.damage import check_bins, check_cells, check_times, layout_in
-from ingest.store.sqlite.statements import insert, put_unless_newer
+from ingest.store.sqlite.file import check_bins, check_cells, check_times, insert, layout_in, put_unless_newer
 
 BATCH = 8_000
 MOST_NAMED = 1000  # in one statement

@@ -11,14 +11,14 @@ import numpy as np
 from ingest.core.documents import id_range, told_exact, unpack, window_of
 from ingest.core.grid import SECOND
 from ingest.core.intervals import Exact, Int, Intervals
+from ingest.core.labels import IN_FLIGHT, OFFSET, Group, Series, labels_first
 from ingest.core.offsets import within
-from ingest.core.series import IN_FLIGHT, OFFSET, Group, Series, labels_first
-from ingest.query.question import Key
+from ingest.query.question import AnswerKey
 from ingest.store.answers import Catalogue, Plan
-from ingest.store.lacking import identified
+from ingest.store.coverage import identified
 from ingest.store.records import CLUSTER, RunRecord, StoredSeries
-from ingest.store.sqlite.damage import check_bins, check_times, layout_in, object_in
 from ingest.store.sqlite.documents import MOST_NAMED, stored_series, windows_of
+from ingest.store.sqlite.file import check_bins, check_times, layout_in, object_in
 
 SERIES_A_SHARE = 8
 MERGED = "op, kind, host, layout, start_ns, end_ns, coding, bins, sum, min, max, exact, bytes, count"
@@ -43,7 +43,7 @@ class SqliteHoldings:
         }
         return Catalogue(records, stored_series(self.db, [record.run for record in records]), accounts)
 
-    def shares(self, series: Sequence[StoredSeries], key: Key) -> Iterator[Sequence[StoredSeries]]:
+    def shares(self, series: Sequence[StoredSeries], key: AnswerKey) -> Iterator[Sequence[StoredSeries]]:
         """Yield the series in shares that have no group in common, so that each share can be summed on its own."""
         groups: dict[Group | None, list[StoredSeries]] = {}
         for stored in series:
@@ -57,12 +57,12 @@ class SqliteHoldings:
         if share:
             yield share
 
-    def document_windows(self, plan: Plan, key: Key, step_ns: int) -> Iterator[Intervals[Group]]:
+    def document_windows(self, plan: Plan, key: AnswerKey, step_ns: int) -> Iterator[Intervals[Group]]:
         """Yield the windows of a plan's series as stored, under the groups that `key` gives."""
         for part in windows_of(self.db, plan.members, plan.record.step_ns, plan.begin_ns, plan.end_ns):
             yield part.relabelled(key)
 
-    def sorted_windows(self, plan: Plan, key: Key, by: Sequence[str]) -> Iterator[Sequence[Intervals[Group]]]:
+    def sorted_windows(self, plan: Plan, key: AnswerKey, by: Sequence[str]) -> Iterator[Sequence[Intervals[Group]]]:
         """Yield the windows of one group after another: those of a lone series as they are read, of several all at once."""
         groups: dict[Group, list[StoredSeries]] = {}
         for stored in plan.members:
@@ -77,7 +77,7 @@ class SqliteHoldings:
                 yield list(relabelled)
 
     def offset_windows(
-        self, run: str, begin_ns: int | None, end_ns: int | None, wanted: Key | None = None
+        self, run: str, begin_ns: int | None, end_ns: int | None, wanted: AnswerKey | None = None
     ) -> Iterator[Intervals[Series]]:
         """Yield the offsets of a run's events in [begin, end) under their series: those that are `wanted`."""
         stored = [member for member in self._of_offsets(run) if wanted is None or wanted(member.series) is not None]

@@ -10,21 +10,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.core.csr import distinct
 from ingest.core.documents import pack
-from ingest.core.intervals import Int
+from ingest.core.intervals import Int, distinct
+from ingest.core.labels import OFFSET
 from ingest.core.layout import Layout
-from ingest.core.series import OFFSET
 from ingest.store.live import Checkpoint, Marks, News, Watch, marks_of
 from ingest.store.records import COMPLETE, RunRecord, SourceRecord, Spans
 from ingest.store.rollups import RollupKey, have_moved, layouts_of
-from ingest.store.sqlite.damage import object_in
 from ingest.store.sqlite.documents import delete_documents, numbers_of, stored_series
-from ingest.store.sqlite.file import store_errors
-from ingest.store.sqlite.owners import check_run, is_newest
-from ingest.store.sqlite.records import SELECT_WATCHES, WATCHES
+from ingest.store.sqlite.file import object_in, put, store_errors
+from ingest.store.sqlite.records import SELECT_WATCHES, WATCHES, check_run, is_newest
 from ingest.store.sqlite.rollups import note_final, write_rollups, write_touched
-from ingest.store.sqlite.statements import put
 
 if TYPE_CHECKING:
     from ingest.store.sqlite.store import SqliteStore

@@ -1,14 +1,31 @@
-"""Records of runs and sources as rows of a SQLite store."""
+"""Records of runs and sources, episodes, findings and breaths as rows of SQLite, and whose documents it takes."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from ingest.core.breaths import SUMS, BreathSample, BreathWindows, StoredBreaths
+from ingest.core.documents import CODINGS, unpack
+from ingest.core.errors import StoreError
+from ingest.core.intervals import Int
+from ingest.core.labels import Series
+from ingest.store.lifecycle import moved_step
 from ingest.store.live import Watch, watched
-from ingest.store.records import RunRecord, SourceRecord
-from ingest.store.sqlite.damage import check_cells, object_in
+from ingest.store.records import RunGoneError, RunRecord, SourceRecord
+from ingest.store.sqlite.file import check_cells, insert, object_in, put_unless_newer
+
+if TYPE_CHECKING:
+    from ingest.query.episodes import Episode
+    from ingest.query.story.stored import StoredFinding
+
+
+# Records of runs and sources as rows of a SQLite store.
+
 
 RUNS = ("run", "load", "step_ns", "attribution", "start_ns", "zero", "parameters", "labels", "state", "loaded")
 SOURCES = ("run", "source", "path", "size", "digest", "context", "state", "generation", "account")
@@ -65,3 +82,196 @@ def run_row(run: RunRecord) -> tuple[Any, ...]:
 def source_row(source: SourceRecord) -> tuple[Any, ...]:
     """Return a record as a row of SOURCES."""
     return tuple(json.dumps(source.account) if name == "account" else getattr(source, name) for name in SOURCES)
+
+
+# Whose documents a SQLite store takes: asked inside the transaction that writes, so that none outlives its run or source.
+
+
+CURRENT = "SELECT r.step_ns, s.generation, s.digest FROM runs r LEFT JOIN sources s ON s.run = ? AND s.source = ? WHERE r.run = ?"
+
+
+def check_run(db: sqlite3.Connection, run: str) -> None:
+    """Raise RunGoneError where a run is not there any more."""
+    if db.execute("SELECT 1 FROM runs WHERE run = ?", (run,)).fetchone() is None:
+        raise RunGoneError(run)
+
+
+def is_newest(db: sqlite3.Connection, source: SourceRecord) -> bool:
+    """Return whether no later reading of a source has begun.
+
+    RunGoneError where the source is not there any more, or an older reading stands in its place.
+    """
+    query = "SELECT generation FROM sources WHERE run = ? AND source = ?"
+    row = db.execute(query, (source.run, source.source)).fetchone()
+    if row is None or row[0] < source.generation:
+        raise RunGoneError(source.run)
+    return bool(row[0] == source.generation)
+
+
+def is_current(db: sqlite3.Connection, run: RunRecord, source: SourceRecord) -> bool:
+    """Return whether documents of a source are to be written: not once a later reading of it has begun.
+
+    Raises RunGoneError where run or source have gone or were begun anew by another load, StoreError where the run has got
+    another step.
+    """
+    row = db.execute(CURRENT, (run.run, source.source, run.run)).fetchone()
+    if row is None:
+        raise RunGoneError(run.run)
+    step, generation, digest = row
+    if step != run.step_ns:
+        raise StoreError(moved_step(run, step))
+    if generation is None or generation < source.generation or (generation == source.generation and digest != source.digest):
+        raise RunGoneError(run.run)
+    return bool(generation == source.generation)
+
+
+# Episodes in a SQLite store: one row each, those of an objective and run always of one check.
+
+
+PROMISE = ("kind", "percentile", "threshold_ns", "window_ns")
+FOUND = ("peak_ns", "peak_open", "samples", "windows", "silent", "thin", "worst_host", "state")
+EPISODES = ("run", "objective", "labels", "start_ns", "end_ns", *PROMISE, *FOUND)
+
+
+def keep_episodes(db: sqlite3.Connection, run: str, objective: str, episodes: Sequence[Episode]) -> None:
+    """Write all episodes of an objective in a run, in place of those that are there; inside the caller's transaction."""
+    db.execute("DELETE FROM episodes WHERE run = ? AND objective = ?", (run, objective))
+    rows = [
+        tuple(json.dumps(dict(episode.labels)) if name == "labels" else getattr(episode, name) for name in EPISODES)
+        for episode in episodes
+    ]
+    db.executemany(insert("episodes", EPISODES), rows)
+
+
+def episodes_of(db: sqlite3.Connection, runs: Iterable[str]) -> list[Episode]:
+    """Return the episodes of runs in time order."""
+    wanted = set(runs)
+    order, columns = "start_ns, run, objective, labels", ", ".join(EPISODES)
+    rows = db.execute(f"SELECT {columns} FROM episodes ORDER BY {order}").fetchall()
+    check_cells("episodes", EPISODES, rows)
+    return [_episode(row) for row in rows if row[0] in wanted]
+
+
+def _episode(row: tuple[Any, ...]) -> Episode:
+    from ingest.query.episodes import Episode
+
+    run, objective, labels, start, end, kind, percentile, threshold, window, peak, is_open, *counts = row
+    known = tuple(object_in(labels).items())
+    return Episode(objective, run, known, kind, percentile, threshold, window, start, end, peak, bool(is_open), *counts)
+
+
+# Findings in a SQLite store: a row for the story of a run and one for each finding, always of one load.
+
+
+FINDINGS = ("run", "rank", "stamp", "kind", "labels", "start_ns", "end_ns", "text", "share", "missing_share", "content")
+IN_JSON = ("labels", "content")
+
+
+def keep_findings(db: sqlite3.Connection, run: str, documents: Sequence[StoredFinding]) -> None:
+    """Write all findings of a run, in place of those that are there; inside the caller's transaction."""
+    db.execute("DELETE FROM findings WHERE run = ?", (run,))
+    rows = [
+        tuple(json.dumps(getattr(document, name)) if name in IN_JSON else getattr(document, name) for name in FINDINGS)
+        for document in documents
+    ]
+    db.executemany(insert("findings", FINDINGS), rows)
+
+
+def findings_of(db: sqlite3.Connection, runs: Iterable[str]) -> list[StoredFinding]:
+    """Return the findings of runs, by run and rank."""
+    wanted = sorted(set(runs))
+    marks = ", ".join("?" * len(wanted))
+    query = f"SELECT {', '.join(FINDINGS)} FROM findings WHERE run IN ({marks}) ORDER BY run, rank"
+    rows = db.execute(query, wanted).fetchall()
+    check_cells("findings", FINDINGS, rows)
+    return [_kept(row) for row in rows]
+
+
+def _kept(row: tuple[Any, ...]) -> StoredFinding:
+    from ingest.query.story.stored import StoredFinding
+
+    run, rank, stamp, kind, labels, start, end, text, share, missing_share, content = row
+    whose, told = object_in(labels), object_in(content)
+    return StoredFinding(run, rank, stamp, kind, whose, start, end, text, float(share), float(missing_share), told)
+
+
+# Breaths in the embedded store: a table of windows, their cells packed as bins are, and a table of single ones.
+
+
+CODING = 3  # a cell is below 2^16, and a window holds less than 2^32 breaths
+LABELS = ("run", "host", "process", "op", "job")
+COUNTS = ("rate", "start_ns", "count", "known", "idle", "longest")
+WINDOWS = (*LABELS, *COUNTS, *SUMS, "cells", "source", "generation")
+WINDOW_KEY, POINT_KEY = (*LABELS, "rate", "start_ns"), (*LABELS, "place", "at_ns")
+POINTS = (*LABELS, "place", "at_ns", "rate", "packets", "cycles", "source", "generation")
+
+
+def write_breaths(db: sqlite3.Connection, source: SourceRecord, kept: StoredBreaths) -> int:
+    """Write the breaths of a source inside the transaction of the caller; return how many documents."""
+    owner = (source.source, source.generation)
+    db.executemany(put_unless_newer("breaths", WINDOWS, WINDOW_KEY), ((*row, *owner) for row in _window_rows(kept.windows)))
+    db.executemany(put_unless_newer("points", POINTS, POINT_KEY), ((*row, *owner) for row in _point_rows(kept.sample)))
+    return len(kept.windows) + len(kept.sample)
+
+
+def sweep_breaths(db: sqlite3.Connection, source: SourceRecord) -> None:
+    """Delete the rows of older generations of a source."""
+    for table in ("breaths", "points"):
+        db.execute(
+            f"DELETE FROM {table} WHERE run = ? AND source = ? AND generation < ?",
+            (source.run, source.source, source.generation),
+        )
+
+
+def breaths_of(db: sqlite3.Connection, run: str, source: str | None = None) -> StoredBreaths:
+    """Return the breaths that are kept of a run, or of one of its sources."""
+    where, words = ("run = ?", (run,)) if source is None else ("run = ? AND source = ?", (run, source))
+    columns = ", ".join((*LABELS, *COUNTS, *SUMS, "cells"))
+    windows = db.execute(f"SELECT {columns} FROM breaths WHERE {where}", words).fetchall()
+    columns = ", ".join(POINTS[:-2])
+    return StoredBreaths(_windows(windows), _sample(db.execute(f"SELECT {columns} FROM points WHERE {where}", words).fetchall()))
+
+
+def _labels(table: Iterable[Series]) -> list[tuple[str, ...]]:
+    return [tuple(getattr(series, label) for label in LABELS) for series in table]
+
+
+def _window_rows(rows: BreathWindows) -> Iterator[tuple[Any, ...]]:
+    labels = _labels(rows.table)
+    records = np.empty(len(rows.cells), CODINGS[CODING])
+    records["bin"], records["count"] = rows.cells, rows.counts
+    data, size, cuts = records.tobytes(), records.itemsize, rows.indptr.tolist()
+    columns = (getattr(rows, name).tolist() for name in COUNTS)
+    for place, (code, *counts, sums) in enumerate(zip(rows.series.tolist(), *columns, rows.sums.tolist(), strict=True)):
+        yield (*labels[code], *counts, *sums, data[size * cuts[place] : size * cuts[place + 1]])
+
+
+def _point_rows(rows: BreathSample) -> Iterator[tuple[Any, ...]]:
+    labels = _labels(rows.table)
+    columns = (rows.series, rows.order, rows.at_ns, rows.rate, rows.packets, rows.cycles)
+    for code, *numbers in zip(*(column.tolist() for column in columns), strict=True):
+        yield (*labels[code], *numbers)
+
+
+def _coded(rows: Sequence[tuple[Any, ...]]) -> tuple[tuple[Series, ...], Int]:
+    """Return the series of rows that begin with their labels, and which of them each row belongs to."""
+    table: dict[Series, int] = {}
+    codes = [table.setdefault(Series(**dict(zip(LABELS, row, strict=False))), len(table)) for row in rows]
+    return tuple(table), np.array(codes, np.int64)
+
+
+def _windows(rows: Sequence[tuple[Any, ...]]) -> BreathWindows:
+    table, codes = _coded(rows)
+    first, last = len(LABELS), len(LABELS) + len(COUNTS)
+    counts = np.array([row[first:last] for row in rows], np.int64).reshape(-1, len(COUNTS)).T
+    sums = np.array([row[last:-1] for row in rows], np.float64).reshape(-1, len(SUMS))
+    indptr, cells, each = unpack(np.full(len(rows), CODING), [row[-1] for row in rows])
+    return BreathWindows(
+        table, codes, **dict(zip(COUNTS, counts, strict=True)), sums=sums, indptr=indptr, cells=cells, counts=each
+    )
+
+
+def _sample(rows: Sequence[tuple[Any, ...]]) -> BreathSample:
+    table, codes = _coded(rows)
+    order, at, rate, packets, cycles = np.array([row[len(LABELS) :] for row in rows], np.int64).reshape(-1, 5).T
+    return BreathSample(table, codes, rate, order, at, packets, cycles)

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ingest.core.csr import distinct
 from ingest.core.documents import id_range, packed_bins, window_of
 from ingest.core.grid import SECOND, coarsened
-from ingest.core.intervals import Int, Intervals, Sum, merged
-from ingest.core.series import OFFSET, Series
+from ingest.core.intervals import Int, Intervals, Sum, distinct, merged
+from ingest.core.labels import OFFSET, Series
 from ingest.store.live import ALL_FINAL, NOTHING_LEFT, Marks
 from ingest.store.records import CLUSTER, HOST, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
 from ingest.store.rollups import (
@@ -28,8 +27,8 @@ from ingest.store.rollups import (
     without_time,
 )
 from ingest.store.sqlite.documents import stored_series, windows_of
+from ingest.store.sqlite.file import put
 from ingest.store.sqlite.holdings import MERGED, UNKNOWN, merged_windows
-from ingest.store.sqlite.statements import put
 
 SLAB_WINDOWS = 60  # at least, of each series: twice as many take 70 MB more where a run has 900
 SLAB_ROWS = 2000  # or more, where that takes few series: each slab has its own cost

@@ -19,38 +19,33 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ingest.core.breaths import Kept
-from ingest.core.csr import MOST_SAMPLES
+from ingest.core.breaths import StoredBreaths
 from ingest.core.documents import Documents, document_ids, pack
 from ingest.core.errors import StoreError, UsageError
-from ingest.core.intervals import Int, Intervals
+from ingest.core.intervals import MOST_SAMPLES, Int, Intervals
+from ingest.core.labels import LABELS, Group, Series
 from ingest.core.marks import noted
-from ingest.core.series import LABELS, Group, Series
-from ingest.core.writing import number
-from ingest.query.origin import SNAPSHOT, Offers
-from ingest.query.question import Answer, Key, Question
-from ingest.store import Store
+from ingest.core.units import number
+from ingest.query.origin import SNAPSHOT, Capabilities
+from ingest.query.question import Answer, AnswerKey, Question
+from ingest.store import DOCUMENTS, GROWTH, Store
 from ingest.store.answers import answer_from, facts_from, windows_from
-from ingest.store.capabilities import DOCUMENTS, GROWTH
-from ingest.store.coarsening import Coarsened, check_joinable
+from ingest.store.capabilities import capabilities_of
+from ingest.store.lifecycle import Coarsened, CoarserBins, Widened, check_joinable
 from ingest.store.live import LiveStore, Watch, final_by_all
-from ingest.store.offers import offers_of
 from ingest.store.records import (
     COMPLETE,
     LOADING,
-    Held,
     RunRecord,
     SourceRecord,
     Spans,
+    StoredRun,
     check_deletable,
     check_unclaimed,
     loaded_now,
     record_named,
     step_of,
 )
-from ingest.store.sqlite.breaths import breaths_of, sweep_breaths, write_breaths
-from ingest.store.sqlite.coarsening import coarsen
-from ingest.store.sqlite.damage import check_cells, object_in
 from ingest.store.sqlite.documents import (
     PUT_DOCUMENT,
     check_all_there,
@@ -60,21 +55,46 @@ from ingest.store.sqlite.documents import (
     drop_unlike,
     sweep,
 )
-from ingest.store.sqlite.episodes import episodes_of, keep_episodes
-from ingest.store.sqlite.file import opened, removed_if_empty, snapshot, store_errors, tables_of_runs, transaction
-from ingest.store.sqlite.findings import findings_of, keep_findings
+from ingest.store.sqlite.file import (
+    check_cells,
+    insert,
+    object_in,
+    opened,
+    put,
+    put_unless_newer,
+    removed_if_empty,
+    snapshot,
+    store_errors,
+    tables_of_runs,
+    transaction,
+)
 from ingest.store.sqlite.holdings import SqliteHoldings
-from ingest.store.sqlite.owners import check_run, is_current, is_newest
-from ingest.store.sqlite.records import RUNS, SELECT_WATCHES, SOURCES, Runs, run_row, source_record, source_row
+from ingest.store.sqlite.lifecycle import coarsen, widen
+from ingest.store.sqlite.records import (
+    RUNS,
+    SELECT_WATCHES,
+    SOURCES,
+    Runs,
+    breaths_of,
+    check_run,
+    episodes_of,
+    findings_of,
+    is_current,
+    is_newest,
+    keep_episodes,
+    keep_findings,
+    run_row,
+    source_record,
+    source_row,
+    sweep_breaths,
+    write_breaths,
+)
 from ingest.store.sqlite.rollups import write_rollups
-from ingest.store.sqlite.statements import insert, put, put_unless_newer
-from ingest.store.sqlite.wider_bins import widen
-from ingest.store.wider_bins import Widened, WiderBins
 
 if TYPE_CHECKING:
-    from ingest.query.findings.kept import KeptFinding
-    from ingest.query.verdicts import Episode
-    from ingest.store.elastic.names import Names
+    from ingest.query.episodes import Episode
+    from ingest.query.story.stored import StoredFinding
+    from ingest.store.elastic.templates import Names
     from ingest.store.verify import Chosen, Verification
 
 OVERWRITE = "".join(f"{name} = excluded.{name}, " for name in ("start_ns", "step_ns", "attribution", "zero", "parameters"))
@@ -135,9 +155,9 @@ class SqliteStore(Store):
                 raise
 
     @property
-    def offers(self) -> Offers:
+    def offers(self) -> Capabilities:
         """Return the capabilities beyond those that every origin has."""
-        return offers_of(self).add(GROWTH, self._growth).add(SNAPSHOT, self.one_moment).add(DOCUMENTS, self._documents)
+        return capabilities_of(self).add(GROWTH, self._growth).add(SNAPSHOT, self.one_moment).add(DOCUMENTS, self._documents)
 
     def _growth(self) -> LiveStore:
         from ingest.store.sqlite.live import SqliteLive
@@ -179,10 +199,10 @@ class SqliteStore(Store):
             check_cells("sources", SOURCES, rows)
             return [source_record(row) for row in rows]
 
-    def held(self, runs: Sequence[str]) -> dict[str, Held]:
+    def held(self, runs: Sequence[str]) -> dict[str, StoredRun]:
         """Return what is held of each run."""
         known = {record.run: record for record in self.runs()}
-        return {run: Held(known.get(run), self.first_generation(run), self.sources(run)) for run in runs}
+        return {run: StoredRun(known.get(run), self.first_generation(run), self.sources(run)) for run in runs}
 
     def begin(self, run: RunRecord, sources: Iterable[SourceRecord], *, anew: bool = False) -> None:
         """Note a run and the sources that are about to be written; they count as loading until `finish_source`."""
@@ -261,12 +281,12 @@ class SqliteStore(Store):
             ids[code] = self._series[key]
         return ids
 
-    def write_breaths(self, source: SourceRecord, kept: Kept) -> int:
+    def write_breaths(self, source: SourceRecord, kept: StoredBreaths) -> int:
         """Write the breaths that are kept of a source, replacing documents of the same identity; return how many."""
         with self.transaction() as db:
             return write_breaths(db, source, kept) if is_newest(db, source) else len(kept.windows) + len(kept.sample)
 
-    def breaths(self, run: str) -> Kept:
+    def breaths(self, run: str) -> StoredBreaths:
         """Return the breaths that are kept of a run."""
         with self._store_errors():
             return breaths_of(self.db, run)
@@ -321,7 +341,7 @@ class SqliteStore(Store):
         with self.transaction() as db:
             return coarsen(db, record_named(run, self.runs()), step_ns)
 
-    def widen(self, run: str, bins: WiderBins) -> Widened:
+    def widen(self, run: str, bins: CoarserBins) -> Widened:
         """Add the bins of a run up to wider ones, in one transaction; return what was done."""
         with self.transaction() as db:
             return widen(db, record_named(run, self.runs()), bins)
@@ -344,7 +364,7 @@ class SqliteStore(Store):
             yield from windows_from(SqliteHoldings(self.db), self.runs(), question)
 
     def offset_windows(
-        self, run: str, begin_ns: int | None, end_ns: int | None, wanted: Key | None = None
+        self, run: str, begin_ns: int | None, end_ns: int | None, wanted: AnswerKey | None = None
     ) -> Iterator[Intervals[Series]]:
         """Yield the offsets of a run's events in [begin, end) under their series: 1 ms bins in windows of 1 s."""
         with self._store_errors(), snapshot(self.db):
@@ -387,13 +407,13 @@ class SqliteStore(Store):
         with self._store_errors():
             return episodes_of(self.db, runs)
 
-    def keep_findings(self, run: str, documents: Sequence[KeptFinding]) -> None:
+    def keep_findings(self, run: str, documents: Sequence[StoredFinding]) -> None:
         """Write all findings of a run, in place of those that an earlier load has left."""
         with self.transaction() as db:
             check_run(db, run)
             keep_findings(db, run, documents)
 
-    def findings_of(self, runs: Iterable[str]) -> list[KeptFinding]:
+    def findings_of(self, runs: Iterable[str]) -> list[StoredFinding]:
         """Return the findings that are kept of runs, by run and rank, of whatever state of the run."""
         with self._store_errors():
             return findings_of(self.db, runs)

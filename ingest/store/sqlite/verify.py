@@ -19,33 +19,21 @@ import numpy as np
 from ingest.core.documents import CODINGS, WINDOW_BITS, id_range, unpack, window_of
 from ingest.core.errors import InputError, StoreError
 from ingest.core.grid import SECOND
+from ingest.core.labels import IN_FLIGHT, LABELS, OFFSET
 from ingest.core.layout import Layout, parse_layout
-from ingest.core.series import IN_FLIGHT, LABELS, OFFSET
-from ingest.core.writing import number, utc
+from ingest.core.units import number, utc
 from ingest.store.live import final_by_all
 from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord
-from ingest.store.sqlite.breaths import CODING as CELLS_CODING
-from ingest.store.sqlite.damage import DamagedError, check_bins
 from ingest.store.sqlite.documents import delete_documents
-from ingest.store.sqlite.file import snapshot, tables_of_runs
+from ingest.store.sqlite.file import DamagedError, check_bins, snapshot, tables_of_runs
+from ingest.store.sqlite.records import CODING as CELLS_CODING
 from ingest.store.sqlite.rollups import OF_KEY, rollup_rows, write_rollups
 from ingest.store.sqlite.rollups import ROLLUPS as ROLLUPS_COLUMNS
-from ingest.store.verify import (
-    BINS,
-    FILE,
-    LAYOUTS,
-    NO_RUN,
-    NO_SERIES,
-    STATES,
-    Chosen,
-    Reading,
-    Verification,
-    Verifier,
-    in_words,
-)
+from ingest.store.verify import BINS, FILE, LAYOUTS, NO_RUN, NO_SERIES, STATES, Chosen, Reading, Verification, Verifier, in_words
 
 if TYPE_CHECKING:
     from ingest.store.sqlite.store import SqliteStore
+
 
 BATCH = 8_000
 HAS_SOURCE = "SELECT 1 FROM pragma_table_info(?, 'main') WHERE name = 'source'"

@@ -22,12 +22,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ingest.core.errors import StoreError
-from ingest.core.fields import fields
 from ingest.core.objective import VIOLATE, Objective
-from ingest.core.ranks import Percentile, parse_percentiles
-from ingest.core.timing import format_duration
-from ingest.core.writing import number
-from ingest.view.kibana.connection import Connection, Refusal
+from ingest.core.quantiles import Percentile, parse_percentiles
+from ingest.core.schema import fields
+from ingest.core.units import format_duration, number
+from ingest.view.kibana.importing import Connection, Refusal
 
 MS = 1_000_000
 STEPS_NS = (10_000 * MS, 60_000 * MS)  # those that every run with finer windows has

@@ -1,28 +1,191 @@
-"""How every page of tailboard is put together: one HTML file with all its data, scripts and styles, which opens offline.
+"""What every page of tailboard is made of: one HTML file with its data, scripts and styles, and how pages put things.
 
-A page is page.html around a template of its own, and sections (section.py) at the places that this has. `{{names}}` are filled
-in one pass, so that nothing which was put in is looked at again. The policy of a page runs no script but those whose digests it
-names, the Vega runtime and the page's own, and lets it ask the network for nothing but the server that feeds it.
+A part of a page, such as service beside response time in a report of runs that have both: what it adds to the page.
+
+    {{at_top}}, {{in_controls}}, {{after_hosts}}, {{after_percentiles}}, {{after_heatmap}}, {{after_distribution}}
+
+is where report.html takes sections, by their `place`; {{panels}} where pages of finished pictures do (finished/page.py).
+
+The script of a section of the report pushes one function to `tailboard.sections`. panels.js calls that once with what it offers
+(what is chosen, tables, words) and takes `panels` and `feeds` of what it returns; see there. Its data lie in
+`content.sections[name]`.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import os
 import re
+import stat
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
+from datetime import timedelta
+from functools import cache, lru_cache
+from html import escape
 from importlib import resources
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 
 from ingest import __version__
-from ingest.view.page.report.section import PLACES, Section
-from ingest.view.page.runtime import runtime
-from ingest.view.page.wording import text
+from ingest.core.errors import UsageError
+from ingest.core.grid import MS, SECOND
+from ingest.core.units import format_duration, latency, number, spaced
+from ingest.query.question import Answer
+from ingest.view import vega
+
+# The script that draws: Vega with its expression interpreter, as vl-convert-python makes it, and kept for the next page.
+#
+# Making it takes over a second of each command that writes a page, and it is the same for each version of vl-convert-python. It
+# is kept in the user's cache folder, `$XDG_CACHE_HOME/tailboard` or `~/.cache/tailboard`, which may be deleted at any time. A
+# file there is believed only if it is the user's own, nobody else may write it, and it is whole.
+
+
+SNIPPET = "window.vegaEmbed = vegaEmbed;"
+OF_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+PRIVATE = 0o700
+
+
+@lru_cache(maxsize=1)
+def runtime() -> str:
+    """Return the script that sets `vegaEmbed`: Vega with its expression interpreter, and tooltips.
+
+    UsageError where vl-convert-python is not installed.
+    """
+    try:
+        import vl_convert
+    except ImportError:
+        raise UsageError("a page needs vl-convert-python: pip install 'tailboard[report]'") from None
+    path = _place(f"vega-{version('vl-convert-python')}-{hashlib.sha256(SNIPPET.encode()).hexdigest()[:8]}.js")
+    kept = _kept(path) if path else ""
+    bundle: str = kept or vl_convert.javascript_bundle(SNIPPET)
+    if path and not kept:
+        _keep(path, bundle)
+    return re.sub(r"<(?=/script|!--)", r"<\\", bundle, flags=re.IGNORECASE)
+
+
+def _place(name: str) -> Path | None:
+    """Return where a file is kept; None for a user without a home."""
+    folder = os.environ.get("XDG_CACHE_HOME", "")
+    with suppress(RuntimeError):
+        return (Path(folder) if folder.startswith(os.sep) else Path.home() / ".cache") / "tailboard" / name
+    return None
+
+
+def _kept(path: Path) -> str:
+    """Return the script of a file that may be believed; empty text otherwise."""
+    try:
+        with path.open("rb") as file:
+            for about in (os.fstat(file.fileno()), path.parent.stat()):
+                if about.st_uid != os.geteuid() or about.st_mode & OF_OTHERS:
+                    return ""
+            digest, _, script = file.read().partition(b"\n")
+    except OSError:
+        return ""
+    return script.decode() if digest == _first_line(script) else ""
+
+
+def _keep(path: Path, script: str) -> None:
+    """Write the file whole or not at all; a folder that takes none is no fault of the command's."""
+    content = script.encode()
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    with suppress(OSError):
+        path.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+        try:
+            unfinished.write_bytes(_first_line(content) + b"\n" + content)
+            unfinished.chmod(stat.S_IRUSR | stat.S_IWUSR)
+            unfinished.replace(path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+
+
+def _first_line(script: bytes) -> bytes:
+    return b"// sha256 " + hashlib.sha256(script).hexdigest().encode()
+
+
+# How the pages put things: escaped text, quantities, lengths and ranges of time for people.
+
+
+LONG_SECONDS = 120
+
+
+def text(value: str) -> str:
+    """Return text as HTML that shows it and does nothing else; what is no Unicode is shown by its number."""
+    return escape(vega.printable(value))
+
+
+def shown_latency(value_ns: float) -> str:
+    """Return a latency for the page: 4.23 ms, empty if it is not a number."""
+    return "" if np.isinf(value_ns) else spaced(latency(float(value_ns))).replace("us", "µs")
+
+
+def step_text(answer: Answer) -> str:
+    """Return how wide the windows of an answer are: 10 s, or the whole range."""
+    return spaced(format_duration(answer.step_ns)) if answer.step_ns else "the whole range"
+
+
+def time_text(low_ns: int, high_ns: int, *, relative: bool) -> str:
+    """Return when a run took place (see `between`); of one without a clock, that this is not known."""
+    return "elapsed only: the start of the run is not known" if relative else between(low_ns, high_ns)
+
+
+def between(low_ns: int, high_ns: int) -> str:
+    """Return a range of time for people: 2026-11-20 21:00:04 to 21:01:20 UTC."""
+    begin, end = (str(np.datetime64(stamp // MS, "ms")).replace("T", " ").removesuffix(".000") for stamp in (low_ns, high_ns))
+    day = begin.split(" ")[0] + " "
+    return f"{begin} to {end.removeprefix(day)} UTC"
+
+
+def duration(span_ns: int) -> str:
+    """Return a length of time for people: 76 s, or 0:12:30 from two minutes on."""
+    seconds = span_ns / SECOND
+    return f"{seconds:.6g} s" if seconds < LONG_SECONDS else str(timedelta(seconds=round(seconds)))
+
+
+def exact(value: float, shown: str) -> str:
+    """Return a cell that shows a number for people and holds it as csv has it."""
+    return f'<td><data value="{number(float(value))}">{shown}</data></td>' if shown else "<td></td>"
+
+
+AT_TOP, PANELS = "at_top", "panels"
+IN_CONTROLS = "in_controls"
+AFTER_HOSTS = "after_hosts"
+AFTER_PERCENTILES, AFTER_HEATMAP, AFTER_DISTRIBUTION = AFTER = ("after_percentiles", "after_heatmap", "after_distribution")
+PLACES = (AT_TOP, PANELS, IN_CONTROLS, AFTER_HOSTS, *AFTER)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """HTML and scripts by the names of files in ingest/view/page, specs by the ids of their charts, JSON content, and controls.
+
+    `state` holds what controls are set to at first, by their names; `notes` go to the notes at the head of the page. Text in
+    `html_filling` replaces `{{names}}` of the HTML and is escaped by who makes it; each is all that stands in the element
+    of the id `{section}-{name}`, where a live page puts it anew.
+    """
+
+    name: str
+    html: str
+    scripts: Sequence[str]
+    specs: Mapping[str, Mapping[str, Any]]
+    content: Any
+    place: str
+    state: Mapping[str, str] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    html_filling: Mapping[str, str] = field(default_factory=dict)
+
+
+# How every page of tailboard is put together: one HTML file with all its data, scripts and styles, which opens offline.
+#
+# A page is page.html around a template of its own, and sections (section.py) at the places that this has. `{{names}}` are
+# filled in one pass, so that nothing which was put in is looked at again. The policy of a page runs no script but those whose
+# digests it names, the Vega runtime and the page's own, and lets it ask the network for nothing but the server that feeds it.
+
 
 LONG_FACT = 60
 OFFLINE = "This file holds all its data and makes no network requests."

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from ingest.core.writing import figure, latency
+from ingest.core.units import figure, latency
 from ingest.query.capacity import ACHIEVED, BRACKETED, Capacity, binding, load_text
-from ingest.view.marked import escape
-from ingest.view.terminal.tables import count, empty_table, first_of, people, say, say_notes
+from ingest.view.terminal.tables import count, empty_table, escape, first_of, people, say, say_notes
 
 ONE_RUN = (
     "one run at each load: the interval holds for these runs, and the variation from one run to the next is not in it; three "

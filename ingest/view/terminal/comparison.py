@@ -13,21 +13,19 @@ from rich.console import Console
 
 from ingest.core.errors import UsageError, counted, listed
 from ingest.core.intervals import Intervals
-from ingest.core.ranks import Percentile, parse_percentiles
-from ingest.core.series import Group
-from ingest.core.writing import figure, latency, spaced
-from ingest.query.compare import FASTER, METHOD, SAME, SLOWER, UNKNOWN, Pair, alone, method
-from ingest.query.dependent import LEAST_RUNS
+from ingest.core.labels import Group
+from ingest.core.quantiles import Percentile, parse_percentiles
+from ingest.core.units import figure, latency, spaced
+from ingest.query.batch_means import LEAST_RUNS
+from ingest.query.compare import FASTER, METHOD, SAME, SLOWER, UNKNOWN, Pair, alone, is_lag, method
 from ingest.query.excess import OP, excess_sentence
-from ingest.query.groupings import is_lag
 from ingest.query.precision import precision_of
 from ingest.query.question import Answer
 from ingest.query.sweeps import PERMUTATION
 from ingest.query.table import Table
 from ingest.view import vega
-from ingest.view.marked import escape
 from ingest.view.specs import derived
-from ingest.view.terminal.tables import bound_text, empty_table, first_of, people, say, say_notes
+from ingest.view.terminal.tables import bound_text, empty_table, escape, first_of, people, say, say_notes
 
 LARGE = 10
 MOST_GROUPS = 9

@@ -8,17 +8,15 @@ import numpy as np
 from rich.console import Console
 
 from ingest.core.errors import counted, listed
-from ingest.core.timing import format_duration
-from ingest.core.writing import Stamp, latency
+from ingest.core.units import Stamp, format_duration, latency
 from ingest.objectives.check import Checked
-from ingest.objectives.words import ELAPSED, budgets, left_out, looked_at, promise, stamp_of
+from ingest.objectives.objectives import ELAPSED, budgets, left_out, looked_at, promise, stamp_of
+from ingest.query.episodes import CANNOT_TELL, MET, VIOLATED, Episode, Verdict
 from ingest.query.table import Table
-from ingest.query.verdicts import MET, UNKNOWN, VIOLATED, Episode, Verdict
-from ingest.view.marked import escape
-from ingest.view.terminal.tables import clock, count, empty_table, people, say, say_notes
+from ingest.view.terminal.tables import clock, count, empty_table, escape, people, say, say_notes
 from ingest.view.text import UNITS, shown_columns
 
-WORDS = {MET: "met", VIOLATED: "VIOLATED", UNKNOWN: "CANNOT TELL"}
+WORDS = {MET: "met", VIOLATED: "VIOLATED", CANNOT_TELL: "CANNOT TELL"}
 LAST = ("samples", "worst_host", "state")
 DISPENSABLE = ("samples", "lasted", "worst_host")  # where a terminal is narrow
 
@@ -89,7 +87,7 @@ def _open(checked: Checked) -> list[str]:
     """Return a sentence on each objective of which missing samples leave the verdict open."""
     unknown: dict[str, list[Verdict]] = {}
     for verdict in checked.verdicts:
-        if verdict.outcome == UNKNOWN:
+        if verdict.outcome == CANNOT_TELL:
             unknown.setdefault(verdict.objective.name, []).append(verdict)
     return [
         f"{name}: cannot tell: samples are missing in {counted(sum(verdict.unknown for verdict in some), 'window')} "
@@ -107,7 +105,7 @@ def print_checked(checked: Checked, base: str, belonging: Sequence[str] = (), *,
         parts.setdefault((verdict.objective.name, verdict.run), []).append(verdict)
     for (name, run), verdicts in parts.items():
         outcomes = {verdict.outcome for verdict in verdicts}
-        word = next((outcome for outcome in (VIOLATED, UNKNOWN) if outcome in outcomes), MET)
+        word = next((outcome for outcome in (VIOLATED, CANNOT_TELL) if outcome in outcomes), MET)
         head = f"{name}{f', {run}' if several else ''}"
         say(out, [f"{WORDS[word]}  {head}: {promise(verdicts[0].objective)}"], None if word == MET else "bold")
         say(out, (f"    {line}" for line in (looked_at(verdicts), budgets(verdicts)) if line))

@@ -8,9 +8,9 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape as unmarked
 
-from ingest.core.ranks import Percentile
-from ingest.core.writing import Stamp, latency
-from ingest.query.estimates.rows import Estimate
+from ingest.core.quantiles import Percentile
+from ingest.core.units import Stamp, latency
+from ingest.query.estimates import Estimate
 from ingest.query.question import Answer
 from ingest.query.table import Table
 from ingest.view.terminal.tables import clock, count, empty_table, heading, people, say_heading

@@ -10,12 +10,21 @@ from rich.console import Console
 from rich.text import Text
 
 from ingest.core.intervals import Intervals
-from ingest.core.series import Group
-from ingest.core.timing import format_duration
-from ingest.core.writing import Stamp, latency
-from ingest.query.offsets.map import OffsetMap, joined
-from ingest.view.shades import WORDS, shades, used
-from ingest.view.terminal.heatmap import GUTTER, LEAST_COLUMNS, MOST_GROUPS, drawn, say_group, say_more, say_times
+from ingest.core.labels import Group
+from ingest.core.units import Stamp, format_duration, latency
+from ingest.query.offsets import OffsetMap, joined
+from ingest.view.terminal.heatmap import (
+    GUTTER,
+    LEAST_COLUMNS,
+    MOST_GROUPS,
+    WORDS,
+    drawn,
+    say_group,
+    say_more,
+    say_times,
+    shades,
+    used,
+)
 from ingest.view.terminal.tables import RUNS_NAMED, count, first_of, people, say_heading
 
 MOST_LINES = 25

@@ -8,19 +8,26 @@ from typing import Any
 import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, JustifyMethod, OverflowMethod
+from rich.markup import escape as unmarked
 from rich.table import Table as RichTable
 
-from ingest.core.errors import counted
-from ingest.core.timing import format_duration
-from ingest.core.writing import INFINITE, LARGE, Stamp, figure, latency, up_to
+from ingest.core.errors import counted, shown
+from ingest.core.units import INFINITE, LARGE, Stamp, figure, format_duration, latency, up_to
+from ingest.query.coverage import LEAST, MOST
 from ingest.query.means import lacks_bins
-from ingest.query.missing import LEAST, MOST
 from ingest.query.percentiles import BANDWIDTH
 from ingest.query.precision import Precision
 from ingest.query.question import Answer, samples_apart
 from ingest.query.table import Table
-from ingest.view.marked import escape
 from ingest.view.text import shown_columns
+
+# Text from outside on a terminal: shown as it is spelled, never obeyed, neither by the terminal nor by rich's markup.
+
+
+def escape(text: object) -> str:
+    """Return text for rich: control characters as their numbers, brackets of markup as brackets."""
+    return unmarked(shown(text))
+
 
 WIDE = 160
 MOST_ROWS = 60

@@ -12,18 +12,16 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from ingest.core.errors import counted, listed
-from ingest.core.writing import LARGE, figure, latency, utc
+from ingest.core.units import LARGE, figure, latency, utc
 from ingest.query.change_points import FEW_RUNS, METHOD
 from ingest.query.compare import METHOD as OF_WINDOWS
 from ingest.query.precision import Precision, precision_of
-from ingest.query.regressions import Judgement
 from ingest.query.table import Table
-from ingest.query.trend import ABOVE, LATENCIES, THROUGHPUT, Night, lower_is_worse, series_of
+from ingest.query.trend import ABOVE, LATENCIES, THROUGHPUT, Judgement, Night, lower_is_worse, series_of
 from ingest.view import text, vega
-from ingest.view.marked import escape
 from ingest.view.specs import derived
 from ingest.view.terminal.comparison import needed, percentiles_in, ratio_text, whisker
-from ingest.view.terminal.tables import bound_text, empty_table, people, samples_text, say, say_notes
+from ingest.view.terminal.tables import bound_text, empty_table, escape, people, samples_text, say, say_notes
 
 NOTHING = 1e-9
 MOST_NAMED = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ingest.view.kibana.saved_objects import SavedObject
+from ingest.view.kibana.importing import SavedObject
 from tools.kibana.asked import Shown
 from tools.kibana.asked_lens import lens_request
 

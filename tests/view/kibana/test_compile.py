@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest import open_store
 from ingest.cli import run
 from ingest.core.errors import InputError
-from ingest.view.kibana.importing import shipped
-from ingest.view.kibana.saved_objects import Reference, line, ndjson
+from ingest.store import open_store
+from ingest.view.kibana.importing import Reference, line, ndjson, shipped
 from tests.doubles.elasticsearch.hdr import Range, cover, sketch
 from tests.doubles.elasticsearch.proofs.comparing import recorded
 from tests.doubles.kibana.schemas import problems
@@ -196,7 +195,7 @@ def test_e10_intervals_of_a_calendar_are_asked_for_as_kibana_does() -> None:
 
 def test_edges_are_edges_of_fios_bins_and_of_heat_map_rows() -> None:
     from ingest.core.layout import fio_layout
-    from ingest.query.latency_rows import row_layout
+    from ingest.query.heatmap import row_layout
 
     fine = fio_layout(29, 1)
     assert set(edges(64)[:-1]) - set(fine.edges.tolist()) == {edge for edge in edges(64)[:-1] if edge > fine.edges[-1]}

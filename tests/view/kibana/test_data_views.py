@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from ingest.core.fields import elasticsearch_mappings, indices
-from ingest.store.elastic.names import Names
-from ingest.view.kibana.saved_objects import line
+from ingest.core.schema import elasticsearch_mappings, indices
+from ingest.store.elastic.templates import Names
+from ingest.view.kibana.importing import line
 from tools.kibana.data_views import data_views, index_of, pattern, view_fields
 
 VIEWS = {index_of(view.id): view for view in data_views("perf")}

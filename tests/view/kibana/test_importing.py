@@ -11,10 +11,17 @@ from pathlib import Path
 import pytest
 
 from ingest.core.errors import StoreError, UsageError
-from ingest.view.kibana.address import checked_space, checked_url
-from ingest.view.kibana.connection import Connection, Refusal
-from ingest.view.kibana.importing import Imported, import_body, import_objects
-from ingest.view.kibana.saved_objects import Reference, SavedObject
+from ingest.view.kibana.importing import (
+    Connection,
+    Imported,
+    Reference,
+    Refusal,
+    SavedObject,
+    checked_space,
+    checked_url,
+    import_body,
+    import_objects,
+)
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.kibana import KibanaDouble
 from tests.doubles.kibana.multipart import parts_of
@@ -350,7 +357,7 @@ def basic(user: str, password: str) -> str:
 def test_secrets_come_from_the_environment_with_those_of_elasticsearch_behind(
     monkeypatch, tmp_path: Path, variables: dict[str, str], sent: str
 ) -> None:
-    from ingest.view.kibana.address import KIBANA
+    from ingest.view.kibana.importing import KIBANA
 
     monkeypatch.setenv("HOME", str(tmp_path))
     for name, value in variables.items():
@@ -359,7 +366,7 @@ def test_secrets_come_from_the_environment_with_those_of_elasticsearch_behind(
 
 
 def test_netrc_is_the_last_to_be_asked(monkeypatch, tmp_path: Path) -> None:
-    from ingest.view.kibana.address import KIBANA
+    from ingest.view.kibana.importing import KIBANA
 
     (tmp_path / ".netrc").write_text("machine kibana.example.org\n  login ann\n  password b\n")
     (tmp_path / ".netrc").chmod(0o600)

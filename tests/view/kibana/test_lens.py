@@ -13,10 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Question, Wanted, open_store, parse_percentiles, percentiles
 from ingest.cli import run as command
 from ingest.core.errors import UsageError
-from ingest.core.fields import indices
+from ingest.core.quantiles import parse_percentiles
+from ingest.core.schema import indices
+from ingest.query.percentiles import Wanted, percentiles
+from ingest.query.question import Question
+from ingest.store import open_store
 from tests.databases import database
 from tests.view.kibana.conftest import EXAMPLE, loaded
 from tests.view.kibana.lens_rows import asked_rows

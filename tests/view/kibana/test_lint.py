@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ingest.view.kibana.saved_objects import file_text
+from ingest.view.kibana.importing import file_text
 from tools.kibana.compile import kibana_files
 from tools.kibana.data_views import data_views
 from tools.kibana.lint import RULES, problems

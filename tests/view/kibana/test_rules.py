@@ -13,14 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Question, Wanted, open_store, parse_percentiles, percentiles
 from ingest.core.errors import StoreError
 from ingest.core.objective import Objective
-from ingest.core.ranks import STORED
+from ingest.core.quantiles import STORED, parse_percentiles
 from ingest.objectives.check import check, labels_of
 from ingest.objectives.objectives import read_objectives
+from ingest.query.percentiles import Wanted, percentiles
+from ingest.query.question import Question
+from ingest.store import open_store
 from ingest.store.records import COARSE_STEPS
-from ingest.view.kibana.connection import Connection
+from ingest.view.kibana.importing import Connection
 from ingest.view.kibana.rules import STEPS_NS, Rule, put_rule, question, reasons_against, rule_id, rules_for, stored_rule
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.kibana import KibanaDouble

@@ -10,9 +10,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ingest import Question, open_store
 from ingest.cli import run as command
-from ingest.core.ranks import parse_percentiles
+from ingest.core.quantiles import parse_percentiles
+from ingest.query.question import Question
+from ingest.store import open_store
 from ingest.view import vega
 from tests.view.kibana.conftest import EXAMPLE, ROOT, Served, loaded
 from tests.view.kibana.test_vega_panels import allowed, columns, picked

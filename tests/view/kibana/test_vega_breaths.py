@@ -8,10 +8,11 @@ from dataclasses import replace
 import pytest
 
 from breath_rings import BAD, GOOD, Work, rings
-from ingest import Question, open_store
 from ingest.core.breaths import CELLS
 from ingest.query.breaths import breath_rows, costs, density, fits
-from ingest.store.breaths import from_store
+from ingest.query.question import Question
+from ingest.store import open_store
+from ingest.store.capabilities import breaths_from_store
 from tests.view.kibana.conftest import MINUTE, Served, loaded
 from tests.view.kibana.lens_rows import asked_rows
 from tools.kibana.asked import Shown, chosen
@@ -40,7 +41,7 @@ def timelines(server, tmp_path_factory) -> Served:
 
 def kept(served: Served, **where: str):
     with open_store(served.sqlite) as store:
-        return from_store(store, Question(where={"run": "run", **where}))
+        return breaths_from_store(store, Question(where={"run": "run", **where}))
 
 
 def drawn(page, served: Served, picture: str, shown: Shown | None = None) -> list[str]:
@@ -126,7 +127,7 @@ def test_a_chosen_run_and_a_time_range(page, timelines) -> None:
     first = int(breath_rows(kept(timelines).windows).start_ns.min()) // 10**6
     drawn(page, timelines, "breath-density", Shown(first, first + 999))
     with open_store(timelines.sqlite) as store:
-        windows = breath_rows(from_store(store, Question(where={"run": "run"})).windows)
+        windows = breath_rows(breaths_from_store(store, Question(where={"run": "run"})).windows)
     names = {row["facet"] for row in page.table("facets")}
     second = [
         int(windows.counts[windows.indptr[row] : windows.indptr[row + 1]].sum())

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ingest import Question, open_store
 from ingest.cli import run as command
-from ingest.core.edges import Edges, Exponential
-from ingest.core.layout import LogLinear, fio_layout, hdr_layout
+from ingest.core.layout import Edges, Exponential, LogLinear, fio_layout, hdr_layout
+from ingest.query.question import Question
+from ingest.store import open_store
 from ingest.view.page.panels.layers import layer_cells
 from tests.layered import RATE, SECONDS, START, layered
 from tests.view.kibana.conftest import Served, loaded

@@ -13,9 +13,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ingest import Question, open_store
 from ingest.core.layout import LogLinear, fio_layout, hdr_layout
-from ingest.core.ranks import Ranked, parse_percentiles
+from ingest.core.quantiles import Ranked, parse_percentiles
+from ingest.query.question import Question
+from ingest.store import open_store
 from ingest.view import vega
 from oracles.shades import by_rank
 from tests.view.kibana.conftest import ROOT, loaded

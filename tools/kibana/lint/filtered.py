@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ingest.view.kibana.saved_objects import SavedObject
+from ingest.view.kibana.importing import SavedObject
 from tools.kibana.asked_lens import lens_layer
 from tools.kibana.data_views import index_of, view_fields
 from tools.kibana.lint.objects import Objects, Problem, entries

@@ -98,7 +98,7 @@ const boxes = (() => {
     return { inside, outside, filled: columns(base.inside).filter((n) => n).length, bins, rows };
   }
 
-  // ---- Bounds: as ingest/query/lifts.py has them.
+  // ---- Bounds: as ingest/query/batch_means.py has them.
   function sharesOf(own, every, rows) {
     const factors = own.map((counts, side) => dependence(counts, every[side])), most = Math.max(...factors);
     const enough = (side) => every[side].filter((n) => n).length >= ENOUGH;
@@ -160,7 +160,7 @@ const boxes = (() => {
     const q = 0.5 - tail, r = q * q;
     return (poly(a, r) * q) / poly(b, r);
   }
-  // The quantile of Student's t that `tail` lies above: as ingest/query/dependent.py (Hill 1970, Algorithm 396).
+  // The quantile of Student's t that `tail` lies above: as ingest/query/batch_means.py (Hill 1970, Algorithm 396).
   function student(exact, tail) {
     if (exact < 2) return 1 / Math.tan(Math.PI * tail);
     if (exact > 1e6) return normal(tail);

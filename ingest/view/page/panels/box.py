@@ -19,11 +19,10 @@ import numpy as np
 
 from ingest.core.errors import counted
 from ingest.core.intervals import Intervals
-from ingest.core.series import Group
-from ingest.query.box_cells import BoxCells, coarser
-from ingest.query.overview import Overview
-from ingest.view.page.report.packing import planes, steps
-from ingest.view.page.report.section import AFTER_HOSTS, Section
+from ingest.core.labels import Group
+from ingest.query.overview import BoxCells, Overview, coarser
+from ingest.view.page.packing import planes, steps
+from ingest.view.page.template import AFTER_HOSTS, Section
 from ingest.view.vega import MS, printable
 
 MOST_CHARACTERS = 420_000  # of all runs

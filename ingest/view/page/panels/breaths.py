@@ -15,13 +15,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.core.breaths import CYCLES, LONGEST, PACKETS, BreathSample, BreathWindows, Kept, longest, relabelled, taken, weight_of
-from ingest.core.csr import sum_rows
+from ingest.core.breaths import (
+    CYCLES,
+    LONGEST,
+    PACKETS,
+    BreathSample,
+    BreathWindows,
+    StoredBreaths,
+    longest,
+    relabelled,
+    taken,
+    weight_of,
+)
 from ingest.core.grid import SECOND
-from ingest.core.intervals import Int
-from ingest.core.series import Series
+from ingest.core.intervals import Int, sum_rows
+from ingest.core.labels import Series
 from ingest.query.breaths import breath_rows, names_of
-from ingest.view.page.report.section import AFTER_DISTRIBUTION, Section
+from ingest.view.page.template import AFTER_DISTRIBUTION, Section
 from ingest.view.vega import MS, printable, spec
 
 NAME = "breaths"
@@ -33,7 +43,7 @@ FITTED_SUMS = 5  # the first of SUMS: what a line needs
 STATE = {"process": "", "pictures": SHOWN, "spread": "log"}
 
 
-def section(runs: Sequence[Kept]) -> Section:
+def section(runs: Sequence[StoredBreaths]) -> Section:
     """Return the panels for the report; `runs` is what is kept of each of its runs, in their order."""
     return Section(
         NAME,
@@ -46,7 +56,7 @@ def section(runs: Sequence[Kept]) -> Section:
     )
 
 
-def sections_of(kept: Kept, runs: Sequence[str]) -> list[Section]:
+def sections_of(kept: StoredBreaths, runs: Sequence[str]) -> list[Section]:
     """Return the section on breaths where there are any; `runs` are the runs of the report in their order."""
     if not len(breath_rows(kept.windows)):
         return []
@@ -58,7 +68,7 @@ def specs() -> dict[str, dict[str, Any]]:
     return {"breaths": spec("breaths"), "density": spec("breath-density")}
 
 
-def content_of(kept: Kept) -> dict[str, Any]:
+def content_of(kept: StoredBreaths) -> dict[str, Any]:
     """Return what the page shows of a run: streams, their windows, points and edges of cells; no streams without breaths."""
     if not len(kept.windows):
         return {"streams": []}
@@ -160,10 +170,10 @@ def thinned(sample: BreathSample, most: int = MOST_POINTS) -> BreathSample:
     return taken(kept, np.lexsort((kept.order, kept.at_ns)))
 
 
-def of_run(kept: Kept, run: str) -> Kept:
+def of_run(kept: StoredBreaths, run: str) -> StoredBreaths:
     """Return what is kept of one run."""
 
     def mine(series: Series) -> Series | None:
         return series if series.run == run else None
 
-    return Kept(relabelled(kept.windows, mine), relabelled(kept.sample, mine))
+    return StoredBreaths(relabelled(kept.windows, mine), relabelled(kept.sample, mine))

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ingest.core.series import Group, default_kind
+from ingest.core.labels import Group, default_kind
 from ingest.query.capacity import ACHIEVED, BRACKETED, Capacity, Load, Sla, capacities, tested_in
 from ingest.query.compare import kinds_of
 from ingest.query.overview import Overview
 from ingest.query.question import Answer
-from ingest.query.regrouped import regrouped
 from ingest.query.sweeps import Sweep
+from ingest.query.windows import regrouped
 from ingest.view import vega
-from ingest.view.page.report.tables import of_kind
+from ingest.view.page.tables import of_kind
 from ingest.view.terminal.capacity import sentence
 
 

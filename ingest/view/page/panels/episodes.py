@@ -6,10 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from ingest.core.timing import format_duration
-from ingest.core.writing import elapsed, latency, utc
-from ingest.query.verdicts import Episode
-from ingest.view.page.report.section import AFTER_PERCENTILES, Section
+from ingest.core.units import elapsed, format_duration, latency, utc
+from ingest.query.episodes import Episode
+from ingest.view.page.template import AFTER_PERCENTILES, Section
 from ingest.view.specs import derived
 from ingest.view.vega import MS, printable
 

@@ -13,25 +13,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ingest.core.ranks import COMMON, Percentile, extremes, parse_percentiles
-from ingest.core.series import default_kind
-from ingest.query.estimates.estimates import (
+from ingest.core.labels import default_kind
+from ingest.core.quantiles import COMMON, Percentile, extremes, parse_percentiles
+from ingest.query.estimates import (
     CBT,
     MEAN_OF_MEANS,
     MEAN_OF_PERCENTILES,
+    Float,
+    Places,
     groups_of,
     mean_of_percentiles,
     percentiles_of_means,
+    relative,
 )
-from ingest.query.estimates.rows import Float, Places, relative
 from ingest.query.origin import LOGS, Origin
 from ingest.query.overview import Overview
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question
-from ingest.query.regrouped import regrouped
-from ingest.query.steps import widened
 from ingest.query.table import Table
-from ingest.view.page.report.section import AFTER_DISTRIBUTION, Section
+from ingest.query.windows import regrouped, widened
+from ingest.view.page.template import AFTER_DISTRIBUTION, Section
 from ingest.view.specs import derived
 from ingest.view.vega import MS
 
@@ -117,7 +118,7 @@ def estimates_of(run: Overview, answer: Answer, table: Table, wanted: Sequence[P
 def _of_cbt(
     files: Files, run: Overview, question: Question, answer: Answer, table: Table, wanted: Sequence[Percentile]
 ) -> dict[str, Mapping[str, Float]]:
-    from ingest.query.estimates.cbt import cbt, effort
+    from ingest.query.estimates import cbt, effort
 
     asked = replace(question.about(run.cluster.runs), by=(), step=answer.step_ns)
     size = effort(files, asked)

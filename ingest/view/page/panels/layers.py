@@ -12,17 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from ingest.core.ranks import parse_percentiles
-from ingest.core.series import LAYERS, bare_kind, default_kind, layer_of
-from ingest.core.writing import spaced
+from ingest.core.labels import LAYERS, bare_kind, default_kind, layer_of
+from ingest.core.quantiles import parse_percentiles
+from ingest.core.units import spaced
 from ingest.query.overview import Overview, fitted
 from ingest.query.precision import precision_from
 from ingest.query.question import Answer
-from ingest.query.regrouped import regrouped
+from ingest.query.windows import regrouped
 from ingest.view import vega
-from ingest.view.page.report.section import AFTER_HOSTS, Section
-from ingest.view.page.report.tables import of_kind
-from ingest.view.page.wording import step_text
+from ingest.view.page.tables import of_kind
+from ingest.view.page.template import AFTER_HOSTS, Section, step_text
 from ingest.view.specs import derived
 from ingest.view.terminal.tables import bound_text
 

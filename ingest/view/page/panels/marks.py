@@ -9,8 +9,8 @@ from typing import Any
 
 from ingest.core.errors import counted
 from ingest.core.marks import MOST_OF_RUN, Mark, in_time_order, lasted, longest, of_run, overlaps
-from ingest.core.writing import elapsed, latency, utc
-from ingest.view.page.report.section import AFTER_PERCENTILES, Section
+from ingest.core.units import elapsed, latency, utc
+from ingest.view.page.template import AFTER_PERCENTILES, Section
 from ingest.view.vega import printable
 
 MOST_ON_PAGE = 2000
@@ -28,7 +28,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ShownMarks:
     """The marks that a page holds in time order, how many more there are, and how many of those given are of no run."""
 
     marks: Sequence[Mapping[str, Any]]
@@ -52,7 +52,7 @@ class Chosen:
         return sentences
 
 
-def chosen(runs: Sequence[Shown], stored: Sequence[Mapping[str, Any]], given: Sequence[Mark]) -> Chosen:
+def chosen(runs: Sequence[Shown], stored: Sequence[Mapping[str, Any]], given: Sequence[Mark]) -> ShownMarks:
     """Return the marks that a page of runs holds: those of a store, and those of files that overlap a run."""
     marks_by_time: dict[tuple[str, int, str], dict[str, Any]] = {}
     placed: set[Mark] = set()
@@ -69,10 +69,10 @@ def chosen(runs: Sequence[Shown], stored: Sequence[Mapping[str, Any]], given: Se
     kept = longest(everything, MOST_ON_PAGE)
     outside = sum(mark not in placed for mark in given)
     relative = any(run.relative for run in runs)
-    return Chosen(kept, left + len(everything) - len(kept), outside, len(given), relative)
+    return ShownMarks(kept, left + len(everything) - len(kept), outside, len(given), relative)
 
 
-def sections(chosen_marks: Chosen, starts_ns: Mapping[str, int], *, relative: bool) -> list[Section]:
+def sections(chosen_marks: ShownMarks, starts_ns: Mapping[str, int], *, relative: bool) -> list[Section]:
     """Return the section of marks where there are any; `starts_ns` is when each run began, `relative`: they have no clock."""
     if not chosen_marks.marks:
         return []

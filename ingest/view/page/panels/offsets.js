@@ -1,5 +1,5 @@
 "use strict";
-// Maps of subsecond offsets from the ticks that the page holds: see ingest/query/offsets/ticks.py. Follows numbers.js in the same
+// Maps of subsecond offsets from the ticks that the page holds: see ingest/query/offsets.py. Follows numbers.js in the same
 // script. All pure, tested in Node and held against ingest/query/offsets/stored.py. Times are ms since 1970, edges of rows ns.
 const offsetMap = (() => {
   const MOST_COLUMNS = 720, BESIDE = 50, NS = 1e6, MINUTE = 6e4;
@@ -192,7 +192,7 @@ const offsetMap = (() => {
     return [...sums].map(([name, count]) => ({ name, count })).sort((a, b) => b.count - a.count || (a.name < b.name ? -1 : 1));
   }
   // The events of some groups by offset within the second, in rows of 20 ms: of the seconds that [from, to) touches, and of all
-  // others. As ingest/query/box_offsets.py counts them.
+  // others. As ingest/query/box.py counts them.
   function besideOf(run, groups, from, to) {
     const asked = { period: 1000, rows: BESIDE, most: 1 }, whole = mapOf(run, asked, groups).counts;
     const away = (from ?? -Infinity) >= run.end || (to ?? Infinity) <= run.first;

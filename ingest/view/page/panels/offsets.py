@@ -17,13 +17,11 @@ from typing import Any
 import numpy as np
 
 from ingest.core.grid import MS
-from ingest.core.series import THREAD, Group
-from ingest.query.offsets.overview import OffsetOverview
-from ingest.query.offsets.resolution import LABELS, REST
-from ingest.query.offsets.ticks import RunTicks, Ticks
+from ingest.core.labels import THREAD, Group
+from ingest.query.offsets import LABELS, REST, OffsetOverview, RunTicks, Ticks
 from ingest.query.overview import thread_name
-from ingest.view.page.report.packing import planes
-from ingest.view.page.report.section import AFTER_HEATMAP, Section
+from ingest.view.page.packing import planes
+from ingest.view.page.template import AFTER_HEATMAP, Section
 from ingest.view.specs import derived, unversioned
 from ingest.view.vega import printable, spec
 

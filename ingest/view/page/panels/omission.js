@@ -17,7 +17,7 @@ const omission = (() => {
   function silenceOf(tables) {
     return tables.length ? gapsOf({ ...tables[0], groups: 1, t: tables.flatMap(({ t }) => [...t]) }, [""]) : [];
   }
-  // Response minus service at a percentile, of each window and group of which both can be determined: as ingest/query/gap.py.
+  // Response minus service at a percentile, of each window and group of which both can be determined: as ingest/query/compare.py.
   function gapOf(service, response, wanted) {
     const name = (table, row) => table.names[table.group[row]], served = new Map(), out = [];
     for (let row = 0; row < service.rows; row++) {

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from ingest.view.page.report.section import AFTER_PERCENTILES, Section
+from ingest.view.page.template import AFTER_PERCENTILES, Section
 from ingest.view.specs import derived
 from ingest.view.vega import printable, spec
 

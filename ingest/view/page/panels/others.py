@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ingest.core.errors import InputError
-from ingest.core.ranks import SUMMARY
-from ingest.core.writing import utc
+from ingest.core.quantiles import SUMMARY
+from ingest.core.units import utc
 from ingest.query.origin import Origin, Run
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import ALL, Question
 from ingest.query.table import Table
-from ingest.view.page.report.section import AFTER_DISTRIBUTION, Section
-from ingest.view.page.report.tables import cell
-from ingest.view.page.wording import text
+from ingest.view.page.tables import cell
+from ingest.view.page.template import AFTER_DISTRIBUTION, Section, text
 from ingest.view.vega import printable
 
 MOST_RUNS = 64  # with panels of their own: about 6 MB, and 5 s on two cores

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ingest.view.page.report.section import AT_TOP, Section
-from ingest.view.page.wording import text
+from ingest.view.page.template import AT_TOP, Section, text
 
 SENTENCES = 3
 

@@ -1,6 +1,6 @@
 "use strict";
 // Latency heat maps: the rows of a map, its cells, what is highlighted in them, and where the samples of a cell came from. Follows numbers.js
-// in the same script. All pure, tested in Node and held against ingest/query/cells.py. Times are ms, latencies ns.
+// in the same script. All pure, tested in Node and held against ingest/query/heatmap.py. Times are ms, latencies ns.
 const heat = (() => {
   const { MOST, layoutOf } = tailboard;
   const FINEST = 32, BELOW = -1, ABOVE = -2, OVER = -3, DIGITS = 6e-5, LEAST = 1e-9;

@@ -5,7 +5,7 @@ const tailboard = (() => {
   const MOST = { points: 640, columns: 180, least: 40, lines: 4000, cells: 2400, tails: 3000, rows: 40, curve: 900, worst: 8, high: 140, raster: { columns: 720, rows: 200, few: 150 } };
   const MULTIPLES = [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 40, 60, 90, 120, 180, 240, 300, 600, 1200, 1800, 3600, 7200];
 
-  // ---- What was packed: see ingest/view/page/report/packing.py.
+  // ---- What was packed: see ingest/view/page/packing.py.
   async function inflated(text) {
     const packed = Uint8Array.fromBase64?.(text) ?? Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
@@ -61,7 +61,7 @@ const tailboard = (() => {
     return content;
   }
 
-  // ---- Numbers, as ingest/core/ranks.py has them: nearest rank in exact integers.
+  // ---- Numbers, as ingest/core/quantiles.py has them: nearest rank in exact integers.
   function percentileOf(text) {
     if (text === "mean") return { text, top: NaN, bottom: 1, mean: true };
     const bottom = 10 ** (String(text).split(".")[1] ?? "").length;

@@ -1,1 +1,0 @@
-"""Commands that are asked on a clock: `tailboard sample`."""

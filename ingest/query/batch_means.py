@@ -1,0 +1,683 @@
+"""How sure a value is whose samples depend on one another: bounds from whole windows, in batches.
+
+Bounds of the ratio of two percentiles where samples depend on one another: estimated from whole windows, in batches.
+
+Latencies of one run are not independent draws: a pause, a warm cache or a neighbour moves many of them together. So the samples
+of a window are one observation, and windows that still resemble their neighbours are added up to batches that do not:
+
+    windows of 20 s    . . . . . . . . . . . .      share of samples above a latency in each
+    batches            |-----|-----|-----|-----|    as long as the shares of neighbours are correlated, at least 5 a side
+
+A ratio is tested like this: the baseline's latencies, times that ratio, and the run's are put together, and x is the percentile
+of both. D is the share of the run's samples above x less that of the baseline's; its variance follows from how the shares of
+the batches of each side vary. (As x is that of both, three pauses that all fell on one side have the spread of three pauses, even
+if the other side had none.) A ratio is possible where |D| is within Student's t, with Satterthwaite's degrees of freedom; the
+bounds are the least and the largest possible ratio, widened by the bins of both sides.
+
+Correlations are measured at p50, p90 and the percentile itself, as at p99.9 few samples hide how alike neighbours are, and of
+sums of 1, 2, 4, ... windows; each is corrected for the bias of short series (Marriott and Pope 1954). Measured error rates are in
+docs/explanation/verdicts.md.
+
+How sure the share of samples above a threshold is, from the variation between whole windows: samples are not independent.
+
+    windows   x_w samples above of n_w; share p = sum x / sum n; what a window has too many: r_w = x_w - p n_w
+    batches   of b windows, b = LENGTHS times the integrated autocorrelation time of r, at least so long that there are
+              about MOST_BATCHES; the sums of r over batches are as good as independent
+    effect    variance of the sum of r by batches / the variance that independent samples would have (at least 1)
+
+The share is then as sure as that of sum n / effect independent samples, of which sum x / effect are above: a beta distribution
+(Jeffreys' prior), mixed over the effect, which is known with `freedom` degrees: batches - 1, but no more than CLUSTERS of
+the independent samples on the rarer side. A share that rests on a few bursts has a variance that rests on these, too.
+
+Sources: batch means and their t distribution: Alexopoulos and Seila, Output data analysis (Handbook of Simulation, 1998);
+the window of the autocorrelation sum: Sokal, Monte Carlo methods in statistical mechanics (1997), section 3. CLUSTERS was
+chosen by measured coverage on M/M/1 queues at loads of 0.3 to 0.92 (docs/explanation/verdicts.md).
+
+How over-represented something is among some samples, against the rest: counts, lifts, and bounds that rest on windows.
+
+    lift = share among the samples inside / share among those outside         ceph-b made 90 % inside, 30 % outside: 3 times
+
+Samples of one run depend on one another (see `dependent`), so a window is one observation. On each side the variance of a share
+is that of a ratio of sums over windows, times a factor where neighbours resemble each other: the largest that sums of 1, 2, 4,
+... windows show; a side of few windows takes the factor of the other if that is larger. That makes an effective number of
+samples, never more than there are (Korn and Graubard 1998), and Wilson's interval with Student's t from it. Both intervals give
+that of the ratio (MOVER; Donner and Zou 2012). Fewer than 5 effective windows with samples on a side: no bound, as all may be
+a single event. view/page/panels/box.js does the same in the page.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.core.intervals import Intervals
+from ingest.core.labels import Group
+from ingest.core.layout import common_layout
+from ingest.core.quantiles import Percentile
+
+if TYPE_CHECKING:
+    from ingest.query.question import Answer
+
+
+Float = NDArray[np.float64]
+
+LEAST_BATCHES = 5
+LEAST_RUNS = 3
+LEAST_BLOCKS = 25  # sums of windows whose correlation is still measured
+LEAST_WINDOWS = 10
+MARGIN = 1.1  # of the length of a batch over the time in which correlation dies away
+WHERE = (0.5, 0.9)  # shares at which correlations are measured, beside that of the percentile
+MOST_CORRELATION = 0.999
+FIRST_STEP, MOST_STEPS, PRECISE = 0.02, 12, 0.001  # of the search for a bound, on the log scale
+TAIL = 0.015  # on either side: what the formula is asked for, so that 95 % are held as measured
+NONE = math.nan
+
+
+@dataclass(frozen=True)
+class Windows:
+    """One group of one side in windows: of each run, how many samples of each window lie above each used bin.
+
+    `above[run][window, k]` are those above the first k used bins, `lowest` and `edges` their outer edges in ns. `is_open` says
+    that the last of them has no upper edge. `step_ns` is how long a window is.
+    """
+
+    above: tuple[Float, ...]
+    lowest: Float
+    edges: Float
+    is_open: bool
+    step_ns: int
+
+    @cached_property
+    def count(self) -> float:
+        """Return the number of samples."""
+        return float(sum(run[:, 0].sum() for run in self.above))
+
+    @cached_property
+    def shares(self) -> Float:
+        """Return the share of samples above the first k used bins, k = 0, 1, ..."""
+        total: Float = sum((run.sum(axis=0) for run in self.above), np.zeros(len(self.edges) + 1))
+        return total / self.count
+
+    @cached_property
+    def knots(self) -> Float:
+        """Return both edges of each used bin: between them its samples are taken to be evenly spread."""
+        return np.column_stack([self.lowest, self.edges]).ravel()
+
+    @cached_property
+    def knot_shares(self) -> Float:
+        """Return the share of samples above each knot."""
+        return np.column_stack([self.shares[:-1], self.shares[1:]]).ravel()
+
+    def value_above(self, share: float) -> float:
+        """Return the latency above which that share of the samples lies."""
+        return self._values.setdefault(share, _crossing(self.knots, self.knot_shares, share))
+
+    @cached_property
+    def _values(self) -> dict[float, float]:
+        return {}
+
+    def log_values(self, share: float) -> Float:
+        """Return the log of the latency above which that share of each run's samples lies, of runs that have samples."""
+        sums = [run.sum(axis=0) for run in self.above]
+        shares = [own / own[0] for own in sums if own[0]]
+        return np.log([_crossing(self.knots, np.column_stack([own[:-1], own[1:]]).ravel(), share) for own in shares])
+
+    def bin_at(self, value: float) -> int:
+        """Return which used bin a latency is in, the one below where it is between two."""
+        return min(max(int(np.searchsorted(self.lowest, value, side="right")) - 1, 0), len(self.lowest) - 1)
+
+    def above_at(self, value: float) -> list[Float]:
+        """Return, run by run, how many samples of each window lie above a latency."""
+        place = self.bin_at(value)
+        low, high = self.lowest[place], self.edges[place]
+        part = min(max((value - low) / (high - low), 0.0), 1.0)
+        return [run[:, place] * (1 - part) + run[:, place + 1] * part for run in self.above]
+
+
+def windows_of(rows_by_run: Sequence[Intervals], step_ns: int) -> Windows:
+    """Return the rows of one group as windows, run by run; each run's are in the order of time, all in one layout with bins."""
+    layout = rows_by_run[0].layout
+    used = np.unique(np.concatenate([rows.bins for rows in rows_by_run]))
+    above = []
+    for rows in rows_by_run:
+        counts = np.zeros((len(rows), len(used) + 1))
+        counts[rows.row, np.searchsorted(used, rows.bins)] = rows.counts
+        above.append(counts[:, ::-1].cumsum(axis=1)[:, ::-1])
+    is_open = layout.open_ended and bool(len(used)) and int(used[-1]) == layout.bins - 1
+    lowest, edges = layout.lowest_of(used).astype(np.float64), layout.edges[used + 1].astype(np.float64)
+    return Windows(tuple(above), lowest, np.maximum(edges, lowest + 1), is_open, step_ns)
+
+
+def batch_length(windows: Windows, percentile: Percentile) -> int:
+    """Return how many windows make a batch that hardly depends on the next one."""
+    length = 1
+    for share in {*WHERE, _share(percentile)}:
+        place = int(np.argmax(windows.shares <= 1 - share))
+        series = [run[:, place] - windows.shares[place] * run[:, 0] for run in windows.above]
+        blocks = 1
+        while blocks == 1 or sum(len(run) // blocks for run in series) >= LEAST_BLOCKS:
+            correlation = neighbours([_blocks(run, blocks) for run in series])
+            if correlation > 0:
+                length = max(length, math.ceil(MARGIN * blocks * (1 + correlation) / (1 - correlation) - PRECISE))
+            blocks *= 2
+    return length
+
+
+def ratio_between(baseline: Windows, run: Windows, percentile: Percentile, ratio: float, rows: int = 1) -> tuple[float, float]:
+    """Return the least and the largest ratio run / baseline of a percentile that the data leave possible, 95 times in 100.
+
+    `ratio` is that of the two percentiles, `rows` how many ratios are to be held together. From the spread between runs where a
+    side has three, else from windows. NaN on a side that is not bounded, on both where there are too few batches. Bins are in the
+    bounds.
+    """
+    if not 0 < ratio < math.inf or not 0 < _share(percentile) < 1:
+        return NONE, NONE
+    if max(len(side.above) for side in (baseline, run)) >= LEAST_RUNS:
+        low, high = _between_runs(baseline, run, percentile, rows)
+        low, high = min(low, ratio), max(high, ratio)
+    else:
+        test = _Test.of(baseline, run, percentile, rows)
+        if test is None:
+            return NONE, NONE
+        low, high = (_outermost(test.excess, math.log(ratio), direction) for direction in (-1, 1))
+    return low * _widening(baseline, run, percentile, low, -1), high * _widening(baseline, run, percentile, high, 1)
+
+
+def values_between(windows: Windows, percentile: Percentile, rows: int = 1) -> tuple[float, float]:
+    """Return the latencies in ns between which a percentile lies, 95 times in 100; `rows` of them are held together.
+
+    About this execution, from its windows; outer edges of bins. NaN on a side that is not bounded, on both where there are too
+    few batches.
+    """
+    share = 1 - _share(percentile)
+    firsts = _batches(windows, batch_length(windows, percentile)) if 0 < share < 1 else None
+    if firsts is None:
+        return NONE, NONE
+    sizes = _summed([run[:, 0] for run in windows.above], firsts)
+    allowed = student(len(sizes) - 1, TAIL / rows)
+
+    def excess(value: float) -> float:
+        above, variance = _spread(windows, value, firsts, sizes)
+        if not variance:
+            return 0.0 if above == share else math.copysign(math.inf, share - above)
+        return (share - above) / (allowed * math.sqrt(variance))
+
+    middle = math.log(max(windows.value_above(share), 1.0))
+    low, high = (_outermost(excess, middle, direction) for direction in (-1, 1))
+    if not math.isnan(low):
+        low = min(low, float(windows.lowest[windows.bin_at(low)])) or NONE
+    if not math.isnan(high):
+        place = windows.bin_at(high)
+        is_open = windows.is_open and place == len(windows.edges) - 1
+        high = NONE if is_open else max(high, float(windows.edges[place]))
+    return low, high
+
+
+def _between_runs(baseline: Windows, run: Windows, percentile: Percentile, rows: int) -> tuple[float, float]:
+    """Return the bounds by Welch's t of the logs of each run's percentile; a side of fewer runs is taken to vary as the other."""
+    logs = [side.log_values(1 - _share(percentile)) for side in (baseline, run)]
+    spreads = [float(own.var(ddof=1)) if len(own) >= LEAST_RUNS else NONE for own in logs]
+    known = [(spread, len(own)) for spread, own in zip(spreads, logs, strict=True) if not math.isnan(spread)]
+    spreads = [known[0][0] if math.isnan(spread) else spread for spread in spreads]
+    shares = [spread / len(own) for spread, own in zip(spreads, logs, strict=True)]
+    variance, middle = sum(shares), float(logs[1].mean() - logs[0].mean())
+    freedom = float(known[0][1] - 1)
+    if len(known) > 1 and variance:
+        freedom = variance**2 / sum(own**2 / (count - 1) for own, (_, count) in zip(shares, known, strict=True))
+    half = math.sqrt(variance) * student(freedom, TAIL / rows)
+    return math.exp(middle - half), math.exp(middle + half)
+
+
+def _widening(baseline: Windows, run: Windows, percentile: Percentile, ratio: float, direction: int) -> float:
+    """Return how much lower (or higher) a bound is because samples may be anywhere in their bins; NaN for an open bin."""
+    if math.isnan(ratio):
+        return NONE
+    factors = []
+    values = _latencies(baseline, run, 1 - _share(percentile), ratio)
+    for side, value, sign in zip((baseline, run), values, (-direction, direction), strict=True):
+        place = side.bin_at(value)
+        if sign > 0:
+            is_open = side.is_open and place == len(side.edges) - 1
+            edge = math.inf if is_open else max(float(side.edges[place]), value)
+        else:
+            edge = min(float(side.lowest[place]), value)
+        factors.append((edge / value) ** (1 if side is run else -1) if value > 0 and edge > 0 else 0.0)
+    widened = factors[0] * factors[1]
+    return widened if 0 < widened < math.inf else NONE
+
+
+def _latencies(baseline: Windows, run: Windows, share: float, ratio: float) -> tuple[float, float]:
+    """Return x of the baseline and of the run: the mean of the shares of both above it is `share`."""
+    low, high = sorted((baseline.value_above(share), run.value_above(share) / ratio))
+    inner = (
+        baseline.knots[np.searchsorted(baseline.knots, low) : np.searchsorted(baseline.knots, high, side="right")],
+        run.knots[np.searchsorted(run.knots, low * ratio) : np.searchsorted(run.knots, high * ratio, side="right")] / ratio,
+    )
+    knots = np.sort(np.concatenate([[low], *inner, [high]]), kind="stable")
+    above = np.interp(knots, baseline.knots, baseline.knot_shares, left=1, right=0)
+    above += np.interp(knots * ratio, run.knots, run.knot_shares, left=1, right=0)
+    value = _crossing(knots, above, 2 * share)
+    return value, value * ratio
+
+
+@dataclass(frozen=True)
+class _Test:
+    """Whether a ratio of two percentiles is possible."""
+
+    baseline: Windows
+    run: Windows
+    share: float
+    tail: float
+    firsts: tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]]
+    sizes: tuple[Float, Float]
+
+    @classmethod
+    def of(cls, baseline: Windows, run: Windows, percentile: Percentile, rows: int) -> _Test | None:
+        """Return the test, None where there are too few batches."""
+        length_ns = max(batch_length(side, percentile) * side.step_ns for side in (baseline, run))
+        first, second = (_batches(side, -(-length_ns // side.step_ns)) for side in (baseline, run))
+        if first is None or second is None or not 0 < _share(percentile) < 1:
+            return None
+        sizes = (_summed([each[:, 0] for each in baseline.above], first), _summed([each[:, 0] for each in run.above], second))
+        return cls(baseline, run, _share(percentile), TAIL / rows, (first, second), sizes)
+
+    def excess(self, ratio: float) -> float:
+        """Return D in units of what chance allows: possible from -1 to 1, above where the ratio is too large."""
+        difference, variances, freedoms = 0.0, [], []
+        values = _latencies(self.baseline, self.run, 1 - self.share, ratio)
+        for side, firsts, sizes, value, sign in zip(
+            (self.baseline, self.run), self.firsts, self.sizes, values, (1, -1), strict=True
+        ):
+            share, own_variance = _spread(side, value, firsts, sizes)
+            difference += sign * share
+            variances.append(own_variance)
+            freedoms.append(len(sizes) - 1)
+        variance = sum(variances)
+        if not variance:
+            return 0.0 if not difference else math.copysign(math.inf, difference)
+        freedom = variance**2 / sum(own**2 / free for own, free in zip(variances, freedoms, strict=True))
+        return difference / (math.sqrt(variance) * student(freedom, self.tail))
+
+
+def _spread(side: Windows, value: float, firsts: Sequence[NDArray[np.int64]], sizes: Float) -> tuple[float, float]:
+    """Return the share of samples above a latency, and its variance from how the shares of batches vary."""
+    above, batches = _summed(side.above_at(value), firsts), len(sizes)
+    share = float(above.sum()) / side.count
+    rest = above - share * sizes
+    return share, float(rest @ rest) * batches / (batches - 1) / side.count**2
+
+
+def _outermost(excess: Callable[[float], float], middle: float, direction: int) -> float:
+    """Return the last value in a direction that is possible, NaN where there is none; `middle` is the log of one that is."""
+    inside, step = middle, FIRST_STEP
+    for _ in range(MOST_STEPS):
+        outside = inside + direction * step
+        if direction * excess(math.exp(outside)) > 1:
+            break
+        inside, step = outside, 2 * step
+    else:
+        return NONE
+    while abs(outside - inside) > PRECISE:
+        between = (inside + outside) / 2
+        if direction * excess(math.exp(between)) > 1:
+            outside = between
+        else:
+            inside = between
+    return math.exp(outside)
+
+
+def _crossing(knots: Float, above: Float, wanted: float) -> float:
+    """Return where shares that fall from knot to knot pass one."""
+    place = min(max(int(np.searchsorted(-above, -wanted)), 1), len(knots) - 1)
+    higher, lower = float(above[place - 1]), float(above[place])
+    part = min(max((higher - wanted) / (higher - lower), 0.0), 1.0) if higher > lower else 0.0
+    return float(knots[place - 1] + (knots[place] - knots[place - 1]) * part)
+
+
+@lru_cache(maxsize=4096)
+def _student(freedom: float, tail: float) -> float:
+    """Return the quantile of Student's t that `tail` lies above (Hill 1970, Algorithm 396).
+
+    Relative error below 0.2 % from 2 degrees of freedom on, below 0.00001 from 3 on.
+    """
+    if freedom > 1e6:
+        return NormalDist().inv_cdf(1 - tail)
+    two = 2 * tail
+    a = 1 / (freedom - 0.5)
+    b = (48 / a) / a
+    c = ((20700 * a / b - 98) * a - 16) * a + 96.36
+    d = ((94.5 / (b + c) - 3) / b + 1) * math.sqrt(a * math.pi / 2) * freedom
+    y = (d * two) ** (2 / freedom)
+    if y > 0.05 + a:
+        x = NormalDist().inv_cdf(tail)
+        y = x * x
+        if freedom < 5:
+            c += 0.3 * (freedom - 4.5) * (x + 0.6)
+        c = (((0.05 * d * x - 5) * x - 7) * x - 2) * x + b + c
+        y = (((((0.4 * y + 6.3) * y + 36) * y + 94.5) / c - y - 3) / b + 1) * x
+        y = math.expm1(a * y * y)
+    else:
+        y = ((1 / (((freedom + 6) / (freedom * y) - 0.089 * d - 0.822) * (freedom + 2) * 3) + 0.5 / (freedom + 4)) * y - 1) * (
+            freedom + 1
+        ) / (freedom + 2) + 1 / y
+    return math.sqrt(freedom * y)
+
+
+def student(freedom: float, tail: float) -> float:
+    """Return the quantile of Student's t that `tail` lies above; degrees of freedom to a tenth, below 2 as of 1 (so too wide)."""
+    return 1 / math.tan(math.pi * tail) if freedom < 2 else _student(round(freedom, 1), tail)
+
+
+def _share(percentile: Percentile) -> float:
+    return percentile.top / (100 * percentile.bottom)
+
+
+def _batches(windows: Windows, length: int) -> list[NDArray[np.int64]] | None:
+    """Return, run by run, the first window of each batch; None where there are too few."""
+    firsts = []
+    for run in windows.above:
+        batches = max(1, len(run) // length)
+        firsts.append(np.arange(batches) * len(run) // batches)
+    return firsts if sum(map(len, firsts)) >= LEAST_BATCHES else None
+
+
+def _summed(series: Sequence[Float], firsts: Sequence[NDArray[np.int64]]) -> Float:
+    """Return the sums of batches, all runs after one another."""
+    return np.concatenate([np.add.reduceat(run, first) for run, first in zip(series, firsts, strict=True)])
+
+
+def _blocks(series: Float, length: int) -> Float:
+    """Return sums of `length` neighbours; what is left at the end is left out."""
+    blocks: Float = series[: len(series) // length * length].reshape(-1, length).sum(axis=1)
+    return blocks
+
+
+def neighbours(series: Sequence[Float]) -> float:
+    """Return the correlation of neighbours in all runs, corrected for the bias of short series; 0 for too short ones."""
+    centred = [run - run.mean() for run in series if len(run) > 1]
+    length = sum(map(len, centred))
+    variance = sum(float(run @ run) for run in centred)
+    if length < LEAST_WINDOWS or not variance:
+        return 0.0
+    measured = sum(float(run[1:] @ run[:-1]) for run in centred) / variance
+    each = length / len(centred)
+    return min((each * measured + 1) / (each - 3), MOST_CORRELATION) if each > 4 else 0.0
+
+
+LENGTHS, CUTOFF = 3.0, 4.0
+MOST_BATCHES, LEAST_SHARE_BATCHES = 30, 4
+CLUSTERS = 0.6
+LEAST_SHARE = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class ShareAbove:
+    """How many of how many samples lie above a threshold, and how much the windows that they come from vary.
+
+    `effect` is NaN where no sample is above, or all are: then nothing varies. `batches` 0 says that there are too few windows.
+    """
+
+    above: float
+    samples: float
+    effect: float
+    batches: int
+    windows: int
+
+    @property
+    def value(self) -> float:
+        """Return the share above."""
+        return self.above / self.samples if self.samples else math.nan
+
+    def draws(self, count: int, noise: np.random.Generator, effect: float = 1.0, most: float = math.inf) -> Float:
+        """Return `count` shares as likely as the windows leave them.
+
+        `effect` is taken where these do not give one; none that is drawn is above `most`, unless the measured one is.
+        """
+        known = not math.isnan(self.effect)
+        mean = self.effect if known else effect
+        rarer = min(self.above, self.samples - self.above) / mean
+        freedom = max(1.0, min(self.batches - 1, CLUSTERS * rarer))
+        drawn = mean * freedom / noise.chisquare(freedom, count) if known else np.full(count, mean)
+        effects = np.clip(drawn, 1.0, max(most, mean))
+        shares = noise.beta(self.above / effects + 0.5, (self.samples - self.above) / effects + 0.5)
+        return np.clip(shares, LEAST_SHARE, 1 - LEAST_SHARE)
+
+
+def share_above_of(above: Float, samples: Float) -> ShareAbove:
+    """Return the share above a threshold of windows in the order of time, those of one run; equal lengths, counts."""
+    windows, total, over = len(samples), float(samples.sum()), float(above.sum())
+    batches = batches_of(above - over / total * samples) if total and windows >= LEAST_SHARE_BATCHES else 0
+    naive = over * (1 - over / total) if total else 0.0
+    if batches < LEAST_SHARE_BATCHES or naive <= 0:
+        return ShareAbove(over, total, math.nan, batches, windows)
+    starts = np.linspace(0, windows, batches + 1).astype(np.int64)[:-1]
+    sums = np.add.reduceat(above, starts) - over / total * np.add.reduceat(samples, starts)
+    variance = float(sums @ sums) * batches / (batches - 1)
+    return ShareAbove(over, total, max(variance / naive, 1.0), batches, windows)
+
+
+def of_runs(shares: list[ShareAbove]) -> ShareAbove:
+    """Return the share of several runs of the same thing: from three on, how much it varies is that between the runs."""
+    above, total = sum(share.above for share in shares), sum(share.samples for share in shares)
+    windows = sum(share.windows for share in shares)
+    naive = above * (1 - above / total) if total else 0.0
+    known = [share for share in shares if not math.isnan(share.effect)]
+    within = sum(share.effect * share.samples for share in known) / sum(share.samples for share in known) if known else math.nan
+    batches = min(share.batches for share in shares)
+    if len(shares) < 3 or naive <= 0:  # of two runs the spread is hardly known
+        return ShareAbove(above, total, within, batches, windows)
+    left = np.array([share.above - above / total * share.samples for share in shares])
+    between = float(left @ left) * len(shares) / (len(shares) - 1) / naive
+    return ShareAbove(above, total, max(between, 1.0), len(shares), windows)
+
+
+def batches_of(values: Float) -> int:
+    """Return into how many batches a series is cut so that their sums are as good as independent."""
+    length = LENGTHS * autocorrelation_time(values)
+    return max(LEAST_SHARE_BATCHES, min(MOST_BATCHES, int(len(values) / length)))
+
+
+def autocorrelation_time(values: Float) -> float:
+    """Return 1 + 2 sum of the autocorrelations, summed up to CUTOFF times itself: at least 1, in places of the series."""
+    centred = values - values.mean()
+    power = np.abs(np.fft.rfft(centred, 2 * len(values))) ** 2
+    covariance = np.fft.irfft(power)[: len(values)]
+    if covariance[0] <= 0:
+        return 1.0
+    sums = 1 + 2 * np.cumsum(covariance[1 : max(2, len(values) // 3)]) / covariance[0]
+    enough = np.flatnonzero(np.arange(1, len(sums) + 1) >= CUTOFF * np.maximum(sums, 1.0))
+    return max(1.0, float(sums[enough[0] if len(enough) else -1]))
+
+
+# The bounds of the ratios of a pair of answers, from their windows: which rows are one group, and how many are held together.
+
+
+KEPT = 64  # groups whose windows are held at a time: 1 to 2 MB each
+
+
+class Ratios:
+    """The bounds of the ratios of all groups that both sides have, at some percentiles, held together."""
+
+    def __init__(self, sides: Sequence[Sequence[Answer]], percentiles: Sequence[Percentile]) -> None:
+        """Take the windows of both sides, an answer for each run, grouped alike."""
+        self._sides = [_Side(answers) for answers in sides]
+        shared = set(self._sides[0].counts) & set(self._sides[1].counts)
+        bounded = [group for group in shared if all(side.counts[group] >= LEAST_BATCHES for side in self._sides)]
+        self.rows = max(1, len(bounded) * len(percentiles))
+        self._windows = lru_cache(maxsize=KEPT)(lambda group: tuple(side.windows(group) for side in self._sides))
+
+    def of(self, groups: Sequence[Group], percentile: Percentile, ratios: Float) -> tuple[Float, Float]:
+        """Return the bounds of the ratios of groups at a percentile, NaN where there are none (see `dependent`)."""
+        low, high = np.full(len(groups), math.nan), np.full(len(groups), math.nan)
+        for row, (group, ratio) in enumerate(zip(groups, ratios.tolist(), strict=True)):
+            baseline, run = self._windows(group)
+            if baseline is not None and run is not None:
+                low[row], high[row] = ratio_between(baseline, run, percentile, ratio, self.rows)
+        return low, high
+
+
+def sides_of(answers: Sequence[Answer]) -> dict[Group, Windows]:
+    """Return the windows of each group of one side, of which there is an answer for each run."""
+    side = _Side(answers)
+    return {group: windows for group in side.counts if (windows := side.windows(group)) is not None}
+
+
+class _Side:
+    """The windows of one side by group."""
+
+    def __init__(self, answers: Sequence[Answer]) -> None:
+        self._step_ns = max((answer.step_ns for answer in answers), default=0)
+        self._rows: dict[Group, list[tuple[Intervals, NDArray[np.int64]]]] = {}
+        for answer in answers:
+            for part in answer.parts:
+                order = np.lexsort((part.start_ns, part.series))
+                codes, firsts = np.unique(part.series[order], return_index=True)
+                for code, rows in zip(codes.tolist(), np.split(order, firsts[1:]), strict=True):
+                    self._rows.setdefault(part.table[code], []).append((part, rows))
+        self.counts = {group: sum(len(rows) for _, rows in own) for group, own in self._rows.items()}
+
+    def windows(self, group: Group) -> Windows | None:
+        """Return the windows of a group, None where it has none with bins."""
+        runs = [part.take(rows) for part, rows in self._rows.get(group, ()) if part.layout.has_bins]
+        if not runs:
+            return None
+        layout = common_layout({rows.layout for rows in runs})
+        return windows_of([rows.in_layout(layout) for rows in runs], self._step_ns)
+
+
+MORE, LESS, SAME, UNSURE = "more", "less", "same", "cannot tell"
+SAME_WITHIN = 1.1  # a lift that its bounds hold so near to 1 is none
+ENOUGH = 50  # windows whose dependence is measured well enough by themselves
+NO_BOUNDS = (math.nan, math.nan)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of a box: of each value its samples in each window in the order of time, and the samples of all in each window."""
+
+    counts: Float
+    every: Float
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share of the samples of a side: itself, between which bounds it lies, and whether chance alone could have made it.
+
+    `low` and `high` are NaN where too few windows have samples. `loose` are the bounds if samples did not depend on each other:
+    too narrow, but what lies within them is surely chance.
+    """
+
+    share: float
+    low: float
+    high: float
+    loose: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Lift:
+    """A lift, its bounds (NaN: there are none) and what they say; `stands_out`: beyond chance, were samples independent."""
+
+    lift: float
+    low: float
+    high: float
+    verdict: str
+    stands_out: bool
+
+
+def lifts(inside: Side, outside: Side, rows: int) -> list[Lift]:
+    """Return the lift of each value; `rows` is how many are held together, 95 times in 100 (see docs/explanation/boxes.md)."""
+    found = []
+    for own in zip(inside.counts, outside.counts, strict=True):
+        pairs = list(zip(own, (inside.every, outside.every), strict=True))
+        own_factors = [dependence(counts, every) for counts, every in pairs]
+        factors = [
+            factor if windows_with(every) >= ENOUGH else max(own_factors)
+            for factor, (_, every) in zip(own_factors, pairs, strict=True)
+        ]
+        found.append(
+            _lift(*(share_of(counts, every, rows, factor) for factor, (counts, every) in zip(factors, pairs, strict=True)))
+        )
+    return found
+
+
+def dependence(counts: Float, every: Float) -> float:
+    """Return how many times as much a share varies as if windows did not depend on each other; 1 where too few windows tell.
+
+    Of sums of b windows: their variance over b times that of one, times (1 + r) / (1 - r), r the correlation of neighbours.
+    """
+    total = float(every.sum())
+    rest = (counts - float(counts.sum()) / max(total, 1.0) * every)[every > 0]
+    power = float(rest @ rest)
+    factor, blocks = 1.0, 1
+    while power and len(rest) // blocks >= LEAST_BLOCKS:
+        sums = rest[: len(rest) // blocks * blocks].reshape(-1, blocks).sum(axis=1)
+        correlation = neighbours([sums])
+        wider = float(sums @ sums) / len(sums) / blocks / (power / len(rest))
+        factor = max(factor, wider * (1 + correlation) / (1 - correlation))
+        blocks *= 2
+    return factor
+
+
+def windows_with(every: Float) -> int:
+    """Return how many windows have samples."""
+    return int(np.count_nonzero(every))
+
+
+def share_of(counts: Float, every: Float, rows: int, factor: float) -> Share:
+    """Return the share that `counts` have of all samples, window by window, and its bounds; `factor` is their dependence."""
+    number, total = windows_with(every), float(every.sum())
+    if not total:
+        return Share(math.nan, *NO_BOUNDS, NO_BOUNDS)
+    share = float(counts.sum()) / total
+    loose = _wilson(share, total, student(math.inf, TAIL / rows))
+    rest = counts - share * every
+    effective = number / factor
+    if effective < LEAST_BATCHES:
+        return Share(share, *NO_BOUNDS, loose)
+    variance = float(rest @ rest) * number / (number - 1) / total**2 * number / effective
+    samples = min(share * (1 - share) / variance, total) if variance > 0 else min(effective, total)
+    return Share(share, *_wilson(share, samples, student(effective - 1, TAIL / rows)), loose)
+
+
+def _wilson(share: float, samples: float, quantile: float) -> tuple[float, float]:
+    """Return Wilson's interval of a share of so many samples."""
+    part = quantile**2 / samples
+    middle, half = share + part / 2, math.sqrt(part * share * (1 - share) + part**2 / 4)
+    return max((middle - half) / (1 + part), 0.0), min((middle + half) / (1 + part), 1.0)
+
+
+def _lift(inside: Share, outside: Share) -> Lift:
+    if math.isnan(inside.share) or math.isnan(outside.share):
+        return Lift(math.nan, *NO_BOUNDS, UNSURE, stands_out=False)
+    lift = inside.share / outside.share if outside.share else math.inf
+    stands_out = inside.share > outside.share and inside.loose[0] > outside.loose[1]
+    low, high = _between(inside, outside, lift)
+    if math.isnan(low):
+        return Lift(lift, low, high, UNSURE, stands_out=stands_out)
+    near = low >= 1 / SAME_WITHIN and high <= SAME_WITHIN
+    verdict = SAME if near else MORE if low > 1 else LESS if high < 1 else UNSURE
+    return Lift(lift, low, high, verdict, stands_out=stands_out)
+
+
+def _between(inside: Share, outside: Share, lift: float) -> tuple[float, float]:
+    """Return the bounds of a ratio of two shares from those of each (MOVER on the log scale), NaN where one has none."""
+    if math.isnan(inside.low) or math.isnan(outside.low):
+        return NO_BOUNDS
+    if not outside.share:
+        return inside.low / outside.high, math.inf
+    if not inside.share:
+        return 0.0, inside.high / outside.low if outside.low else math.inf
+    down = math.hypot(_log(inside.share, inside.low), _log(outside.high, outside.share))
+    up = math.hypot(_log(inside.high, inside.share), _log(outside.share, outside.low))
+    return lift * math.exp(-down), lift * math.exp(up)
+
+
+def _log(larger: float, smaller: float) -> float:
+    return math.log(larger / smaller) if smaller else math.inf

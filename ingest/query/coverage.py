@@ -1,0 +1,425 @@
+"""What an answer lacks: entries of its sources, how far they move its percentiles, and kinds it says nothing of."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.core.coverage import ANY_TIME, MEANS_ALONE, NO_LACK, OPEN, OTHER_KIND, UNKNOWN, Caveat, Missing, MissingRows, Possible
+from ingest.core.errors import listed
+from ingest.core.intervals import Bool, Int, Intervals
+from ingest.core.labels import (
+    ASKABLE,
+    CORRECTED,
+    LAG,
+    LAYER,
+    OFFSET,
+    Group,
+    RunLabels,
+    Series,
+    is_mean,
+    kinds_made_of,
+    layer_of,
+    run_matches,
+)
+from ingest.core.quantiles import Percentile, Ranked
+from ingest.query.table import Table
+from ingest.query.windows import Bounds
+
+if TYPE_CHECKING:
+    from ingest.core.marks import Noted
+    from ingest.query.question import Answer, Question
+
+
+# What an answer lacks: the entries of its sources, cut at its windows, and how far they move its percentiles.
+#
+# An entry belongs to a row if its labels can be those of the row and its time overlaps the window's. Where both are sure to lie
+# within, all of its samples are the row's; where it only overlaps, or some label is not known, none to all of them are.
+
+
+Float = NDArray[np.float64]
+
+EARLIER = "before"
+OLD_NOTES = ("bins from 786 us up", "never writes the last partial interval", "samples, all of", "not read: ")
+MISSING_HERE = "samples are missing"
+# These end the names of columns of the least and the largest possible value, which only tables for people show.
+LEAST, MOST = "_least", "_most"  # a largest value of -inf: what is shown is the largest
+
+
+class Lack(NamedTuple):
+    """An entry of an answer with the labels of its run; `sure` says that the question is known to select all of it."""
+
+    entry: Missing
+    sure: bool
+
+    @property
+    def caveat(self) -> Caveat:
+        """Return what a reader must know of it."""
+        return self.entry.caveat
+
+
+def missing_from(
+    entries: Iterable[Missing], question: Question, run_labels: RunLabels, bounds: Mapping[str, Bounds]
+) -> tuple[Lack, ...]:
+    """Return the entries that a question may select, cut at its `bounds`: from when to when it asks about each run, in ns."""
+    selected: list[Lack] = []
+    for whole in entries:
+        if whole.run not in bounds or not run_matches(whole.run, question.runs):
+            continue
+        entry = _in_range(whole, bounds[whole.run])
+        if entry is None:
+            continue
+        of_run = run_labels.get(entry.run)
+        labels = {**of_run, **entry.labels} if of_run else entry.labels
+        asked = [_label(labels, name) for name in question.where]
+        wanted = zip(question.where.items(), asked, strict=True)
+        if any(value is not None and not _matches(name, value, glob) for (name, glob), value in wanted):
+            continue
+        selected.append(Lack(replace(entry, labels=labels) if of_run else entry, None not in asked and entry is whole))
+    return tuple(selected)
+
+
+def _label(labels: Mapping[str, str], name: str) -> str | None:
+    """Return a label of what is missing, None where it may be anything."""
+    if name == LAYER:
+        return None if labels.get("kind") is None else layer_of(labels["kind"])
+    return labels.get(name, None if name in ASKABLE else "")
+
+
+def _matches(name: str, value: str, glob: str) -> bool:
+    """Return whether a label of what is missing is asked for; with a kind, whether anything that is made of it is."""
+    return any(fnmatchcase(candidate, glob) for candidate in (kinds_made_of(value) if name == "kind" else (value,)))
+
+
+def _in_range(entry: Missing, bounds: Bounds) -> Missing | None:
+    """Return an entry cut at the range of a question: itself where it lies within, None where it lies outside."""
+    begin, end = bounds
+    low, high = entry.span
+    from_ns = low if begin is None else max(low, begin)
+    to_ns = high if end is None else min(high, end)
+    if (from_ns, to_ns) == (low, high):
+        return entry
+    return replace(entry, from_ns=from_ns, to_ns=to_ns) if from_ns < to_ns else None
+
+
+def of_kinds(lacking: Iterable[Lack], taken: Mapping[str, Sequence[str]]) -> tuple[Lack, ...]:
+    """Return the entries that may be of the kinds that an answer takes of each run.
+
+    What is missing of a kind is missing of what is made of it, too; how many samples a correction would add is not known.
+    """
+    kept = []
+    for lack in lacking:
+        kind, kinds = lack.entry.labels.get("kind"), taken.get(lack.entry.run, ())
+        if kind is None:
+            kept.append(lack)
+            continue
+        for own in (own for own in kinds_made_of(kind) if own in kinds):
+            number = None if CORRECTED in own else lack.entry.count
+            entry = lack.entry if own == kind else replace(lack.entry, labels={**lack.entry.labels, "kind": own}, count=number)
+            kept.append(Lack(entry, lack.sure))
+    return tuple(kept)
+
+
+def stored_entries(run: str, accounts: Iterable[Mapping[str, Any]]) -> list[Missing]:
+    """Return what the accounts of a run's sources (as plain values) say is missing.
+
+    Of an account that was kept before entries were, what it says in words counts as an entry of unknown extent.
+    """
+    entries = []
+    for account in accounts:
+        if "missing" in account:
+            entries += [Missing.of(run, plain) for plain in account["missing"].values()]
+            continue
+        words = [*account.get("rejected", {}), *account.get("repaired", {}), *account.get("notes", ())]
+        if account.get("rejected") or any(mark in text for text in words for mark in OLD_NOTES):
+            sentence = "was loaded by an earlier version, which did not record missing samples: it rejected rows or found damage"
+            remedy = "load it again with --replace to know which windows lack samples"
+            entries.append(Missing({"run": run}, None, None, None, 0, None, Caveat(EARLIER, run, sentence, remedy)))
+    return entries
+
+
+def cut(rows: Intervals[Group], answer: Answer) -> MissingRows:
+    """Return what the rows of a part of an answer lack."""
+    table = rows.table
+    start_ns, end_ns = rows.start_ns, rows.end_ns
+    if not answer.step_ns:  # a row over all of a range has all of it, also what completed after the last row
+        start_ns, end_ns = (np.full(len(rows), edge) for edge in ANY_TIME)
+    return cut_at(rows.series, table, start_ns, end_ns, answer.by, answer.missing, counted=rows.completions is None)
+
+
+def cut_at(
+    series: Int,
+    table: Sequence[Group],
+    start_ns: Int,
+    end_ns: Int,
+    by: Sequence[str],
+    lacking: Sequence[Lack],
+    *,
+    counted: bool = True,
+) -> MissingRows:
+    """Return what windows (start, end] of groups lack; of weights in flight numbers are unknown (not `counted`)."""
+    parts: list[tuple[Int, Int, Int, Int, Int]] = []
+    rows_of = _RowsOf(series, table)
+    for lack in lacking:
+        entry = lack.entry
+        rows = rows_of(wanted := tuple(_label(entry.labels, name) for name in by))
+        starts, ends = start_ns[rows], end_ns[rows]
+        low, high = entry.span
+        touches = (starts < high) & (ends > low) if low < high else (starts < high) & (ends >= high)
+        picked = rows[touches]
+        if not len(picked):
+            continue
+        inside = (start_ns[picked] <= low) & (end_ns[picked] >= high)
+        known = lack.sure and None not in wanted
+        number = entry.count if counted else None
+        least = np.where(inside, number, 0) if known and number is not None else np.zeros(len(picked), np.int64)
+        many = UNKNOWN if number is None else number
+        top = OPEN if entry.high_ns is None else entry.high_ns
+        most, low_ns, high_ns = (np.full(len(picked), value, np.int64) for value in (many, entry.low_ns, top))
+        parts.append((picked, least, most, low_ns, high_ns))
+    if not parts:
+        return NO_LACK
+    return MissingRows(*(np.concatenate([part[place] for part in parts]).astype(np.int64) for place in range(5)))
+
+
+class _RowsOf:
+    """The rows whose groups have some labels, None standing for any: each is looked for once, however many entries ask for it."""
+
+    def __init__(self, series: Int, table: Sequence[Group]) -> None:
+        self._table = table
+        self._order = np.argsort(series, kind="stable")
+        self._first = np.searchsorted(series[self._order], np.arange(len(table) + 1))
+        self._groups: dict[tuple[int, ...], dict[tuple[str, ...], list[int]]] = {}
+        self._rows: dict[tuple[str | None, ...], Int] = {}
+
+    def __call__(self, wanted: tuple[str | None, ...]) -> Int:
+        """Return the numbers of the rows, ascending."""
+        if wanted not in self._rows:
+            codes = self._codes(wanted)
+            picked = [self._order[self._first[code] : self._first[code + 1]] for code in codes]
+            self._rows[wanted] = np.sort(np.concatenate(picked)) if picked else np.empty(0, np.int64)
+        return self._rows[wanted]
+
+    def _codes(self, wanted: tuple[str | None, ...]) -> list[int]:
+        """Return the codes of the groups that have the labels."""
+        places = tuple(place for place, label in enumerate(wanted) if label is not None)
+        if places not in self._groups:
+            groups = self._groups[places] = {}
+            for code, key in enumerate(self._table):
+                groups.setdefault(tuple(key[place] for place in places), []).append(code)
+        return self._groups[places].get(tuple(label for label in wanted if label is not None), [])
+
+
+class Cells(NamedTuple):
+    """A percentile of rows: `value` as it is shown, the `least` and the largest (`most`) that it can be, NaN without an interval.
+
+    `most` is inf where there is no upper bound. Where nothing is missing all three are equal.
+    """
+
+    value: Float
+    least: Float
+    most: Float
+
+
+class Rows:
+    """Rows of a part of an answer with what they lack."""
+
+    def __init__(
+        self, rows: Intervals[Group], answer: Answer, *, ranked: Ranked | None = None, interpolate: bool = False
+    ) -> None:
+        self.rows = rows
+        lacking = cut(rows, answer) if answer.missing else NO_LACK
+        self.complete: Bool = lacking.complete(len(rows))
+        self.lacking = lacking if rows.layout.has_bins else NO_LACK
+        self.uncounted: Bool = self.lacking.uncounted(len(rows))
+        ranks_of = ranked or Ranked(rows)
+        values = ranks_of.interpolated if interpolate else ranks_of.values
+        self._possible: Possible | None = None
+        if len(self.lacking):
+            self._possible = Possible(rows, self.lacking, lambda picked, ranks: values(picked, ranks).astype(np.float64))
+
+    def cells(self, percentile: Percentile, measured: Float) -> Cells:
+        """Return a percentile of each row, of which `measured` is that of the samples that are there.
+
+        Where samples are missing in a known number the value that is shown is the least that it can be. In an unknown number they
+        make an interval only where they cannot lower it.
+        """
+        if not len(self.lacking):
+            return Cells(measured, measured, measured)
+        least, most = self.limits(percentile, measured)
+        given = ~self.uncounted | (least == measured)
+        return Cells(np.where(given, least, measured), np.where(given, least, np.nan), np.where(given, most, np.nan))
+
+    def shares(self, threshold_ns: int, measured: Float) -> Cells:
+        """Return the share of each row's samples below a threshold, which is `measured` of those that are there.
+
+        What is shown is the least that it can be. Samples that are missing in unknown number make an interval only where they
+        cannot lower the share; where they cannot raise it, `most` alone is known.
+        """
+        samples = self.rows.samples
+        least, most = self.lacking.shares_below(threshold_ns, measured * samples, samples)
+        untouched = self.complete | np.isnan(measured)  # not even by rounding
+        least, most = (np.where(untouched, measured, bound) for bound in (least, most))
+        given = ~self.uncounted | (least == measured)
+        known = np.where(given | (most == measured), most, np.nan)
+        return Cells(np.where(given, least, measured), np.where(given, least, np.nan), known)
+
+    def means(self, measured: Float) -> Cells:
+        """Return the mean of each row, which is `measured` of the samples that are there; by the rule of `cells`.
+
+        The value is that of the samples that are there: only what the mean can be is said beside it.
+        """
+        if not len(self.lacking):
+            return Cells(measured, measured, measured)
+        least, most = self.lacking.means(measured, self.rows.samples)
+        given = ~self.uncounted | (least == measured)
+        return Cells(measured, np.where(given, least, np.nan), np.where(given, most, np.nan))
+
+    def limits(self, percentile: Percentile, measured: Float) -> tuple[Float, Float]:
+        """Return the least and the largest value of a percentile of each row: any number of samples where it is unknown.
+
+        NaN where `measured` is.
+        """
+        least, most = measured.copy(), measured.copy()
+        if self._possible is not None:
+            low, high = self._possible.between(percentile)
+            if percentile.top == 100 * percentile.bottom:  # the samples that are there may have an exact maximum
+                low, high = (np.fmax(limit, measured[self._possible.rows]) for limit in (low, high))
+            given = ~np.isnan(measured[self._possible.rows])
+            picked = self._possible.rows[given]
+            least[picked], most[picked] = low[given], high[given]
+        return least, most
+
+
+def with_complete(table: Table, answer: Answer) -> Table:
+    """Return a table of percentiles, made without what is missing, that says which rows are complete.
+
+    For entries without a number and for estimates: no percentile becomes a range.
+    """
+    columns = dict(table.columns)
+    start_ns, end_ns = columns["start_ns"], columns["end_ns"]
+    if not answer.step_ns:
+        start_ns, end_ns = (np.full(len(table), edge) for edge in ANY_TIME)
+    labels = [columns[name].tolist() for name in answer.by]
+    rows: list[Group] = list(zip(*labels, strict=True)) if labels else [()] * len(table)
+    keys = list(dict.fromkeys(rows))
+    place = {key: number for number, key in enumerate(keys)}
+    codes = np.array([place[key] for key in rows], np.int64)
+    complete = cut_at(codes, keys, start_ns, end_ns, answer.by, answer.missing).complete(len(table))
+    rewritten: dict[str, Any] = {}
+    for name, column in columns.items():
+        if name == f"max{MOST}":
+            rewritten[name] = np.where(complete, column, np.inf)
+        elif name.endswith((LEAST, MOST, "_lo", "_hi")):
+            rewritten[name] = np.where(complete, column, np.nan)
+        elif name == "exact":
+            rewritten |= {"exact": column & complete, "complete": complete}
+        elif name != "complete":
+            rewritten[name] = column
+    return replace(table, columns=rewritten)
+
+
+def union(several: Iterable[Sequence[Lack]]) -> tuple[Lack, ...]:
+    """Return what several answers lack together, each entry once."""
+    together: list[Lack] = []
+    for lacking in several:
+        together += [lack for lack in lacking if lack not in together]
+    return tuple(together)
+
+
+def labelled(lacking: Iterable[Lack], name: str, value: str) -> tuple[Lack, ...]:
+    """Return the entries with one label more."""
+    return tuple(Lack(replace(lack.entry, labels={**lack.entry.labels, name: value}), lack.sure) for lack in lacking)
+
+
+def bands(answer: Answer) -> list[Noted]:
+    """Return the stretches of time of an answer's windows in which samples are missing, as marks of its runs in order."""
+    from ingest.core.marks import in_time_order, noted  # for pages and pictures alone
+
+    parts = [part for part in answer.parts if len(part)]
+    if not parts or not answer.missing:
+        return []
+    first, last = min(int(part.start_ns.min()) for part in parts), max(int(part.end_ns.max()) for part in parts)
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for lack in answer.missing:
+        low, high = lack.entry.span
+        if low < last and high > first:
+            spans.setdefault(lack.entry.run, []).append((max(low, first), min(high, last)))
+    marks = []
+    for run, mine in spans.items():
+        joined: list[tuple[int, int]] = []
+        for low, high in sorted(mine):
+            if joined and low <= joined[-1][1]:
+                joined[-1] = joined[-1][0], max(high, joined[-1][1])
+            else:
+                joined.append((low, high))
+        marks += [noted(run, low, MISSING_HERE, high) for low, high in joined]
+    return sorted(marks, key=in_time_order)
+
+
+def caveats_of(lacking: Iterable[Lack], others: Iterable[Caveat] = ()) -> tuple[Caveat, ...]:
+    """Return the caveats of an answer: those of its runs as a whole, then of other codes those of entries, subjects joined."""
+    whole = tuple(others)
+    codes = {caveat.code for caveat in whole}
+    return (*whole, *(caveat for caveat in folded(lack.caveat for lack in lacking) if caveat.code not in codes))
+
+
+def folded(caveats: Iterable[Caveat]) -> tuple[Caveat, ...]:
+    """Return caveats with the subjects of those together that are alike otherwise."""
+    together: dict[tuple[str, str, str], dict[str, None]] = {}
+    for caveat in caveats:
+        together.setdefault((caveat.code, caveat.sentence, caveat.remedy), {})[caveat.subject] = None
+    return tuple(
+        Caveat(code, listed(sorted(subjects)), sentence, remedy) for (code, sentence, remedy), subjects in together.items()
+    )
+
+
+# Which of the series of a selection an answer is made of, and which jobs it says nothing of: kinds are never added up.
+
+
+Kinds = Mapping[str, Collection[str]]  # by run
+
+
+def taken_of(series: Iterable[Series], there: Kinds, taken: Kinds) -> list[Series]:
+    """Return the series of the kinds that are taken, of those that are there: as they are, or made of them, where that is there.
+
+    Files whose kind only their rows tell may be.
+    """
+    return [own for own in series if _is_taken(own.kind, there.get(own.run, ()), taken.get(own.run, ()))]
+
+
+def _is_taken(kind: str, there: Collection[str], taken: Collection[str]) -> bool:
+    if not kind and "" not in there:
+        return True
+    return next((made for made in kinds_made_of(kind) if made in there), kind) in taken
+
+
+def left_out(selected: Iterable[Series], there: Kinds, taken: Kinds, missing: Sequence[Lack]) -> tuple[str, ...]:
+    """Return sentences on jobs of a selection of which an answer holds nothing, as they have other kinds than it takes.
+
+    Lags are about no operation. Other layers, means, and jobs that are missing by these kinds have sentences of their own.
+    """
+    known = {lack.entry.caveat.subject for lack in missing if lack.entry.caveat.code in (OTHER_KIND, MEANS_ALONE)}
+    of_runs = [own for own in selected if own.run in taken]
+    shown = set(map(_job, taken_of(of_runs, there, taken)))
+    layers = {layer_of(kind) for kinds in taken.values() for kind in kinds}
+    left: dict[str, set[str]] = {}
+    for own in of_runs:
+        kind, name = own.kind, own.called or "-"
+        told_elsewhere = name in known or layer_of(kind) not in layers or kind in (LAG, OFFSET) or is_mean(kind)
+        if _job(own) not in shown and not told_elsewhere:
+            left.setdefault(kind, set()).add(name)
+    return tuple(
+        f"{listed(sorted(names))}: {f'{kind} latency' if kind else 'latency of no named kind'} is not in these numbers; "
+        "--by kind shows it, too"
+        for kind, names in sorted(left.items())
+    )
+
+
+def _job(series: Series) -> tuple[str, ...]:
+    return series.run, series.host, series.volume, series.job, "" if series.job else series.process  # a log's own name, of fio

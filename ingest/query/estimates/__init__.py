@@ -1,1 +1,0 @@
-"""What averaging would have said, beside the exact numbers."""

@@ -1,1 +1,0 @@
-"""When within each second things happened: counts by offset, from files and stores."""

@@ -1,0 +1,654 @@
+"""One run laid out for detectors: members by windows, with the excess latency of each, and the nouns of findings.
+
+The nouns of findings: `Ground` is what detectors look at, `Claim` what one of them says, `Finding` and `Story` what is shown.
+
+    answer by host, op --> Ground --> detectors: Ground -> list[Claim] --> each window's excess to one claim --> Story
+
+Definitions, thresholds and measured error rates: docs/explanation/findings.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.core.coverage import Missing, sentences
+from ingest.core.grid import MS, coarsened
+from ingest.core.intervals import Bool, Int, Intervals, concatenate, distinct, merged
+from ingest.core.labels import LAG, OFFSET, Group
+from ingest.core.layout import common_layout
+from ingest.core.quantiles import Ranked, extremes, parse_percentiles, percentile_values
+from ingest.query.coverage import caveats_of
+from ingest.query.excess import excess_of
+from ingest.query.means import with_bins
+from ingest.query.origin import Answering
+from ingest.query.question import Answer, Question
+from ingest.query.windows import pieces, regrouped, with_one_span
+
+Float = NDArray[np.float64]
+Labels = tuple[tuple[str, str], ...]
+
+STALL, SLOW_MEMBER, THROTTLED, EPISODE, STEP, DRIFT = "stall", "slow member", "throttled", "episode", "step", "drift"
+RHYTHM, MODES, IMBALANCE, OMISSION, EDGE = "rhythm", "modes", "imbalance", "omission", "edge"
+KINDS = (STALL, SLOW_MEMBER, THROTTLED, EPISODE, STEP, DRIFT, RHYTHM, MODES, IMBALANCE, OMISSION, EDGE)
+SECOND = 1_000_000_000
+MEMBER = ("host", "volume", "job", "process")  # what tells the members of a layer apart
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """One run in windows of equal width: G groups (members: host, op and what else was asked) by T windows, dense.
+
+    `groups` are labels of each group; `start_ns` (T) the starts of windows, `step_ns` their width. Of each group and window:
+    `samples`, `p50_ns`, `p99_ns`, `top_ns` (the largest value) and `mean_ns`, NaN where nothing completed; `excess_ns`, the
+    one-sided area between its quantile function and the reference's times its samples, in ns summed over samples. `whole` are
+    windows that lie wholly within the data of the run (the first and the last are parts). `reference` has a row for each group:
+    its windows at or below their median p99, merged. `rows` are the windows themselves, `group_of` and `window_of` say where
+    each row of it belongs. `warnings` are those of the answer that it was made of,
+    `missing` are the samples that it lacks, `lacks` says so; `partly` that this is more than what came after the last row of a
+    log. `covered_ns` is from when to when it has data.
+    """
+
+    run: str
+    groups: tuple[Labels, ...]
+    start_ns: Int
+    step_ns: int
+    zero_ns: int
+    relative: bool
+    samples: Int
+    p50_ns: Float
+    p99_ns: Float
+    top_ns: Float
+    mean_ns: Float
+    excess_ns: Float
+    whole: Bool
+    rows: Intervals[Group]
+    group_of: Int
+    window_of: Int
+    occupied: Int
+    reference: Intervals[Group]
+    warnings: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+    missing: tuple[Missing, ...] = ()
+    partly: bool = False
+    covered_ns: tuple[int, int] = (-(1 << 62), 1 << 62)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Return how many groups and windows there are."""
+        return len(self.groups), len(self.start_ns)
+
+    def by_bin(self, of_row: Int, codes: int) -> Int:
+        """Return the counts by occupied bin of so many codes, (codes, bins): `of_row` has that of each row, -1 for none.
+
+        Quickest where the rows of a group, in time order, have codes that are near each other. Exact below 2^53.
+        """
+        width = len(self.occupied)
+        place = np.zeros(self.rows.layout.bins, np.int64)
+        place[self.occupied] = np.arange(width)
+        total = np.zeros(codes * width, np.int64)
+        for piece, rows in pieces(self.rows):
+            kept = np.flatnonzero(of_row[piece] >= 0)
+            part = rows.take(kept)
+            cell = np.repeat(of_row[piece][kept] * width, np.diff(part.indptr))
+            if not len(cell):
+                continue
+            cell += place[part.bins]
+            low = int(cell.min())
+            sums = np.bincount(cell - low, part.counts).astype(np.int64)
+            total[low : low + len(sums)] += sums
+        return total.reshape(codes, width)
+
+    def counts(self, groups: Int, windows: Int) -> Int:
+        """Return the counts by bin (all bins of the layout) of some groups in some windows together."""
+        chosen = np.zeros(self.shape, np.bool_)
+        chosen[np.ix_(groups, windows)] = True
+        part = self.rows.take(np.flatnonzero(chosen[self.group_of, self.window_of]))
+        held: Int = np.bincount(part.bins, part.counts, self.rows.layout.bins).astype(np.int64)  # exact below 2^53
+        return held
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a detector says: a kind, who, when, how bad; `cells` (G, T) are the windows whose excess it explains.
+
+    `value_ns` is what was reached, `times` that against what is typical. `certainty` orders claims of one kind: excess of a
+    window goes to the first claim in the order of `PRECEDENCE`, then of certainty. `latency_ns` is where in the heat map it
+    lies. `details` holds what the sentence of its kind names further (see words.py).
+    """
+
+    kind: str
+    who: Labels
+    start_ns: int
+    end_ns: int
+    cells: Bool
+    value_ns: float | None = None
+    times: float | None = None
+    samples: int = 0
+    missing: float = 0.0
+    certainty: float = 0.0
+    latency_ns: tuple[int, int] | None = None
+    against: str = ""
+    details: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """What is seen of a finding in a layer below the client: a verdict (seen, not seen, cannot tell), in words in `text`.
+
+    `members` (host, volume, job, process) are those named. `least` and `most` are bounds, by the layer's bins, of the share of
+    the clients' excess that these (or where none is named, all) took longer in the same windows; both at most 1.
+    """
+
+    layer: str
+    verdict: str
+    members: tuple[Group, ...]
+    least: float
+    most: float
+    text: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        who = [{name: label for name, label in zip(MEMBER, member, strict=True) if label} for member in self.members]
+        shares = {"least": round(self.least, 6), "most": round(self.most, 6)}
+        return {"layer": self.layer, "verdict": self.verdict, "who": who, **shares, "text": self.text}
+
+    @staticmethod
+    def of(told: Mapping[str, Any]) -> Below:
+        """Return what `as_dict` gave."""
+        members = tuple(tuple(str(labels.get(name, "")) for name in MEMBER) for labels in told["who"])
+        return Below(told["layer"], told["verdict"], members, told["least"], told["most"], told["text"])
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What happened: a claim with its share of all excess latency, and its words.
+
+    `missing` are completions that did not happen, an estimate (rate of the reference times the gap), `missing_share` that against
+    those of the whole run. `consistent` says what it is consistent with, `against` what speaks against it, `command` shows its
+    numbers. `below` says of each layer below the client whether it is seen there.
+    """
+
+    kind: str
+    run: str
+    who: Labels
+    start_ns: int
+    end_ns: int
+    text: str
+    value: str
+    times: float | None
+    samples: int
+    excess_ns: float
+    share: float
+    missing: float
+    missing_share: float
+    latency_ns: tuple[int, int] | None
+    consistent: str
+    against: str
+    command: str
+    below: tuple[Below, ...] = ()
+
+    def as_dict(self, zero_ns: int) -> dict[str, Any]:
+        """Return it as JSON has it; times are seconds from `zero_ns`, the start of the run."""
+        return {
+            "kind": self.kind,
+            "run": self.run,
+            "text": self.text,
+            "who": dict(self.who),
+            "from_s": round((self.start_ns - zero_ns) / SECOND, 6),
+            "to_s": round((self.end_ns - zero_ns) / SECOND, 6),
+            "latency_ns": None if self.latency_ns is None else list(self.latency_ns),
+            "value": self.value,
+            "times": self.times,
+            "samples": self.samples,
+            "excess_ns": round(self.excess_ns),
+            "share": round(self.share, 6),
+            "missing": round(self.missing),
+            "missing_share": round(self.missing_share, 6),
+            "consistent": self.consistent,
+            "against": self.against,
+            "command": self.command,
+            **({"below": [each.as_dict() for each in self.below]} if self.below else {}),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What happened in a run: findings, those that account for most first; `unexplained` is the share of excess of none of them.
+
+    Shares of findings and `unexplained` add up to 1 where there is any excess. `nothing` is the sentence where nothing was
+    found, `reference` says what is taken for typical, `lacks` what of the run is not known: no finding can be about that.
+    """
+
+    run: str
+    findings: Sequence[Finding]
+    excess_ns: float
+    unexplained: float
+    nothing: str
+    reference: str
+    zero_ns: int
+    step_ns: int
+    relative: bool
+    caveats: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {
+            "run": self.run,
+            "findings": [finding.as_dict(self.zero_ns) for finding in self.findings],
+            "excess_ns": round(self.excess_ns),
+            "unexplained": round(self.unexplained, 6),
+            "nothing": self.nothing,
+            "reference": self.reference,
+            "window_s": self.step_ns / SECOND,
+            "caveats": list(self.caveats),
+            "lacks": list(self.lacks),
+        }
+
+
+# One run laid out for detectors: members by windows, with the excess latency of each window against what is typical.
+#
+# Members are hosts with their operations; where the run has one host its volumes, and where it has one volume its jobs. Windows
+# are those that files and every store make of the same question, so that the same run gives the same findings wherever it is
+# kept.
+
+
+MOST_WINDOWS = 720
+LEAST_STEP_NS = 100 * MS
+HOST, OP, JOB = "host", "op", "job"
+MEMBERS = (HOST, "volume", JOB)
+P50, P99, P100 = parse_percentiles("50,99,100")
+
+
+class NoGroundError(ValueError):
+    """A run of which nothing can be said: the sentence says why."""
+
+
+def grounds(origin: Answering, question: Question) -> tuple[Ground, Answer]:
+    """Return the ground of the one run (or several added up) that a question selects, and the answer that it was made of.
+
+    Raises what `origin.answer` raises; NoGroundError where windows hold no latencies that findings speak of.
+    """
+    asked = replace(question, windows=MOST_WINDOWS)
+    extra = tuple(name for name in question.by if name not in ("run", "kind", OP, HOST))
+    answer = with_bins(origin.answer(replace(asked, by=(HOST, OP, *extra))))
+    for label in MEMBERS[1:]:
+        if label in extra or len(members_of(answer)) > 1:
+            break
+        if label in answer.alike and label != JOB and JOB not in extra:
+            continue  # a volume: there is one, so its jobs are asked for at once
+        answer = with_bins(origin.answer(replace(asked, by=(HOST, label, OP, *extra))))
+    return ground_of(answer), answer
+
+
+def members_of(answer: Answer) -> set[Group]:
+    """Return the labels without the operation of all that an answer holds."""
+    places = [place for place, name in enumerate(answer.by) if name not in (OP, "kind")]
+    return {
+        tuple(part.table[code][place] for place in places) for part in answer.parts for code in distinct(part.series).tolist()
+    }
+
+
+def ground_of(answer: Answer) -> Ground:
+    """Return the ground of an answer about one run, by its labels without the kind; latencies are exact for its bins.
+
+    NoGroundError for sampled events and offsets, for an answer without bins, and for one window over the whole range.
+    """
+    kinds = {kind for kind in answer.kind.split(", ") if kind}
+    if kinds & {LAG, OFFSET}:
+        raise NoGroundError("lags of sampled events and offsets are not judged: findings are about latencies of I/O")
+    parts = [part for part in answer.parts if len(part) and part.layout.has_bins]
+    if not parts or not answer.step_ns:
+        raise NoGroundError("no windows of latencies with a histogram")
+    answer = regrouped(replace(answer, parts=tuple(parts)), [name for name in answer.by if name != "kind"])
+    layout = common_layout(part.layout for part in answer.parts)
+    rows = concatenate([part.in_layout(layout) for part in answer.parts])
+    step = answer.step_ns
+    if step < LEAST_STEP_NS:
+        step *= -(-LEAST_STEP_NS // step)
+        rows = coarsened(rows, step)
+    rows = merged([rows])
+    low, high = int(rows.start_ns.min()), int(rows.end_ns.max())
+    start = np.arange(low, high, step)
+    keys = sorted({rows.table[code] for code in distinct(rows.series).tolist()})
+    code_of = {key: code for code, key in enumerate(keys)}
+    group = np.array([code_of.get(key, -1) for key in rows.table], np.int64)[rows.series]
+    window = (rows.start_ns - low) // step
+    samples, p50, p99, top, mean = _figures(rows)
+    first, last = _covered(answer, low, high)
+    whole = (start >= first) & (start + step <= last)
+    if not whole.any():
+        whole = np.ones(len(start), np.bool_)
+    shape = len(keys), len(start)
+    reference = reference_of(rows, group, p99, whole[window], len(keys))
+    return Ground(
+        run=", ".join(answer.runs),
+        groups=tuple(tuple(zip(answer.by, key, strict=True)) for key in keys),
+        start_ns=start,
+        step_ns=step,
+        zero_ns=answer.start_of,
+        relative=answer.relative,
+        samples=_spread(shape, group, window, samples, 0.0).astype(np.int64),
+        p50_ns=_spread(shape, group, window, p50),
+        p99_ns=_spread(shape, group, window, p99),
+        top_ns=_spread(shape, group, window, top),
+        mean_ns=_spread(shape, group, window, mean),
+        excess_ns=_spread(shape, group, window, excess_of(rows, group, reference), 0.0),
+        whole=whole,
+        rows=rows,
+        group_of=group,
+        window_of=window,
+        occupied=_occupied(rows),
+        reference=reference,
+        warnings=answer.warnings,
+        lacks=sentences(caveats_of(answer.missing)),
+        missing=tuple(lack.entry for lack in answer.missing),
+        partly=any(lack.entry.span[0] < high - step for lack in answer.missing),
+        covered_ns=(first, last),
+    )
+
+
+def _figures(rows: Intervals[Group]) -> tuple[Float, Float, Float, Float, Float]:
+    """Return of each row how many samples it has, and its p50, p99, maximum and mean in ns."""
+    samples, p50, p99, top, mean = np.empty((5, len(rows)))
+    for place, piece in pieces(rows):
+        ranked, every = Ranked(piece), np.arange(len(piece))
+        samples[place] = ranked.samples if piece.completions is None else piece.completions
+        p50[place], p99[place] = (ranked.values(every, percentile.ranks(ranked.samples)) for percentile in (P50, P99))
+        top[place] = percentile_values(piece, P100, ranked=ranked)
+        mean[place] = extremes(piece, ranked)[2]
+    return samples, p50, p99, top, mean
+
+
+def _occupied(rows: Intervals[Group]) -> Int:
+    """Return the bins that hold samples of any row."""
+    held = np.zeros(rows.layout.bins, np.bool_)
+    held[rows.bins] = True
+    return np.flatnonzero(held)
+
+
+def reference_of(rows: Intervals[Group], group: Int, p99_ns: Float, usable: Bool, groups: int) -> Intervals[Group]:
+    """Return a row for each group, in their order: its windows whose p99 is at or below the median of its p99s, merged."""
+    parts = []
+    for code in range(groups):
+        mine = np.flatnonzero((group == code) & usable)
+        if not len(mine):
+            mine = np.flatnonzero(group == code)
+        parts.append(merged([with_one_span(rows.take(mine[p99_ns[mine] <= np.median(p99_ns[mine])]))]))
+    return concatenate(parts)
+
+
+def excess_against(ground: Ground, group: int, others: Sequence[int]) -> Float:
+    """Return the excess in ns (T) of the windows of a group against the merged references of other groups: its peers."""
+    chosen = np.flatnonzero(ground.group_of == group)
+    peers = ground.reference.take(np.array(list(others), np.int64))
+    alike = merged([peers.keyed((("",),), np.zeros(len(peers), np.int64))])
+    out = np.zeros(len(ground.start_ns))
+    rows = ground.rows.take(chosen)
+    out[ground.window_of[chosen]] = excess_of(rows, np.zeros(len(rows), np.int64), alike)
+    return out
+
+
+def peers_of(ground: Ground, group: int) -> list[int]:
+    """Return the groups that do the same as a group on another host (or volume, or job): its peers."""
+    mine = dict(ground.groups[group])
+    alike = {name: value for name, value in mine.items() if name not in MEMBERS}
+    return [
+        code
+        for code, labels in enumerate(ground.groups)
+        if code != group and {name: value for name, value in labels if name not in MEMBERS} == alike
+    ]
+
+
+def most_times(ground: Ground, codes: Collection[int]) -> float:
+    """Return how many times as many completions some groups may have had as are known, with what is missing of them; 1 or more.
+
+    What is missing in unknown number counts as what they do in so much time: infinite where that is all of the run.
+    """
+    mine = _missing_of(ground, codes)
+    if not mine:
+        return 1.0
+    known = float(ground.samples[list(codes)].sum())
+    low, high = int(ground.start_ns[0]), int(ground.start_ns[-1]) + ground.step_ns
+    dark = _union_ns((max(begin, low), min(end, high)) for begin, end in (entry.span for entry in mine if entry.count is None))
+    counted = sum(entry.count or 0 for entry in mine)
+    return (known + counted) / known * (high - low) / (high - low - dark) if known and dark < high - low else math.inf
+
+
+def is_lost(ground: Ground, codes: Collection[int], start_ns: int, end_ns: int, share: float = 0.5) -> bool:
+    """Return whether samples of groups are missing in that share of a stretch: nobody knows what they did there.
+
+    What is missing of most of the run says nothing of a stretch of it.
+    """
+    local = (int(ground.start_ns[-1]) + ground.step_ns - int(ground.start_ns[0])) // 2
+    spans = (entry.span for entry in _missing_of(ground, codes))
+    inside = ((max(begin, start_ns), min(end, end_ns)) for begin, end in spans if end - begin <= local)
+    return _union_ns(inside) >= share * (end_ns - start_ns)
+
+
+def _union_ns(spans: Iterable[tuple[int, int]]) -> int:
+    total, last = 0, -(1 << 62)
+    for begin, end in sorted(spans):
+        total += max(0, end - max(begin, last))
+        last = max(last, end)
+    return total
+
+
+def _missing_of(ground: Ground, codes: Collection[int]) -> list[Missing]:
+    return [entry for entry in ground.missing if any(_may_be_of(entry, ground.groups[code]) for code in codes)]
+
+
+def _may_be_of(entry: Missing, labels: Labels) -> bool:
+    return all(entry.labels.get(name, value) == value for name, value in labels)
+
+
+def apart(ground: Ground, first_ns: float, second_ns: float) -> bool:
+    """Return whether two latencies are known to differ: a whole bin lies between theirs (in neighbours they may be alike)."""
+    if math.isnan(first_ns + second_ns):
+        return False
+    first, second = ground.rows.layout.index(np.array([first_ns, second_ns], np.int64)).tolist()
+    return bool(abs(first - second) > 1)
+
+
+def covered_groups(ground: Ground, who: Labels) -> frozenset[int]:
+    """Return the groups that labels describe."""
+    return frozenset(code for code, labels in enumerate(ground.groups) if set(who) <= set(labels))
+
+
+def member(labels: Labels) -> Labels:
+    """Return the labels of a group without its operation: the host, volume or job that does it."""
+    return tuple((name, value) for name, value in labels if name != OP)
+
+
+def _covered(answer: Answer, low: int, high: int) -> tuple[int, int]:
+    """Return from when to when there is data; the whole windows where that is not known."""
+    spans = [span for run, span in answer.covered.items() if run in answer.runs]
+    return (min(first for first, _ in spans), max(last for _, last in spans)) if spans else (low, high)
+
+
+def _spread(shape: tuple[int, int], group: Int, window: Int, values: Float, empty: float = np.nan) -> Float:
+    out = np.full(shape, empty)
+    out[group, window] = values
+    return out
+
+
+# Sums of what is known: NaN where nothing is, and no warning then, as NumPy's functions of the same kind give.
+
+
+def median(values: Float, axis: int | None = None, *, keepdims: bool = False) -> Float:
+    """Return the median of the values that are not NaN, by sorting: NumPy's goes row by row."""
+    rows = np.moveaxis(values, axis, -1) if axis is not None else values.reshape(-1)
+    ordered = np.sort(rows, axis=-1)  # NaN comes last
+    count = (~np.isnan(rows)).sum(axis=-1, keepdims=True)
+    if not rows.shape[-1]:
+        ordered = np.full((*rows.shape[:-1], 1), np.nan)
+    low, high = (np.take_along_axis(ordered, np.maximum(place, 0), axis=-1) for place in ((count - 1) // 2, count // 2))
+    # The upper of the two lies beyond what is known where nothing is: it is NaN then, too.
+    middle: Float = np.where(count > 0, (low + np.where(count % 2 == 0, high, low)) / 2, np.nan)
+    if axis is None:
+        return middle.reshape((1,) * values.ndim if keepdims else ())
+    return np.moveaxis(middle, -1, axis) if keepdims else middle[..., 0]
+
+
+def mean(values: Float, axis: int | None = None, *, keepdims: bool = False) -> Float:
+    """Return the mean of the values that are not NaN."""
+    return _of(np.nanmean, values, axis, keepdims=keepdims)
+
+
+def least(values: Float, axis: int | None = None, *, keepdims: bool = False) -> Float:
+    """Return the least of the values that are not NaN."""
+    return _of(np.nanmin, values, axis, keepdims=keepdims)
+
+
+def most(values: Float, axis: int | None = None, *, keepdims: bool = False) -> Float:
+    """Return the largest of the values that are not NaN."""
+    return _of(np.nanmax, values, axis, keepdims=keepdims)
+
+
+def _of(function: Callable[..., Any], values: Float, axis: int | None, *, keepdims: bool) -> Float:
+    none = np.isnan(values).all(axis=axis, keepdims=True)
+    if not values.size:
+        empty: Float = np.full(none.shape if keepdims else np.squeeze(none, axis=axis).shape, np.nan)
+        return empty
+    out = function(np.where(none, 0.0, values), axis=axis, keepdims=True)
+    found: Float = np.where(none, np.nan, out)
+    return found if keepdims else np.squeeze(found, axis=axis)
+
+
+# Windows of a ground taken together: where so few samples lie in each that chance would speak, and where a level lasts.
+
+
+THIN = 20  # samples: windows of fewer are judged together with their neighbours
+TOGETHER = 20  # blocks that a run is cut into where something must hold throughout
+THROUGHOUT = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """The groups (rows) in blocks of `width` neighbouring windows: samples, p50 and p99 in ns, NaN where nothing completed."""
+
+    width: int
+    samples: Float
+    p50_ns: Float
+    p99_ns: Float
+
+
+def in_blocks(ground: Ground, width: int) -> Blocks:
+    """Return the groups in blocks of so many windows; the last one holds what is left. Exact for the bins."""
+    if width == 1:
+        return Blocks(1, ground.samples.astype(np.float64), ground.p50_ns, ground.p99_ns)
+    groups, windows = ground.shape
+    shape = groups, -(-windows // width)
+    block = ground.window_of // width
+    keyed: Intervals[Group] = ground.rows.keyed(tuple((f"{code:09}",) for code in range(groups)), ground.group_of)
+    rows = merged([keyed.at(block, block + 1)])
+    ranked, every = Ranked(rows), np.arange(len(rows))
+    group = np.array([int(key[0]) for key in rows.table], np.int64)[rows.series]
+    columns = [rows.samples.astype(np.float64)]
+    columns += [ranked.values(every, percentile.ranks(ranked.samples)).astype(np.float64) for percentile in (P50, P99)]
+    out = [np.zeros(shape), np.full(shape, np.nan), np.full(shape, np.nan)]
+    for target, column in zip(out, columns, strict=True):
+        target[group, rows.start_ns] = column
+    return Blocks(width, *out)
+
+
+def carrying(ground: Ground, group: int) -> int:
+    """Return how many windows must be taken together so that a median one of a group has THIN samples."""
+    filled = ground.samples[group][ground.samples[group] > 0]
+    middle = float(np.median(filled)) if len(filled) else 0.0
+    return max(1, int(np.ceil(THIN / middle))) if middle else len(ground.start_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Stretches:
+    """The groups in stretches of a run: counts by used bin, (G, stretches, bins); `stretch` is the one of each window."""
+
+    stretch: Int
+    values_ns: Int
+    middles_ns: Int
+    below: Int  # counts added up from the lowest bin on
+
+    @property
+    def samples(self) -> Float:
+        """Return how many samples each group has in each stretch."""
+        count: Float = self.below[..., -1].astype(np.float64)
+        return count
+
+    def quantile(self, share: float, above_ns: float = 0.0, upto_ns: float = math.inf) -> Float:
+        """Return a quantile in ns of the samples within bounds (by the middles of their bins), NaN where there are none."""
+        first, last = np.searchsorted(self.middles_ns, [above_ns, upto_ns], side="right")
+        before = self.below[..., first - 1] if first else np.zeros(self.below.shape[:2], np.int64)
+        held = (self.below[..., last - 1] if last else before) - before
+        rank = before + np.maximum(np.ceil(share * held), 1).astype(np.int64)
+        place = np.minimum((self.below < rank[..., None]).sum(axis=2), len(self.values_ns) - 1)
+        return np.where(held > 0, self.values_ns[place].astype(np.float64), np.nan)
+
+    def together(self) -> Stretches:
+        """Return the whole run as one stretch."""
+        return replace(self, below=self.below.sum(axis=1, keepdims=True))
+
+    def mostly(self, cells: Bool) -> Bool:
+        """Return which stretches of groups lie for the most part within windows (G, T)."""
+        starts = np.flatnonzero(np.diff(self.stretch, prepend=-1))
+        inside = np.add.reduceat(cells.astype(np.int64), starts, axis=1)
+        return inside > np.diff(np.append(starts, cells.shape[1])) / 2
+
+
+def stretches_of(ground: Ground) -> Stretches:
+    """Return the groups in TOGETHER stretches (one more where windows are left over)."""
+    windows = np.arange(ground.shape[1])
+    return added_up(ground, windows // max(1, len(windows) // TOGETHER))
+
+
+def added_up(ground: Ground, stretch: Int, aside: Bool | None = None) -> Stretches:
+    """Return the groups in stretches: `stretch` has that of each window, -1 for none; windows `aside` (G, T) are left out."""
+    layout, used = ground.rows.layout, ground.occupied
+    shape = ground.shape[0], int(stretch.max()) + 1, len(used)
+    of_window = np.broadcast_to(stretch, ground.shape)
+    if aside is not None:
+        of_window = np.where(aside, -1, of_window)
+    of_row = of_window[ground.group_of, ground.window_of]
+    of_row = np.where(of_row < 0, -1, ground.group_of * shape[1] + of_row)
+    total = ground.by_bin(of_row, shape[0] * shape[1]).reshape(shape)
+    return Stretches(stretch, layout.values[used], layout.middles_of(used), total.cumsum(axis=2))
+
+
+def beyond_peers(values: Float, peers: Sequence[int], group: int, times: float) -> float:
+    """Return the share of blocks in which a value of a group is at least `times` as high as that of each of its peers.
+
+    Of the blocks in which the group and a peer have values; 0 without peers.
+    """
+    if not peers:
+        return 0.0
+    mine, theirs = values[group], values[list(peers)]
+    known: Bool = ~np.isnan(mine) & ~np.isnan(theirs).all(axis=0)
+    if not known.any():
+        return 0.0
+    highest = most(theirs[:, known], axis=0)
+    return float(np.mean(mine[known] >= times * highest))
+
+
+def usual_peers(levels: Float, ground: Ground, group: int, times: float) -> list[int]:
+    """Return the peers of a group that are not beyond the others themselves: `levels` has one number a group.
+
+    Sorted by level, the first gap of at least `times` above half of the members parts them; without one all are usual.
+    None where those that are left do not agree with each other better than with the group.
+    """
+    alike = [code for code in (group, *peers_of(ground, group)) if levels[code] > 0]
+    if group not in alike:
+        return []
+    order = sorted(alike, key=lambda code: float(levels[code]))
+    half = -(-len(order) // 2)
+    cut = next((at for at in range(half, len(order)) if levels[order[at]] >= times * levels[order[at - 1]]), len(order))
+    usual = [code for code in order[:cut] if code != group]
+    if not usual:
+        return []
+    theirs = levels[usual]
+    nearest = float(np.exp(np.abs(np.log(theirs / levels[group])).min()))
+    return usual if float(theirs.max() / theirs.min()) < nearest else []

@@ -1,0 +1,359 @@
+"""What happened in a run: all detectors look at one ground, and each window's excess is given to one of their claims.
+
+What happened in a run: all detectors look at one ground, and each window's excess is given to one of their claims.
+
+    Origin, Question --> ground --> claims of DETECTORS --> joined over operations and members --> allotted --> ranked
+
+A claim that keeps less than half of its own excess and of its windows, because claims that come before it explain them, is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ingest.core.errors import InputError
+from ingest.core.intervals import distinct
+from ingest.core.labels import default_kind
+from ingest.query.origin import FINDINGS, Answering, Origin
+from ingest.query.overview import Overview, selected_runs
+from ingest.query.question import Answer, Question
+from ingest.query.story.below import with_lower_layers
+from ingest.query.story.ground import (
+    DRIFT,
+    EDGE,
+    EPISODE,
+    HOST,
+    IMBALANCE,
+    MEMBERS,
+    MODES,
+    OMISSION,
+    OP,
+    RHYTHM,
+    SLOW_MEMBER,
+    STALL,
+    STEP,
+    THROTTLED,
+    Claim,
+    Finding,
+    Float,
+    Ground,
+    Labels,
+    NoGroundError,
+    Story,
+    apart,
+    covered_groups,
+    excess_against,
+    ground_of,
+    grounds,
+    member,
+    members_of,
+    peers_of,
+)
+from ingest.query.story.shapes import beside_peers, edges, episodes, modes, of_the_tail, omissions, rhythms, stalls, steps
+from ingest.query.story.stored import is_whole
+from ingest.query.story.words import NOTHING, OF_THE_REST, reference_sentence, words_of
+from ingest.query.windows import regrouped
+
+# Claims about one event on several operations or members become one claim, of as many of them as labels describe.
+#
+# ceph-a read, ceph-a write, ceph-b read, ceph-b write --> all hosts        ceph-a read, ceph-a write --> ceph-a
+
+
+JOINED = (STALL, RHYTHM, EPISODE, THROTTLED, SLOW_MEMBER, IMBALANCE, EDGE)  # detectors of others look at all sets of members
+ALIKE = 0.02  # of a period, that two rhythms which are one may be apart
+NEAR = 2  # windows that beginnings and ends of one event may be apart on several members
+
+
+def described(ground: Ground, groups: Iterable[int]) -> Labels | None:
+    """Return the labels that describe these groups and no other, None where none do; an operation that all have is not named."""
+    chosen = frozenset(groups)
+    shared = set.intersection(*(set(ground.groups[code]) for code in chosen))
+    common = {label for label in shared if label[0] == OP and all(label in labels for labels in ground.groups)}
+    names = [name for name, _ in ground.groups[0]]
+    who = tuple(sorted((label for label in shared - common if label[1]), key=lambda label: names.index(label[0])))
+    return who if covered_groups(ground, who) == chosen else None
+
+
+def joined(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
+    """Return the claims, those about one event on several operations or members as one where labels describe it."""
+    out = [claim for claim in claims if claim.kind not in JOINED]
+    pending = sorted(
+        (claim for claim in claims if claim.kind in JOINED), key=lambda claim: (claim.kind, claim.start_ns, claim.who)
+    )
+    while pending:
+        first = pending.pop(0)
+        same = [first]
+        same += [claim for claim in pending if claim.kind == first.kind and _one_event(ground, first, claim)]
+        pending = [claim for claim in pending if not any(claim is taken for taken in same)]
+        out += _collapsed(ground, same)
+    return out
+
+
+def _one_event(ground: Ground, first: Claim, second: Claim) -> bool:
+    """Return whether two claims of a kind may be about one event: they begin and end at the same time, or nearly."""
+    if covered_groups(ground, first.who) & covered_groups(ground, second.who):
+        return False
+    periods = [float((claim.details or {}).get("period_ns", 1.0)) for claim in (first, second)]
+    if abs(periods[0] / periods[1] - 1) > ALIKE:
+        return False
+    near = NEAR * ground.step_ns
+    if max(abs(first.start_ns - second.start_ns), abs(first.end_ns - second.end_ns)) <= near:
+        return True
+    shared = min(first.end_ns, second.end_ns) - max(first.start_ns, second.start_ns)
+    return 2 * shared > max(first.end_ns - first.start_ns, second.end_ns - second.start_ns)
+
+
+def _collapsed(ground: Ground, claims: list[Claim]) -> list[Claim]:
+    """Return claims about one event as few as labels can describe: of all, else of each member, else of each operation."""
+    rest = {code for claim in claims for code in covered_groups(ground, claim.who)}
+    out: list[Claim] = []
+    sets = [frozenset(rest)]
+    sets += [covered_groups(ground, member(labels)) for labels in ground.groups]
+    sets += [covered_groups(ground, tuple(label for label in labels if label[0] == OP)) for labels in ground.groups]
+    sets += [covered_groups(ground, claim.who) for claim in claims]
+    for groups in sets:
+        mine = [claim for claim in claims if covered_groups(ground, claim.who) & groups]
+        who = described(ground, groups) if groups and groups <= rest else None
+        if who is None or any(not covered_groups(ground, claim.who) <= groups for claim in mine):
+            continue
+        out.append(_merged(mine, who))
+        rest -= groups
+    out += [claim for claim in claims if covered_groups(ground, claim.who) & rest]  # which no labels tell from others
+    return out
+
+
+def _merged(claims: Sequence[Claim], who: Labels) -> Claim:
+    """Return claims about one event as one claim: its extremes and sums, with what the worst of them tells further."""
+    if len({id(claim) for claim in claims}) == 1:
+        return replace(claims[0], who=who)
+    worst = max(claims, key=lambda claim: (claim.times or 0.0, claim.value_ns or 0.0, claim.certainty))
+    ranges = [claim.latency_ns for claim in claims if claim.latency_ns is not None]
+    return replace(
+        worst,
+        who=who,
+        start_ns=min(claim.start_ns for claim in claims),
+        end_ns=max(claim.end_ns for claim in claims),
+        cells=np.logical_or.reduce([claim.cells for claim in claims]),
+        value_ns=max((claim.value_ns for claim in claims if claim.value_ns is not None), default=None),
+        samples=sum(claim.samples for claim in claims),
+        missing=sum(claim.missing for claim in claims),
+        certainty=max(claim.certainty for claim in claims),
+        latency_ns=(min(low for low, _ in ranges), max(high for _, high in ranges)) if ranges else None,
+    )
+
+
+# Who is given the excess of a window that several claims explain: what is short and certain first, what lasts all the run last.
+PRECEDENCE = (STALL, RHYTHM, EPISODE, THROTTLED, SLOW_MEMBER, STEP, DRIFT, MODES, IMBALANCE, OMISSION, EDGE)
+BY_PEERS = (THROTTLED, SLOW_MEMBER)
+WITHOUT_EXCESS = (IMBALANCE, OMISSION, MODES, STEP, DRIFT)  # facts of the run, whoever is given its excess: no event makes them
+# What a kind explains wherever it is about the same member, whole runs through.
+EXPLAINED = {THROTTLED: (SLOW_MEMBER, MODES), SLOW_MEMBER: (MODES,)}
+KEPT = 0.5
+KIND = "kind"
+NEAR_MODES = 5  # windows: so near to a change of shares a step is that change
+
+# Each is shown what was claimed before it: what passes is left out of levels, and levels beside modes are those of each mode.
+Detector = Callable[[Ground, Sequence[Claim]], list[Claim]]
+DETECTORS: tuple[Detector, ...] = (stalls, rhythms, episodes, modes, steps, beside_peers, omissions, edges)
+
+
+@dataclass(frozen=True, slots=True)
+class Allotted:
+    """A claim and the excess in ns that it is given."""
+
+    claim: Claim
+    excess_ns: float
+
+
+def story(origin: Origin, question: Question, source: str = "") -> Story:
+    """Return what happened in the one run (or several added up) that a question selects.
+
+    `source` is what the commands of findings name as their source. Of a whole run that a store has findings of, as new as its
+    data, these are returned. Raises what `origin.answer` raises.
+    """
+    kept = origin.offers.get(FINDINGS)
+    if kept is not None and is_whole(question):
+        chosen = selected_runs([run.run for run in origin.runs()], question)
+        told = kept(chosen[0], source) if len(chosen) == 1 else None
+        if told is not None:
+            return told
+    return computed(origin, question, source)
+
+
+def computed(origin: Answering, question: Question, source: str = "") -> Story:
+    """Return what happened in the one run (or several added up) that a question selects, from its data."""
+    try:
+        ground, answer = grounds(origin, question)
+    except NoGroundError as reason:
+        return nothing_told(", ".join(question.runs), str(reason))
+    return with_lower_layers(origin, question, ground, answer.layers, story_of(ground, source))
+
+
+def stories(origin: Origin, question: Question, source: str = "") -> list[Story]:
+    """Return the story of each run that a question selects, in the order of their names; of all together with `merge_runs`."""
+    chosen = selected_runs([run.run for run in origin.runs()], question)
+    if question.merge_runs or len(chosen) == 1:
+        return [story(origin, question, source)]
+    told, refused = [], []
+    for run in chosen:
+        narrowed = question.about([run])
+        try:
+            told.append(story(origin, narrowed, source))
+        except InputError as error:  # nothing of this run is selected, or it has means alone
+            refused.append(error)
+    if not told:
+        raise refused[0]
+    return told
+
+
+def story_of_overview(origin: Origin, run: Overview, question: Question, source: str = "") -> Story:
+    """Return the story of a run from the answers that its report is made of; where they do not suffice, the origin is asked.
+
+    They do not where the run has one host, and its threads are so many that the report holds no bins of them.
+    """
+    answer: Answer | None = _of_default_kind(run.every_host or run.fine)
+    for label in MEMBERS[1:]:
+        if answer is None or label in run.extra or len(members_of(answer)) > 1:
+            break
+        threads = None if run.thread_tails else _of_default_kind(run.threads)
+        answer = None if threads is None or run.extra else regrouped(threads, (HOST, label, OP, KIND))
+    asked = replace(question.about(run.cluster.runs), merge_runs=len(run.cluster.runs) > 1)
+    try:
+        ground = grounds(origin, asked)[0] if answer is None else ground_of(answer)
+        return with_lower_layers(origin, asked, ground, run.cluster.layers, story_of(ground, source))
+    except (NoGroundError, InputError) as reason:
+        return nothing_told(run.run, str(reason))
+
+
+def _of_default_kind(answer: Answer) -> Answer:
+    """Return the rows of the kind that is taken where none is asked for."""
+    place = answer.by.index(KIND)
+    kind = default_kind(part.table[code][place] for part in answer.parts for code in distinct(part.series).tolist())
+    parts = (part.where(lambda key: key[place] == kind) for part in answer.parts)
+    return replace(answer, parts=tuple(part for part in parts if len(part)), kind=kind)
+
+
+def nothing_told(run: str, reason: str) -> Story:
+    """Return the story of a run of which nothing can be said, and why."""
+    return Story(run, (), 0.0, 0.0, f"No findings: {reason}.", "", 0, 0, relative=False)
+
+
+def story_of(ground: Ground, source: str = "", detectors: Sequence[Detector] | None = None) -> Story:
+    """Return the story that a ground tells; shares and `unexplained` add up to 1 where there is any excess."""
+    claims: list[Claim] = []
+    for detect in DETECTORS if detectors is None else detectors:
+        claims += detect(ground, claims)
+    kept = unexplained_claims(ground, [claim for claim in joined(ground, claims) if _differs(ground, claim)])
+    facts = [claim for claim in kept if claim.kind == MODES and not (claim.details or {})["changes"]]
+    kept = [claim for claim in kept if not any(claim is fact for fact in facts)]
+    excess = excess_with_peers(ground, kept)
+    shares = allotted(kept, excess, ground.excess_ns)
+    total = float(excess.sum())
+    missing = sum(each.claim.missing for each in shares)
+    findings = [_finding(each, ground, total, missing, source) for each in shares]
+    findings.sort(key=lambda found: (-max(found.share, found.missing_share), found.start_ns, found.kind, found.who))
+    explained = sum(found.share for found in findings)
+    return Story(
+        run=ground.run,
+        findings=tuple(findings),
+        excess_ns=total,
+        unexplained=max(0.0, 1.0 - explained) if total else 0.0,
+        nothing="" if findings else f"{NOTHING} {OF_THE_REST}" if ground.partly else NOTHING,
+        reference=reference_sentence(ground),
+        zero_ns=ground.zero_ns,
+        step_ns=ground.step_ns,
+        relative=ground.relative,
+        caveats=tuple(words_of(fact, ground, 0.0, source).text for fact in facts),
+        lacks=ground.lacks,
+    )
+
+
+def _differs(ground: Ground, claim: Claim) -> bool:
+    """Return whether an episode is more than a percentile that goes to the next bin, for the worst of its members at least."""
+    return claim.kind != EPISODE or apart(ground, (claim.details or {})["typical_ns"], claim.value_ns or 0.0)
+
+
+def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
+    """Return the claims without those that another about the same member explains (see EXPLAINED), and steps of shares."""
+    near = NEAR_MODES * ground.step_ns
+
+    def explains(other: Claim, claim: Claim) -> bool:
+        mine, others = (covered_groups(ground, who) for who in (claim.who, other.who))
+        if other.kind == RHYTHM and claim.kind == SLOW_MEMBER:
+            # A rhythm of a member alone lifts its p99 above that of its peers, and leaves its p50 as theirs.
+            hosts = [{member(ground.groups[code]) for code in groups} for groups in (mine, others)]
+            return hosts[0] <= hosts[1] and not _of_all(ground, other) and of_the_tail(ground, mine)
+        moved = claim.kind == STEP and other.kind == MODES and bool((other.details or {})["changes"])
+        near_it = moved and abs((claim.details or {})["at_ns"] - (other.details or {})["at_ns"]) <= near
+        return mine <= others and (claim.kind in EXPLAINED.get(other.kind, ()) or near_it)
+
+    return [claim for claim in claims if not any(explains(other, claim) for other in claims)]
+
+
+def _of_all(ground: Ground, claim: Claim) -> bool:
+    """Return whether a claim is about all members, at least of an operation."""
+    return {label for label, _ in claim.who} <= {OP} and len({member(labels) for labels in ground.groups}) > 1
+
+
+def excess_with_peers(ground: Ground, claims: Sequence[Claim]) -> Float:
+    """Return the excess in ns of each group and window: of slow and throttled members that against peers which are neither."""
+    slow = {code for claim in claims if claim.kind in BY_PEERS for code in covered_groups(ground, claim.who)}
+    excess = ground.excess_ns.copy()
+    for code in sorted(slow):
+        peers = [peer for peer in peers_of(ground, code) if peer not in slow]
+        if peers:
+            excess[code] = excess_against(ground, code, peers)
+    return excess
+
+
+def allotted(claims: Sequence[Claim], excess: Float, own_excess: Float) -> list[Allotted]:
+    """Return the claims with their excess: each window's goes to the first in the order of PRECEDENCE, then of certainty.
+
+    Without those of which claims before them explain most excess and most windows. `own_excess` is that of all members against
+    their own reference: a member that is slow against its peers explains nothing of how it changes over time.
+    """
+    order = sorted(claims, key=lambda claim: (PRECEDENCE.index(claim.kind), -claim.certainty, claim.start_ns, claim.who))
+    free, unexplained = np.ones(excess.shape, np.bool_), np.ones(excess.shape, np.bool_)
+    out = []
+    for claim in order:
+        whole, rest = float(own_excess[claim.cells].sum()), float(own_excess[claim.cells & unexplained].sum())
+        left = float((claim.cells & unexplained).sum())
+        if claim.kind not in WITHOUT_EXCESS and not claim.missing and rest < KEPT * whole and left < KEPT * claim.cells.sum():
+            continue
+        out.append(Allotted(claim, float(excess[claim.cells & free].sum())))
+        free &= ~claim.cells
+        if claim.kind not in BY_PEERS:
+            unexplained &= ~claim.cells
+    return out
+
+
+def _finding(each: Allotted, ground: Ground, total: float, missing: float, source: str) -> Finding:
+    """Return what is shown of a claim."""
+    low, high = ground.covered_ns
+    who = tuple(label for label in each.claim.who if label[1])  # an empty label is none
+    claim = replace(each.claim, who=who, start_ns=max(each.claim.start_ns, low), end_ns=min(each.claim.end_ns, high))
+    share = each.excess_ns / total if total else 0.0
+    missing_share = claim.missing / missing if missing else 0.0
+    words = words_of(claim, ground, share, source)
+    return Finding(
+        kind=claim.kind,
+        run=ground.run,
+        who=claim.who,
+        start_ns=claim.start_ns,
+        end_ns=claim.end_ns,
+        text=words.text,
+        value=words.value,
+        times=claim.times,
+        samples=claim.samples,
+        excess_ns=each.excess_ns,
+        share=share,
+        missing=claim.missing,
+        missing_share=missing_share,
+        latency_ns=claim.latency_ns,
+        consistent=words.consistent,
+        against=words.against,
+        command=words.command,
+    )

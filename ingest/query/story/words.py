@@ -1,0 +1,325 @@
+"""Findings in words: a sentence with numbers, what it is consistent with, what speaks against it, and the command that shows it.
+
+Each kind has a function in SENTENCES that makes its first sentence of a claim; what all share is added here.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ingest.core.units import figure, format_duration, latency
+from ingest.query.question import literal
+from ingest.query.story.ground import (
+    DRIFT,
+    EDGE,
+    EPISODE,
+    HOST,
+    IMBALANCE,
+    MODES,
+    OMISSION,
+    OP,
+    RHYTHM,
+    SECOND,
+    SLOW_MEMBER,
+    STALL,
+    STEP,
+    THROTTLED,
+    Claim,
+    Ground,
+    Labels,
+)
+
+NOTHING = "Nothing stands out: no window, host or time is beyond what this run does by itself."
+OF_THE_REST = "Samples are missing: this is about the others."
+REFERENCE = (
+    "Typical is each {member}'s own windows of {step} whose p99 is at or below the median of its p99s; for slow and throttled "
+    "members their peers."
+)
+LEAST_SHARE = 0.005
+PERCENT = 100
+SHOWN, BESIDE = "50,99,100", 2
+NAMES = {"volume": "volume ", "job": "job ", "process": "process ", "tag": "tag "}
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What is said of a finding."""
+
+    text: str
+    value: str
+    consistent: str
+    against: str
+    command: str
+
+
+def words_of(claim: Claim, ground: Ground, share: float, source: str) -> Words:
+    """Return what is said of a claim that is given a share of all excess."""
+    sentence = SENTENCES[claim.kind](claim, ground)
+    tail = ""
+    if share >= LEAST_SHARE:
+        tail = f" It accounts for {PERCENT * share:.0f} % of all excess latency"
+    if claim.missing >= 1:
+        number = about(claim.missing)
+        tail += (
+            f"; {number} completions did not happen (estimate)"
+            if tail
+            else f" {number.capitalize()} completions did not happen (estimate)"
+        )
+    return Words(
+        text=sentence + tail + ("." if tail else ""),
+        value="" if claim.value_ns is None else shown(claim.value_ns),
+        consistent=CONSISTENT[claim.kind],
+        against=claim.against,
+        command=command_of(claim, ground, source),
+    )
+
+
+def reference_sentence(ground: Ground) -> str:
+    """Return what is taken for typical."""
+    names = [name for name, _ in ground.groups[0] if name != OP]
+    return REFERENCE.format(member=names[-1] if names else "run", step=format_duration(ground.step_ns))
+
+
+def shown(value_ns: float) -> str:
+    """Return a latency with a space before its unit: 4.01 s."""
+    text = latency(value_ns)
+    digits = text.rstrip("nums")
+    return f"{digits} {text[len(digits) :]}" if text else ""
+
+
+def factor(times: float) -> str:
+    """Return how many times, in as many digits as tell something: 1.34, 12, 1,600."""
+    if times < 10:
+        return figure(times)
+    digits = max(0, int(math.log10(times)) - 1)
+    return f"{round(times, -digits):,.0f}"
+
+
+def about(count: float) -> str:
+    """Return a count that is an estimate, in two digits: about 8,000."""
+    digits = max(0, int(math.log10(max(count, 1))) - 1)
+    return f"about {round(count, -digits):,.0f}"
+
+
+def seconds(stamp_ns: int, ground: Ground) -> str:
+    """Return a time since the start of the run: 26.0 s; in as many digits as windows have."""
+    value = (stamp_ns - ground.zero_ns) / SECOND
+    return f"{value:.1f} s"
+
+
+def name_of(who: Labels, ground: Ground) -> str:
+    """Return who it was in words: ceph-b, ceph-b write, all hosts."""
+    labels = dict(who)
+    op = labels.pop(OP, "")
+    names = [f"{NAMES.get(name, '')}{value}" for name, value in labels.items() if value]
+    if not names:
+        of = [name for name, _ in ground.groups[0] if name != OP]
+        several = len({tuple(label for label in labels if label[0] != OP) for labels in ground.groups}) > 1
+        names = [f"all {of[-1] if of else HOST}s" if several else "the run"]
+    return " ".join([*names, *([op] if op else [])])
+
+
+def range_words(claim: Claim, ground: Ground) -> str:
+    """Return from when to when."""
+    return f"from {seconds(claim.start_ns, ground)} to {seconds(claim.end_ns, ground)}"
+
+
+def command_of(claim: Claim, ground: Ground, source: str) -> str:
+    """Return the command that shows the numbers of a claim, as it is typed in a shell.
+
+    What is held against peers, and what is so throughout, is shown over the whole run; else the windows of the claim and a few on
+    either side of it.
+    """
+    details = claim.details or {}
+    words = ["tailboard", "distribution" if claim.kind == MODES else "percentiles", *shlex.split(source)]
+    runs = ground.run.split(", ") if ground.run else []
+    for run in runs:
+        words += ["--run", literal(run)]
+    words += ["--merge-runs"] if len(runs) > 1 else []
+    by = ",".join(name for name, _ in ground.groups[0])
+    if claim.kind in (SLOW_MEMBER, THROTTLED, IMBALANCE):
+        return shlex.join([*words, *_where(claim, (OP,)), "--by", by, "--step", "all", "-p", SHOWN])
+    if claim.kind == OMISSION:
+        return shlex.join([*words, "--by", "kind", "--step", "all", "-p", SHOWN])
+    words += _where(claim)
+    if claim.kind == MODES:
+        return shlex.join(words)
+    first, last = ground.zero_ns, int(ground.start_ns[-1]) + ground.step_ns
+    if claim.kind in (STEP, DRIFT):
+        first = details["at_ns"] if claim.kind == STEP else claim.end_ns - (claim.end_ns - claim.start_ns) // 10
+        words += ["--by", ",".join(name for name, _ in claim.who)] if claim.who else []
+        return shlex.join([*words, "--from", _since(first, ground), "--step", "all", "-p", SHOWN])
+    words += ["--by", by]
+    if claim.kind != RHYTHM:
+        first = max(first, claim.start_ns - BESIDE * ground.step_ns)
+        last = min(last, claim.end_ns + BESIDE * ground.step_ns)
+        words += ["--from", _since(first, ground), "--to", _since(last, ground)]
+    return shlex.join([*words, "--step", format_duration(ground.step_ns), "-p", SHOWN])
+
+
+def _where(claim: Claim, names: Sequence[str] | None = None) -> list[str]:
+    """Return the options that choose who it was, or that many labels of it."""
+    wanted = [f"{name}={literal(value)}" for name, value in claim.who if names is None or name in names]
+    return [word for text in wanted for word in ("--where", text)]
+
+
+def _since(stamp_ns: int, ground: Ground) -> str:
+    """Return a time as options take it: +28s, in tenths."""
+    return f"+{max(0, round((stamp_ns - ground.zero_ns) / SECOND, 1)):.9g}s"
+
+
+def _stall(claim: Claim, ground: Ground) -> str:
+    details = claim.details or {}
+    completed = "nothing" if details["silent"] else "hardly anything"
+    gap = (
+        f"{name_of(claim.who, ground)} stalled {range_words(claim, ground)}: {completed} completed for {shown(details['gap_ns'])}"
+    )
+    if claim.value_ns is None:
+        return f"{gap}, and no late completion came afterwards."
+    late = "one operation" if claim.samples == 1 else f"{claim.samples:,} operations"
+    return f"{gap}, and {late} took up to {shown(claim.value_ns)} (typical p99: {shown(details['typical_ns'])})."
+
+
+def _slow_member(claim: Claim, ground: Ground) -> str:
+    details = claim.details or {}
+    levels = f"{_percentile(claim)} {shown(claim.value_ns or 0)}, theirs {shown(details['typical_ns'])}"
+    return f"{name_of(claim.who, ground)} was {_ratio(claim)} times slower than its peers throughout: {levels}."
+
+
+def _throttled(claim: Claim, ground: Ground) -> str:
+    details = claim.details or {}
+    below, varies = details["below"], details["varies"]
+    rate = f"{details['rate']:,.0f} operations a second, {PERCENT * below:.0f} % of its peers"
+    steady = f"and hardly more or less at any time (+-{PERCENT * varies:.1f} %)"
+    slow = f"{shown(claim.value_ns or 0)}, {_ratio(claim)} times theirs ({shown(details['typical_ns'])})"
+    what = f"it completed {rate}, {steady}, with a {_percentile(claim)} of {slow}"
+    return f"{name_of(claim.who, ground)} looks throttled throughout: {what}."
+
+
+def _percentile(claim: Claim) -> str:
+    """Return which percentile it is, with its operation where the claim is about several."""
+    details = claim.details or {}
+    op = "" if OP in dict(claim.who) else details["op"]
+    return f"{op} {_measure(details)}".strip()
+
+
+def _was(claim: Claim, ground: Ground) -> str:
+    name = name_of(claim.who, ground)
+    return f"{name} {'were' if name.startswith('all ') else 'was'}"
+
+
+def _episode(claim: Claim, ground: Ground) -> str:
+    details = claim.details or {}
+    return (
+        f"{_was(claim, ground)} {_ratio(claim)} times slower {range_words(claim, ground)}: "
+        f"{details['percentile']} {shown(claim.value_ns or 0)} (typical: {shown(details['typical_ns'])}), the slowest operation "
+        f"took {shown(details['top_ns'])}."
+    )
+
+
+def _imbalance(claim: Claim, ground: Ground) -> str:
+    more = bool((claim.details or {})["more"])
+    times = claim.times or 1
+    what = f"{factor(times)} times the work" if more else f"{PERCENT * times:.0f} % of the work"
+    return f"{name_of(claim.who, ground)} did {what} of its peers throughout: {claim.samples:,} operations."
+
+
+def _omission(claim: Claim, _ground: Ground) -> str:
+    said = (claim.details or {})["said"]
+    more = f" ({len(said) - 1} more like this)" if len(said) > 1 else ""
+    return f"The load generator was behind its schedule (coordinated omission): {said[0]}{more}."
+
+
+def _edge(claim: Claim, ground: Ground) -> str:
+    details = claim.details or {}
+    what = " and ".join(word for word, holds in (("slower", details["slower"]), ("doing less", details["fewer"])) if holds)
+    where = "beginning" if details["first"] else "end"
+    return f"{_was(claim, ground)} {what} at the {where} of the run, {range_words(claim, ground)}."
+
+
+def _step(claim: Claim, ground: Ground) -> str:
+    details = claim.details or {}
+    name, at = name_of(claim.who, ground), seconds(details["at_ns"], ground)
+    levels = f"{_measure(details)} went from {shown(details['from_ns'])} to {shown(details['to_ns'])}"
+    if details["to_ns"] > details["from_ns"]:
+        return f"{name} became {_ratio(claim)} times slower at {at} and stayed so: {levels}."
+    return f"{_was(claim, ground)} {_ratio(claim)} times slower until {at} than from there on: {levels}."
+
+
+def _drift(claim: Claim, ground: Ground) -> str:
+    details = claim.details or {}
+    way = "slower" if details["to_ns"] > details["from_ns"] else "faster"
+    levels = f"from {shown(details['from_ns'])} in the first tenth to {shown(details['to_ns'])} in the last"
+    became = f"{name_of(claim.who, ground)} became {_ratio(claim)} times {way} little by little over the run"
+    return f"{became}: {_measure(details)} went {levels}."
+
+
+def _measure(details: Mapping[str, Any]) -> str:
+    """Return what was measured: p50, or the p50 of one of two modes."""
+    low, high = details["above_ns"], details["upto_ns"]
+    if low > 0:
+        return f"{details['measure']} of what took longer than {shown(low)}"
+    return details["measure"] if math.isinf(high) else f"{details['measure']} of what took no longer than {shown(high)}"
+
+
+def _ratio(claim: Claim) -> str:
+    times = claim.times or 1
+    return factor(times if times >= 1 else 1 / times)
+
+
+def _rhythm(claim: Claim, ground: Ground) -> str:
+    details = claim.details or {}
+    missing = details["measure"] == "missing"
+    what = f"{name_of(claim.who, ground)} completed fewer operations" if missing else f"{_was(claim, ground)} slower"
+    reached = f", {details['measure']} {shown(claim.value_ns)}" if claim.value_ns and not missing else ""
+    return (
+        f"{what} every {figure(details['period_ns'] / SECOND)} s, for about "
+        f"{figure(details['width_ns'] / SECOND, 2)} s each time, first at {seconds(round(details['first_ns']), ground)}{reached}."
+    )
+
+
+def _modes(claim: Claim, ground: Ground) -> str:
+    details = claim.details or {}
+    places = ", ".join(
+        f"{shown(peak)} ({PERCENT * share:.0f} %)" for peak, share in zip(details["peaks_ns"], details["shares"], strict=True)
+    )
+    gathers = f"Latencies of {name_of(claim.who, ground)} gather at {len(details['peaks_ns'])} places: {places}."
+    if not details["changes"]:
+        return gathers
+    at, valley = seconds(details["at_ns"], ground), shown(details["valley_ns"])
+    before, after = (f"{PERCENT * details[part]:.0f} %" for part in ("before", "after"))
+    if details["after"] > details["before"]:
+        return f"{gathers} From {at} on {after} are above {valley}, before it was {before}."
+    return f"{gathers} Until {at} {before} were above {valley}, from there on it was {after}."
+
+
+SENTENCES: dict[str, Callable[[Claim, Ground], str]] = {
+    STALL: _stall,
+    SLOW_MEMBER: _slow_member,
+    THROTTLED: _throttled,
+    EPISODE: _episode,
+    STEP: _step,
+    DRIFT: _drift,
+    RHYTHM: _rhythm,
+    MODES: _modes,
+    IMBALANCE: _imbalance,
+    OMISSION: _omission,
+    EDGE: _edge,
+}
+CONSISTENT = {
+    STALL: "a device, network path or process that stopped answering, and then answered what was waiting",
+    SLOW_MEMBER: "slower hardware, a busy neighbour or other settings on this member",
+    THROTTLED: "a limit on operations or bytes a second; also a device that is at its limit with a fixed queue depth",
+    EPISODE: "background work or a neighbour that was busy for that time",
+    STEP: "a change of state: a full cache or write buffer, a failed or added device, another load that began",
+    DRIFT: "something that fills up or wears out: a cache, a log, free space; or a load that grows",
+    RHYTHM: "a job that runs on a timer: flushes, checkpoints, garbage collection, scrubbing",
+    MODES: "two paths through the system, such as cache hits and misses",
+    IMBALANCE: "an uneven spread of data or clients",
+    OMISSION: "a closed loop that waits for slow answers; its service times hide the waiting",
+    EDGE: "ramp-up, caches that are still cold, or threads that end one after the other",
+}

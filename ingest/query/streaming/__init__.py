@@ -1,1 +1,0 @@
-"""Long logs answered window by window, in memory that does not grow."""

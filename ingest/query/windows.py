@@ -1,0 +1,390 @@
+"""At which step a question is answered, rows over one span of time, and groups added up."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.core.errors import InputError, UsageError
+from ingest.core.grid import INT64_MAX, WEIGHT_BITS, coarsened
+from ingest.core.intervals import Intervals, Sum, merged, total
+from ingest.core.labels import Group, labels_first, layer_of, run_and_kind
+from ingest.core.layout import Layout, common_layout, in_order
+from ingest.core.units import format_duration
+
+if TYPE_CHECKING:
+    from ingest.query.question import Answer
+
+
+# Rows over one span of time, so that they are added up regardless of when they were.
+
+
+MANY_ENTRIES = 100_000
+PIECE = 1 << 16
+
+Span = tuple[int, int]
+Bounds = tuple[int | None, int | None]  # from when to when, None for no bound
+RunLayer = tuple[str, str]  # each layer of a run is timed by itself: polls of a server may go on when its clients have ended
+Reach = dict[tuple[str, str], Span]  # from when to when the rows of a run and kind are, before they are cut into windows
+
+
+def with_one_span(rows: Intervals[Group], low_ns: int = 0, high_ns: int = 0) -> Intervals[Group]:
+    """Return the rows with one span, so that they are added up regardless of time."""
+    return replace(rows, start_ns=np.full(len(rows), low_ns), end_ns=np.full(len(rows), high_ns))
+
+
+def pieces(rows: Intervals[Group]) -> Iterator[tuple[slice, Intervals[Group]]]:
+    """Yield the rows in pieces of about PIECE bins, not copied, each with its place: what is made of one stays in a cache."""
+    first = 0
+    while first < len(rows):
+        last = max(first + 1, int(np.searchsorted(rows.indptr, rows.indptr[first] + PIECE, side="right")) - 1)
+        yield slice(first, last), rows.take(np.arange(first, last))
+        first = last
+
+
+def dense(part: Intervals[Group]) -> Intervals[Group]:
+    """Return the rows of a large chunk that lie in a few windows already added up: so much less is held until the end."""
+    if len(part.bins) < MANY_ENTRIES or 4 * np.count_nonzero(np.diff(part.start_ns)) > len(part):
+        return part
+    return merged([part])
+
+
+def spanned(parts: Sequence[Intervals[Group]], span: Span | None = None) -> list[Intervals[Group]]:
+    """Return the parts with every row over `span`, by default the range of all of them, added up per key."""
+    filled = [part for part in parts if len(part)]
+    if not filled:
+        return []
+    low, high = span or (min(int(p.start_ns.min()) for p in filled), max(int(p.end_ns.max()) for p in filled))
+    total: Sum[Group] = Sum()
+    for part in filled:
+        total.add(with_one_span(part, low, high))
+    return total.parts()
+
+
+def ranges(parts: Sequence[Intervals[Group]]) -> dict[RunLayer, Span]:
+    """Return from when to when the rows of each layer of a run are; keys begin with run and kind."""
+    spans: dict[RunLayer, Span] = {}
+    for part in parts:
+        names, places = _layers_of(part)
+        low, high = np.full(len(names), INT64_MAX), np.full(len(names), -INT64_MAX)
+        np.minimum.at(low, places, part.start_ns)
+        np.maximum.at(high, places, part.end_ns)
+        for name, first, last in zip(names, low.tolist(), high.tolist(), strict=True):
+            known = spans.get(name, (first, last))
+            spans[name] = min(first, known[0]), max(last, known[1])
+    return {name: (first, last) for name, (first, last) in spans.items() if first < INT64_MAX}
+
+
+def spanned_by_run(parts: Sequence[Intervals[Group]], spans: Mapping[RunLayer, Span] | None = None) -> list[Intervals[Group]]:
+    """Return the parts with every row over the span of its layer of its run, by default the range of its rows, added up per key.
+
+    Keys begin with run and kind. A row that is of one run must not reach into the time of another: its rate would be too low.
+    """
+    known = ranges(parts) if spans is None else spans
+    total: Sum[Group] = Sum()
+    for part in parts:
+        if not len(part):
+            continue
+        names, places = _layers_of(part)
+        low, high = (np.array([known.get(name, (0, 0))[edge] for name in names], np.int64) for edge in (0, 1))
+        total.add(replace(part, start_ns=low[places], end_ns=high[places]))
+    return total.parts()
+
+
+def over_time_range(
+    parts: Sequence[Intervals[Group]],
+    reach: Mapping[RunLayer, Span],
+    windows: Mapping[RunLayer, tuple[Span, int]],
+    adds_up_runs: bool,  # noqa: FBT001  # as the question says
+) -> list[Intervals[Group]]:
+    """Return the rows over the whole range of their layer of their run; where runs are added up, over the range of them all.
+
+    That is how far each reaches; of part of a run it is the windows that hold samples of it (span and step), the first and
+    the last no longer than that.
+    """
+    present = ranges(parts)
+    partial = {name: narrowed(span, reach.get(name), step) for name, (span, step) in windows.items()}
+    spans = {**present, **reach, **partial}
+    if adds_up_runs:
+        of_layer: dict[str, Span] = {}
+        for name in windows.keys() | present.keys():
+            widen(of_layer, name[1], spans[name])
+        spans = {name: of_layer[name[1]] for name in present}
+    return spanned_by_run(parts, spans)
+
+
+def narrowed(windows: Span, reach: Span | None, step_ns: int) -> Span:
+    """Return from when to when windows are; the first and the last no longer than their series reach.
+
+    What a run reaches that is being loaded may be older than its windows: an edge that lies outside of them is not used.
+    """
+    (start, end), (first, last) = windows, reach or windows
+    return first if start < first < start + step_ns else start, last if end - step_ns < last < end else end
+
+
+def note_time_range(reach: Reach, rows: Intervals[Group]) -> None:
+    """Widen `reach` by rows whose keys begin with run and kind."""
+    low, high = np.full(len(rows.table), INT64_MAX), np.full(len(rows.table), -INT64_MAX)
+    np.minimum.at(low, rows.series, rows.start_ns)
+    np.maximum.at(high, rows.series, rows.end_ns)
+    for key, first, last in zip(rows.table, low.tolist(), high.tolist(), strict=True):
+        if first < INT64_MAX:
+            widen(reach, run_and_kind(key), (first, last))
+
+
+def widen(spans: dict[Any, Span], key: Any, span: Span) -> None:
+    """Widen the span of a key so that it holds another one."""
+    known = spans.get(key, span)
+    spans[key] = min(known[0], span[0]), max(known[1], span[1])
+
+
+def of_layers(reach: Mapping[tuple[str, str], Span]) -> dict[RunLayer, Span]:
+    """Return from when to when the rows of each layer of a run are, of all its kinds."""
+    spans: dict[RunLayer, Span] = {}
+    for (run, kind), span in reach.items():
+        widen(spans, (run, layer_of(kind)), span)
+    return spans
+
+
+def of_runs(reach: Mapping[tuple[str, str], Span]) -> dict[str, Span]:
+    """Return from when to when the rows of each run are, of all its kinds."""
+    spans: dict[str, Span] = {}
+    for (run, _), span in reach.items():
+        widen(spans, run, span)
+    return spans
+
+
+def _layers_of(part: Intervals[Group]) -> tuple[list[RunLayer], NDArray[np.int64]]:
+    """Return the layers of runs in the keys of a part, and which of them each row is of."""
+    of_keys = [(run, layer_of(kind)) for run, kind in map(run_and_kind, part.table)]
+    names = list(dict.fromkeys(of_keys))
+    place = {name: number for number, name in enumerate(names)}
+    return names, np.array([place[name] for name in of_keys], np.int64)[part.series]
+
+
+def inside(span: Span, bounds: Bounds) -> Span | None:
+    """Return what of a span lies within bounds, None where nothing does."""
+    low = span[0] if bounds[0] is None else max(span[0], bounds[0])
+    high = span[1] if bounds[1] is None else min(span[1], bounds[1])
+    return (low, high) if low <= high else None
+
+
+def reach_inside(reach: Mapping[tuple[str, str], Span], bounds: Mapping[str, Bounds]) -> Reach:
+    """Return what of the reach of each run and kind lies within the bounds of its run."""
+    return {key: span for key, whole in reach.items() if (span := inside(whole, bounds[key[0]])) is not None}
+
+
+def covered_by(
+    reach: Mapping[tuple[str, str], Span], taken: Mapping[str, Collection[str]], *, all_kinds: bool
+) -> dict[str, Span]:
+    """Return from when to when there is data of each run that an answer holds: of the kinds taken of it, or of all its kinds."""
+    covered: dict[str, Span] = {}
+    for (run, kind), span in reach.items():
+        if run in taken and (all_kinds or kind in taken[run]):
+            widen(covered, run, span)
+    return covered
+
+
+# At which step a question is answered: that of its windows, where it says `auto` one that makes about 150 of them.
+
+
+AUTO_WINDOWS = 150
+MULTIPLES = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
+
+
+def auto_span(reach: Mapping[str, Span], bounds: Mapping[str, Bounds], stored_ns: int) -> Span:
+    """Return the whole windows that runs reach within the bounds of each: what `auto` makes its windows of."""
+    spans = [
+        inside((low // stored_ns * stored_ns, -(-high // stored_ns) * stored_ns), bounds[run])
+        for run, (low, high) in reach.items()
+    ]
+    known = [span for span in spans if span is not None]
+    return (min(low for low, _ in known), max(high for _, high in known)) if known else (0, 0)
+
+
+def auto_step(first_ns: int, last_ns: int, stored_ns: int, windows: int = AUTO_WINDOWS) -> int:
+    """Return the multiple of the stored step that makes about `windows` windows of the range, never more."""
+    span = max(last_ns - first_ns, stored_ns)
+    for multiple in MULTIPLES:
+        if span <= windows * stored_ns * multiple:
+            return stored_ns * multiple
+    return stored_ns * MULTIPLES[-1] * -(-span // (windows * stored_ns * MULTIPLES[-1]))
+
+
+def sure_step(first_ns: int, last_ns: int, stored_ns: int, windows: int = AUTO_WINDOWS) -> int:
+    """Return the widest step that divides whatever `auto_step` makes of this range once it has grown."""
+    least = auto_step(first_ns, last_ns, stored_ns, windows) // stored_ns
+    return stored_ns * math.gcd(*(multiple for multiple in MULTIPLES if multiple >= least), MULTIPLES[-1])
+
+
+def widened(parts: Sequence[Intervals[Group]], step_ns: int) -> list[Intervals[Group]]:
+    """Return windows added up to a multiple of their step."""
+    return [merged([coarsened(part, step_ns)]) for part in parts if len(part)]
+
+
+def check_step(step_ns: int, width_ns: float, *, force: bool) -> str:
+    """Return a warning if a step is finer than the rows it is made of and `force` is given; UsageError without it."""
+    if step_ns >= 0.9 * width_ns:
+        return ""
+    rows, step = format_duration(round(width_ns / 1e6) * 1_000_000 or 1), format_duration(step_ns)
+    if not force:
+        raise UsageError(f"a step of {step} is finer than the rows ({rows}): it would invent detail; --force allows it")
+    return f"step {step} is finer than the rows ({rows}): counts are spread evenly within a row"
+
+
+# Groups added up: an answer by some of its labels only, and rows so that each group is in one part.
+#
+# by host, op:  (node-a, read), (node-b, read), (node-a, write)  ->  by op:  read (both hosts), write
+
+
+MOST_WEIGHED = 1 << 62
+
+
+def regrouped(answer: Answer, by: Sequence[str]) -> Answer:
+    """Return the answer grouped by some of its labels only: the groups of the others are added up.
+
+    Where events that were stored at unlike rates come together, each counts by its weight, in units of 2^-16, and what was
+    stored are the completions. UsageError where that would be added up in flight.
+    """
+    places = [answer.by.index(name) for name in by]
+
+    def regroup(key: Group) -> Group:
+        return tuple(key[place] for place in places)
+
+    if answer.weights is None:
+        parts = by_layout([part.relabelled(regroup) for part in answer.parts if len(part)])
+        return replace(answer, parts=tuple(parts), by=tuple(by))
+    weights = _weights_of(answer, regroup)
+    mixed = {group for group, group_weights in weights.items() if len(group_weights) > 1 or 0 in group_weights}
+    plain, heavy = [], []
+    for part in answer.parts:
+        plain.append(part.where(lambda key: regroup(key) not in mixed).relabelled(regroup))
+        heavy.append(_times_weight(part.where(lambda key: regroup(key) in mixed), answer).relabelled(regroup))
+    parts = [part for rows in (plain, heavy) for part in by_layout([share for share in rows if len(share)])]
+    alike = {group: group_weights.pop() for group, group_weights in weights.items() if group not in mixed}
+    return replace(answer, parts=tuple(parts), by=tuple(by), weights=alike)
+
+
+def _weights_of(answer: Answer, regroup: Callable[[Group], Group]) -> dict[Group, set[int]]:
+    """Return the weights that come together in each group: 0 for counts that are weighed already."""
+    known = answer.weights or {}
+    weights: dict[Group, set[int]] = {}
+    for part in answer.parts:
+        for code in np.flatnonzero(np.bincount(part.series)).tolist():
+            key = part.table[code]
+            weights.setdefault(regroup(key), set()).add(known.get(key, 0))
+    return weights
+
+
+def _times_weight(rows: Intervals[Group], answer: Answer) -> Intervals[Group]:
+    """Return rows with each count times the weight of its group in units of 2^-16, what was stored as completions."""
+    known = answer.weights or {}
+    weights = np.array([known.get(key, 0) for key in rows.table], np.int64)[rows.series]
+    if not len(rows) or not weights.any():
+        return rows
+    if rows.completions is not None:
+        raise UsageError("events of unlike rates cannot be added up in flight: add --by op, or --where op=...")
+    samples = rows.samples
+    if total(samples) > (MOST_WEIGHED >> WEIGHT_BITS) // int(weights.max()):
+        raise InputError("more sampled events of unlike rates than can be added up: add --by op")
+    return replace(rows, counts=rows.counts * weights[rows.row] << WEIGHT_BITS, completions=samples, exact=None)
+
+
+def by_layout(parts: Sequence[Intervals[Group]]) -> list[Intervals[Group]]:
+    """Return the parts added up so that each group is in one part, in the common layout of all its rows.
+
+    A part whose groups are in no other is left alone: answers by thread are large, and sums over them are made once.
+    """
+    layouts: dict[Group, set[Layout]] = {}
+    homes: Counter[Group] = Counter()
+    for part in parts:
+        for code in np.flatnonzero(np.bincount(part.series)).tolist():
+            layouts.setdefault(part.table[code], set()).add(part.layout)
+            homes[part.table[code]] += 1
+    target = {group: common_layout(own_layouts) for group, own_layouts in layouts.items()}
+    buckets: dict[object, list[Intervals[Group]]] = {}
+    for number, part in enumerate(parts):
+        if all(homes[group] <= 1 for group in part.table):
+            buckets[f"{part.layout} {number}"] = [part]
+            continue
+        for layout, rows in part.split(target.get):
+            if layout is not None and len(rows):
+                buckets.setdefault(layout, []).append(rows.in_layout(layout))
+    return [merged(bucket) for _, bucket in sorted(buckets.items(), key=lambda item: str(item[0]))]
+
+
+# Windows in the order of their labels, kind, start and layout: an export is the same whoever is asked.
+
+
+def ordered(batches: Iterable[Sequence[Intervals[Group]]]) -> Iterator[Intervals[Group]]:
+    """Yield the windows of batches by group (run, kind, labels), start and layout: by labels first, then by run and kind.
+
+    Windows of one group, start and layout are added up.
+
+    No batch may hold a window that belongs before the last one of the batch before it. What is held is the last window of a
+    batch, and the batch that comes.
+    """
+    held: list[Intervals[Group]] = []
+    for batch in batches:
+        held = _by_layout([*held, *batch])
+        if held:
+            last = max(_place(part, len(part) - 1) for part in held)
+            before = [_split(part, last) for part in held]
+            yield from _interleaved([early for early, _ in before])
+            held = [late for _, late in before]
+    yield from _interleaved(held)
+
+
+def _place(part: Intervals[Group], row: int) -> tuple[Group, int]:
+    return labels_first(part.table[part.series[row]]), int(part.start_ns[row])
+
+
+def _by_layout(parts: Iterable[Intervals[Group]]) -> list[Intervals[Group]]:
+    """Return the rows of parts added up by layout and kind of counts, each ordered by group and start."""
+    alike: dict[tuple[Layout, bool], list[Intervals[Group]]] = {}
+    for part in parts:
+        if len(part):
+            alike.setdefault((part.layout, part.completions is None), []).append(part)
+    sums = []
+    layouts = in_order({layout for layout, _ in alike})
+    for key in sorted(alike, key=lambda key: (layouts.index(key[0]), key[1])):
+        part = merged(alike[key])
+        ranks = np.argsort(sorted(range(len(part.table)), key=lambda code: labels_first(part.table[code])))  # used at once
+        sums.append(part.take(np.lexsort((part.start_ns, ranks[part.series]))))
+    return [part for part in sums if len(part)]
+
+
+def _split(part: Intervals[Group], place: tuple[Group, int]) -> tuple[Intervals[Group], Intervals[Group]]:
+    """Return the rows of an ordered part before a place and those from it on."""
+    low, high = 0, len(part)
+    while low < high:
+        middle = (low + high) // 2
+        if _place(part, middle) < place:
+            low = middle + 1
+        else:
+            high = middle
+    return part.take(np.arange(low)), part.take(np.arange(low, len(part)))
+
+
+def _interleaved(parts: Sequence[Intervals[Group]]) -> Iterator[Intervals[Group]]:
+    """Yield the rows of ordered parts of unlike layouts by group and start: stretches of one layout each."""
+    filled = [part for part in parts if len(part)]
+    if len(filled) < 2:
+        yield from filled
+        return
+    ranks = {key: rank for rank, key in enumerate(sorted({key for part in filled for key in part.table}, key=labels_first))}
+    groups = np.concatenate([np.array([ranks[key] for key in part.table], np.int64)[part.series] for part in filled])
+    starts = np.concatenate([part.start_ns for part in filled])
+    which = np.repeat(np.arange(len(filled)), [len(part) for part in filled])
+    rows = np.concatenate([np.arange(len(part)) for part in filled])
+    order = np.lexsort((which, starts, groups))
+    which, rows = which[order], rows[order]
+    cuts = np.flatnonzero(np.diff(which)) + 1
+    for first, last in zip([0, *cuts.tolist()], [*cuts.tolist(), len(order)], strict=True):
+        yield filled[which[first]].take(rows[first:last])

@@ -1,0 +1,99 @@
+"""Percentile curves in files: hgrm texts and SLA steps. For display only: no histogram can be had back from them.
+
+           Value     Percentile TotalCount 1/(1-Percentile)              # share of requests, as 1/(1-q), and limit
+                                                                         1      5    all
+           9.735 0.000000000000          1           1.00                10     5
+          65.023 0.100000000000        360           1.11                10     20   90%
+        5197.823 1.000000000000       3600                               100    20
+    #[Mean    =      301.706, StdDeviation   =      325.387]
+
+hgrm: 3 or 4 columns, `inf` or `Infinity` in the fourth, spaces or commas, indented and amid other text (wrk2 prints it so);
+the unit of its values is nowhere stated. SLA steps: `x value [label]`, each x twice where the limit changes.
+
+Source: HdrHistogram's outputPercentileDistribution, and the SLA files of its gnuplot example.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from ingest.core.errors import InputError
+from ingest.read.hdr.tools import HGRM
+from ingest.read.text import blocks
+
+NUMBER = r"\d+(?:\.\d+)?"
+ROW = re.compile(rf"^\s*(?P<value>{NUMBER})[\s,]+(?P<share>{NUMBER})[\s,]+(?P<count>\d+)(?:[\s,]+(?:{NUMBER}|inf|Infinity))?\s*$")
+MOST_ROWS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A percentile curve: value (in ns) that a share of requests does not exceed; `x` is 1/(1 - share), inf at the end.
+
+    `counts` are cumulative, empty for SLA steps; `labels` are the names of SLA steps, empty text where there is none.
+    """
+
+    name: str
+    shares: tuple[float, ...]
+    x: tuple[float, ...]
+    values_ns: tuple[float, ...]
+    counts: tuple[int, ...] = ()
+    labels: tuple[str, ...] = ()
+
+
+def _lines(path: Path) -> list[str]:
+    lines: list[str] = []
+    for block in blocks(path):
+        lines += bytes(block).decode("utf-8", "replace").splitlines()
+        if len(lines) > MOST_ROWS:
+            raise InputError(f"more than {MOST_ROWS:,} lines: no percentile curve", path)
+    return lines
+
+
+def read_hgrm(path: Path, unit_ns: int) -> Curve:
+    """Return the first percentile distribution in a file; values must not fall. InputError if there is none."""
+    shares, values, counts = list[float](), list[float](), list[int]()
+    begun = False
+    for number, line in enumerate(_lines(path), 1):
+        if not begun:
+            begun = HGRM.search(line) is not None
+            continue
+        match = ROW.match(line)
+        if not match:
+            if not line.strip():
+                continue
+            break
+        share, value, count = float(match["share"]), float(match["value"]), int(match["count"])
+        if shares and (share < shares[-1] or value * unit_ns < values[-1] or count < counts[-1]):
+            raise InputError("a percentile, value or count falls: no percentile distribution", path, number)
+        shares.append(share)
+        values.append(value * unit_ns)
+        counts.append(count)
+    if not shares:
+        raise InputError("holds no percentile distribution (Value, Percentile, TotalCount)", path)
+    x = tuple(1 / (1 - share) if share < 1 else math.inf for share in shares)
+    return Curve(path.stem, tuple(shares), x, tuple(values), tuple(counts))
+
+
+def read_sla(path: Path, unit_ns: int) -> Curve:
+    """Return the steps of an SLA file; InputError names the line that is none."""
+    points: list[tuple[float, float, str]] = []
+    for number, line in enumerate(_lines(path), 1):
+        text = line.split("#", 1)[0].strip()
+        if not text:
+            continue
+        cells = re.split(r"[\s,]+", text, maxsplit=2)
+        try:
+            x, value = float(cells[0]), float(cells[1])
+        except (ValueError, IndexError):
+            raise InputError("no SLA step: expected `x value [label]`, x being 1/(1 - share)", path, number) from None
+        if not x >= 1 or not 0 <= value < math.inf or (points and x < points[-1][0]):
+            raise InputError("no SLA step: x begins at 1 and never falls, the limit is a latency", path, number)
+        points.append((x, value * unit_ns, cells[2] if len(cells) > 2 else ""))
+    if not points:
+        raise InputError("holds no SLA step", path)
+    xs, values, labels = zip(*points, strict=True)
+    return Curve(path.stem, tuple(1 - 1 / x for x in xs), xs, values, (), labels)

@@ -1,0 +1,1 @@
+"""Files of any tool, read as a YAML description says: single operations and histograms."""

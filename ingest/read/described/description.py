@@ -1,0 +1,506 @@
+"""Files of any tool, described by a few lines of YAML (`--input-format FILE.yml`): operations and histograms.
+
+Files of any tool, described by a few lines of YAML: `--input-format events.yml`.
+
+    time: done_ms                       # column of the completion; or start: and end:, or start: and latency:
+    latency: took
+    unit: {time: ms, latency: us}       # or one for all; by default the ending of a column's name (_ns, _us, _ms, _s)
+    labels: {op: type, host: node}      # labels of the series and their columns; "=read" is the text itself
+    weight: count                       # how many operations a line stands for
+
+Columns are named as in the file's first line (or as NDJSON's keys), or by number from 1. `unit: {time: iso}` is for ISO 8601.
+Further lines: `kind` (service), `delimiter` (a comma; `whitespace` for any run of blanks and tabs), `blanks` (with it: the
+column whose text may hold blanks), `header: false` for a first line that is data already.
+
+Histograms of any tool, described by a few lines of YAML: `--input-format redis.yml`.
+
+    histogram: ndjson                # csv (a line is a bin), ndjson, json, python (literals), text (a line is a bin)
+    each: r.{op}.histogram_usec      # where one histogram is; {op} is any key and becomes the label, * any key or entry
+    bins: map                        # list of objects, map of edge -> count, or arrays of edges and counts
+    upper: le                        # also lower, value (with edges:): keys or columns of edges
+    edge: le                         # "[)", "(]", "[]" (whole units, both in the bin), or le: counts of all up to this edge
+    edges: {first: 1031, times: 2, add: 1, bins: 21, unit: ns}    # or a list, where empty bins are left out or labels rounded
+    count: calls                     # key or column
+    unit: us                         # or {from: key, usecs: us, msecs: ms}
+    over_time: total                 # since a start, or interval; or {from: key, ...}
+    every: 1s                        # how long an interval is, where only its end is known
+    time: {at: t, unit: s}           # unit: s, ms, us, ns, iso, or a pattern with zone: "+01:00"; is: start; start: a key
+    labels: {host: host, op: =get}   # labels and their keys or columns; "=get" is the text itself; layer: =device
+    where: {type: hist}              # records to take
+
+`time` may be two columns (`at: [sec, usec]`, `unit: [s, us]`), of the newest record before (`record: {type: printf}`), or that of
+the file (`at: file`; in text `length:` is a pattern of the duration in s). Keys with dots lead into objects, `../key` out;
+a key that a record does not have is looked for in what holds it. `delimiter` and `header` are as for single operations; `bin` is
+the pattern of a line of text, with the groups that `value`, `upper`, `lower` and `count` name; `kind` is service by default.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation, localcontext
+from fractions import Fraction
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ingest.core.errors import UsageError
+from ingest.core.labels import CLIENT, LABELS, LAYER, LAYERS, in_layer
+from ingest.core.units import UNITS_NS, parse_duration
+from ingest.read.described.table import WHITESPACE
+from ingest.read.discovery import check_is_file
+
+TIMES = ("time", "start", "end", "latency")
+OPERATION_KEYS = (*TIMES, "unit", "labels", "weight", "kind", "delimiter", "blanks", "header")
+OPERATION_UNITS = ("ns", "us", "ms", "s")
+ISO = "iso"
+LARGEST = 1 << 16
+DESCRIBABLE = tuple(name for name in LABELS if name not in ("run", "kind"))
+ENDINGS = (".yml", ".yaml")
+Described = TypeVar("Described")
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of one file: all names in order (none for NDJSON), and by role the column and its unit in ns (0: ISO 8601).
+
+    `blanks` is the place of the column whose text may hold blanks, in tables that blanks part.
+    """
+
+    names: tuple[str, ...]
+    skipped: int
+    roles: Mapping[str, str]
+    units: Mapping[str, int]
+    labels: Mapping[str, str]
+    sample: Mapping[str, str]
+    blanks: int | None = None
+
+    @property
+    def is_json(self) -> bool:
+        """Return whether lines are JSON objects."""
+        return not self.names
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """Which columns of a file hold what. `units` are ns by role, 0 for ISO 8601 text; without one the name's ending decides.
+
+    `columns` name the column of each role (time or end, start, latency, weight); `labels` that of each label, `fixed` its text.
+    """
+
+    path: str
+    columns: Mapping[str, str]
+    units: Mapping[str, int] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    fixed: Mapping[str, str] = field(default_factory=dict)
+    kind: str = "service"
+    delimiter: str = ","
+    header: bool = True
+    blanks: str = ""
+
+    @property
+    def text(self) -> str:
+        """Return all that numbers depend on, as text that is the same for the same description."""
+        parts = (self.columns, self.units, self.labels, self.fixed)
+        pairs = [sorted(part.items()) for part in parts]
+        more = (self.blanks,) if self.blanks else ()
+        return repr((*pairs, self.kind, self.delimiter, self.header, *more))
+
+
+def is_description(text: str) -> bool:
+    """Return whether the value of --input-format is a file that describes a format."""
+    return text.endswith(ENDINGS)
+
+
+def parse_description(path: Path) -> Description:
+    """Return the description of columns in a file; UsageError names its fault."""
+    return described(path, yaml_in(path), column_description)
+
+
+def described(path: Path, entries: Any, parsed: Callable[[str, Any], Described]) -> Described:
+    """Return what `parsed` makes of a file's lines; UsageError names the file and the fault."""
+    try:
+        return parsed(str(path), entries)
+    except ValueError as error:
+        raise UsageError(f"--input-format {path}: {error}") from None
+
+
+def yaml_in(path: Path) -> Any:
+    """Return what the YAML of a file says; UsageError where it is none."""
+    import yaml
+
+    check_is_file(path)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"--input-format {path}: cannot be read: {error.strerror or error}") from None
+    if len(data) > LARGEST:
+        raise UsageError(f"--input-format {path}: more than 64 KiB are no description of columns")
+    try:
+        return yaml.safe_load(data)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        first = str(error).split("\n", 1)[0]
+        raise UsageError(f"--input-format {path}: not YAML ({first})") from None
+
+
+def column_description(path: str, entries: Any) -> Description:
+    """Return the description of columns in YAML that was read; ValueError names its fault."""
+    check(isinstance(entries, dict), "expected lines such as `time: done_ms` and `latency: took_us`")
+    unknown = [str(name) for name in entries if name not in OPERATION_KEYS]
+    if unknown:
+        raise ValueError(f"no line {unknown[0]!r}: there are {', '.join(OPERATION_KEYS)}")
+    columns = {name: column_name(name, entries[name]) for name in (*TIMES, "weight") if name in entries}
+    _check_roles(columns)
+    if "time" in columns:
+        columns["end"] = columns.pop("time")
+    labels, fixed = labels_in(entries.get("labels", {}))
+    delimiter = entries.get("delimiter", ",")
+    if delimiter != WHITESPACE and (not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\n\r\\'):
+        raise ValueError("delimiter is one character, such as ; or \\t in double quotes, or the word whitespace")
+    blanks = column_name("blanks", entries["blanks"]) if "blanks" in entries else ""
+    check(not blanks or delimiter == WHITESPACE, "blanks is for tables: it needs delimiter: whitespace")
+    header, kind = entries.get("header", True), kind_in(entries, entries.get("labels", {}))
+    check(isinstance(header, bool), "header is true or false")
+    units = _units(entries.get("unit"), columns)
+    return Description(path, columns, units, labels, fixed, kind, delimiter, header, blanks)
+
+
+def check(good: bool, wrong: str) -> None:  # noqa: FBT001
+    """Raise ValueError with the sentence `wrong` unless `good`."""
+    if not good:
+        raise ValueError(wrong)
+
+
+def column_name(role: str, value: Any) -> str:
+    """Return the name or number of a column or key; ValueError where it is none."""
+    if isinstance(value, bool) or not isinstance(value, (str, int)) or not str(value).strip():
+        raise ValueError(f"{role} takes the name or number of a column")
+    return str(value).strip()
+
+
+def _check_roles(columns: Mapping[str, str]) -> None:
+    """Raise ValueError unless start and end of an operation follow from the columns, in one way only."""
+    times = {name for name in columns if name in TIMES}
+    if {"time", "end"} <= times:
+        raise ValueError("time and end are the same: the completion; give one of them")
+    if {"start", "latency"} <= times and times & {"time", "end"}:
+        raise ValueError("start, end and latency: give two of them")
+    if len(times) < 2 or not (times & {"time", "end"} or "start" in times):
+        raise ValueError("give the columns of two of these: time (or end), start, latency")
+
+
+def _units(setting: Any, columns: Mapping[str, str]) -> dict[str, int]:
+    """Return the unit of each role in ns, 0 for ISO 8601; roles without one are left out."""
+    by_role = dict.fromkeys(columns, setting) if isinstance(setting, str) else setting if isinstance(setting, dict) else None
+    if setting is not None and by_role is None:
+        raise ValueError("unit is one of ns, us, ms, s, or one for each of time, start, end and latency")
+    units = {}
+    for role, unit in (by_role or {}).items():
+        name = "end" if role == "time" else role
+        if name not in columns or name == "weight":
+            if isinstance(setting, dict):
+                raise ValueError(f"unit of {role}: there is no such line")
+            continue
+        iso = name != "latency" and isinstance(setting, dict) and unit == ISO
+        if unit not in OPERATION_UNITS and not iso:
+            raise ValueError(f"unit {unit!r}: there are ns, us, ms, s, and iso for times")
+        units[name] = 0 if iso else UNITS_NS[unit]
+    return units
+
+
+def kind_in(entries: Mapping[str, Any], pairs: Any) -> str:
+    """Return the kind that the lines `kind` and `labels` give: `labels: {layer: =device}` says where all of it was timed."""
+    kind = entries.get("kind", "service")
+    check(isinstance(kind, str) and bool(kind.strip()), "kind is a word such as service or response")
+    layer = str(pairs.get(LAYER, f"={CLIENT}")) if isinstance(pairs, dict) else f"={CLIENT}"
+    check(layer[:1] == "=" and layer[1:] in LAYERS, f"label layer takes ={', ='.join(LAYERS)}")
+    return in_layer(kind.strip().lower(), layer[1:])
+
+
+def labels_in(pairs: Any) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the columns of labels, and those labels whose text is given; the layer is in the kind."""
+    check(isinstance(pairs, dict), "labels takes pairs such as {op: type, host: node}")
+    columns, fixed = {}, {}
+    for name, value in pairs.items():
+        if name == LAYER:
+            continue
+        if name not in DESCRIBABLE:
+            raise ValueError(f"no label {name!r}: there are {', '.join((*DESCRIBABLE, LAYER))}")
+        text = column_name(f"label {name}", value)
+        if text.startswith("="):
+            fixed[name] = text[1:]
+        else:
+            columns[name] = text
+    return columns, fixed
+
+
+SHAPES = CSV, NDJSON, JSON, PYTHON, TEXT = ("csv", "ndjson", "json", "python", "text")
+BINS = LIST, MAP, ARRAYS = ("list", "map", "arrays")
+EDGES = HALF_OPEN, TO_THE_END, WHOLE_UNITS, UP_TO = ("[)", "(]", "[]", "le")
+ARE = UPPER, LOWER, MIDDLES = ("upper", "lower", "middles")
+INTERVAL, TOTAL = "interval", "total"
+FILE = "file"
+UNITS = {"ps": Fraction(1, 1000), **{name: Fraction(UNITS_NS[name]) for name in ("ns", "us", "ms", "s")}}
+KEYS = (
+    *("histogram", "each", "bins", "bin", "lower", "upper", "value", "edge", "edges", "count", "unit", "over_time", "every"),
+    *("time", "labels", "where", "kind", "delimiter", "header"),
+)
+TIME_KEYS = ("at", "unit", "zone", "is", "start", "record", "length")
+RULE_KEYS = ("first", "times", "add", "bins", "unit", "are", "open", "list", "shown")  # shown: for people, see `names`
+MOST_BINS = 1499
+DIGITS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Translated:
+    """A word that is given, or read from a key and translated by a table."""
+
+    word: str = ""
+    key: str = ""
+    table: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Where the time of a histogram is: keys of `at` and their units, of a start, and how patterns are read."""
+
+    at: tuple[str, ...] = ()
+    units: tuple[str, ...] = ()
+    zone: str = ""
+    is_start: bool = False
+    start: str = ""
+    record: Mapping[str, str] = field(default_factory=dict)
+    length: str = ""
+
+    @property
+    def of_file(self) -> bool:
+        """Return whether the file itself says the time."""
+        return not self.at or self.at == (FILE,)
+
+
+@dataclass(frozen=True, slots=True)
+class HistogramDescription:
+    """How histograms stand in a file; see the lines above. `rule` are the ends of all bins in ns, `are` what values name."""
+
+    path: str
+    shape: str
+    count: str
+    each: str = ""
+    bins: str = LIST
+    bin: str = ""
+    lower: str = ""
+    upper: str = ""
+    value: str = ""
+    edge: str = HALF_OPEN
+    rule: tuple[int, ...] = ()
+    names: tuple[int, ...] = ()
+    is_open: bool = False
+    unit: Translated = field(default_factory=Translated)
+    over_time: Translated = field(default_factory=Translated)
+    every_ns: int = 0
+    time: Times = field(default_factory=Times)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    fixed: Mapping[str, str] = field(default_factory=dict)
+    where: Mapping[str, str] = field(default_factory=dict)
+    kind: str = "service"
+    delimiter: str = ","
+    header: bool = True
+
+    @property
+    def text(self) -> str:
+        """Return all that numbers depend on, as text that is the same for the same description."""
+        return "histogram " + repr([getattr(self, name) for name in self.__slots__ if name != "path"])
+
+
+def histogram_description(path: str, entries: Any) -> HistogramDescription:
+    """Return the description in YAML that was read; ValueError names its fault."""
+    _known(entries, KEYS, "")
+    shape = _one_of("histogram", entries.get("histogram"), SHAPES)
+    words = {name: column_name(name, entries[name]) for name in ("each", "lower", "upper", "value") if name in entries}
+    bins = _one_of("bins", entries.get("bins", LIST), BINS)
+    edge = _one_of("edge", entries.get("edge", HALF_OPEN), EDGES)
+    if "count" not in entries and not (bins == MAP and edge):
+        raise ValueError("count is missing: the key or column of the counts")
+    check(bins == MAP or bool(words.keys() & {"lower", "upper", "value"}), "lower, upper or value is missing: the edges of bins")
+    rule, names, is_open = _rule(entries["edges"], edge, entries.get("unit")) if "edges" in entries else ((), (), False)
+    check("value" not in words or bool(rule), "value needs edges: the list or rule of all bins")
+    pattern = entries.get("bin", "")
+    check((shape == TEXT) == bool(pattern), "bin is the pattern of a line, for histogram: text")
+    check(not pattern or _is_pattern(pattern), f"bin is no regular expression: {pattern!r}")
+    check("unit" in entries, "unit is missing: ps, ns, us, ms or s")
+    labels, fixed = labels_in(entries.get("labels", {}))
+    delimiter, header = entries.get("delimiter", ","), entries.get("header", True)
+    check(
+        delimiter == WHITESPACE or (isinstance(delimiter, str) and len(delimiter) == 1),
+        "delimiter is one character, or whitespace",
+    )
+    check(isinstance(header, bool), "header is true or false")
+    every = entries.get("every", "")
+    try:
+        every_ns = parse_duration(str(every)) if every else 0
+    except UsageError as error:
+        raise ValueError(f"every: {error}") from None
+    return HistogramDescription(
+        path,
+        shape,
+        count=column_name("count", entries.get("count", UP_TO)),
+        bins=bins,
+        bin=pattern,
+        edge=edge,
+        rule=rule,
+        names=names,
+        is_open=is_open,
+        unit=_chosen("unit", entries["unit"], tuple(UNITS)),
+        over_time=_chosen("over_time", entries.get("over_time", INTERVAL), (INTERVAL, TOTAL)),
+        every_ns=every_ns,
+        time=_times(entries.get("time", {}), shape),
+        labels=labels,
+        fixed=fixed,
+        where=_pairs("where", entries.get("where", {})),
+        kind=kind_in(entries, entries.get("labels", {})),
+        delimiter=delimiter,
+        header=header,
+        **words,
+    )
+
+
+def _known(entries: Mapping[str, Any], keys: tuple[str, ...], where: str) -> None:
+    unknown = [str(name) for name in entries if name not in keys]
+    if unknown:
+        raise ValueError(f"no line {unknown[0]!r}{where}: there are {', '.join(keys)}")
+
+
+def _one_of(name: str, value: Any, words: tuple[str, ...]) -> str:
+    if value not in words:
+        raise ValueError(f"{name} is one of {', '.join(words)}, not {value!r}")
+    return str(value)
+
+
+def _is_pattern(text: Any) -> bool:
+    try:
+        re.compile(text)
+    except (re.error, TypeError, RecursionError, OverflowError):
+        return False
+    return True
+
+
+def _pairs(name: str, pairs: Any) -> dict[str, str]:
+    check(isinstance(pairs, dict), f"{name} takes pairs of keys and values")
+    return {str(key): (str(value).lower() if isinstance(value, bool) else str(value)) for key, value in pairs.items()}
+
+
+def _chosen(name: str, value: Any, words: tuple[str, ...]) -> Translated:
+    if not isinstance(value, dict):
+        return Translated(_one_of(name, value, words))
+    table = _pairs(name, value)
+    key = table.pop("from", "")
+    check(bool(key), f"{name} takes one of {', '.join(words)}, or from: and what its values mean")
+    for word in table.values():
+        _one_of(name, word, words)
+    return Translated(key=key, table=table)
+
+
+def _times(entries: Any, shape: str) -> Times:
+    check(isinstance(entries, dict), "time takes pairs such as {at: t, unit: s}")
+    _known(entries, TIME_KEYS, " in time")
+    said, units = entries.get("at", FILE), entries.get("unit", "iso")
+    at = tuple(column_name("time at", key) for key in (said if isinstance(said, list) else [said]))
+    units = tuple(str(unit) for unit in (units if isinstance(units, list) else [units] * len(at)))
+    check(len(units) == len(at), "time: as many units as columns")
+    for unit in units:
+        check(unit in UNITS or unit == "iso" or "%" in unit, f"time unit {unit!r}: there are s, ms, us, ns, iso, or a pattern")
+    check(len(at) == 1 or all(unit in UNITS for unit in units), "time of two columns: both are numbers")
+    zone = str(entries.get("zone", ""))
+    check(not zone or re.fullmatch(r"[-+]\d\d:\d\d|Z", zone) is not None, 'zone is such as "+01:00"')
+    length = entries.get("length", "")
+    check(not length or (shape == TEXT and _is_pattern(length)), "length is the pattern of a duration in s, in text")
+    ends = _one_of("time is", entries.get("is", "end"), ("end", "start"))
+    start = column_name("time start", entries["start"]) if "start" in entries else ""
+    return Times(at, units, zone, ends == "start", start, _pairs("record", entries.get("record", {})), str(length))
+
+
+def _rule(entries: Any, edge: str, unit: Any) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
+    """Return the last whole ns of each bin, the ns that names it in the file, and whether there is an open bin above."""
+    rule = {"list": entries} if isinstance(entries, list) else entries
+    check(isinstance(rule, dict), "edges takes a list, or first, times or add, bins")
+    _known(rule, RULE_KEYS, " in edges")
+    said = rule.get("unit", unit if isinstance(unit, str) else None)
+    scale = UNITS[_one_of("edges unit", said, tuple(UNITS))]
+    are = _one_of("edges are", rule.get("are", UPPER), ARE)
+    named = [_exact(value) * scale for value in rule["list"]] if "list" in rule else _grown(rule, scale)
+    check(2 <= len(named) <= MOST_BINS, f"edges are 2 to {MOST_BINS}")
+    check(all(a < b for a, b in pairwise(named)) and named[0] >= 0, "edges rise from 0 on")
+    bounds, is_open = named, bool(rule.get("open", are == LOWER))
+    if are == MIDDLES:  # in the middle of two on a logarithmic scale
+        check(named[0] > 0, "middles lie above 0")
+        ratios = [Fraction((float(b) / float(a)) ** 0.5) for a, b in pairwise(named)]
+        bounds = [middle * ratio for middle, ratio in zip(named, [*ratios, ratios[-1]], strict=True)]
+    elif are == LOWER:
+        bounds = named[1:]
+    ends = tuple(last_of(bound, edge, scale) for bound in bounds)
+    check(all(a < b for a, b in pairwise(ends)) and ends[0] >= 0, "edges lie at least 1 ns apart")
+    return ends, tuple(int(value) for value in named), is_open
+
+
+def _grown(rule: Mapping[str, Any], scale: Fraction) -> list[Fraction]:
+    number = rule.get("bins")
+    check(isinstance(number, int) and 2 <= number <= MOST_BINS, f"edges: bins is a number from 2 to {MOST_BINS}")
+    first, times, add = (_exact(rule.get(name, default)) for name, default in (("first", 0), ("times", 1), ("add", 0)))
+    values = []
+    with localcontext() as context:
+        context.prec = DIGITS
+        value, factor, more = (Decimal(part.numerator) / part.denominator for part in (first, times, add))
+        for _ in range(int(number or 0)):
+            values.append(Fraction(value) * scale)
+            check(values[-1] < 2**62, "edges reach past 2^62 ns")
+            value = value * factor + more
+    return values
+
+
+def _exact(value: Any) -> Fraction:
+    try:
+        if isinstance(value, bool):
+            raise InvalidOperation
+        number = Decimal(str(value))
+        if abs(number) > 10**20 or (number and abs(number) < Decimal("1e-20")):
+            raise InvalidOperation
+        return Fraction(number)
+    except (InvalidOperation, ValueError, OverflowError):
+        raise ValueError(f"edges: {value!r} is no number") from None
+
+
+def last_of(bound: Fraction, edge: str, unit: Fraction) -> int:
+    """Return the last whole ns of a bin that ends at a bound in ns: with it, before it, or with the whole unit that it names."""
+    if edge == HALF_OPEN:
+        return -(-bound.numerator // bound.denominator) - 1
+    if edge == WHOLE_UNITS:
+        return int((bound + unit) // 1) - 1
+    return int(bound // 1)
+
+
+# What describes a file that no reader knows: a YAML file of the user, or one that comes with tailboard (`presets`), by name.
+
+
+PRESETS = Path(__file__).parent / "presets"
+
+
+@cache
+def presets() -> tuple[str, ...]:
+    """Return the names of the descriptions that come with tailboard."""
+    return tuple(sorted(path.stem for path in PRESETS.glob("*.yml")))
+
+
+def is_described(text: str) -> bool:
+    """Return whether the value of --input-format is a file that describes a format, or the name of a preset."""
+    return is_description(text) or text in presets()
+
+
+def description_of(text: str) -> Description | HistogramDescription:
+    """Return the description in a file, or of a preset; UsageError names its fault."""
+    path = PRESETS / f"{text}.yml" if text in presets() else Path(text)
+    entries = yaml_in(path)
+    if isinstance(entries, dict) and "histogram" in entries:
+        return described(path, entries, histogram_description)
+    return described(path, entries, column_description)

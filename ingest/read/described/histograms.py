@@ -1,0 +1,546 @@
+"""Histograms of any tool, read as a description says: lines of bins, documents, Python literals, text."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import json
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from ingest.core.errors import InputError, TailboardError
+from ingest.core.labels import Series
+from ingest.core.units import iso_ns
+from ingest.read.account import Account
+from ingest.read.context import Context
+from ingest.read.described.description import (
+    CSV,
+    JSON,
+    LIST,
+    MAP,
+    NDJSON,
+    PYTHON,
+    TEXT,
+    TOTAL,
+    UNITS,
+    UP_TO,
+    HistogramDescription,
+    Translated,
+    description_of,
+    last_of,
+    presets,
+)
+from ingest.read.described.table import WHITESPACE, fields
+from ingest.read.format_names import DESCRIBED_HISTOGRAMS
+from ingest.read.formats import AGAIN, Reader
+from ingest.read.polls import OPEN, FileBin, FileHistogram, Lost, Polls, WrongError, count, in_bins, lines_of, objects_of, readers
+from ingest.read.sample_file import Answer, SampleFile, is_sample_file, seconds
+from ingest.read.text import CUT_OFF
+
+# Places in JSON documents, as descriptions name them: `r.{op}.histogram_usec`, `data.*`, `../../unit`.
+#
+# A step is a key; `*` any key or entry of a list, `{name}` any key, which becomes the label, `..` what holds it. A name that a
+# place does not have itself is looked for in what holds it, step by step. Keys with dots in them are found as they are.
+
+
+MISSING = None
+ANY = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A value in a document, what holds it, and the labels on the way there."""
+
+    value: Any
+    above: Place | None = None
+    labels: tuple[tuple[str, str], ...] = ()
+
+    def found(self, path: str) -> Any:
+        """Return the value that a path names from here, None where there is none."""
+        place: Place | None = self
+        steps = path.split("/")
+        while steps and steps[0] == "..":
+            place = None if place is None else place.above
+            steps = steps[1:]
+        name = "/".join(steps)
+        while place is not None:
+            value = inner(place.value, name)
+            if value is not MISSING or len(steps) < len(path.split("/")):
+                return value
+            place = place.above
+        return MISSING
+
+
+def inner(value: Any, path: str) -> Any:
+    """Return what a dotted path names inside of a value, None where there is none; the longest key that fits comes first."""
+    if not path:
+        return value
+    mapping = _mapping(value)
+    if mapping is None:
+        return MISSING
+    if path in mapping:
+        return mapping[path]
+    steps = path.split(".")
+    for size in range(len(steps) - 1, 0, -1):
+        key = ".".join(steps[:size])
+        if key in mapping:
+            return inner(mapping[key], ".".join(steps[size:]))
+    return MISSING
+
+
+def _mapping(value: Any) -> Mapping[str, Any] | None:
+    """Return the pairs of an object; those of a list of `{"key": .., "value": ..}`, too, as OpenTelemetry writes attributes."""
+    if isinstance(value, dict):
+        return value
+    if isinstance(value, list) and value and all(isinstance(pair, dict) and "key" in pair for pair in value):
+        return {str(pair["key"]): _plain(pair.get("value")) for pair in value}
+    return None
+
+
+def _plain(value: Any) -> Any:
+    return next(iter(value.values()), None) if isinstance(value, dict) else value
+
+
+def places(document: Any, path: str) -> Iterator[Place]:
+    """Yield every place in a document that a path with `*` and `{label}` leads to."""
+    yield from _below(Place(document), path.split(".") if path else [])
+
+
+def _below(place: Place, steps: list[str]) -> Iterator[Place]:
+    if not steps:
+        yield place
+        return
+    step, value = steps[0], place.value
+    named = step[1:-1] if step.startswith("{") and step.endswith("}") else ""
+    if step == ANY or named:
+        entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        for key, entry in entries:
+            labels = (*place.labels, (named, str(key))) if named else place.labels
+            yield from _below(Place(entry, place, labels), steps[1:])
+    elif isinstance(value, dict):
+        for size in range(len(steps), 0, -1):
+            key = ".".join(steps[:size])
+            if key in value:
+                yield from _below(Place(value[key], place, place.labels), steps[size:])
+                return
+
+
+# Values in records, as descriptions name them: edges, times and words, exact whatever they are written as.
+
+
+NO_TIME = "no time where the description says"
+WORDS_OPEN = ("+inf", "inf", "infinity", "")
+
+
+def as_word(value: Any) -> str:
+    """Return a value as text, empty text for none."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else str(value)
+
+
+def decoded(value: Any) -> Any:
+    """Return a Python literal with bytes as text and floats as exact decimals of what was written."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, float):
+        return Decimal(repr(value))
+    if isinstance(value, dict):
+        return {as_word(decoded(key)): decoded(entry) for key, entry in value.items()}
+    return [decoded(entry) for entry in value] if isinstance(value, (list, tuple)) else value
+
+
+def numeral(value: Any) -> Any:
+    """Return a number without the blanks around its text."""
+    return value.strip() if isinstance(value, str) else value
+
+
+def bound_ns(value: Any, unit: Fraction) -> Fraction | None:
+    """Return an edge in ns, None of one that is open; WrongError where it is no number."""
+    if value is None or (isinstance(value, str) and value.strip().lower() in WORDS_OPEN):
+        return None
+    try:
+        number = Decimal(as_word(value).strip())
+        if not number.is_finite():
+            return None
+        if abs(number) > 10**22 or (number and abs(number) < Decimal("1e-30")):
+            raise WrongError("an edge or time out of range")
+        return Fraction(number) * unit
+    except ArithmeticError:
+        raise WrongError(f"{as_word(value)[:40]!r} is no number") from None
+
+
+def stamp_ns(value: Any, unit: str, zone: str) -> int:
+    """Return a time in ns since 1970; WrongError where it is none."""
+    if value is None:
+        raise WrongError(NO_TIME)
+    text = as_word(value).strip()
+    if unit in UNITS:
+        number = bound_ns(text, UNITS[unit])
+        if number is None or abs(number) > 2**62:
+            raise WrongError(f"{text[:40]!r} is no time")
+        return int(number // 1)
+    if unit != "iso":
+        try:
+            text = datetime.strptime(text, unit).isoformat()  # noqa: DTZ007 - its zone follows
+        except ValueError:
+            raise WrongError(f"{text[:40]!r} is no time as described") from None
+    stamp = iso_ns(text if not zone or re.search(r"(Z|[-+]\d\d:?\d\d)$", text) else text + zone)
+    if stamp is None:
+        raise WrongError(f"{text[:40]!r} is no time")
+    return stamp
+
+
+# Histograms of any tool, read as a description says (see `description`): lines of bins, documents, Python literals, text.
+#
+# Counts are exact. Edges are whole ns: those that the file shows, or those of the description, of which the nearest is meant.
+# Where a file shows other bins from one histogram to the next because empty ones are left out, all have the bins of the whole
+# file.
+
+
+NOTHING = "holds no histogram as its description says"
+NOT_WHERE = "a record that `where` leaves out"
+NO_PYTHON = "no Python literal"
+UNFIT = "an edge that the description does not have"
+FALLS = "counts up to an edge that fall"
+NO_UNIT = "a unit that the description does not have"
+NO_TEMPORALITY = "nothing says whether it counts an interval or since a start"
+MOST_DOCUMENT = 1 << 28
+
+
+def polls(path: Path, context: Context) -> Polls:
+    """Return the histograms of a file; records that cannot be read are rejected with their reason."""
+    description = context.description
+    if not isinstance(description, HistogramDescription):
+        raise InputError("needs a description of its histograms: --input-format FILE.yml", path)
+    held = Polls(context, description.every_ns)
+    file = SampleFile(path, context) if is_sample_file(path, context.upto) else None
+    if file is None:
+        histograms = list(_Reading(path, context, description, held).histograms())
+    else:
+        histograms = [
+            histogram
+            for answer in file.answers()
+            for histogram in _Reading(path, context, description, held, answer).histograms()
+        ]
+    in_bins(histograms, description, context, held)
+    if file is not None:
+        file.finish(held)
+    return held
+
+
+def of_document(
+    document: Any, answer: Answer, context: Context, description: HistogramDescription, held: Polls
+) -> Iterator[FileHistogram]:
+    """Yield the histograms of a document that is the answer to a poll."""
+    yield from _Reading(Path(), context, description, held, answer).of_document(answer.line, document)
+
+
+class _Reading:
+    """Takes the records of one file in turn, or of one answer to a poll; `_newest` is the newest one that only tells the time."""
+
+    def __init__(
+        self, path: Path, context: Context, description: HistogramDescription, held: Polls, answer: Answer | None = None
+    ) -> None:
+        self._answer = answer
+        self._held = held
+        self._path = path
+        self._context = context
+        self._description = description
+        self._newest: Place | None = None
+        self._file: tuple[int, int] | None = None
+
+    def histograms(self) -> Iterator[FileHistogram]:
+        """Yield the histograms of the file."""
+        shape = self._description.shape
+        if shape in (CSV, TEXT):
+            yield from self._of_rows(self._table() if shape == CSV else self._text())
+            return
+        for line, document in self._documents():
+            yield from self.of_document(line, document)
+
+    def of_document(self, line: int, document: Any) -> Iterator[FileHistogram]:
+        """Yield the histograms of a document."""
+        try:
+            if self._tells_time(document):
+                return
+            found = list(places(document, self._description.each))
+        except RecursionError:
+            self._context.account.reject("nested too deeply", [line])
+            return
+        for place in found:
+            if isinstance(place.value, (dict, list)):
+                yield from self._kept(line, place, lambda place=place: self._listed(place))
+
+    def _lines(self) -> Iterator[tuple[int, bytes, bool]]:
+        """Yield the lines of the file, or of the answer."""
+        if self._answer is None:
+            yield from lines_of(self._path, self._context)
+        else:
+            said = self._answer.said
+            text = said if isinstance(said, str) else json.dumps(said, default=str)
+            yield from ((self._answer.line, line.encode(), True) for line in text.split("\n"))
+
+    def _kept(self, line: int, place: Place, bins: Any) -> Iterator[FileHistogram]:
+        """Yield the histogram at a place, unless `where` leaves it out or it cannot be taken."""
+        try:
+            if not _fits(place, self._description.where):
+                self._context.account.skip(NOT_WHERE, 1)
+                return
+            taken = bins()
+            if taken:
+                yield self._found(line, place, taken)
+        except WrongError as error:
+            self._reject(str(error), line, place)
+
+    def _reject(self, reason: str, line: int, place: Place) -> None:
+        """Count a histogram that cannot be taken, with its time where that can be read."""
+        try:
+            start, end = self._times(place)
+            total = _said(self._description.over_time, place, NO_TEMPORALITY) == TOTAL
+            self._held.reject(reason, line, Lost(self._context.series, start, end, total=total))
+        except WrongError:
+            self._held.reject(reason, line, Lost(self._context.series))
+
+    def _documents(self) -> Iterator[tuple[int, Any]]:
+        description, context, answer = self._description, self._context, self._answer
+        if answer is not None and description.shape == NDJSON:
+            stamp = Decimal(seconds(answer.at_ns))
+            yield answer.line, {"sampled_at": stamp, "host": answer.host, "command": answer.command, "said": answer.said}
+        elif answer is not None and description.shape == JSON and not answer.text:
+            yield answer.line, answer.said
+        elif description.shape == JSON:
+            text = b"".join(line + b"\n" for _, line, _ in self._lines())
+            if len(text) > MOST_DOCUMENT:
+                raise InputError("more than 256 MiB are no single document: describe it as ndjson", self._path)
+            try:
+                yield 1, json.loads(text, parse_float=Decimal)
+            except (ValueError, RecursionError):
+                context.account.reject(CUT_OFF, [1])
+        elif description.shape == PYTHON:
+            for number, line, whole in self._lines():
+                if not line.strip():
+                    continue
+                try:
+                    yield number, decoded(ast.literal_eval(line.decode("utf-8", "replace").strip()))
+                except (ValueError, SyntaxError, MemoryError, RecursionError):
+                    context.account.reject(NO_PYTHON if whole else CUT_OFF, [number])
+        else:
+            yield from objects_of(self._path, context)
+
+    def _tells_time(self, document: Any) -> bool:
+        record = self._description.time.record
+        if record and isinstance(document, dict) and _fits(Place(document), record):
+            self._newest = Place(document)
+            return True
+        return False
+
+    def _table(self) -> Iterator[tuple[int, Place]]:
+        """Yield the rows of a table with their line numbers."""
+        description, context = self._description, self._context
+        names: list[str] = []
+        for number, line, whole in self._lines():
+            if not line.strip():
+                continue
+            if description.delimiter == WHITESPACE:
+                cells = fields(line)
+            else:
+                text = line.decode("utf-8", "replace").replace("\0", "").replace("\r", "")
+                try:
+                    cells = next(csv.reader([text], delimiter=description.delimiter), [])
+                except csv.Error:
+                    cells = []
+            if not names:
+                names = cells if description.header else [str(place + 1) for place in range(len(cells))]
+                if description.header:
+                    continue
+            if len(cells) != len(names):
+                context.account.reject("another number of columns" if whole else CUT_OFF, [number])
+            else:
+                yield number, Place(dict(zip(names, (cell.strip() for cell in cells), strict=True)))
+
+    def _text(self) -> Iterator[tuple[int, Place]]:
+        """Yield the lines of text that are bins, as rows of their groups."""
+        pattern = re.compile(self._description.bin)
+        for number, line, _ in self._lines():
+            match = pattern.search(line.decode("utf-8", "replace"))
+            if match is not None:
+                yield number, Place({name: value or "" for name, value in match.groupdict().items()})
+
+    def _of_rows(self, rows: Iterable[tuple[int, Place]]) -> Iterator[FileHistogram]:
+        """Yield the histograms of rows that are a bin each: those of one time and the same labels are one."""
+        held: dict[tuple[Any, ...], tuple[FileHistogram, list[FileBin]]] = {}
+        for line, place in rows:
+            for found in self._kept(line, place, lambda place=place: [self._bin(place, place.value)]):
+                key = (found.series, found.start_ns, found.end_ns, found.total)
+                held.setdefault(key, (found, []))[1].extend(found.bins)
+        for found, bins in held.values():
+            try:
+                yield replace(found, bins=self._upwards(bins))
+            except WrongError as error:
+                self._context.account.reject(str(error), [found.line])
+
+    def _listed(self, place: Place) -> list[FileBin]:
+        """Return the bins at a place."""
+        description, value = self._description, place.value
+        if description.bins == MAP:
+            if not isinstance(value, dict):
+                raise WrongError("no map of edges and counts")
+            edge = (description.lower and "lower") or (description.value and "value") or "upper"
+            bins = [self._bin(place, {edge: key, "count": number}, plain=True) for key, number in value.items()]
+        elif description.bins == LIST:
+            if not isinstance(value, list):
+                raise WrongError("no list of bins")
+            bins = [self._bin(place, entry) for entry in value if isinstance(entry, dict)]
+        else:
+            bins = self._of_arrays(place)
+        return self._upwards(bins)
+
+    def _of_arrays(self, place: Place) -> list[FileBin]:
+        description = self._description
+        numbers = place.found(description.count)
+        role = next(name for name in ("upper", "lower", "value") if getattr(description, name))
+        edges = place.found(getattr(description, role))
+        if not isinstance(numbers, list) or not isinstance(edges, list) or not 0 <= len(numbers) - len(edges) <= 1:
+            raise WrongError("no lists of edges and counts that belong together")
+        padded = [*edges, None] if len(numbers) > len(edges) else edges
+        return [self._bin(place, {role: edge, "count": number}, plain=True) for edge, number in zip(padded, numbers, strict=True)]
+
+    def _bin(self, place: Place, entry: Mapping[str, Any], *, plain: bool = False) -> FileBin:
+        """Return a bin; the keys of `plain` entries are the roles themselves."""
+        description = self._description
+        key = {name: name if plain else getattr(description, name) for name in ("lower", "upper", "value", "count")}
+        inside = Place(entry)
+        number = count(numeral(inside.found(key["count"])))
+        unit = UNITS[_said(self._description.unit, place, NO_UNIT)]
+        if description.rule:
+            role = next(name for name in ("value", "upper", "lower") if key[name] and inside.found(key[name]) is not None)
+            return self._of_rule(bound_ns(inside.found(key[role]), unit), unit, number)
+        last = before = None
+        if key["upper"] and (bound := bound_ns(inside.found(key["upper"]), unit)) is not None:
+            last = last_of(bound, description.edge, unit)
+        if key["lower"] and (bound := bound_ns(inside.found(key["lower"]), unit)) is not None:
+            edge = "[)" if description.edge == "[]" else description.edge
+            before = last_of(bound, edge, unit)
+        return FileBin(before, last, number)
+
+    def _of_rule(self, bound: Fraction | None, unit: Fraction, number: int) -> FileBin:
+        """Return the bin of the description whose name is nearest, at most half way to the next."""
+        names, ends = self._description.names, self._description.rule
+        if bound is None:
+            return FileBin(ends[-1], OPEN, number)
+        above = bisect_left(names, bound)
+        place = min(range(max(above - 1, 0), min(above + 1, len(names))), key=lambda at: abs(names[at] - bound))
+        gap = names[place + 1] - names[place] if place + 1 < len(names) else names[place] - names[place - 1]
+        if abs(names[place] - bound) > max(Fraction(gap) / 2, unit):
+            raise WrongError(UNFIT)
+        below = ends[place - 1] if place else -1
+        return FileBin(below, ends[place] if place < len(ends) else OPEN, number)
+
+    def _upwards(self, bins: list[FileBin]) -> list[FileBin]:
+        """Return bins by their edges, counts of each alone; the upper edge of one that has none is the next lower one."""
+        description = self._description
+        if description.lower and not description.upper and not description.rule:
+            ordered = sorted(bins, key=lambda entry: -1 if entry.before is None else entry.before)
+            nexts = [entry.before for entry in ordered[1:]]
+            bins = [replace(entry, last=last) for entry, last in zip(ordered, [*nexts, OPEN], strict=True)]
+        bins = sorted(bins, key=lambda entry: (entry.last is OPEN, entry.last or 0))
+        if description.edge == UP_TO:
+            counts = [0, *(entry.count for entry in bins)]
+            if any(low > high for low, high in pairwise(counts)):
+                raise WrongError(FALLS)
+            bins = [replace(entry, count=entry.count - below) for entry, below in zip(bins, counts, strict=False)]
+        return bins
+
+    def _found(self, line: int, place: Place, bins: Sequence[FileBin]) -> FileHistogram:
+        description = self._description
+        named = dict(place.labels)
+        words = {label: named.get(label) or place.found(key) for label, key in description.labels.items()}
+        labels = {**named, **{label: as_word(word) for label, word in words.items() if word is not None}, **description.fixed}
+        known = {label: text for label, text in labels.items() if label in Series.__slots__ and label not in ("run", "segment")}
+        base = self._context.series
+        asked = "" if self._answer is None else self._answer.host
+        series = base.replaced(kind=description.kind, **{**known, "host": base.host or known.get("host", "") or asked})
+        start, end = self._times(place)
+        return FileHistogram(line, series, start, end, bins, _said(description.over_time, place, NO_TEMPORALITY) == TOTAL)
+
+    def _times(self, place: Place) -> tuple[int | None, int]:
+        """Return when counting began and ended, by the description."""
+        times = self._description.time
+        if times.of_file and self._answer is not None:
+            every = self._description.every_ns
+            return self._answer.at_ns - every if every else None, self._answer.at_ns
+        if times.of_file:
+            self._file = self._file or self._of_file()
+            return self._file
+        holder = (self._newest if times.record else None) or place
+        if times.record and self._newest is None:
+            raise WrongError(NO_TIME)
+        at = sum(stamp_ns(holder.found(key), unit, times.zone) for key, unit in zip(times.at, times.units, strict=True))
+        begun = stamp_ns(place.found(times.start), times.units[0], times.zone) if times.start else None
+        if not times.is_start:
+            return begun, at
+        if not self._description.every_ns:
+            raise WrongError("a time of the start needs every: how long an interval is")
+        return at, at + self._description.every_ns
+
+    def _of_file(self) -> tuple[int, int]:
+        end = self._path.stat().st_mtime_ns
+        length = self._description.time.length
+        if not length:
+            every = self._description.every_ns
+            if not every:
+                raise WrongError("a time of the file needs every: or length: how long it took")
+            return end - every, end
+        for _, line, _ in self._lines():
+            match = re.search(length, line.decode("utf-8", "replace"))
+            if match is not None:
+                number = bound_ns(match[1] if match.groups() else match[0], UNITS["s"])
+                if number is not None and number > 0:
+                    return end - int(number), end
+        raise WrongError("no duration where the description says")
+
+
+def _said(chosen: Translated, place: Place, missing: str) -> str:
+    if not chosen.key:
+        return chosen.word
+    word = chosen.table.get(as_word(place.found(chosen.key)))
+    if word is None:
+        raise WrongError(missing)
+    return word
+
+
+def _fits(place: Place, where: Mapping[str, str]) -> bool:
+    return all(as_word(place.found(key)) == value for key, value in where.items())
+
+
+locate, rows = readers(DESCRIBED_HISTOGRAMS, polls, NOTHING)
+READER = Reader(locate, rows=rows, grows=AGAIN)
+
+
+def fitting(path: Path) -> tuple[str, int, int] | None:
+    """Return the preset that fits a file best, with the histograms and samples that it reads; None where none reads any.
+
+    Best is the one that takes the most histograms more than it rejects, and of these the one with the most samples.
+    """
+    fits = []
+    for name in presets():
+        context = Context(description=description_of(name), account=Account(path=str(path)))
+        try:
+            found = sum(len(part) for part in polls(path, context).intervals())
+        except TailboardError:
+            continue
+        if context.account.samples:
+            fits.append((context.account.accepted - context.account.rows_rejected, context.account.samples, found, name))
+    if not fits:
+        return None
+    _, samples, found, name = max(fits)
+    return name, found, samples

@@ -1,0 +1,495 @@
+"""Single operations in delimited files and NDJSON of any tool, read as a description says.
+
+Delimited files and NDJSON of any tool, read as a description says (see `description`).
+
+    done_ms,took,type            {"done_ms": 1700000000123, "took": 845, "type": "get", "node": "h1"}
+    1700000000123,845,get        {"done_ms": 1700000000124, "took": 102, "type": "put", "node": "h1"}
+
+Numbers may have decimals; ns are exact, what lies below is rounded down. Lines may come in any order. A line that lacks a
+column, or whose times are none, is counted with its reason, the others are kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from ingest.core.errors import InputError
+from ingest.core.events import Events
+from ingest.core.intervals import Bool, Int
+from ingest.core.labels import Series
+from ingest.core.units import MOST_NS, UNITS_NS
+from ingest.read.account import Account
+from ingest.read.context import NOT_REAL, NOT_RELATIVE, YEAR_NS, Context, TimeZero
+from ingest.read.described.description import Columns, Description
+from ingest.read.described.table import (
+    DECIMAL,
+    FLOAT,
+    MARK,
+    MORE_PLACES,
+    PRECISION,
+    TOO_LONG,
+    WHITESPACE,
+    Form,
+    Lines,
+    arrow,
+    data_at,
+    fields,
+    header_at,
+    nanoseconds,
+    places,
+    reject,
+    sound_rows,
+    tables,
+    types,
+)
+from ingest.read.format_names import DESCRIBED
+from ingest.read.formats import AGAIN, Reader
+from ingest.read.operations import DAY_NS, TOO_MANY_LABELS, SeriesTable, events_layout, newest_ns
+from ingest.read.sources import Around, Source
+from ingest.read.text import CUT_OFF, LONGEST_LINE, NEWLINE, NULS, TABLE_ENDINGS, head, name_without, whole_blocks
+
+NO_NUMBER = "a time, latency or weight is no number, or is missing"
+BACKWARDS = "it ended before it began"
+LATENCY_TOO_LONG = "a latency of more than a day: damage, or another unit than was given"
+TOO_HEAVY = "a weight of 0 or less, or so large that weight times latency passes 2^60 ns"
+DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
+ENDING = re.compile(r"_(?P<unit>[^_()]*)$|\((?P<inside>[^()]*)\)$")
+MOST_WEIGHED = 1 << 60
+YEAR = r"(?:18(?:2[4-9]|[3-9]\d)|19\d\d|20\d\d|21(?:0\d|1[0-5]))"  # of timing.AGES
+ISO_ZONED = YEAR + r"-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[-+]\d\d:?\d\d)"
+ISO_PLAIN = YEAR + r"-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?"
+
+
+def columns_of(path: Path, context: Context, description: Description) -> Columns:
+    """Return where everything stands in a file; InputError where a column or its unit is missing."""
+    lines = [*head(path, upto=context.upto).lstrip(b"\xef\xbb\xbf").split(b"\n"), b""]
+    at = _first_at(lines, description)
+    first, second = lines[at : at + 2]
+    if not first.strip():
+        raise InputError("holds no line in its beginning", path)
+    roles = dict(description.columns)
+    if first.lstrip()[:1] == b"{":
+        _check_once([*roles.values(), *description.labels.values()], path)
+        return Columns((), 0, roles, _units(roles, context, description, path), dict(description.labels), {})
+    cells = _cells(first, description, path)
+    names = tuple(cells) if description.header else tuple(str(number + 1) for number in range(len(cells)))
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"two columns are called {twice!r}: name columns by number, and header: false", path, 1)
+
+    def place(role: str, name: str) -> str:
+        if name in names:
+            return name
+        if name.isdigit() and 1 <= int(name) <= len(names):
+            return names[int(name) - 1]
+        there = ", ".join(names[:12])
+        raise InputError(f"no column {name!r} for {role}: there are {there} ({description.path} names them)", path, 1)
+
+    roles = {role: place(role, name) for role, name in roles.items()}
+    labels = {label: place(label, name) for label, name in description.labels.items()}
+    _check_once([*roles.values(), *labels.values()], path)
+    blanks = names.index(free) if description.blanks and (free := place("blanks", description.blanks)) else None
+    if blanks is not None and names[blanks] in roles.values():
+        raise InputError(f"column {names[blanks]!r} holds numbers and cannot hold blanks", path, 1)
+    data = _cells(second if description.header else first, description, path, len(names), blanks)
+    sample = dict(zip(names, data, strict=False))
+    return Columns(names, at + int(description.header), roles, _units(roles, context, description, path), labels, sample, blanks)
+
+
+def _first_at(lines: Sequence[bytes], description: Description) -> int:
+    """Return which line names the columns, or is the first of data: before a table that blanks part text may stand."""
+    if description.delimiter != WHITESPACE:
+        return 0
+    if not description.header:
+        return data_at(lines, description.columns.values())
+    names = (*description.columns.values(), *description.labels.values())
+    return header_at(lines, {name for name in names if not name.isdigit()})
+
+
+def _check_once(names: Sequence[str], path: Path) -> None:
+    """Raise InputError where one column is to be two things."""
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"column {name!r} is wanted twice: each can be one time, the weight or one label", path, 1)
+
+
+def _cells(line: bytes, description: Description, path: Path, width: int = 0, blanks: int | None = None) -> list[str]:
+    import csv
+
+    if description.delimiter == WHITESPACE:
+        return fields(line, width, blanks)
+    text = line.decode("utf-8", "replace").replace("\0", "").replace("\r", " ")
+    try:
+        return [cell.strip() for cell in next(csv.reader([text], delimiter=description.delimiter), [])]
+    except csv.Error as error:
+        raise InputError(f"its first lines cannot be cut into columns: {error}", path) from None
+
+
+def _units(roles: Mapping[str, str], context: Context, description: Description, path: Path) -> dict[str, int]:
+    units = {}
+    for role, name in roles.items():
+        match = ENDING.search(name)
+        ending = UNITS_NS.get(match["unit"] or match["inside"]) if match else None
+        unit = description.units.get(role, ending if ending is not None else context.recorded_unit_ns)
+        if unit is None and role != "weight":
+            raise InputError(
+                f"the unit of column {name!r} is given neither in {description.path} (unit:) nor by its name's ending (_us): "
+                "give it there, or with --recorded-unit",
+                path,
+                1,
+            )
+        units[role] = 1 if role == "weight" else unit or 0
+    return units
+
+
+def read(path: Path, context: Context) -> Iterator[Events]:
+    """Yield the operations of a file, in ns; lines that cannot be taken are counted with their reason.
+
+    Stamps from a year after 1970 on are epoch times, others relative: as most in the first chunk are, all are to be. Raises
+    InputError where a column is missing, or where nothing describes the file.
+    """
+    description = context.description
+    if not isinstance(description, Description):
+        raise InputError("no description of its columns: --input-format takes the path of one, such as events.yml", path)
+    pa = arrow(path)
+    columns = columns_of(path, context, description)
+    series = SeriesTable(lambda labels: _series(context.series, {**description.fixed, **labels}, description.kind))
+    if columns.is_json:
+        chunks = tables_of_json(path, columns, context.account, context.upto)
+    else:
+        parsed = Lines(_form(columns, description), context.account, skipped=columns.skipped)
+        chunks = tables(path, parsed, context.upto)
+    clock = _Clock()
+    for table, lines in chunks:
+        yield _events(pa, table, lines, columns, context, series, clock)
+
+
+def _series(base: Series, labels: Mapping[str, str], kind: str) -> Series:
+    texts = {name: text.lower() if name == "op" else text for name, text in labels.items() if text}
+    return base.replaced(**texts, kind=kind)
+
+
+def _form(columns: Columns, description: Description) -> Form:
+    """Return the form of a line: quick types after the first line of data, then decimals, then floats."""
+    pa = arrow()
+    numbers = {name: columns.units[role] for role, name in columns.roles.items()}
+    words = {name: pa.dictionary(pa.int32(), pa.binary()) for name in columns.labels.values()}
+    types = [{name: _types(unit)[level] for name, unit in numbers.items()} for level in range(2)]
+    tiers = [(_pattern(columns, description, numbers, level), {**words, **types[level]}) for level in range(2)]
+    quick = {name: _quick(columns.sample.get(name, ""), unit) for name, unit in numbers.items()}
+    shape = Form(columns.names, {**words, **quick}, tiers, NO_NUMBER, description.delimiter, quoted=True, hexadecimal=True)
+    if description.delimiter != WHITESPACE:
+        return shape
+    again = "\\x1f".join(re.escape(name) for name in columns.names)  # a header line that comes again
+    passed = rf"^(?:{again})?\r?\n$" if description.header else shape.passed
+    return replace(shape, delimiter=MARK, quoted=False, passed=passed, marked=True, blanks=columns.blanks)
+
+
+def _types(unit_ns: int) -> list[Any]:
+    """Return the two types that numbers of a unit (or ISO 8601 text) are sifted as."""
+    pa = arrow()
+    return [pa.timestamp("ns", "UTC"), pa.timestamp("ns")] if not unit_ns else types(pa, unit_ns)[2:]
+
+
+def _quick(sample: str, unit_ns: int) -> Any:
+    """Return the type that suits the first value of a column."""
+    pa = arrow()
+    if not unit_ns:
+        return _types(0)[0 if sample[-1:] == "Z" or "+" in sample or sample.count("-") > 2 else 1]
+    return types(pa, unit_ns)[0 if sample.lstrip("-").isdigit() else 1]
+
+
+def _pattern(columns: Columns, description: Description, numbers: Mapping[str, int], level: int) -> str:
+    """Return the pattern of whole lines whose numbers are decimals (or times with a zone), or any floats (or without)."""
+    if description.delimiter == WHITESPACE:
+        number, stamp = (DECIMAL, FLOAT)[level], (ISO_ZONED, ISO_PLAIN)[level]
+        kinds = {name: number if unit else stamp for name, unit in numbers.items()}
+        return "^" + _escaped(MARK).join(kinds.get(name, r"[^\n\x1f]*") for name in columns.names) + "\n$"
+    space = "" if description.delimiter in " \t" else "[ \\t]*"
+    plain = (DECIMAL, FLOAT)[level]
+    stamp = (ISO_ZONED, ISO_PLAIN)[level]
+    other = rf'(?:"(?:[^"\n]|"")*"|[^"\n{_escaped(description.delimiter)}]*)'
+    cells = [
+        rf'{space}"?{plain if numbers[name] else stamp}"?{space}' if name in numbers else f"{space}{other}"
+        for name in columns.names
+    ]
+    return "^" + _escaped(description.delimiter).join(cells) + "\n$"
+
+
+def _escaped(mark: str) -> str:
+    return f"\\x{ord(mark):02x}"
+
+
+@dataclass(slots=True)
+class _Clock:
+    """Whether the stamps of a file are real times; None before its first rows."""
+
+    real: bool | None = None
+
+    def others(self, start: Int, sound: Bool) -> Bool:
+        """Return which rows are of another clock than most of the sound rows of the first chunk."""
+        real: Bool = start >= YEAR_NS
+        if self.real is None and sound.any():
+            self.real = 2 * int(np.count_nonzero(real & sound)) >= int(np.count_nonzero(sound))
+        return real if self.real is False else ~real
+
+
+def _events(pa: Any, table: Any, lines: Int, columns: Columns, context: Context, series: SeriesTable, clock: _Clock) -> Events:
+    """Return the events of a chunk of lines; what cannot be taken is rejected with its lines."""
+    rows = len(table)
+    sure = np.ones(rows, np.bool_)
+    by_role: dict[str, Int] = {}
+    for role, name in columns.roles.items():
+        by_role[role], known = _ns(pa, table.column(name), columns.units[role])
+        sure &= known
+    end, latency = _times(by_role)
+    weight = by_role.get("weight")
+    codes = series.codes({label: table.column(name) for label, name in columns.labels.items()}, rows)
+    faults: Sequence[tuple[str, Any]] = (
+        (NO_NUMBER, ~sure),
+        (BACKWARDS, latency < 0),
+        (LATENCY_TOO_LONG, latency > DAY_NS),
+        (TOO_HEAVY, np.zeros(rows, np.bool_) if weight is None else _too_heavy(weight, latency)),
+        (TOO_MANY_LABELS, codes == -2),
+    )
+    others = clock.others(end - latency, ~np.logical_or.reduce([bad for _, bad in faults]))
+    good = sound_rows(context.account, lines, (*faults, (NOT_REAL if clock.real else NOT_RELATIVE, others)))
+    context.account.accept(len(good))
+    base = context.offset_ns + (0 if clock.real else context.zero.epoch_ns or 0)
+    return Events(series.table, codes, end + base, latency, weight).take(good)
+
+
+def _ns(pa: Any, column: Any, unit_ns: int) -> tuple[Int, Any]:
+    """Return a column of numbers, or of ISO 8601 where there is no unit, as ns, and which of them there are."""
+    if unit_ns:
+        return nanoseconds(pa, column, unit_ns)
+    values = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    return nanoseconds(pa, pa.chunked_array([values.cast(pa.int64())]), 1)
+
+
+def _times(by_role: Mapping[str, Int]) -> tuple[Int, Int]:
+    """Return completion and latency of each, from the two that are there."""
+    if "latency" in by_role:
+        end = by_role["end"] if "end" in by_role else by_role["start"] + by_role["latency"]
+        return end, by_role["latency"]
+    return by_role["end"], by_role["end"] - by_role["start"]
+
+
+def _too_heavy(weight: Int, latency: Int) -> Any:
+    return (weight < 1) | (weight > MOST_WEIGHED // np.maximum(latency, 1))
+
+
+def first_end_ns(path: Path, context: Context, description: Description) -> int:
+    """Return the completion of the first operation that can be read, in ns of the file's clock; InputError if there is none."""
+    for events in read(path, replace(context, description=description)):
+        if len(events):
+            return int(events.end_ns[0])
+    sample = columns_of(path, context, description).sample
+    commas = [name for name in description.columns.values() if DECIMAL_COMMA.fullmatch(sample.get(name, ""))]
+    reasons = [reason for reason, _ in context.account.rejected.most_common(1)]
+    reasons += [f"column {commas[0]!r} has decimal commas: write points, as with LC_ALL=C"] if commas else []
+    raise InputError(f"holds no operation that can be read{': ' if reasons else ''}{'; '.join(reasons)}", path)
+
+
+def locate(path: Path, around: Around) -> Source:
+    """Return the source of a described file; InputError where a column is missing or no operation can be read."""
+    context = around.context(path, process=name_without(path, TABLE_ENDINGS))
+    description = context.description
+    if not isinstance(description, Description):
+        raise InputError("no description of its columns: --input-format takes the path of one, such as events.yml", path)
+    quiet = replace(context, account=Account(path=str(path)), zero=TimeZero(0), offset_ns=0)
+    first = first_end_ns(path, quiet, description)
+    dated = first >= YEAR_NS
+    own = TimeZero(first, "epoch stamps in the log") if dated else TimeZero()
+    zero = around.zero(path, own, lambda: newest_ns(read(path, quiet)), absolute=dated)
+    return Source(path, DESCRIBED, replace(context, zero=zero), layout=str(events_layout(around.options.digits)))
+
+
+READER = Reader(locate, events=read, grows=AGAIN, arrow=True)
+
+
+# NDJSON as Arrow columns, block by block: one object a line, with the line of each; other keys than the wanted are left alone.
+#
+# Numbers are tried as integers, as decimals of whole ns, as longer decimals, as floats: the first that a whole block fits. A
+# block with a fault in it is gone through line by line, and only that one.
+
+
+NO_OBJECT = "no JSON object"
+LEVELS = 4
+
+
+def tables_of_json(path: Path, columns: Columns, account: Account, upto: int | None = None) -> Iterator[tuple[Any, Int]]:
+    """Yield the wanted columns of all lines of a file (or of its first `upto` bytes) with their line numbers.
+
+    What is no object is counted.
+    """
+    reader = _Objects(columns, account, path)
+    for block in whole_blocks(path, account, upto):
+        yield from reader.tables(bytes(block))
+
+
+class _Objects:
+    """Parses the blocks of one file in turn; `line` is the number of the next line."""
+
+    def __init__(self, columns: Columns, account: Account, path: Path) -> None:
+        self.pa = arrow(path)
+        import pyarrow.json
+
+        self.json = pyarrow.json
+        self.account = account
+        self.line = 1
+        self._open = False
+        self._level = 0
+        self._numbers = {name: columns.units[role] for role, name in columns.roles.items()}
+        self._words = tuple(columns.labels.values())
+
+    def _schema(self, level: int) -> Any:
+        pa = self.pa
+        fields = [(name, types(pa, unit)[level] if unit else pa.string()) for name, unit in self._numbers.items()]
+        return pa.schema([*fields, *((name, pa.string()) for name in self._words if name not in self._numbers)])
+
+    def tables(self, text: bytes) -> Iterator[tuple[Any, Int]]:
+        """Yield the columns of the objects in a block with their line numbers."""
+        text = self._whole_lines(text)
+        count = text.count(b"\n")
+        if not count:
+            return
+        table = self._block(text) if b"\n\n" not in text and b"\r" not in text else None
+        if table is not None and len(table) == count and (_ready := self._ready(table)) is not None:
+            yield _ready, np.arange(self.line, self.line + count)
+        else:
+            yield from self._by_line(text)
+        self.line += count
+
+    def _whole_lines(self, text: bytes) -> bytes:
+        """Return the whole lines of a block; half an object at the end is rejected, a whole one without newline is taken."""
+        if self._open:
+            at = text.find(b"\n") + 1
+            if not at:
+                return b""
+            text, self._open = text[at:], False
+            self.line += 1
+        if not text or text[-1] == NEWLINE:
+            return text
+        cut = text.rfind(b"\n") + 1
+        rest = text[cut:]
+        if len(rest) < LONGEST_LINE and _object(rest) is not None:
+            return text + b"\n"
+        if rest.strip():
+            self.account.reject(TOO_LONG if len(rest) >= LONGEST_LINE else CUT_OFF, [self.line + text.count(b"\n")])
+        self._open = True
+        return text[:cut]
+
+    def _block(self, text: bytes) -> Any:
+        """Return the columns of a block, None where no level of numbers fits all of it."""
+        for level in range(self._level, LEVELS):
+            try:
+                table = self.json.read_json(
+                    self.pa.BufferReader(text),
+                    read_options=self.json.ReadOptions(use_threads=False, block_size=len(text) + 1),
+                    parse_options=self.json.ParseOptions(explicit_schema=self._schema(level), unexpected_field_behavior="ignore"),
+                )
+            except (self.pa.ArrowInvalid, self.pa.ArrowNotImplementedError, self.pa.ArrowKeyError):
+                continue
+            self._level = level
+            return table
+        return None
+
+    def _ready(self, table: Any) -> Any:
+        """Return the table with texts coded and ISO 8601 texts as times, None where one is no time."""
+        pa = self.pa
+        columns = {}
+        for name in table.column_names:
+            column = table.column(name).combine_chunks()
+            if self._numbers.get(name) == 0:
+                column = _stamps(pa, column)
+                if column is None:
+                    return None
+            elif name in self._words:
+                column = column.dictionary_encode()
+            columns[name] = column
+        return pa.table(columns)
+
+    def _by_line(self, text: bytes) -> Iterator[tuple[Any, Int]]:
+        """Yield the objects of a block with a fault in it."""
+        numbers: list[int] = []
+        cells: dict[str, list[Any]] = {name: [] for name in (*self._numbers, *self._words)}
+        bad: dict[str, list[int]] = {}
+        for place, line in enumerate(text.split(b"\n")[:-1]):
+            if not line.strip():
+                continue
+            entry = _object(line)
+            if entry is None:
+                reason = NULS if b"\0" in line else NO_OBJECT
+                bad.setdefault(reason, []).append(self.line + place)
+                continue
+            numbers.append(self.line + place)
+            for name, unit in self._numbers.items():
+                cells[name].append(_number(entry.get(name), unit) if unit else _stamp(self.pa, entry.get(name)))
+            for name in self._words:
+                word = entry.get(name)
+                cells[name].append(str(word) if isinstance(word, (str, int, float)) else None)
+        for reason, lines in bad.items():
+            reject(self.account, reason, np.array(lines, np.int64))
+        if numbers:
+            yield self._table(cells), np.array(numbers, np.int64)
+
+    def _table(self, cells: Mapping[str, list[Any]]) -> Any:
+        pa = self.pa
+        columns = {}
+        for name, values in cells.items():
+            if name in self._words:
+                columns[name] = pa.array(values, pa.string()).dictionary_encode()
+            elif self._numbers[name] == 0:
+                columns[name] = pa.array(values, pa.int64())
+            else:
+                columns[name] = pa.array(values, pa.decimal128(PRECISION, places(self._numbers[name])))
+        return pa.table(columns)
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    try:
+        entry = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    return entry if isinstance(entry, dict) else None
+
+
+def _number(value: Any, unit_ns: int) -> Decimal | None:
+    """Return a number in whole ns of its unit, rounded as those of whole blocks are; None if it is none."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        number = Decimal(value if isinstance(value, (int, str)) else repr(value))
+        digits = -int(number.as_tuple().exponent)
+        if abs(number) * unit_ns >= MOST_NS:
+            return None
+    except (InvalidOperation, ValueError):
+        return None
+    rounding = ROUND_FLOOR if digits <= places(unit_ns) + MORE_PLACES else ROUND_HALF_EVEN
+    return number.quantize(Decimal(1).scaleb(-places(unit_ns)), rounding)
+
+
+def _stamps(pa: Any, column: Any) -> Any:
+    """Return ISO 8601 texts as times, None where one is none."""
+    for kind in (pa.timestamp("ns", "UTC"), pa.timestamp("ns")):
+        try:
+            return column.cast(kind).cast(pa.int64())
+        except pa.ArrowInvalid:
+            continue
+    return None
+
+
+def _stamp(pa: Any, value: Any) -> int | None:
+    if not isinstance(value, str):
+        return None
+    stamps = _stamps(pa, pa.array([value]))
+    return None if stamps is None else stamps[0].as_py()

@@ -1,0 +1,1206 @@
+"""fio histogram logs (`write_hist_log`): rows -> intervals, what they lack, and many small logs in one pass.
+
+fio histogram logs: `write_hist_log` with `log_hist_msec`.
+
+    1005, 0, 4096, 0, 0, 12, 0, 3, ...         time ms, direction (0 read, 1 write, 2 trim), block size, bins
+    1010, 1, 4096, 0, 1, 0, 0, 0, ...
+
+A row is stamped with the END of its interval and holds the completion latencies since the row before it of the same
+direction; each direction has its own chain. Rows follow I/O completions: none without I/O, one wide row and then many
+narrow ones (also with equal stamps) after a stall. The last partial interval is never written; fio's json+ has it, and it
+is added as the last interval. The first row begins where fio's own stamps begin.
+
+Which fio wrote it, by the number of columns: 1,216 bins of us (2.14 to 2.21, 19 groups of 64), 1,856 bins of ns (since
+2.99, 29 groups), each divided by 2^coarseness: 14 counts, all different. Traps, each repaired or refused with its line:
+
+* development versions of 2016 count cumulatively; `fio --client` compounds (row n holds row n - 2 as well);
+* fio 3.6 to 3.16 write uninitialised memory into the bins above 928 (786 us): they are masked and flagged;
+* `latency_target` resets wrap the counts around 2^64; the row plus all rows since the last reset gives them back;
+* `per_job_logs=0` and old logs of the same name stand one after another: time runs back, a new segment begins;
+* `log_compression` writes heap addresses instead of bins (5 to 7 columns); `clat_percentiles=0` writes zeros.
+
+Source: fio stat.c and iolog.c for the format; each point checked against the output of fio 3.33.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import chain as joined
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.core.coverage import Caveat, Missing, labels_of
+from ingest.core.errors import InputError, counted, listed
+from ingest.core.intervals import Histogram, Int, Intervals, concatenate, gather, one_row, row_sums, sum_rows, total
+from ingest.core.labels import MIXED, OPS, Series
+from ingest.core.layout import LogLinear, fio_layout
+from ingest.core.units import MOST_NS, is_instant
+from ingest.read import integers
+from ingest.read.account import Account
+from ingest.read.context import Context
+from ingest.read.fio import clock, repairs
+from ingest.read.fio import repairs as fio_repairs
+from ingest.read.fio.names import LogName
+from ingest.read.fio.repairs import garbage_from, masked_from
+from ingest.read.formats import SMALL
+from ingest.read.integers import Parser, Rows
+from ingest.read.missing import AGAIN, ALL_LOGS, UNCLEAR
+from ingest.read.text import COMPRESSED, CRLF, CUT_OFF, NULS, blocks, head, mark_of, plain_name, whole_blocks
+
+if TYPE_CHECKING:
+    from ingest.read.context import Summary
+
+
+# What a fio histogram log lacks, as entries of its account: damaged bins, the last interval, rows that were rejected.
+
+
+MASKED, UNWRITTEN, NO_SUMMARY, REJECTED = "damaged-bins", "last-interval", "no-summary", "rejected-rows"
+LOST, LATE, DOUBTFUL, UNPLACED = "lost-rows", "late-first-row", "perhaps-compounded", "long-last-interval"
+ABSENT = "jobs-without-log"
+KEEP_JSON = "keep fio's JSON (json+) in the folder of its logs"
+WITH_BINS = "run fio with --output-format=json+"
+NEWER = "run fio 3.17 or later, or log each I/O as well (write_lat_log)"
+NO_LAST = "I/Os that completed after the last row are missing: only fio's JSON shows how many"
+LONG_LAST = (
+    "its last row ends long before the run: what fio's JSON counts beyond the rows is spread evenly over that time; "
+    "rows were lost at the end of the log, or nothing completed"
+)
+LATE_FIRST_REASON = (
+    "its first row is stamped long after the beginning: it is taken to be as wide as a row is; rows were lost before it, "
+    "or it began so late"
+)
+PLACE = "their samples are missing there, or counted at the end where fio's JSON has them"
+MOST_GAPS = 64
+
+Span = tuple[int, int]
+
+
+class Lacks:
+    """Keeps in the account what a log lacks. `span` of each entry is (from, to) in ns."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._account = context.account
+
+    def damaged(self, op: str, span: Span, lost: int, from_ns: int, summaries: Sequence[Summary], sentence: str) -> None:
+        """Keep samples in damaged bins: so many, of `from_ns` or more."""
+        self._keep(MASKED, op, span, lost, (from_ns, _highest(summaries)), (sentence, NEWER))
+
+    def damaged_unknown(self, op: str, span: Span, from_ns: int) -> None:
+        """Keep samples in damaged bins in unknown number."""
+        self._keep(MASKED, op, span, None, (from_ns, None), (repairs.LOST_UNKNOWN, NEWER))
+
+    def doubtful(self, op: str, span: Span) -> None:
+        """Keep that the rows may count samples of earlier rows again, so that no count of them is sure."""
+        self._keep(DOUBTFUL, op, span, None, (0, None), (repairs.DOUBTFUL, ""))
+
+    def unwritten(self, op: str, span: Span, count: int, summaries: Sequence[Summary], sentence: str) -> None:
+        """Keep samples that fio counted and that no row holds; only their extremes are known."""
+        least = min(summary.min_ns for summary in summaries)
+        self._keep(UNWRITTEN, op, span, count, (least, _highest(summaries)), (sentence, WITH_BINS))
+
+    def of_absent(self, op: str, span: Span, count: int | None, summaries: Sequence[Summary], sentence: str) -> None:
+        """Keep samples of a group of jobs of which a log is not there: their extremes are known, perhaps their number."""
+        bounds = min(summary.min_ns for summary in summaries), _highest(summaries)
+        self._keep(ABSENT, op, span, count, bounds, (sentence, ALL_LOGS))
+
+    def after_last(self, op: str, span: Span) -> None:
+        """Keep what completed after the last row of a log without fio's JSON."""
+        self._keep(NO_SUMMARY, op, span, None, (0, None), (NO_LAST, KEEP_JSON))
+
+    def rejected(self, op: str, spans: Iterable[Span], summaries: Sequence[Summary] = ()) -> None:
+        """Keep what rows held that were rejected, in unknown number; many stretches are kept as one."""
+        self._keep_gaps(REJECTED, op, spans, summaries, (f"{op}: rows were rejected: their samples are missing", ""))
+
+    def lost(self, op: str, spans: Iterable[Span], summaries: Sequence[Summary] = ()) -> None:
+        """Keep what rows held that the log lacks, in unknown number; many stretches are kept as one."""
+        self._keep_gaps(LOST, op, spans, summaries, (f"{op}: rows that fio wrote are not in the log: {PLACE}", AGAIN))
+
+    def late(self, op: str, spans: Iterable[Span], summaries: Sequence[Summary] = ()) -> None:
+        """Keep that the first row came so late that others may have been before it, or that what it holds may be older."""
+        self._keep_gaps(LATE, op, spans, summaries, (f"{op}: {LATE_FIRST_REASON}", AGAIN))
+
+    def unplaced(self, op: str, span: Span, summaries: Sequence[Summary]) -> None:
+        """Keep that the last interval is too long to be one: its samples are counted, and when they completed is not known."""
+        least = min((summary.min_ns for summary in summaries), default=0)
+        self._keep(UNPLACED, op, span, None, (least, _highest(summaries)), (f"{op}: {LONG_LAST}", AGAIN))
+
+    def _keep_gaps(self, code: str, op: str, spans: Iterable[Span], summaries: Sequence[Summary], words: tuple[str, str]) -> None:
+        gaps = sorted(set(spans))
+        if len(gaps) > MOST_GAPS:
+            gaps = [(gaps[0][0], max(high for _, high in gaps))]
+        bounds = min((summary.min_ns for summary in summaries), default=0), _highest(summaries)
+        for span in gaps:
+            self._keep(code, op, span, None, bounds, words)
+
+    def _keep(
+        self, code: str, op: str, span: Span, count: int | None, bounds: tuple[int, int | None], words: tuple[str, str]
+    ) -> None:
+        series: Series = self._context.series.replaced(op="" if op in (MIXED, "all") else op, kind="completion")
+        in_group = self._context.siblings or self._context.absent
+        unknown = ("job",) if in_group else ()  # the sum of a group of jobs is that of none of them
+        caveat = Caveat(code, self._account.path, *words)
+        labels = labels_of(series, unknown=unknown)
+        low, high = bounds
+        if high is not None:
+            high = max(low, high)
+        self._account.lack(Missing(labels, span[0], max(span), count, low, high, caveat))
+
+
+def _highest(summaries: Sequence[Summary]) -> int | None:
+    return max((summary.max_ns for summary in summaries), default=None)
+
+
+# Rows that are not in a histogram log although fio wrote them: lines that were deleted, or lost in a copy.
+#
+# fio's clock for rows goes on by log_hist_msec with each row, however late it was (stat.c, `hist_last`): row n is written at
+# the first completion at or after h + n * log_hist_msec. A row that is late by a whole log_hist_msec or more is therefore
+# followed by one that holds a single sample. So of all rows whose next row holds more, stamp - n * log_hist_msec differs by
+# less than log_hist_msec; where it grows by that much or more, rows are missing. A stall leaves its rows behind it, and is
+# none.
+#
+# Measured: 158 directions of 101 recorded logs, stalls and ramps among them: none shows a missing row; one row deleted in the
+# middle of 1,701: 1,698 seen, and the others are in logs of 8 rows.
+
+
+MOST = 64
+LOOK_AHEAD = 16  # proofs of which the one that says best where rows are missing is taken
+LOOK_BACK = 64  # rows that are carried from chunk to chunk
+
+
+class Hole(NamedTuple):
+    """Where rows are missing: between the stamps (file ms) of two rows of a direction, and how many."""
+
+    after_ms: int
+    before_ms: int
+    rows: int
+
+
+def period_ms(options: Mapping[str, str]) -> int:
+    """Return log_hist_msec, 0 where the job's options are not known: then nothing shows that a row is missing."""
+    option = options.get("log_hist_msec", "")
+    return int(option) if option.isdigit() else 0
+
+
+class Watch:
+    """Looks for missing rows of one direction, chunk by chunk."""
+
+    def __init__(self) -> None:
+        self._stamps = np.empty(0, np.int64)
+        self._samples = np.empty(0, np.int64)
+
+    def holes(self, stamps: Int, samples: Int, began: Int, period: int) -> list[Hole]:
+        """Return the holes that the next rows show; `began` are the places of rows at which time begins anew."""
+        holes: list[Hole] = []
+        bounds = [0, *began[began > 0].tolist(), len(stamps)]
+        for first, last in pairwise(bounds):
+            if first or began[:1].tolist() == [0]:
+                self._stamps, self._samples = stamps[:0], samples[:0]
+            self._stamps = np.concatenate([self._stamps, stamps[first:last]])
+            self._samples = np.concatenate([self._samples, samples[first:last]])
+            found = _holes(self._stamps, self._samples, period)
+            holes += [Hole(int(self._stamps[low]), int(self._stamps[high]), rows) for low, high, rows in found]
+            kept = max(0, len(self._stamps) - LOOK_BACK, *(high for _, high, _ in found))
+            self._stamps, self._samples = self._stamps[kept:], self._samples[kept:]
+        return holes
+
+
+def levels(stamps: Int, number: Int, period: int | Int) -> Int:
+    """Return how late rows of these numbers are, against the first of all."""
+    late: Int = stamps - number * period
+    return late
+
+
+def _holes(stamps: Int, samples: Int, period: int) -> list[tuple[int, int, int]]:
+    """Return between which rows others are missing, and how many; where there are more than `MOST` holes the last one is all."""
+    in_time = np.flatnonzero(samples[1:] > 1)
+    late = levels(stamps[in_time], in_time, period)
+    holes: list[tuple[int, int, int]] = []
+    while len(holes) < MOST:
+        proof = np.flatnonzero(late - np.minimum.accumulate(late) >= period) if len(late) else in_time
+        if not len(proof):
+            return holes
+        pairs = [(int(np.flatnonzero(late[:at] <= late[at] - period)[-1]), int(at)) for at in proof[:LOOK_AHEAD]]
+        first, last = min(pairs, key=lambda pair: pair[1] - pair[0])
+        rows = max(1, round(int(late[last] - late[first]) / period))
+        # Rows are missing after the first of the pair and, as the second may be late itself, before the row that follows it.
+        holes.append((int(in_time[first]), int(in_time[last]) + 1, rows))
+        late[last:] -= rows * period
+        late[first + 1 : last] = late[first]
+    return [*holes[:-1], (holes[-1][0], len(stamps) - 1, holes[-1][2])]
+
+
+# Rows of a fio histogram log -> intervals: chains per direction, segments, and the repairs that fio's faults need.
+#
+# A chain is the rows of one direction in file order; a segment is a stretch of it in which time does not run back. Each
+# chain is a series (its op), each segment a series of its own.
+
+
+MS = 1_000_000
+LAST_STAMP_MS = MOST_NS // MS
+LATE_FIRST = (
+    "{op}: its first row is stamped {stamp}: it is taken to begin {width} ms before, as fio begins a row at the first I/O"
+)
+LONGEST_LAST = 2  # rows that a last interval may be long: it is a part of one, and the row before it may come late
+COMPLETION = "completion"
+NOT_A_ROW = "not a row of plain integers"
+DIRECTION = "direction is not 0, 1 or 2"
+STAMP = "time stamp past the year 2115"
+
+
+class Chain:
+    """What one direction carries from chunk to chunk: the last stamp (file ms), the segment, the sums so far."""
+
+    def __init__(self, op: str, bins: int) -> None:
+        self.op, self.bins = op, bins
+        self.stamp, self.segment = 0, -1
+        self.start_ns: int | None = None
+        self.end_ns = 0
+        self.lost, self.passed = 0, 0
+        self.gaps: list[Span] = []
+        self.holes: list[Span] = []
+        self.late: list[Span] = []
+        self.watch = Watch()
+        self.base_ns: Int = np.zeros(1, np.int64)  # epoch ns that the last row's stamp counts from
+        self.total: Int = np.zeros(bins, np.int64)
+        self.repair = fio_repairs.Repair(bins)
+
+
+class Chains:
+    """Builds intervals from the rows of one log, chunk by chunk, and the residual interval at its end."""
+
+    def __init__(self, layout: LogLinear, leading: int, context: Context, base: clock.Base) -> None:
+        self.layout = layout
+        self.context = context
+        self.account = context.account
+        self.base_ms = base.ms
+        self.zero_ns = clock.zero_ns(context, base.ms)
+        if base.note:
+            context.account.note(base.note)
+        self.directed = leading > 1
+        self.mask = fio_repairs.masked_from(layout, context.version)
+        self.mode: str | None = None
+        self.unix = False
+        self.width_ms = 0
+        self.period_ms = period_ms(context.options)
+        self.chains: dict[str, Chain] = {}
+        self.lacks = Lacks(context)
+        self._told: set[int] = set()
+
+    def whole(self, op: str, span: Span, bins: Int, counts: Int) -> None:
+        """Take all rows of a direction as read: from when to when they are in ns, and their sum. None of them was rejected."""
+        chain = self.chains[op] = Chain(op, self.layout.bins)
+        chain.segment, chain.start_ns, chain.end_ns = 0, span[0], max(0, span[1])
+        chain.total[bins] = counts
+
+    def intervals(self, rows: Rows, lines: Int) -> Iterator[Intervals[Series]]:
+        """Yield the intervals of a chunk of rows, in file order within each direction."""
+        kept = self._plausible(rows, lines)
+        if len(kept) < len(rows):
+            rows, lines = fio_repairs.take(rows, kept), lines[kept]
+        if not len(rows):
+            return
+        stamps = rows.lead[:, 0].astype(np.int64)
+        if self.base_ms:
+            stamps = np.maximum(stamps - self.base_ms, 0)
+        order = self._order(rows)
+        if self.mode is None:
+            self._look(rows, stamps, order)
+        if self.mask is None:
+            self.mask = fio_repairs.garbage_from(rows, stamps, order, self.layout, self.context)
+            if self.mask is not None and self.chains:
+                late = f"bins from 786 us up are corrupt from line {lines[0]} on at the latest; earlier ones look whole"
+                self.account.note(late)
+        for code, chain_rows in enumerate(order):
+            if len(chain_rows):
+                op = OPS[code] if self.directed else "all"
+                chain = self.chains.get(op) or self.chains.setdefault(op, Chain(op, self.layout.bins))
+                part = self._chain(chain, fio_repairs.take(rows, chain_rows), stamps[chain_rows], lines[chain_rows])
+                if part is not None and len(part):
+                    yield part
+
+    def _order(self, rows: Rows) -> list[Int]:
+        """Return the places of the rows of each direction."""
+        ops = rows.lead[:, 1] if self.directed else np.zeros(len(rows), np.uint64)
+        if (ops == ops[0]).all():
+            whole = np.arange(len(rows))
+            return [whole if code == ops[0] else whole[:0] for code in range(len(OPS))]
+        return [np.flatnonzero(ops == code) for code in range(len(OPS))]
+
+    def _plausible(self, rows: Rows, lines: Int) -> Int:
+        """Return the places of the rows whose leading cells can be, and that count something; others are rejected."""
+        stamp, op = rows.lead[:, 0].max(initial=0), rows.lead[:, 1].max(initial=0) if self.directed else 0
+        if stamp < LAST_STAMP_MS and op < len(OPS) and (rows.indptr[1:] > rows.indptr[:-1]).all():
+            return np.arange(len(rows))
+        direction_ok = rows.lead[:, 1] < len(OPS) if self.directed else np.ones(len(rows), np.bool_)
+        stamp_ok = rows.lead[:, 0] < LAST_STAMP_MS
+        filled = np.diff(rows.indptr) > 0
+        self.account.reject(DIRECTION, lines[~direction_ok].tolist())
+        self.account.reject(STAMP, lines[direction_ok & ~stamp_ok].tolist())
+        good = direction_ok & stamp_ok
+        self.account.reject("all bins zero (clat_percentiles=0?)", lines[good & ~filled].tolist())
+        return np.flatnonzero(good & filled)
+
+    def _look(self, rows: Rows, stamps: Int, order: list[Int]) -> None:
+        """Decide from the first chunk how stamps and counts are to be read."""
+        options = self.context.options
+        steps = joined.from_iterable(np.diff(stamps[picked]).tolist() for picked in order)
+        self.width_ms = clock.typical_width_ms(steps, options) or clock.DEFAULT_WIDTH_MS
+        self.unix = not self.base_ms and clock.real_time(options, int(stamps[0]))
+        self.mode = fio_repairs.counting(rows, order, self.layout, self.context)
+        if self.mode != fio_repairs.PER_INTERVAL:
+            self.account.note(f"counts are {self.mode}: differenced")
+
+    def _chain(self, chain: Chain, rows: Rows, stamps: Int, lines: Int) -> Intervals[Series] | None:
+        before = np.concatenate([[chain.stamp], stamps[:-1]])
+        began = stamps < before
+        if chain.segment < 0:
+            began[0] = True
+        segment = chain.segment + np.cumsum(began)
+        first_ms = self._first_begins_ms(chain, rows, int(stamps[0]))
+        start, jumped = clock.row_starts(before, stamps, began, self.width_ms, first_ms, unix=self.unix)
+        chain.stamp, chain.segment = int(stamps[-1]), int(segment[-1])
+        old = segment < self._older_segments(chain.op)
+        reasons: dict[str, Int] = {"clock jump: the row is taken for as wide as its neighbours": jumped}
+        if self.mask is not None:
+            reasons[fio_repairs.MASKED] = np.arange(len(rows))
+            rows = fio_repairs.masked(rows, self.mask)
+        lost = np.array(self.account.rejected_lines, np.int64)
+        gap = np.diff(np.searchsorted(lost, lines), prepend=chain.lost) > 0
+        chain.lost = len(lost)
+        damaged = self._damaged()
+        after_damage = np.diff(np.searchsorted(damaged, lines), prepend=chain.passed) > 0
+        chain.passed = len(damaged)
+        repaired = chain.repair.apply(rows, began, gap, self.mode or fio_repairs.PER_INTERVAL)
+        reasons.update(repaired.reasons)
+        bad = np.zeros(len(rows), np.bool_)
+        for reason, places in repaired.rejected.items():
+            self.account.reject(reason, lines[places].tolist())
+            bad[places] = True
+        self.account.reject("row of an older run that was appended to", lines[old & ~bad].tolist())
+        self._told.update(lines[bad | old].tolist())
+        zero = (0 if self.unix else self.zero_ns) + self.context.offset_ns
+        base = zero + np.where(segment > 0, self.context.restart_ns, 0)
+        empty_handed = (bad | after_damage) & ~old
+        chain.gaps += zip((start * MS + base)[empty_handed].tolist(), (stamps * MS + base)[empty_handed].tolist(), strict=True)
+        if self.period_ms:
+            samples = row_sums(repaired.indptr, repaired.counts)
+            chain.base_ns = base[-1:]
+            self._look_for_holes(chain, stamps, samples, np.flatnonzero(began), base)
+        kept = np.flatnonzero(~bad & ~old)
+        self._count(kept, lines, reasons)
+        if not len(kept):
+            return None
+        indptr, bins, counts = repaired.indptr, repaired.bins, repaired.counts
+        if len(kept) < len(rows):
+            indptr, flat = gather(indptr, kept)
+            bins, counts = bins[flat], counts[flat]
+        np.add.at(chain.total, bins, counts)
+        self.account.samples += total(counts)
+        base = base[kept]
+        first_ns = int((start[kept] * MS + base).min())
+        chain.start_ns = first_ns if chain.start_ns is None else min(chain.start_ns, first_ns)
+        chain.end_ns = max(chain.end_ns, int((stamps[kept] * MS + base).max()))
+        lowest, highest = int(segment[kept[0]]), int(segment[kept[-1]])
+        chunk = Intervals(
+            layout=self.layout,
+            table=tuple(self._series(chain.op, code) for code in range(lowest, highest + 1)),
+            series=segment[kept] - lowest,
+            start_ns=start[kept] * MS + base,
+            end_ns=np.maximum(stamps[kept], start[kept]) * MS + base,
+            indptr=indptr,
+            bins=bins,
+            counts=counts,
+        )
+        empty = np.diff(indptr) == 0
+        return chunk.take(np.flatnonzero(~empty)) if empty.any() else chunk
+
+    def _look_for_holes(self, chain: Chain, stamps: Int, samples: Int, began: Int, base: Int) -> None:
+        """Keep where rows of a direction are missing that no line of the log stands for."""
+        for hole in chain.watch.holes(stamps, samples, began, self.period_ms):
+            zero = int(base[min(int(np.searchsorted(stamps, hole.before_ms)), len(base) - 1)])
+            chain.holes.append((hole.after_ms * MS + zero, hole.before_ms * MS + zero))
+            self.account.note(
+                f"{chain.op}: {counted(hole.rows, 'row')} of {self.period_ms} ms missing between the stamps {hole.after_ms} and "
+                f"{hole.before_ms}: fio wrote more rows than the log holds"
+            )
+
+    def _damaged(self) -> Int:
+        """Return the lines that were rejected because of damage before their op was known, in order."""
+        return np.array([line for line in self.account.rejected_lines if line not in self._told], np.int64)
+
+    def _count(self, kept: Int, lines: Int, reasons: dict[str, Int]) -> None:
+        if not any(len(places) for places in reasons.values()):
+            self.account.accept(len(kept))
+            return
+        touched = np.zeros(len(lines), np.bool_)
+        chosen = np.zeros(len(lines), np.bool_)
+        chosen[kept] = True
+        named: dict[str, list[int]] = {}
+        for reason, places in reasons.items():
+            taken = places[chosen[places]]
+            if len(taken):
+                named[reason] = lines[taken].tolist()
+                touched[taken] = True
+        repaired = int(touched.sum())
+        if repaired:
+            self.account.repair(repaired, named)
+        self.account.accept(len(kept) - repaired)
+
+    def _older_segments(self, op: str) -> int:
+        """Return how many segments of a direction belong to older runs: all but the last ones that fio's JSON knows jobs for."""
+        segments = self.context.segments.get(op, 0)
+        known = self.context.grouped or sum((op, COMPLETION) in job or (MIXED, COMPLETION) in job for job in self.context.jobs)
+        return max(0, segments - known) if segments and known else 0
+
+    def _series(self, op: str, segment: int) -> Series:
+        return self.context.series.replaced(op=op, kind=COMPLETION, segment=segment)
+
+    def tail(self, siblings: Mapping[str, Histogram]) -> Iterator[Intervals[Series]]:
+        """Yield what fio's json+ holds beyond the log's rows, as a last interval of each direction, and keep the sums.
+
+        fio never writes the last partial interval of a histogram log. The difference is exact where every bin of it is
+        zero or more; else the log and the JSON are not of one run, and the account says so. `siblings` are the sums of
+        the other logs where the JSON has but one sum for all. Where fio counted all ops together (unified_rw_reporting)
+        the last interval is of no one op: it is `mixed`.
+        """
+        if self.mask is not None and not self.context.jobs and not self.context.grouped:
+            self.account.note(fio_repairs.LOST_UNKNOWN)
+        if self.context.zero.origin in clock.UNKNOWN:
+            self.account.note(f"the start of the run is unknown ({self.context.zero.origin}): {clock.REMEDY}")
+        completion = {op for job in self.context.jobs for op, kind in job if kind == COMPLETION}
+        for op in sorted(set(self.chains) - completion - {"all"} if completion and MIXED not in completion else ()):
+            held = int(self.chains[op].total.sum())
+            self.account.note(f"{op}: the log holds {held} samples, fio's JSON none of this job: {fio_repairs.NOT_OF_ONE}")
+        for op in sorted(completion | set(self.chains)):
+            chain = self.chains.setdefault(op, Chain(op, self.layout.bins))
+            if len(self._damaged()) > chain.passed and chain.segment >= 0:
+                chain.gaps.append((chain.end_ns, self._run_end(chain)))
+            part = self._residual(chain, siblings) if op in completion else None
+            if part is not None and self.period_ms:  # more completed after the last row, so it was not late either
+                self._look_for_holes(chain, np.array([chain.stamp]), np.array([2]), np.empty(0, np.int64), chain.base_ns)
+            span = (int(part.start_ns[0]), int(part.end_ns[0])) if part is not None else (0, 0)
+            if part is not None and (gaps := chain.gaps or chain.holes or chain.late):
+                gaps.append(span)  # what these rows held cannot be separated from what was never written
+            elif span[1] - span[0] > LONGEST_LAST * MS * (self.period_ms or self.width_ms):
+                self.lacks.unplaced(chain.op, span, self._summaries(chain.op))
+            self._lack(chain)
+            if part is not None:
+                chain.total[part.bins] += part.counts
+                self.account.samples += int(part.counts.sum())
+                yield part
+            filled = np.flatnonzero(chain.total)
+            self.account.totals[op] = Histogram(self.layout, filled, chain.total[filled])
+            self.account.saturated += int(chain.total[-1])
+
+    def _lack(self, chain: Chain) -> None:
+        """Keep what the rows of an op lack where fio's JSON does not say how much."""
+        self.lacks.rejected(chain.op, chain.gaps, self._summaries(chain.op))
+        self.lacks.lost(chain.op, chain.holes, self._summaries(chain.op))
+        self.lacks.late(chain.op, chain.late, self._summaries(chain.op))
+        if self.context.jobs or self.context.grouped or chain.segment < 0:
+            return
+        if self.mask is not None:
+            self.lacks.damaged_unknown(chain.op, (self._first_start(chain), chain.end_ns), int(self.layout.edges[self.mask]))
+        if fio_repairs.DOUBTFUL in self.account.notes:
+            self.lacks.doubtful(chain.op, (self._first_start(chain), chain.end_ns))
+        self.lacks.after_last(chain.op, (chain.end_ns, self._run_end(chain)))
+
+    def _summaries(self, op: str) -> list[Summary]:
+        return [job[op, COMPLETION] for job in self.context.jobs if (op, COMPLETION) in job]
+
+    def _first_begins_ms(self, chain: Chain, rows: Rows, stamp_ms: int) -> int | None:
+        """Return where the first row of an op begins, in the time of stamps; None where one was before, and of epoch stamps."""
+        if chain.segment >= 0 or self.unix:
+            return None
+        earliest = self.context.spans.get((chain.op, COMPLETION), (0, 0))[0] // MS
+        samples = int(rows.counts[: rows.indptr[1]].sum()) if self.mode == fio_repairs.PER_INTERVAL else 0
+        begin, late = clock.first_row(stamp_ms, samples, self.period_ms or self.width_ms, earliest)
+        if late:
+            zero = self.zero_ns + self.context.offset_ns
+            chain.late.append((zero + earliest * MS, zero + begin * MS))
+        return begin
+
+    def _run_end(self, chain: Chain) -> int:
+        """Return when the jobs of a log ended in ns, or the op of it; without fio's JSON a row's width after its last one."""
+        if not self.context.jobs and not self.context.runtime_ns:
+            return chain.end_ns + self.width_ms * MS
+        zero = self.zero_ns + self.context.offset_ns + self.context.restart_ns
+        own = [job[key].runtime_ns for job in self.context.jobs for key in job if key[0] == chain.op]
+        span = self.context.spans.get((chain.op, COMPLETION))
+        end = zero + (max([self.context.runtime_ns, *own]) if span is None else span[1])
+        return max(end if not self.unix or self.context.zero.epoch_ns else 0, self._last_end(chain) or zero)
+
+    def _last_end(self, chain: Chain) -> int:
+        """Return the end of the last row of an op in ns, 0 where it has none."""
+        return max((log_chain.end_ns for log_chain in self.chains.values() if chain.op in (log_chain.op, MIXED)), default=0)
+
+    def _logged(self, chain: Chain, siblings: Mapping[str, Histogram]) -> Int:
+        """Return what the rows of an op hold in all, those of sibling logs included; of `mixed` the rows of all ops."""
+        logged = np.zeros(self.layout.bins, np.int64)
+        for log_chain in self.chains.values():
+            if chain.op in (log_chain.op, MIXED):
+                # A latency_target reset zeroes what fio's JSON counts, so only what came after it is in both.
+                logged += log_chain.repair.since_reset.astype(np.int64) if log_chain.repair.was_reset else log_chain.total
+        for op, histogram in siblings.items():
+            if chain.op in (op, MIXED):
+                logged[histogram.bins] += histogram.counts
+        return logged
+
+    def _residual(self, chain: Chain, siblings: Mapping[str, Histogram]) -> Intervals[Series] | None:
+        summaries = self._summaries(chain.op)
+        logged = self._logged(chain, siblings)
+        count = sum(summary.count for summary in summaries)
+        missing = count - int(logged.sum())
+        if self.context.absent and missing > 0:  # when they completed cannot be determined, so they are no last interval
+            numbers = listed([str(number) for number in self.context.absent])
+            held = f"{chain.op}: fio counts {count} of all jobs together"
+            rest = UNCLEAR if self.context.absent_here else f"{missing} are missing"
+            sentence = f"{held}, and the histogram log of job {numbers} is not here: {rest}"
+            self.account.note(sentence)
+            chain.gaps, chain.holes = [], []
+            span, number = (self._first_start(chain), self._run_end(chain)), None if self.context.absent_here else missing
+            self.lacks.of_absent(chain.op, span, number, summaries, sentence)
+            return None
+        expected = np.zeros(self.layout.bins, np.int64)
+        for summary in summaries:
+            if summary.bins is None:
+                if missing:
+                    sentence = fio_repairs.unwritten(chain.op, count, missing, masked=self.mask is not None)
+                    self._keep_unwritten(chain, missing, summaries, sentence)
+                return None
+            if not summary.bins.layout.nests_in(self.layout):
+                sentence = f"{chain.op}: fio's JSON has other bins than its log; not reconciled"
+                self._keep_unwritten(chain, missing, summaries, sentence)
+                return None
+            np.add.at(expected, summary.bins.layout.moved_to(self.layout)[summary.bins.bins], summary.bins.counts)
+        if self.mask is not None:
+            lost = int(expected[self.mask :].sum())
+            if lost:
+                edge = int(self.layout.edges[self.mask])
+                sentence = fio_repairs.lost_samples(chain.op, lost, count, edge)
+                self.account.note(sentence)
+                span = (self._first_start(chain), self._run_end(chain))
+                self.lacks.damaged(chain.op, span, lost, edge, summaries, sentence)
+            expected[self.mask :] = 0
+        residual = expected - logged
+        if (residual < 0).any():
+            self.account.note(
+                f"{chain.op}: the log holds {int(-residual[residual < 0].sum())} samples that fio's JSON does not: "
+                f"{fio_repairs.NOT_OF_ONE}"
+            )
+            return None
+        return self._last_interval(chain, residual)
+
+    def _keep_unwritten(self, chain: Chain, missing: int, summaries: Sequence[Summary], sentence: str) -> None:
+        """Keep what fio counted and the log does not hold: of the last interval, or of any time where rows are damaged."""
+        self.account.note(sentence)
+        if missing <= 0:
+            return
+        begin = self._last_end(chain) or self._first_start(chain)
+        if self.mask is not None:
+            begin = self._first_start(chain)
+        elif chain.gaps or chain.holes:
+            begin = min(low for low, _ in (*chain.gaps, *chain.holes))
+        chain.gaps, chain.holes = [], []  # what they held is among what is counted here
+        self.lacks.unwritten(chain.op, (begin, self._run_end(chain)), missing, summaries, sentence)
+
+    def _first_start(self, chain: Chain) -> int:
+        """Return the start of the first row of an op in ns, else that of the job."""
+        of_op = (log_chain for log_chain in self.chains.values() if chain.op in (log_chain.op, MIXED))
+        begins = [log_chain.start_ns for log_chain in of_op if log_chain.start_ns is not None]
+        return min(begins, default=self._begin_of(chain.op))
+
+    def _begin_of(self, op: str) -> int:
+        """Return when an op without a row may have begun in ns."""
+        begin, _ = self.context.spans.get((op, COMPLETION), (0, 0))
+        return self.zero_ns + self.context.offset_ns + self.context.restart_ns + begin
+
+    def _last_interval(self, chain: Chain, residual: Int) -> Intervals[Series] | None:
+        bins = np.flatnonzero(residual)
+        if not len(bins):
+            return None
+        start = self._last_end(chain) or self._begin_of(chain.op)
+        end = self._run_end(chain)
+        series = self._series(chain.op, max(chain.segment, 0))
+        series = series.replaced(job="") if self.context.siblings else series
+        return one_row(self.layout, series, (start, max(end, start)), bins, residual[bins])
+
+
+Bytes = NDArray[np.uint8]
+
+LEADING = 3
+NS_GROUPS, US_GROUPS = 29, 19
+NS_UNIT, US_UNIT = 1, 1000
+LARGEST_CUSTOM, SMALLEST_CUSTOM = 37, 19
+HEAD = 1 << 16
+CHUNK_ENTRIES = 200_000
+CHUNK_ROWS = 20_000
+STAMP_DIGITS = len(str(LAST_STAMP_MS))
+GARBAGE_COLUMNS = range(4, 9)
+WRAPPED_COUNT = rb"\d{19}"
+EMPTY = "holds no line: fio wrote no histogram (gtod_reduce, disable_clat, or a run shorter than log_hist_msec)"
+
+
+@lru_cache(maxsize=256)
+def layout_of(columns: int, unit_ns: int | None = None) -> tuple[int, LogLinear] | None:
+    """Return (leading cells, layout) for a number of columns, or None if fio writes no such row.
+
+    Builds with another group count are known by it; between 20 and 28 groups the unit must be given.
+    """
+    for leading in (LEADING, 1):
+        bins = columns - leading
+        for coarseness in range(7):
+            groups, rest = divmod(bins << coarseness, 64)
+            if rest or (leading == 1 and coarseness):
+                continue
+            if groups in (NS_GROUPS, US_GROUPS):
+                return leading, fio_layout(groups, unit_ns or (NS_UNIT if groups == NS_GROUPS else US_UNIT), coarseness)
+    for coarseness in range(7):
+        groups, rest = divmod((columns - LEADING) << coarseness, 64)
+        if not rest and SMALLEST_CUSTOM < groups <= LARGEST_CUSTOM and (unit_ns or groups >= NS_GROUPS):
+            return LEADING, fio_layout(groups, unit_ns or NS_UNIT, coarseness)
+    return None
+
+
+def layout_of_text(text: bytes, context: Context, path: Path) -> tuple[int, int, LogLinear]:
+    """Return (columns, leading, layout) that the first lines of a log agree on; InputError if they are no histogram rows."""
+    lines = text.split(b"\n")
+    complete = lines[:-1] or lines
+    commas = ((line.count(b","), line) for line in complete[:200])
+    widths = Counter(number + 1 for number, line in commas if number or line.strip(b"\r \0"))
+    for columns, _ in widths.most_common():
+        shape = layout_of(columns, context.recorded_unit_ns)
+        if shape:
+            return columns, *shape
+    if not widths:
+        raise InputError(EMPTY, path)
+    columns = widths.most_common(1)[0][0]
+    if columns in GARBAGE_COLUMNS:
+        raise InputError(
+            f"rows of {columns} columns are not histograms: log_compression destroys them, and averaged or raw latency logs "
+            "hold no bins; run fio without log_compression",
+            path,
+            1,
+        )
+    custom = ""
+    groups, rest = divmod(columns - LEADING, 64)
+    if not rest and SMALLEST_CUSTOM < groups < NS_GROUPS:
+        custom = f"; {groups} groups of 64 bins are a custom build: give its unit with --recorded-unit us or ns"
+    raise InputError(f"{columns} columns are not a fio histogram (expected 1859 or 1219, less with coarseness){custom}", path, 1)
+
+
+class Peeked(NamedTuple):
+    """What the first lines of a log show: its layout, its first stamp, the median width of its rows, the kind of stamps.
+
+    `base` is the beginning of the job where stamps are of another clock than fio's and real time.
+    """
+
+    layout: LogLinear
+    first_ms: int
+    width_ms: int
+    unix: bool
+    base: clock.Base
+
+
+def _stamp(cell: bytes) -> int | None:
+    """Return a time stamp in ms, None if the cell holds none that a row can have."""
+    return stamp if cell.isdigit() and len(cell) <= STAMP_DIGITS and (stamp := int(cell)) < LAST_STAMP_MS else None
+
+
+def peek(path: Path, context: Context) -> Peeked:
+    """Return what the head of a log shows; InputError if it is no histogram log."""
+    text = head(path)
+    _, leading, layout = layout_of_text(text, context, path)
+    return _peeked(text, leading, layout, context, path)
+
+
+def _peeked(text: bytes, leading: int, layout: LogLinear, context: Context, path: Path) -> Peeked:
+    """Return what the whole lines of a log's head show."""
+    stamps: dict[bytes, list[int]] = {}
+    for line in text.split(b"\n")[:-1]:
+        first_comma = line.find(b",")
+        second_comma = line.find(b",", first_comma + 1)
+        if second_comma > first_comma and (stamp := _stamp(line[:first_comma])) is not None:
+            stamps.setdefault(line[first_comma + 1 : second_comma] if leading > 1 else b"", []).append(stamp)
+    firsts = [times[0] for times in stamps.values()]
+    steps = [after - before for times in stamps.values() for before, after in pairwise(times)]
+    first = min(firsts, default=0)
+    unix = clock.real_time(context.options, first)
+    width = clock.typical_width_ms(steps, context.options)
+    begin = max(first - (width or clock.DEFAULT_WIDTH_MS), 0)
+    base = clock.OWN if unix else clock.base_of(begin, context, lambda: last_stamp_ms(path))
+    return Peeked(layout, first, width or (clock.DEFAULT_WIDTH_MS if unix or base.ms else max(firsts, default=0)), unix, base)
+
+
+def base_in(text: bytes, leading: int, layout: LogLinear, context: Context, path: Path) -> clock.Base:
+    """Return where the stamps of a log begin, by its first bytes; for almost all logs the first cell decides."""
+    cells = text.split(b",", 2)
+    first = _stamp(cells[0]) if len(cells) == 3 and b"\n" not in cells[1] else None
+    if first is not None and clock.surely_own(first, context):
+        return clock.OWN
+    return _peeked(text, leading, layout, context, path).base
+
+
+def _stamped(path: Path) -> Iterator[tuple[int, bytes, bytes]]:
+    """Yield the stamp in ms, the cell of the direction, and the rest of each row."""
+    for block in blocks(path):
+        for line in bytes(block).split(b"\n"):
+            cells = line.split(b",", 2)
+            if len(cells) == 3 and (stamp := _stamp(cells[0])) is not None:
+                yield stamp, cells[1], cells[2]
+
+
+def segments_of(path: Path) -> dict[str, int]:
+    """Return, by op, how often time begins anew in a log that several jobs or runs share; empty if that does not separate runs.
+
+    A latency_target reset also begins time anew; it shows by counts near 2^64, and then runs cannot be separated.
+    """
+    last: dict[bytes, int] = {}
+    segments: dict[bytes, int] = {}
+    for stamp, cell, bins in _stamped(path):
+        op = cell.strip()
+        if stamp < last.get(op, LAST_STAMP_MS):
+            if op in last and re.search(WRAPPED_COUNT, bins):
+                return {}
+            segments[op] = segments.get(op, 0) + 1
+        last[op] = stamp
+    return {OPS[int(op)]: count for op, count in segments.items() if op in (b"0", b"1", b"2")}
+
+
+def restart_ms(path: Path) -> int:
+    """Return the largest stamp in ms before time first runs back in a log, 0 if it does not."""
+    last: dict[bytes, int] = {}
+    for stamp, op, _ in _stamped(path):
+        if stamp < last.get(op, 0):
+            return max(last.values())
+        last[op] = stamp
+    return 0
+
+
+def last_stamp_ms(path: Path) -> int:
+    """Return the largest stamp of a log's last lines in ms."""
+    largest = 0
+    for block in blocks(path):
+        stamps = [_stamp(line.split(b",", 1)[0]) for line in bytes(block).split(b"\n")[-8:]]
+        largest = max((stamp for stamp in stamps if stamp is not None), default=largest)
+    return largest
+
+
+def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
+    """Yield the histogram rows of a log in bounded chunks, ops and segments as series of their own, kind `completion`.
+
+    Stamps become epoch ns (relative ns where the context knows no start). Counts are exact; the layout's error bound
+    is at most 1/128 times 2^coarseness. Rejected and repaired rows are counted in the account with their lines. Raises
+    InputError where the file as a whole is not a histogram log.
+    """
+    chains: Chains | None = None
+    pending: list[tuple[integers.Rows, NDArray[np.int64]]] = []
+    scanner: Scanner | None = None
+    for data in whole_blocks(path, context.account):
+        if scanner is None or chains is None:
+            text = bytes(data[:HEAD])
+            columns, leading, layout = layout_of_text(text, context, path)
+            scanner = Scanner(columns, leading, context)
+            chains = Chains(layout, leading, context, base_in(text, leading, layout, context, path))
+        pending.extend(scanner.rows(data))
+        if sum(len(rows.bins) for rows, _ in pending) > CHUNK_ENTRIES or sum(len(rows) for rows, _ in pending) > CHUNK_ROWS:
+            yield from chains.intervals(*_joined(pending))
+            pending = []
+    if scanner is None or chains is None:
+        layout_of_text(b"", context, path)
+        return
+    if pending:
+        yield from chains.intervals(*_joined(pending))
+    yield from chains.tail(_sums_of(context))
+
+
+def _sums_of(context: Context) -> dict[str, Histogram]:
+    """Return the sums by op of the sibling logs, for the one log that carries the sums of a job group."""
+    sums: dict[str, Histogram] = {}
+    for path in context.siblings:
+        account = Account(path=str(path))
+        for _ in read(path, replace(context, siblings=(), jobs=(), account=account)):
+            pass
+        for op, counts in account.totals.items():
+            dense = np.zeros(counts.layout.bins, np.int64)
+            for part in (counts, sums.get(op)):
+                if part is not None:
+                    dense[part.bins] += part.counts
+            bins = np.flatnonzero(dense)
+            sums[op] = Histogram(counts.layout, bins, dense[bins])
+    return sums
+
+
+class Scanner:
+    """Turns blocks of text into rows and line numbers, counting what cannot be parsed."""
+
+    def __init__(self, columns: int, leading: int, context: Context) -> None:
+        self.columns = columns
+        self.parser = integers.Parser(columns, leading)
+        self.account = context.account
+        self.line = 1
+
+    def rows(self, block: memoryview) -> Iterator[tuple[integers.Rows, NDArray[np.int64]]]:
+        """Yield the rows of a block and their line numbers."""
+        parsed = self.parser.parse(np.frombuffer(block, np.uint8))
+        if parsed is not None:
+            yield parsed, self.line + np.arange(len(parsed))
+            self.line += len(parsed)
+            return
+        text = bytes(block)
+        if b"\r\n" in text:
+            self.account.note(CRLF)
+            text = text.replace(b"\r\n", b"\n")
+        yield from self._halves(text)
+
+    def _halves(self, block: bytes) -> Iterator[tuple[integers.Rows, NDArray[np.int64]]]:
+        """Parse a block with a fault in it: halve it until the lines at fault stand alone."""
+        lines = [line + b"\n" for line in block.split(b"\n")]
+        lines[-1] = lines[-1][:-1]
+        stack = [lines if lines[-1] else lines[:-1]]
+        while stack:
+            lines = stack.pop()
+            parsed = self.parser.parse(np.frombuffer(b"".join(lines), np.uint8))
+            if parsed is not None:
+                yield parsed, self.line + np.arange(len(parsed))
+                self.line += len(lines)
+            elif len(lines) > 1:
+                middle = len(lines) // 2
+                stack.extend((lines[middle:], lines[:middle]))
+            else:
+                reason = self._fault(lines[0])
+                if reason:
+                    self.account.reject(reason, [self.line])
+                self.line += 1
+
+    def _fault(self, line: bytes) -> str:
+        """Return why a line cannot be taken, or empty text if it is blank."""
+        text = line.rstrip(b"\n")
+        if not text.strip(b" \t\r"):
+            return ""
+        if b"\0" in text:
+            return NULS
+        if not line.endswith(b"\n"):
+            return CUT_OFF
+        cells = text.count(b",") + 1
+        if cells != self.columns:
+            return f"{'fewer' if cells < self.columns else 'more'} columns than the rows of this log ({self.columns})"
+        return NOT_A_ROW
+
+
+def _joined(
+    pending: list[tuple[integers.Rows, NDArray[np.int64]]],
+) -> tuple[integers.Rows, NDArray[np.int64]]:
+    parts = [rows for rows, _ in pending]
+    lines = np.concatenate([numbers for _, numbers in pending])
+    return integers.concatenate(parts), lines
+
+
+# Many small histogram logs in one pass over arrays: the intervals, accounts and last intervals that `hist.read` gives of each.
+#
+# A folder may hold ten thousand logs of 30 kB, and of such a log the fixed cost of some hundred NumPy calls is most of what
+# reading it takes. Only logs without any fault or peculiarity are read here, which are almost all: every line is a row of the
+# same columns, stamps never run back, counts are surely those of their interval, and no two logs are added up. Whatever is not
+# plain is left to `hist.read`, untouched: each repair and each refusal stands there alone.
+
+
+MOST_TEXT = 1 << 21  # parsed at once
+
+Log = tuple[Path, Context]
+
+
+@dataclass(frozen=True, slots=True)
+class _Plain:
+    """A log that may be plain: its number in the call, its text, columns, and where its stamps begin."""
+
+    number: int
+    path: Path
+    context: Context
+    text: bytes
+
+    @property
+    def shape(self) -> tuple[int, int | None]:
+        """Return what decides its layout: how many columns its first line has, and the unit that the user said."""
+        return self.text.count(b",", 0, self.text.index(b"\n")) + 1, self.context.recorded_unit_ns
+
+
+def read_many(logs: Sequence[Log]) -> tuple[list[Intervals[Series]], list[int]]:
+    """Return the intervals of all logs that are plain, and the numbers of those that are not, whose accounts are as they were.
+
+    The accounts of the former are those of `hist.read`. Nothing is raised: what cannot be read is not plain.
+    """
+    by_shape: dict[tuple[int, int | None], list[_Plain]] = {}
+    for number, (path, context) in enumerate(logs):
+        several = context.siblings or context.spans or max(context.segments.values(), default=0) > 1
+        if (path.suffix not in COMPRESSED and not several) and (text := _text(path)):
+            plain = _Plain(number, path, context, text)
+            by_shape.setdefault(plain.shape, []).append(plain)
+    intervals: list[Intervals[Series]] = []
+    done: set[int] = set()
+    for (columns, unit_ns), mine in by_shape.items():
+        shape = layout_of(columns, unit_ns)
+        if shape is not None and shape[0] == LEADING:
+            for some, rows in _parsed(Parser(columns, LEADING), mine):
+                intervals += _Batch(some, rows, shape[1]).intervals(done)
+    return intervals, [number for number in range(len(logs)) if number not in done]
+
+
+def _text(path: Path) -> bytes:
+    """Return a whole small log; nothing of one that is large, breaks off, has a byte order mark or cannot be read."""
+    try:
+        with path.open("rb", buffering=0) as stream:
+            text = stream.read(SMALL + 1) or b""
+    except OSError:
+        return b""
+    return text if len(text) <= SMALL and text.endswith(b"\n") and not mark_of(text) else b""
+
+
+def _parsed(parser: Parser, logs: list[_Plain]) -> Iterator[tuple[list[_Plain], Rows]]:
+    """Yield logs with their rows; where one has a line that is no row, the others without it."""
+    stack = []
+    size = first = 0
+    for place, log in enumerate(logs):
+        size += len(log.text)
+        if size > MOST_TEXT:
+            stack.append(logs[first:place])
+            first, size = place, len(log.text)
+    stack.append(logs[first:])
+    while stack:
+        some = stack.pop()
+        rows = parser.parse(np.frombuffer(b"".join(log.text for log in some), np.uint8)) if some else None
+        if rows is not None:
+            yield some, rows
+        elif len(some) > 1:
+            stack += [some[: len(some) // 2], some[len(some) // 2 :]]
+
+
+class _Batch:
+    """The rows of logs of one layout, by log and direction (a chain), and which of the logs turned out to be plain."""
+
+    def __init__(self, logs: list[_Plain], rows: Rows, layout: LogLinear) -> None:
+        self.logs = logs
+        self.layout = layout
+        self.rows = rows
+        self.first = np.zeros(len(logs) + 1, np.int64)  # row of each log
+        np.cumsum([log.text.count(b"\n") for log in logs], out=self.first[1:])
+        log_of_row = np.repeat(np.arange(len(logs)), np.diff(self.first))
+        stamps, op = rows.lead[:, 0], rows.lead[:, 1]
+        odd = (stamps >= LAST_STAMP_MS) | (op >= len(OPS)) | (rows.indptr[1:] <= rows.indptr[:-1])
+        huge = np.flatnonzero(rows.counts > repairs.IMPLAUSIBLE)
+        odd[np.searchsorted(rows.indptr, huge, side="right") - 1] = True
+        self.plain = np.ones(len(logs), np.bool_)
+        self.plain[log_of_row[odd]] = False
+        # From here on in the order of chains, and within them in that of the file; odd rows are of no direction.
+        chain = log_of_row * len(OPS) + np.where(odd, 0, op).astype(np.int64)
+        order = np.argsort(chain, kind="stable")
+        self.indptr, flat = gather(rows.indptr, order)
+        self.bins, self.counts = rows.bins[flat], np.where(rows.counts > repairs.IMPLAUSIBLE, 0, rows.counts)[flat].view(np.int64)
+        self.stamps = np.where(odd, 0, stamps).astype(np.int64)[order]
+        self.log_of_row = log_of_row[order]
+        self.lengths = np.bincount(chain, minlength=len(logs) * len(OPS)).reshape(len(logs), len(OPS))
+        self.chain_at = np.zeros(self.lengths.size + 1, np.int64)
+        np.cumsum(self.lengths.reshape(-1), out=self.chain_at[1:])
+        self.before = np.zeros_like(self.stamps)
+        self.before[1:] = self.stamps[:-1]
+        self.began = np.zeros(len(chain), np.bool_)
+        self.began[self.chain_at[:-1][self.lengths.reshape(-1) > 0]] = True
+        self.before[self.began] = 0
+        self.plain[self.log_of_row[self.stamps < self.before]] = False
+        self.notes: dict[int, list[str]] = {}
+
+    def intervals(self, done: set[int]) -> list[Intervals[Series]]:
+        """Return the intervals of the plain logs and fill their accounts; note their numbers in `done`."""
+        self._check_counting()
+        self._check_rows()
+        chains = self._clocks()
+        start, end = self._times(chains)
+        tails = self._tails(chains, start, end)
+        done.update(log.number for log, plain in zip(self.logs, self.plain.tolist(), strict=True) if plain)
+        if not self.plain.any():
+            return []
+        series, table = self._series()
+        rows = Intervals(self.layout, table, series, start, end, self.indptr, self.bins, self.counts)
+        parts = [rows.take(np.flatnonzero(self.plain[self.log_of_row]))]
+        return [*parts, concatenate(tails)] if tails else parts
+
+    def _check_counting(self) -> None:
+        """Leave out the logs whose rows may count otherwise than per interval; a first look at widths finds most of them."""
+        width = np.diff(self.indptr)
+        longest = self.lengths.argmax(axis=1)
+        length = self.lengths[np.arange(len(self.logs)), longest]
+        at = self.chain_at[:-1].reshape(self.lengths.shape)[np.arange(len(self.logs)), longest]
+        sure = length < 2
+        for place in range(2, repairs.ROWS_TO_JUDGE):
+            there = np.flatnonzero(length > place)
+            sure[there] |= width[at[there] + place] < width[at[there] + place - 2]
+        for number in np.flatnonzero(self.plain & ~sure).tolist():
+            context = replace(self.logs[number].context, account=Account(path=self.logs[number].context.account.path))
+            rows = self._rows_of(number)
+            order = [np.flatnonzero(rows.lead[:, 1] == code) for code in range(len(OPS))]
+            self.plain[number] = repairs.counting(rows, order, self.layout, context) == repairs.PER_INTERVAL
+            self.notes[number] = context.account.notes
+
+    def _check_rows(self) -> None:
+        """Leave out the logs of which rows may be missing."""
+        periods = np.array([period_ms(log.context.options) for log in self.logs], np.int64)
+        number = np.arange(len(self.stamps)) - np.repeat(self.chain_at[:-1], self.lengths.reshape(-1))
+        late = levels(self.stamps, number, periods[self.log_of_row])
+        in_time = np.append((row_sums(self.indptr, self.counts) > 1)[1:] | self.began[1:], [True])
+        rows, firsts = np.flatnonzero(in_time), np.flatnonzero(self.began)
+        chain = np.cumsum(self.began)[rows] - 1
+        least, most = np.full(len(firsts), LAST_STAMP_MS), np.full(len(firsts), -LAST_STAMP_MS)
+        np.minimum.at(least, chain, late[rows])
+        np.maximum.at(most, chain, late[rows])
+        logs = self.log_of_row[firsts]
+        self.plain[logs[(periods[logs] > 0) & (most - least >= periods[logs])]] = False
+
+    def _rows_of(self, number: int) -> Rows:
+        """Return the rows of a log in the order of its file."""
+        first, last = self.first[number], self.first[number + 1]
+        pointers = self.rows.indptr[first : last + 1]
+        entries = slice(pointers[0], pointers[-1])
+        return Rows(self.rows.lead[first:last], pointers - pointers[0], self.rows.bins[entries], self.rows.counts[entries])
+
+    def _clocks(self) -> list[Chains | None]:
+        """Return how the stamps of each plain log are to be read."""
+        steps = (self.stamps - self.before)[~self.began].tolist()
+        bounds = np.append(0, np.cumsum(~self.began))[self.chain_at[:: len(OPS)]].tolist()
+        first_ms = self.rows.lead[self.first[:-1], 0].tolist()
+        clocks: list[Chains | None] = []
+        for number, log in enumerate(self.logs):
+            context = log.context
+            if not self.plain[number]:
+                clocks.append(None)
+                continue
+            base = clock.OWN
+            if not clock.surely_own(first_ms[number], context):
+                base = base_in(log.text[:HEAD], LEADING, self.layout, context, log.path)
+            chains = Chains(self.layout, LEADING, context, clock.OWN)
+            chains.mode = repairs.PER_INTERVAL
+            chains.width_ms = clock.typical_width_ms(steps[bounds[number] : bounds[number + 1]], context.options)
+            chains.width_ms = chains.width_ms or clock.DEFAULT_WIDTH_MS
+            chains.unix = clock.real_time(context.options, first_ms[number])
+            self.plain[number] = base == clock.OWN and chains.mask is None
+            clocks.append(chains)
+        return clocks
+
+    def _times(self, chains: Sequence[Chains | None]) -> tuple[Int, Int]:
+        """Return when each row starts and ends in ns; logs with a jump of the clock, or of a far time, are not plain."""
+        width = np.array([0 if log_chains is None else log_chains.width_ms for log_chains in chains], np.int64)
+        unix = np.array([log_chains is not None and log_chains.unix for log_chains in chains])
+        zeros = [
+            0 if log_chains is None else ((0 if log_chains.unix else log_chains.zero_ns) + log_chains.context.offset_ns)
+            for log_chains in chains
+        ]
+        zero = np.array(zeros, np.int64)[self.log_of_row]
+        guess = np.maximum(self.stamps - width[self.log_of_row], 0)
+        start = np.where(self.began & unix[self.log_of_row], guess, self.before)
+        late = self.began & ~unix[self.log_of_row] & (self.stamps > clock.NEAR_START * width[self.log_of_row])
+        self.plain[self.log_of_row[late | (self.stamps - start > clock.DAY_MS)]] = False
+        start, end = start * MS + zero, self.stamps * MS + zero
+        for number in np.flatnonzero(self.plain).tolist() if not _are_instants(start, end) else ():
+            rows = slice(self.chain_at[number * len(OPS)], self.chain_at[(number + 1) * len(OPS)])
+            self.plain[number] = _are_instants(start[rows], end[rows])
+        return start, end
+
+    def _tails(self, chains: Sequence[Chains | None], start: Int, end: Int) -> list[Intervals[Series]]:
+        """Return the last intervals that fio's JSON adds to plain logs, and fill the accounts of the logs."""
+        there = self.lengths.reshape(-1) > 0
+        group = np.repeat(np.cumsum(there) - 1, self.lengths.reshape(-1))
+        pointers, bins, counts = sum_rows(self.indptr, self.bins, self.counts, group, int(there.sum()))
+        samples = row_sums(pointers, counts).tolist()
+        bounds, edges = pointers.tolist(), self.chain_at.tolist()
+        place = (np.cumsum(there) - 1).tolist()
+        tails: list[Intervals[Series]] = []
+        for number, log_chains in enumerate(chains):
+            if log_chains is None or not self.plain[number]:
+                continue
+            account = log_chains.account
+            notes = list(account.notes)
+            for note in self.notes.get(number, ()):
+                account.note(note)
+            account.accept(int(self.first[number + 1] - self.first[number]))
+            for code in np.flatnonzero(self.lengths[number]).tolist():
+                chain, at = number * len(OPS) + code, place[number * len(OPS) + code]
+                entries = slice(bounds[at], bounds[at + 1])
+                begin, last = int(start[edges[chain]]), int(end[edges[chain + 1] - 1])
+                log_chains.whole(OPS[code], (begin, last), bins[entries], counts[entries])
+                account.samples += samples[at]
+            tail = list(log_chains.tail({}))
+            if all(_are_instants(part.start_ns, part.end_ns) for part in tail):
+                tails += tail
+            else:  # `read` says why
+                self.plain[number] = False
+                account.replace(Account(path=account.path, notes=notes))
+        return tails
+
+    def _series(self) -> tuple[Int, tuple[Series, ...]]:
+        """Return the series of each row as a code, and the series."""
+        there = np.flatnonzero(self.lengths)
+        table = tuple(
+            self.logs[chain // len(OPS)].context.series.replaced(op=OPS[chain % len(OPS)], kind=COMPLETION, segment=0)
+            for chain in there.tolist()
+        )
+        return np.repeat(np.arange(len(there)), self.lengths.reshape(-1)[there]), table
+
+
+def _are_instants(start_ns: NDArray[np.int64], end_ns: NDArray[np.int64]) -> bool:
+    return not len(start_ns) or (is_instant(int(start_ns.min())) and is_instant(int(end_ns.max())))
+
+
+# Whether a histogram log was written by a fio that damages its upper bins, and whether anything of it is sound.
+
+
+def is_masked(path: Path, context: Context) -> bool:
+    """Return whether fio damaged the bins of a log from 786 us up (3.6 to 3.16): by its version, else by its first rows.
+
+    A raw log of the same I/Os is whole, so such a log is no reason to leave it out. InputError if it is no histogram log.
+    """
+    text = head(path)
+    columns, leading, layout = layout_of_text(text, context, path)
+    if context.version is not None or leading == 1:
+        return masked_from(layout, context.version) is not None
+    whole = memoryview(text[: text.rfind(b"\n") + 1])
+    for rows, _ in Scanner(columns, leading, replace(context, account=Account())).rows(whole):
+        stamps, ops = rows.lead[:, 0].astype(np.int64), rows.lead[:, 1].astype(np.int64)
+        order = [np.flatnonzero(ops == code) for code in range(len(OPS))]
+        if garbage_from(rows, stamps, order, layout, context) is not None:
+            return True
+    return False
+
+
+def holds_nothing(path: Path, context: Context) -> bool:
+    """Return whether no sound sample can be taken from a histogram log."""
+    return not any(part.counts.any() for part in read(path, replace(context, account=Account(path=str(path)))))
+
+
+# Which fio wrote a log without a version in its JSON: files beside the log show the version, or the earliest it can be.
+
+
+NANOSECONDS_SINCE = (2, 99)
+
+
+def since_of_layout(layout: LogLinear) -> tuple[int, ...] | None:
+    """Return the earliest version that writes histograms of this layout: ns bins came with 2.99; None where any can."""
+    return NANOSECONDS_SINCE if layout.unit_ns == 1 else None
+
+
+def since_beside(path: Path, name: LogName) -> tuple[int, ...] | None:
+    """Return the earliest version that can have written the histogram log of the same job in the folder of a raw log."""
+    job, host = (f".{part}" if part else "" for part in (name.job, name.host))
+    plain = f"{name.prefix}_clat_hist{job}.log{host}"
+    for ending in ("", *COMPRESSED) if plain != plain_name(path) else ():
+        if (log := path.with_name(plain + ending)).is_file():
+            with suppress(InputError):
+                return since_of_layout(peek(log, Context()).layout)
+    return None

@@ -1,0 +1,405 @@
+"""Which fio JSON belongs to which log: joined by the job's options, its number, its host and the folder, never by position.
+
+A log `h_clat_hist.2.log` belongs to the second job of a document whose options name the prefix (`write_hist_log=h`); a log that
+CBT names `output.3_...` to the JSON of the same volume and host. `fio --client` writes one JSON for all hosts: the jobs of a
+log are those of its own host, by the suffix of its name or by its folder. Of several documents the nearest folder counts, and
+there the newest run. A host that the JSON does not know takes nothing from it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import chain
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, NamedTuple
+
+from ingest.core.errors import InputError, listed
+from ingest.read.context import Context
+from ingest.read.fio.names import LogName, SummaryName, parse_log_name, parse_summary_name, version_printed_for
+from ingest.read.text import plain_name
+
+if TYPE_CHECKING:
+    from ingest.read.context import Summary
+    from ingest.read.fio.json_output import Document, Job
+
+
+MS = 1_000_000
+PREFIX_OPTIONS = {"clat_hist": "write_hist_log", "bw": "write_bw_log", "iops": "write_iops_log"}
+LATENCY_OPTION = "write_lat_log"
+
+
+def same_host(name: str, other: str, aliases: Mapping[str, str]) -> bool:
+    """Return whether two names are of one host: equal, one the first label of the other, or linked by --host-alias."""
+    name, other = aliases.get(name, name), aliases.get(other, other)
+    return name == other or _first_label(name, other) or _first_label(other, name)
+
+
+def _first_label(short: str, long: str) -> bool:
+    return bool(short) and not short.replace(".", "").isdigit() and long.startswith(f"{short}.")
+
+
+class Beside(NamedTuple):
+    """The last fio document of a run in a file, and what the file's name says; `inside` is false where the call does not name it.
+
+    `first` and `last` are the numbers of the documents of the run in the file.
+    """
+
+    path: Path
+    document: Document
+    name: SummaryName | None
+    inside: bool = True
+    width_ns: int = 0
+    first: int = 0
+    last: int = 0
+
+    @property
+    def key(self) -> tuple[Path, int]:
+        """Return what tells this run from all others."""
+        return self.path, self.first
+
+
+class Joined(NamedTuple):
+    """The document of a log, the jobs of its process in order, and the numbers of those that the log holds (from 0)."""
+
+    beside: Beside
+    jobs: tuple[Job, ...]
+    own: tuple[int, ...]
+    grouped: int
+    origin: str
+
+
+class Documents:
+    """The last fio document of each run in JSON files, by folder, and which logs each describes.
+
+    `means` are the logs of means, `read` the runs whose JSON is read for itself, `overwritten` those whose logs a later run has
+    written anew, with the file of that one, `versions` what fio printed as text.
+    """
+
+    def __init__(self, aliases: Mapping[str, str]) -> None:
+        self.aliases = aliases
+        self.folders: dict[Path, list[Beside]] = defaultdict(list)
+        self.told: dict[tuple[Path, int], set[Path]] = defaultdict(set)
+        self.claimed: dict[tuple[Path, int], dict[int, set[Path]]] = defaultdict(lambda: defaultdict(set))
+        self.overwritten: dict[tuple[Path, int], tuple[Beside, Path]] = {}
+        self.families: dict[tuple[Path, str, str, str], list[tuple[int, Path]]] = defaultdict(list)
+        self.prefixes: dict[Path, set[str]] = defaultdict(set)
+        self.means: set[Path] = set()
+        self.read: set[tuple[Path, int]] = set()
+        self.versions: dict[Path, set[tuple[int, ...]]] = defaultdict(set)
+        self.unmatched: dict[Path, tuple[Path, str]] = {}
+        self._of_file: dict[Path, list[Beside]] = {}
+        self._over: dict[tuple[object, object], bool] = {}
+        self._prefixes: dict[tuple[int, str], tuple[tuple[Job, ...], set[str]]] = {}
+        self._joined: dict[Path, Joined | None] = {}
+        self._alike: dict[tuple[object, ...], list[Beside]] = defaultdict(list)
+
+    def add_log(self, path: Path, name: LogName) -> None:
+        """Note a log, so that its family is known: the logs of one prefix, host and type in a folder."""
+        self.families[path.parent, name.prefix, name.host, name.type].append((int(name.job or 0), path))
+        self.prefixes[path.parent].add(f"{name.type} {name.prefix}")
+
+    def add_summary(self, path: Path, refuse: Callable[[Path, str, int | None], None], *, inside: bool = True) -> None:
+        """Read the last documents of the runs in a JSON file; one that cannot be read is refused with the reason."""
+        from ingest.read.fio import json_output
+        from ingest.read.fio import runs as successive
+
+        rejected: list[tuple[str, int]] = []
+        try:
+            runs = list(successive.runs_in(path, rejected))
+            if not runs:
+                raise json_output.no_document(path, rejected)
+        except InputError as error:
+            if inside:
+                refuse(path, error.reason, error.line)
+            return
+        name = parse_summary_name(path)
+        found = [Beside(path, run.document, name, inside, run.width_ns, run.first, run.last) for run in runs if run.document.jobs]
+        self.folders[path.parent].extend(found)
+        self._of_file[path] = found
+        if inside and not found:
+            refuse(path, "fio JSON without a job", None)
+
+    def of_file(self, path: Path) -> list[Beside]:
+        """Return the runs in a JSON file."""
+        return self._of_file.get(path, [])
+
+    def all(self) -> Iterator[Beside]:
+        """Yield all documents of files that the call names, in order of their paths."""
+        documents = chain.from_iterable(self.folders.values())
+        yield from sorted((beside for beside in documents if beside.inside), key=lambda beside: beside.path)
+
+    def context_of(self, path: Path, name: LogName, context: Context) -> Context:
+        """Return the context of a log with what fio's JSON says of its jobs; unchanged where there is none."""
+        joined = self.joined(path, name, context.series.host)
+        if joined is None:  # where fio --client names a log of this prefix on other hosts, this one came through it, too
+            return replace(context, through_client=True) if path in self.unmatched else context
+        document, own = joined.beside.document, tuple(joined.jobs[number] for number in joined.own)
+        first = own[0] if own else joined.jobs[0]
+        began = (member_of(joined.jobs, int(name.job)),) if joined.grouped and name.job else own or (first,)
+        family = self._family(path, name)
+        carrier = bool(joined.grouped and name.job and own)
+        absent = _logging(joined.jobs, name) - {number for number, _ in family} if carrier else set()
+        return replace(
+            context,
+            zero=document.zero_of(began),
+            version=context.version or document.version,
+            options={**first.options, **context.options},
+            through_client=document.through_client,
+            jobs=tuple(job.summaries for job in own),
+            runtime_ns=max((job.runtime_ms for job in own), default=first.runtime_ms) * MS,
+            spans=_spans_of([job.summaries for job in began]),
+            grouped=joined.grouped,
+            siblings=tuple(other for _, other in family[:-1]) if carrier else (),
+            absent=tuple(sorted(absent)),
+            absent_here=bool(absent and absent & self._numbers(path, name)),
+        )
+
+    def process_of(self, path: Path, name: LogName, host: str) -> str:
+        """Return the label that distinguishes fio processes of one folder: of a job with two prefixes, that of its histograms.
+
+        So a histogram log `h` and a latency log `l` of one job are known to hold the same I/Os.
+        """
+        joined = self.joined(path, name, host)
+        if joined is None or name.type == "clat_hist" or not name.process:
+            return name.process
+        options = joined.jobs[joined.own[0]].options if joined.own else {}
+        prefix = PurePath(options.get(PREFIX_OPTIONS["clat_hist"], "")).name
+        return prefix if prefix and f"clat_hist {prefix}" in self.prefixes[path.parent] else name.process
+
+    def version_beside(self, path: Path) -> tuple[int, ...] | None:
+        """Return the version of fio that all texts it printed into the folder of a log name, None where there is none, or two.
+
+        Without such a text that one counts which lies beside the folder and has its name, then those one folder up.
+        """
+        own, above = (self.versions.get(folder, set()) for folder in (path.parent, path.parent.parent))
+        if not own and (printed := version_printed_for(path.parent)) is not None:
+            return printed
+        versions = own or above
+        return next(iter(versions)) if len(versions) == 1 else None
+
+    def same_as(self, beside: Beside) -> Beside | None:
+        """Return a run in another file of the call that ends in the same document: one that describes logs, else an earlier."""
+        from ingest.read.fio.runs import measured
+
+        if not self._alike:
+            for candidate in self.all():
+                self._alike[measured(candidate.document)].append(candidate)
+        others = [other for other in self._alike[measured(beside.document)] if other.path != beside.path]
+        describing = (other for other in others if self.told.get(other.key))
+        return next(describing, next((other for other in others if other.path < beside.path), None))
+
+    def forget(self, log: Path) -> None:
+        """Take back what is held about a log that turned out to be none."""
+        for logs in self.told.values():
+            logs.discard(log)
+
+    def found_empty(self, log: Path) -> None:
+        """Note that a log holds nothing: its jobs have no log, unless there is another one."""
+        for logs in (logs for jobs in self.claimed.values() for logs in jobs.values()):
+            logs.discard(log)
+
+    def joined(self, path: Path, name: LogName, host: str) -> Joined | None:
+        """Return the newest document that describes a log, nearest folder first, with its jobs; None where none does."""
+        if not self.folders:
+            return None
+        if path not in self._joined:
+            self._joined[path] = self._join(path, name, host)
+        return self._joined[path]
+
+    def _join(self, path: Path, name: LogName, host: str) -> Joined | None:
+        for folder in self._folders_around(path):
+            matching = []
+            for beside in self.folders.get(folder, ()):
+                match = self._jobs_for(beside, path, name, host)
+                if match:
+                    # A run of fewer jobs leaves the logs of the others as they were.
+                    holds = any(self._own(path, name, match[0]))
+                    matching.append((holds, beside.document.timestamp_ms, str(beside.path), beside, *match))
+            if not matching:
+                continue
+            *_, beside, jobs, why = max(matching, key=lambda entry: entry[:3])
+            for _, _, _, other, *_ in matching:
+                if other is beside or (other.path != beside.path and not self._over_before(other, beside)):
+                    self.told[other.key].add(path)
+                elif other.path != beside.path:
+                    self.overwritten[other.key] = other, beside.path
+            own, grouped = self._own(path, name, jobs)
+            self.unmatched.pop(path, None)
+            if name.type in ("clat_hist", "clat", "lat", "slat"):
+                mine = {id(jobs[number]) for number in own} if not grouped else {id(job) for job in jobs}
+                for at, job in enumerate(beside.document.jobs):
+                    if id(job) in mine:
+                        self.claimed[beside.key][at].add(path)
+            return Joined(beside, jobs, own, grouped, why)
+        return None
+
+    def _over_before(self, beside: Beside, later: Beside) -> bool:
+        """Return whether a run was over when another began; worked out once for all logs of both."""
+        from ingest.read.fio.runs import over_before
+
+        pair = beside.key, later.key
+        if pair not in self._over:
+            self._over[pair] = over_before(beside.document, later.document)
+        return self._over[pair]
+
+    def _folders_around(self, path: Path) -> Iterator[Path]:
+        """Yield the folders that a log lies in, nearest first; those above the folder of the call are known by whole paths."""
+        yield from path.parents
+        if not path.is_absolute() and any(folder.is_absolute() for folder in self.folders):
+            yield from path.resolve().parents
+
+    def _own(self, path: Path, name: LogName, jobs: tuple[Job, ...]) -> tuple[tuple[int, ...], int]:
+        """Return the numbers of the jobs that a log holds, and how many jobs stand behind the entries of a group report."""
+        grouped = _grouped(jobs)
+        carrier = bool(grouped and name.job) and self._family(path, name)[-1][1] == path
+        if not name.job or carrier:
+            return tuple(number for number, job in enumerate(jobs) if _prefix_of(job, name) in ("", name.prefix)), grouped
+        number = int(name.job) - 1
+        return ((number,) if not grouped and 0 <= number < len(jobs) else ()), grouped
+
+    def _family(self, path: Path, name: LogName) -> list[tuple[int, Path]]:
+        return sorted(self.families.get((path.parent, name.prefix, name.host, name.type), [(0, path)]))
+
+    def _numbers(self, path: Path, name: LogName) -> set[int]:
+        """Return the job numbers of the logs beside a log that hold completions in the other form: histograms, or single I/Os."""
+        other = {"clat_hist": "clat", "clat": "clat_hist"}.get(name.type)
+        return {
+            number
+            for (folder, _, host, kind), family in self.families.items()
+            if (folder, host, kind) == (path.parent, name.host, other)
+            for number, _ in family
+        }
+
+    def _jobs_for(self, beside: Beside, path: Path, name: LogName, host: str) -> tuple[tuple[Job, ...], str] | None:
+        """Return the jobs of a document whose process wrote this log, and why; None if it is another process's."""
+        document, summary = beside.document, beside.name
+        if name.cbt and summary is not None:
+            if beside.path.parent != path.parent or summary.volume != name.volume:
+                return None
+            one_sided = not summary.host or not name.host
+            same = summary.host == name.host or (one_sided and same_host(summary.host or host, name.host or host, self.aliases))
+            return (document.jobs, f"{beside.path.name}, same volume and host") if same else None
+        jobs, of_host = document.jobs, ""
+        if document.through_client:
+            hosts = {job.host for job in jobs}
+            if host:
+                jobs = tuple(job for job in jobs if same_host(job.host, host, self.aliases))
+                of_host = f" of {host}"
+            elif len(hosts) > 1:
+                jobs = ()
+            if not jobs and self.named_by(document.jobs, name, beside.path):
+                known = f"fio's JSON names the hosts {listed(sorted(hosts))}"
+                self.unmatched[path] = (beside.path, f"{known}, and this log is of {host or 'a host that is not named'}")
+        named = self.named_by(jobs, name, beside.path)
+        if not named:
+            return None
+        number = int(name.job or 0) - 1
+        if 0 <= number < len(jobs) and not _grouped(jobs) and _prefix_of(jobs[number], name) not in ("", name.prefix):
+            return None  # the number is that of a job which wrote another log
+        return jobs, f"{beside.path.name}{of_host}, {named}"
+
+    def named_by(self, jobs: tuple[Job, ...], name: LogName, file: Path) -> str:
+        """Return how a document names a log of this prefix, empty text if it does not."""
+        option = _option_of(name)
+        key = id(jobs), option
+        if key not in self._prefixes:  # `jobs` is held, too, so that no other tuple has its id
+            self._prefixes[key] = jobs, {_last_part(job.options.get(option, "")) for job in jobs} - {""}
+        _, prefixes = self._prefixes[key]
+        if name.prefix in prefixes:
+            return f"{_option_of(name)}={name.prefix}"
+        if not prefixes and name.prefix in {job.name for job in jobs}:
+            return f"job {name.prefix}"
+        return f"files called {name.prefix}" if jobs and not prefixes and plain_name(file).startswith(name.prefix) else ""
+
+
+def _option_of(name: LogName) -> str:
+    return PREFIX_OPTIONS.get(name.type, LATENCY_OPTION)
+
+
+def _prefix_of(job: Job, name: LogName) -> str:
+    """Return the prefix that a job's options give logs of this type, empty text where they do not say."""
+    return _last_part(job.options.get(_option_of(name), ""))
+
+
+@lru_cache(maxsize=1 << 16)  # each log of a folder is held against each document of it
+def _last_part(path: str) -> str:
+    return PurePath(path).name
+
+
+def member_of(jobs: tuple[Job, ...], number: int) -> Job:
+    """Return the sum that log `number` is part of (group_reporting): entries stand for `numjobs` logs each, in order."""
+    seen = 0
+    for job in jobs:
+        numjobs = job.options.get("numjobs", "1")
+        seen += int(numjobs) if numjobs.isdigit() else 1
+        if number <= seen:
+            return job
+    return jobs[-1]
+
+
+def _grouped(jobs: tuple[Job, ...]) -> int:
+    """Return how many jobs stand behind the entries if some are sums (group_reporting), else 0.
+
+    fio names the option nowhere in its JSON (3.33); but then a section has fewer entries than its numjobs.
+    """
+    entries = Counter(job.name for job in jobs)
+    numjobs = {job.name: int(job.options.get("numjobs", "1")) for job in jobs if job.options.get("numjobs", "1").isdigit()}
+    if all(numjobs.get(name, 1) <= count for name, count in entries.items()):
+        return 0
+    return sum(max(numjobs.get(name, 1), count) for name, count in entries.items())
+
+
+def _spans_of(jobs: Sequence[Mapping[tuple[str, str], Summary]]) -> dict[tuple[str, str], tuple[int, int]]:
+    """Return from when to when of the run each op and kind of jobs that share a log ran, where that is not all of it in each."""
+    spans: dict[tuple[str, str], tuple[int, int]] = {}
+    for key in dict.fromkeys(key for job in jobs for key in job):
+        each = [job[key].span_ns for job in jobs if key in job]
+        known = [span for span in each if span is not None]
+        if len(known) == len(each):
+            spans[key] = min(begin for begin, _ in known), max(end for _, end in known)
+    return spans
+
+
+def _logging(jobs: tuple[Job, ...], name: LogName) -> set[int]:
+    """Return the numbers of the jobs of summed entries that write logs like this one; none where they cannot be determined."""
+    entries = Counter(job.name for job in jobs)
+    numbers: set[int] = set()
+    seen = 0
+    for job in jobs:
+        numjobs = job.options.get("numjobs", "1")
+        many = int(numjobs) if numjobs.isdigit() else 1
+        if many > 1 and entries[job.name] > 1:
+            if entries[job.name] < many:  # several sums of one section
+                return set()
+            many = 1
+        if _prefix_of(job, name) in ("", name.prefix):
+            numbers.update(range(seen + 1, seen + many + 1))
+        seen += many
+    return numbers
+
+
+def documents_of(
+    logs: Mapping[Path, LogName],
+    summaries: Iterable[Path],
+    neighbours: Iterable[Path],
+    aliases: Mapping[str, str],
+    refuse: Callable[[Path, str, int | None], None],
+) -> Documents:
+    """Return fio's documents for the logs of a call; `neighbours` are JSON files beside logs that the call does not name."""
+    documents = Documents(aliases)
+    for path, name in logs.items():
+        documents.add_log(path, name)
+    for path in summaries:
+        documents.add_summary(path, refuse)
+    for path in neighbours:
+        documents.add_summary(path, refuse, inside=False)
+    return documents
+
+
+def log_name_of(path: Path, kind: str) -> LogName:
+    """Return the parts of a log's name, and of one that is not named as fio does the whole name as its prefix."""
+    plain = parse_log_name(path) or LogName(path.stem, "", "", "", "", cbt=False, deflated=False)
+    return plain if plain.type == kind else plain._replace(type=kind)

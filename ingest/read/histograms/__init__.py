@@ -1,1 +1,0 @@
-"""Histograms that other tools write or answer when they are polled, each by itself on a line or in a document."""

@@ -1,0 +1,414 @@
+"""Operation logs: one line an operation, comma separated, the first line names the columns.
+
+Operation logs: one line an operation, comma separated, the first line names the columns.
+
+    start_us,end_us,op                           start_ms,latency_us,due_ms,op
+    1700000000000000,1700000000001100,read       1700000000000,1100,1700000000000,read
+
+A start and an end or a latency are needed; the unit is the ending of a column's name, else --recorded-unit. `op` and `tag`
+are labels. Latency counts from the start that was: that is service time. Where the schedule is known (`--rate`, or
+`--intended-start-column` with the time that each was due), response and wait time are worked out for each operation.
+
+Operations are binned on the way in (3 digits: 0.1 %), each into the second in which it ended, exact minimum, maximum and
+sum kept. Lines may come in any order: with --rate, the n-th to start is the n-th that was due.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ingest.core.errors import InputError, counted
+from ingest.core.grid import SECOND, window_start
+from ingest.core.intervals import Exact, Int, Intervals
+from ingest.core.labels import Series
+from ingest.core.layout import Layout, hdr_layout
+from ingest.core.units import MOST_NS, UNITS_NS
+from ingest.read.account import Account
+from ingest.read.context import INTENDED, NOT_REAL, NOT_RELATIVE, RATE, YEAR_NS, Context, TimeZero
+from ingest.read.described.table import Form, Lines, arrow, integers
+from ingest.read.format_names import OPERATIONS
+from ingest.read.formats import AGAIN, Reader
+from ingest.read.hdr.tools import ENDS, LATENCIES, OPS, STARTS, TAGS, column_names, looks_like_operations, plain_column
+from ingest.read.schedule import Seen
+from ingest.read.sources import Around, Source
+from ingest.read.text import CUT_OFF, NEWLINE, blocks, head, name_without
+
+# Blocks of an operation log without a fault, as columns at once; what has one is left to be read line by line.
+#
+# Only a block of plain text is taken (printable ASCII, no quotes), of which every line has all columns, whole numbers as times,
+# and is an operation that can be taken. Of such a block both ways give the same; this one is some ten times as fast.
+
+
+SPACE, TILDE = 32, 126
+HEXADECIMAL = (b"0x", b"0X")  # Arrow would take them for numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Columns of a block: `times` as they are written, and for each label column the codes of rows and their words."""
+
+    times: Sequence[Int]
+    labels: Sequence[tuple[Int, Sequence[str]]]
+
+
+class Blocks:
+    """Parses the blocks of one file; without pyarrow, none."""
+
+    def __init__(self, width: int, times: Sequence[int], labels: Sequence[int]) -> None:
+        """Parse lines of `width` columns, of which these places are times and labels."""
+        self._times, self._labels = list(map(str, times)), list(map(str, labels))
+        self._lines: Lines | None = None
+        try:
+            pa = arrow()
+        except InputError:
+            return
+        words = pa.dictionary(pa.int32(), pa.string())
+        types = dict.fromkeys(self._times, pa.int64()) | dict.fromkeys(self._labels, words)
+        self._lines = Lines(Form(list(map(str, range(width))), types, tiers=(), not_a_row=""), Account())
+
+    def of(self, data: bytes) -> Block | None:
+        """Return the columns of whole lines, None where one of them has to be looked at by itself."""
+        if not data or data[-1] != NEWLINE or not is_plain(data) or any(word in data for word in HEXADECIMAL):
+            return None
+        table = None if self._lines is None else self._lines.table(data)
+        if table is None or len(table) != data.count(b"\n"):
+            return None
+        return Block(
+            [integers(table.column(name)) for name in self._times], [_coded(table.column(name)) for name in self._labels]
+        )
+
+
+def is_plain(data: bytes) -> bool:
+    """Return whether text is printable ASCII and newlines, without quotes: lines and cells are where they seem to be."""
+    text = np.frombuffer(data, np.uint8)
+    return b'"' not in data and bool(((text >= SPACE) & (text <= TILDE) | (text == NEWLINE)).all())
+
+
+def _coded(column: Any) -> tuple[Int, list[str]]:
+    values = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    return np.asarray(values.indices).astype(np.int64), [str(word) for word in values.dictionary.to_pylist()]
+
+
+# Lines of an operation log -> operations: times in ns and labels; what cannot be taken is counted with its line and reason.
+
+
+NUMBER = re.compile(r"^-?\d{1,19}(\.\d{1,12})?$")
+MOST_OPERATIONS = 20_000_000
+MOST_LABELS = 10_000
+EXAMPLE = "such as start_us,end_us,op"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Where a time stands in a line, and its unit in ns."""
+
+    place: int
+    unit_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Where everything stands in a line; `end` or `latency` is there, `due` where the log has the schedule."""
+
+    width: int
+    start: Column
+    end: Column | None
+    latency: Column | None
+    due: Column | None
+    op: int | None
+    tag: int | None
+
+    @property
+    def times(self) -> list[Column]:
+        """Return the columns of times: start, end or else latency, and when it was due where that is there."""
+        return [column for column in (self.start, self.end or self.latency, self.due) if column is not None]
+
+    @property
+    def labelled(self) -> list[int]:
+        """Return the places of labels: op, tag."""
+        return [place for place in (self.op, self.tag) if place is not None]
+
+
+def _numbers() -> array[int]:
+    return array("q")
+
+
+@dataclass(slots=True)
+class Taken:
+    """Operations as they are read: times in ns, and the code of their labels. `epoch` are those since 1970, None takes all."""
+
+    epoch: bool | None = None
+    start: array[int] = field(default_factory=_numbers)
+    end: array[int] = field(default_factory=_numbers)
+    due: array[int] = field(default_factory=_numbers)
+    labels: array[int] = field(default_factory=_numbers)
+    table: dict[tuple[str, str], int] = field(default_factory=dict)
+
+
+def columns_of(path: Path, context: Context) -> Columns:
+    """Return where everything stands; InputError if a column is missing, twice there, or of unknown unit."""
+    names = column_names(head(path, upto=context.upto).split(b"\n", 1)[0])
+    plain = [plain_column(name) for name in names]
+
+    def find(wanted: tuple[str, ...]) -> int | None:
+        places = [place for place, (name, _) in enumerate(plain) if name in wanted]
+        if len(places) > 1:
+            raise InputError(f"two columns for one thing: {names[places[0]]} and {names[places[1]]}", path, 1)
+        return places[0] if places else None
+
+    def timed(place: int | None) -> Column | None:
+        if place is None:
+            return None
+        unit = UNITS_NS[plain[place][1]] if plain[place][1] else context.recorded_unit_ns
+        if unit is None:
+            raise InputError(f"the unit of column {names[place]} is not in its name: give --recorded-unit ns, us or ms", path, 1)
+        return Column(place, unit)
+
+    intended = context.options.get(INTENDED, "").lower()
+    if intended and intended not in names:
+        raise InputError(f"no column {intended!r}: there are {', '.join(names)}", path, 1)
+    start, end, latency = timed(find(STARTS)), timed(find(ENDS)), timed(find(LATENCIES))
+    if start is None or (end is None and latency is None):
+        raise InputError(f"no operation log: its first line names no start, or no end or latency, {EXAMPLE}", path, 1)
+    due = timed(names.index(intended)) if intended else None
+    return Columns(len(names), start, end, latency, due, find(OPS), find(TAGS))
+
+
+def _ns(text: str, unit_ns: int) -> int:
+    """Return a decimal number of units in ns, rounded down; ValueError if it is none."""
+    text = text.strip()
+    if not NUMBER.match(text):
+        raise ValueError
+    if "." not in text:
+        return int(text) * unit_ns
+    return int(Fraction(text) * unit_ns // 1)
+
+
+def read_lines(path: Path, context: Context, columns: Columns, *, epoch: bool) -> Taken:
+    """Return all operations of a log; lines that cannot be taken are counted with their reason."""
+    taken, number = Taken(epoch), 0
+    quick = Blocks(columns.width, [column.place for column in columns.times], columns.labelled)
+    for block in blocks(path, context.upto):
+        data = bytes(block)
+        names = 0 if number else data.find(b"\n") + 1
+        if is_plain(data[:names]) and (parsed := quick.of(data[names:])) is not None and _take_all(parsed, columns, taken):
+            number += data.count(b"\n")
+            _check_count(taken, path)
+            continue
+        lines = data.decode("utf-8", "replace").replace("\0", "").splitlines()
+        whole = data[-1] == NEWLINE
+        for cells in csv.reader(lines if whole else lines[:-1]):
+            number += 1
+            if number == 1 or not any(cell.strip() for cell in cells):
+                continue
+            if len(cells) != columns.width:
+                context.account.reject(f"not {columns.width} columns as the first line names", [number])
+                continue
+            reason = take(cells, columns, taken)
+            if reason:
+                context.account.reject(reason, [number])
+            _check_count(taken, path)
+        if not whole:
+            number += 1
+            context.account.reject(CUT_OFF, [number])
+    return taken
+
+
+def _check_count(taken: Taken, path: Path) -> None:
+    if len(taken.start) > MOST_OPERATIONS:
+        raise InputError(f"more than {MOST_OPERATIONS:,} operations in one log: split it", path)
+
+
+def _take_all(block: Block, columns: Columns, taken: Taken) -> bool:
+    """Take all operations of a block; return False, and take none, where one of them cannot be taken."""
+    units = [column.unit_ns for column in columns.times]
+    for time, unit in zip(block.times, units, strict=True):
+        if not len(time) or int(time.max()) > MOST_NS // unit or int(time.min()) < -MOST_NS // unit:
+            return False
+    start, second, *others = (time * unit for time, unit in zip(block.times, units, strict=True))
+    end, due = second if columns.end is not None else start + second, others[0] if others else start
+    if (end < start).any() or ((start >= YEAR_NS) != taken.epoch).any():
+        return False
+    if min(int(start.min()), int(due.min())) <= -MOST_NS or max(int(end.max()), int(due.max())) >= MOST_NS:
+        return False
+    labels = _codes(block, columns, taken, len(start))
+    if labels is None:
+        return False
+    for kept, values in ((taken.start, start), (taken.end, end), (taken.due, due), (taken.labels, labels)):
+        kept.frombytes(values.tobytes())
+    return True
+
+
+def _codes(block: Block, columns: Columns, taken: Taken, rows: int) -> Int | None:
+    """Return the code of the labels of each row, in the order in which they come first; None where they are too many."""
+    pairs = np.zeros(rows, np.int64)
+    for own, words in block.labels:
+        pairs = pairs * len(words) + own
+    _, first, row = np.unique(pairs, return_index=True, return_inverse=True)
+    named_by = zip(columns.labelled, block.labels, strict=True)
+    labels_at = {place: [words[code] for code in own[first].tolist()] for place, (own, words) in named_by}
+    ops = [op.strip().lower() for op in labels_at[columns.op]] if columns.op is not None else [""] * len(first)
+    tags = [tag.strip() for tag in labels_at[columns.tag]] if columns.tag is not None else [""] * len(first)
+    named = list(zip(ops, tags, strict=True))
+    if len(taken.table) + len(set(named) - taken.table.keys()) > MOST_LABELS:
+        return None
+    codes = np.empty(len(first), np.int64)
+    for at in np.argsort(first).tolist():
+        codes[at] = taken.table.setdefault(named[at], len(taken.table))
+    row_codes: Int = codes[row.reshape(-1)]
+    return row_codes
+
+
+def take(cells: list[str], columns: Columns, taken: Taken) -> str:
+    """Take an operation; return why it cannot be taken, or empty text."""
+    try:
+        start = _ns(cells[columns.start.place], columns.start.unit_ns)
+        if columns.end is not None:
+            end = _ns(cells[columns.end.place], columns.end.unit_ns)
+        else:
+            latency = columns.latency or columns.start
+            end = start + _ns(cells[latency.place], latency.unit_ns)
+        due = start if columns.due is None else _ns(cells[columns.due.place], columns.due.unit_ns)
+    except ValueError:
+        return "a time is no number"
+    if end < start:
+        return "it ended before it began"
+    if not -MOST_NS < min(start, due) <= max(end, due) < MOST_NS:
+        return "a time is out of range"
+    if taken.epoch is not None and (start >= YEAR_NS) != taken.epoch:
+        return NOT_REAL if taken.epoch else NOT_RELATIVE
+    labels = (
+        cells[columns.op].strip().lower() if columns.op is not None else "",
+        cells[columns.tag].strip() if columns.tag is not None else "",
+    )
+    if labels not in taken.table and len(taken.table) >= MOST_LABELS:
+        return f"more than {MOST_LABELS} ops and tags"
+    taken.start.append(start)
+    taken.end.append(end)
+    taken.due.append(due)
+    taken.labels.append(taken.table.setdefault(labels, len(taken.table)))
+    return ""
+
+
+LOOKED_AT = 101
+DIGITS = 3
+ENDINGS = (".hlog", ".hdr", ".histo", ".log", ".csv", ".txt")
+
+
+def first_start_ns(path: Path, context: Context) -> int:
+    """Return the start of the first operation, by the clock of most at the beginning; InputError if none can be read."""
+    columns = columns_of(path, context)
+    text = head(path, upto=context.upto).decode("utf-8", "replace").replace("\0", "")
+    taken = Taken()
+    for cells in csv.reader(text.splitlines()[1:]):
+        if len(cells) == columns.width:
+            take(cells, columns, taken)
+        if len(taken.start) == LOOKED_AT:
+            break
+    if not taken.start:
+        raise InputError("holds no operation that can be read", path)
+    real = [start >= YEAR_NS for start in taken.start]
+    return taken.start[real.index(2 * sum(real) >= len(real))]
+
+
+def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
+    """Yield service time, and with a schedule response and wait time, in rows of a second, exact minimum, maximum and sum.
+
+    Error bound 1/1024. Raises InputError where a column is missing or there are more operations than can be held.
+    """
+    columns = columns_of(path, context)
+    epoch = first_start_ns(path, context) >= YEAR_NS
+    taken = read_lines(path, context, columns, epoch=epoch)
+    count = len(taken.start)
+    context.account.accept(count)
+    if not count:
+        return
+    start, end, labels = (np.frombuffer(column, np.int64) for column in (taken.start, taken.end, taken.labels))
+    rate = Fraction(context.options[RATE]) if RATE in context.options else None
+    due: Int | None = None
+    if columns.due is not None:
+        due = np.frombuffer(taken.due, np.int64)
+    elif rate is not None:
+        due = np.empty(count, np.int64)
+        due[np.argsort(start, kind="stable")] = due_at(int(start.min()), count, rate)
+    kinds = {"service": end - start}
+    if due is not None:
+        early = int(np.count_nonzero(start < due))
+        if early:
+            context.account.note(f"{counted(early, 'operation')} began earlier than planned: response time counts from the start")
+        due = np.minimum(due, start)
+        kinds |= {"response": end - due, "wait": start - due}
+    lag = None if due is None else int((start - due).max())
+    seen = Seen(context.options.get(RATE, ""))
+    shift = context.offset_ns + (0 if epoch else context.zero.epoch_ns or 0)
+    for kind, values in kinds.items():
+        table = tuple(context.series.replaced(op=op, tag=tag, kind=kind) for op, tag in taken.table)
+        rows = binned(table, labels, end + shift, values, hdr_layout(DIGITS, 0, 1))
+        context.account.samples += int(rows.counts.sum()) if kind == "service" else 0
+        seen.add(rows)
+        yield rows
+    took = int(end.max() - start.min())
+    context.account.schedule.append(seen.digest(context.series, span_ns=took, lag_ns=lag))
+
+
+def due_at(start_ns: int, count: int, rate: Fraction) -> Int:
+    """Return when each of `count` requests was due: start + n / rate, rounded down to ns, exact for any n."""
+    numbers = np.arange(count, dtype=np.int64)
+    interval = SECOND / rate
+    whole, part = divmod(interval.numerator, interval.denominator)
+    if part * count >= 2**63:
+        exact = [start_ns + n * interval.numerator // interval.denominator for n in range(count)]
+        return np.array(exact, np.int64)
+    due: Int = start_ns + numbers * whole + numbers * part // interval.denominator
+    return due
+
+
+def binned(table: tuple[Series, ...], series: Int, ends: Int, values: Int, layout: Layout) -> Intervals[Series]:
+    """Return single values as rows of a second, one a series and second, ordered by both."""
+    window = window_start(ends, SECOND)
+    order = np.lexsort((values, window, series))
+    series, window, values = series[order], window[order], values[order]
+    bins = layout.index(values)
+    new_row = np.append(True, (np.diff(series) != 0) | (np.diff(window) != 0))
+    new_bin = new_row | np.append(True, np.diff(bins) != 0)
+    rows, entries = np.flatnonzero(new_row), np.flatnonzero(new_bin)
+    last = np.append(rows[1:], len(values)) - 1
+    return Intervals(
+        layout=layout,
+        table=table,
+        series=series[rows],
+        start_ns=window[rows],
+        end_ns=window[rows] + SECOND,
+        indptr=np.append(np.searchsorted(entries, rows), len(entries)),
+        bins=bins[entries],
+        counts=np.diff(np.append(entries, len(values))),
+        exact=Exact(values[rows], values[last], np.add.reduceat(values, rows), np.ones(len(rows), np.bool_)),
+    )
+
+
+def last_end_ns(path: Path, context: Context) -> int:
+    """Return when the last operation ended by the clock of the file, in ns; 0 if none can be read. Reads all of it."""
+    quiet = replace(context, account=Account(path=str(path)), zero=TimeZero(0), offset_ns=0)
+    return max((int(rows.end_ns.max()) for rows in read(path, quiet) if len(rows)), default=0)
+
+
+def locate(path: Path, around: Around) -> Source:
+    """Return the source of an operation log; InputError where a column is missing or no operation can be read."""
+    context = around.context(path, process=name_without(path, ENDINGS))
+    first = first_start_ns(path, context)
+    dated = first >= YEAR_NS
+    own = TimeZero(first, "epoch stamps in the log") if dated else TimeZero()
+    zero = around.zero(path, own, lambda: last_end_ns(path, context), absolute=dated)
+    return Source(path, OPERATIONS, replace(context, zero=zero), SECOND, str(hdr_layout(DIGITS, 0, 1)))
+
+
+READER = Reader(locate, rows=read, accepts=lambda _, start: looks_like_operations(start), grows=AGAIN)

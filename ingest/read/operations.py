@@ -1,0 +1,439 @@
+"""Single operations of any format -> intervals: labels, one operation once, histograms by window in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ingest.core.errors import CapacityError, counted
+from ingest.core.events import Events
+from ingest.core.grid import INT64_MAX, SECOND, WEIGHT_BITS
+from ingest.core.intervals import (
+    MOST_SAMPLES,
+    TOO_MANY,
+    Bool,
+    Exact,
+    Histogram,
+    Int,
+    Intervals,
+    merged,
+    summed_ns,
+    surely_addable,
+    total,
+)
+from ingest.core.labels import OFFSET, Series
+from ingest.core.layout import LogLinear, hdr_half
+from ingest.read.account import Account
+
+# Single events: operations whose start and end are known, as raw logs and traces hold them, columnar like the waist.
+#
+# A reader of events yields bounded chunks of them; `event_rows` makes histograms by window of them. What needs the moment of
+# each one (attribution while in flight, the offset within a second) is worked out from the same chunks, exactly.
+
+
+LATENCY_BITS = 47
+DAY_NS = 86_400 * 10**9
+FIO_HALF = 64
+EXPONENT_BIAS, MANTISSA_BITS = 1023, 52
+MOMENTS = "moments (when something was seen), not latencies: tailboard offsets shows them"
+
+
+def latencies(chunks: Iterable[Events], account: Account) -> Iterator[Events]:
+    """Yield the chunks without what has a time alone (kind offset); how much that was is noted in the account."""
+    moments = 0
+    for chunk in chunks:
+        timed = np.array([series.kind != OFFSET for series in chunk.table], np.bool_)
+        if timed.all():
+            yield chunk
+            continue
+        kept = chunk.take(np.flatnonzero(timed[chunk.series]))
+        moments += chunk.samples - kept.samples
+        if len(kept):
+            yield kept
+    if moments:
+        account.note(f"{counted(moments, 'sample is', 'samples are')} {MOMENTS}")
+
+
+def events_layout(digits: int = 0) -> LogLinear:
+    """Return the layout that events are binned in: nanoseconds, up to 39 hours, midpoints reported.
+
+    Without digits as fio has it, 64 bins an octave (error 1/128), so that merging with fio's histograms is exact; else as
+    fine as HdrHistogram with so many digits (2: 1/256, 3: 1/2048).
+    """
+    half = hdr_half(digits) if digits else FIO_HALF
+    octaves = LATENCY_BITS - half.bit_length()
+    return LogLinear(half, (octaves + 2) * half, open_ended=False)
+
+
+def bin_of(latency_ns: Int, half: int) -> Int:
+    """Return the bin of each latency in `events_layout`: the exponent and first bits of a float, exact below 2^53."""
+    bits = half.bit_length() - 1
+    bins: Int = latency_ns.astype(np.float64).view(np.int64)
+    bins >>= MANTISSA_BITS - bits
+    bins -= (EXPONENT_BIAS - 1 + bits) * half
+    small = latency_ns < half
+    if small.any():
+        np.copyto(bins, latency_ns, where=small)
+    return bins
+
+
+def newest_ns(chunks: Iterable[Events]) -> int:
+    """Return when the last operation ended, in ns of the stamps; 0 where there is none."""
+    return max((int(events.end_ns.max()) for events in chunks if len(events)), default=0)
+
+
+# Events -> intervals: histograms by window, with exact minimum, maximum and sum, bounded in memory.
+#
+# An event belongs to the window (start, start + step] that it completed in. While in flight it counts in each window by the
+# share of its latency, as a weight of 2^-16; here that is exact, since start and end of each are known.
+#
+# Windows are held until they are whole. A log need not be in order of time: where so much was held that windows had to be let
+# go, an event that comes too late for its window goes to a further segment of its series, and merging adds both up.
+
+
+MOST_HELD = 2_000_000  # bins
+DENSE_CELLS = 1 << 22
+PIECES_AT_ONCE = 1 << 20
+WHOLE = 1 << WEIGHT_BITS
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """How events are cut: at windows of `step_ns` (0: not at all), only those that completed in (begin, end].
+
+    With `in_flight` each counts by share in every window it was under way in; begin and end are then the caller's business.
+    Without `whole` a window may come in several rows, which the caller adds up: nothing has to be held for that.
+    """
+
+    step_ns: int = SECOND
+    begin_ns: int | None = None
+    end_ns: int | None = None
+    in_flight: bool = False
+    whole: bool = True
+
+
+def intervals(
+    chunks: Iterable[Events], windows: Windows, layout: LogLinear, account: Account, *, totals: bool = False
+) -> Iterator[Intervals[Series]]:
+    """Yield the events as rows, one a series and window. Counts are exact, the error is the layout's.
+
+    Rows bear the bounds of their windows, narrowed to when the first of the source began and the last completed. Samples are
+    counted in the account, and with `totals` what there was in all by op.
+    """
+    held, sums = _Held(windows), _Totals(layout, account)
+    for chunk in chunks:
+        events = chunk
+        if not len(events):
+            continue
+        if events.weight is not None and not surely_addable([events.weight]) and total(events.weight) > MOST_SAMPLES:
+            raise CapacityError(f"{account.path}: {TOO_MANY}")
+        account.samples += events.samples
+        bins = bin_of(events.latency_ns, layout.half)
+        if totals:
+            sums.add(events, bins)
+        if windows.in_flight:
+            for part in _in_flight(events, bins, windows.step_ns, layout):
+                held.add(part)
+            continue
+        if windows.begin_ns is not None or windows.end_ns is not None:
+            low = -INT64_MAX if windows.begin_ns is None else windows.begin_ns
+            high = INT64_MAX if windows.end_ns is None else windows.end_ns
+            inside = np.flatnonzero((events.end_ns > low) & (events.end_ns <= high))
+            events, bins = events.take(inside), bins[inside]
+        if len(events):
+            first = int(events.start_ns.min())  # what was under way at the beginning of a range counts in it, from there on
+            held.reach(first if windows.begin_ns is None else max(first, windows.begin_ns), int(events.end_ns.max()))
+            held.add(_completed(events, bins, windows.step_ns, layout))
+            yield from held.whole()
+    yield from held.rest()
+    sums.keep()
+
+
+def _completed(events: Events, bins: Int, step_ns: int, layout: LogLinear) -> Intervals[Series]:
+    """Return a row for each series and window that events completed in."""
+    window = (events.end_ns - 1) // step_ns if step_ns else np.zeros(len(events), np.int64)
+    first, codes, cell = _cells(events, window)
+    rows, cell, indptr, row_bins, counts = _summed(cell, codes, bins, events.weight)
+    latency = events.latency_ns
+    low, high = np.full(rows, INT64_MAX), np.zeros(rows, np.int64)
+    np.minimum.at(low, cell, latency)
+    np.maximum.at(high, cell, latency)
+    spent, past = summed_ns(latency if events.weight is None else latency * events.weight, cell, rows)
+    return _rows(events, first, indptr, row_bins, counts, step_ns, layout, Exact(low, high, spent, ~past))
+
+
+def _cells(events: Events, window: Int) -> tuple[Int, int, Int]:
+    """Return the (series, window) pairs there are, ordered by window; how many; and the pair of each event.
+
+    By window, because rows of one window that are added up later then lie beside each other.
+    """
+    lowest = int(window.min())
+    span, width = int(window.max()) - lowest + 1, len(events.table)
+    if width * span <= DENSE_CELLS >> 4:
+        cell = window - lowest
+        if width > 1:
+            cell *= width
+            cell += events.series
+        there = np.zeros(width * span, np.bool_)
+        there[cell] = True
+        occupied = np.flatnonzero(there)
+        if len(occupied) < len(there):
+            place = np.cumsum(there) - 1
+            cell = place[cell]
+        return np.stack([occupied % width, occupied // width + lowest]), len(occupied), cell
+    pairs, cell = np.unique(np.stack([window, events.series.astype(np.int64)]), axis=1, return_inverse=True)
+    return pairs[::-1], pairs.shape[1], cell.reshape(-1)
+
+
+def _summed(cell: Int, cells: int, bins: Int, weight: Int | None) -> tuple[int, Int, Int, Int, Int]:
+    """Return (rows, cell of each event, row pointers, bins, counts) of events added up by cell and bin."""
+    low = int(bins.min())
+    width = int(bins.max()) - low + 1
+    key = cell * width
+    key += bins
+    key -= low
+    if cells * width > max(DENSE_CELLS, 8 * len(bins)):
+        filled, place = np.unique(key, return_inverse=True)
+        counts = np.bincount(place) if weight is None else _added(place, weight, len(filled))
+    else:
+        dense = np.bincount(key, minlength=cells * width) if weight is None else _added(key, weight, cells * width)
+        filled = np.flatnonzero(dense != 0)
+        counts = dense[filled]
+    edges = np.arange(cells + 1) * width
+    indptr = np.searchsorted(filled, edges)
+    row_bins = filled - np.repeat(edges[:-1] - low, np.diff(indptr))
+    return cells, cell, indptr, row_bins, counts
+
+
+def _added(place: Int, weight: Int, size: int) -> Int:
+    total = np.zeros(size, np.int64)
+    np.add.at(total, place, weight)
+    return total
+
+
+def _rows(
+    events: Events, pairs: Int, indptr: Int, bins: Int, counts: Int, step_ns: int, layout: LogLinear, exact: Exact | None
+) -> Intervals[Series]:
+    start = pairs[1] * step_ns
+    return Intervals(layout, events.table, pairs[0], start, start + step_ns, indptr, bins, counts, exact)
+
+
+def _in_flight(events: Events, bins: Int, step_ns: int, layout: LogLinear) -> Iterator[Intervals[Series]]:
+    """Yield rows in which each event counts by the share of its latency that it was in flight in the window.
+
+    The cumulative share of an event is rounded at each edge that it crosses (halves to even), so that its weights add up to
+    2^16 exactly; the window that it completed in has at least one of them. An event that took no time counts there alone.
+    """
+    last = (events.end_ns - 1) // step_ns
+    first = np.minimum(events.start_ns // step_ns, last)
+    pieces = last - first + 1
+    ends = np.cumsum(pieces)
+    begin = 0
+    while begin < len(events):
+        before = int(ends[begin - 1]) if begin else 0
+        end = max(begin + 1, int(np.searchsorted(ends, before + PIECES_AT_ONCE, side="right")))
+        event = np.repeat(np.arange(begin, end), pieces[begin:end])
+        window = first[event] + np.arange(len(event)) - np.repeat(ends[begin:end] - pieces[begin:end] - before, pieces[begin:end])
+        weight, completed = _weights(events, event, window, last, step_ns)
+        part = events.take(event)
+        pairs, cells, cell = _cells(part, window)
+        _, _, indptr, row_bins, counts = _summed(cell, cells, bins[event], weight)
+        rows = _rows(part, pairs, indptr, row_bins, counts, step_ns, layout, None)
+        yield replace(rows, completions=_added(cell, completed, cells))
+        begin = end
+
+
+def _weights(events: Events, event: Int, window: Int, last: Int, step_ns: int) -> tuple[Int, Int]:
+    """Return the weight of each piece of an event in units of 2^-16, and how many completed in it."""
+    start, latency = events.start_ns[event], events.latency_ns[event]
+    final = window == last[event]
+    part = np.minimum(np.maximum((window + 1) * step_ns - start, 0), latency)
+    whole = np.maximum(latency, 1)
+    share, rest = np.divmod(2 * WHOLE * part + whole, 2 * whole)
+    share -= (rest == 0) & (share & 1 == 1)
+    share = np.where(final, np.int64(WHOLE), np.minimum(share, WHOLE - 1))
+    new = np.append(True, event[1:] != event[:-1])
+    before: Int = np.concatenate(([0], share[:-1]))
+    weight: Int = np.where(new, share, share - before)
+    times = 1 if events.weight is None else events.weight[event]
+    return weight * times, np.where(final, times, 0)
+
+
+@dataclass(slots=True)
+class _Held:
+    """Windows that are not whole yet, and when the first event began and the last one ended."""
+
+    windows: Windows
+    parts: list[Intervals[Series]] = field(default_factory=list)
+    late: list[Intervals[Series]] = field(default_factory=list)
+    entries: int = 0
+    gone_ns: int = -INT64_MAX
+    low: int = INT64_MAX
+    high: int = -INT64_MAX
+
+    def reach(self, start_ns: int, end_ns: int) -> None:
+        """Note when events of a chunk began and ended."""
+        self.low, self.high = min(self.low, start_ns), max(self.high, end_ns)
+
+    def add(self, part: Intervals[Series]) -> None:
+        """Hold the rows of a chunk; those of windows that are gone already are kept for the end."""
+        if self.gone_ns > -INT64_MAX:
+            gone = part.start_ns < self.gone_ns
+            if gone.any():
+                self.late.append(part.take(np.flatnonzero(gone)))
+                part = part.take(np.flatnonzero(~gone))
+        self.parts.append(part)
+        self.entries += len(part.bins)
+
+    def whole(self) -> Iterator[Intervals[Series]]:
+        """Yield all windows but the newest where too much is held, or all where they need not be whole."""
+        if not self.windows.whole:
+            yield from map(self._bounded, self.parts)
+            self.parts = []
+            return
+        if self.entries < MOST_HELD or not self.windows.step_ns:
+            return
+        rows = merged(self.parts)
+        newest = int(rows.start_ns.max())
+        done = np.flatnonzero(rows.start_ns < newest)
+        kept = rows.take(np.flatnonzero(rows.start_ns >= newest))
+        self.parts, self.entries, self.gone_ns = [kept], len(kept.bins), newest
+        if len(done):
+            yield self._bounded(rows.take(done))
+
+    def rest(self) -> Iterator[Intervals[Series]]:
+        """Yield the rows that are still held, and late ones as a segment of their own."""
+        for segment, parts in enumerate((self.parts, self.late)):
+            filled = [part for part in parts if len(part)]
+            if not filled:
+                continue
+            rows = self._bounded(merged(filled))
+            if segment:
+                rows = rows.relabelled(lambda series: series.replaced(segment=1))
+            yield rows
+        self.parts, self.late = [], []
+
+    def _bounded(self, rows: Intervals[Series]) -> Intervals[Series]:
+        """Return rows with their bounds narrowed to the reach of their source; in-flight windows stay as they are.
+
+        Series without a row are taken out of the table.
+        """
+        used, series = np.unique(rows.series, return_inverse=True)
+        rows = replace(rows, table=tuple(rows.table[code] for code in used.tolist()), series=series.reshape(-1))
+        if self.windows.in_flight:
+            return rows
+        if not self.windows.step_ns:
+            return replace(rows, start_ns=np.full(len(rows), self.low), end_ns=np.full(len(rows), self.high))
+        return replace(rows, start_ns=np.maximum(rows.start_ns, self.low), end_ns=np.minimum(rows.end_ns, self.high))
+
+
+class _Totals:
+    """What a source held in all, by op: kept in its account to be held against the tool's own summary."""
+
+    def __init__(self, layout: LogLinear, account: Account) -> None:
+        self.layout = layout
+        self.account = account
+        self.sums: dict[str, Int] = {}
+
+    def add(self, events: Events, bins: Int) -> None:
+        """Add events of any series."""
+        ops = [series.op for series in events.table]
+        for op in dict.fromkeys(ops):
+            codes = np.array([other == op for other in ops])
+            mine = codes[events.series] if not codes.all() else slice(None)
+            weight = None if events.weight is None else events.weight[mine]
+            added = np.bincount(bins[mine]) if weight is None else _added(bins[mine], weight, int(bins.max()) + 1)
+            known = self.sums.setdefault(op, np.zeros(0, np.int64))
+            longer, shorter = (added, known) if len(added) > len(known) else (known, added)
+            longer[: len(shorter)] += shorter
+            self.sums[op] = longer
+
+    def keep(self) -> None:
+        """Put the sums into the account."""
+        for op, dense in self.sums.items():
+            filled = np.flatnonzero(dense)
+            self.account.totals[op] = Histogram(self.layout, filled, dense[filled])
+
+
+# Labels of events in Arrow's dictionaries -> the series that they are of, coded; Python sees each combination but once.
+
+
+MOST_SERIES = 10_000
+TOO_MANY_LABELS = f"more than {MOST_SERIES:,} series: such labels name single operations, not streams"
+
+
+class SeriesTable:
+    """The series met so far in one file, in the order in which they came."""
+
+    def __init__(self, series_of: Callable[[Mapping[str, str]], Series | None]) -> None:
+        """Make series of labels by `series_of`; it gives None for labels that are of no series."""
+        self._series_of = series_of
+        self._codes: dict[tuple[str, ...], int] = {}
+        self._table: dict[Series, int] = {}
+
+    @property
+    def table(self) -> tuple[Series, ...]:
+        """Return the series by code."""
+        return tuple(self._table)
+
+    def codes(self, columns: Mapping[str, Any], rows: int) -> Int:
+        """Return the code of each row's series; -1 for a row of no series, -2 where there are too many.
+
+        `columns` are dictionary arrays of text by label; a missing value is empty text.
+        """
+        if not columns:
+            return np.full(rows, self._code((), {}), np.int64)
+        parts, words = zip(*(_coded(column) for column in columns.values()), strict=True)
+        combined = np.zeros(rows, np.int64)
+        for codes, names in zip(parts, words, strict=True):
+            combined = combined * len(names) + codes
+        met, place = np.unique(combined, return_inverse=True)
+        met_codes = []
+        for number in met.tolist():
+            labels, rest = [], number
+            for names in reversed(words):
+                rest, code = divmod(rest, len(names))
+                labels.append(names[code])
+            key = tuple(reversed(labels))
+            met_codes.append(self._code(key, dict(zip(columns, key, strict=True))))
+        codes_of_met: Int = np.array(met_codes, np.int64)
+        return codes_of_met[place.reshape(-1)]
+
+    def _code(self, key: tuple[str, ...], labels: Mapping[str, str]) -> int:
+        known = self._codes.get(key)
+        if known is not None:
+            return known
+        if len(self._codes) >= MOST_SERIES:
+            return -2
+        series = self._series_of(labels)
+        code = -1 if series is None else self._table.setdefault(series, len(self._table))
+        self._codes[key] = code
+        return code
+
+
+def _coded(column: Any) -> tuple[Int, list[str]]:
+    """Return the codes of a dictionary column and its words, the last of them for missing values."""
+    values = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+    if hasattr(values, "num_chunks"):  # a chunked array of one chunk
+        values = values.chunk(0)
+    words = values.dictionary
+    if str(words.type) in ("string", "large_string"):  # of JSON, where pyarrow takes any bytes for text
+        words = words.cast("binary")
+    words = [_text(word) for word in words.to_pylist()]
+    indices = values.indices.fill_null(len(words))
+    codes = np.frombuffer(indices.buffers()[1], np.int32)[indices.offset : indices.offset + len(indices)].astype(np.int64)
+    return codes, [*words, ""]
+
+
+def _text(word: Any) -> str:
+    text = word.decode("utf-8", "replace") if isinstance(word, bytes) else str(word)
+    return "".join(mark for mark in text.strip() if mark.isprintable())
+
+
+def taken(codes: Int) -> Bool:
+    """Return which rows are of a series."""
+    of_series: Bool = codes >= 0
+    return of_series

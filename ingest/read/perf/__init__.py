@@ -1,1 +1,0 @@
-"""What `perf script` prints: samples and their moments, requests and system calls."""

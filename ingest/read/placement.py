@@ -1,0 +1,549 @@
+"""The files under the given paths: which reader reads each, of which run, host and layer it is, and what that rests on.
+
+Samples of servers beside the clients of several runs: of each row of theirs, the run in whose time it lies.
+
+    clients     |--- run 4k/8 ---|      |--- run 16k/8 ---|
+    osd.ndjson  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .      a source of each run, with its own part of the rows
+                                    ^ of the run it overlaps; of two the one its middle is nearer to; else of none
+
+A server runs on while benchmarks come and go, so one file of it belongs to many runs. Beside one run all of it is that run's.
+
+Logs of unknown start beside logs with a known one: they stand apart, as a run of their own on an elapsed axis.
+
+    nightly: a.log begins 2026-11-22T05:50:16Z, b.log has no date     ->     run nightly: a.log      run nightly/undated: b.log
+
+Put on one axis, a log that begins at 0 and one of today would be half a century apart: steps, rates and the life of the run
+would all be wrong. So nothing of a dated run changes when an undated log is added to it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from ingest.core.coverage import ANY_TIME, Caveat, Missing
+from ingest.core.errors import InputError, UsageError, choices, counted, plural
+from ingest.core.intervals import Intervals
+from ingest.core.labels import LAYERS, OFFSET, Series, in_layer
+from ingest.read import refused as unread
+from ingest.read import unlogged
+from ingest.read.account import Account
+from ingest.read.archives import Archives
+from ingest.read.archives.pbench import CLIENTS
+from ingest.read.archives.plain import Plain, short_names
+from ingest.read.context import Part
+from ingest.read.copies import decodable, once_by_content
+from ingest.read.discovery import files_under, leading_out, names_in, root_of, why_closed
+from ingest.read.fio.join import Beside, Documents, documents_of, log_name_of
+from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name, version_of_text
+from ingest.read.fio.reader import counted_once, kind_of_log
+from ingest.read.format_names import AVERAGED, DESCRIBED, DESCRIBED_HISTOGRAMS, HIST, JSON, OF_FIO, RAW, SERVERS
+from ingest.read.formats import TABLE, reader_of
+from ingest.read.sources import CONTEXT, REFUSED, SKIPPED, Around, Evidence, Found, Place, ReadOptions, Skipped, Source
+from ingest.read.text import head, holds_nothing, plain_name
+from ingest.read.unlogged import doubts, kinds_by_log, missing_sources
+
+CODE = "servers-of-runs"
+BETWEEN = "each has what was sampled in its time, and what was sampled between and around them is in none"
+UNKNOWN = "when these runs began and ended is not known, so its samples are a run of their own"
+AT_ONCE = "some of these runs went on at the same time, so its samples are a run of their own"
+Span = tuple[int, int]
+
+
+def among_runs(found: Found) -> Found:
+    """Return what was found with sources of servers in the runs of the clients beside them; as it is where there are none.
+
+    Where several runs are there, and it cannot be known which of them a sample belongs to, a caveat says so.
+    """
+    runs = {source.context.series.run for source in found.sources if source.format in OF_FIO}
+    servers = [source for source in found.sources if source.format in SERVERS and source.context.series.run not in runs]
+    if not runs or not servers:
+        return found
+    spans = _spans(found, runs)
+    parts: dict[str, Part | None]
+    if len(runs) == 1:
+        parts, sentence = dict.fromkeys(runs), ""
+    elif spans is None:
+        parts, sentence = {}, UNKNOWN
+    elif (own := _parts(spans)) is None:
+        parts, sentence = {}, AT_ONCE
+    else:
+        parts, sentence = dict(own), BETWEEN
+    said = f"sampled beside {counted(len(runs), 'run')}: {sentence}"
+    caveats = [Caveat(CODE, str(path), said) for path in sorted({source.path for source in servers}) if sentence]
+    if not parts:
+        return replace(found, caveats=(*found.caveats, *caveats))
+    moved = {id(source) for source in servers}
+    sources = [source for source in found.sources if id(source) not in moved]
+    sources += [_of_run(source, run, part) for source in servers for run, part in parts.items()]
+    ordered = tuple(sorted(sources, key=lambda source: (source.path.parts, source.context.series.run)))
+    return replace(found, sources=ordered, caveats=(*found.caveats, *caveats))
+
+
+def _spans(found: Found, runs: set[str]) -> dict[str, Span] | None:
+    """Return when the clients of each run began and ended in ns, by their start and fio's runtime; None if one is unknown."""
+    spans: dict[str, Span] = {}
+    for source in found.sources:
+        context = source.context
+        if source.format not in OF_FIO or context.zero.epoch_ns is None or not context.runtime_ns:
+            continue
+        begin = context.zero.epoch_ns + context.offset_ns
+        low, high = spans.get(context.series.run, (begin, begin))
+        spans[context.series.run] = min(low, begin), max(high, begin + context.restart_ns + context.runtime_ns)
+    return spans if spans.keys() == runs else None
+
+
+def _parts(spans: dict[str, Span]) -> dict[str, Part] | None:
+    """Return the part of each run, None where two of them went on at the same time."""
+    ordered = sorted(spans.items(), key=lambda item: item[1])
+    edges = [ANY_TIME[0]]
+    for (_, (_, end)), (_, (begin, _)) in pairwise(ordered):
+        if begin < end:
+            return None
+        edges.append((end + begin) // 2)
+    edges.append(ANY_TIME[1])
+    return {run: Part(*span, *edges[at : at + 2]) for at, (run, span) in enumerate(ordered)}
+
+
+def _of_run(source: Source, run: str, part: Part | None) -> Source:
+    """Return a source as one of a run, with an account of its own."""
+    context = source.context
+    own = replace(context, series=context.series.replaced(run=run), part=part, account=Account(path=context.account.path))
+    return replace(source, context=own)
+
+
+def of_its_part(source: Source, rows: Iterator[Intervals[Series]]) -> Iterator[Intervals[Series]]:
+    """Yield the rows of a source that lie in its part, all where it has none; its account counts the samples of these alone.
+
+    Once all are read, what the source lacks at other times is taken out of the account.
+    """
+    part, account = source.context.part, source.context.account
+    if part is None:
+        yield from rows
+        return
+    for chunk in rows:
+        middle = chunk.start_ns + (chunk.end_ns - chunk.start_ns) // 2
+        inside = (middle > part.after_ns) & (middle <= part.before_ns)
+        inside &= (chunk.start_ns < part.end_ns) & (chunk.end_ns > part.begin_ns)
+        kept = chunk.take(np.flatnonzero(inside))
+        account.samples -= int(chunk.counts.sum()) - int(kept.counts.sum())
+        if len(kept):
+            yield kept
+    account.missing = [entry for entry in account.missing if entry.span[0] < part.end_ns and entry.span[1] > part.begin_ns]
+
+
+UNDATED = "undated"
+
+
+def apart(discovered: Found, dated: Collection[str] = ()) -> Found:
+    """Return the discovered files with undated sources in runs of their own where their run has dated ones.
+
+    `dated` are runs that have dated sources elsewhere: in the store that they are loaded into.
+    """
+    clocks = {(source.context.series.run, _is_dated(source)) for source in discovered.sources}
+    real = {*dated, *(run for run, known in clocks if known)}
+    moved = {run: undated_name(run, real) for run, known in sorted(clocks) if not known and run in real}
+    if not moved:
+        return discovered
+    labels: Mapping[str, Mapping[str, str]] = {name: discovered.labels.get(run, {}) for run, name in moved.items()}
+    return replace(
+        discovered,
+        sources=tuple(source if _is_dated(source) else _in_run(source, moved) for source in discovered.sources),
+        labels={**labels, **discovered.labels},
+    )
+
+
+def undated_name(run: str, dated: Collection[str] = ()) -> str:
+    """Return the name for the undated sources of a run; never that of a dated run."""
+    name = f"{run}/{UNDATED}"
+    while name in dated:
+        name = f"{name}/{UNDATED}"
+    return name
+
+
+def undated_part_of(run: str) -> str:
+    """Return the run that an undated one was taken out of, by its name; empty text where it is a run like any other."""
+    base, _, last = run.rpartition("/")
+    return base if last == UNDATED else ""
+
+
+def _is_dated(source: Source) -> bool:
+    return source.context.zero.epoch_ns is not None
+
+
+def _in_run(source: Source, moved: Mapping[str, str]) -> Source:
+    series = source.context.series
+    if series.run not in moved:
+        return source
+    return replace(source, context=replace(source.context, series=series.replaced(run=moved[series.run])))
+
+
+# The files under the given paths: which reader reads each, of which run and host it is, and what that rests on.
+#
+# Nothing is read here beyond the heads of files, the tools' own summaries and their settings. A file is known by the table of
+# formats; where it belongs is known by its archive (see `archives`), else by the folders: logs of equal names in sibling
+# folders are of one host each, a path that is a whole archive is a run of its own, everything else is one run. What the user
+# said comes first, then what a file says itself, then its archive, then its folder; each answer is kept as evidence.
+
+
+TEXT_OUTPUT = (b"ioengine=", b"Starting ")
+PRINTED = unread.RefusedFormat(
+    CONTEXT,
+    "fio's text output: percentiles only, which cannot be added up or put on one time axis; "
+    "run it with --output-format=json+ (beside logs the text shows the version of fio)",
+)
+LONGEST_TEXT = 8 << 20  # what fio prints of its jobs before its JSON
+MOST_NEIGHBOURS = 200
+HEAD = 1 << 16
+NO_RESULT = "fio wrote no result here: it died or was killed, so its I/Os are missing from every answer"
+NAME_IT = "name it to read what it holds"
+LINKED = f"a link to a folder elsewhere, which is not entered: {NAME_IT}"
+DIED = "see the output file beside it, and run this part again"
+
+
+def discover(paths: Sequence[Path], options: ReadOptions, *, among: bool = True) -> Found:
+    """Return the sources and skipped files under `paths`, in path order, with missing samples and guesses.
+
+    `among` gives samples of servers to the runs of clients beside them (see `among_runs`).
+
+    Raises InputError for a path that does not exist or cannot be listed, or where nothing under them can be read.
+    """
+    closed: list[Path] = []
+    linked: list[Path] = []
+    files = list(files_under(paths, closed, linked))
+    call = _Call(paths, options)
+    for folder in closed:
+        call.refuse(folder, why_closed(folder))
+    for link in leading_out(linked, paths):
+        call.skipped.append(Skipped(link, SKIPPED, LINKED))
+        call.caveats.append(Caveat("linked-folder", str(link), "a link to a folder elsewhere, which is not entered", NAME_IT))
+    known = set(files)
+    for path in files:
+        if path not in call.named and (original := unread.backup_of(path, known)) is not None:
+            call.skipped.append(Skipped(path, SKIPPED, f"a backup of {original.name} by its name: {NAME_IT}"))
+        else:
+            call.recognise(path)
+    logs = {path: log_name_of(path, kind_of_log(path, call.formats[path])) for path in call.formats if call.is_log(path)}
+    neighbours = _neighbours(logs, known, call)
+    summaries = [path for path, name in call.formats.items() if name == JSON]
+    call.documents = documents_of(logs, summaries, neighbours, options.host_alias, call.refuse)
+    call.documents.versions.update(call.versions)
+    call.decide_runs(logs)
+    # A JSON is read for itself only where no log was found that it describes, so logs come first.
+    ordered = sorted(call.formats, key=lambda path: (call.formats[path] == JSON, path.parts))
+    sources = [source for path in ordered if (source := call.located(path)) is not None]
+    sources = counted_once(sources, options.prefer, call.skipped)
+    sources = _readable(sources, call)
+    sources = once_by_content(sources, call.place, call.skipped, call.caveats)
+    _check_readable(paths, sources, call.skipped, call.formats)
+    of_files = (*call.caveats, *unlogged.caveats(call.documents), *doubts(sources, call.documents))
+    caveats = (*call.archives.unreadable(), *of_files)
+    skipped = tuple(sorted(call.skipped, key=lambda entry: entry.path.parts))
+    missing = tuple(missing_sources(call, sources, unlogged.jobs_without_log(call.documents)))
+    ordered_sources = tuple(sorted(sources, key=lambda placed: placed.path.parts))
+    discovered = Found(ordered_sources, skipped, call.labels_of(sources), caveats, missing, kinds_by_log(call, sources))
+    return apart(decodable(among_runs(discovered) if among else discovered))
+
+
+class _Call:
+    """What one call has found so far."""
+
+    def __init__(self, paths: Sequence[Path], options: ReadOptions) -> None:
+        self.paths, self.options = paths, options
+        self.archives = Archives()
+        self.documents = Documents(options.host_alias)
+        self.formats: dict[Path, str] = {}
+        self.skipped: list[Skipped] = []
+        self.caveats: list[Caveat] = []
+        self.root = root_of(paths)
+        self.named = frozenset(path for path in paths if not path.is_dir())
+        self.bases: dict[Path, str] = {}
+        self.versions: dict[Path, set[tuple[int, ...]]] = {}
+        self.plain: dict[Path, Place] = {}
+        self._folders: dict[Path, Path] = {}
+        self._places: dict[Path, Place | None] = {}
+
+    def folder(self, path: Path) -> Path:
+        """Return the absolute folder of a file."""
+        parent = path.parent
+        if parent not in self._folders:
+            self._folders[parent] = parent.resolve()
+        return self._folders[parent]
+
+    def place(self, path: Path) -> Place | None:
+        """Return the place of a file in an archive, None where its folder is of none."""
+        if path not in self._places:
+            self._places[path] = self.archives.place_of(self.folder(path))
+        return self._places[path]
+
+    def is_log(self, path: Path) -> bool:
+        """Return whether a file is taken for one of fio's logs."""
+        return self.formats[path] in (HIST, RAW, AVERAGED)
+
+    def refuse(self, path: Path, reason: str, line: int | None = None) -> None:
+        """Keep a file that is refused, with the reason."""
+        self.skipped.append(Skipped(path, REFUSED, reason, line))
+
+    def recognise(self, path: Path) -> None:
+        """Note the format of a file, or why it is not read."""
+        place = self.place(path)
+        if place is not None and place.unread and path not in self.named:
+            self.skipped.append(Skipped(path, SKIPPED, place.unread))
+            return
+        try:
+            verdict = self._format(path)
+        except InputError as error:
+            self.refuse(path, error.reason)
+            return
+        if isinstance(verdict, unread.RefusedFormat):
+            if verdict is PRINTED and (version := version_of_text(head(path))) is not None:
+                self.versions.setdefault(path.parent, set()).add(version)
+            self.skipped.append(Skipped(path, verdict.action, verdict.sentence))
+        elif verdict:
+            self.formats[path] = verdict
+
+    def _format(self, path: Path) -> str | unread.RefusedFormat:
+        """Return the format of a file by the options, its name or its beginning; empty text where that is unknown."""
+        description, wanted, named = self.options.description, self.options.input_format, path in self.named
+        if description is not None:
+            from ingest.read.described.description import HistogramDescription
+
+            histograms = isinstance(description, HistogramDescription)
+            of_yaml = DESCRIBED_HISTOGRAMS if histograms else DESCRIBED
+            return "" if plain_name(path) == Path(description.path).name else of_yaml
+        name = f"{path.parent.name}/{plain_name(path)}"
+        if not wanted:
+            for line in TABLE:
+                if line.by_name(name):
+                    return line.name
+            if (known := unread.known_by_name(path)) is not None:
+                return known
+        start = head(path)
+        if parse_summary_name(path) is not None or any(mark in start for mark in TEXT_OUTPUT):
+            summary = _summary(path, start)
+            if summary:
+                return summary
+        if wanted:
+            return JSON if b'"fio version"' in start and wanted in (HIST, RAW) else wanted
+        for line in TABLE:
+            if line.by_head(path, start, named=named):
+                return line.name
+        return unread.known_by_head(path, start)
+
+    def decide_runs(self, logs: Mapping[Path, LogName]) -> None:
+        """Decide the run of each file, and the hosts that plain folders stand for."""
+        archives = sorted({place.archive for path in self.formats if (place := self.place(path)) is not None})
+        self.bases = _bases(archives, self.options.run)
+        plain = Plain(
+            {path: name for path, name in self.formats.items() if self.place(path) is None},
+            self.paths,
+            self.root,
+            self.options.run,
+            self.folder,
+            logs,
+            self.documents,
+            self.caveats,
+        )
+        self.plain = plain.places()
+
+    def around(self, path: Path) -> Around:
+        """Return the surroundings of a file."""
+        place = self.place(path)
+        if place is None:
+            place = self.plain[path]
+            return Around(self.options, self.documents, place.run, place)
+        base = self.bases[place.archive]
+        return Around(self.options, self.documents, f"{base}/{place.run}" if place.run else base, place)
+
+    def located(self, path: Path) -> Source | None:
+        """Return the source that a file is, None where it is refused or only describes others."""
+        name = self.formats[path]
+        if name == JSON and not self._is_source(path):
+            return None
+        around = self.around(path)
+        try:
+            source = reader_of(name).locate(path, around)
+        except InputError as error:
+            if empty := holds_nothing(path):
+                self.documents.found_empty(path)
+            empty = empty or error.reason.startswith("fio JSON without")
+            if not empty and (known := unread.compressed_inside(path)) is not None:
+                self.refuse(path, known.sentence)
+            else:
+                self.skipped.append(Skipped(path, SKIPPED if empty else REFUSED, error.reason, error.line))
+            return None
+        first: list[Evidence] = [Evidence("format", name, "--input-format" if self.options.input_format else "name or beginning")]
+        first += around.place.evidence
+        return replace(source, evidence=(*first, *around.evidence))
+
+    def _is_source(self, path: Path) -> bool:
+        """Return whether a fio JSON is read for itself: its logs are not there, and no other file holds the same."""
+        runs = self.documents.of_file(path)
+        if not runs:
+            return False
+        if runs[0].name is not None and not runs[0].name.cut:
+            twin = path.with_name(f"json_{path.name}")
+            if any(entry.path == twin for entry in self.documents.folders[path.parent]):
+                self.skipped.append(Skipped(path, SKIPPED, "the same fio summary as the json_output file beside it"))
+                return False
+        why = {run.key: self._why_not(run) for run in runs}
+        self.documents.read.update(key for key, skipped in why.items() if skipped is None)
+        left_out = [skipped for skipped in why.values() if skipped is not None]
+        if len(left_out) == len(runs):
+            self.skipped.append(next((skipped for skipped in left_out if skipped.action == CONTEXT), left_out[-1]))
+            return False
+        return True
+
+    def _why_not(self, run: Beside) -> Skipped | None:
+        """Return why a run in a fio JSON is not read for itself, None where it is."""
+        logs = self.documents.told.get(run.key, set())
+        copy = None if logs else self.documents.same_as(run)
+        if copy is not None and self.around(copy.path).run == self.around(run.path).run:
+            return Skipped(run.path, SKIPPED, f"the same fio summary as {copy.path}: counted once")
+        if not logs:
+            return None
+        from ingest.read.fio.json_intervals import left_of  # most calls meet no such JSON, and each import takes its time
+
+        if self.documents.means >= logs and left_of(run.document, tuple(logs)):
+            return None
+        return Skipped(run.path, CONTEXT, "fio's own totals, start time and options")
+
+    def labels_of(self, sources: Iterable[Source]) -> dict[str, Mapping[str, str]]:
+        """Return the settings of each run."""
+        labels: dict[str, Mapping[str, str]] = {}
+        for source in sources:
+            run = source.context.series.run
+            if run not in labels:
+                place = self.place(source.path)
+                settings = dict(place.labels) if place is not None else {}
+                labels[run] = settings or ({"target_rate": self.options.rate} if self.options.rate else {})
+        return labels
+
+
+def _summary(path: Path, start: bytes) -> str | unread.RefusedFormat:
+    """Return what a file is that fio printed: its JSON, text alone, or nothing, where fio died; empty text if it is neither."""
+    name = parse_summary_name(path)
+    if name is not None and name.cut and not start:
+        beside = path.with_name(path.name.removeprefix("json_"))
+        printed = head(beside, LONGEST_TEXT) if beside.is_file() else b""
+        if b"Run status group" in printed or b"fio version" in printed:
+            return unread.RefusedFormat(SKIPPED, "empty: fio printed text, not JSON (fio_out_format)")
+        return unread.RefusedFormat(REFUSED, f"{NO_RESULT}; {DIED}")
+    whole = start if b'"fio version"' in start or len(start) < HEAD else head(path, LONGEST_TEXT)
+    if b'"fio version"' in whole:
+        return JSON
+    if any(mark in start for mark in TEXT_OUTPUT) and b"fio-" in start:
+        return PRINTED
+    return ""
+
+
+def _neighbours(logs: Mapping[Path, LogName], known: set[Path], call: _Call) -> list[Path]:
+    """Return the fio JSON files beside logs that the user named one by one: a glob of logs answers as their folder does."""
+    folders = {path.parent for path in logs if path in call.named}
+    for path in call.paths:
+        parts = path.resolve().parts
+        if CLIENTS in parts and any(log == path or path in log.parents for log in logs):
+            folders.add(Path(*parts[: len(parts) - 1 - parts[::-1].index(CLIENTS)]))
+    neighbours: list[Path] = []
+    resolved = {path.resolve() for path in known} if folders else set()
+    for folder in sorted(folders):
+        candidates = [file for file in map(folder.joinpath, names_in(folder)) if parse_log_name(file) is None]
+        unknown = [file for file in candidates[:MOST_NEIGHBOURS] if file not in known and file.resolve() not in resolved]
+        neighbours.extend(file for file in unknown if _is_json(file))
+    return neighbours
+
+
+def _is_json(file: Path) -> bool:
+    try:
+        return _summary(file, head(file)) == JSON
+    except InputError:
+        return False
+
+
+def _bases(archives: Sequence[Path], run: str) -> dict[Path, str]:
+    """Return what the runs of each archive are named after: the archive, or what the user said."""
+    names = short_names(archives)
+    if not run:
+        return dict(zip(archives, names, strict=True))
+    return {archive: run if len(archives) == 1 else f"{run}/{name}" for archive, name in zip(archives, names, strict=True)}
+
+
+def _readable(sources: Sequence[Source], call: _Call) -> list[Source]:
+    """Return the sources that can be read here; those that need pyarrow are refused where it is missing."""
+    needing = [source for source in sources if reader_of(source.format).arrow]
+    if not needing or importlib.util.find_spec("pyarrow") is not None:
+        return list(sources)
+    for source in needing:
+        call.documents.forget(source.path)
+        from ingest.read.described.table import MISSING
+
+        call.refuse(source.path, MISSING)
+    return [source for source in sources if not reader_of(source.format).arrow]
+
+
+def _check_readable(
+    paths: Sequence[Path], sources: Sequence[Source], skipped: Sequence[Skipped], formats: Collection[Path]
+) -> None:
+    """Raise InputError where nothing can be read: what was there, by reason, and what to do.
+
+    Of refused files one of `formats` is named first: what keeps a log from being read says more than what is no log.
+    """
+    if sources:
+        return
+    refused = [entry for entry in skipped if entry.action == REFUSED]
+    if refused:
+        first = next((entry for entry in refused if entry.path in formats), refused[0])
+        others = len(refused) - 1
+        more = f" (and {others} more {plural(others, 'file')} refused: tailboard inspect lists them)" if others else ""
+        raise InputError(first.reason + more, first.path, first.line)
+    if len(skipped) == 1 and not paths[0].is_dir():
+        raise InputError(skipped[0].reason, skipped[0].path)
+    names = ", ".join(str(path) for path in paths)
+    if not skipped:
+        raise InputError("there is no file to read", names)
+    advice = unread.advice()
+    reasons = Counter(entry.reason.removesuffix(advice) for entry in skipped)
+    commonest = "; ".join(f"{count} x {reason}" if len(skipped) > 1 else reason for reason, count in reasons.most_common(3))
+    several = f"{len(skipped)} files, none of them a latency histogram or log"
+    what = several if len(skipped) > 1 else "1 file, and it is no latency histogram or log"
+    raise InputError(f"{what}: {commonest}{advice if any(entry.reason.endswith(advice) for entry in skipped) else ''}", names)
+
+
+# The layer that a user says a source was timed at (`--label layer=device`): its rows, and what it lacks, bear it.
+
+
+def layer_named(text: str) -> str:
+    """Return the layer that a user names; UsageError where there is no such layer."""
+    if text not in LAYERS:
+        raise UsageError(f"no layer {text!r}: {choices(text, LAYERS, most=len(LAYERS))}")
+    return text
+
+
+def in_their_layer(source: Source, rows: Iterator[Intervals[Series]]) -> Iterator[Intervals[Series]]:
+    """Yield the rows of a source in the layer that the user said, as they are where he said none; offsets have none.
+
+    Once all are read, what the source lacks is of that layer, too.
+    """
+    layer, account = source.context.layer, source.context.account
+    if not layer:
+        yield from rows
+        return
+    for part in rows:
+        yield part.relabelled(
+            lambda series: series if series.kind == OFFSET else series.replaced(kind=in_layer(series.kind, layer))
+        )
+    account.missing = [_below(entry, layer) for entry in account.missing]
+    for stated in (*account.whole_runs, *account.whole_rows):
+        if stated.get("kind"):
+            stated["kind"] = in_layer(stated["kind"], layer)
+
+
+def _below(entry: Missing, layer: str) -> Missing:
+    kind = entry.labels.get("kind")
+    return entry if not kind else replace(entry, labels={**entry.labels, "kind": in_layer(kind, layer)})

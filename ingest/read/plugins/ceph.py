@@ -1,0 +1,131 @@
+"""Ceph's own histograms: `ceph daemon osd.N perf histogram dump -f json`, polled, a document each.
+
+    {"sampled_at": 1795330000.0, "host": "ceph1", "daemon": "osd.3", "dump": {"osd": {"op_w_latency_in_bytes_histogram": {
+      "axes": [{"name": "Latency (usec)", "ranges": [{"max": -1}, {"min": 0, "max": 99999}, ..., {"min": 53687091200000}]},
+               {"name": "Request size (bytes)", ...}], "values": [[32 counts by size], ... 32 rows by latency]}}}}
+
+The axis of latencies is found by its name, and the counts of all others are added up. It says usec and holds nanoseconds,
+unless a `unit` says otherwise. Ranges are inclusive whole numbers; counts are since the start of the daemon, or `perf reset`. Of
+operations that read and write those by size of what came in are taken: those by what went out are the same operations.
+
+Source: Ceph's perf_histogram.h and doc/dev/perf_histograms.rst; synthetic polls only, no cluster was at hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ingest.core.intervals import Int
+from ingest.core.labels import SERVICE, in_layer
+from ingest.core.layout import Layout
+from ingest.core.units import UNITS_NS, iso_ns
+from ingest.read.context import Context
+from ingest.read.format_names import CEPH
+from ingest.read.formats import AGAIN, Reader
+from ingest.read.polls import Lost, Poll, Polls, WrongError, between_edges, end_ns, objects_of, readers, sparse, whole
+
+KIND = in_layer("service", SERVICE)
+OPS = {"op_r_": "read", "op_w_": "write", "op_rw_": "read and write"}
+TWICE = "op_rw_latency_out_"
+UNITS = {"nanoseconds": "ns", "microseconds": "us", "milliseconds": "ms", "seconds": "s"}
+LATENCY = ("latency", "duration", "usec")
+NOTHING = "holds no histogram of latencies: poll `ceph daemon osd.N perf histogram dump -f json`"
+NO_AXIS = "a histogram without an axis of latencies"
+SAME = "operations that another histogram of the dump holds by another size"
+NO_TIME = "a poll without sampled_at: the time it was made, in epoch s or ISO 8601"
+
+
+@dataclass(frozen=True, slots=True)
+class Poller:
+    """When and where a dump was made: line, time in ns, host and daemon."""
+
+    line: int
+    at_ns: int
+    host: str
+    daemon: str
+
+
+def polls(path: Path, context: Context) -> Polls:
+    """Return the histograms of a file; those of other things than latencies are skipped."""
+    held = Polls(context)
+    for line, entry in objects_of(path, context):
+        try:
+            end = _time(entry.get("sampled_at"))
+        except WrongError as error:
+            context.account.reject(str(error), [line])
+            continue
+        daemon, host = str(entry.get("daemon") or ""), str(entry.get("host") or "")
+        take(entry.get("dump"), Poller(line, end, host, daemon), context, held)
+    return held
+
+
+def take(dump: Any, poller: Poller, context: Context, held: Polls) -> None:
+    """Add the histograms of one dump to `held`."""
+    base = context.series
+    for name, body in histograms(dump):
+        op = next((word for prefix, word in OPS.items() if name.startswith(prefix)), name)
+        series = base.replaced(
+            host=base.host or poller.host, volume=poller.daemon, op=op, kind=KIND, tag=name.removesuffix("_histogram")
+        )
+        try:
+            if name.startswith(TWICE):
+                context.account.skip(SAME, 1)
+                continue
+            histogram = _latencies(body)
+            if histogram is None:
+                context.account.skip(NO_AXIS, 1)
+                continue
+            held.add(Poll(poller.line, series, None, poller.at_ns, *histogram, total=True))
+        except WrongError as error:
+            held.reject(str(error), poller.line, Lost(series, None, poller.at_ns, total=True))
+
+
+def _time(value: Any) -> int:
+    if isinstance(value, str) and (stamp := iso_ns(value)) is not None:
+        return stamp
+    if value is None:
+        raise WrongError(NO_TIME)
+    return end_ns(value, UNITS_NS["s"])
+
+
+def histograms(dump: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the names and bodies of the histograms of a dump."""
+    for counters in dump.values() if isinstance(dump, dict) else ():
+        for name, body in counters.items() if isinstance(counters, dict) else ():
+            if isinstance(body, dict) and "axes" in body:
+                yield str(name), body
+
+
+def _latencies(body: Mapping[str, Any]) -> tuple[Layout, Int, Int] | None:
+    """Return the layout, bins and counts of a histogram by its axis of latencies, None where it has none."""
+    axes = body.get("axes")
+    if not isinstance(axes, list) or not all(isinstance(axis, dict) for axis in axes):
+        raise WrongError("no list of axes")
+    place = next((at for at, axis in enumerate(axes) if any(word in str(axis.get("name")).lower() for word in LATENCY)), None)
+    if place is None:
+        return None
+    unit = UNITS_NS[UNITS.get(str(axes[place].get("unit")), "ns")]
+    ranges = axes[place].get("ranges")
+    if not isinstance(ranges, list) or not all(isinstance(one, dict) for one in ranges):
+        raise WrongError("an axis without ranges")
+    values = body.get("values")
+    try:
+        counts = np.array(values, np.int64)
+    except (ValueError, TypeError, OverflowError):
+        raise WrongError("counts that are no table of whole numbers") from None
+    if counts.ndim != len(axes) or counts.shape[place] != len(ranges) or (counts < 0).any():
+        raise WrongError("counts that do not fit its axes")
+    sums = counts.sum(axis=tuple(at for at in range(counts.ndim) if at != place))
+    is_open = "max" not in ranges[-1]
+    ends = [(whole(one.get("max")) + 1) * unit - 1 for one in (ranges[:-1] if is_open else ranges)]
+    layout, places = between_edges(ends, sums.tolist(), is_open=is_open)
+    return layout, *sparse(places, sums)
+
+
+locate, rows = readers(CEPH, polls, NOTHING)
+READER = Reader(locate, rows=rows, grows=AGAIN)

@@ -1,0 +1,68 @@
+"""HdrHistogram snapshots as JSON: `cockroach workload run ... --histograms FILE`.
+
+    {"Name": "read", "Hist": {"LowestTrackableValue": 100000, "HighestTrackableValue": 100000000000, "SignificantFigures": 1,
+      "Counts": [0, 3, ...]}, "Elapsed": 1000001000, "Now": "2026-11-22T06:00:01Z"}
+
+Values are in ns; counts are those of [Now - Elapsed, Now), by bins of HdrHistogram: the first are 2^floor(log2(lowest)) wide.
+
+Source: HdrHistogram's hdr.go (Snapshot, Import), cockroach's histogram.SnapshotTick; a generator of the same library was run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ingest.core.intervals import Int
+from ingest.core.layout import Layout, hdr_layout
+from ingest.core.units import iso_ns
+from ingest.read.context import Context
+from ingest.read.format_names import HDR_SNAPSHOTS
+from ingest.read.formats import AGAIN, Reader
+from ingest.read.polls import Lost, Poll, Polls, WrongError, count, objects_of, readers, sparse, whole
+
+NOTHING = "holds no snapshot of a histogram"
+MOST_DIGITS, MOST_LOWEST = 5, 1 << 40
+
+
+def polls(path: Path, context: Context) -> Polls:
+    """Return the snapshots of a file."""
+    held = Polls(context)
+    for line, entry in objects_of(path, context):
+        series = context.series.replaced(op=str(entry.get("Name") or ""), kind="service")
+        lost = Lost(series)
+        try:
+            stamp, elapsed = iso_ns(str(entry.get("Now"))), count(entry.get("Elapsed"))
+            if stamp is None:
+                raise WrongError("Now is no time")
+            lost = Lost(series, stamp - elapsed, stamp)
+            body = entry.get("Hist")
+            if not isinstance(body, dict):
+                raise WrongError("no histogram in it")
+            held.add(Poll(line, series, stamp - elapsed, stamp, *_snapshot(body), total=False))
+        except WrongError as error:
+            held.reject(str(error), line, lost)
+    return held
+
+
+def _snapshot(body: Mapping[str, Any]) -> tuple[Layout, Int, Int]:
+    numbers = body.get("Counts")
+    lowest, digits = whole(body.get("LowestTrackableValue")), whole(body.get("SignificantFigures"))
+    if not isinstance(numbers, list) or not 1 <= digits <= MOST_DIGITS or not 1 <= lowest < MOST_LOWEST:
+        raise WrongError("no snapshot of HdrHistogram")
+    try:
+        layout = hdr_layout(digits, lowest.bit_length() - 1, 1)
+    except ValueError as error:
+        raise WrongError(str(error)) from None
+    counts = [count(number) for number in numbers]
+    if any(counts[layout.bins :]):
+        raise WrongError("counts past the end of its bins")
+    kept = counts[: layout.bins]
+    return layout, *sparse(np.arange(len(kept), dtype=np.int64), kept)
+
+
+locate, rows = readers(HDR_SNAPSHOTS, polls, NOTHING)
+READER = Reader(locate, rows=rows, grows=AGAIN)

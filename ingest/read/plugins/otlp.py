@@ -1,0 +1,289 @@
+"""OpenTelemetry metrics as JSON: the Collector's file exporter, and SDKs. Exponential and explicit histograms.
+
+OpenTelemetry metrics as JSON: the Collector's file exporter, and SDKs. Exponential and explicit histograms.
+
+    {"resourceMetrics": [{"resource": {"attributes": [...]}, "scopeMetrics": [{"metrics": [{"name": "rpc.duration", "unit": "ms",
+      "exponentialHistogram": {"aggregationTemporality": 1, "dataPoints": [{"startTimeUnixNano": "...", "timeUnixNano": "...",
+        "count": "201", "scale": 2, "zeroCount": "1", "positive": {"offset": -5, "bucketCounts": ["2", "3"]}}]}}]}]}]}
+
+Bin i of an exponential histogram is (base^i, base^(i+1)] with base 2^(2^-scale); explicit bounds end their bins. Counts are of an
+interval (temporality 1, delta) or since a start (2, cumulative). Whole numbers may be text; fields at zero are left out. The
+minimum, maximum and sum of a point are not taken: they would hold for its own interval alone, which windows cut. What
+`export --format otlp` wrote has its labels and its error again (`otlp_own.py`).
+
+Source: opentelemetry-proto's metrics.proto; checked against the counts of the Python SDK.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ingest.core.intervals import Int
+from ingest.core.labels import CLIENT, LABELS, LAYER, LAYERS, Series, in_layer
+from ingest.core.layout import LEAST_SCALE, MOST_SCALE, Exponential, Layout
+from ingest.core.units import UNITS_NS
+from ingest.read.context import Context
+from ingest.read.format_names import OTLP
+from ingest.read.formats import AGAIN, Reader
+from ingest.read.polls import (
+    BELOW_ZERO,
+    Lost,
+    Poll,
+    Polls,
+    WrongError,
+    between_edges,
+    count,
+    end_ns,
+    objects_of,
+    readers,
+    sparse,
+    whole,
+)
+
+# The OpenTelemetry metrics that `export --format otlp` writes: their words, and what they are when they are read again.
+
+
+SCOPE = "tailboard"
+PREFIX, SUFFIX = "tailboard.", ".duration"
+HOST, RUN, KIND = "host.name", "tailboard.run", "tailboard.kind"
+ERROR, BELOW_PPM, BELOW_NS = "tailboard.error", "tailboard.below_ppm", "tailboard.below_ns"
+TAKEN = frozenset(LABELS) - {"run", "kind", "host"}
+
+
+def own_series(base: Series, metric: str, metadata: Mapping[str, str], attributes: Mapping[str, str]) -> Series:
+    """Return the series of a point of ours: `tailboard.device.completion.duration` is of kind device:completion."""
+    layer, _, kind = metric.removeprefix(PREFIX).removesuffix(SUFFIX).partition(".")
+    labels = {name: attributes.get(name, "") for name in TAKEN}
+    host = base.host or attributes.get(HOST, "")
+    return base.replaced(**{**labels, "host": host, "kind": metadata.get(KIND) or in_layer(kind, layer)})
+
+
+def with_error(layout: Exponential, metadata: Mapping[str, str]) -> Exponential:
+    """Return the layout with what the export says of samples below their buckets; ValueError where it is no number."""
+    below = [int(metadata.get(name, "0")) for name in (BELOW_PPM, BELOW_NS)]
+    return Exponential(layout.scale, layout.unit_ns, *below)
+
+
+# Which labels of ours the attributes of a metric are: those that people use for hosts, operations and volumes, by name.
+
+
+KNOWN = {
+    "host": ("host", "host.name", "hostname", "node"),
+    "job": ("job", "service.name"),
+    "process": ("process", "service.instance.id", "pid", "instance"),
+    "volume": ("volume", "pool", "device", "disk"),
+    "op": ("op", "operation", "method", "http.request.method", "rpc.method", "db.operation.name", "db.operation", "command"),
+}
+OF_THE_SDK = "telemetry.sdk."
+
+
+def series_of(base: Series, metric: str, attributes: Mapping[str, str]) -> Series:
+    """Return the series of a metric's attributes; what has no label of ours stays in the tag, behind the metric's name.
+
+    A Prometheus `instance` is host and port: the host is taken from it where nothing else says it.
+    """
+    rest = {name: value for name, value in attributes.items() if not name.startswith(OF_THE_SDK)}
+    layer = rest.pop(LAYER) if rest.get(LAYER) in LAYERS else CLIENT
+    labels = {}
+    for label, names in KNOWN.items():
+        name = next((name for name in names if rest.get(name)), None)
+        if name is not None:
+            labels[label] = rest.pop(name)
+    instance = attributes.get("instance", "")
+    if instance and "host" not in labels:
+        labels["host"] = instance.rsplit(":", 1)[0]
+    more = ",".join(f"{name}={rest[name]}" for name in sorted(rest))
+    labels["tag"] = f"{metric}{{{more}}}" if more else metric
+    labels.setdefault("op", metric)
+    labels["kind"] = in_layer("service", layer)
+    host = base.host or labels.get("host", "")
+    return base.replaced(**{**labels, "host": host})
+
+
+DELTA, CUMULATIVE = 1, 2
+TEMPORALITIES = {"AGGREGATION_TEMPORALITY_DELTA": DELTA, "AGGREGATION_TEMPORALITY_CUMULATIVE": CUMULATIVE}
+NOTHING = "holds no histogram of latencies: export histograms with a unit of time (s, ms, us or ns), not gauges or sums"
+NO_TIME = "not a latency: its unit is no unit of time"
+NO_VALUE = "a point without a value"
+EMPTY_POINT = "a point without samples"
+NO_TEMPORALITY = "nothing says whether it counts since a start or since the point before"
+UNIT_UNKNOWN = "the unit of its values is not stated: give --recorded-unit s, ms, us or ns"
+NO_SUM = "the counts of its buckets are not its count: it was damaged"
+NO_BUCKETS = "a histogram without buckets, of which only the mean is known: have the SDK keep buckets"
+COARSE = f"a scale below {LEAST_SCALE}: its bins are wider than all latencies"
+MOST_BUCKETS = 1 << 16
+ESCAPED = str.maketrans({"µ": "u", "μ": "u"})
+
+
+def polls(path: Path, context: Context) -> Polls:
+    """Return the histograms of a file; points that cannot be taken are rejected, metrics that are no latencies skipped."""
+    held = Polls(context)
+    for line, entry in objects_of(path, context):
+        take(entry, line, context, held)
+    return held
+
+
+def take(entry: Mapping[str, Any], line: int, context: Context, held: Polls) -> None:
+    """Add the histograms of one document to `held`."""
+    for metric, resource, scope in _metrics(entry):
+        own = _attributes(metric.get("metadata")) if scope == SCOPE else None
+        _take(metric, own, resource, line, context, held)
+
+
+def _metrics(entry: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, str], str]]:
+    """Yield the metrics of a line with the attributes of their resource, and the name of their scope."""
+    for resource in _dicts(entry.get("resourceMetrics")):
+        owner = resource.get("resource")
+        attributes = _attributes(owner.get("attributes") if isinstance(owner, dict) else None)
+        for scope in _dicts(resource.get("scopeMetrics") or resource.get("instrumentationLibraryMetrics")):
+            named = scope.get("scope")
+            name = str(named.get("name") or "") if isinstance(named, dict) else ""
+            for metric in _dicts(scope.get("metrics")):
+                yield metric, attributes, name
+
+
+def _dicts(value: Any) -> Iterator[dict[str, Any]]:
+    for entry in value if isinstance(value, list) else ():
+        if isinstance(entry, dict):
+            yield entry
+
+
+def _attributes(pairs: Any) -> dict[str, str]:
+    words = {}
+    for pair in _dicts(pairs):
+        value = pair.get("value")
+        text = next(iter(value.values()), "") if isinstance(value, dict) else ""
+        if isinstance(pair.get("key"), str) and isinstance(text, (str, int, float)):
+            words[pair["key"]] = str(text)
+    return words
+
+
+def _take(
+    metric: Mapping[str, Any],
+    own: Mapping[str, str] | None,
+    resource: Mapping[str, str],
+    line: int,
+    context: Context,
+    held: Polls,
+) -> None:
+    """Add the points of a metric; `own` is the metadata of one that we exported ourselves."""
+    name, unit = str(metric.get("name") or ""), str(metric.get("unit") or "").translate(ESCAPED)
+    for key, binned in (("exponentialHistogram", _exponential), ("histogram", _explicit)):
+        body = metric.get(key)
+        if not isinstance(body, dict):
+            continue
+        points = list(_dicts(body.get("dataPoints")))
+        if unit and unit not in UNITS_NS:
+            context.account.skip(NO_TIME, len(points))
+            continue
+        for point in points:
+            attributes = {**resource, **_attributes(point.get("attributes") or point.get("labels"))}
+            base = context.series
+            series = series_of(base, name, attributes) if own is None else own_series(base, name, own, attributes)
+            try:
+                unit_ns = UNITS_NS.get(unit) or context.recorded_unit_ns
+                if unit_ns is None:
+                    raise WrongError(UNIT_UNKNOWN)
+                total = _total(body)
+                if whole(point.get("flags") or 0) & 1:
+                    context.account.skip(NO_VALUE, 1)
+                    continue
+                layout, places, counts = binned(point, unit_ns, own)
+                if sum(counts) != count(point.get("count") or 0):
+                    raise WrongError(NO_SUM)
+                if not sum(counts) and not total:
+                    context.account.skip(EMPTY_POINT, 1)
+                    continue
+                start, end = (whole(point.get(moment) or 0) for moment in ("startTimeUnixNano", "timeUnixNano"))
+                if not end:
+                    raise WrongError("a point without a time")
+                held.add(Poll(line, series, start or None, end, layout, *sparse(places, counts), total))
+            except WrongError as error:
+                if str(error) in (UNIT_UNKNOWN, BELOW_ZERO):  # it may be no latency at all
+                    context.account.reject(str(error), [line])
+                else:
+                    held.reject(str(error), line, _lost(str(error), series, body, point))
+
+
+def _lost(reason: str, series: Series, body: Mapping[str, Any], point: Mapping[str, Any]) -> Lost:
+    """Return whose samples a point that cannot be taken holds, and from when to when."""
+    start, end, samples = (_or_none(point.get(name)) for name in ("startTimeUnixNano", "timeUnixNano", "count"))
+    try:
+        total = _total(body)
+    except WrongError:
+        total = False
+    return Lost(series, start or None, end or None, None if reason == NO_SUM else samples, total)
+
+
+def _or_none(value: Any) -> int | None:
+    try:
+        return count(value)
+    except WrongError:
+        return None
+
+
+def _total(body: Mapping[str, Any]) -> bool:
+    said = body.get("aggregationTemporality")
+    temporality = TEMPORALITIES.get(said, 0) if isinstance(said, str) else said
+    if temporality not in (DELTA, CUMULATIVE):
+        raise WrongError(NO_TEMPORALITY)
+    return bool(temporality == CUMULATIVE)
+
+
+def _exponential(point: Mapping[str, Any], unit_ns: int, own: Mapping[str, str] | None) -> tuple[Layout, Int, Sequence[int]]:
+    """Return the layout of a point, the bin of each bucket and its count; scales above 8 are brought down, which is exact."""
+    scale = whole(point.get("scale") or 0)
+    if scale < LEAST_SCALE:
+        raise WrongError(COARSE)
+    if any(count(number) for number in _buckets(point.get("negative"))[1]):
+        raise WrongError(BELOW_ZERO)
+    offset, numbers = _buckets(point.get("positive"))
+    finest = min(scale, MOST_SCALE)
+    layout = Exponential(finest, unit_ns)
+    if own is not None:
+        try:
+            layout = with_error(layout, own)
+        except ValueError as error:
+            raise WrongError(str(error)) from None
+    indices = np.arange(len(numbers), dtype=np.int64) + offset
+    zero = count(point.get("zeroCount") or 0)
+    threshold = max(end_ns(point.get("zeroThreshold") or 0, unit_ns), 0)
+    places = np.append(layout.places(indices >> (scale - finest)), layout.index(np.array([threshold])))
+    return layout, places, [*map(count, numbers), zero]
+
+
+def _buckets(body: Any) -> tuple[int, list[Any]]:
+    if not isinstance(body, dict):
+        return 0, []
+    numbers = body.get("bucketCounts") or []
+    if not isinstance(numbers, list) or len(numbers) > MOST_BUCKETS:
+        raise WrongError("no list of buckets")
+    offset = whole(body.get("offset") or 0)
+    if not -(2**31) <= offset < 2**31:
+        raise WrongError("an offset of buckets out of range")
+    return offset, numbers
+
+
+def _explicit(point: Mapping[str, Any], unit_ns: int, _: Mapping[str, str] | None) -> tuple[Layout, Int, Sequence[int]]:
+    """Return the layout of a point, the bin of each bucket and its count."""
+    bounds, numbers = point.get("explicitBounds") or [], point.get("bucketCounts") or []
+    if not isinstance(bounds, list) or not isinstance(numbers, list):
+        raise WrongError("no list of buckets")
+    if not bounds or not numbers:
+        raise WrongError(NO_BUCKETS)
+    if len(numbers) != len(bounds) + 1:
+        raise WrongError("buckets are not one more than bounds")
+    ends = [end_ns(bound, unit_ns) for bound in bounds]
+    counts = [count(number) for number in numbers]
+    if any(low >= high for low, high in pairwise(ends)) and sorted(ends) != ends:
+        raise WrongError("bounds do not rise")
+    return *between_edges(ends, counts, is_open=True), counts
+
+
+locate, rows = readers(OTLP, polls, NOTHING)
+READER = Reader(locate, rows=rows, grows=AGAIN)

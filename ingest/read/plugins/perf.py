@@ -1,0 +1,543 @@
+"""The text of `perf script`: block requests and system calls, and samples that have a time alone.
+
+Lines of `perf script` -> samples in columns, block by block; a sample's frames stay with it, and only the first is looked at.
+
+    swapper     0 [000]  5147.094131:   10101010 cpu-clock:
+    <tab>ffffffff821f4dab pv_native_safe_halt+0xb ([kernel.kallsyms])
+
+Most bytes are frames: they are separated from samples by the first byte of their line alone, and never parsed.
+
+The beginning of a text of `perf script`: whether it is one, the host, and where its clock began.
+
+    # hostname : vm
+    # clockid: monotonic (1)
+    # reference time: 2026-11-21 14:39:03.232775 = 1795271943.232775 (TOD) = 5467.257712166 (monotonic)
+
+`perf script --header` prints it. The reference is there where `perf record` was given its clock (-k CLOCK_MONOTONIC): the same
+moment by the time of day and by the clock of the stamps. `captured on` is no such thing: it has no zone, and means the file.
+
+The text of `perf script`: block requests and system calls, each from its beginning to its end.
+
+    fio 21038 [000]  5236.950129:    block:block_rq_issue: 254,0 RS 4096 () 433686456 + 8 0x2,0,4 [fio]
+    swapper     0 [000]  5236.950301: block:block_rq_complete: 254,0 RS () 433686456 + 8 0x2,0,4 [0]
+    bash 21000/21000 [001]  5234.069661:   syscalls:sys_enter_pread64: fd: 0x00000003, buf: 0x7ffffe1f73e0, ...
+    bash 21000/21000 [001]  5234.069672:    syscalls:sys_exit_pread64: 0x310
+
+A block request is known by device and sector: kind completion, the device is the volume, the process is who issued it. A
+system call is known by its thread: kind service, the op is its name. Stamps are seconds since the machine started, to the us
+(to the ns with --ns), so times are relative unless the header has the start (see `header`). What is left alone at either end of
+the recording is counted: an end without a beginning, a beginning without an end; of a request that was requeued the last
+beginning counts. Other events, and those of which the recording has only one of the two, are moments (see `moments`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.core.errors import InputError
+from ingest.core.events import Events
+from ingest.core.intervals import Bool, Int
+from ingest.core.labels import OFFSET, Series
+from ingest.read.account import Account
+from ingest.read.context import KEEP_IDLE, Context, TimeZero
+from ingest.read.described.table import WholeLines, arrow, binary_lines, flags, reject
+from ingest.read.format_names import PERF
+from ingest.read.formats import ROW_LABELS, Reader
+from ingest.read.operations import DAY_NS, TOO_MANY_LABELS, SeriesTable, events_layout
+from ingest.read.sources import Around, Source
+from ingest.read.text import CRLF, LONGEST_LINE, NEWLINE, TRACE_ENDINGS, head, name_without, whole_blocks
+
+SECOND, NS_DIGITS = 1_000_000_000, 9
+LATEST_S = 4_000_000_000
+MODE = "(?:[A-Za-z]{1,6} +)?"  # as -F +misc prints it
+WHO = rf"(?:(?P<comm>[^ \t].*?) +)??(?:(?P<pid>-?\d{{1,10}})(?:/ *(?P<tid>-?\d{{1,10}}))? +{MODE})??(?:\[\d+\] +{MODE})?"
+WHEN = r"(?P<seconds>\d{1,10})\.(?P<part>\d{6}(?:\d{3})?):"
+SAMPLE = rf"^ *{WHO}{WHEN}(?: +\d+)? +(?P<event>[^ ]+?):(?P<rest> .*)?\r?\n$"
+FRAME = r"^ +[0-9a-f]{4,16}(?: .*\)| \[unknown\])?\r?\n$|^  [^ ]+:\d+(?: \(inlined\))?\r?\n$"
+FTRACE = r"-\d+ +(?:\([ \d-]+\) +)?\[\d+\] +[^ ]+$"  # what a name ends in where the kernel or trace-cmd wrote the line
+OWN_RECORD = " PERF_RECORD_"
+NOT_A_LINE = "not a line of perf script"
+NO_TIME = "a time stamp past the year 2096"
+OWN = "perf's own records of processes and mappings, not samples"
+TAB, COMMENT, SPACE = 9, 35, 32
+MOST_KEPT = 4 * LONGEST_LINE
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Samples of one block: a struct array of `comm`, `pid`, `tid`, `event` and `rest`, and the line of the first frame.
+
+    Where a sample has no frame below it, its leaf is the rest of its own line.
+    """
+
+    fields: Any
+    line: Int
+    at_ns: Int
+    leaf: Any
+
+    def __len__(self) -> int:
+        return len(self.line)
+
+    def take(self, rows: Int) -> Samples:
+        """Return the given samples."""
+        return Samples(self.fields.take(rows), self.line[rows], self.at_ns[rows], self.leaf.take(rows))
+
+
+def samples(path: Path, account: Account) -> Iterator[Samples]:
+    """Yield the samples of a file, times in ns of its own clock; other lines are counted with their reason."""
+    pa = arrow(path)
+    whole, kept, line = WholeLines(account), b"", 1
+    for block in whole_blocks(path, account):
+        data = whole.of(block).tobytes()
+        if whole.line != line + kept.count(b"\n"):  # a line was given up: what was kept ends before it
+            yield _samples(pa, kept, line, account)
+            kept, line = b"", whole.line
+        whole.line += data.count(b"\n")
+        text = kept + data
+        cut = _last_sample(text) if len(text) < MOST_KEPT else len(text)
+        yield _samples(pa, text[:cut], line, account)
+        kept, line = text[cut:], line + text.count(b"\n", 0, cut)
+    yield _samples(pa, kept, line, account)
+
+
+def _last_sample(text: bytes) -> int:
+    """Return where the last line begins that may be a sample: the next block may hold its frames."""
+    end = len(text)
+    while end > 0:
+        begin = text.rfind(b"\n", 0, end - 1) + 1
+        if text[begin] not in (TAB, NEWLINE, COMMENT):
+            return begin
+        end = begin
+    return 0
+
+
+def _samples(pa: Any, text: bytes, line: int, account: Account) -> Samples:
+    """Return the samples of whole lines, the first of which has the number `line`."""
+    compute = pa.compute
+    data = np.frombuffer(text, np.uint8)
+    lines = binary_lines(pa, data, text.count(b"\n"))
+    first = _first_bytes(data)
+    place = np.flatnonzero(~np.isin(first, (TAB, NEWLINE, COMMENT)))
+    if len(place) and text.find(b"\r\n", 0, 1 << 16) >= 0:
+        account.note(CRLF)
+    candidates = lines.take(pa.array(place))
+    columns = compute.extract_regex(candidates, SAMPLE)
+    own = flags(compute.match_substring(candidates, OWN_RECORD))
+    good = flags(columns.is_valid()) & ~own
+    names = compute.struct_field(columns, "comm").fill_null(b"")
+    good &= ~flags(compute.match_substring_regex(names, FTRACE))
+    left = ~good & ~own & ~flags(compute.match_substring_regex(candidates, FRAME + r"|^[ \t]*\r?\n$"))
+    reject(account, NOT_A_LINE, line + place[left])
+    account.skip(OWN, int(own.sum()))
+    seconds = _number(pa, columns, "seconds", good)
+    late = good & (seconds > LATEST_S)
+    reject(account, NO_TIME, line + place[late])
+    rows = np.flatnonzero(good & ~late)
+    fields = columns.take(pa.array(rows))
+    digits = np.frombuffer(compute.binary_length(compute.struct_field(fields, "part")).buffers()[1], np.int32)[: len(rows)]
+    part = _number(pa, fields, "part", np.ones(len(rows), np.bool_)) * np.where(digits == NS_DIGITS, 1, 1000)
+    leaf = _leaves(pa, lines, data, place[rows], compute.struct_field(fields, "rest"))
+    return Samples(fields, line + place[rows], seconds[rows] * SECOND + part, leaf)
+
+
+def _first_bytes(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    ends = np.flatnonzero(data == NEWLINE)
+    return data[np.append(0, ends[:-1] + 1)] if len(ends) else data[:0]
+
+
+def _leaves(pa: Any, lines: Any, data: NDArray[np.uint8], place: Int, rest: Any) -> Any:
+    """Return the line below each sample where that is indented as frames are, else the rest of the sample's own line."""
+    if not len(place):
+        return rest
+    first = np.append(_first_bytes(data), NEWLINE)
+    below = np.isin(first[place + 1], (TAB, SPACE))
+    taken = lines.take(pa.array(np.minimum(place + 1, len(lines) - 1)))
+    below &= ~flags(pa.compute.match_substring_regex(taken, SAMPLE))
+    return pa.compute.if_else(pa.array(below), taken, rest)
+
+
+def _number(pa: Any, columns: Any, name: str, there: NDArray[np.bool_]) -> Int:
+    """Return a field of digits as numbers, 0 where it is not there."""
+    text = pa.compute.if_else(pa.array(there), pa.compute.struct_field(columns, name), b"0").cast(pa.string())
+    return np.frombuffer(text.cast(pa.int64()).buffers()[1], np.int64)[: len(there)]
+
+
+ANY_SAMPLE = re.compile(SAMPLE.encode())
+OTHERS = re.compile(FTRACE.encode())
+HOSTNAME = re.compile(rb"^# hostname ?: (\S+)", re.MULTILINE)
+REFERENCE = re.compile(rb"^# reference time: .* = (\d{1,10})\.(\d{1,9}) \(TOD\) = (\d{1,10})\.(\d{1,9}) \((\S+)\)", re.MULTILINE)
+CAPTURED = b"# captured on"
+STAMPED, BEGINNING = re.compile(rb"\d\.\d{6}(?:\d{3})?: "), 1 << 13  # a cheap test before each line is held against a pattern
+EPOCH_S = 20 * 365 * 86_400  # no machine has been up for so long: such stamps count from 1970
+UNTIMED = re.compile(
+    rb"^ *\S[^\n]{0,99}? +\d{1,10}(?:/ *\d{1,10})? +(?:\[\d+\] +)?(?:\d+ +)?"  # name, process, CPU, period
+    rb"(?:[\w-]+(?::[\w-]*)*: *\r?\n[ \t]*[0-9a-f]{4,16} [^\n]*\([^\n]*\)\r?$"  # a frame below it
+    rb"|(?:block|sched|syscalls|probe\w*):\w+: )",  # or a tracepoint
+    re.MULTILINE,
+)
+NO_STAMPS = (
+    "samples of perf script without their time stamps: print them with `perf script -F +time` "
+    "(where perf has none, record with `perf record -T`)"
+)
+LINES_LOOKED_AT, LONGEST_HEAD = 2000, 1 << 12
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The host, empty where unknown; and the epoch ns at which the clock of the stamps was zero, None where unknown."""
+
+    host: str = ""
+    zero_ns: int | None = None
+    origin: str = "unknown"
+
+
+def looks_like_perf(start: bytes) -> bool:
+    """Return whether a file begins like the text of `perf script`."""
+    if start.startswith(b"# ===") and CAPTURED in start[:400]:
+        return not lacks_stamps(start)
+    return STAMPED.search(start[:BEGINNING]) is not None and next(_sample_heads(start), None) is not None
+
+
+def lacks_stamps(start: bytes) -> bool:
+    """Return whether a file begins like the text of `perf script -F -time`: samples, none of them with a time stamp."""
+    return UNTIMED.search(start) is not None and next(_sample_heads(start), None) is None
+
+
+def header_of(path: Path) -> Header:
+    """Return the host and the clock by the beginning of a file."""
+    start = head(path)
+    named = HOSTNAME.search(start)
+    host = named[1].decode("utf-8", "replace") if named else ""
+    first = next(_sample_heads(start), None)
+    if first and int(first["seconds"]) >= EPOCH_S:
+        return Header(host, 0, "epoch stamps in the log")
+    match = REFERENCE.search(start)
+    if not match:
+        return Header(host)
+    day, clock = (
+        int(seconds) * SECOND + int(part.ljust(NS_DIGITS, b"0")) for seconds, part in ((match[1], match[2]), (match[3], match[4]))
+    )
+    return Header(host, day - clock, "reference time in the header")
+
+
+def last_ns(path: Path) -> int:
+    """Return the stamp of the newest sample in ns of the file's clock, 0 if there is none; reads all of it."""
+    return max((int(chunk.at_ns.max()) for chunk in samples(path, Account(path=str(path))) if len(chunk)), default=0)
+
+
+def _sample_heads(start: bytes) -> Iterator[re.Match[bytes]]:
+    """Yield the samples among the first lines."""
+    lines = start.split(b"\n", LINES_LOOKED_AT)
+    for line in lines[:-1]:
+        if line[:1] in (b"\t", b"#", b"") or len(line) > LONGEST_HEAD:
+            continue
+        match = ANY_SAMPLE.match(line + b"\n")
+        if match and not OTHERS.search(match["comm"] or b""):
+            yield match
+
+
+# Samples of `perf script` that have a time alone: events of kind offset, of latency 0, never shown as latencies.
+#
+# What ran where no work was to be done is left out: samples of the idle task whose first frame is one of idling, and samples of
+# any task that wait in the kernel's idle loop (idle injection). Interrupts that the idle task was taken away for are work, and
+# so is whatever a tracepoint prints.
+
+
+IDLE_TASK = r"^swapper(?:/\d+)?$"
+IDLING = r"idle|mwait|halt|hypercall_sched_op|hypercall_vcpu_op|cpu_startup_entry|\bwfi|\[unknown\] \(|^[ \t]*[0-9a-f]*\s*$"
+IDLE_LOOP = r"^\s*[0-9a-f]+ \S*(?:cpuidle|mwait)\S* \(\["
+TRACEPOINT = r"^[A-Za-z0-9_\-]+:[A-Za-z0-9_]{3,}$"
+PRECISION = re.compile(r":([a-zA-Z]*)$")
+IDLE = "samples of idle CPUs (--keep-idle keeps them)"
+
+
+class Moments:
+    """Makes events of the samples of one recording that have no latency."""
+
+    def __init__(self, context: Context, *, keep_idle: bool = False) -> None:
+        self.context = context
+        self.keep_idle = keep_idle
+        self.series = SeriesTable(self._series)
+
+    def _series(self, labels: Mapping[str, str]) -> Series:
+        return self.context.series.replaced(op=op_of(labels["event"]), kind=OFFSET, process=labels["comm"])
+
+    def events(self, pa: Any, samples: Samples) -> Events:
+        """Return the samples of a block, each at its own time; those of idle CPUs are counted as skipped."""
+        account, compute = self.context.account, pa.compute
+        left = np.ones(len(samples), np.bool_)
+        if not self.keep_idle:
+            idle = idle_of(pa, samples)
+            account.skip(IDLE, int(idle.sum()))
+            left &= ~idle
+        columns = {name: compute.struct_field(samples.fields, name).dictionary_encode() for name in ("event", "comm")}
+        codes = self.series.codes(columns, len(samples))
+        many = left & (codes < 0)
+        reject(account, TOO_MANY_LABELS, samples.line[many])
+        rows: Int = np.flatnonzero(left & ~many)
+        account.accept(len(rows))
+        at = samples.at_ns[rows] + (self.context.zero.epoch_ns or 0) + self.context.offset_ns
+        return Events(self.series.table, codes[rows], at, np.zeros(len(rows), np.int64))
+
+
+def idle_of(pa: Any, samples: Samples) -> Bool:
+    """Return which samples are of idle CPUs."""
+    compute = pa.compute
+
+    def fits(column: Any, pattern: str) -> Bool:
+        return flags(compute.match_substring_regex(column, pattern))
+
+    def field(name: str) -> Any:
+        return compute.struct_field(samples.fields, name)
+
+    if not len(samples):
+        return np.zeros(0, np.bool_)
+    task = flags(compute.equal(field("pid"), b"0")) | fits(field("comm"), IDLE_TASK)
+    idle: Bool = (task & fits(samples.leaf, IDLING)) | fits(samples.leaf, IDLE_LOOP)
+    return idle & ~fits(field("event"), TRACEPOINT)
+
+
+def op_of(event: str) -> str:
+    """Return the op of an event: its name in lower case, without how precisely it was to be sampled (cycles:ppp is cycles)."""
+    match = PRECISION.search(event)
+    if match and set(match[1]) <= set("ukhpPGHSDI"):
+        kept = "".join(mark for mark in match[1] if mark not in "pP")
+        event = event[: match.start()] + (f":{kept}" if kept else "")
+    return event.lower()
+
+
+def note_left_out(account: Account) -> None:
+    """Say in the account how many samples of idle CPUs were left out."""
+    if account.skipped[IDLE]:
+        account.note(f"{account.skipped[IDLE]:,} {IDLE}, left out")
+
+
+BLOCK = r"^ *(?P<device>\d+,\d+) (?P<flags>[A-Z]+) (?:\d+ )?\([^)]*\) (?P<sector>\d{1,15}|18446744073709551615) \+ \d+"
+ISSUE, COMPLETE = "block:block_rq_issue", "block:block_rq_complete"
+NO_SECTOR = str(2**64 - 1)
+ENTER, EXIT = "syscalls:sys_enter_", "syscalls:sys_exit_"
+NO_BEGINNING = "an end whose beginning is not in the recording"
+NO_END = "a beginning whose end is not in the recording"
+AGAIN = "begun again before it ended (requeued): the later beginning counts"
+OTHER_ARGUMENTS = "arguments of a block request that are not device, flags, sector"
+TOO_LONG = "a latency of more than a day, or below zero"
+PAIRS = ((ISSUE, COMPLETE), (ENTER, EXIT))
+MOST_OPEN = 1 << 20
+
+
+@dataclass(slots=True)
+class _Marks:
+    """Beginnings and ends in the order of the file: of which operation (`key`), when, in which line, of which series."""
+
+    key: Int
+    at_ns: Int
+    line: Int
+    ends: Int
+    series: Int
+
+    def take(self, rows: Int) -> _Marks:
+        """Return the given marks in the given order."""
+        return _Marks(self.key[rows], self.at_ns[rows], self.line[rows], self.ends[rows], self.series[rows])
+
+    def after(self, before: _Marks) -> _Marks:
+        """Return these marks behind those of `before`."""
+        pairs = ((getattr(before, name), getattr(self, name)) for name in ("key", "at_ns", "line", "ends", "series"))
+        return _Marks(*(np.concatenate(pair) for pair in pairs))
+
+
+def read(path: Path, context: Context) -> Iterator[Events]:
+    """Yield the requests and calls that began and ended in the recording, and its other samples as moments of kind offset.
+
+    Times are as exact as perf's stamps. Samples of idle CPUs are skipped unless the context says otherwise, and counted;
+    everything else is counted with its line. InputError where pyarrow is missing.
+    """
+    pa = arrow(path)
+    trace, paired = _Trace(context), _BothEnds(path)
+    moments = Moments(context, keep_idle=bool(context.options.get(KEEP_IDLE)))
+    for chunk in samples(path, context.account):
+        timed = paired.of(pa, chunk)
+        yield trace.events(chunk.take(np.flatnonzero(timed)))
+        yield moments.events(pa, chunk.take(np.flatnonzero(~timed)))
+    trace.finish()
+    note_left_out(context.account)
+
+
+class _BothEnds:
+    """Finds the samples that are a beginning or an end; a file is searched for the other one when the first of a pair is met."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._known: dict[tuple[str, str], bool] = {}
+
+    def of(self, pa: Any, chunk: Samples) -> Bool:
+        """Return which samples are of pairs that the file holds both ends of."""
+        event = pa.compute.struct_field(chunk.fields, "event")
+        timed = np.zeros(len(chunk), np.bool_)
+        for pair in PAIRS:
+            mine = flags(pa.compute.starts_with(event, pair[0])) | flags(pa.compute.starts_with(event, pair[1]))
+            if mine.any() and self._both(pair):
+                timed |= mine
+        return timed
+
+    def _both(self, pair: tuple[str, str]) -> bool:
+        if pair not in self._known:
+            missing = {word.encode() for word in pair}
+            for block in whole_blocks(self.path, Account()):
+                text = bytes(block)
+                missing -= {word for word in missing if word in text}
+                if not missing:
+                    break
+            self._known[pair] = not missing
+        return self._known[pair]
+
+
+class _Trace:
+    """What is known of one recording so far: its series, devices and calls, and beginnings that still have no end."""
+
+    def __init__(self, context: Context) -> None:
+        self.pa = arrow()
+        self.context = context
+        self.series = SeriesTable(self._series)
+        self.keys: dict[str, int] = {}
+        none = np.zeros(0, np.int64)
+        self.open = _Marks(none, none, none, none, none)
+
+    def _series(self, labels: Mapping[str, str]) -> Series | None:
+        event, process = labels["event"], labels["comm"]
+        base = self.context.series
+        if event.startswith((ENTER, EXIT)):
+            op = event.removeprefix(ENTER).removeprefix(EXIT)
+            return base.replaced(op=op, kind="service", process=process)
+        words = labels["flags"]
+        op = "trim" if "D" in words else "write" if "W" in words else "read" if "R" in words else "flush"
+        return base.replaced(op=op, kind="completion", volume=labels["device"], process=process)
+
+    def events(self, chunk: Samples) -> Events:
+        """Return what ended among the beginnings and ends of a block."""
+        compute, pa = self.pa.compute, self.pa
+        event = compute.struct_field(chunk.fields, "event").dictionary_encode()
+        names = [_word(name) for name in event.dictionary.to_pylist()]
+        codes = np.frombuffer(event.indices.buffers()[1], np.int32)[: len(event)] if len(event) else chunk.line
+        block = np.array([name in (ISSUE, COMPLETE) for name in names], np.bool_)
+        arguments = compute.extract_regex(compute.struct_field(chunk.fields, "rest"), BLOCK)
+        is_block = block[codes] if len(codes) else np.zeros(0, np.bool_)
+        odd = is_block & ~flags(arguments.is_valid())
+        reject(self.context.account, OTHER_ARGUMENTS, chunk.line[odd])
+        keep = np.flatnonzero(~odd)
+        chunk, arguments, is_block, codes = chunk.take(keep), arguments.take(pa.array(keep)), is_block[keep], codes[keep]
+        columns = {
+            "event": compute.struct_field(chunk.fields, "event").dictionary_encode(),
+            "comm": compute.struct_field(chunk.fields, "comm").dictionary_encode(),
+            "device": compute.struct_field(arguments, "device").dictionary_encode(),
+            "flags": compute.struct_field(arguments, "flags").dictionary_encode(),
+        }
+        series = self.series.codes(columns, len(keep))
+        ends = np.array([name == COMPLETE or name.startswith(EXIT) for name in names], np.bool_)
+        key = np.where(is_block, self._requests(arguments, columns["device"]), self._calls(chunk.fields, names, codes))
+        ended = ends[codes].astype(np.int64) if len(codes) else key
+        return self._paired(_Marks(key, chunk.at_ns, chunk.line, ended, series))
+
+    def _requests(self, arguments: Any, device: Any) -> Int:
+        """Return a number for each block request: of its device and sector."""
+        words = [_word(word) for word in device.dictionary.to_pylist()] + [""]
+        codes = np.array([self.keys.setdefault(f"device {word}", len(self.keys)) for word in words], np.int64)
+        place = np.frombuffer(device.indices.fill_null(len(words) - 1).buffers()[1], np.int32)[: len(device)]
+        return (codes[place] << 52) + _whole(self.pa, arguments, "sector")
+
+    def _calls(self, fields: Any, names: list[str], codes: Any) -> Int:
+        """Return a number for each system call: of its thread and its name."""
+        calls = [name.removeprefix(ENTER).removeprefix(EXIT) for name in names]
+        known = np.array([self.keys.setdefault(f"call {call}", len(self.keys)) for call in calls], np.int64)
+        pid, tid = _whole(self.pa, fields, "pid"), _whole(self.pa, fields, "tid")
+        thread = np.where(tid > 0, tid, pid)
+        return -1 - ((known[codes] << 40) + thread) if len(codes) else thread
+
+    def _paired(self, marks: _Marks) -> Events:
+        """Return what ended among these marks; beginnings without an end stay open, ends without a beginning are rejected."""
+        account = self.context.account
+        marks = marks.after(self.open)
+        order = np.argsort(marks.key, kind="stable")
+        marks = marks.take(order)
+        same = np.append(marks.key[1:] == marks.key[:-1], False)
+        begins = (marks.ends == 0) & same & np.append(marks.ends[1:] == 1, False)
+        first = np.flatnonzero(begins)
+        paired = np.zeros(len(marks.key), np.bool_)
+        paired[first] = True
+        paired[first + 1] = True
+        left = np.flatnonzero(~paired & (marks.ends == 0) & ~same)
+        reject(account, NO_BEGINNING, np.sort(marks.line[~paired & (marks.ends == 1)]))
+        reject(account, AGAIN, np.sort(marks.line[~paired & (marks.ends == 0) & same]))
+        self.open = self._bounded(marks.take(left))
+        latency = marks.at_ns[first + 1] - marks.at_ns[first]
+        codes = marks.series[first]
+        wrong, many = (latency < 0) | (latency > DAY_NS), codes < 0
+        for reason, bad in ((TOO_LONG, wrong), (TOO_MANY_LABELS, many & ~wrong)):
+            reject(account, reason, np.sort(np.concatenate([marks.line[first[bad]], marks.line[first[bad] + 1]])))
+        good = first[~wrong & ~many]
+        account.accept(2 * len(good))
+        base = (self.context.zero.epoch_ns or 0) + self.context.offset_ns
+        end = marks.at_ns[good + 1] + base
+        return Events(self.series.table, marks.series[good], end, marks.at_ns[good + 1] - marks.at_ns[good])
+
+    def _bounded(self, begun: _Marks) -> _Marks:
+        """Return what may still end; of more than a million beginnings the oldest are given up."""
+        if len(begun.key) <= MOST_OPEN:
+            return begun
+        order = np.argsort(begun.line, kind="stable")
+        reject(self.context.account, NO_END, begun.line[order[:-MOST_OPEN]])
+        return begun.take(np.sort(order[-MOST_OPEN:]))
+
+    def finish(self) -> None:
+        """Count what has no end."""
+        reject(self.context.account, NO_END, np.sort(self.open.line))
+
+
+def _whole(pa: Any, fields: Any, name: str) -> Int:
+    """Return a field of digits as numbers, 0 where there is none, and -1 for the sector of a request that has none."""
+    text = pa.compute.struct_field(fields, name).cast(pa.string())
+    text = pa.compute.if_else(pa.compute.equal(text, ""), "0", text).fill_null("0")
+    values = pa.compute.if_else(pa.compute.equal(text, NO_SECTOR), "-1", text).cast(pa.int64())
+    return np.frombuffer(values.buffers()[1], np.int64)[values.offset : values.offset + len(values)]
+
+
+def _word(word: Any) -> str:
+    return word.decode("utf-8", "replace") if isinstance(word, bytes) else str(word)
+
+
+# The text of `perf script` as a source: host, what distinguishes recordings, start.
+
+
+def locate(path: Path, around: Around) -> Source:
+    """Return the source of a recording; its job is the name of the file. InputError where samples have no time."""
+    if lacks_stamps(head(path)):
+        raise InputError(NO_STAMPS, path)
+    recorded = header_of(path)
+    job = name_without(path, TRACE_ENDINGS, every=True)
+    context = around.context(path, host=recorded.host, origin="header of the recording", job=job)
+    kept = {**context.options, **({KEEP_IDLE: "yes"} if around.options.keep_idle else {})}
+    real = recorded.zero_ns == 0
+    zero = around.zero(path, TimeZero(recorded.zero_ns, recorded.origin), lambda: last_ns(path), absolute=real)
+    return Source(path, PERF, replace(context, zero=zero, options=kept), layout=str(events_layout(around.options.digits)))
+
+
+def _events(path: Path, context: Context) -> Iterator[Events]:
+
+    return read(path, context)
+
+
+READER = Reader(
+    locate,
+    line_each=False,
+    timed=False,
+    events=_events,
+    accepts=lambda _, start: looks_like_perf(start),
+    row_labels=(*ROW_LABELS, "process", "volume"),
+    arrow=True,
+)

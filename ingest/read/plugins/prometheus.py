@@ -1,0 +1,345 @@
+"""Prometheus histograms: expositions, answers of the query API, `promtool tsdb dump`; classic and, over HTTP, native ones.
+
+    op_latency_seconds_bucket{host="h1",op="read",le="0.001"} 38 [stamp]
+    {__name__="op_latency_seconds_bucket", op="read", le="0.001"} 38 1795329818508
+    {__name__="op_latency_seconds"} {count:10, sum:2.5, (0.0005,0.0007]:4, (0.0014,0.002]:6} 1795329818508
+    {"status":"success","data":{"resultType":"matrix","result":[{"metric":{..., "le":"0.001"},"values":[[1795329818.508,"38"]]}]}}
+
+Counts are of all samples up to `le`, since the start of the process. A stamp in an exposition is in ms (in OpenMetrics, which
+ends with `# EOF`, in s); without one the scrape is as old as the file, and began at `_created` or `process_start_time_seconds`.
+Native buckets are [rule, left, right, count] of base 2^(2^-schema), whose edges tell the schema.
+
+Source: prometheus/docs exposition formats and HTTP API, prometheus/prometheus model/histogram; checked against recorded answers.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ingest.core.intervals import Int
+from ingest.core.layout import LEAST_SCALE, MOST_SCALE, Exponential, Layout
+from ingest.core.units import UNITS_NS
+from ingest.read.context import Context
+from ingest.read.format_names import PROMETHEUS
+from ingest.read.formats import AGAIN, Reader
+from ingest.read.plugins.otlp import series_of
+from ingest.read.polls import (
+    BELOW_ZERO,
+    Lost,
+    Poll,
+    Polls,
+    WrongError,
+    between_edges,
+    count,
+    documents_of,
+    end_ns,
+    lines_of,
+    readers,
+    sparse,
+    whole,
+)
+
+SAMPLE = re.compile(
+    r"""^\s*(?P<name>[A-Za-z_:][\w:]*)?\s*(?:\{(?P<labels>(?:[^"}]|"(?:[^"\\]|\\.)*")*)\})?\s+"""
+    r"""(?P<value>[-+.\w]+|\{count:[^}]*\})(?:\s+(?P<stamp>-?[\d.eE+]+))?\s*(?:\#.*)?$"""
+)
+LABEL = re.compile(r'([A-Za-z_][\w.]*|"(?:[^"\\]|\\.)*")\s*=\s*"((?:[^"\\]|\\.)*)"')
+RANGE = re.compile(r"([\[(])([-+.\w]+),([-+.\w]+)([\])]):([-+.\w]+)")
+RULES = {"(]": 0, "[)": 1, "()": 2, "[]": 3}
+ESCAPES = {"\\n": "\n", '\\"': '"', "\\\\": "\\"}
+BUCKET, CREATED, PROCESS_START = "_bucket", "_created", "process_start_time_seconds"
+ENDINGS = {"seconds": "s", "milliseconds": "ms", "ms": "ms", "microseconds": "us", "us": "us", "nanoseconds": "ns", "ns": "ns"}
+NOTHING = "holds no histogram of latencies: ask for NAME_bucket[1h], or for a native histogram, not for rate() or a quantile"
+NO_LATENCY = "not a latency by its name: its unit is no unit of time (--recorded-unit says which it is)"
+FRACTIONS = "counts that are no whole numbers, as of rate(): ask for the buckets themselves, as in NAME_bucket[1h]"
+NO_TOP = "buckets without le=+Inf: not all of a histogram"
+FALLS = "counts up to an edge that fall"
+NOT_A_SAMPLE = "not a sample"
+NO_START = "a scrape without time stamps, and nothing says when its process began: dump the series with promtool, or query them"
+ANSWERS = re.compile(rb'\[*\s*(\{(?!__name__)[^}]*"|\{?\s*$)')  # not `{__name__=` of a dump
+CLOSED, LEFT_OPEN = 3, 0
+EXACT = 1e-6
+
+
+@dataclass(slots=True)
+class _Scrape:
+    """The buckets of one series and time: counts up to each `le`, as text, and the line of the first."""
+
+    line: int
+    counts: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    line: int
+    labels: Mapping[str, str]
+    value: str
+    stamp: str
+
+
+Key = tuple[tuple[tuple[str, str], ...], int]
+
+
+def looks_like_prometheus(_: Path, start: bytes) -> bool:
+    """Return whether a file begins like one of the three forms, with buckets in it."""
+    text = start.decode("utf-8", "replace")
+    if text.lstrip().startswith(("{", "[")) and '"resultType"' in text:
+        return '"le"' in text or '"histograms"' in text
+    return bool(re.search(r'(?m)^\s*(\w+_bucket\{[^\n]*le="|\{__name__="[^"\n]+")', text))
+
+
+def polls(path: Path, context: Context) -> Polls:
+    """Return the histograms of a file; what cannot be read is rejected with its reason."""
+    held = Polls(context)
+    lines = list(lines_of(path, context))
+    first = next((line for _, line, _ in lines if line.strip()), b"").lstrip()
+    if ANSWERS.match(first):
+        take_answers(list(documents_of(lines, context.account)), context, held)
+    else:
+        take(lines, context, held, asked_ns=path.stat().st_mtime_ns, dated=False)
+    return held
+
+
+def take(
+    lines: Sequence[tuple[int, bytes, bool]], context: Context, held: Polls, *, asked_ns: int, dated: bool, host: str = ""
+) -> None:
+    """Add the buckets of an exposition, or of a dump, to `held`; samples without a time are of `asked_ns`.
+
+    Unless it is `dated`, such a scrape stands alone: it has to say when counting began. `host` is that of labels without one.
+    """
+    open_metrics = any(line.strip() == b"# EOF" for _, line, _ in lines)
+    scrapes: dict[Key, _Scrape] = {}
+    created: dict[tuple[str, tuple[tuple[str, str], ...]], int] = {}
+    process: int | None = None
+    for sample in _parsed(lines, context):
+        name = sample.labels["__name__"]
+        try:
+            if name == PROCESS_START:
+                process = end_ns(sample.value, UNITS_NS["s"])
+            elif name.endswith(CREATED):
+                created[name.removesuffix(CREATED), _owner(sample.labels)] = end_ns(sample.value, UNITS_NS["s"])
+            elif sample.value.startswith("{") and sample.stamp:
+                native = _of_text(sample.value)
+                _take_native(
+                    native, dict(_owner(sample.labels)), (name, end_ns(sample.stamp, UNITS_NS["ms"])), sample.line, context, held
+                )
+            elif name.endswith(BUCKET) and "le" in sample.labels:
+                dump = not sample.labels.get("\0plain")
+                unit = "s" if open_metrics and not dump else "ms"
+                stamp = end_ns(sample.stamp, UNITS_NS[unit]) if sample.stamp else asked_ns
+                key = (_owner(sample.labels, name), -1 if not sample.stamp else stamp)
+                _put(scrapes.setdefault(key, _Scrape(sample.line)), sample)
+        except WrongError as error:
+            context.account.reject(str(error), [sample.line])
+    for (owner, stamp), scrape in scrapes.items():
+        labels = dict(owner)
+        name = labels.pop("__name__").removesuffix(BUCKET)
+        start = created.get((name, _owner(labels)), process)
+        own = {"host": host, **labels} if host and not labels.get("instance") else labels
+        _take(scrape, name, own, (start, asked_ns if stamp == -1 else stamp), context, held, dated=dated or stamp != -1)
+
+
+def _owner(labels: Mapping[str, str], name: str = "") -> tuple[tuple[str, str], ...]:
+    kept = {key: value for key, value in labels.items() if key not in ("le", "__name__", "\0plain")}
+    return tuple(sorted({**kept, "__name__": name}.items() if name else kept.items()))
+
+
+def _put(scrape: _Scrape, sample: _Sample) -> None:
+    edge = sample.labels["le"]
+    if scrape.counts.setdefault(edge, sample.value) != sample.value:
+        raise WrongError("two counts of one bucket and time")
+
+
+def _parsed(lines: Sequence[tuple[int, bytes, bool]], context: Context) -> Iterator[_Sample]:
+    for number, line, _ in lines:
+        text = line.decode("utf-8", "replace").strip()
+        if not text or text.startswith("#"):
+            continue
+        match = SAMPLE.match(text)
+        labels = {} if match is None else {name.strip('"'): _plain(value) for name, value in LABEL.findall(match["labels"] or "")}
+        if match is None or not (match["name"] or labels.get("__name__")):
+            context.account.reject(NOT_A_SAMPLE, [number])
+            continue
+        own = {"__name__": match["name"], "\0plain": "1"} if match["name"] else {}
+        yield _Sample(number, {**labels, **own}, match["value"], match["stamp"] or "")
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\\.", lambda match: ESCAPES.get(match[0], match[0]), text)
+
+
+def _take(
+    scrape: _Scrape,
+    name: str,
+    labels: Mapping[str, str],
+    times: tuple[int | None, int],
+    context: Context,
+    held: Polls,
+    *,
+    dated: bool,
+) -> None:
+    """Add the classic histogram of one series and time."""
+    unit_ns = _unit(name, context)
+    if unit_ns is None:
+        context.account.skip(NO_LATENCY, 1)
+        return
+    series = series_of(context.series, name, labels)
+    try:
+        if not dated and times[0] is None:
+            raise WrongError(NO_START)
+        layout, bins, counts = _classic(scrape.counts, unit_ns)
+        held.add(Poll(scrape.line, series, times[0], times[1], layout, bins, counts, total=True))
+    except WrongError as error:
+        held.reject(str(error), scrape.line, Lost(series, *times, total=True))
+
+
+def _unit(name: str, context: Context) -> int | None:
+    words = [word for word in name.lower().split("_") if word in ENDINGS]
+    return UNITS_NS[ENDINGS[words[-1]]] if words else context.recorded_unit_ns
+
+
+def _classic(told: Mapping[str, str], unit_ns: int) -> tuple[Layout, Int, Int]:
+    """Return the layout of buckets, the bins that hold samples and their counts."""
+    top = [edge for edge in told if edge.lower() in ("+inf", "inf")]
+    if not top:
+        raise WrongError(NO_TOP)
+    edges = sorted((Decimal(_number(edge)), edge) for edge in told if edge not in top)
+    upto = [_count(told[edge]) for _, edge in edges] + [_count(told[top[0]])]
+    counts = [high - low for low, high in pairwise([0, *upto])]
+    if min(counts) < 0:
+        raise WrongError(FALLS)
+    ends = [end_ns(edge, unit_ns) for edge, _ in edges]
+    layout, places = between_edges(ends, counts, is_open=True)
+    return layout, *sparse(places, counts)
+
+
+def _number(text: str) -> str:
+    try:
+        if Decimal(text).is_finite():
+            return text
+    except ArithmeticError:
+        pass
+    raise WrongError(f"{text[:40]!r} is no edge")
+
+
+def _count(text: Any) -> int:
+    try:
+        return count(text)
+    except WrongError:
+        raise WrongError(FRACTIONS) from None
+
+
+def take_answers(documents: Sequence[tuple[int, Any]], context: Context, held: Polls) -> None:
+    """Add the series of answers of the query API, with their lines, to `held`."""
+    scrapes: dict[Key, _Scrape] = {}
+    for number, document in documents:
+        data = document.get("data") if isinstance(document, dict) else None
+        result = data.get("result") if isinstance(data, dict) else None
+        for entry in result if isinstance(result, list) else ():
+            if isinstance(entry, dict) and isinstance(entry.get("metric"), dict):
+                _series(entry, number, scrapes, context, held)
+    for (owner, stamp), scrape in scrapes.items():
+        labels = dict(owner)
+        name = labels.pop("__name__", "").removesuffix(BUCKET)
+        _take(scrape, name, labels, (None, stamp), context, held, dated=True)
+
+
+def _series(entry: Mapping[str, Any], line: int, scrapes: dict[Key, _Scrape], context: Context, held: Polls) -> None:
+    labels = {str(key): str(value) for key, value in entry["metric"].items()}
+    name = labels.get("__name__", "")
+    owner = _owner(labels, name) if name else _owner(labels)
+    try:
+        if "le" in labels:
+            for stamp, value in _pairs(entry, "values", "value"):
+                scrape = scrapes.setdefault((owner, end_ns(stamp, UNITS_NS["s"])), _Scrape(line))
+                _put(scrape, _Sample(line, labels, str(value), ""))
+        for stamp, histogram in _pairs(entry, "histograms", "histogram"):
+            _take_native(histogram, dict(_owner(labels)), (name, end_ns(stamp, UNITS_NS["s"])), line, context, held)
+    except WrongError as error:
+        context.account.reject(str(error), [line])
+
+
+def _take_native(
+    histogram: Any, labels: Mapping[str, str], named: tuple[str, int], line: int, context: Context, held: Polls
+) -> None:
+    """Add one native histogram of a name and time."""
+    name, end = named
+    unit_ns = _unit(name, context)
+    if unit_ns is None:
+        context.account.skip(NO_LATENCY, 1)
+        return
+    series = series_of(context.series, name, labels)
+    try:
+        held.add(Poll(line, series, None, end, *_native(histogram, unit_ns), total=True))
+    except WrongError as error:
+        held.reject(str(error), line, Lost(series, None, end, total=True))
+
+
+def _of_text(text: str) -> dict[str, Any]:
+    """Return a native histogram of a dump, `{count:10, sum:2.51, [-1e-06,1e-06]:1, (0.5,0.7]:9}`, as the query API gives it."""
+    match = re.search(r"count:([-+.\w]+)", text)
+    buckets = [[RULES[opening + closing], left, right, number] for opening, left, right, closing, number in RANGE.findall(text)]
+    return {"count": match[1] if match else "", "buckets": buckets}
+
+
+def _pairs(entry: Mapping[str, Any], many: str, single: str) -> Iterator[tuple[Any, Any]]:
+    listed = entry.get(many)
+    for pair in listed if isinstance(listed, list) else [entry.get(single)]:
+        if isinstance(pair, list) and len(pair) == 2:
+            yield pair[0], pair[1]
+
+
+def _native(histogram: Any, unit_ns: int) -> tuple[Layout, Int, Int]:
+    """Return the layout of native buckets (of custom bounds: of these), the bins that hold samples and their counts."""
+    buckets = histogram.get("buckets") or [] if isinstance(histogram, dict) else None
+    if not isinstance(buckets, list) or not all(isinstance(one, list) and len(one) == 4 for one in buckets):
+        raise WrongError("no list of buckets")
+    edges = [(whole(rule), _float(left), _float(right), _count(number)) for rule, left, right, number in buckets]
+    if sum(number for *_, number in edges) != _count(histogram.get("count", "0")):
+        raise WrongError("the counts of its buckets are not its count: it was damaged")
+    if any(right <= 0 for _, _, right, number in edges if number):
+        raise WrongError(BELOW_ZERO)
+    scales = {_scale(left, right) for rule, left, right, _ in edges if rule == LEFT_OPEN and left > 0}
+    if len(scales) > 1 or None in scales:
+        counts = [number for *_, number in edges]
+        layout, places = between_edges([end_ns(right, unit_ns) for _, _, right, _ in edges], counts, is_open=False)
+        return layout, *sparse(places, counts)
+    scale = next(iter(scales), None)
+    exponential = Exponential(MOST_SCALE if scale is None else scale, unit_ns)
+    numbers = [round(math.log2(right) * 2.0**exponential.scale) - 1 for _, left, right, _ in edges if left > 0]
+    near = exponential.index(np.array([end_ns(right, unit_ns) for _, left, right, _ in edges if left <= 0], np.int64))
+    places = np.concatenate([near, exponential.places(np.array(numbers, np.int64))])
+    ordered = [number for _, left, _, number in edges if left <= 0] + [number for _, left, _, number in edges if left > 0]
+    return exponential, *sparse(places, ordered)
+
+
+def _float(value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise WrongError(f"{str(value)[:40]!r} is no edge") from None
+    if math.isnan(number) or math.isinf(number):
+        raise WrongError("a bucket without an end")
+    return number
+
+
+def _scale(left: float, right: float) -> int | None:
+    """Return the schema of a bucket, None where its edges are of none."""
+    octaves = math.log2(right / left) if right > left else 0.0
+    scale = -math.log2(octaves) if octaves > 0 else math.inf
+    if not LEAST_SCALE - EXACT <= scale <= MOST_SCALE + EXACT or abs(scale - round(scale)) > EXACT:
+        return None
+    return round(scale)
+
+
+locate, rows = readers(PROMETHEUS, polls, NOTHING)
+READER = Reader(locate, rows=rows, accepts=looks_like_prometheus, grows=AGAIN)

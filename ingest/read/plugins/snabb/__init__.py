@@ -1,0 +1,1 @@
+"""Timelines of Snabb processes: the ring, its events and lags, breaths."""

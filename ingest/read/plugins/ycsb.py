@@ -1,0 +1,189 @@
+"""YCSB: raw measurements (`measurementtype=raw`) and the histograms that it prints at the end of a run.
+
+Histograms that YCSB prints at the end of a run: `measurementtype=histogram`, newer ones with `measurement.histogram.verbose`.
+
+    [OVERALL], RunTime(ms), 80.0
+    [UPDATE], Operations, 531
+    [UPDATE], Return=0, 531
+    [UPDATE], 0, 530
+    [UPDATE], 1, 1
+    ...
+    [UPDATE], >1000, 0
+
+`1, 1` is one operation from 1 ms to just below 2 ms; `>1000` are those from 1,000 ms on. The run ended when the file was
+written, which a caveat says. `Intended-READ` (measurement.interval) is the response time of reads.
+
+Source: brianfrankcooper/YCSB, OneMeasurementHistogram.java; YCSB did not run here.
+
+Raw measurements of YCSB: `measurementtype=raw`, to a file (`measurement.raw.output_file`) or among its standard output.
+
+    READ latency raw data: op, timestamp(ms), latency(us)
+    READ,1700000000123,845
+    [READ], Total Operations, 1000
+
+A line is stamped in ms since 1970 when it was measured, that is when the operation had completed. Each op has a section of
+its own, from the beginning of the run. `Intended-READ` (measurement.interval) is the response time of reads. What else YCSB
+prints between the sections is passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from pathlib import Path
+
+from ingest.core.coverage import Caveat
+from ingest.core.errors import InputError
+from ingest.core.events import Events
+from ingest.core.labels import Series
+from ingest.core.units import UNITS_NS
+from ingest.read.context import Context, TimeZero
+from ingest.read.described.description import NDJSON, HistogramDescription
+from ingest.read.described.table import Form, Lines, arrow, nanoseconds, sound_rows, tables
+from ingest.read.format_names import YCSB, YCSB_HISTOGRAM
+from ingest.read.formats import AGAIN, Reader
+from ingest.read.operations import DAY_NS, TOO_MANY_LABELS, SeriesTable, events_layout
+from ingest.read.plugins.prints import BY_FILE
+from ingest.read.polls import OPEN, FileBin, FileHistogram, Lost, Polls, in_bins, lines_of, readers
+from ingest.read.sources import Around, Source
+from ingest.read.text import TABLE_ENDINGS, head, name_without
+
+MS = UNITS_NS["ms"]
+LINE = re.compile(r"^\[([A-Za-z][\w-]*)\], (>?\d{1,6}|Operations|Return=[\w-]+|RunTime\(ms\)), (\d{1,18})(\.\d+)?$")
+INTENDED = "intended-"
+FINE = ("Return=0", "Return=OK")
+NOTHING = "holds no histogram: YCSB writes them with measurementtype=histogram"
+AT_THE_END = "nothing says when its run ended: the time of the file is taken"
+COPY = "copy it with cp -p"
+NO_END = "a histogram without its last line (>1000): it breaks off"
+WRONG_SUM = "its buckets do not add up to its Operations"
+SEVERAL_RUNS = "several runs, and nothing says when each ended: keep the output of each in a file of its own"
+
+
+@dataclass(slots=True)
+class _Op:
+    """What stands under the name of an operation: the line it begins in, its buckets, and how many operations it says."""
+
+    line: int
+    counts: dict[int, int] = field(default_factory=dict)
+    above: tuple[int, int] | None = None
+    operations: int | None = None
+    failed: int = 0
+
+
+def polls(path: Path, context: Context) -> Polls:
+    """Return the histograms of a file; InputError where it holds several runs."""
+    held = Polls(context)
+    ops: dict[str, _Op] = {}
+    length_ns: int | None = None
+    for number, line, _ in lines_of(path, context):
+        match = LINE.match(line.decode("utf-8", "replace").rstrip())
+        if match is None:
+            continue  # what else YCSB prints
+        name, what, count = match[1], match[2], int(match[3])
+        op = ops.setdefault(name, _Op(number))
+        if what == "RunTime(ms)":
+            if length_ns is not None:
+                raise InputError(SEVERAL_RUNS, path, number)
+            length_ns = int(Decimal(match[3] + (match[4] or "")) * MS)
+        elif what == "Operations":
+            op.operations = count
+        elif what.startswith("Return="):
+            op.failed += count if what not in FINE else 0
+        elif what.startswith(">"):
+            op.above = int(what[1:]), count
+        elif not match[4]:
+            op.counts[int(what)] = count
+    end = path.stat().st_mtime_ns
+    _add({name: op for name, op in ops.items() if op.counts or op.above}, (end - (length_ns or 0), end), context, held)
+    return held
+
+
+def _add(ops: dict[str, _Op], times: tuple[int, int], context: Context, held: Polls) -> None:
+    """Add the histograms of all operations, with the bins of the longest."""
+    found: list[FileHistogram] = []
+    for name, op in ops.items():
+        series = _series(context.series, name)
+        reason = NO_END if op.above is None else WRONG_SUM if op.operations not in (None, _samples(op)) else ""
+        if op.above is None or reason:
+            held.reject(reason, op.line, Lost(series, *times, op.operations if op.above is None else None))
+            continue
+        bins = [FileBin(low * MS - 1, (low + 1) * MS - 1, count) for low, count in op.counts.items()]
+        bins.append(FileBin(op.above[0] * MS - 1, OPEN, op.above[1]))
+        found.append(FileHistogram(op.line, series, *times, bins, total=False))
+        if op.failed:
+            context.account.note(f"{name}: YCSB says of {op.failed:,} operations that they failed; they may be among these")
+    if found:
+        most = max(op.above[0] for op in ops.values() if op.above)
+        rule = tuple(low * MS - 1 for low in range(1, most + 1))
+        in_bins(found, HistogramDescription("", NDJSON, "", rule=rule, is_open=True), context, held)
+        context.account.caveats.append(Caveat(BY_FILE, context.account.path, AT_THE_END, COPY))
+
+
+def _samples(op: _Op) -> int:
+    return sum(op.counts.values()) + (op.above[1] if op.above else 0)
+
+
+def _series(base: Series, name: str) -> Series:
+    op = name.lower()
+    return base.replaced(op=op.removeprefix(INTENDED), kind="response" if op.startswith(INTENDED) else "service")
+
+
+locate, rows = readers(YCSB_HISTOGRAM, polls, NOTHING)
+HISTOGRAM = Reader(locate, rows=rows, grows=AGAIN)
+
+
+RAW_MS, US = 1_000_000, 1000
+FIRST = re.compile(rb"^[A-Za-z][-A-Za-z0-9_]*,(\d{1,15}),-?\d{1,15}$", re.MULTILINE)
+NOT_A_ROW = "not op, time stamp (ms), latency (us) as YCSB writes them"
+TOO_LONG = "a latency of more than a day, or below zero"
+PASSED = (
+    r"^(?:\[.*|\S+ latency raw data: op, timestamp\(ms\), latency\(us\)|Raw data measurement: .*|YCSB Client .*|Command line: .*"
+    r"|Loading workload.*|Starting test.*|\d{4}-\d\d-\d\d .* sec: \d+ operations.*|[ \t]*)\r?\n$"
+)
+
+
+def first_ns(path: Path, context: Context) -> int:
+    """Return the stamp of the first operation in the beginning of a file in ns, 0 where there is none."""
+    match = FIRST.search(head(path, upto=context.upto))
+    return int(match[1]) * RAW_MS if match else 0
+
+
+def read(path: Path, context: Context) -> Iterator[Events]:
+    """Yield the operations of a log, kind service (of intended starts: response); rejected lines are counted."""
+    pa = arrow(path)
+    types = {"op": pa.dictionary(pa.int32(), pa.binary()), "time": pa.int64(), "latency": pa.int64()}
+    pattern = r"^[A-Za-z][-A-Za-z0-9_]*,\d{1,15},-?\d{1,15}\n$"
+    form = Form(("op", "time", "latency"), types, [(pattern, types)], NOT_A_ROW, passed=PASSED)
+
+    def series_of(labels: Mapping[str, str]) -> Series:
+        op = labels["op"].lower()
+        kind = "response" if op.startswith(INTENDED) else "service"
+        return context.series.replaced(op=op.removeprefix(INTENDED), kind=kind)
+
+    series = SeriesTable(series_of)
+    for table, lines in tables(path, Lines(form, context.account), context.upto):
+        codes = series.codes({"op": table.column("op")}, len(table))
+        end, sure = nanoseconds(pa, table.column("time"), RAW_MS)
+        latency, known = nanoseconds(pa, table.column("latency"), US)
+        faults = (
+            (NOT_A_ROW, ~(sure & known) | (end < 0)),
+            (TOO_LONG, (latency > DAY_NS) | (latency < 0)),
+            (TOO_MANY_LABELS, codes == -2),
+        )
+        rows = sound_rows(context.account, lines, faults)
+        context.account.accept(len(rows))
+        yield Events(series.table, codes, end + context.offset_ns, latency).take(rows)
+
+
+def locate_raw(path: Path, around: Around) -> Source:
+    """Return the source of a file of raw measurements, which are stamped with real times."""
+    context = around.context(path, process=name_without(path, TABLE_ENDINGS))
+    own = TimeZero(first_ns(path, context), "epoch stamps in the log")
+    zero = around.zero(path, own, lambda: 0, absolute=True)
+    return Source(path, YCSB, replace(context, zero=zero), layout=str(events_layout(around.options.digits)))
+
+
+RAW_MEASUREMENTS = Reader(locate_raw, events=read, grows=AGAIN, arrow=True)

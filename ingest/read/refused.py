@@ -1,0 +1,223 @@
+"""Files that are known and not read: what each is, and what to do instead. Refusals have their sentences here, once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from pathlib import Path
+from typing import NamedTuple
+
+from ingest.core.errors import InputError
+from ingest.read import formats
+from ingest.read.archives import cbt
+from ingest.read.sources import CONTEXT, REFUSED, SKIPPED
+from ingest.read.text import COMPRESSED, ending_of, head, plain_name
+
+MEANS = "a mean over time, not latencies; gives the counts behind the means of averaged logs beside it"
+DESCRIBE = "describe its columns in a few lines of YAML: --input-format events.yml (docs/reference/formats.md)"
+FEWEST_COLUMNS = 2
+LONGEST_CELL = 30
+BACKUP_MARKS = ("~", ".bak", ".backup", ".old", ".orig", ".save", ".tmp", ".temp", ".part", ".swp", "copy")
+BACKUP = (  # `a.bak`, `a.bak.1`, `a~`, then as file managers call copies: `a (copy).log`, `a (3rd copy).log`,
+    # `a - Copy.log`, `a - Copy (2).log`, `a copy 2.log`, `Copy of a.log`
+    r"(?P<name>.+?)(?P<end>)(~|\.(bak|backup|old|orig|save|saved|tmp|temp|part|partial|swp)\d*)+(\.\d+)?",
+    r"(?P<name>.+?) \((\w+ )?copy( \d+)?\)(?P<end>\..+)?",
+    r"(?P<name>.+?) (- )?copy( \(?\d+\)?)?(?P<end>\..+)?",
+    r"copy of (?P<name>.+)(?P<end>)",
+)
+NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+
+
+class RefusedFormat(NamedTuple):
+    """A file that is no source: patterns of its name and its first bytes, what becomes of it, and the sentence."""
+
+    action: str
+    sentence: str
+    name: str = ""
+    head: bytes = b""
+
+
+PERCENTILES_ONLY = (  # the tool, what to ask it for, what its output is known by
+    (
+        "wrk",
+        "use wrk2 --latency, or a client that logs each request",
+        rb"(?s)\ARunning .{0,80} test @.*(Latency Distribution|Thread Stats)",
+    ),
+    (
+        "sysbench --report-interval",
+        "run it with --histogram",
+        rb"(?ms)\A(?!.*^Latency histogram).*^\[ *\d+s *\] thds: \d[^\n]*lat \(ms,\d+%\)",
+    ),
+    ("sysbench", "run it with --histogram", rb"(?ms)\A(?!.*^Latency histogram).*^sysbench \d.*^Latency \(ms\):.*percentile:"),
+    (
+        "sysbench before 1.0",
+        "run sysbench 1.0 or later with --histogram",
+        rb"(?ms)^sysbench 0\.\d.*(per-request statistics|response time):\s*\n +min:.*percentile:",
+    ),
+    (
+        "fio's text output",
+        "run it with --output-format=json+",
+        rb"(?m)^ +clat percentiles \([num]?sec\):\s*\n +\| +\d+\.\d+th=\[",
+    ),
+    (
+        "fio's terse output",
+        "run it with --output-format=json+",
+        rb"(?m)^([345];fio-\d[^;\n]*|2);[^;\n]*;\d+;\d+;\d+;\d+;\d+;\d+;",
+    ),
+    (
+        "redis-benchmark --csv",
+        "poll the server with `tailboard sample -- redis-cli --json latency histogram`",
+        rb'\A"test","rps","avg_latency_ms"',
+    ),
+    ("memtier_benchmark", "run it with --json-out-file FILE", rb"(?m)^(ALL STATS|BEST RUN RESULTS)\s*\n=+\s*\nType +Ops/sec"),
+    ("Locust history", "log each request, or keep `response_times` of --json", rb"\ATimestamp,User Count,Type,Name,Requests/s"),
+    ("nodetool tablehistograms or proxyhistograms", "poll the histograms over JMX", rb"(?m)^Percentile +(Read|SSTables|Write)"),
+    ("RocksDB statistics", "use its perf_context, or log each operation", rb"rocksdb\.\S+ P50 : [\d.]+ P95 :"),
+    ("ab", "run it with -g FILE, and describe its columns seconds and ttime", rb"(?m)^Percentage of the requests served within"),
+    ("ab -e", "run it with -g FILE, and describe its columns seconds and ttime", rb"\APercentage served,Time in ms"),
+    (
+        "vegeta report",
+        "use `vegeta encode --to csv`, and describe its columns",
+        rb"(?m)^Latencies +\[min, mean, 50, 90, 95, 99, max\]",
+    ),
+    (
+        "hey or oha",
+        "run it with -o csv (oha: --output-format csv), and describe its columns",
+        rb"(?m)^ *(Latency|Response time) distribution:\s*\n +10(\.00)?%",
+    ),
+    (
+        "k6's summary",
+        "run it with --out csv=FILE, and describe its columns with `where`",
+        rb"(?m)^\W*http_req_duration\W+avg=\S+ .*p\(\d+\)=",
+    ),
+    (
+        "YCSB's summary",
+        "run it with measurementtype=raw, or with hdrhistogram.fileoutput=true",
+        rb"(?m)^\[[\w-]+\], 9[59]thPercentileLatency\([um]s\)",
+    ),
+    (
+        "asbench --latency",
+        "run it with --output-file FILE, or with --hdr-hist FOLDER",
+        rb"(?m)^hdr: (read|write|udf) +\d{4}-\d\d-\d\dT[\d:]+Z \d+, \d+, ",
+    ),
+    ("cassandra-stress", "run it with -log hdrfile=FILE", rb"(?m)^Latency (95|99)(\.0)?th percentile +:"),
+)
+BY_NAME = (
+    RefusedFormat(CONTEXT, f"fio bw log: {MEANS}", r"_bw(\.\d+)?\.log(\..+)?$"),
+    RefusedFormat(CONTEXT, f"fio iops log: {MEANS}", r"_iops(\.\d+)?\.log(\..+)?$"),
+    RefusedFormat(CONTEXT, "CBT settings", r"^(benchmark_config|cbt_config)\.yaml$"),
+)
+UNNAMED = RefusedFormat(
+    REFUSED, "compressed, but not called .gz, .xz or .zst: rename it", head=rb"\A(\x1f\x8b|\xfd7zXZ\0|\x28\xb5\x2f\xfd)"
+)
+BY_HEAD = (
+    RefusedFormat(
+        SKIPPED, "a percentile distribution: for display only, see distribution --hgrm", head=rb"Value\W+Percentile\W+TotalCount"
+    ),
+    RefusedFormat(REFUSED, "a fio job file: run it with fio and read what it logs", r"\.(fio|job)$", rb"(?m)^\[global\]"),
+    RefusedFormat(
+        SKIPPED, "collectl's records of the machine: not latencies", head=rb"\A#+\n# Collectl|\A#Date;Time;|\A#Date Time "
+    ),
+    RefusedFormat(SKIPPED, "output of top: not latencies", head=rb"\Atop - \d\d:"),
+    RefusedFormat(SKIPPED, "output of iostat, vmstat or sar: not latencies", head=rb"\A(Linux \d|procs -+memory)"),
+    RefusedFormat(
+        REFUSED,
+        "sums of pgbench --aggregate-interval hold no latencies, so no percentiles: run pgbench -l without it",
+        head=rb"\A\d{9,10}( \d+){5,14}\r?\n(\d{9,10}( \d+){5,14}\r?(\n|$))*",
+    ),
+    *(
+        RefusedFormat(REFUSED, f"{tool}: percentiles only, which cannot be added up or put on one time axis; {ask}", head=pattern)
+        for tool, ask, pattern in PERCENTILES_ONLY
+    ),
+    RefusedFormat(
+        REFUSED,
+        "what YCSB prints, without latencies where it begins: run it with measurementtype=raw, or with "
+        "hdrhistogram.fileoutput=true; if they come later in it, give --input-format ycsb-raw or ycsb-histogram",
+        head=rb"(?m)^YCSB Client \d|^DBWrapper: report latency for each error",
+    ),
+    RefusedFormat(
+        REFUSED,
+        "a workload of YCSB: run it with measurementtype=raw, or with hdrhistogram.fileoutput=true, and read what that writes",
+        head=rb"(?m)^workload *= *(com\.yahoo|site)\.ycsb\.",
+    ),
+    RefusedFormat(REFUSED, "a perf.data file: read what `perf script --header` makes of it", head=rb"\A(PERFILE2|2ELIFREP)"),
+    RefusedFormat(REFUSED, "a database: name a store as sqlite:PATH, without other paths", head=rb"\ASQLite format 3\0"),
+    RefusedFormat(REFUSED, "a tar archive: unpack it and name the folder", r"\.(tar|tgz)$", rb"(?s)\A.{257}ustar"),
+    RefusedFormat(REFUSED, "a zip archive: unpack it and name the folder", head=rb"\APK\x03\x04"),
+    UNNAMED,
+    RefusedFormat(
+        SKIPPED, "a picture or a page: not latencies", head=rb"\A(\x89PNG|<svg|<\?xml|<!DOCTYPE|<html|%PDF|GIF8|\xff\xd8\xff)"
+    ),
+)
+
+
+def known_by_name(path: Path) -> RefusedFormat | None:
+    """Return what a file is by its name, where it is known and not read."""
+    name = plain_name(path)
+    if cbt.is_note(name):
+        return RefusedFormat(SKIPPED, "CBT's notes about the cluster: not latencies")
+    return next((entry for entry in BY_NAME if re.search(entry.name, name)), None)
+
+
+def backup_of(path: Path, known: Collection[Path]) -> Path | None:
+    """Return the file among the `known` ones that a file is a backup or a temporary copy of by its name, else None.
+
+    `a_clat_hist.1.log.bak` would be a log of the host `bak`, whose I/Os count twice.
+    """
+    name = plain_name(path)
+    if not any(mark in name.lower() for mark in BACKUP_MARKS):  # most names: patterns are not even compiled for them
+        return None
+    matches = [match for pattern in BACKUP if (match := re.fullmatch(pattern, name, re.IGNORECASE))]
+    plain = [plain_name(path.with_name(match["name"] + (match["end"] or ""))) for match in matches]
+    names = (path.with_name(name + ending) for name in plain for ending in ("", *COMPRESSED))
+    return next((original for original in names if original in known), None)
+
+
+def compressed_inside(path: Path) -> RefusedFormat | None:
+    """Return what a file is that its format cannot read because it is compressed and its name does not say so, else None."""
+    try:
+        return UNNAMED if ending_of(head(path, 8)) else None
+    except InputError:  # why it cannot be read was said before
+        return None
+
+
+def known_by_head(path: Path, start: bytes) -> RefusedFormat:
+    """Return what a file that no format takes is, by its first bytes; a sentence that says what to do in any case."""
+    if not start:
+        return RefusedFormat(SKIPPED, "empty file")
+    from ingest.read.marks import looks_like_gc_log, looks_like_old_gc_log  # most calls meet no file that nobody knows
+    from ingest.read.plugins.perf import NO_STAMPS, lacks_stamps
+
+    name, whole, start = plain_name(path), start, start[: formats.BEGINNING]
+    if looks_like_gc_log(start) or looks_like_old_gc_log(start):
+        return RefusedFormat(SKIPPED, "a GC log of a JVM: give it with --marks (docs/guides/marks.md)")
+    if lacks_stamps(whole):
+        return RefusedFormat(REFUSED, NO_STAMPS)
+    for entry in BY_HEAD:
+        if re.search(entry.head, start) or (entry.name and re.search(entry.name, name)):
+            return entry
+    return RefusedFormat(SKIPPED, f"{_resembles(start)}{advice()}")
+
+
+def advice() -> str:
+    """Return the end of a sentence about a file of no known format: the formats that are read, and what to do."""
+    return f"; tailboard reads {formats.titles()}, {DESCRIBE}, or name the format with --input-format"
+
+
+def _resembles(start: bytes) -> str:
+    """Return what the first lines of an unknown file look like."""
+    if NO_TEXT.search(start[:4096]):
+        return "a binary file of no known format"
+    line = next((line for line in start.splitlines() if line.strip() and not line.startswith(b"#")), b"")
+    text = line.decode("utf-8", "replace").strip()
+    for mark, word in ((",", "commas"), ("\t", "tabs"), (";", "semicolons")):
+        cells = [_shortened(cell.strip()) for cell in text.split(mark)]
+        if len(cells) >= FEWEST_COLUMNS and not text.startswith(("{", "[")):
+            return f"looks like a table with {word} ({', '.join(cells[:4])}{', ...' if len(cells) > 4 else ''})"  # a line's worth
+    if text.startswith(("{", "[")):
+        return "looks like JSON of another tool"
+    return "no latency log of a known format"
+
+
+def _shortened(cell: str) -> str:
+    return cell if len(cell) <= LONGEST_CELL else f"{cell[:LONGEST_CELL]}..."

@@ -1,1 +1,0 @@
-"""Timelines of Snabb processes: the ring, its events, lags, breaths."""

@@ -1,1 +1,0 @@
-"""Pages whose pictures are all made in advance: compare, trend, means."""

@@ -1,0 +1,311 @@
+"""What a report's page holds of its runs: sparse bins as streams of small numbers, deflated, as base64 text.
+
+    base64( deflate( length of the JSON (4 bytes, little-endian) | JSON | streams ) )
+
+The JSON says what the streams hold, in their order. A stream is a byte that says how many planes follow: the lowest bytes
+of all its numbers, then the next ones. (Measured: a sixth smaller than numbers of base 128, as counts are noise in their low
+bits alone.) A level (the cluster, the hosts, the threads of a run) has the streams
+
+    windows   of each row, how many windows after the row before it in its series (the first: after the level's first)
+    widths    of each row, how many bins are filled
+    bins      of each filled bin, how far after the bin before it in its row (the first: after bin 0)
+    counts    of each filled bin
+    maxima    of each row, its exact maximum in ns plus one, 0 where it is unknown    (only where `exact`)
+    minima    of each row, its exact minimum likewise                                 (only where `exact`)
+    done      of each row, the I/Os that completed, the events that were stored       (only where `weighted`)
+
+with its series in the order of `keys`, `rows` of them each. Threads that are too many for bins have tails: windows, counts,
+and the bins of p50 and p99 plus one (0: too few samples), maximum and minimum in ns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.core.grid import WEIGHT_BITS
+from ingest.core.intervals import Intervals, no_exact
+from ingest.core.labels import THREAD, Group
+from ingest.core.layout import Layout, LogLinear, common_layout
+from ingest.core.quantiles import Percentile, Ranked, extremes, parse_percentiles
+from ingest.query.lags import mixed_rows
+from ingest.query.overview import LEAST_WINDOWS, Overview, Tails, fitted, span_of, thread_name
+from ingest.query.question import Answer
+from ingest.query.windows import regrouped
+from ingest.view.page.template import bundled
+from ingest.view.vega import MS, printable, short_names
+
+Int = NDArray[np.int64]
+
+MOST_CHARACTERS = 4_950_000
+P50, P99 = parse_percentiles("50,99")
+ALL_OPS = "*"
+
+
+@dataclass(slots=True)
+class Streams:
+    """The bytes of the streams so far, the layouts that they name, and the highest bin that they need of each."""
+
+    parts: list[bytes] = field(default_factory=list)
+    layouts: dict[Layout, int] = field(default_factory=dict)
+    highest: dict[Layout, int] = field(default_factory=dict)
+
+    def add(self, numbers: Int) -> None:
+        """Append numbers, none below zero."""
+        self.parts.append(planes(numbers))
+
+    def layout(self, part: Intervals[Group]) -> int:
+        """Return the number of a part's layout."""
+        self.highest[part.layout] = max(self.highest.get(part.layout, 0), int(part.bins.max(initial=0)))
+        return self.layouts.setdefault(part.layout, len(self.layouts))
+
+
+def planes(numbers: Int) -> bytes:
+    """Return numbers from 0 to 2^63 - 1 as the number of planes and the planes, lowest bytes first."""
+    size = max(1, -(-int(numbers.max(initial=0)).bit_length() // 8))
+    return b"".join([bytes([size]), *((numbers >> 8 * place & 255).astype(np.uint8).tobytes() for place in range(size))])
+
+
+def packed(content: Mapping[str, Any], runs: Sequence[Overview]) -> tuple[str, list[str]]:
+    """Return the text that the page unpacks, and what was coarsened to keep it under MOST_CHARACTERS.
+
+    `content` is what else the JSON holds. Hosts are widened first, then threads, then the cluster, never below 60 windows.
+    """
+    notes: list[str] = []
+    shown = list(runs)
+    text = _packed(content, shown)
+    for scope, name in (("hosts", "bins by host"), ("threads", "threads"), ("cluster", "bins of the cluster")):
+        while len(text) > MOST_CHARACTERS:
+            wider = [_widened(run, scope) for run in shown]
+            if all(part is other for part, other in zip(wider, shown, strict=True)):
+                break
+            shown = wider
+            text = _packed(content, shown)
+            step = max(getattr(run, scope).step_ns for run in shown) // MS / 1000
+            notes = [note for note in notes if not note.startswith(name)]
+            notes.append(f"{name} are kept in windows of {step:g} s, for the size of the page (--full lifts that)")
+    return text, notes
+
+
+def _widened(run: Overview, scope: str) -> Overview:
+    answer: Answer = getattr(run, scope)
+    if scope == "threads" and run.thread_tails is not None:
+        coarse = run.thread_tails.coarse
+        if coarse[0].step_ns == answer.step_ns:
+            return run
+        return replace(run, threads=coarse[0], thread_tails=Tails(coarse, coarse))
+    low, high = run.span
+    windows = -(-(high - low) // max(answer.step_ns, 1))
+    if not answer.step_ns or windows <= LEAST_WINDOWS:
+        return run
+    wider, _ = fitted(run.fine if scope == "hosts" else answer, max(LEAST_WINDOWS, windows * 3 // 4))
+    return replace(run, **{scope: wider})  # type: ignore[arg-type]  # the scopes are answers
+
+
+def _packed(content: Mapping[str, Any], runs: Sequence[Overview]) -> str:
+    streams = Streams()
+    labels = short_names([run.run for run in runs])
+    packed_runs = [{"label": label, **_run(run, streams)} for label, run in zip(labels, runs, strict=True)]
+    return bundled({**content, "runs": packed_runs, "layouts": _layouts(streams)}, streams.parts)
+
+
+def _layouts(streams: Streams) -> list[dict[str, Any]]:
+    """Return what the page must know of each layout; the last is the one that all can be moved to."""
+    layouts = list(streams.layouts)
+    common = common_layout(layouts)
+    return [_layout(layout, common, streams.highest[layout]) for layout in layouts] + [
+        _layout(common, common, max(int(layout.moved_to(common)[streams.highest[layout]]) for layout in layouts))
+    ]
+
+
+def _layout(layout: Layout, common: Layout, highest: int) -> dict[str, Any]:
+    """Return edges, reported values and ways into the common layout of the bins up to `highest`; `last` is the open bin.
+
+    `half` bins an octave are the finest rows; `unit` is 0 where bins are not log-linear, and rows are made of their edges.
+    """
+    return {
+        "edges": layout.edges[: highest + 2],
+        "values": layout.values[: highest + 1],
+        "last": layout.bins - 1 if layout.open_ended else -1,
+        "half": layout.octave,
+        "unit": layout.unit_ns << layout.coarseness if isinstance(layout, LogLinear) and not layout.octaves else 0,
+        "into": None if layout == common else layout.moved_to(common)[: highest + 1],
+    }
+
+
+def _run(run: Overview, streams: Streams) -> dict[str, Any]:
+    answer = run.cluster
+    low, high = run.span
+    reach = run.reach or run.span
+    start = answer.start_of
+    content: dict[str, Any] = {
+        "name": printable(run.run),
+        "start": start / MS,
+        "relative": answer.relative,
+        "begin": low / MS,
+        "end": high / MS,
+        "seconds": (reach[1] - reach[0]) / 1e9,
+        **({"covered": [edge / MS for edge in _covered(answer)]} if answer.covered else {}),
+        "extra": ", ".join(run.extra),
+        **({} if run.story is None else {"story": run.story}),
+        "levels": {scope: _level(getattr(run, scope), run.extra, streams) for scope in ("cluster", "hosts")},
+        "tails": {},
+    }
+    if run.thread_tails is None:
+        content["levels"]["threads"] = _level(run.threads, (), streams)
+    else:
+        content["tails"]["threads"] = _tails(run.thread_tails, streams)
+    if run.tails is not None:
+        content["tails"]["hosts"] = _tails(_host_tails(run.tails), streams)
+    return content
+
+
+def _covered(answer: Answer) -> tuple[int, int]:
+    """Return from when to when there is data of any run of an answer."""
+    spans = answer.covered.values()
+    return min(low for low, _ in spans), max(high for _, high in spans)
+
+
+def _key(labels: Sequence[str], answer: Answer, extra: Sequence[str]) -> dict[str, str]:
+    """Return what the page knows of a series: op, kind, host, thread, and the labels that were asked for beside them."""
+    known = dict(zip(answer.by, labels, strict=True))
+    key = {name: printable(known.get(name, "")) for name in ("op", "kind", "host")}
+    if all(name in known for name in THREAD):
+        key["thread"] = printable(thread_name(tuple(known[name] for name in THREAD)))
+    if extra:
+        key["extra"] = printable(", ".join(known.get(name, "") or "-" for name in extra))
+    return key
+
+
+def _level(answer: Answer, extra: Sequence[str], streams: Streams) -> dict[str, Any]:
+    """Return what the JSON says of a level, its numbers added to the streams."""
+    parts = [part for part in answer.parts if len(part)]
+    clock = _clock(answer)
+    exact = any(part.exact is not None and bool(part.exact.known.any()) for part in parts)
+    weighted = any(part.completions is not None for part in parts)
+    rows: list[tuple[dict[str, Any], int, int, int, int]] = []
+    columns: dict[str, list[Int]] = {name: [] for name in ("windows", "widths", "bins", "counts", "maxima", "minima", "done")}
+    for unordered in parts:
+        codes, sizes = np.unique(unordered.series, return_counts=True)
+        order = np.lexsort((unordered.start_ns, unordered.series))
+        part, mixed = unordered.take(order), bool(mixed_rows(answer, unordered).any())
+        layout, unit = streams.layout(part), 1 if part.completions is None or mixed else 1 << WEIGHT_BITS
+        rows += [
+            (_key(part.table[code], answer, extra), size, layout, unit, 0 if mixed else _weight(answer, part.table[code]))
+            for code, size in zip(codes.tolist(), sizes.tolist(), strict=True)
+        ]
+        firsts = np.cumsum(sizes) - sizes
+        columns["windows"].append(steps((part.start_ns - clock[0]) // clock[1], firsts))
+        columns["widths"].append(np.diff(part.indptr))
+        columns["bins"].append(steps(part.bins, part.indptr[:-1]))
+        columns["counts"].append(part.counts >> WEIGHT_BITS if mixed else part.counts)
+        for name, values in zip(("maxima", "minima"), _exact(part), strict=True):
+            columns[name].append(values)
+        columns["done"].append(np.zeros(len(part), np.int64) if part.completions is None else part.completions)
+    kept = {"maxima": exact, "minima": exact, "done": weighted}
+    for name, column in columns.items():
+        if kept.get(name, True):
+            streams.add(np.concatenate(column))
+    return {
+        **_times(answer),
+        "keys": [key for key, *_ in rows],
+        "rows": [row[1] for row in rows],
+        "layouts": [row[2] for row in rows],
+        "units": [row[3] for row in rows],
+        **({} if answer.weights is None else {"weights": [row[4] for row in rows]}),
+        "entries": sum(len(part.bins) for part in parts),
+        "exact": exact,
+        "weighted": weighted,
+    }
+
+
+def _weight(answer: Answer, key: Group) -> int:
+    """Return how many events each stored one of a series stands for."""
+    return 1 if answer.weights is None else answer.weights[key]
+
+
+def _clock(answer: Answer) -> tuple[int, int]:
+    """Return the start of the first window and the width of all in ns."""
+    low, high = span_of([part for part in answer.parts if len(part)])
+    return low, answer.step_ns or max(high - low, 1)
+
+
+def _times(answer: Answer) -> dict[str, Any]:
+    """Return when windows are: the first begins at `origin`, is the `base`-th since 1970, each is `step` ms wide."""
+    low, step = _clock(answer)
+    _, high = span_of([part for part in answer.parts if len(part)])
+    return {
+        "origin": low / MS,
+        "step": step / MS,
+        "base": low // step if answer.step_ns else 0,
+        "windows": -(-(high - low) // step),
+    }
+
+
+def steps(values: Int, firsts: Int) -> Int:
+    """Return the distance of each value from the one before it, of those at `firsts` from zero."""
+    steps = np.diff(values, prepend=0)
+    steps[firsts] = values[firsts]
+    return steps
+
+
+def _exact(part: Intervals[Group]) -> tuple[Int, Int]:
+    """Return the exact maximum and minimum of each row plus one, 0 where they are not known."""
+    exact = part.exact or no_exact(len(part))
+    return np.where(exact.known_max, exact.max_ns + 1, 0), np.where(exact.known_min, exact.min_ns + 1, 0)
+
+
+def _tails(tails: Tails, streams: Streams) -> dict[str, Any]:
+    """Return what the JSON says of series without bins, at one step for a whole view and at their own."""
+    return {"steps": [_tail_rows(answers, streams) for answers in (tails.coarse, tails.fine)]}
+
+
+def _host_tails(answer: Answer) -> Tails:
+    names = tuple(name for name in answer.by if name != "op")
+    ops = {key[answer.by.index("op")] for part in answer.parts for key in part.table}
+    together = [regrouped(answer, names)] if len(ops) > 1 else []
+    fine = (answer, *together)
+    return Tails(tuple(fitted(tail, LEAST_WINDOWS)[0] for tail in fine), fine)
+
+
+def _tail_rows(answers: Iterable[Answer], streams: Streams) -> dict[str, Any]:
+    content: dict[str, Any] = {}
+    keys, sizes, layouts, columns = [], [], [], []
+    for answer in answers:
+        content = content or _times(answer)
+        low, step = _clock(answer)
+        for part in answer.parts:
+            ordered = part.take(np.lexsort((part.start_ns, part.series)))
+            codes, counts = np.unique(ordered.series, return_counts=True)
+            for code in codes.tolist():
+                key = _key(part.table[code], answer, ())
+                keys.append({**key, "op": key["op"] if "op" in answer.by else ALL_OPS})
+            sizes += counts.tolist()
+            layouts += [streams.layout(part)] * len(codes)
+            shift = (low - content["origin"] * MS) // step
+            windows = (ordered.start_ns - low) // step + int(shift)
+            summary = _summary(ordered, mixed=bool(mixed_rows(answer, ordered).any()))
+            columns.append([steps(windows, np.cumsum(counts) - counts), *summary])
+    for column in zip(*columns, strict=True):
+        streams.add(np.concatenate(column))
+    return {**content, "keys": keys, "rows": sizes, "layouts": layouts}
+
+
+def _summary(rows: Intervals[Group], *, mixed: bool) -> tuple[Int, ...]:
+    """Return of each row its samples, the bins of p50 and p99 plus one (0 where not carried), maximum and minimum in ns."""
+    ranked = Ranked(rows)
+    count = rows.samples if rows.completions is None else rows.completions
+    carried = count if rows.completions is None or mixed else -(-rows.samples >> WEIGHT_BITS)
+    low, high, *_ = extremes(rows)
+    return count, _bins(ranked, P50, carried), _bins(ranked, P99, carried), high, low
+
+
+def _bins(ranked: Ranked, percentile: Percentile, samples: Int) -> Int:
+    out = np.zeros(len(samples), np.int64)
+    rows = np.flatnonzero(percentile.carried(samples))
+    out[rows] = ranked.bins(rows, percentile.ranks(ranked.samples[rows])) + 1
+    return out

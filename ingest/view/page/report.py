@@ -1,0 +1,459 @@
+"""The report: one HTML file with all its data, scripts and styles, which opens offline and asks the network for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ingest import __version__
+from ingest.core.errors import InputError
+from ingest.core.grid import MS
+from ingest.core.labels import CLIENT, LAYERS, OFFSET, THREAD, RunLabels, bare_kind, default_kind, layer_of
+from ingest.core.layout import Layout
+from ingest.core.marks import Mark
+from ingest.core.quantiles import parse_percentiles
+from ingest.core.units import format_duration, spaced
+from ingest.query.breaths import kept_from
+from ingest.query.compare import kinds_of
+from ingest.query.coverage import bands
+from ingest.query.episodes import Episode
+from ingest.query.means import OWN
+from ingest.query.offsets import OffsetOverview, offset_overviews, shown_names
+from ingest.query.origin import WHOLE_RUNS, Origin
+from ingest.query.overview import CLUSTER_WINDOWS, Overview, overviews, selected_runs
+from ingest.query.precision import precision_from
+from ingest.query.question import Answer, Question, samples_by_kind
+from ingest.query.story.story import story_of_overview
+from ingest.query.sweeps import Sweep, swept
+from ingest.view import vega
+from ingest.view.page.means import MeansRun, means_page
+from ingest.view.page.packing import packed
+from ingest.view.page.panels import box, layers, omission, story
+from ingest.view.page.panels import breaths as breath_section
+from ingest.view.page.panels import episodes as episode_section
+from ingest.view.page.panels import estimates as estimate_section
+from ingest.view.page.panels import marks as mark_section
+from ingest.view.page.panels import offsets as offset_section
+from ingest.view.page.panels import others as other_section
+from ingest.view.page.tables import few, summary, worst
+from ingest.view.page.template import (
+    Parts,
+    Section,
+    assembled,
+    between,
+    bundled,
+    duration,
+    fact_list,
+    note_list,
+    page_file,
+    step_text,
+    text,
+    time_text,
+)
+from ingest.view.specs import changed, derived, unversioned
+from ingest.view.terminal.tables import bound_text, count, first_of, samples_text
+from ingest.view.vega import note_of, printable, short_names
+
+if TYPE_CHECKING:
+    from ingest.query.capacity import Sla
+
+
+# The report: what fills report.html, from the answers of some runs. Text from labels is escaped, data are packed.
+
+
+RUNS_NAMED = 4
+MOST_LINES = 8
+SECOND = 1_000_000_000
+PERCENTILE = "99"
+(MEDIAN,) = parse_percentiles("50")
+SPECS = ("percentiles", "tails", "heatmap", "rate", "surface", "distribution")
+LINES = ("percentiles", "rate", "distribution")  # whose legend is the page's own: see script/legends.js
+RUN_SPECS = ("runs", "maps", "load")
+GROUPINGS = ("op", "host", "thread")
+ACROSS = {"total_iodepth": "queue depth of all jobs", "numjobs": "jobs"}
+# The page's own script, joined in this order; what sections add stands between.
+FIRST = (
+    *("script/theme.js", "script/charting.js", "script/words.js", "script/numbers.js", "script/excess.js", "script/heat.js"),
+    *("script/shades.js", "script/raster.js", "script/state.js", "script/tables.js", "script/heat_panel.js"),
+    "script/heat_hand.js",
+)
+LAST = (
+    *("script/panels.js", "script/overlay.js", "script/legends.js", "script/draw.js", "script/menus.js", "script/controls.js"),
+)
+
+
+def parts_of(
+    runs: Sequence[Overview],
+    facts: Sequence[tuple[str, str]] = (),
+    marks: Sequence[Mapping[str, Any]] = (),
+    by: Sequence[str] = (),
+    sla_ns: int = 0,
+    sections: Sequence[Section] = (),
+    sweep: Sweep | None = None,
+    capacities: Sequence[Mapping[str, Any]] = (),
+) -> Parts:
+    """Return the parts of the page of some runs: their own facts, followed by `facts`, the panels, and all data that these need.
+
+    `marks` (run, at_ns, text, end_ns where there is one) are drawn as notes on the time axis, `by` is the label of lines at first
+    (host where there are a few), `sla_ns` is drawn as a line, `sections` are shown beside those that the runs have by
+    themselves. The load curve is over the depths of a `sweep`, `capacities` are marked in it (see `panels/capacity.py`). The page
+    notes what was coarsened for its size.
+    """
+    schedules = [omission.content_of(kinds_of(run.cluster), run.cluster.warnings) for run in runs]
+    told = story.sections([run.story for run in runs])
+    schedules_shown = [omission.section(schedules)] if any(schedule["kinds"] for schedule in schedules) else []
+    shown = [*told, *schedules_shown, *box.sections(runs), *layers.sections(runs), *sections]
+    content = {
+        "specs": _specs(shown, several=len(runs) > 1),
+        "sections": {section.name: section.content for section in shown},
+        "marks": [vega.note_of(mark) for mark in marks],
+        "sweep": _sweep(sweep),
+        "capacities": list(capacities),
+        "state": {**first_state(runs, by, sla_ns), **{name: value for section in shown for name, value in section.state.items()}},
+    }
+    data, coarsened = packed(content, runs)
+    labels = by or ("op",)
+    warnings = dict.fromkeys(warning for run in runs for warning in (*run.notes, *run.cluster.warnings))
+    notes = [*warnings, *coarsened, *few(runs, labels), *(note for section in shown for note in section.notes)]
+    filling = {
+        "title": f"Latency of {text(_title(runs))}",
+        "runs": text(_title(runs)),
+        "lead": text(_lead(runs)),
+        "facts": fact_list([*facts_of(runs), *facts]),
+        "notes": note_list(notes),
+        "summary": summary(runs, labels),
+        "worst": worst(runs, PERCENTILE),
+        "several": page_file("html/runs.html") if len(runs) > 1 else "",
+        "grouping": _grouping(runs),
+        "clock": "" if all(run.cluster.relative for run in runs) else page_file("html/clock.html"),
+        "percentile": PERCENTILE,
+        "data": data,
+    }
+    return assembled("html/report.html", shown, filling, FIRST, LAST)
+
+
+def first_state(runs: Sequence[Overview], by: Sequence[str], sla_ns: int) -> dict[str, str]:
+    """Return what the page's controls are set to at first, by their names; see script/state.js."""
+    extra = any(name not in (*GROUPINGS, "run", "kind") for name in by)
+    hosts = {key[0] for part in runs[0].hosts.parts for key in part.table}
+    usual = "host" if 1 < len(hosts) <= MOST_LINES else "op"
+    grouping = "extra" if extra else next((name for name in ("host", "op") if name in by), usual)
+    return {
+        "run": vega.printable(runs[0].run),
+        "kind": vega.printable(default_kind(kinds_of(runs[0].cluster))),
+        "op": "",
+        "host": "",
+        "by": grouping,
+        "p": PERCENTILE,
+        "also": "",
+        "tail": "99",
+        "from": "",
+        "to": "",
+        "clock": "elapsed" if all(run.cluster.relative for run in runs) else "utc",
+        "axis": "log",
+        "shading": "rank",
+        "palette": "single",
+        "drop": "auto",
+        "least": "",
+        "most": "",
+        "highlight": "",
+        "box": "",
+        "off": "",
+        "sla": f"{sla_ns / vega.MS:g}" if sla_ns else "",
+    }
+
+
+def _sweep(sweep: Sweep | None) -> dict[str, Any] | None:
+    """Return what the page knows of a sweep: what its x axis is, and the depth and the line of each run."""
+    if sweep is None:
+        return None
+    places = {vega.printable(run): {"x": x, "line": vega.printable(line)} for run, (x, line) in sweep.places.items()}
+    return {"across": f"{ACROSS.get(sweep.label, 'queue depth')} ({sweep.label})", "places": places}
+
+
+def _specs(sections: Sequence[Section], *, several: bool) -> dict[str, dict[str, Any]]:
+    """Return the specs of the panels, without the version that vega-embed would warn of."""
+    specs: dict[str, Mapping[str, Any]] = {name: vega.spec(name) for name in (*SPECS, *(RUN_SPECS if several else ()))}
+    specs["heatmap"] = derived("heatmap-raster")
+    specs |= {name: spec for section in sections for name, spec in section.specs.items()}
+    lines = derived("lines")
+    return {name: changed(unversioned(spec), lines) if name in LINES else unversioned(spec) for name, spec in specs.items()}
+
+
+def facts_of(runs: Sequence[Overview]) -> list[tuple[str, str]]:
+    """Return (name, value) pairs that the answers hold."""
+    answers = [run.cluster for run in runs]
+    dated = [run for run in runs if not run.cluster.relative]
+    low, high = min(run.span[0] for run in dated or runs), max(run.span[1] for run in dated or runs)
+    bound = precision_from([part for answer in answers for part in answer.parts], MEDIAN)
+    layouts = sorted({_bins(part.layout) for answer in answers for part in answer.parts})
+    elapsed = f"; elapsed only in {_names(apart)}" if (apart := [run for run in runs if run.cluster.relative]) else ""
+    return [
+        ("Runs", _names(runs)),
+        ("Latency", ", ".join(sorted({kind for answer in answers for kind in kinds_of(answer)}))),
+        ("Samples", samples_text(answers)),
+        ("Time", between(low, high) + elapsed if dated else "elapsed only: the start of the run is not known"),
+        ("Duration", duration(high - low)),
+        ("Step", ", ".join(sorted({step_text(answer) for answer in answers}))),
+        ("Error bound", f"{spaced(bound_text(bound, '± '))} of percentiles from the median on; counts are exact"),
+        ("Bins", ", ".join(layouts)),
+        ("Merged from", replace(answers[0], series=sum(answer.series for answer in answers)).made_of),
+        *(("Coverage", _coverage(run, named=len(runs) > 1)) for run in runs),
+        ("Repairs and rejects", _repairs(runs)),
+        ("Made by", f"tailboard {__version__}"),
+    ]
+
+
+def _bins(layout: Layout) -> str:
+    octave = f"{layout.octave} an octave" if layout.even else "as the tool lists them"
+    return f"{octave}, {layout.bins:,} in all, each reports its {layout.reports.replace('highest', 'highest value')}"
+
+
+def _repairs(runs: Sequence[Overview]) -> str:
+    """Return the rows that were repaired or rejected, by reason."""
+    warnings = dict.fromkeys(text for run in runs for text in run.cluster.warnings)
+    return "; ".join(text for text in warnings if " rows repaired: " in text or " rows rejected: " in text) or "none"
+
+
+def _coverage(run: Overview, *, named: bool) -> str:
+    """Return how many of its threads reported in each window: in how many windows all did, and where the fewest."""
+    threads = {key[: len(THREAD)] for part in run.threads.parts for key in part.table}
+    known = {labels: number for number, labels in enumerate(sorted(threads))}
+    pairs = []
+    for part in run.threads.parts:
+        numbers = np.array([known[key[: len(THREAD)]] for key in part.table], np.int64)
+        pairs.append(np.stack([numbers[part.series], part.start_ns]))
+    starts, reporting = np.unique(np.unique(np.concatenate(pairs, axis=1), axis=1)[1], return_counts=True)
+    low, high = run.span
+    step = run.threads.step_ns or high - low
+    windows = -(-(high - int(starts[0])) // step)
+    full = int((reporting == len(threads)).sum())
+    start = f"{run.run}: " if named else ""
+    sentence = f"{start}all {len(threads)} threads report in {full:,} of {windows:,} windows of {spaced(format_duration(step))}"
+    if full == windows:
+        return sentence
+    silent = windows - len(starts)
+    fewest = int(np.argmin(reporting))
+    at = (int(starts[fewest]) - run.cluster.start_of) / SECOND
+    return (
+        f"{sentence}; {silent} have none"
+        if silent
+        else f"{sentence}; the fewest are {reporting[fewest]}, {at:.1f} s after the start"
+    )
+
+
+def _names(runs: Sequence[Overview]) -> str:
+    return first_of([run.run for run in runs], RUNS_NAMED)
+
+
+def _title(runs: Sequence[Overview]) -> str:
+    """Return the names of the runs, folders that all have in common said once."""
+    first, *_ = names = [run.run for run in runs]
+    shown = vega.short_names(names)
+    common = first.removesuffix(shown[0]) if first.endswith(shown[0]) else ""
+    return f"{common.rstrip('/')}: {first_of(shown, RUNS_NAMED)}" if common.strip("/") else _names(runs)
+
+
+def _lead(runs: Sequence[Overview]) -> str:
+    by_kind = samples_by_kind([run.cluster for run in runs])
+    top, *below = (layer for layer in LAYERS if layer in set(map(layer_of, by_kind)))
+    of_top = {bare_kind(kind): number for kind, number in by_kind.items() if layer_of(kind) == top}
+    numbers = [*of_top.values()]  # of kinds, in their order: they are the same operations
+    alike = len({*numbers}) == 1
+    seconds = duration(sum(run.span[1] - run.span[0] for run in runs))
+    several = f", {len(runs)} runs" if len(runs) > 1 else ""
+    beside = f"; {' and '.join(below)} below it" if below else ""
+    layer = f" of the {top}" if below or top != CLIENT else ""
+    if not alike:
+        named = ", ".join(f"{kind} {count(number)}".lstrip() for kind, number in of_top.items())
+        return f"latency{layer}: {named} samples in {seconds}{several}{beside}"
+    kinds, each = ", ".join(filter(None, of_top)), " each" if len(numbers) > 1 else ""
+    return f"{kinds} latency{layer}, {count(numbers[0])} samples{each} in {seconds}{several}{beside}".lstrip()
+
+
+def _grouping(runs: Sequence[Overview]) -> str:
+    """Return the choices of labels that lines are distinguished by."""
+    choices = [("", "nothing"), *((name, name) for name in GROUPINGS)]
+    if runs[0].extra:
+        choices.append(("extra", ", ".join(runs[0].extra)))
+    if len(runs) > 1:
+        choices.append(("run", "run (distribution only)"))
+    return "".join(f'<option value="{name}">{text(shown)}</option>' for name, shown in choices)
+
+
+# The report of runs that have offsets alone, such as recordings of samples: the panel of offsets, without those of latencies.
+
+
+def answer_of(overviews: Sequence[OffsetOverview]) -> Answer:
+    """Return the answer without rows that facts and marks of these runs are asked by."""
+    runs = tuple(run for overview in overviews for run in overview.runs)
+    starts = {run: overview.start_ns for overview in overviews for run in overview.runs}
+    return Answer((), (), 0, OFFSET, runs, starts, all(overview.relative for overview in overviews), 0)
+
+
+def offset_parts_of(
+    overviews: Sequence[OffsetOverview],
+    facts: Sequence[tuple[str, str]] = (),
+    marks: Sequence[Mapping[str, Any]] = (),
+    more: Sequence[Section] = (),
+    notes: Sequence[str] = (),
+) -> Parts:
+    """Return what fills the page of runs that have offsets alone; of `more` what stands in its controls; `notes` at its head."""
+    section = offset_section.section(overviews)
+    content = {
+        "specs": section.specs,
+        "sections": {panel.name: panel.content for panel in (section, *more)},
+        "marks": [note_of(mark) for mark in marks],
+        "state": {**_state(overviews), **section.state},
+    }
+    names = [overview.ticks.run for overview in overviews]
+    timed = [overview for overview in overviews if not overview.relative] or overviews
+    low, high = min(overview.ticks.first_ms for overview in timed) * MS, max(overview.ticks.end_ms for overview in timed) * MS
+    events = sum(overview.ticks.samples for overview in overviews)
+    relative = all(overview.relative for overview in overviews)
+    known = [
+        ("Runs", first_of(names, RUNS_NAMED)),
+        ("Events", f"{events:,}"),
+        ("Time", time_text(low, high, relative=relative)),
+        ("Duration", duration(high - low)),
+        ("Latencies", "none: these runs have only times of events"),
+    ]
+    runs = [_run(overview, label) for overview, label in zip(overviews, short_names(names), strict=True)]
+    filling = {
+        "title": f"Subsecond offsets of {text(known[0][1])}",
+        "runs": text(known[0][1]),
+        "lead": text(f"{count(events)} events in {duration(high - low)}; they have no latencies"),
+        "facts": fact_list([*known, *facts, ("Made by", f"tailboard {__version__}")]),
+        "notes": note_list(
+            [*dict.fromkeys(text for overview in overviews for text in overview.warnings), *section.notes, *notes]
+        ),
+        "clock": "" if relative else page_file("html/clock.html"),
+        "data": bundled(content | {"runs": runs, "layouts": []}),
+    }
+    return assembled("html/offsets_alone.html", (section, *more), filling, FIRST, LAST)
+
+
+def _run(overview: OffsetOverview, label: str) -> dict[str, Any]:
+    """Return what the page shows of a run without latencies."""
+    ticks = overview.ticks
+    return {
+        "name": printable(ticks.run),
+        "label": label,
+        "start": overview.start_ns / MS,
+        "relative": overview.relative,
+        "begin": ticks.first_ms,
+        "end": ticks.end_ms,
+        "seconds": (ticks.end_ms - ticks.first_ms) / 1000,
+        "extra": "",
+        "levels": {},
+        "tails": {},
+    }
+
+
+def _state(overviews: Sequence[OffsetOverview]) -> dict[str, str]:
+    clock = "elapsed" if all(overview.relative for overview in overviews) else "utc"
+    none = dict.fromkeys(("op", "host", "kind", "by", "from", "to", "least", "most", "highlight", "also", "sla"), "")
+    return {**none, "run": printable(overviews[0].ticks.run), "clock": clock, "p": "99", "tail": "99"}
+
+
+# What a report holds of where its data come from: for the file of `report`, and for the page that `serve` keeps up to date.
+
+
+def run_names(source: Origin) -> list[str]:
+    """Return the names of all runs of files or of a store."""
+    return [record.run for record in source.runs()]
+
+
+def parts_from(
+    source: Origin,
+    names: Sequence[str],
+    question: Question,
+    *,
+    sla_ns: int = 0,
+    objective: Sla | None = None,
+    full: bool = False,
+    offsets: bool = False,
+    more: Sequence[Section] = (),
+    episodes: Sequence[Episode] | None = None,
+    marks: Sequence[Mapping[str, Any]] = (),
+    estimates: bool = False,
+    given: Sequence[Mark] = (),
+    named: str = "",
+) -> Parts:
+    """Return the parts of the report of a selection among the runs `names`; `more` are shown beside the sections of the data.
+
+    `marks` are drawn beside those of the source, and of those `given` what overlaps a run; `episodes` too, by default those
+    that a store has kept. With `offsets` those of runs that have any are shown; where none has latencies, they alone. With
+    `estimates` a panel shows what averaging would have said, with an `objective` the load curve the capacity by it. `named`
+    is the source in the commands of the story. InputError where nothing is selected.
+    """
+    everything = selected_runs(names, question)
+    if not full and not question.merge_runs and len(everything) > other_section.MOST_RUNS:
+        names = other_section.newest(source.runs(), everything, other_section.MOST_RUNS)
+    left_out = [run for run in everything if run not in names]
+    held = offset_overviews(source, shown_names(names, question), question, full=full) if offsets else []
+    try:
+        runs = overviews(source, names, question, full=full, without={overview.ticks.run for overview in held})
+    except InputError:
+        if not held or "kind" in question.where:
+            raise
+        answer = answer_of(held)
+        spans = [
+            mark_section.Shown(name, overview.start_ns, overview.ticks.end_ms * MS, overview.relative)
+            for overview in held
+            for name in overview.runs
+        ]
+        noted = mark_section.chosen(spans, source.marks(answer), given)
+        return offset_parts_of(held, source.facts(answer), [*noted.marks, *marks], more, noted.notes)
+    runs = [replace(run, story=story_of_overview(source, run, question, named).as_dict()) for run in runs]
+    chosen = replace(runs[0].cluster, runs=tuple(name for run in runs for name in run.cluster.runs))
+    shown = [run.run for run in runs]
+    of_breaths = breath_section.sections_of(kept_from(source, question), shown)
+    violated = source.episodes(chosen.runs) if episodes is None else episodes
+    starts = {name: start for run in runs for name, start in run.cluster.run_start_ns.items()}
+    relative = {name for run in runs if run.cluster.relative for name in run.cluster.runs}
+    of_episodes = episode_section.sections(violated, starts, relative)
+    averaged = estimate_section.sections(runs, source, question) if estimates else []
+    noted = mark_section.chosen(_spans(runs), source.marks(chosen), given)
+    of_marks = mark_section.sections(noted, starts, relative=chosen.relative)
+    sections = [*of_episodes, *of_marks, *offset_section.sections(held, shown), *of_breaths, *averaged, *more]
+    sections += other_section.sections(source, question, left_out, len(everything))
+    said = [replace(runs[0], notes=(*runs[0].notes, *noted.notes)), *runs[1:]]
+    known = labels_of(source)
+    sweep = swept({name: known.get(name, {}) for name in shown}) if len(shown) > 1 else None
+    shown_marks = [*noted.marks, *marks, *(band for run in runs for band in bands(run.cluster))]
+    capacities: list[dict[str, Any]] = []
+    if objective is not None and len(shown) > 1:
+        from ingest.view.page.panels.capacity import capacities_of
+
+        capacities = capacities_of(runs, sweep, objective)
+    return parts_of(said, source.facts(chosen), shown_marks, question.by, sla_ns, sections, sweep, capacities)
+
+
+def labels_of(source: Origin) -> RunLabels:
+    """Return the labels of all runs of files or of a store."""
+    return {record.run: record.labels for record in source.runs()}
+
+
+def _spans(runs: Sequence[Overview]) -> list[mark_section.Shown]:
+    """Return when each run that is shown began and when its last window ends."""
+    return [
+        mark_section.Shown(name, run.cluster.run_start_ns.get(name, run.cluster.start_of), run.span[1], run.cluster.relative)
+        for run in runs
+        for name in run.cluster.runs
+    ]
+
+
+def means_from(source: Origin, names: Sequence[str], question: Question) -> str:
+    """Return the page of the selected runs that were recorded as means alone; InputError where there is none."""
+    means_runs, whole_runs = [], source.offers.get(WHOLE_RUNS)
+    for run in selected_runs(names, question):
+        asked = replace(question.about([run]), by=("host", "op", "kind"), merge_runs=False, windows=CLUSTER_WINDOWS)
+        answer, whole = source.answer(asked), source.answer(replace(asked, step="all"))
+        if all(not part.layout.has_bins for part in answer.parts):
+            means_runs.append(MeansRun(run, answer, whole, whole_runs({run}) if whole_runs else [], source.marks(answer)))
+    facts = source.facts(replace(means_runs[0].answer, runs=tuple(means_run.run for means_run in means_runs)))
+    return means_page(means_runs, [pair for pair in facts if pair[0] != OWN])

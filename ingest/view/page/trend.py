@@ -1,0 +1,187 @@
+"""The page of a trend: what each run measured, with bounds, levels and where these changed; a panel for each group and kind.
+
+Its numbers are those of `tailboard trend`: the tables hold each number as csv has it (`data value`), the charts draw them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from ingest import __version__
+from ingest.core.errors import counted
+from ingest.core.labels import RunLabels
+from ingest.core.units import number, spaced, utc
+from ingest.query.change_points import METHOD
+from ingest.query.compare import METHOD as OF_WINDOWS
+from ingest.query.table import Table
+from ingest.query.trend import Judgement, Night, changed_labels, series_of
+from ingest.view import vega
+from ingest.view.page.compare import group_text
+from ingest.view.page.finished import Chart, Head, Panel, View, finished_page, table_of
+from ingest.view.page.template import between, exact, shown_latency, text
+from ingest.view.terminal.comparison import ratio_text
+from ingest.view.terminal.tables import bound_text
+from ingest.view.terminal.trend import amount, bound_of, drawn_as, judgement_text, labels_text, opening, points, ranked
+from ingest.view.terminal.trend import notes as notes_of
+
+MOST_PANELS, MOST_FOLDED = 40, 24
+KINDS = {"latency": "Percentile by run", "throughput": "Throughput by run", "share": "Share of slow samples by run"}
+TITLES = ("run", "start", "measure", "value", "95 % bounds", "n", "level", "change")
+
+
+def trend_page(
+    nights: Sequence[Night],
+    table: Table,
+    judgements: Sequence[Judgement],
+    verdict: Sequence[str] = (),
+    notes: Sequence[str] = (),
+    *,
+    bad: bool = False,
+    labels: RunLabels | None = None,
+) -> str:
+    """Return the page of the table of `trend`; `verdict` is what the command says of the newest run, where it judges that.
+
+    `judgements` are the newest run against those before it, `notes` what else a reader must know, `labels` those of each run.
+    UsageError where vl-convert-python is not installed.
+    """
+    names = [name for name in table.labels if name != "run"]
+    groups: dict[tuple[str, str], list[int]] = {}
+    for row in range(len(table)):
+        key = group_text(table, row, names), drawn_as(str(table.columns["measure"][row]))
+        groups.setdefault(key, []).append(row)
+    first = next(((group_of(each), drawn_as(each.measure)) for each in ranked(judgements)), None)
+    shown = sorted(groups.items(), key=lambda entry: entry[0] != first)[:MOST_PANELS]  # what the verdict is about comes first
+    left = [f"{len(groups)} groups: the page shows the first {MOST_PANELS}, csv has all"] if len(groups) > MOST_PANELS else []
+    panels = [
+        _panel(place, key, nights, table.take(rows), _of_panel(judgements, key), labels or {})
+        for place, (key, rows) in enumerate(shown)
+    ]
+    runs = f"{len(nights)} runs" if len(nights) > 1 else nights[0].run
+    head = Head(
+        f"Trend of {runs}" + (f", {nights[0].run} to {nights[-1].run}" if len(nights) > 1 else ""),
+        f"{_kinds(nights)} latency, {sum(night.answer.samples for night in nights):,} samples",
+        _facts(nights, table),
+        [*notes, *notes_of(nights, table), *left],
+        [*opening(table, judgements, nights[-1].run), *verdict],
+        bad,
+    )
+    return finished_page(head, panels, labels="Facts of the runs")
+
+
+def group_of(judgement: Judgement) -> str:
+    """Return the name of the panel that a judgement belongs to."""
+    return vega.printable(", ".join(label or "-" for label in judgement.labels)) or "all"
+
+
+def _kinds(nights: Sequence[Night]) -> str:
+    return ", ".join(sorted({night.answer.kind for night in nights}))
+
+
+def _facts(nights: Sequence[Night], table: Table) -> list[tuple[str, str]]:
+    stamped = all(night.start_ns for night in nights)
+    return [
+        ("Runs", f"{len(nights)}"),
+        ("First", nights[0].run),
+        ("Newest", nights[-1].run),
+        ("Began", between(nights[0].start_ns, nights[-1].start_ns) if stamped else "not known of all: in the order of names"),
+        ("Latency", _kinds(nights)),
+        ("Samples", f"{sum(night.answer.samples for night in nights):,}"),
+        ("Error bound of the bins", spaced(bound_text(bound_of(nights, table), "± "))),
+        ("Bounds, 95 %", OF_WINDOWS),
+        ("Changes of level", METHOD),
+        ("Made by", f"tailboard {__version__}"),
+    ]
+
+
+def _of_panel(judgements: Sequence[Judgement], key: tuple[str, str]) -> list[Judgement]:
+    return [judgement for judgement in judgements if (group_of(judgement), drawn_as(judgement.measure)) == key]
+
+
+def _panel(
+    place: int, key: tuple[str, str], nights: Sequence[Night], table: Table, judgements: Sequence[Judgement], labels: RunLabels
+) -> Panel:
+    """Return the panel of one group and kind of measure: a line for each measure, and its table."""
+    name, kind = key
+    columns = points(nights, table)
+    order = sorted(range(len(columns["i"])), key=lambda at: columns["i"][at])
+    columns = {key: [column[at] for at in order] for key, column in columns.items()}
+    filled = [row for row in range(len(table)) if not math.isnan(table.columns["value"][row])]
+    columns["label"] = [str(table.columns["measure"][filled[at]]) for at in order]
+    columns = _with_all_runs(columns, nights, str(table.columns["measure"][0]), kind)
+    says = " ".join([*(f"{judgement_text(judgement)}." for judgement in judgements), *_changes(table, labels)])
+    view = View({"points": columns}, says if filled else "Too few samples in every run.")
+    title = f"{KINDS[kind]}: {name}" if name != "all" else KINDS[kind]
+    hint = (
+        "A dot for each run with its 95 % bounds, where it has any. The wide pale line is the level: the median since the last "
+        "change. A triangle marks the first run of a new level, with the ratio of both and the levels themselves."
+    )
+    lines = [_line(table, row) for row in range(len(table))]
+    folded = len(lines) > MOST_FOLDED
+    many = f", {counted(len(lines), 'row')}" if folded else ""
+    rows = table_of(f"Values, bounds and levels{many}", TITLES, lines, 2, folded=folded)
+    return Panel(f"trend-{place}", title, hint, [Chart(f"trend-{place}", title, "trend", {"": view})], rows)
+
+
+def _with_all_runs(columns: vega.Columns, nights: Sequence[Night], label: str, kind: str) -> vega.Columns:
+    """Return the points with one that is not drawn for each run without any, so that it has its place on the axis."""
+    known = set(columns["i"])
+    rows: list[dict[str, Any]] = vega.rows(columns)
+    for place, night in enumerate(nights):
+        if place not in known:
+            nothing: Mapping[str, Any] = dict.fromkeys(columns, 0)
+            named = {"run": vega.printable(night.run), "label": label, "m": kind}
+            rows.append({**nothing, "i": place, "t": night.start_ns / vega.MS, **named})
+    return {key: [row[key] for row in rows] for key in columns}
+
+
+def _changes(table: Table, labels: RunLabels) -> list[str]:
+    """Return a sentence for each change of level."""
+    sentences = []
+    for rows in series_of(table).values():
+        for before, row in pairwise(rows):
+            change, level, measure = (table.columns[name][row] for name in ("change", "level", "measure"))
+            if not math.isnan(change):
+                earlier = (
+                    f"from {_amount(measure, float(table.columns['level'][before]))} "
+                    if not math.isnan(table.columns["level"][before])
+                    else ""
+                )
+                runs = [str(table.columns["run"][place]) for place in (before, row)]
+                sentences.append(
+                    f"{measure} changed at {runs[1]}{labels_text(changed_labels(labels, *runs))}: {ratio_text(change)} times, "
+                    f"{earlier}to {_amount(measure, float(level))}."
+                )
+    return sentences or ["No change of level."]
+
+
+def _line(table: Table, row: int) -> str:
+    row_values = {name: column[row] for name, column in table.columns.items()}
+    measure, low, high = str(row_values["measure"]), float(row_values["lo"]), float(row_values["hi"])
+    bounds = (
+        f"{_amount(measure, low) or '?'} to {_amount(measure, high) or '?'}"
+        if _amount(measure, low) or _amount(measure, high)
+        else ""
+    )
+    start = utc(int(row_values["start_ns"]))[:16].replace("T", " ") if row_values["start_ns"] else ""
+    value = _amount(measure, float(row_values["value"]))
+    value = f"≥ {value}" if value and row_values["value_censored"] else value
+    change = ratio_text(float(row_values["change"]))
+    cells = [
+        f'<th scope="row" class="left">{text(str(row_values["run"]))}</th>',
+        f'<td class="left">{start}</td>',
+        f"<td>{text(measure)}</td>",
+        exact(row_values["value"], value),
+        f'<td data-lo="{number(low)}" data-hi="{number(high)}">{bounds}</td>',
+        exact(row_values["count"], f"{int(row_values['count']):,}"),
+        exact(row_values["level"], _amount(measure, float(row_values["level"]))),
+        exact(row_values["change"], change and f"{change} times"),
+    ]
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def _amount(measure: str, value: float) -> str:
+    """Return a value of a measure as the page writes it."""
+    return shown_latency(value) if drawn_as(measure) == "latency" else amount(measure, value)
