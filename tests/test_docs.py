@@ -97,12 +97,3 @@ def test_the_yaml_of_the_cbt_page_is_yaml_and_names_the_wrapper() -> None:
 def test_python_of_the_package_docstring_runs() -> None:
     code = "\n".join(line[4:] for line in (ingest.__doc__ or "").splitlines() if line.startswith("    "))
     subprocess.run([sys.executable, "-c", code.replace("./cbt-archive", str(ROOT / "examples" / "cbt-archive"))], check=True)
-
-
-def test_modules_stay_small() -> None:
-    large = {
-        str(path.relative_to(ROOT)): lines
-        for path in (ROOT / "ingest").rglob("*.py")
-        if (lines := len(path.read_text().splitlines())) > 430
-    }
-    assert large == {}

@@ -1,58 +1,52 @@
-"""Modules import downwards: no circle at run time, and among readers none that holds types alone either."""
+"""Modules import downwards: no circle, imports inside of functions counted; an idea is one module; what is measured is what is there."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tools import structure
 
-
-def name_of(path: Path) -> str:
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-
-
-MODULES = {name_of(path): ast.parse(path.read_text("utf-8")) for path in sorted((ROOT / "ingest").rglob("*.py"))}
-
-
-def imported(node: ast.AST, *, types: bool, local: bool) -> Iterator[str]:
-    """Yield the modules that a module imports; with those for types, and those inside of functions, where that is asked."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.ImportFrom) and child.module:
-            whole = [f"{child.module}.{alias.name}" for alias in child.names]
-            yield from (one if one in MODULES else child.module for one in whole)
-        elif isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test) and not types:
-            continue
-        elif local or not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield from imported(child, types=types, local=local)
-
-
-def circle(*, types: bool, local: bool, below: str = "ingest") -> list[str]:
-    """Return the modules of a circle of imports among those below a package, none where there is no circle."""
-    chosen = {name for name in MODULES if name == below or name.startswith(f"{below}.")}
-    edges = {name: (set(imported(MODULES[name], types=types, local=local)) & chosen) - {name} for name in sorted(chosen)}
-    try:
-        TopologicalSorter(edges).prepare()
-    except CycleError as error:
-        return list(error.args[1])
-    return []
+MODULES = structure.modules_of()
 
 
 def test_no_module_imports_itself_by_others() -> None:
-    assert circle(types=False, local=False) == []
+    assert structure.circle(MODULES) == []
 
 
-@pytest.mark.parametrize("local", [False, True])
-def test_readers_import_downwards_for_types_too(local: bool) -> None:
-    assert circle(types=True, local=local, below="ingest.read") == []
+def test_readers_import_downwards_for_types_too() -> None:
+    assert structure.circle(MODULES, types=True, below="ingest.read") == []
 
 
-def test_a_circle_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("text", ["{line}", "def read():\n    {line}"])
+def test_a_circle_would_be_seen(text: str) -> None:
+    line = "from ingest.read.sources import Source"
+    circle = {**MODULES, "ingest.read.format_names": ast.parse(text.format(line=line))}
+    assert set(structure.circle(circle)) == {"ingest.read.format_names", "ingest.read.sources"}
+
+
+def test_a_circle_for_types_alone_would_be_seen() -> None:
     text = "if TYPE_CHECKING:\n    from ingest.read.sources import Source\n"
-    monkeypatch.setitem(MODULES, "ingest.read.format_names", ast.parse(text))
-    assert circle(types=False, local=True, below="ingest.read") == []
-    assert set(circle(types=True, local=False, below="ingest.read")) == {"ingest.read.format_names", "ingest.read.sources"}
+    circle = {**MODULES, "ingest.read.format_names": ast.parse(text)}
+    assert structure.circle(circle) == []
+    assert set(structure.circle(circle, types=True, below="ingest.read")) == {"ingest.read.format_names", "ingest.read.sources"}
+
+
+def test_no_two_modules_are_only_ever_imported_together() -> None:
+    assert structure.only_together(MODULES) == []
+
+
+def test_two_modules_that_are_only_imported_together_would_be_seen() -> None:
+    both = ast.parse("from ingest.one import a\nfrom ingest.two import b")
+    modules = {"ingest.one": ast.parse(""), "ingest.two": ast.parse(""), "ingest.x": both, "ingest.y": both}
+    assert structure.only_together(modules) == [("ingest.one", "ingest.two")]
+    assert structure.only_together({**modules, "ingest.z": ast.parse("from ingest.two import b")}) == []
+
+
+def test_statements_are_lines_of_code(tmp_path: Path) -> None:
+    house = tmp_path / "ingest" / "core"
+    house.mkdir(parents=True)
+    (house / "a.py").write_text('"""A\nroom."""\n\nimport os\nfrom x import (\n    y,\n)\n\n# why\nb = [\n    1,\n]\n', "utf-8")
+    assert structure.rooms(tmp_path) == {"core": structure.Size(1, 3, 4)}

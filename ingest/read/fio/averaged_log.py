@@ -64,7 +64,6 @@ from ingest.core.units import figure
 from ingest.read.account import Account
 from ingest.read.context import Context
 from ingest.read.fio import clock
-from ingest.read.fio.histogram_log import DIRECTION, LAST_STAMP_MS, NOT_A_ROW, STAMP
 from ingest.read.fio.latency_log import DIRECTIONS, ROW, Shape, averaged_shape_of, direction_of, first_stamps, is_epoch
 from ingest.read.fio.names import LOG_NAME
 from ingest.read.operations import DAY_NS
@@ -92,7 +91,7 @@ def averaged_rows(path: Path, columns: Sequence[str], account: Account, largest:
             if not line.strip():
                 continue
             cut = not text.endswith(b"\n") and place == len(lines) - 1
-            reason = CUT_OFF if cut else ("" if ROW.match(line) and line.count(b",") >= width else NOT_A_ROW)
+            reason = CUT_OFF if cut else ("" if ROW.match(line) and line.count(b",") >= width else clock.NOT_A_ROW)
             cells = [] if reason else [int(cell) for cell in line.split(b",", width)[:width]]
             reason = reason or _bad(cells, largest)
             if reason:
@@ -108,9 +107,9 @@ def averaged_rows(path: Path, columns: Sequence[str], account: Account, largest:
 def _bad(cells: Sequence[int], largest: int) -> str:
     """Return why the values of a row cannot be; empty text where they can."""
     if not 0 <= cells[-1] < DIRECTIONS:
-        return DIRECTION
-    if cells[0] >= LAST_STAMP_MS:
-        return STAMP
+        return clock.DIRECTION
+    if cells[0] >= clock.LAST_STAMP_MS:
+        return clock.STAMP
     return "" if all(0 <= cell <= largest for cell in cells[1:-1]) else RANGE
 
 

@@ -12,15 +12,22 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from itertools import accumulate
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from ingest.core.intervals import Bool, Int
-from ingest.core.units import number
+from ingest.core.units import MOST_NS, number
 from ingest.read.context import Context
+from ingest.read.text import blocks
 
 MS = 1_000_000
+LAST_STAMP_MS = MOST_NS // MS
+STAMP_DIGITS = len(str(LAST_STAMP_MS))
+NOT_A_ROW = "not a row of plain integers"
+DIRECTION = "direction is not 0, 1 or 2"
+STAMP = "time stamp past the year 2115"
 REAL_CLOCKS = ("0", "5", "8")  # CLOCK_REALTIME, _COARSE, _ALARM of clock_gettime
 UNIX_MS = (10**12, 4 * 10**12)
 BEYOND_RUN_MS = 1000
@@ -157,3 +164,17 @@ def zero_ns(context: Context, base: int) -> int:
     """Return the epoch ns of the beginning of the job, 0 if it is not known; `--t0 mtime` gives that of the stamps."""
     zero = context.zero.epoch_ns or 0
     return zero + base * MS if context.zero.origin == MTIME else zero
+
+
+def stamp_in(cell: bytes) -> int | None:
+    """Return a time stamp in ms, None if the cell holds none that a row can have."""
+    return stamp if cell.isdigit() and len(cell) <= STAMP_DIGITS and (stamp := int(cell)) < LAST_STAMP_MS else None
+
+
+def last_stamp_ms(path: Path) -> int:
+    """Return the largest stamp of a log's last lines in ms."""
+    largest = 0
+    for block in blocks(path):
+        stamps = [stamp_in(line.split(b",", 1)[0]) for line in bytes(block).split(b"\n")[-8:]]
+        largest = max((stamp for stamp in stamps if stamp is not None), default=largest)
+    return largest

@@ -43,12 +43,11 @@ from ingest.core.errors import InputError, counted, listed
 from ingest.core.intervals import Histogram, Int, Intervals, concatenate, gather, one_row, row_sums, sum_rows, total
 from ingest.core.labels import MIXED, OPS, Series
 from ingest.core.layout import LogLinear, fio_layout
-from ingest.core.units import MOST_NS, is_instant
+from ingest.core.units import is_instant
 from ingest.read import integers
 from ingest.read.account import Account
 from ingest.read.context import Context
 from ingest.read.fio import clock, repairs
-from ingest.read.fio import repairs as fio_repairs
 from ingest.read.fio.names import LogName
 from ingest.read.fio.repairs import garbage_from, masked_from
 from ingest.read.formats import SMALL
@@ -246,15 +245,11 @@ def _holes(stamps: Int, samples: Int, period: int) -> list[tuple[int, int, int]]
 
 
 MS = 1_000_000
-LAST_STAMP_MS = MOST_NS // MS
 LATE_FIRST = (
     "{op}: its first row is stamped {stamp}: it is taken to begin {width} ms before, as fio begins a row at the first I/O"
 )
 LONGEST_LAST = 2  # rows that a last interval may be long: it is a part of one, and the row before it may come late
 COMPLETION = "completion"
-NOT_A_ROW = "not a row of plain integers"
-DIRECTION = "direction is not 0, 1 or 2"
-STAMP = "time stamp past the year 2115"
 
 
 class Chain:
@@ -272,7 +267,7 @@ class Chain:
         self.watch = Watch()
         self.base_ns: Int = np.zeros(1, np.int64)  # epoch ns that the last row's stamp counts from
         self.total: Int = np.zeros(bins, np.int64)
-        self.repair = fio_repairs.Repair(bins)
+        self.repair = repairs.Repair(bins)
 
 
 class Chains:
@@ -287,7 +282,7 @@ class Chains:
         if base.note:
             context.account.note(base.note)
         self.directed = leading > 1
-        self.mask = fio_repairs.masked_from(layout, context.version)
+        self.mask = repairs.masked_from(layout, context.version)
         self.mode: str | None = None
         self.unix = False
         self.width_ms = 0
@@ -306,7 +301,7 @@ class Chains:
         """Yield the intervals of a chunk of rows, in file order within each direction."""
         kept = self._plausible(rows, lines)
         if len(kept) < len(rows):
-            rows, lines = fio_repairs.take(rows, kept), lines[kept]
+            rows, lines = repairs.take(rows, kept), lines[kept]
         if not len(rows):
             return
         stamps = rows.lead[:, 0].astype(np.int64)
@@ -316,7 +311,7 @@ class Chains:
         if self.mode is None:
             self._look(rows, stamps, order)
         if self.mask is None:
-            self.mask = fio_repairs.garbage_from(rows, stamps, order, self.layout, self.context)
+            self.mask = repairs.garbage_from(rows, stamps, order, self.layout, self.context)
             if self.mask is not None and self.chains:
                 late = f"bins from 786 us up are corrupt from line {lines[0]} on at the latest; earlier ones look whole"
                 self.account.note(late)
@@ -324,7 +319,7 @@ class Chains:
             if len(chain_rows):
                 op = OPS[code] if self.directed else "all"
                 chain = self.chains.get(op) or self.chains.setdefault(op, Chain(op, self.layout.bins))
-                part = self._chain(chain, fio_repairs.take(rows, chain_rows), stamps[chain_rows], lines[chain_rows])
+                part = self._chain(chain, repairs.take(rows, chain_rows), stamps[chain_rows], lines[chain_rows])
                 if part is not None and len(part):
                     yield part
 
@@ -339,13 +334,13 @@ class Chains:
     def _plausible(self, rows: Rows, lines: Int) -> Int:
         """Return the places of the rows whose leading cells can be, and that count something; others are rejected."""
         stamp, op = rows.lead[:, 0].max(initial=0), rows.lead[:, 1].max(initial=0) if self.directed else 0
-        if stamp < LAST_STAMP_MS and op < len(OPS) and (rows.indptr[1:] > rows.indptr[:-1]).all():
+        if stamp < clock.LAST_STAMP_MS and op < len(OPS) and (rows.indptr[1:] > rows.indptr[:-1]).all():
             return np.arange(len(rows))
         direction_ok = rows.lead[:, 1] < len(OPS) if self.directed else np.ones(len(rows), np.bool_)
-        stamp_ok = rows.lead[:, 0] < LAST_STAMP_MS
+        stamp_ok = rows.lead[:, 0] < clock.LAST_STAMP_MS
         filled = np.diff(rows.indptr) > 0
-        self.account.reject(DIRECTION, lines[~direction_ok].tolist())
-        self.account.reject(STAMP, lines[direction_ok & ~stamp_ok].tolist())
+        self.account.reject(clock.DIRECTION, lines[~direction_ok].tolist())
+        self.account.reject(clock.STAMP, lines[direction_ok & ~stamp_ok].tolist())
         good = direction_ok & stamp_ok
         self.account.reject("all bins zero (clat_percentiles=0?)", lines[good & ~filled].tolist())
         return np.flatnonzero(good & filled)
@@ -356,8 +351,8 @@ class Chains:
         steps = joined.from_iterable(np.diff(stamps[picked]).tolist() for picked in order)
         self.width_ms = clock.typical_width_ms(steps, options) or clock.DEFAULT_WIDTH_MS
         self.unix = not self.base_ms and clock.real_time(options, int(stamps[0]))
-        self.mode = fio_repairs.counting(rows, order, self.layout, self.context)
-        if self.mode != fio_repairs.PER_INTERVAL:
+        self.mode = repairs.counting(rows, order, self.layout, self.context)
+        if self.mode != repairs.PER_INTERVAL:
             self.account.note(f"counts are {self.mode}: differenced")
 
     def _chain(self, chain: Chain, rows: Rows, stamps: Int, lines: Int) -> Intervals[Series] | None:
@@ -372,15 +367,15 @@ class Chains:
         old = segment < self._older_segments(chain.op)
         reasons: dict[str, Int] = {"clock jump: the row is taken for as wide as its neighbours": jumped}
         if self.mask is not None:
-            reasons[fio_repairs.MASKED] = np.arange(len(rows))
-            rows = fio_repairs.masked(rows, self.mask)
+            reasons[repairs.MASKED] = np.arange(len(rows))
+            rows = repairs.masked(rows, self.mask)
         lost = np.array(self.account.rejected_lines, np.int64)
         gap = np.diff(np.searchsorted(lost, lines), prepend=chain.lost) > 0
         chain.lost = len(lost)
         damaged = self._damaged()
         after_damage = np.diff(np.searchsorted(damaged, lines), prepend=chain.passed) > 0
         chain.passed = len(damaged)
-        repaired = chain.repair.apply(rows, began, gap, self.mode or fio_repairs.PER_INTERVAL)
+        repaired = chain.repair.apply(rows, began, gap, self.mode or repairs.PER_INTERVAL)
         reasons.update(repaired.reasons)
         bad = np.zeros(len(rows), np.bool_)
         for reason, places in repaired.rejected.items():
@@ -474,13 +469,13 @@ class Chains:
         the last interval is of no one op: it is `mixed`.
         """
         if self.mask is not None and not self.context.jobs and not self.context.grouped:
-            self.account.note(fio_repairs.LOST_UNKNOWN)
+            self.account.note(repairs.LOST_UNKNOWN)
         if self.context.zero.origin in clock.UNKNOWN:
             self.account.note(f"the start of the run is unknown ({self.context.zero.origin}): {clock.REMEDY}")
         completion = {op for job in self.context.jobs for op, kind in job if kind == COMPLETION}
         for op in sorted(set(self.chains) - completion - {"all"} if completion and MIXED not in completion else ()):
             held = int(self.chains[op].total.sum())
-            self.account.note(f"{op}: the log holds {held} samples, fio's JSON none of this job: {fio_repairs.NOT_OF_ONE}")
+            self.account.note(f"{op}: the log holds {held} samples, fio's JSON none of this job: {repairs.NOT_OF_ONE}")
         for op in sorted(completion | set(self.chains)):
             chain = self.chains.setdefault(op, Chain(op, self.layout.bins))
             if len(self._damaged()) > chain.passed and chain.segment >= 0:
@@ -511,7 +506,7 @@ class Chains:
             return
         if self.mask is not None:
             self.lacks.damaged_unknown(chain.op, (self._first_start(chain), chain.end_ns), int(self.layout.edges[self.mask]))
-        if fio_repairs.DOUBTFUL in self.account.notes:
+        if repairs.DOUBTFUL in self.account.notes:
             self.lacks.doubtful(chain.op, (self._first_start(chain), chain.end_ns))
         self.lacks.after_last(chain.op, (chain.end_ns, self._run_end(chain)))
 
@@ -523,7 +518,7 @@ class Chains:
         if chain.segment >= 0 or self.unix:
             return None
         earliest = self.context.spans.get((chain.op, COMPLETION), (0, 0))[0] // MS
-        samples = int(rows.counts[: rows.indptr[1]].sum()) if self.mode == fio_repairs.PER_INTERVAL else 0
+        samples = int(rows.counts[: rows.indptr[1]].sum()) if self.mode == repairs.PER_INTERVAL else 0
         begin, late = clock.first_row(stamp_ms, samples, self.period_ms or self.width_ms, earliest)
         if late:
             zero = self.zero_ns + self.context.offset_ns
@@ -575,7 +570,7 @@ class Chains:
         for summary in summaries:
             if summary.bins is None:
                 if missing:
-                    sentence = fio_repairs.unwritten(chain.op, count, missing, masked=self.mask is not None)
+                    sentence = repairs.unwritten(chain.op, count, missing, masked=self.mask is not None)
                     self._keep_unwritten(chain, missing, summaries, sentence)
                 return None
             if not summary.bins.layout.nests_in(self.layout):
@@ -587,7 +582,7 @@ class Chains:
             lost = int(expected[self.mask :].sum())
             if lost:
                 edge = int(self.layout.edges[self.mask])
-                sentence = fio_repairs.lost_samples(chain.op, lost, count, edge)
+                sentence = repairs.lost_samples(chain.op, lost, count, edge)
                 self.account.note(sentence)
                 span = (self._first_start(chain), self._run_end(chain))
                 self.lacks.damaged(chain.op, span, lost, edge, summaries, sentence)
@@ -596,7 +591,7 @@ class Chains:
         if (residual < 0).any():
             self.account.note(
                 f"{chain.op}: the log holds {int(-residual[residual < 0].sum())} samples that fio's JSON does not: "
-                f"{fio_repairs.NOT_OF_ONE}"
+                f"{repairs.NOT_OF_ONE}"
             )
             return None
         return self._last_interval(chain, residual)
@@ -645,7 +640,6 @@ LARGEST_CUSTOM, SMALLEST_CUSTOM = 37, 19
 HEAD = 1 << 16
 CHUNK_ENTRIES = 200_000
 CHUNK_ROWS = 20_000
-STAMP_DIGITS = len(str(LAST_STAMP_MS))
 GARBAGE_COLUMNS = range(4, 9)
 WRAPPED_COUNT = rb"\d{19}"
 EMPTY = "holds no line: fio wrote no histogram (gtod_reduce, disable_clat, or a run shorter than log_hist_msec)"
@@ -712,11 +706,6 @@ class Peeked(NamedTuple):
     base: clock.Base
 
 
-def _stamp(cell: bytes) -> int | None:
-    """Return a time stamp in ms, None if the cell holds none that a row can have."""
-    return stamp if cell.isdigit() and len(cell) <= STAMP_DIGITS and (stamp := int(cell)) < LAST_STAMP_MS else None
-
-
 def peek(path: Path, context: Context) -> Peeked:
     """Return what the head of a log shows; InputError if it is no histogram log."""
     text = head(path)
@@ -730,7 +719,7 @@ def _peeked(text: bytes, leading: int, layout: LogLinear, context: Context, path
     for line in text.split(b"\n")[:-1]:
         first_comma = line.find(b",")
         second_comma = line.find(b",", first_comma + 1)
-        if second_comma > first_comma and (stamp := _stamp(line[:first_comma])) is not None:
+        if second_comma > first_comma and (stamp := clock.stamp_in(line[:first_comma])) is not None:
             stamps.setdefault(line[first_comma + 1 : second_comma] if leading > 1 else b"", []).append(stamp)
     firsts = [times[0] for times in stamps.values()]
     steps = [after - before for times in stamps.values() for before, after in pairwise(times)]
@@ -738,14 +727,14 @@ def _peeked(text: bytes, leading: int, layout: LogLinear, context: Context, path
     unix = clock.real_time(context.options, first)
     width = clock.typical_width_ms(steps, context.options)
     begin = max(first - (width or clock.DEFAULT_WIDTH_MS), 0)
-    base = clock.OWN if unix else clock.base_of(begin, context, lambda: last_stamp_ms(path))
+    base = clock.OWN if unix else clock.base_of(begin, context, lambda: clock.last_stamp_ms(path))
     return Peeked(layout, first, width or (clock.DEFAULT_WIDTH_MS if unix or base.ms else max(firsts, default=0)), unix, base)
 
 
 def base_in(text: bytes, leading: int, layout: LogLinear, context: Context, path: Path) -> clock.Base:
     """Return where the stamps of a log begin, by its first bytes; for almost all logs the first cell decides."""
     cells = text.split(b",", 2)
-    first = _stamp(cells[0]) if len(cells) == 3 and b"\n" not in cells[1] else None
+    first = clock.stamp_in(cells[0]) if len(cells) == 3 and b"\n" not in cells[1] else None
     if first is not None and clock.surely_own(first, context):
         return clock.OWN
     return _peeked(text, leading, layout, context, path).base
@@ -756,7 +745,7 @@ def _stamped(path: Path) -> Iterator[tuple[int, bytes, bytes]]:
     for block in blocks(path):
         for line in bytes(block).split(b"\n"):
             cells = line.split(b",", 2)
-            if len(cells) == 3 and (stamp := _stamp(cells[0])) is not None:
+            if len(cells) == 3 and (stamp := clock.stamp_in(cells[0])) is not None:
                 yield stamp, cells[1], cells[2]
 
 
@@ -769,7 +758,7 @@ def segments_of(path: Path) -> dict[str, int]:
     segments: dict[bytes, int] = {}
     for stamp, cell, bins in _stamped(path):
         op = cell.strip()
-        if stamp < last.get(op, LAST_STAMP_MS):
+        if stamp < last.get(op, clock.LAST_STAMP_MS):
             if op in last and re.search(WRAPPED_COUNT, bins):
                 return {}
             segments[op] = segments.get(op, 0) + 1
@@ -785,15 +774,6 @@ def restart_ms(path: Path) -> int:
             return max(last.values())
         last[op] = stamp
     return 0
-
-
-def last_stamp_ms(path: Path) -> int:
-    """Return the largest stamp of a log's last lines in ms."""
-    largest = 0
-    for block in blocks(path):
-        stamps = [_stamp(line.split(b",", 1)[0]) for line in bytes(block).split(b"\n")[-8:]]
-        largest = max((stamp for stamp in stamps if stamp is not None), default=largest)
-    return largest
 
 
 def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
@@ -895,7 +875,7 @@ class Scanner:
         cells = text.count(b",") + 1
         if cells != self.columns:
             return f"{'fewer' if cells < self.columns else 'more'} columns than the rows of this log ({self.columns})"
-        return NOT_A_ROW
+        return clock.NOT_A_ROW
 
 
 def _joined(
@@ -995,7 +975,7 @@ class _Batch:
         np.cumsum([log.text.count(b"\n") for log in logs], out=self.first[1:])
         log_of_row = np.repeat(np.arange(len(logs)), np.diff(self.first))
         stamps, op = rows.lead[:, 0], rows.lead[:, 1]
-        odd = (stamps >= LAST_STAMP_MS) | (op >= len(OPS)) | (rows.indptr[1:] <= rows.indptr[:-1])
+        odd = (stamps >= clock.LAST_STAMP_MS) | (op >= len(OPS)) | (rows.indptr[1:] <= rows.indptr[:-1])
         huge = np.flatnonzero(rows.counts > repairs.IMPLAUSIBLE)
         odd[np.searchsorted(rows.indptr, huge, side="right") - 1] = True
         self.plain = np.ones(len(logs), np.bool_)
@@ -1058,7 +1038,7 @@ class _Batch:
         in_time = np.append((row_sums(self.indptr, self.counts) > 1)[1:] | self.began[1:], [True])
         rows, firsts = np.flatnonzero(in_time), np.flatnonzero(self.began)
         chain = np.cumsum(self.began)[rows] - 1
-        least, most = np.full(len(firsts), LAST_STAMP_MS), np.full(len(firsts), -LAST_STAMP_MS)
+        least, most = np.full(len(firsts), clock.LAST_STAMP_MS), np.full(len(firsts), -clock.LAST_STAMP_MS)
         np.minimum.at(least, chain, late[rows])
         np.maximum.at(most, chain, late[rows])
         logs = self.log_of_row[firsts]

@@ -50,7 +50,6 @@ from ingest.read.account import Account
 from ingest.read.context import Context
 from ingest.read.described.table import Form, IntegerLines, arrow, reject
 from ingest.read.fio import clock
-from ingest.read.fio.histogram_log import DIRECTION, LAST_STAMP_MS, NOT_A_ROW, STAMP, last_stamp_ms
 from ingest.read.operations import DAY_NS
 from ingest.read.text import head, whole_blocks
 
@@ -286,7 +285,7 @@ def read(path: Path, context: Context) -> Iterator[Events]:
     shape = shape_of(path, context)
     base = clock.OWN
     if not is_epoch(shape, context):
-        base = clock.base_of(shape.lowest_ms, context, lambda: last_stamp_ms(path))
+        base = clock.base_of(shape.lowest_ms, context, lambda: clock.last_stamp_ms(path))
     for note in (base.note, shape.assumed):
         if note:
             context.account.note(note)
@@ -318,7 +317,7 @@ def _form(shape: Shape) -> Form:
         names=shape.columns,
         types=types,
         tiers=[(r"^[ \t]*" + r"[ \t]*,[ \t]*".join(cells) + r"[ \t]*\n$", types)],
-        not_a_row=NOT_A_ROW,
+        not_a_row=clock.NOT_A_ROW,
         texts={name: rf"^[ \t]*{PRIORITY}[ \t]*$" for name in hexadecimal if name in types},
         hexadecimal=shape.hexadecimal,
     )
@@ -401,7 +400,7 @@ class _Rows:
         plain = (
             int(direction.view(np.uint64).max()) < DIRECTIONS
             and int(value.view(np.uint64).max()) <= longest
-            and int(time.view(np.uint64).max()) < LAST_STAMP_MS
+            and int(time.view(np.uint64).max()) < clock.LAST_STAMP_MS
             and int(size.min()) > 0
         )
         jumps = self._jumps(time)
@@ -409,8 +408,8 @@ class _Rows:
             return None
         left = np.ones(len(time), np.bool_)
         for reason, bad in (
-            (STAMP, (time < 0) | (time >= LAST_STAMP_MS)),
-            (DIRECTION, (direction < 0) | (direction >= DIRECTIONS)),
+            (clock.STAMP, (time < 0) | (time >= clock.LAST_STAMP_MS)),
+            (clock.DIRECTION, (direction < 0) | (direction >= DIRECTIONS)),
             (NO_SIZE, size <= 0),
             (NEGATIVE, value < 0),
             (TOO_LONG, value > longest),

@@ -14,7 +14,7 @@ from ingest.core.intervals import Intervals
 from ingest.core.labels import OPS, Series, mean_kind
 from ingest.core.layout import NO_BINS
 from ingest.read.context import Context, TimeZero
-from ingest.read.fio import histogram_log
+from ingest.read.fio import clock, histogram_log
 from ingest.read.fio.join import MS, log_name_of
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name
 from ingest.read.format_names import AVERAGED, HIST, JSON, PLAIN_JSON, RAW
@@ -63,9 +63,7 @@ def locate_hist(path: Path, around: Around) -> Source:
         replace(context, segments=histogram_log.segments_of(path)) if shared else _restarted(path, context, unix=peeked.unix)
     )
     unix = TimeZero(context.zero.epoch_ns or (peeked.first_ms - peeked.width_ms) * MS, "epoch stamps in the log")
-    zero = around.zero(
-        path, unix if peeked.unix else context.zero, lambda: histogram_log.last_stamp_ms(path) * MS, absolute=peeked.unix
-    )
+    zero = around.zero(path, unix if peeked.unix else context.zero, lambda: clock.last_stamp_ms(path) * MS, absolute=peeked.unix)
     context = context if zero is context.zero else replace(context, zero=zero)
     return Source(path, HIST, context, peeked.width_ms * MS, str(peeked.layout))
 
@@ -91,7 +89,7 @@ def locate_raw(path: Path, around: Around) -> Source:
     if name.job:
         context = _restarted(path, context, unix=unix)
     own = TimeZero(context.zero.epoch_ns or shape.first_ms * MS, "epoch stamps in the log") if unix else context.zero
-    zero = around.zero(path, own, lambda: histogram_log.last_stamp_ms(path) * MS, absolute=unix)
+    zero = around.zero(path, own, lambda: clock.last_stamp_ms(path) * MS, absolute=unix)
     return Source(path, RAW, replace(context, zero=zero), layout=str(events_layout(around.options.digits)))
 
 
@@ -103,7 +101,7 @@ def _averaged(path: Path, context: Context, averaged: Averaged, around: Around) 
     own = context.zero
     if averaged.unix:
         own = TimeZero(own.epoch_ns or averaged.shape.first_ms * MS, "epoch stamps in the log")
-    zero = around.zero(path, own, lambda: histogram_log.last_stamp_ms(path) * MS, absolute=averaged.unix)
+    zero = around.zero(path, own, lambda: clock.last_stamp_ms(path) * MS, absolute=averaged.unix)
     series = context.series.replaced(kind=mean_kind(context.series.kind))
     return Source(path, AVERAGED, replace(context, series=series, zero=zero), averaged.window_ms * MS, str(NO_BINS))
 
