@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.errors import InputError, UsageError, listed, marks_for
-from ingest.core.intervals import Intervals, merged
+from ingest.core.intervals import Int, Intervals, merged
 from ingest.core.labels import LAG, Group
 from ingest.core.layout import Layout, common_layout
 from ingest.core.marks import (

@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from ingest.core.breaths import StoredBreaths, only
 from ingest.core.coverage import WholeRun, whole_runs
-from ingest.query.breaths import in_range, selected, together
 from ingest.query.origin import BREATHS, FINDINGS, OFFSET_TICKS, OFFSETS, WHOLE_RUNS, Capabilities
 from ingest.query.question import Question
 from ingest.store.records import selected_records
 
 if TYPE_CHECKING:
+    from ingest.core.breaths import StoredBreaths
     from ingest.query.offsets import OffsetMap, OffsetOverview, WantedOffsets
     from ingest.query.story.ground import Story
     from ingest.store import Store
-
-
-# What every store that keeps documents offers beyond the protocol; the code of each is loaded when it is asked for.
 
 
 def capabilities_of(store: Store) -> Capabilities:
@@ -43,7 +39,6 @@ class _Keeping:
         return overviews_from_store(self._store, names, wanted, full=full)
 
     def breaths(self, question: Question) -> StoredBreaths:
-
         return breaths_from_store(self._store, question)
 
     def findings(self, run: str, source: str) -> Story | None:
@@ -59,11 +54,11 @@ class _Keeping:
         ]
 
 
-# What a store keeps of the breaths of Snabb timelines.
-
-
 def breaths_from_store(store: Store, question: Question) -> StoredBreaths:
     """Return the breaths that a store keeps of the runs, hosts, processes and times that a question selects."""
+    from ingest.core.breaths import StoredBreaths, only
+    from ingest.query.breaths import in_range, selected, together
+
     records = store.runs()
     key = selected(question, {record.run: dict(record.labels) for record in records})
     parts = []
