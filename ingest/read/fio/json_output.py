@@ -437,8 +437,8 @@ class Document:
                 return None
             zero = plan.zeros_ms[next(number for number, other in enumerate(jobs) if other is job)]
             if self.through_client:
-                return self.timestamp_ms + zero, ONE_AFTER_ANOTHER_CLIENT
-            return self.timestamp_ms - plan.end_ms + zero, ONE_AFTER_ANOTHER
+                return self.timestamp_ms + zero, clock.ONE_AFTER_ANOTHER_CLIENT
+            return self.timestamp_ms - plan.end_ms + zero, clock.ONE_AFTER_ANOTHER
         if self.through_client:
             return self.timestamp_ms + entries[0].ramp_ms, "fio --client timestamp (1 s)"
         runtime = max(entry.runtime_ms for entry in entries)
