@@ -113,12 +113,10 @@ def test_the_loaders_clock_may_go_backwards(kind: str, tmp_path: Path, monkeypat
     logs.mkdir()
     log = logs / "a_clat_hist.1.log"
     lines = (FIO / "randrw" / "a_clat_hist.1.log").read_bytes().splitlines(keepends=True)
-    homes = ["ingest.store.sqlite.store.datetime", "ingest.store.elastic.runs.datetime"]
     with grounds(kind, tmp_path) as ground, grounds(kind, tmp_path) as clean:
         for year, many in ((2030, 2), (2001, 4), (1971, len(lines))):
             log.write_bytes(b"".join(lines[:many]))
-            for home in homes:
-                monkeypatch.setattr(home, clock_of(year))
+            monkeypatch.setattr("ingest.store.records.datetime", clock_of(year))
             loaded(ground.url, [logs], reading=ZERO)
         assert loaded(ground.url, [logs], reading=ZERO).duplicate == {"already loaded": 1}
         loaded(clean.url, [logs], reading=ZERO)

@@ -32,8 +32,10 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Return a list that is told of each question whether it was answered in ranges; small logs are cut, too."""
     told: list[bool] = []
 
+    in_ranges = streaming.in_ranges
+
     def watched(*words: Any) -> Any:
-        met = streaming.in_ranges(*words)
+        met = in_ranges(*words)
         told.append(met is not None)
         return met
 

@@ -264,9 +264,10 @@ def test_what_there_is_no_room_for_is_coarser_and_said(folder: Path, monkeypatch
 
 def test_a_second_pass_holds_the_same(folder: Path, stored, monkeypatch) -> None:
     held: list[bool] = []
+    kept_of = offset_ticks.kept_of
 
     def noted(*words, **more):
-        kept, there = offset_ticks.kept_of(*words, **more)
+        kept, there = kept_of(*words, **more)
         held.append(there)
         return kept, there
 

@@ -29,7 +29,7 @@ from ingest.view import vega
 from ingest.view.page import packing
 from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series
 
-SCRIPT = Path(packing.__file__).parents[1] / "script" / "numbers.js"
+SCRIPT = Path(packing.__file__).parent / "script" / "numbers.js"
 NODE = shutil.which("node")
 
 

@@ -40,7 +40,7 @@ def test_h8_no_module_builds_a_spec() -> None:
     }
     assert built == {
         "cli/__init__.py": {"mark"},  # the command
-        "store/elastic/marks.py": {"mark"},
+        "store/elastic/findings.py": {"mark"},
     }
 
 
