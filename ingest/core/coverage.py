@@ -432,8 +432,8 @@ NUMBERS = ("count", "min_ns", "max_ns", "mean_ns", "window_ns", "has_bins")
 ROW_NUMBERS = ("count", "min_ns", "max_ns", "sum_ns")
 
 
-@dataclass(frozen=True, slots=True)
-class WholeRun:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class WholeRun(Value):
     """A job, op and kind over the whole run, as its tool printed it; `percentiles` are (text, ns).
 
     `window_ns` is the time that each logged mean is over, 0 where nothing was logged over time. `has_bins` says that the tool
@@ -480,8 +480,8 @@ class WholeRun:
         return f"{self.name}: N {self.count:,}, " + ", ".join(f"{name} {fine_latency(value)}" for name, value in values)
 
 
-@dataclass(frozen=True, slots=True)
-class WholeRow:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class WholeRow(Value):
     """A row over a whole run with its exact values, which its parts by window do not have."""
 
     series: Series

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.errors import InputError
+from ingest.core.values import Value
 
 # What every layout of bins has in common: edges in whole ns, the value that a bin reports, and where counts go in a merge.
 #
@@ -570,8 +571,8 @@ MILLION = 1_000_000
 DIGITS = 60  # of 2^(j / 2^scale): 40 behind the point of the largest edge
 
 
-@dataclass(frozen=True, slots=True)
-class Exponential(Layout):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Exponential(Layout, Value):
     """Bins that grow by 2^(2^-scale): the upper ends are unit_ns * 2^((i + 1) / 2^scale) for any whole i, themselves included.
 
     Ends are rounded down to whole ns once, by integer arithmetic, so that edges of scale s are edges of every higher one: a
@@ -683,8 +684,8 @@ def _ends(layout: Exponential) -> tuple[Int, int, Int]:
     return edges, numbers[0] - 2, places.astype(np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class Edges(Layout):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Edges(Layout, Value):
     """Bins between the edges of a tool's own list: `bounds` in whole ns, from 0 on, rising."""
 
     bounds: tuple[int, ...]

@@ -108,8 +108,8 @@ class Context(Value):
 # What a tool itself reported of a whole run, beside its logs; a call that reads no such report does without this module.
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Summary(Value):
     """What the tool itself reports of one job (or group of jobs), op and kind, over the whole run.
 
     `bins` is None unless the tool wrote its histogram (fio json+). `percentiles` are (text, ns) as the tool printed them. `bytes`

@@ -44,6 +44,7 @@ from ingest.core.intervals import Histogram, Int, Intervals, concatenate, gather
 from ingest.core.labels import MIXED, OPS, Series
 from ingest.core.layout import LogLinear, fio_layout
 from ingest.core.units import is_instant
+from ingest.core.values import Value
 from ingest.read import integers
 from ingest.read.account import Account
 from ingest.read.context import Context
@@ -899,8 +900,8 @@ MOST_TEXT = 1 << 21  # parsed at once
 Log = tuple[Path, Context]
 
 
-@dataclass(frozen=True, slots=True)
-class _Plain:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Plain(Value):
     """A log that may be plain: its number in the call, its text, columns, and where its stamps begin."""
 
     number: int

@@ -15,6 +15,7 @@ from ingest.core.intervals import Int, gather, joined_rows
 from ingest.core.labels import OPS
 from ingest.core.layout import LogLinear
 from ingest.core.units import figure
+from ingest.core.values import Value
 from ingest.read.context import Context
 from ingest.read.fio.names import parse_log_name
 from ingest.read.integers import Rows
@@ -320,8 +321,8 @@ FEW = 60
 MOST_ROWS = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Evidence(Value):
     """What rows show: `bits` as above, the bins that rose, how many pairs of rows were compared and how they grow.
 
     `growth` is what a row adds to the row before the last, against the first two rows: 1 where a steady load is compounded, 0
