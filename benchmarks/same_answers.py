@@ -45,7 +45,7 @@ What differs from one process to the next is made equal on both sides, and nothi
 All processes are told of one core, so that logs are read by one process unless `--jobs` says otherwise: the keys of a
 report's data and the notes of a load come in the order in which readers end. `--jobs` is not asked of these for that reason.
 
-Three of four questions or more are answered with exit status 0. 5,000 take about 0.1 CPU s each and side.
+About four of five questions are answered with exit status 0. On two cores that are free 300 take a minute, 5,000 about 18.
 """
 
 from __future__ import annotations
