@@ -5,7 +5,7 @@ What numbers lack: samples that completed and that no source holds, and the perc
     fio counts 1,200 reads, the bins of its log hold 876: 324 of 786 us or more are in none
     Missing(labels={host, job, op read, ...}, from 10:00:00, to 10:00:03, count 324, low 786,432 ns, high 103,743,443 ns)
 
-A reader makes such an entry, the account of its source keeps it, and an answer cuts it at its windows (`query/missing.py`). A
+A reader makes such an entry, the account of its source keeps it, and an answer cuts it at its windows (`query/coverage.py`). A
 percentile is then what it is with all missing samples at the bottom of their range, and with all at the top: `Possible`.
 
 What jobs of a run lack of each other: latencies of a kind that some have as histograms, and others do not.

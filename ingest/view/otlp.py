@@ -14,7 +14,7 @@ Counts are those of a window alone (delta temporality). Layer and kind are in th
 
 `metadata` of a metric states the error: `tailboard.error`, by how much a sample may lie below the end of its bucket, as a share
 of itself; `tailboard.below_ppm` and `tailboard.below_ns`, by how much below its beginning, whichever is more. Our reader
-(`read/histograms/otlp.py`) heeds them, so that its bounds are true.
+(`read/plugins/otlp.py`) heeds them, so that its bounds are true.
 
 Source: opentelemetry-proto's metrics.proto 1.3 (metadata); checked by reading back with protobuf's decoder.
 """

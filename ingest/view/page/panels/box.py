@@ -1,6 +1,6 @@
 """A box of time and latency in the report: who is over-represented in it, counted in the page itself.
 
-The panel is in box.html; box.js counts, box_panel.js shows. Of each run the labels' cells (query/box_cells.py), of each label
+The panel is in box.html; box.js counts, box_panel.js shows. Of each run the labels' cells (query/overview.py), of each label
 
     base64( deflate( streams ) )    as in packing.py: windows, widths, bins and counts of all rows, key after key
 
