@@ -84,7 +84,8 @@ def only_together(modules: Mapping[str, ast.Module]) -> list[tuple[str, str]]:
 
 def size_of(tree: ast.Module, text: str) -> Size:
     """Return the size of one module."""
-    imports, docstrings = set(), set()
+    imports: set[int] = set()
+    docstrings: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             imports.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
