@@ -31,8 +31,7 @@ from ingest.core.coverage import ANY_TIME, Caveat, Missing
 from ingest.core.errors import InputError, UsageError, choices, counted, plural
 from ingest.core.intervals import Intervals
 from ingest.core.labels import LAYERS, OFFSET, Series, in_layer
-from ingest.read import refused as unread
-from ingest.read import unlogged
+from ingest.read import refused, unlogged
 from ingest.read.account import Account
 from ingest.read.archives import Archives
 from ingest.read.archives.pbench import CLIENTS
@@ -193,7 +192,7 @@ def _in_run(source: Source, moved: Mapping[str, str]) -> Source:
 
 
 TEXT_OUTPUT = (b"ioengine=", b"Starting ")
-PRINTED = unread.RefusedFormat(
+PRINTED = refused.RefusedFormat(
     CONTEXT,
     "fio's text output: percentiles only, which cannot be added up or put on one time axis; "
     "run it with --output-format=json+ (beside logs the text shows the version of fio)",
@@ -225,7 +224,7 @@ def discover(paths: Sequence[Path], options: ReadOptions, *, among: bool = True)
         call.caveats.append(Caveat("linked-folder", str(link), "a link to a folder elsewhere, which is not entered", NAME_IT))
     known = set(files)
     for path in files:
-        if path not in call.named and (original := unread.backup_of(path, known)) is not None:
+        if path not in call.named and (original := refused.backup_of(path, known)) is not None:
             call.skipped.append(Skipped(path, SKIPPED, f"a backup of {original.name} by its name: {NAME_IT}"))
         else:
             call.recognise(path)
@@ -301,14 +300,14 @@ class _Call:
         except InputError as error:
             self.refuse(path, error.reason)
             return
-        if isinstance(verdict, unread.RefusedFormat):
+        if isinstance(verdict, refused.RefusedFormat):
             if verdict is PRINTED and (version := version_of_text(head(path))) is not None:
                 self.versions.setdefault(path.parent, set()).add(version)
             self.skipped.append(Skipped(path, verdict.action, verdict.sentence))
         elif verdict:
             self.formats[path] = verdict
 
-    def _format(self, path: Path) -> str | unread.RefusedFormat:
+    def _format(self, path: Path) -> str | refused.RefusedFormat:
         """Return the format of a file by the options, its name or its beginning; empty text where that is unknown."""
         description, wanted, named = self.options.description, self.options.input_format, path in self.named
         if description is not None:
@@ -322,7 +321,7 @@ class _Call:
             for line in TABLE:
                 if line.by_name(name):
                     return line.name
-            if (known := unread.known_by_name(path)) is not None:
+            if (known := refused.known_by_name(path)) is not None:
                 return known
         start = head(path)
         if parse_summary_name(path) is not None or any(mark in start for mark in TEXT_OUTPUT):
@@ -334,7 +333,7 @@ class _Call:
         for line in TABLE:
             if line.by_head(path, start, named=named):
                 return line.name
-        return unread.known_by_head(path, start)
+        return refused.known_by_head(path, start)
 
     def decide_runs(self, logs: Mapping[Path, LogName]) -> None:
         """Decide the run of each file, and the hosts that plain folders stand for."""
@@ -373,7 +372,7 @@ class _Call:
             if empty := holds_nothing(path):
                 self.documents.found_empty(path)
             empty = empty or error.reason.startswith("fio JSON without")
-            if not empty and (known := unread.compressed_inside(path)) is not None:
+            if not empty and (known := refused.compressed_inside(path)) is not None:
                 self.refuse(path, known.sentence)
             else:
                 self.skipped.append(Skipped(path, SKIPPED if empty else REFUSED, error.reason, error.line))
@@ -426,15 +425,15 @@ class _Call:
         return labels
 
 
-def _summary(path: Path, start: bytes) -> str | unread.RefusedFormat:
+def _summary(path: Path, start: bytes) -> str | refused.RefusedFormat:
     """Return what a file is that fio printed: its JSON, text alone, or nothing, where fio died; empty text if it is neither."""
     name = parse_summary_name(path)
     if name is not None and name.cut and not start:
         beside = path.with_name(path.name.removeprefix("json_"))
         printed = head(beside, LONGEST_TEXT) if beside.is_file() else b""
         if b"Run status group" in printed or b"fio version" in printed:
-            return unread.RefusedFormat(SKIPPED, "empty: fio printed text, not JSON (fio_out_format)")
-        return unread.RefusedFormat(REFUSED, f"{NO_RESULT}; {DIED}")
+            return refused.RefusedFormat(SKIPPED, "empty: fio printed text, not JSON (fio_out_format)")
+        return refused.RefusedFormat(REFUSED, f"{NO_RESULT}; {DIED}")
     whole = start if b'"fio version"' in start or len(start) < HEAD else head(path, LONGEST_TEXT)
     if b'"fio version"' in whole:
         return JSON
@@ -496,10 +495,10 @@ def _check_readable(
     """
     if sources:
         return
-    refused = [entry for entry in skipped if entry.action == REFUSED]
-    if refused:
-        first = next((entry for entry in refused if entry.path in formats), refused[0])
-        others = len(refused) - 1
+    rejects = [entry for entry in skipped if entry.action == REFUSED]
+    if rejects:
+        first = next((entry for entry in rejects if entry.path in formats), rejects[0])
+        others = len(rejects) - 1
         more = f" (and {others} more {plural(others, 'file')} refused: tailboard inspect lists them)" if others else ""
         raise InputError(first.reason + more, first.path, first.line)
     if len(skipped) == 1 and not paths[0].is_dir():
@@ -507,7 +506,7 @@ def _check_readable(
     names = ", ".join(str(path) for path in paths)
     if not skipped:
         raise InputError("there is no file to read", names)
-    advice = unread.advice()
+    advice = refused.advice()
     reasons = Counter(entry.reason.removesuffix(advice) for entry in skipped)
     commonest = "; ".join(f"{count} x {reason}" if len(skipped) > 1 else reason for reason, count in reasons.most_common(3))
     several = f"{len(skipped)} files, none of them a latency histogram or log"

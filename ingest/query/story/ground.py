@@ -481,7 +481,7 @@ def _spread(shape: tuple[int, int], group: Int, window: Int, values: Float, empt
 # Sums of what is known: NaN where nothing is, and no warning then, as NumPy's functions of the same kind give.
 
 
-def median(values: Float, axis: int | None = None, *, keepdims: bool = False) -> Float:
+def known_median(values: Float, axis: int | None = None, *, keepdims: bool = False) -> Float:
     """Return the median of the values that are not NaN, by sorting: NumPy's goes row by row."""
     rows = np.moveaxis(values, axis, -1) if axis is not None else values.reshape(-1)
     ordered = np.sort(rows, axis=-1)  # NaN comes last
@@ -496,17 +496,17 @@ def median(values: Float, axis: int | None = None, *, keepdims: bool = False) ->
     return np.moveaxis(middle, -1, axis) if keepdims else middle[..., 0]
 
 
-def mean(values: Float, axis: int | None = None, *, keepdims: bool = False) -> Float:
+def known_mean(values: Float, axis: int | None = None, *, keepdims: bool = False) -> Float:
     """Return the mean of the values that are not NaN."""
     return _of(np.nanmean, values, axis, keepdims=keepdims)
 
 
-def least(values: Float, axis: int | None = None, *, keepdims: bool = False) -> Float:
+def known_least(values: Float, axis: int | None = None, *, keepdims: bool = False) -> Float:
     """Return the least of the values that are not NaN."""
     return _of(np.nanmin, values, axis, keepdims=keepdims)
 
 
-def most(values: Float, axis: int | None = None, *, keepdims: bool = False) -> Float:
+def known_most(values: Float, axis: int | None = None, *, keepdims: bool = False) -> Float:
     """Return the largest of the values that are not NaN."""
     return _of(np.nanmax, values, axis, keepdims=keepdims)
 
@@ -630,7 +630,7 @@ def beyond_peers(values: Float, peers: Sequence[int], group: int, times: float) 
     known: Bool = ~np.isnan(mine) & ~np.isnan(theirs).all(axis=0)
     if not known.any():
         return 0.0
-    highest = most(theirs[:, known], axis=0)
+    highest = known_most(theirs[:, known], axis=0)
     return float(np.mean(mine[known] >= times * highest))
 
 

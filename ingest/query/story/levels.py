@@ -20,7 +20,6 @@ import numpy as np
 from ingest.core.intervals import Bool, Int
 from ingest.core.quantiles import Ranked
 from ingest.query.change_points import FEW_RUNS, PHIS, fits, kept_share, likelihood, limit_of, places_of, tamed, whitened
-from ingest.query.story import ground as of_known
 from ingest.query.story.ground import (
     DRIFT,
     EPISODE,
@@ -35,6 +34,8 @@ from ingest.query.story.ground import (
     Labels,
     added_up,
     covered_groups,
+    known_mean,
+    known_median,
 )
 
 CHANCE = 2.0  # of the limit of 1 in 100, for each doubling of log(tests): the tail of a gain falls as exp(-gain / 2)
@@ -360,7 +361,7 @@ def levels_in_blocks(values: Float, edges: Int) -> Float:
     filled = ~np.isnan(cells)
     out = np.full(cells.shape[:2], np.nan)
     some = filled.any(axis=2)
-    out[some] = of_known.median(cells[some], axis=1)
+    out[some] = known_median(cells[some], axis=1)
     return out
 
 
@@ -373,8 +374,8 @@ def usable(blocks: Float) -> Int:
 def pooled(blocks: Float, members: Int) -> Float:
     """Return what most members do: the median of their blocks, less the median of each; gaps are bridged."""
     rows = blocks[members]
-    centred = rows - of_known.median(rows, axis=1, keepdims=True)
-    middle = of_known.median(centred, axis=0) if len(members) >= FEW else of_known.mean(centred, axis=0)
+    centred = rows - known_median(rows, axis=1, keepdims=True)
+    middle = known_median(centred, axis=0) if len(members) >= FEW else known_mean(centred, axis=0)
     known = np.flatnonzero(~np.isnan(middle))
     bridged: Float = np.interp(np.arange(len(middle)), known, middle[known]) if len(known) else np.zeros(len(middle))
     return bridged
@@ -432,7 +433,7 @@ def all_do(blocks: Float, members: Int, change: Change) -> bool:
     shape = np.broadcast_to(change.shape(blocks.shape[1]), (len(members), blocks.shape[1]))
     rows = blocks[members]
     shape = np.where(np.isnan(rows), np.nan, shape)
-    centred, shape = (part - of_known.mean(part, axis=1, keepdims=True) for part in (rows, shape))
+    centred, shape = (part - known_mean(part, axis=1, keepdims=True) for part in (rows, shape))
     return bool((np.nansum(centred * shape, axis=1) >= ALIKE * np.nansum(shape**2, axis=1)).all())
 
 

@@ -28,7 +28,6 @@ import numpy as np
 
 from ingest.core.intervals import Bool, Int, merged
 from ingest.core.quantiles import Ranked, parse_percentiles
-from ingest.query.story import ground as of_known
 from ingest.query.story.ground import (
     DRIFT,
     EDGE,
@@ -57,6 +56,10 @@ from ingest.query.story.ground import (
     covered_groups,
     in_blocks,
     is_lost,
+    known_least,
+    known_mean,
+    known_median,
+    known_most,
     member,
     most_times,
     peers_of,
@@ -180,7 +183,7 @@ def _stall(gap: Gap, codes: list[int], who: Labels, ground: Ground) -> Claim:
     counts = ground.counts(groups, windows)
     layout = ground.rows.layout
     late = np.flatnonzero((counts > 0) & (layout.values >= LATE * length))
-    top = float(of_known.most(ground.top_ns[codes, first:last])) if len(late) else None
+    top = float(known_most(ground.top_ns[codes, first:last])) if len(late) else None
     if top is not None and abs(length - top) <= ground.step_ns:  # what ends with the gap was under way since it began
         began, length = gap.end_ns - round(top), round(top)
     typical = _typical_p99(codes, ground)
@@ -205,7 +208,7 @@ def _stall(gap: Gap, codes: list[int], who: Labels, ground: Ground) -> Claim:
 
 def _typical_p99(codes: list[int], ground: Ground) -> float:
     """Return the median of the p99s of groups over all windows, the highest of them, in ns."""
-    return max(float(of_known.median(ground.p99_ns[code])) for code in codes)
+    return max(float(known_median(ground.p99_ns[code])) for code in codes)
 
 
 # Members held against their peers, those that do the same: slow throughout, throttled, and unequal work.
@@ -324,7 +327,7 @@ def _slower(
         counting = np.where(aside, np.nan, level.ns)
         none = np.isnan(counting[alike]).all(axis=0)
         counting[:, none] = level.ns[:, none]
-        middles = of_known.median(counting, axis=1)
+        middles = known_median(counting, axis=1)
         peers = usual_peers(middles, ground, code, BEYOND)
         throughout = beyond_peers(counting, peers, code, BEYOND)
         if throughout < PEERS_MOST:
@@ -461,7 +464,7 @@ def _peer(kind: str, codes: list[int], who: Labels, ground: Ground, slower: Slow
     return replace(
         _whole(kind, codes, who, ground, slower.times, details),
         value_ns=slower.value_ns,
-        latency_ns=(int(slower.theirs_ns), math.ceil(float(of_known.most(ground.top_ns[codes]))) + 1),
+        latency_ns=(int(slower.theirs_ns), math.ceil(float(known_most(ground.top_ns[codes]))) + 1),
         against=_tail_alone(ground, codes, level),
     )
 
@@ -720,7 +723,7 @@ def _modes(
         times=places.peaks_ns[-1] / places.peaks_ns[0],
         samples=int(slow[members].sum()),
         certainty=abs(after - before) if changes else 0.0,
-        latency_ns=(int(valley), int(of_known.most(ground.top_ns[members]))),
+        latency_ns=(int(valley), int(known_most(ground.top_ns[members]))),
         details={
             "changes": changes,
             "peaks_ns": places.peaks_ns,
@@ -860,9 +863,9 @@ def _levelled(rows: Float) -> Float:
     out: Float = np.full(rows.shape, np.nan)
     known = np.flatnonzero((~np.isnan(rows)).any(axis=1))
     if len(known):
-        centred = rows[known] - of_known.median(rows[known], axis=1, keepdims=True)
-        spread = 1.4826 * of_known.median(np.abs(centred), axis=1, keepdims=True)
-        largest = of_known.most(np.abs(centred), axis=1, keepdims=True)
+        centred = rows[known] - known_median(rows[known], axis=1, keepdims=True)
+        spread = 1.4826 * known_median(np.abs(centred), axis=1, keepdims=True)
+        largest = known_most(np.abs(centred), axis=1, keepdims=True)
         out[known] = centred / np.where(spread > 0, spread, np.where(largest > 0, largest, 1.0))
     return out
 
@@ -1064,8 +1067,8 @@ def _all_have(values: Float, members: Int, beat: Beat) -> bool:
     """Return whether each of the members is slower in the windows of the events, by a good part of what all are."""
     inside = beat.windows(values.shape[1])
     with np.errstate(all="ignore"):
-        contrast = of_known.mean(values[members][:, inside], axis=1) - of_known.mean(values[members][:, ~inside], axis=1)
-    return bool((contrast >= max(APART * float(of_known.mean(contrast)), 0.5)).all())
+        contrast = known_mean(values[members][:, inside], axis=1) - known_mean(values[members][:, ~inside], axis=1)
+    return bool((contrast >= max(APART * float(known_mean(contrast)), 0.5)).all())
 
 
 def _rhythm(ground: Ground, together: Together, beat: Beat, measure: str, span: slice) -> Claim | None:
@@ -1085,8 +1088,8 @@ def _rhythm(ground: Ground, together: Together, beat: Beat, measure: str, span: 
             return None
     else:
         with np.errstate(all="ignore"):
-            slow = float(of_known.median(source[together.members][:, during]))
-            usual_ns = float(of_known.median(source[together.members][:, else_]))
+            slow = float(known_median(source[together.members][:, during]))
+            usual_ns = float(known_median(source[together.members][:, else_]))
         times, value = slow / usual_ns if usual_ns > 0 else math.inf, slow
         if not times >= LEAST_TIMES:
             return None
@@ -1095,8 +1098,8 @@ def _rhythm(ground: Ground, together: Together, beat: Beat, measure: str, span: 
     step = ground.step_ns
     first_ns = int(ground.start_ns[0] + (span.start + beat.first) * step)
     with np.errstate(all="ignore"):
-        low = float(of_known.least(ground.p50_ns[cells])) if cells.any() else 0.0
-        high = float(of_known.most(ground.top_ns[cells])) if cells.any() else 0.0
+        low = float(known_least(ground.p50_ns[cells])) if cells.any() else 0.0
+        high = float(known_most(ground.top_ns[cells])) if cells.any() else 0.0
     return Claim(
         kind=RHYTHM,
         who=together.who,
@@ -1287,7 +1290,7 @@ def _certainty(logs: Float, beyond: Bool, first: int, last: int, groups: int) ->
     inside = logs[first:last]
     if last - first < EPISODE_LEAST_WINDOWS:
         rest = logs[outside & ~np.isnan(logs)]
-        return float(of_known.least(inside) - rest.max() - math.log(ALONE)) if len(rest) and not np.isnan(inside).all() else 0.0
+        return float(known_least(inside) - rest.max() - math.log(ALONE)) if len(rest) and not np.isnan(inside).all() else 0.0
     often = (count + 1) / windows
     followed = int((others[1:] & others[:-1]).sum())
     follows = (followed + FEW_FOLLOW) / (count + 1)
@@ -1324,8 +1327,8 @@ def _episode(ground: Ground, code: int, name: str, stretch: Stretch, width: int)
         times=reached / typical if typical else None,
         samples=int(ground.samples[code, first:last].sum()),
         certainty=stretch.certainty,
-        latency_ns=(int(typical), math.ceil(float(of_known.most(ground.top_ns[code, first:last]))) + 1),
-        details={"typical_ns": typical, "percentile": name, "top_ns": float(of_known.most(ground.top_ns[code, first:last]))},
+        latency_ns=(int(typical), math.ceil(float(known_most(ground.top_ns[code, first:last]))) + 1),
+        details={"typical_ns": typical, "percentile": name, "top_ns": float(known_most(ground.top_ns[code, first:last]))},
     )
 
 

@@ -104,11 +104,11 @@ class Documents:
     def add_summary(self, path: Path, refuse: Callable[[Path, str, int | None], None], *, inside: bool = True) -> None:
         """Read the last documents of the runs in a JSON file; one that cannot be read is refused with the reason."""
         from ingest.read.fio import json_output
-        from ingest.read.fio import runs as successive
+        from ingest.read.fio.runs import runs_in
 
         rejected: list[tuple[str, int]] = []
         try:
-            runs = list(successive.runs_in(path, rejected))
+            runs = list(runs_in(path, rejected))
             if not runs:
                 raise json_output.no_document(path, rejected)
         except InputError as error:
