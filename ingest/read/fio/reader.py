@@ -70,7 +70,7 @@ def locate_hist(path: Path, around: Around) -> Source:
 
 def locate_raw(path: Path, around: Around) -> Source:
     """Return the source of a latency log with a line for each I/O; InputError where it is none, or its unit is not known."""
-    from ingest.read.fio import averaged_log, histogram_log, latency_log
+    from ingest.read.fio import averaged_log, latency_log
     from ingest.read.operations import events_layout  # for such logs alone: calls without them are quicker
 
     name = _name(path, kind_of_log(path, RAW))
@@ -191,7 +191,6 @@ def counted_once(sources: list[Source], prefer: str, skipped: list[Skipped]) -> 
     """
     if not any(source.format in (RAW, AVERAGED) for source in sources):
         return sources
-    from ingest.read.fio import histogram_log
 
     known = {(source.context.series.run, source.identity): source for source in sources}
     shadowed: dict[Path, str] = {}
@@ -241,8 +240,6 @@ def _beside_means(sources: Sequence[Source]) -> Iterator[tuple[Path, str]]:
 
 def _emptiness(histogram: Source) -> str:
     """Return why a histogram log holds nothing that can be read; empty text where it holds something."""
-    from ingest.read.fio import histogram_log
-
     if histogram_log.is_masked(histogram.path, histogram.context):
         nothing = histogram_log.holds_nothing(histogram.path, histogram.context)
         return "fio 3.6 to 3.16 damaged its bins from 786 us up, and the others hold nothing" if nothing else ""
@@ -269,12 +266,6 @@ def _hist_ops(histogram: Source, wanted: set[str]) -> frozenset[str]:
     return frozenset(ops)
 
 
-def _many(logs: Sequence[tuple[Path, Context]]) -> tuple[list[Intervals[Series]], list[int]]:
-    from ingest.read.fio import histogram_log  # a call of one log does without
-
-    return histogram_log.read_many(logs)
-
-
 def _raw_events(path: Path, context: Context) -> Iterator[Events]:
     from ingest.read.fio import latency_log  # needs pyarrow, which a call that reads none must not import
 
@@ -299,7 +290,7 @@ def _documents(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     return json_intervals.read(path, context)
 
 
-HISTOGRAMS = Reader(locate_hist, timed=False, rows=histogram_log.read, accepts=is_histogram, many=_many)
+HISTOGRAMS = Reader(locate_hist, timed=False, rows=histogram_log.read, accepts=is_histogram, many=histogram_log.read_many)
 LATENCIES = Reader(locate_raw, timed=False, events=_raw_events, accepts=is_latency_log, arrow=True)
 SUMMARIES = Reader(locate_json, timed=False, rows=_documents, grows=PIECES)
 AVERAGES = Reader(locate_raw, timed=False, rows=_means, accepts=is_latency_log)
