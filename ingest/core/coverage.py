@@ -51,14 +51,14 @@ class Caveat(Value):
     def __str__(self) -> str:
         return f"{self.subject}: {self.sentence}" + (f"; {self.remedy}" if self.remedy else "")
 
-    def told(self) -> dict[str, str]:
-        """Return the caveat as plain values, as `of` takes them."""
+    def to_dict(self) -> dict[str, str]:
+        """Return the caveat as plain values, as `from_dict` takes them."""
         words = {"code": self.code, "subject": self.subject, "sentence": self.sentence, "remedy": self.remedy}
         return {name: as_text(word) for name, word in words.items()}  # stores hold no bytes of names that are no UTF-8
 
     @staticmethod
-    def of(stored: Mapping[str, str]) -> Caveat:
-        """Return the caveat that `told` gave."""
+    def from_dict(stored: Mapping[str, str]) -> Caveat:
+        """Return the caveat that `to_dict` gave."""
         return Caveat(stored["code"], stored["subject"], stored["sentence"], stored.get("remedy", ""))
 
 
@@ -120,16 +120,16 @@ class Missing(Value):
         """Return the entry of another run: what a source lacks goes with it."""
         return replace(self, labels={**self.labels, "run": run})
 
-    def told(self) -> dict[str, Any]:
-        """Return the entry as plain values, as `of` takes them; the run is left out, as it is that of the source."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry as plain values, as `from_dict` takes them; the run is left out, as it is that of the source."""
         labels = {name: value for name, value in self.labels.items() if name != "run"}
-        return {"labels": labels, **{name: getattr(self, name) for name in PLAIN_NAMES}, "caveat": self.caveat.told()}
+        return {"labels": labels, **{name: getattr(self, name) for name in PLAIN_NAMES}, "caveat": self.caveat.to_dict()}
 
     @staticmethod
-    def of(run: str, stored: Mapping[str, Any]) -> Missing:
-        """Return the entry of a run's source that `told` gave."""
+    def from_dict(run: str, stored: Mapping[str, Any]) -> Missing:
+        """Return the entry of a run's source that `to_dict` gave."""
         numbers = {name: stored.get(name) for name in PLAIN_NAMES}
-        return Missing({**stored["labels"], "run": run}, **numbers, caveat=Caveat.of(stored["caveat"]))  # type: ignore[arg-type]
+        return Missing({**stored["labels"], "run": run}, **numbers, caveat=Caveat.from_dict(stored["caveat"]))  # type: ignore[arg-type]
 
 
 def labels_of(series: Series, *, unknown: Iterable[str] = ()) -> dict[str, str]:
@@ -377,14 +377,14 @@ class KindsRecorded(Value):
     from_ns: int | None
     to_ns: int | None
 
-    def told(self) -> dict[str, Any]:
-        """Return the entry as plain values, as `of` takes them; the run is left out, as it is that of the source."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry as plain values, as `from_dict` takes them; the run is left out, as it is that of the source."""
         labels = {name: value for name, value in self.labels.items() if name != "run"}
         return {"labels": labels, "kinds": list(self.kinds), **{name: getattr(self, name) for name in KINDS_PLAIN_NAMES}}
 
     @staticmethod
-    def of(run: str, stored: Mapping[str, Any]) -> KindsRecorded:
-        """Return the entry of a run's source that `told` gave."""
+    def from_dict(run: str, stored: Mapping[str, Any]) -> KindsRecorded:
+        """Return the entry of a run's source that `to_dict` gave."""
         plain = {name: stored.get(name) for name in KINDS_PLAIN_NAMES}
         return KindsRecorded({**stored["labels"], "run": run}, tuple(stored["kinds"]), **plain)  # type: ignore[arg-type]
 
@@ -450,16 +450,16 @@ class WholeRun(Value):
     has_bins: bool = False
     bytes: int | None = None
 
-    def told(self) -> dict[str, Any]:
-        """Return plain values that `of` takes."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values that `from_dict` takes."""
         numbers = {name: getattr(self, name) for name in NUMBERS}
         labels = {name: value for name in WHOLE_RUN_LABELS if (value := getattr(self.series, name))}
         moved = {} if self.bytes is None else {"bytes": self.bytes}
         return {**labels, **numbers, **moved, "percentiles": [list(pair) for pair in self.percentiles]}
 
     @staticmethod
-    def of(run: str, stored: Mapping[str, Any]) -> WholeRun:
-        """Return what `told` gave, of a run."""
+    def from_dict(run: str, stored: Mapping[str, Any]) -> WholeRun:
+        """Return what `to_dict` gave, of a run."""
         labels = {name: str(stored.get(name, "")) for name in WHOLE_RUN_LABELS}
         percentiles = tuple((str(text), int(value)) for text, value in stored["percentiles"])
         numbers = {name: stored[name] for name in NUMBERS}
@@ -490,26 +490,26 @@ class WholeRow(Value):
     max_ns: int
     sum_ns: int
 
-    def told(self) -> dict[str, Any]:
-        """Return plain values that `of` takes."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values that `from_dict` takes."""
         numbers = {name: getattr(self, name) for name in ROW_NUMBERS}
         return {**{name: value for name in WHOLE_RUN_LABELS if (value := getattr(self.series, name))}, **numbers}
 
     @staticmethod
-    def of(run: str, stored: Mapping[str, Any]) -> WholeRow:
-        """Return what `told` gave, of a run."""
+    def from_dict(run: str, stored: Mapping[str, Any]) -> WholeRow:
+        """Return what `to_dict` gave, of a run."""
         labels = {name: str(stored.get(name, "")) for name in WHOLE_RUN_LABELS}
         return WholeRow(Series(run=run).replaced(**labels), *(int(stored[name]) for name in ROW_NUMBERS))
 
 
 def whole_rows(run: str, accounts: Iterable[Mapping[str, Any]]) -> list[WholeRow]:
     """Return what the accounts of a run's sources (as plain values) hold of whole rows."""
-    return [WholeRow.of(run, row) for account in accounts for row in account.get("whole_rows", {}).values()]
+    return [WholeRow.from_dict(run, row) for account in accounts for row in account.get("whole_rows", {}).values()]
 
 
 def whole_runs(run: str, accounts: Iterable[Mapping[str, Any]]) -> list[WholeRun]:
     """Return what the accounts of a run's sources (as plain values) hold of whole runs, ordered by labels."""
-    runs = [WholeRun.of(run, whole_run) for account in accounts for whole_run in account.get("whole_runs", {}).values()]
+    runs = [WholeRun.from_dict(run, whole_run) for account in accounts for whole_run in account.get("whole_runs", {}).values()]
     return sorted(runs, key=lambda whole_run: whole_run.series)
 
 

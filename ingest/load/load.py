@@ -81,7 +81,7 @@ class LoadAccount:
             "shadowed_samples": rows["shadowed"],
             "duplicate": dict(sorted(self.duplicate.items())),
             "caveats": self.caveats,
-            "lacks": [caveat.told() for caveat in self.lacks],
+            "lacks": [caveat.to_dict() for caveat in self.lacks],
             "notes": rows["notes"],
             "findings": rows["findings"],
             **({"delivered": dict(self.delivered)} if self.delivered else {}),
@@ -235,7 +235,7 @@ def _finish_source(plan: Plan, number: int, rows: Sequence[Account], spans: Span
     kept = rows[0].as_dict() if part is None else account_of(part, rows)
     held = [plan.kinds[file.path] for file in plan.files(number) if file.path in plan.kinds]
     if held:
-        kept[KINDS] = {str(place): kinds.told() for place, kinds in enumerate(held, 1)}
+        kept[KINDS] = {str(place): kinds.to_dict() for place, kinds in enumerate(held, 1)}
     store.finish_source(replace(record, account=kept), spans)
 
 

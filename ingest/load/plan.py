@@ -342,7 +342,7 @@ def _context_digest(source: Source, carried: tuple[Missing, ...] = ()) -> str:
         *_read_beside(source),
         *sorted(context.spans.items()),
         *context.left_out,
-        *(entry.told() for entry in carried),
+        *(entry.to_dict() for entry in carried),
     )
     return hashlib.blake2b(repr(facts).encode(), digest_size=DIGEST_SIZE).hexdigest()
 

@@ -133,7 +133,7 @@ def stored_entries(run: str, accounts: Iterable[Mapping[str, Any]]) -> list[Miss
     entries = []
     for account in accounts:
         if "missing" in account:
-            entries += [Missing.of(run, plain) for plain in account["missing"].values()]
+            entries += [Missing.from_dict(run, plain) for plain in account["missing"].values()]
             continue
         words = [*account.get("rejected", {}), *account.get("repaired", {}), *account.get("notes", ())]
         if account.get("rejected") or any(mark in text for text in words for mark in OLD_NOTES):

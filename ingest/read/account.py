@@ -140,20 +140,20 @@ class Account:
             for name in self.__slots__:
                 setattr(self, name, getattr(other, name))
 
-    def told(self) -> dict[str, Any]:
-        """Return all of the account but `totals` as plain values, as `of` takes them."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of the account but `totals` as plain values, as `from_dict` takes them."""
         plain = {column.name: getattr(self, column.name) for column in fields(self) if column.name not in NOT_PLAIN}
         findings = [[finding.action, finding.reason, finding.path, finding.line] for finding in self.findings]
-        missing = [[entry.run, entry.told()] for entry in self.missing]
-        return {**plain, "findings": findings, "missing": missing, "caveats": [caveat.told() for caveat in self.caveats]}
+        missing = [[entry.run, entry.to_dict()] for entry in self.missing]
+        return {**plain, "findings": findings, "missing": missing, "caveats": [caveat.to_dict() for caveat in self.caveats]}
 
     @staticmethod
-    def of(stored: Mapping[str, Any]) -> Account:
-        """Return the account that `told` gave."""
+    def from_dict(stored: Mapping[str, Any]) -> Account:
+        """Return the account that `to_dict` gave."""
         counters = {name: Counter(stored[name]) for name in ("repaired", "rejected", "skipped")}
-        missing = [Missing.of(run, entry) for run, entry in stored.get("missing", ())]
+        missing = [Missing.from_dict(run, entry) for run, entry in stored.get("missing", ())]
         findings = [Finding(*finding) for finding in stored["findings"]]
-        caveats = [Caveat.of(caveat) for caveat in stored.get("caveats", ())]
+        caveats = [Caveat.from_dict(caveat) for caveat in stored.get("caveats", ())]
         return Account(**{**stored, **counters, "findings": findings, "missing": missing, "caveats": caveats})
 
     def as_dict(self) -> dict[str, Any]:
@@ -163,8 +163,8 @@ class Account:
             **{name: dict(sorted(getattr(self, name).items())) for name in ("repaired", "rejected", "skipped")},
             "notes": list(self.notes),
             "findings": [str(finding) for finding in self.findings],
-            "missing": {str(n): entry.told() for n, entry in enumerate(self.missing, 1)},
-            **({"caveats": {str(n): caveat.told() for n, caveat in enumerate(self.caveats, 1)}} if self.caveats else {}),
+            "missing": {str(n): entry.to_dict() for n, entry in enumerate(self.missing, 1)},
+            **({"caveats": {str(n): caveat.to_dict() for n, caveat in enumerate(self.caveats, 1)}} if self.caveats else {}),
             **({"schedule": list(self.schedule)} if self.schedule else {}),
             **{name: _numbered(entries) for name in ("whole_runs", "whole_rows") if (entries := getattr(self, name))},
         }

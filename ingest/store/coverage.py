@@ -55,7 +55,7 @@ def without_kinds(run: str, accounts: Iterable[Account]) -> list[Missing]:
     held = [plain for account in accounts for plain in account.get(KINDS, {}).values()]
     if len({tuple(plain["kinds"]) for plain in held}) < 2:  # all jobs have the same
         return []
-    return without_kind(KindsRecorded.of(run, plain) for plain in held)
+    return without_kind(KindsRecorded.from_dict(run, plain) for plain in held)
 
 
 def identified(identity: str, account: Account) -> Account:
@@ -72,7 +72,7 @@ def brings(identities: Iterable[str], accounts: Iterable[Account]) -> bool:
 def caveats_in(accounts: Mapping[str, Iterable[Account]], runs: Iterable[str]) -> tuple[Caveat, ...]:
     """Return the caveats of runs, each once."""
     caveats = [caveat for run in runs for account in accounts.get(run, ()) for caveat in account.get("caveats", {}).values()]
-    return tuple(dict.fromkeys(map(Caveat.of, caveats)))
+    return tuple(dict.fromkeys(map(Caveat.from_dict, caveats)))
 
 
 def complete_rollups(windows: Intervals[RollupKey], step_ns: int, missing: tuple[Lack, ...]) -> Bool:

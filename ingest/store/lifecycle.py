@@ -42,9 +42,9 @@ class CoarserBins:
 
     def __str__(self) -> str:
         """Return the options that name it."""
-        return " ".join(f"--{name} {value}" for name, value in self.told().items())
+        return " ".join(f"--{name} {value}" for name, value in self.to_dict().items())
 
-    def told(self) -> dict[str, int]:
+    def to_dict(self) -> dict[str, int]:
         """Return plain values, as `of_run` reads them."""
         values = {"digits": self.digits, "coarseness": self.coarseness}
         return {name: value for name, value in values.items() if value is not None}
@@ -85,7 +85,7 @@ def of_run(record: RunRecord, name: str = BINS) -> CoarserBins:
 
 
 def bins_from_dict(stored: Mapping[str, Any] | None) -> CoarserBins:
-    """Return what `told` gave."""
+    """Return what `to_dict` gave."""
     return CoarserBins(**{name: int(value) for name, value in (stored or {}).items()})
 
 

@@ -721,7 +721,14 @@ def test_one_fio_log_imports_no_other_format() -> None:
 
 def test_a_fio_log_alone_imports_nothing_for_what_is_not_there(tmp_path: Path) -> None:
     loaded = imported_for(Path(shutil.copy(LOG, tmp_path)))
-    of_json = {"json", "orjson", "ingest.read.fio.json_output", "ingest.read.fio.json_intervals", "ingest.read.schedule", "ingest.read.totals"}
+    of_json = {
+        "json",
+        "orjson",
+        "ingest.read.fio.json_output",
+        "ingest.read.fio.json_intervals",
+        "ingest.read.schedule",
+        "ingest.read.totals",
+    }
     of_single_events = {"ingest.core.events", "ingest.read.operations"}
     assert "ingest.read.fio.histogram_log" in loaded
     assert not (of_json | of_single_events | {"hashlib", "ingest.core.marks"}) & loaded

@@ -293,7 +293,7 @@ class Tail:
         state = checkpoint.state
         device, inode = state["place"]
         offset, size, head, mark = state["print"]
-        account = Account.of(state["account"])
+        account = Account.from_dict(state["account"])
         return cls(
             run=run,
             record=record,
@@ -432,7 +432,7 @@ class Tail:
             "spans": [
                 [*(getattr(series, label) for label in LABELS), series.segment, *span] for series, span in self.spans.items()
             ],
-            "account": self.account.told(),
+            "account": self.account.to_dict(),
             "largest_ns": self.largest_ns,
             "again": self.again,
             "held": self._held.state(),

@@ -159,10 +159,10 @@ class Below:
         return {"layer": self.layer, "verdict": self.verdict, "who": who, **shares, "text": self.text}
 
     @staticmethod
-    def of(told: Mapping[str, Any]) -> Below:
+    def from_dict(stored: Mapping[str, Any]) -> Below:
         """Return what `as_dict` gave."""
-        members = tuple(tuple(str(labels.get(name, "")) for name in MEMBER) for labels in told["who"])
-        return Below(told["layer"], told["verdict"], members, told["least"], told["most"], told["text"])
+        members = tuple(tuple(str(labels.get(name, "")) for name in MEMBER) for labels in stored["who"])
+        return Below(stored["layer"], stored["verdict"], members, stored["least"], stored["most"], stored["text"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ def _finding(content: Mapping[str, Any], source: str) -> Finding:
     told = dict(content)
     told["who"] = tuple((name, value) for name, value in told["who"])
     told["latency_ns"] = None if told["latency_ns"] is None else tuple(told["latency_ns"])
-    told["below"] = tuple(map(Below.of, told.get("below", ())))
+    told["below"] = tuple(map(Below.from_dict, told.get("below", ())))
     words = shlex.split(told["command"])
     told["command"] = shlex.join([*words[:2], *shlex.split(source), *words[2:]])
     return Finding(**told)

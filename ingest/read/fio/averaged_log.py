@@ -407,7 +407,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
         if rows is not None:
             context.account.samples += int(rows.counts.sum())
             yield rows
-    context.account.whole_runs.extend(replace(whole_run, window_ns=averaged.window_ms * MS).told() for whole_run in log.whole)
+    context.account.whole_runs.extend(replace(whole_run, window_ns=averaged.window_ms * MS).to_dict() for whole_run in log.whole)
 
 
 def _whole_runs(context: Context) -> list[WholeRun]:

@@ -158,7 +158,7 @@ class Differences:
                     if row.exact is not None and isinstance(row.table[0], Series):
                         least, most, total = (int(column[0]) for column in (row.exact.min_ns, row.exact.max_ns, row.exact.sum_ns))
                         self._context.account.whole_rows.append(
-                            WholeRow(row.table[0], int(row.counts.sum()), least, most, total).told()
+                            WholeRow(row.table[0], int(row.counts.sum()), least, most, total).to_dict()
                         )
         return concatenate(parts) if parts else None
 
@@ -255,7 +255,7 @@ def read_means(path: Path, context: Context) -> Iterator[Intervals[Series]]:
             summary = job.summaries[op, kind]
             series = context.series.replaced(host=context.series.host or job.host, job=str(at + 1), op=op, kind=kind)
             context.account.samples += summary.count
-            context.account.whole_runs.append(summary.whole_run(series).told())
+            context.account.whole_runs.append(summary.whole_run(series).to_dict())
             bounds = _bounds(document, job, summary, context, shift_ns)
             total = round(summary.mean_ns * summary.count)
             exact = told_exact([total], [summary.min_ns], [summary.max_ns], [summary.bytes])

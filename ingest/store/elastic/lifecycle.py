@@ -230,7 +230,7 @@ class Widening(Regridding):
     def widen(self, record: RunRecord, bins: CoarserBins) -> Widened:
         """Widen the bins of a run; return what was done. Raises as `check_widened` does, StoreError for refused documents."""
         pending = record.parameters.get(BINS_COARSENING)
-        if pending is not None and pending != bins.told():
+        if pending is not None and pending != bins.to_dict():
             raise StoreError(
                 f"the bins of {record.run} are being coarsened, or that was cut off: {command_of(record)} completes it"
             )
@@ -239,13 +239,13 @@ class Widening(Regridding):
             check_widened(record, bins)
             if all(bins.of(layout) == layout for layout in layouts):
                 return Widened(record.run, 0, 0, 0)
-            record = self.claimed(record, BINS_COARSENING, bins.told())
+            record = self.claimed(record, BINS_COARSENING, bins.to_dict())
         done = self._write(record, bins)
         stored = self.records.series([record.run])[0]
         wider = {entry.series: [replace(entry, layout=bins.of(entry.layout))] for entry in stored}
         self.records.put_series(record.run, wider)
         self.roll(record)
-        self.records.amend(record, step_ns=None, **{BINS_COARSENING: None, BINS: of_run(record).within(bins).told()})
+        self.records.amend(record, step_ns=None, **{BINS_COARSENING: None, BINS: of_run(record).within(bins).to_dict()})
         return done
 
     def _write(self, record: RunRecord, bins: CoarserBins) -> Widened:

@@ -118,7 +118,7 @@ def widen(db: sqlite3.Connection, record: RunRecord, bins: CoarserBins) -> Widen
                 documents, before, after = documents + len(ids), before + len(windows.bins), after + len(moved.bins)
         db.execute("UPDATE series SET layout = ? WHERE id = ?", (str(wider), stored.number))
     if documents:
-        write_grid(db, replace(record, parameters={**record.parameters, BINS: of_run(record).within(bins).told()}))
+        write_grid(db, replace(record, parameters={**record.parameters, BINS: of_run(record).within(bins).to_dict()}))
     return Widened(record.run, documents, before, after)
 
 
