@@ -254,7 +254,7 @@ DIGITS = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Translated:
+class Chosen:
     """A word that is given, or read from a key and translated by a table."""
 
     word: str = ""
@@ -297,8 +297,8 @@ class HistogramDescription:
     rule: tuple[int, ...] = ()
     names: tuple[int, ...] = ()
     is_open: bool = False
-    unit: Translated = field(default_factory=Translated)
-    over_time: Translated = field(default_factory=Translated)
+    unit: Chosen = field(default_factory=Chosen)
+    over_time: Chosen = field(default_factory=Chosen)
     every_ns: int = 0
     time: Times = field(default_factory=Times)
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -310,7 +310,10 @@ class HistogramDescription:
 
     @property
     def text(self) -> str:
-        """Return all that numbers depend on, as text that is the same for the same description."""
+        """Return all that numbers depend on, as text that is the same for the same description.
+
+        Stores keep a digest of it: the names of `Chosen` and of its fields are a part of that.
+        """
         return "histogram " + repr([getattr(self, name) for name in self.__slots__ if name != "path"])
 
 
@@ -391,15 +394,15 @@ def _pairs(name: str, pairs: Any) -> dict[str, str]:
     return {str(key): (str(value).lower() if isinstance(value, bool) else str(value)) for key, value in pairs.items()}
 
 
-def _chosen(name: str, value: Any, words: tuple[str, ...]) -> Translated:
+def _chosen(name: str, value: Any, words: tuple[str, ...]) -> Chosen:
     if not isinstance(value, dict):
-        return Translated(_one_of(name, value, words))
+        return Chosen(_one_of(name, value, words))
     table = _pairs(name, value)
     key = table.pop("from", "")
     check(bool(key), f"{name} takes one of {', '.join(words)}, or from: and what its values mean")
     for word in table.values():
         _one_of(name, word, words)
-    return Translated(key=key, table=table)
+    return Chosen(key=key, table=table)
 
 
 def _times(entries: Any, shape: str) -> Times:

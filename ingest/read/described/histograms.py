@@ -32,8 +32,8 @@ from ingest.read.described.description import (
     TOTAL,
     UNITS,
     UP_TO,
+    Chosen,
     HistogramDescription,
-    Translated,
     description_of,
     last_of,
     presets,
@@ -509,7 +509,7 @@ class _Reading:
         raise WrongError("no duration where the description says")
 
 
-def _said(chosen: Translated, place: Place, missing: str) -> str:
+def _said(chosen: Chosen, place: Place, missing: str) -> str:
     if not chosen.key:
         return chosen.word
     word = chosen.table.get(as_word(place.found(chosen.key)))
