@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pytest
 
 from ingest.cli import run as tailboard
-from ingest.read.described.description import presets
+from ingest.read.described.description import description_of, presets
 from ingest.read.described.histograms import fitting
 from tests.read.test_histograms import DATA
 
@@ -82,3 +83,14 @@ def test_a_file_that_fits_beside_one_that_does_not(tmp_path: Path, capsys) -> No
     bad.write_text("words\n")
     assert tailboard(["inspect", str(good), str(bad)]) == 3
     assert "bad.dat" in capsys.readouterr().err
+
+
+def test_stores_know_the_descriptions_that_they_were_loaded_with() -> None:
+    """The texts of commit 27f8b0ef: with another one every log that was loaded would be read again."""
+    texts = {name: description_of(name).text.encode() for name in presets()}
+    assert {name: hashlib.blake2b(text, digest_size=8).hexdigest() for name, text in texts.items()} == {
+        "biolatency": "38eaeab5f7f4e3e9",
+        "mysql-statements": "6676c4fbcafc5e94",
+        "redis-latency": "2e79a3ae9df33828",
+        "sysbench": "a580b8354468bc59",
+    }
