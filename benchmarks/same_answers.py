@@ -77,6 +77,7 @@ from pathlib import Path
 from typing import IO, Any
 
 HERE = Path(__file__).resolve()
+STARTED: list[subprocess.Popen[bytes]] = []  # kept, as one that is let go is waited for before `ended` asks how it ended
 SIDES = ("before", "after.")  # of one length, so that no table gets wider by it
 LONGEST_SECONDS = 180
 AHEAD = 4  # scenes that are sent before the first of them is compared
@@ -355,7 +356,9 @@ class Worker:
         given, out, err = streams
         command = [sys.executable, "-m", "ingest", *words]
         where: dict[str, Any] = {"stdin": given, "stdout": out, "stderr": err, "cwd": folder, "env": environment}
-        return subprocess.Popen(command, **where, start_new_session=True, preexec_fn=on_one_core).pid  # noqa: PLW1509  # no threads
+        started = subprocess.Popen(command, **where, start_new_session=True, preexec_fn=on_one_core)  # noqa: PLW1509  # no threads
+        STARTED.append(started)
+        return started.pid
 
 
 def visited(child: int, said: Path, folder: Path) -> None:

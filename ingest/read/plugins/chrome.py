@@ -584,16 +584,11 @@ def locate(path: Path, around: Around) -> Source:
     return Source(path, CHROME, replace(context, zero=zero), layout=str(events_layout(around.options.digits)))
 
 
-def _events(path: Path, context: Context) -> Iterator[Events]:
-
-    return read(path, context)
-
-
 READER = Reader(
     locate,
     line_each=False,
     timed=False,
-    events=_events,
+    events=read,
     accepts=lambda _, start: looks_like_chrome(start),
     row_labels=(*ROW_LABELS, "process"),
     arrow=True,

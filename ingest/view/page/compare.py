@@ -574,7 +574,6 @@ def _says(sides: tuple[Side, Side], order: list[str]) -> str:
 
 
 def _breath_table(sides: tuple[Side, Side], order: list[str]) -> str:
-
     rows = []
     for process in order:
         before, after = (side.costs[process].cycles_a_packet for side in sides)

@@ -530,16 +530,11 @@ def locate(path: Path, around: Around) -> Source:
     return Source(path, SNABB, replace(context, zero=zero), layout=str(events_layout(around.options.digits)))
 
 
-def _events(path: Path, context: Context) -> Iterator[Events]:
-
-    return read(path, context)
-
-
 READER = Reader(
     locate,
     line_each=False,
     timed=False,
-    events=_events,
+    events=read,
     accepts=looks_like_timeline,
     folder_is_host=lambda path: plain_name(path) not in OWN_NAMES,
 )
