@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 Float = NDArray[np.float64]
 
+ANY_KIND = "*"  # of a file whose rows alone tell their kinds
 EARLIER = "before"
 OLD_NOTES = ("bins from 786 us up", "never writes the last partial interval", "samples, all of", "not read: ")
 MISSING_HERE = "samples are missing"
@@ -388,13 +389,13 @@ Kinds = Mapping[str, Collection[str]]  # by run
 def taken_of(series: Iterable[Series], there: Kinds, taken: Kinds) -> list[Series]:
     """Return the series of the kinds that are taken, of those that are there: as they are, or made of them, where that is there.
 
-    Files whose kind only their rows tell may be.
+    Files whose kind only their rows tell (ANY_KIND) may be, whatever rows of no kind there are.
     """
     return [own for own in series if _is_taken(own.kind, there.get(own.run, ()), taken.get(own.run, ()))]
 
 
 def _is_taken(kind: str, there: Collection[str], taken: Collection[str]) -> bool:
-    if not kind and "" not in there:
+    if kind == ANY_KIND or (not kind and "" not in there):
         return True
     return next((made for made in kinds_made_of(kind) if made in there), kind) in taken
 

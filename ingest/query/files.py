@@ -28,7 +28,7 @@ from ingest.query.aggregate import (
     run_starts,
     series_before_reading,
 )
-from ingest.query.coverage import missing_from
+from ingest.query.coverage import ANY_KIND, missing_from
 from ingest.query.means import holds_means_alone, own_facts, whole_runs_of
 from ingest.query.origin import BREATHS, INTERVAL_LOG, LOGS, OFFSET_TICKS, OFFSETS, PERCENTILES, WEIGHED, WHOLE_RUNS, Capabilities
 from ingest.query.plan import Merged, Sums, answer_of
@@ -240,7 +240,7 @@ class Files:
             ],
             labels=self.found.labels,
             named=self.run_names,
-            selected=files,
+            selected=[own if own.kind else own.replaced(kind=ANY_KIND) for own in files],
             jobs=sums.series.union(before),
             means_alone=[source.context.series for source in self.found.sources if holds_means_alone(source)],
             whole_runs=whole_runs_of(sources),

@@ -10,9 +10,11 @@ import pytest
 
 from ingest.core.grid import SECOND
 from ingest.core.labels import Series
+from ingest.core.quantiles import parse_percentiles
 from ingest.core.units import Instant
 from ingest.query.coverage import taken_of
 from ingest.query.files import Files
+from ingest.query.percentiles import Wanted
 from ingest.query.question import Answer, Question
 from ingest.read.sources import ReadOptions
 from ingest.store import open_store
@@ -136,3 +138,18 @@ def test_what_a_log_lacks_is_told_with_the_answers_that_it_is_of(store: str, tmp
                     said = [text for text in answer.warnings if "fio counts 64, its log holds 18; fio never writes" in text]
                     named = tuple(name for name in (first, second) if any(name in text for text in said))
                     assert named == expected and len(said) <= 1, question
+
+
+@pytest.mark.parametrize("step", ["all", 3 * SECOND])
+@pytest.mark.parametrize("copies", [1, 2])
+def test_files_whose_rows_alone_tell_their_kind_are_counted(tmp_path: Path, step: str | int, copies: int) -> None:
+    """Rows without a tag have no kind, beside others: the file may hold any, however it is read (3,600 samples from 0 files)."""
+    for number in range(copies):
+        shutil.copy(DATA / "hdr" / "go_base.hlog", tmp_path / f"host{number}.hlog")
+    files = Files([tmp_path], ReadOptions(recorded_unit_ns=1))
+    question = Question(step=step)
+    answers = [
+        files.answer(question),
+        *([files.percentiles(question, Wanted(parse_percentiles("50,99")))[1]] if step != "all" else []),
+    ]
+    assert [answer.made_of for answer in answers] == ["1 file" if copies == 1 else "2 files"] * len(answers)
