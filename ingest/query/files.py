@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ingest.core.errors import InputError, counted
 from ingest.core.grid import UNTIMED, stored_step
 from ingest.core.intervals import Intervals, Sum
-from ingest.core.labels import LABELS, LAYER, Group, label_of, runs_asked
+from ingest.core.labels import LABELS, LAYER, Group, Series, label_of, runs_asked
 from ingest.core.pool import fork_map
 from ingest.core.values import Value
 from ingest.query.aggregate import (
@@ -240,7 +240,7 @@ class Files:
             ],
             labels=self.found.labels,
             named=self.run_names,
-            selected=[own if own.kind else own.replaced(kind=ANY_KIND) for own in files],
+            selected=[own.replaced(kind=ANY_KIND) if _rows_tell_kind(own, sums.series) else own for own in files],
             jobs=sums.series.union(before),
             means_alone=[source.context.series for source in self.found.sources if holds_means_alone(source)],
             whole_runs=whole_runs_of(sources),
@@ -449,3 +449,9 @@ class Files:
             raise InputError(unread[0])
         if not account.taken:
             raise nothing_taken(account, [source.path for source in sources])
+
+
+def _rows_tell_kind(file: Series, met: Collection[Series]) -> bool:
+    """Return whether rows tell the kind that a file itself does not: some series met that may be of it has one."""
+    told = [(name, value) for name in LABELS if (value := getattr(file, name))]
+    return not file.kind and any(own.kind and all(getattr(own, name) == value for name, value in told) for own in met)
