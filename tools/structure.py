@@ -57,9 +57,7 @@ def imported(node: ast.AST, modules: Mapping[str, ast.Module], *, types: bool, l
 def circle(modules: Mapping[str, ast.Module], *, types: bool = False, local: bool = True, below: str = PACKAGE) -> list[str]:
     """Return the modules of a circle of imports among those below a package, none where there is no circle."""
     chosen = {name for name in modules if name == below or name.startswith(f"{below}.")}
-    edges = {
-        name: (set(imported(modules[name], modules, types=types, local=local)) & chosen) - {name} for name in sorted(chosen)
-    }
+    edges = {name: (set(imported(modules[name], modules, types=types, local=local)) & chosen) - {name} for name in sorted(chosen)}
     try:
         TopologicalSorter(edges).prepare()
     except CycleError as error:
