@@ -16,7 +16,7 @@ from ingest.core.labels import Group
 from ingest.core.quantiles import Percentile, parse_percentiles
 from ingest.core.units import format_duration, local, utc
 from ingest.query.coverage import bands
-from ingest.query.heatmap import cells, in_windows, of_step
+from ingest.query.heatmap import Cells, cells, in_windows, of_step
 from ingest.query.means import check_bins
 from ingest.query.offsets import OffsetMap, joined, lit_counts
 from ingest.query.overview import WHOLE_RANGE, span_of
@@ -109,8 +109,8 @@ def _by_level(answer: Answer, wanted: Sequence[Percentile], labels: Mapping[str,
     tables: vega.Columns = {}
     for percentile in wanted:
         columns = make(answer, [percentile])
-        columns = {**columns, "group": [labels[name] for name in columns["label"]]}
-        columns["level"] = [f"p{percentile.text}"] * len(columns["label"])
+        names = columns["label"]
+        columns |= {"group": [labels[name] for name in names], "level": [f"p{percentile.text}"] * len(names)}
         for name, column in columns.items():
             tables.setdefault(name, []).extend(column)
     return tables
@@ -135,20 +135,14 @@ def _worst(tables: Mapping[str, vega.Columns], last: Percentile) -> tuple[dict[s
 def joined_groups(points: vega.Columns, order: Mapping[str, int]) -> vega.Columns:
     """Return the windows of each group and percentile as a line of steps: it ends where windows are missing (v null)."""
     named = zip(*(points[name] for name in ("group", "level", "t", "t2", "v")), strict=True)
-    rows = sorted(named, key=lambda row: row[:3])
-    lines: vega.Columns = {name: [] for name in ("group", "level", "t", "v", "order")}
-
-    def add(group: str, level: str, at: float, value: float | None) -> None:
-        for name, entry in zip(lines, (group, level, at, value, order[group]), strict=True):
-            lines[name].append(entry)
-
-    for number, (group, level, begin, end, value) in enumerate(rows):
-        add(group, level, begin, value)
-        after = rows[number + 1] if number + 1 < len(rows) else None
-        if after is None or after[:3] != (group, level, end):
-            add(group, level, end, value)
-            add(group, level, end, None)
-    return lines
+    rows: list[tuple[Any, ...]] = sorted(named, key=lambda row: row[:3])
+    lines: list[tuple[Any, ...]] = []
+    for (group, level, begin, end, value), after in zip(rows, [*rows[1:], ()], strict=True):
+        place = order[group]
+        lines.append((group, level, begin, value, place))
+        if after[:3] != (group, level, end):
+            lines += [(group, level, end, value, place), (group, level, end, None, place)]
+    return vega.columns_of(("group", "level", "t", "v", "order"), lines)
 
 
 def short_labels(keys: Sequence[Group], longest: int) -> tuple[list[str], dict[int, str]]:
@@ -161,8 +155,10 @@ def short_labels(keys: Sequence[Group], longest: int) -> tuple[list[str], dict[i
     places = range(width if len(keys) > 1 else 0)
     constant = {place: keys[0][place] for place in places if len({key[place] for key in keys}) == 1}
     texts = [vega.printable(", ".join(label or "-" for place, label in enumerate(key) if place not in constant)) for key in keys]
-    if any(len(text) > longest for text in texts):
-        texts = _without_common(texts)
+    if any(len(text) > longest for text in texts):  # without what all begin and end with, at whole folders, domains and words
+        before = _common(texts)
+        after = _common([text[before:][::-1] for text in texts])
+        texts = [text[before : len(text) - after] for text in texts]
     shown: list[str] = []
     for text in [cut_in_the_middle(text, longest) for text in texts]:
         number, unlike = 1, text
@@ -171,14 +167,6 @@ def short_labels(keys: Sequence[Group], longest: int) -> tuple[list[str], dict[i
             unlike = cut_in_the_middle(text, longest - len(f" {number}")) + f" {number}"
         shown.append(unlike)
     return shown, constant
-
-
-def _without_common(texts: Sequence[str]) -> list[str]:
-    """Return texts without what all begin and end with, at whole folders, domains and words."""
-    before = _common(texts)
-    rest = [text[before:] for text in texts]
-    after = _common([text[::-1] for text in rest])
-    return [text[: len(text) - after] for text in rest]
 
 
 def _common(texts: Sequence[str]) -> int:
@@ -221,7 +209,7 @@ def percentiles_picture(answer: Answer, wanted: Sequence[Percentile], clock: str
         drawn_lines = lines_of(answer, whole, wanted)
         tables = {**drawn_lines.tables, "gaps": vega.gaps(answer), "marks": vega.noted(marks)}
         notes = (*([_days(answer, clock)] if drawn_lines.faceted else ()), *drawn_lines.notes)  # else the axis has them
-        return _filled("percentiles", tables, answer, clock, of=drawn_lines.spec, notes=notes)
+        return _filled(drawn_lines.spec, tables, answer, clock, notes)
     tables = {
         "points": vega.points(answer, wanted),
         "thin": vega.thin(answer, wanted),
@@ -238,32 +226,36 @@ def heatmap_picture(answer: Answer, clock: str = "utc", asked: Asked | None = No
     More windows than there are pixels are added up.
     """
     check_bins(answer, "heat maps")
-    names = list(vega.group_names(answer).values())
-    if len(names) > 1:
-        shown = ", ".join(names[:5]) + (" and more" if len(names) > 5 else "")
-        raise UsageError(f"a picture of a heat map shows one group, here are {shown}: choose with --where, or leave out --by")
+    _one_group([*vega.group_names(answer).values()], "a heat map")
     asked = asked or Asked(vega.EIGHTHS)
     if asked.columns > MOST_COLUMNS:
         raise UsageError(f"--columns {asked.columns}: a picture has room for {MOST_COLUMNS}; csv has it for all")
     answer = in_windows(answer, MOST_COLUMNS) if not asked.columns else answer
     lit = asked.lit and of_step(asked.lit, answer.step_ns)
     heat_map = cells(answer, asked.rows, lit, asked.columns)
+    reach = [float(heat_map.edges[0]) or float(heat_map.edges[1]) / 2, float(heat_map.edges[-1])] if asked.is_narrowed else None
+    tables, axis, lit_name = map_tables(heat_map, answer), asked.rows.axis, vega.printable(asked.name)
+    filled = _filled("heatmap", tables, answer, clock, axis=axis, shading=asked.shading, highlight=lit_name, reach=reach)
+    title, notes = filled["title"], notes_of(heat_map)
+    return {**filled, "title": {**title, "subtitle": [title["subtitle"], *notes]}} if notes else filled
+
+
+def map_tables(heat_map: Cells, answer: Answer) -> dict[str, vega.Columns]:
+    """Return the tables of a heat map of one group: cells, the line of p99 over them, gaps, and what is missing as marks."""
     columns = vega.cell_columns(heat_map, answer)
-    tables = {
+    return {
         "cells": {name: column for name, column in columns.items() if name != "group"},
         "points": vega.points(answer, LINE),
         "gaps": vega.gaps(answer),
         "marks": vega.noted(bands(answer)),
     }
-    reach = [float(heat_map.edges[0]) or float(heat_map.edges[1]) / 2, float(heat_map.edges[-1])] if asked.is_narrowed else None
-    filled = _filled("heatmap", tables, answer, clock)
-    signals = {"axis": asked.rows.axis, "shading": asked.shading, "highlight": vega.printable(asked.name), "reach": reach}
-    notes = notes_of(heat_map)
-    title = {**filled["title"], "subtitle": [filled["title"]["subtitle"], *notes]}
-    filled_signals = [
-        {**signal, "value": signals[signal["name"]]} if signal["name"] in signals else signal for signal in filled["signals"]
-    ]
-    return {**filled, "signals": filled_signals, "title": title if notes else filled["title"]}
+
+
+def _one_group(names: Sequence[str], what: str) -> None:
+    """Raise UsageError for a picture of several groups."""
+    if len(names) > 1:
+        shown = ", ".join(names[:5]) + (" and more" if len(names) > 5 else "")
+        raise UsageError(f"a picture of {what} shows one group, here are {shown}: choose with --where, or leave out --by")
 
 
 def distribution_picture(answer: Answer) -> dict[str, Any]:
@@ -271,7 +263,7 @@ def distribution_picture(answer: Answer) -> dict[str, Any]:
     check_bins(answer, "distributions")
     if len(vega.group_names(answer)) > 1:
         curves = curves_of(answer)
-        return _filled("distribution", curves.tables, answer, "utc", of=curves.spec, notes=curves.notes)
+        return _filled(curves.spec, curves.tables, answer, "utc", curves.notes)
     return _filled("distribution", {"points": vega.curve(answer)}, answer, "utc")
 
 
@@ -289,20 +281,19 @@ def drawn(spec: dict[str, Any], form: str, scale: float = SCALE) -> bytes:
 
 
 def _filled(
-    name: str,
+    of: str | Mapping[str, Any],
     tables: Mapping[str, vega.Columns],
     answer: Answer,
     clock: str,
-    *,
-    of: Mapping[str, Any] | None = None,
     notes: Sequence[str] = (),
+    **signals: Any,
 ) -> dict[str, Any]:
-    """Return a spec (`of`, else the one of that name) with its tables, its clock and a title; `notes` follow in the subtitle."""
+    """Return a spec, or the one of a name, with tables, clock, other signals and a title; `notes` follow in the subtitle."""
     step = f", windows of {format_duration(answer.step_ns)}" if answer.step_ns else ""
     subtitle = "; ".join((f"{answer.latency}, {counted(answer.samples, 'sample')}{step}", *map(vega.printable, notes)))
     head = derived("picture", text=vega.printable(first_of(answer.runs, RUNS_NAMED)), subtitle=subtitle)
-    spec = vega.with_values(vega.spec(name) if of is None else of, tables, **clock_of_answer(answer, clock))
-    return {**spec, **head}
+    spec = vega.spec(of) if isinstance(of, str) else of
+    return {**vega.with_values(spec, tables, **clock_of_answer(answer, clock), **signals), **head}
 
 
 def _days(answer: Answer, clock: str) -> str:
@@ -360,9 +351,8 @@ def gaps(answer: OffsetMap) -> vega.Columns:
 
 def late(answer: OffsetMap) -> vega.Columns:
     """Return the periods that events of were reported late: t, t2, n."""
-    starts = answer.late_ns
-    ends = starts + answer.periods.period_ns
-    return {"t": (starts / vega.MS).tolist(), "t2": (ends / vega.MS).tolist(), "n": answer.late.tolist()}
+    starts, period = answer.late_ns, answer.periods.period_ns
+    return {"t": (starts / vega.MS).tolist(), "t2": ((starts + period) / vega.MS).tolist(), "n": answer.late.tolist()}
 
 
 def picture(answer: OffsetMap, shading: str = "rank", clock: str = "utc", highlight: str = "") -> dict[str, Any]:
@@ -371,26 +361,16 @@ def picture(answer: OffsetMap, shading: str = "rank", clock: str = "utc", highli
     More periods than there are pixels are added up, and it is said. `highlight` names what is highlighted.
     """
     groups = sorted({answer.cells.table[code] for code in np.unique(answer.cells.series).tolist()})
-    if len(groups) > 1:
-        names = [", ".join(label or "-" for label in key) for key in groups]
-        shown = ", ".join(names[:5]) + (" and more" if len(names) > 5 else "")
-        raise UsageError(f"a picture of offsets shows one group, here are {shown}: choose with --where, or leave out --by")
+    _one_group([", ".join(label or "-" for label in key) for key in groups], "offsets")
     answer, width = joined(answer, MOST_COLUMNS)
     tables = {"cells": offset_cells(answer), "gaps": gaps(answer), "late": late(answer), "marks": vega.noted(())}
     periods = answer.periods
     wide = f", a column is {format_duration(width)}" if width > periods.period_ns else ""
     subtitle = f"offset within each {format_duration(periods.period_ns)}, {periods.rows} rows, {answer.samples:,} events"
-    red = []
-    if answer.lit is not None:
-        red = [f"{vega.printable(highlight)} in red: {int(answer.lit.counts.sum()):,} of {answer.samples:,} events"]
-    runs = vega.printable(first_of(answer.runs, RUNS_NAMED))
-    signals = {
-        "period": periods.period_ns,
-        "first": answer.first_ns / vega.MS,
-        "last": answer.end_ns / vega.MS,
-        "shading": shading,
-        "highlight": vega.printable(highlight),
-        **clock_signals(clock, answer.start_of, answer.first_ns),
-    }
-    head = derived("picture", text=runs, subtitle=[subtitle + wide, *red])
+    name, lit = vega.printable(highlight), answer.lit
+    red = [f"{name} in red: {int(lit.counts.sum()):,} of {answer.samples:,} events"] if lit is not None else []
+    first, last = answer.first_ns / vega.MS, answer.end_ns / vega.MS
+    signals = {"period": periods.period_ns, "first": first, "last": last, "shading": shading, "highlight": name}
+    signals |= clock_signals(clock, answer.start_of, answer.first_ns)
+    head = derived("picture", text=vega.printable(first_of(answer.runs, RUNS_NAMED)), subtitle=[subtitle + wide, *red])
     return {**vega.with_values(vega.spec("offsets"), tables, **signals), **head}

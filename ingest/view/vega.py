@@ -36,7 +36,7 @@ above the percentile's rank.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -80,6 +80,12 @@ def rows(columns: Columns) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
+def columns_of(names: Collection[str], rows: Iterable[Iterable[Any]]) -> Columns:
+    """Return the table of rows that have a cell for each of the names."""
+    columns = [*zip(*rows, strict=True)] or [()] * len(names)
+    return {name: [*column] for name, column in zip(names, columns, strict=True)}
+
+
 def points(answer: Answer, wanted: Sequence[Percentile]) -> Columns:
     """Return one row per window, group and percentile that its samples can carry, values as the query answers them."""
     table = percentiles(answer, Wanted(wanted))
@@ -113,15 +119,14 @@ def thin(answer: Answer, wanted: Sequence[Percentile]) -> Columns:
     highest = points(answer, [HIGHEST])
     known = set(zip(columns["t"], columns["label"], strict=True))
     named = bool(answer.by)
-    windows: Columns = {name: [] for name in highest}
+    windows = []
     for percentile in wanted:
         for row in rows(highest):
             name = row["label"] if named else ""
             label = f"{name} p{percentile.text}".strip() if not named or len(wanted) > 1 else name
             if (row["t"], label) not in known:
-                for name, value in {**row, "label": label}.items():
-                    windows[name].append(value)
-    return windows
+                windows.append({**row, "label": label}.values())
+    return columns_of(highest, windows)
 
 
 def gaps(answer: Answer) -> Columns:

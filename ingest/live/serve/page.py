@@ -209,7 +209,7 @@ def _section(subject: Subject, selection: Selection, offered: Sequence[RunRecord
         "steps": [step for step in STEPS if parse_duration(step) >= finest and parse_duration(step) % finest == 0],
         "stored": format_duration(finest),
     }
-    return Section("live", "live/live.html", ("live/live.js",), {}, content, IN_CONTROLS)
+    return Section("live", IN_CONTROLS, ("live/live.js",), content, html="live/live.html")
 
 
 def _provisional(offered: Sequence[RunRecord], chosen: Sequence[str]) -> list[Mapping[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,7 @@ from ingest.view.terminal.comparison import (
     runs_text,
     verdict,
 )
+from ingest.view.terminal.tables import first_of
 from ingest.view.vega import Columns, printable
 
 # What the page of a comparison draws and lists: ratios as rows of the specs, lines of tables as HTML, and sentences.
@@ -77,30 +79,25 @@ def ratio_columns(table: Table, rows: Sequence[int], names: Sequence[str]) -> ve
     `first` to `last` is what is drawn of the bounds: cut where they reach much further than any ratio on their side of 1
     (`cut_low`, `cut_high`).
     """
-    columns: vega.Columns = {name: [] for name in COLUMNS}
     logs = [math.log(table.columns["ratio"][row]) for row in rows]
     lowest, highest = (math.exp(REACH * power) for power in (min(logs, default=0), max(logs, default=0)))
     lowest, highest = min(lowest, 1 / LEAST_REACH), max(highest, LEAST_REACH)
+    cells = []
     for at, (row, name) in enumerate(zip(rows, names, strict=True)):
         row_values = {key: column[row] for key, column in table.columns.items()}
         low, high = float(row_values["lo"]), float(row_values["hi"])
         first, last = max(low, lowest), min(high, highest)
-        cells = {
-            "i": at,
-            "row": name,
-            "x": 1 / (1 - min(float(row_values["percentile"]) / 100, 1 - 1e-12)),
-            **{key: float(row_values[key]) for key in ("ratio", "lo", "hi", "baseline", "run")},
-            **{f"open_{side}": int(row_values[f"{side}_censored"]) for side in SIDES},
-            **{f"n_{side}": int(row_values[f"count_{side}"]) for side in SIDES},
-            "verdict": verdict(table, row),
-            "first": lowest if math.isnan(low) else first,
-            "last": highest if math.isnan(high) else last,
-            "cut_low": int(math.isnan(low) or first > low),
-            "cut_high": int(math.isnan(high) or last < high),
-        }
-        for key, cell in cells.items():
-            columns[key].append(cell)
-    return columns
+        cells.append(
+            (
+                *(at, name, 1 / (1 - min(float(row_values["percentile"]) / 100, 1 - 1e-12))),
+                *(float(row_values[key]) for key in ("ratio", "lo", "hi", *SIDES)),
+                *(int(row_values[f"{side}_censored"]) for side in SIDES),
+                *(int(row_values[f"count_{side}"]) for side in SIDES),
+                *(verdict(table, row), lowest if math.isnan(low) else first, highest if math.isnan(high) else last),
+                *(int(math.isnan(low) or first > low), int(math.isnan(high) or last < high)),
+            )
+        )
+    return vega.columns_of(COLUMNS, cells)
 
 
 def names_of(table: Table, rows: Sequence[int], labels: Sequence[str]) -> list[str]:
@@ -118,21 +115,17 @@ def line_of(table: Table, row: int, labels: Sequence[str]) -> str:
     """Return a row as a line of a table: labels, percentile, both values, ratio, bounds, samples, verdict."""
     row_values = {name: column[row] for name, column in table.columns.items()}
     least = {side: "≥ " if row_values[f"{side}_censored"] else "" for side in SIDES}
-    low, high = float(row_values["lo"]), float(row_values["hi"])
+    low, high, ratio = (float(row_values[name]) for name in ("lo", "hi", "ratio"))
     what = verdict(table, row)
     kind = what if what in ("slower", "faster") else ""
+    shown = {side: shown_latency(row_values[side]) for side in SIDES}
     cells = [
         *(f'<td class="left label">{text(str(row_values[name]) or "-")}</td>' for name in labels),
         f'<th scope="row">{percentile_text(table, row)}</th>',
-        *(
-            exact(row_values[side], (shown_latency(row_values[side]) and least[side] + shown_latency(row_values[side])))
-            for side in least
-        ),
-        exact(
-            row_values["ratio"], ratio_text(float(row_values["ratio"])) and least["run"] + ratio_text(float(row_values["ratio"]))
-        ),
+        *(exact(row_values[side], value and least[side] + value) for side, value in shown.items()),
+        exact(ratio, ratio_text(ratio) and least["run"] + ratio_text(ratio)),
         f'<td data-lo="{number(low)}" data-hi="{number(high)}">{bounds_text(low, high)}</td>',
-        *(exact(row_values[f"count_{side}"], f"{int(row_values[f'count_{side}']):,}") for side in least),
+        *(exact(row_values[f"count_{side}"], f"{int(row_values[f'count_{side}']):,}") for side in SIDES),
         f'<td class="left {kind}">{text(what)}</td>',
     ]
     return f"<tr>{''.join(cells)}</tr>"
@@ -141,15 +134,13 @@ def line_of(table: Table, row: int, labels: Sequence[str]) -> str:
 def changes_sentence(table: Table, rows: Sequence[int], labels: Sequence[str]) -> str:
     """Return the largest effects by name, then how many rows are slower, faster, alike or cannot be judged."""
     sentences = []
-    for kind in ("slower", "faster"):
+    for kind in (SLOWER, FASTER):
         mine = [row for row in rows if verdict(table, row) == kind]
         if mine:
-            named = ", ".join(_effect(table, row, rows, labels, kind) for row in mine[:MOST_NAMED])
-            more = len(mine) - MOST_NAMED
-            sentences.append(f"{kind.capitalize()}: {named}{f' and {more} more' if more > 0 else ''}.")
-    if not sentences:
-        sentences.append("Nothing is certain to have changed.")
-    return " ".join([*sentences, *([counts_text(table, rows)] if len(rows) > 1 else [])])
+            named = first_of([_effect(table, row, rows, labels, kind) for row in mine], MOST_NAMED)
+            sentences.append(f"{kind.capitalize()}: {named}.")
+    said = sentences or ["Nothing is certain to have changed."]
+    return " ".join([*said, *([counts_text(table, rows)] if len(rows) > 1 else [])])
 
 
 def _effect(table: Table, row: int, rows: Sequence[int], labels: Sequence[str], kind: str) -> str:
@@ -170,6 +161,19 @@ MOST_FOLDED = 16
 BAR, MARGIN, TALL = 26, 12, 190
 BENEATH, ABOVE = 4, 1.75  # widths of lines: of two that lie on one another both are seen
 TITLES = ("percentile", "baseline", "run", "ratio", "95 % bounds", "n baseline", "n run", "verdict")
+RATIOS_HINT = (
+    "Ratio of each percentile, run / baseline, with the bounds between which it lies with 95 % confidence (an arrow: further, or "
+    "not known). Right of the line the run is slower. With bounds on either side of 1 it cannot be determined."
+)
+DISTRIBUTIONS_HINT = (
+    "Latency by percentile of both runs: each further nine takes the same width. Below, their ratio at each halving of 1 - q, "
+    "with its 95 % bounds."
+)
+ELAPSED_HINT = (
+    "The chosen percentile of both runs, each from its own start: a level line for each window, a circle at the maximum where it "
+    "has too few samples. Grey: no completions in either. Dashed: the whole range."
+)
+MAPS_HINT = "Samples by elapsed time and latency. No colour: no samples. A shade means the same in both."
 SHADING = Control("shading", "Shading", (("rank", "rank"), ("linear", "linear"), ("exponent", "square root")))
 PALETTE = Control("palette", "Colours", (("single", "single hue"), ("false", "false colour")))
 
@@ -236,19 +240,16 @@ def compare_page(
 
 def _facts(pair: Pair, table: Table) -> list[tuple[str, str]]:
     """Return (name, value) pairs that the answers hold, the baseline's first."""
-    sides = (("baseline", pair.baseline), ("run", pair.run))
-    spans = [_span(side) for _, side in sides]
+    sides = dict(zip(SIDES, (pair.baseline, pair.run), strict=True))
+    spans = {name: _span(side) for name, side in sides.items()}
     return [
-        *((name.capitalize(), ", ".join(side.runs)) for name, side in sides),
+        *((name.capitalize(), ", ".join(side.runs)) for name, side in sides.items()),
         ("Latency", kinds_text(pair)),
-        ("Samples", " and ".join(f"{side.samples:,}" for _, side in sides)),
-        ("Elapsed time", " and ".join(duration(high - low) for low, high in spans)),
-        *(
-            (f"Time of the {name}", time_text(*span, relative=side.relative))
-            for (name, side), span in zip(sides, spans, strict=True)
-        ),
+        ("Samples", " and ".join(f"{side.samples:,}" for side in sides.values())),
+        ("Elapsed time", " and ".join(duration(high - low) for low, high in spans.values())),
+        *((f"Time of the {name}", time_text(*span, relative=sides[name].relative)) for name, span in spans.items()),
         ("Error bound of the bins", spaced(errors_of(pair, table, "± "))),
-        ("Merged from", " and ".join(side.made_of for _, side in sides)),
+        ("Merged from", " and ".join(side.made_of for side in sides.values())),
         ("Bounds of ratios, 95 %", f"{method(pair)}; of all rows of a table together"),
         ("Made by", f"tailboard {__version__}"),
     ]
@@ -260,14 +261,9 @@ def _span(answer: Answer) -> tuple[int, int]:
 
 def _left_out(compared: Compared) -> list[str]:
     """Return why a page has fewer panels than others."""
-    notes_left = []
-    if compared.whole is None:
-        notes_left.append(
-            "lags of different events are stored at different rates: they are compared event by event, not all together"
-        )
-    if compared.windows is None:
-        notes_left.append("several runs or kinds on one side have no common heat map or time axis: choose one run and one kind")
-    return notes_left
+    apart = "lags of different events are stored at different rates: they are compared event by event, not all together"
+    several = "several runs or kinds on one side have no common heat map or time axis: choose one run and one kind"
+    return [note for part, note in ((compared.whole, apart), (compared.windows, several)) if part is None]
 
 
 def _side_by_side(pair: Pair, percentiles: Sequence[Percentile]) -> Panel:
@@ -278,14 +274,8 @@ def _side_by_side(pair: Pair, percentiles: Sequence[Percentile]) -> Panel:
     names = [f"{group}{percentile_text(table, row)}" for group, row in zip(groups, drawn, strict=True)]
     height = MARGIN + BAR * max(1, len(drawn))
     view = View({"points": ratio_columns(table, drawn, names)}, changes_sentence(table, rows, ()), height=height)
-    return Panel(
-        "ratios",
-        "Percentiles side by side",
-        "Ratio of each percentile, run / baseline, with the bounds between which it lies with 95 % confidence (an arrow: "
-        "further, or not known). Right of the line the run is slower. With bounds on either side of 1 it cannot be determined.",
-        [Chart("ratios", "Percentiles side by side", "movers", {"": view})],
-        _table(table, rows, pair.by),
-    )
+    title = "Percentiles side by side"
+    return _one_chart("ratios", title, RATIOS_HINT, "movers", {"": view}, table=_table(table, rows, pair.by))
 
 
 def _movers(pair: Pair, percentiles: Sequence[Percentile]) -> Panel:
@@ -300,10 +290,9 @@ def _movers(pair: Pair, percentiles: Sequence[Percentile]) -> Panel:
         says = f"{percentile.name}. {cut}{changes_sentence(table, mine, labels)}"
         columns = ratio_columns(table, shown, names_of(table, shown, labels))
         views[percentile.name] = View({"points": columns}, says, height=MARGIN + BAR * max(1, len(shown)))
-    name = _name(labels)
-    title = f"Largest changes, by {', '.join(labels)}"
+    title, rows = f"Largest changes, by {', '.join(labels)}", _table(table, in_groups(table), labels)
     hint = "The chosen percentile of each group, the largest effect first: the change that is certain, then the ratio itself."
-    return Panel(name, title, hint, [Chart(name, title, "movers", views, "p")], _table(table, in_groups(table), labels))
+    return _one_chart(_name(labels), title, hint, "movers", views, "p", table=rows)
 
 
 def _name(labels: Sequence[str]) -> str:
@@ -343,20 +332,12 @@ def _distributions(compared: Compared) -> list[Panel]:
         shifts[value] = View({"points": points}, f"{name}: {_parting(table, drawn)}", {"most": max(columns["x"])}, TALL)
     if not curves:
         return []
-    control = Control("group", "Of", [(value, name) for value, (name, *_) in chosen.items()])
-    return [
-        Panel(
-            "shifts",
-            "Where the distributions differ",
-            "Latency by percentile of both runs: each further nine takes the same width. Below, their ratio at each halving of "
-            "1 - q, with its 95 % bounds.",
-            [
-                Chart("curves", "Both distributions", "distribution", curves, "group"),
-                Chart("shifts", "Ratio of both distributions", "shifts", shifts, "group"),
-            ],
-            controls=[control],
-        )
+    charts = [
+        Chart("curves", "Both distributions", "distribution", curves, "group"),
+        Chart("shifts", "Ratio of both distributions", "shifts", shifts, "group"),
     ]
+    control = Control("group", "Of", [(value, name) for value, (name, _) in chosen.items()])
+    return [Panel("shifts", "Where the distributions differ", DISTRIBUTIONS_HINT, charts, controls=[control])]
 
 
 def _parting(table: Table, rows: Sequence[int]) -> str:
@@ -373,39 +354,29 @@ def _parting(table: Table, rows: Sequence[int]) -> str:
 def _over_time(windows: Pair, compared: Compared) -> list[Panel]:
     """Return the percentile over elapsed time of both runs, and their heat maps."""
     answer = both(Pair(elapsed(windows.baseline), elapsed(windows.run)))
-    whole = both(windows)  # by the clock: elapsed times may begin below zero, and there a range would be cut in two
-    whole = over_all(whole)
+    whole = over_all(both(windows))  # by the clock: elapsed times may begin below zero, where a range would be cut in two
     reach = [stamp / vega.MS for stamp in _span(answer)]
     shared = {"gaps": _silence(answer), "marks": vega.noted(())}
     views = {}
     for percentile in compared.percentiles:
-        tables = {
-            "points": vega.points(answer, [percentile]),
-            "thin": vega.thin(answer, [percentile]),
-            "whole": vega.points(whole, [percentile]),
-        }
+        wanted = [percentile]
+        tables = {"points": vega.points(answer, wanted), "thin": vega.thin(answer, wanted), "whole": vega.points(whole, wanted)}
         says = f"{_highest(percentile, tables)} Windows of {number(answer.step_ns / SECOND)} s."
         views[percentile.name] = View({**tables, **shared}, says, {"clock": "elapsed", "range": reach})
     squares = {name: column for name, column in cells(windows).items() if name not in ("cum", "over")}
     everything = " and ".join(f"{side.samples:,}" for side in (windows.baseline, windows.run))
     weighed = f" E{MIXED[1:]}." if any(MIXED in side.warnings for side in (windows.baseline, windows.run)) else ""
     says = f"{everything} samples; time, latency and shades are on the same scales.{weighed}"
+    maps = View({"cells": squares}, says, {"tall": TALL})
     return [
-        Panel(
-            "elapsed",
-            "Percentile over elapsed time",
-            "The chosen percentile of both runs, each from its own start: a level line for each window, a circle at the maximum "
-            "where it has too few samples. Grey: no completions in either. Dashed: the whole range.",
-            [Chart("elapsed", "Percentile over elapsed time", "percentiles", views, "p")],
-        ),
-        Panel(
-            "maps",
-            "Heat maps of both runs",
-            "Samples by elapsed time and latency. No colour: no samples. A shade means the same in both.",
-            [Chart("maps", "Heat maps of both runs", "maps", {"": View({"cells": squares}, says, {"tall": TALL})})],
-            controls=[SHADING, PALETTE],
-        ),
+        _one_chart("elapsed", "Percentile over elapsed time", ELAPSED_HINT, "percentiles", views, "p"),
+        _one_chart("maps", "Heat maps of both runs", MAPS_HINT, "maps", {"": maps}, controls=[SHADING, PALETTE]),
     ]
+
+
+def _one_chart(name: str, title: str, hint: str, spec: str, views: Mapping[str, View], chosen_by: str = "", **more: Any) -> Panel:
+    """Return a panel with one chart, which is called as the panel is."""
+    return Panel(name, title, hint, [Chart(name, title, spec, views, chosen_by)], **more)
 
 
 def _silence(answer: Answer) -> vega.Columns:
@@ -438,6 +409,11 @@ def _highest(percentile: Percentile, tables: Mapping[str, vega.Columns]) -> str:
 # time) all processes of a run are taken together.
 
 
+BREATHS_HINT = (
+    "Cycles of breaths by the packets that they moved: the longest and a random sample of each run, and the line of least "
+    "squares through all of its stored breaths. A steeper line: each packet costs more. One that begins higher: each breath "
+    "does. The residual is how far breaths lie from the line, as a standard deviation."
+)
 TOGETHER = "all processes"
 MOST_PICTURES, MOST_POINTS = 4, 1500
 STEPS = 40
@@ -473,33 +449,23 @@ def breath_panel(baseline: StoredBreaths, run: StoredBreaths) -> Panel | None:
     few = f"Drawn: {len(shown)} of {len(order)} processes, whose cost or longest breath rose most. "
     few = few if len(shown) < len(order) else ""
     view = View(_tables(sides, shown), few + _says(sides, order), {"columns": columns}, height)
-    return Panel(
-        "breaths",
-        "Breath efficiency",
-        "Cycles of breaths by the packets that they moved: the longest and a random sample of each run, and the line of least "
-        "squares through all of its stored breaths. A steeper line: each packet costs more. One that begins higher: each breath "
-        "does. The residual is how far breaths lie from the line, as a standard deviation.",
-        [Chart("breaths", "Breath efficiency", "breaths", {"": view})],
-        _breath_table(sides, order),
-        [Control("axis", "Axes", (("log", "log"), ("linear", "linear")))],
-    )
+    rows, axes = _breath_table(sides, order), [Control("axis", "Axes", (("log", "log"), ("linear", "linear")))]
+    return _one_chart("breaths", "Breath efficiency", BREATHS_HINT, "breaths", {"": view}, table=rows, controls=axes)
 
 
 def _sides(baseline: StoredBreaths, run: StoredBreaths) -> tuple[Side, Side]:
-    names = [{stream.process for stream in breath_rows(kept.windows).table} for kept in (baseline, run)]
+    windows = [breath_rows(kept.windows) for kept in (baseline, run)]
+    shared = set.intersection(*({stream.process for stream in own.table} for own in windows))
 
     def name(series: Series) -> str:
-        return printable(series.process or "-") if names[0] & names[1] else TOGETHER
+        return printable(series.process or "-") if shared else TOGETHER
 
-    first, second = (_side(kept, word, name) for kept, word in ((baseline, "baseline"), (run, "run")))
-    return first, second
-
-
-def _side(kept: StoredBreaths, word: str, name: Name) -> Side:
-    windows = breath_rows(kept.windows)
-    runs = ", ".join(sorted({stream.run for stream in windows.table}))
-    costs_by_process = {cost.name: cost for cost in costs(windows, name)}
-    return Side(printable(f"{word} {runs}"), kept, name, costs_by_process, fits(windows, name))
+    sides = []
+    for word, kept, own in zip(SIDES, (baseline, run), windows, strict=True):
+        runs = ", ".join(sorted({stream.run for stream in own.table}))
+        costs_by_process = {cost.name: cost for cost in costs(own, name)}
+        sides.append(Side(printable(f"{word} {runs}"), kept, name, costs_by_process, fits(own, name)))
+    return sides[0], sides[1]
 
 
 def _ratio(sides: tuple[Side, Side], process: str) -> float:
@@ -524,33 +490,25 @@ def _pictured(sides: tuple[Side, Side], order: list[str]) -> list[str]:
 
 def _tables(sides: tuple[Side, Side], shown: list[str]) -> dict[str, Columns]:
     place = {process: number for number, process in enumerate(shown)}
-    counts = [[f"{side.costs[process].n:,} breaths" for side in sides] for process in shown]
-    points: Columns = {name: [] for name in ("facet", "place", "label", "x", "y")}
-    lines: Columns = {name: [] for name in ("facet", "place", "label", "x", "v")}
+    points: list[tuple[Any, ...]] = []
+    lines: list[tuple[Any, ...]] = []
     for side in sides:
         sample = thinned(side.kept.sample, MOST_POINTS)
-        facets = [side.name(stream) for stream in sample.table]
-        for code, x, y in zip(sample.series.tolist(), sample.packets.tolist(), sample.cycles.tolist(), strict=True):
-            if facets[code] in place:
-                _add(points, facets[code], place[facets[code]], side.label, x, y)
+        names = [side.name(stream) for stream in sample.table]
+        facets = [names[code] for code in sample.series.tolist()]
+        for facet, x, y in zip(facets, sample.packets.tolist(), sample.cycles.tolist(), strict=True):
+            if facet in place:
+                points.append((facet, place[facet], side.label, x, y))
         for process in shown:
-            own = np.array([facets[code] == process for code in sample.series.tolist()], np.bool_)
-            for x, v in _line(
-                side.fits[process], int(sample.packets[own].min(initial=0)), int(sample.packets[own].max(initial=0))
-            ):
-                _add(lines, process, place[process], side.label, x, v)
-    facets_of: Columns = {
-        "facet": list(shown),
-        "place": list(range(len(shown))),
-        "title": list(shown),
-        "note": [" and ".join(pair) for pair in counts],
+            own = sample.packets[np.array([facet == process for facet in facets], np.bool_)]
+            line = _line(side.fits[process], int(own.min(initial=0)), int(own.max(initial=0)))
+            lines += [(process, place[process], side.label, x, v) for x, v in line]
+    notes_of = [" and ".join(f"{side.costs[process].n:,} breaths" for side in sides) for process in shown]
+    return {
+        "facets": {"facet": shown, "place": [*range(len(shown))], "title": shown, "note": notes_of},
+        "points": vega.columns_of(("facet", "place", "label", "x", "y"), points),
+        "lines": vega.columns_of(("facet", "place", "label", "x", "v"), lines),
     }
-    return {"facets": facets_of, "points": points, "lines": lines}
-
-
-def _add(columns: Columns, *values: object) -> None:
-    for name, value in zip(columns, values, strict=True):
-        columns[name].append(value)
 
 
 def _line(fit: Fit, low: int, high: int) -> list[tuple[float, float]]:
@@ -578,21 +536,12 @@ def _breath_table(sides: tuple[Side, Side], order: list[str]) -> str:
     for process in order:
         before, after = (side.costs[process].cycles_a_packet for side in sides)
         ratio = _ratio(sides, process)
+        found = [side.fits[process] for side in sides]
         cells = (
-            figure(before),
-            figure(after),
-            figure(ratio) if ratio else "",
+            *(figure(before), figure(after), figure(ratio) if ratio else ""),
             *(f"{side.costs[process].longest:,}" for side in sides),
-            *(_residual_text(side.fits[process]) for side in sides),
-            *(_fit_text(side.fits[process]) for side in sides),
+            *("" if math.isnan(fit.residual) else figure(fit.residual, 4) for fit in found),
+            *(fit.why or f"{figure(fit.base, 4)} + {figure(fit.slope)}" for fit in found),
         )
         rows.append(f'<tr><th scope="row">{text(process)}</th>{"".join(f"<td>{text(cell)}</td>" for cell in cells)}</tr>')
     return table_of("What breaths cost, in cycles: in the baseline, then in the run", BREATH_TITLES, rows, 1, folded=False)
-
-
-def _residual_text(fit: Fit) -> str:
-    return "" if math.isnan(fit.residual) else figure(fit.residual, 4)
-
-
-def _fit_text(fit: Fit) -> str:
-    return fit.why or f"{figure(fit.base, 4)} + {figure(fit.slope)}"

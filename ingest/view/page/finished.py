@@ -151,7 +151,7 @@ def _section(panel: Panel, state: Mapping[str, str]) -> Section:
     }
     specs = {chart.spec: unversioned(vega.spec(chart.spec)) for chart in panel.charts}
     content = [_chart(chart) for chart in panel.charts]
-    return Section(panel.name, "html/panel.html", (), specs, content, PANELS, html_filling=filling)
+    return Section(panel.name, PANELS, (), content, specs, html_filling=filling, html="html/panel.html")
 
 
 def _control(control: Control) -> str:

@@ -162,22 +162,23 @@ PLACES = (AT_TOP, PANELS, IN_CONTROLS, AFTER_HOSTS, *AFTER)
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """HTML and scripts by the names of files in ingest/view/page, specs by the ids of their charts, JSON content, and controls.
+    """Scripts by the names of files in ingest/view/page, specs by the ids of their charts, JSON content, and controls.
 
-    `state` holds what controls are set to at first, by their names; `notes` go to the notes at the head of the page. Text in
-    `html_filling` replaces `{{names}}` of the HTML and is escaped by who makes it; each is all that stands in the element
-    of the id `{section}-{name}`, where a live page puts it anew.
+    `html` is another file there, panels/NAME.html where nothing is said. `state` holds what controls are set to at first, by
+    their names; `notes` go to the notes at the head of the page. Text in `html_filling` replaces `{{names}}` of the HTML and
+    is escaped by who makes it; each is all that stands in the element of the id `{section}-{name}`, where a live page puts it
+    anew.
     """
 
     name: str
-    html: str
-    scripts: Sequence[str]
-    specs: Mapping[str, Mapping[str, Any]]
-    content: Any
     place: str
+    scripts: Sequence[str] = ()
+    content: Any = None
+    specs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     state: Mapping[str, str] = field(default_factory=dict)
     notes: Sequence[str] = ()
     html_filling: Mapping[str, str] = field(default_factory=dict)
+    html: str = ""
 
 
 # How every page of tailboard is put together: one HTML file with all its data, scripts and styles, which opens offline.
@@ -214,7 +215,7 @@ def assembled(
 
     `filling` is HTML for the other names of the template: at least `title`, and the `data` of the page as text.
     """
-    html = [(section.place, filled(section.html, section.html_filling)) for section in sections]
+    html = [(each.place, filled(each.html or f"panels/{each.name}.html", each.html_filling)) for each in sections]
     places = {place: "\n".join(part for at, part in html if at == place) for place in PLACES}
     scripts = dict.fromkeys(name for section in sections for name in section.scripts)
     swapped = {f"{section.name}-{name}": part for section in sections for name, part in section.html_filling.items()}

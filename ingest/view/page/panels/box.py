@@ -31,19 +31,9 @@ COARSER = 2  # how often windows are made twice as wide
 
 def sections(runs: Sequence[Overview]) -> list[Section]:
     """Return the section of the runs on a page, none where no run has cells."""
-    if all(run.boxes is None for run in runs):
-        return []
-    return [
-        Section(
-            name="box",
-            html="panels/box.html",
-            scripts=("panels/box.js", "panels/box_panel.js"),
-            specs={},
-            content={printable(run.run): _run(run.boxes, MOST_CHARACTERS // len(runs)) for run in runs if run.boxes is not None},
-            place=AFTER_HOSTS,
-            state={"box": ""},
-        )
-    ]
+    content = {printable(run.run): _run(run.boxes, MOST_CHARACTERS // len(runs)) for run in runs if run.boxes is not None}
+    scripts = ("panels/box.js", "panels/box_panel.js")
+    return [Section("box", AFTER_HOSTS, scripts, content, state={"box": ""})] if content else []
 
 
 def _run(cells: BoxCells, most: int) -> dict[str, Any]:

@@ -28,8 +28,7 @@ from ingest.core.breaths import (
     weight_of,
 )
 from ingest.core.grid import SECOND
-from ingest.core.intervals import Int, sum_rows
-from ingest.core.labels import Series
+from ingest.core.intervals import sum_rows
 from ingest.query.breaths import breath_rows, names_of
 from ingest.view.page.template import AFTER_DISTRIBUTION, Section
 from ingest.view.vega import MS, printable, spec
@@ -43,38 +42,22 @@ FITTED_SUMS = 5  # the first of SUMS: what a line needs
 STATE = {"process": "", "pictures": SHOWN, "spread": "log"}
 
 
-def section(runs: Sequence[StoredBreaths]) -> Section:
-    """Return the panels for the report; `runs` is what is kept of each of its runs, in their order."""
-    return Section(
-        NAME,
-        "panels/breaths.html",
-        ("panels/breaths.js", "panels/breaths_panel.js"),
-        specs(),
-        [content_of(kept) for kept in runs],
-        AFTER_DISTRIBUTION,
-        STATE,
-    )
-
-
 def sections_of(kept: StoredBreaths, runs: Sequence[str]) -> list[Section]:
     """Return the section on breaths where there are any; `runs` are the runs of the report in their order."""
     if not len(breath_rows(kept.windows)):
         return []
-    return [section([of_run(kept, run) for run in runs] if len(runs) > 1 else [kept])]
-
-
-def specs() -> dict[str, dict[str, Any]]:
-    """Return the specs of the panels by the names of these."""
-    return {"breaths": spec("breaths"), "density": spec("breath-density")}
+    contents = [content_of(own) for own in ([of_run(kept, run) for run in runs] if len(runs) > 1 else [kept])]
+    scripts = ("panels/breaths.js", "panels/breaths_panel.js")
+    specs = {"breaths": spec("breaths"), "density": spec("breath-density")}
+    return [Section(NAME, AFTER_DISTRIBUTION, scripts, contents, specs, STATE)]
 
 
 def content_of(kept: StoredBreaths) -> dict[str, Any]:
     """Return what the page shows of a run: streams, their windows, points and edges of cells; no streams without breaths."""
     if not len(kept.windows):
         return {"streams": []}
-    wide = widened(kept.windows)
-    name, step = names_of(kept.windows), wide[0]
-    windows, sample = wide[1], thinned(kept.sample)
+    (step, windows), sample = widened(kept.windows), thinned(kept.sample)
+    name = names_of(kept.windows)
     origin = int(windows.start_ns.min())
     numbered = {stream: number for number, stream in enumerate(windows.table)}
     return {
@@ -127,29 +110,15 @@ def added_up(windows: BreathWindows, step_ns: int) -> BreathWindows:
     row, rows = row.reshape(-1), distinct.shape[1]
     longest = np.zeros(rows, np.int64)
     np.maximum.at(longest, row, windows.longest)
-    sums = np.zeros((rows, windows.sums.shape[1]))
-    np.add.at(sums, row, windows.sums)
-    indptr, cells, counts = sum_rows(windows.indptr, windows.cells, windows.counts, row, rows)
-    return replace(
-        windows,
-        series=distinct[0],
-        rate=distinct[1],
-        start_ns=distinct[2],
-        count=_summed(row, rows, windows.count),
-        known=_summed(row, rows, windows.known),
-        idle=_summed(row, rows, windows.idle),
-        longest=longest,
-        sums=sums,
-        indptr=indptr,
-        cells=cells,
-        counts=counts,
-    )
-
-
-def _summed(row: Int, rows: int, numbers: Int) -> Int:
-    sums = np.zeros(rows, np.int64)
-    np.add.at(sums, row, numbers)
-    return sums
+    summed: dict[str, Any] = {"longest": longest}
+    for name in ("count", "known", "idle", "sums"):
+        numbers = getattr(windows, name)
+        summed[name] = np.zeros((rows, *numbers.shape[1:]), numbers.dtype)
+        np.add.at(summed[name], row, numbers)
+    summed |= zip(("series", "rate", "start_ns"), distinct, strict=True)
+    of_cells = sum_rows(windows.indptr, windows.cells, windows.counts, row, rows)
+    summed |= zip(("indptr", "cells", "counts"), of_cells, strict=True)
+    return replace(windows, **summed)
 
 
 def thinned(sample: BreathSample, most: int = MOST_POINTS) -> BreathSample:
@@ -172,8 +141,5 @@ def thinned(sample: BreathSample, most: int = MOST_POINTS) -> BreathSample:
 
 def of_run(kept: StoredBreaths, run: str) -> StoredBreaths:
     """Return what is kept of one run."""
-
-    def mine(series: Series) -> Series | None:
-        return series if series.run == run else None
-
+    mine = lambda series: series if series.run == run else None
     return StoredBreaths(relabelled(kept.windows, mine), relabelled(kept.sample, mine))

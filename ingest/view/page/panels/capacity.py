@@ -9,7 +9,6 @@ from ingest.core.labels import Group, default_kind
 from ingest.query.capacity import ACHIEVED, BRACKETED, Capacity, Load, Sla, capacities, tested_in
 from ingest.query.compare import kinds_of
 from ingest.query.overview import Overview
-from ingest.query.question import Answer
 from ingest.query.sweeps import Sweep
 from ingest.query.windows import regrouped
 from ingest.view import vega
@@ -22,7 +21,8 @@ def capacities_of(runs: Sequence[Overview], sweep: Sweep | None, sla: Sla) -> li
     tested: dict[tuple[str, Group], list[Load]] = {}
     for run in runs:
         load, line = sweep.places[run.run] if sweep else (float("nan"), "")
-        for group, point in tested_in(_whole(run.cluster), run.cluster.runs[0], load, [sla]).items():
+        whole = regrouped(of_kind(run.cluster, default_kind(kinds_of(run.cluster))), ())  # all of its default kind added up
+        for group, point in tested_in(whole, run.cluster.runs[0], load, [sla]).items():
             tested.setdefault((line, group), []).append(point)
     return [_row(capacity) for [capacity] in capacities(tested, sweep.label if sweep else ACHIEVED, [sla])]
 
@@ -32,8 +32,3 @@ def _row(capacity: Capacity) -> dict[str, Any]:
     edges = {name: getattr(capacity, name) if known else 0.0 for name in ("load", "low", "high")}
     text = f"{capacity.line}: {sentence(capacity)}" if capacity.line else sentence(capacity)
     return {"label": vega.printable(capacity.line or "all"), "text": vega.printable(text), "known": int(known), **edges}
-
-
-def _whole(answer: Answer) -> Answer:
-    """Return the answer with all of its default kind added up."""
-    return regrouped(of_kind(answer, default_kind(kinds_of(answer))), ())

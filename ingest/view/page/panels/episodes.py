@@ -23,22 +23,12 @@ def sections(episodes: Sequence[Episode], starts_ns: Mapping[str, int], relative
         return []
     shown = sorted(episodes, key=lambda episode: (episode.start_ns, episode.objective, episode.labels))[:MOST_ROWS]
     left = len(episodes) - len(shown)
-    note = f"{left} of {len(episodes)} episodes are left out: the page shows the first {MOST_ROWS}"
+    notes = [f"{left} of {len(episodes)} episodes are left out: the page shows the first {MOST_ROWS}"] if left else []
     content = [_content(episode) for episode in shown]
     times = [_when(episode, starts_ns.get(episode.run, 0), relative=episode.run in relative) for episode in shown]
     rows = "".join(_row({**row, "when": when}) for row, when in zip(content, times, strict=True))
-    return [
-        Section(
-            name="episodes",
-            html="panels/episodes.html",
-            scripts=("panels/episodes.js",),
-            specs={"percentiles": derived("percentiles-episodes")},
-            content=content,
-            place=AFTER_PERCENTILES,
-            notes=[note] if left else [],
-            html_filling={"rows": rows},
-        )
-    ]
+    specs, filling = {"percentiles": derived("percentiles-episodes")}, {"rows": rows}
+    return [Section("episodes", AFTER_PERCENTILES, ("panels/episodes.js",), content, specs, notes=notes, html_filling=filling)]
 
 
 def _content(episode: Episode) -> dict[str, Any]:

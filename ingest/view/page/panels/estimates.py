@@ -52,8 +52,7 @@ def sections(runs: Sequence[Overview], origin: Origin, question: Question) -> li
     worst = max((float(content.pop("worst")) for content in contents), default=0.0)
     if worst < LEAST:
         return []
-    specs = {NAME: derived("percentiles-wide")}
-    return [Section(NAME, "panels/estimates.html", ("panels/estimates.js",), specs, contents, AFTER_DISTRIBUTION)]
+    return [Section(NAME, AFTER_DISTRIBUTION, ("panels/estimates.js",), contents, {NAME: derived("percentiles-wide")})]
 
 
 def _content(run: Overview, origin: Origin, question: Question) -> dict[str, Any]:

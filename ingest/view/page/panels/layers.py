@@ -36,7 +36,7 @@ def sections(runs: Sequence[Overview]) -> list[Section]:
     if all(len(run.cluster.layers) < 2 for run in runs):
         return []
     contents = [_content(run) for run in runs]
-    return [Section(NAME, "panels/layers.html", ("panels/layers.js",), {NAME: derived("layers")}, contents, AFTER_HOSTS)]
+    return [Section(NAME, AFTER_HOSTS, ("panels/layers.js",), contents, {NAME: derived("layers")})]
 
 
 def _content(run: Overview) -> dict[str, Any]:

@@ -78,36 +78,19 @@ def sections(chosen_marks: ShownMarks, starts_ns: Mapping[str, int], *, relative
         return []
     shown = longest([dict(mark) for mark in chosen_marks.marks], MOST_ROWS)
     rows = "".join(_row(mark, starts_ns.get(str(mark.get("run", "")), 0), relative=relative) for mark in shown)
-    says = (
-        f"{counted(len(chosen_marks.marks), 'mark')}."
-        if len(shown) == len(chosen_marks.marks)
-        else f"{len(shown)} of {counted(len(chosen_marks.marks), 'mark')}."
-    )
-    outside = (
-        f"{chosen_marks.outside:,} of {chosen_marks.given:,} marks of --marks are of other times than the run."
-        if chosen_marks.outside
-        else ""
-    )
-    return [
-        Section(
-            name="marks",
-            html="panels/marks.html",
-            scripts=("panels/marks.js",),
-            specs={},
-            content={"most": MOST_ROWS},
-            place=AFTER_PERCENTILES,
-            html_filling={"rows": rows, "said": escape(says), "outside": escape(outside)},
-        )
-    ]
+    few = f"{len(shown)} of " if len(shown) < len(chosen_marks.marks) else ""
+    outside = f"{chosen_marks.outside:,} of {chosen_marks.given:,} marks of --marks are of other times than the run."
+    filling = {
+        "rows": rows,
+        "said": f"{few}{counted(len(chosen_marks.marks), 'mark')}.",
+        "outside": outside if chosen_marks.outside else "",
+    }
+    return [Section("marks", AFTER_PERCENTILES, ("panels/marks.js",), {"most": MOST_ROWS}, html_filling=filling)]
 
 
 def _row(mark: Mapping[str, Any], start_ns: int, *, relative: bool) -> str:
     """Return a row for those who have no script; the page's own then follows its clock."""
     begin, length = int(mark["at_ns"]), lasted(mark)
-    if relative:
-        stamp = elapsed(start_ns)
-        when = f"{stamp(begin)} s elapsed"
-    else:
-        when = f"{utc(begin)[11:23]} UTC"
+    when = f"{elapsed(start_ns)(begin)} s elapsed" if relative else f"{utc(begin)[11:23]} UTC"
     cells = (when, "" if length is None else latency(length), printable(str(mark["text"])))
     return "<tr>" + "".join(f'<td class="left">{escape(cell)}</td>' for cell in cells) + "</tr>"

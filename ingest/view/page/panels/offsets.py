@@ -18,7 +18,7 @@ import numpy as np
 
 from ingest.core.grid import MS
 from ingest.core.labels import THREAD, Group
-from ingest.query.offsets import LABELS, REST, OffsetOverview, RunTicks, Ticks
+from ingest.query.offsets import LABELS, REST, OffsetOverview, Ticks
 from ingest.query.overview import thread_name
 from ingest.view.page.packing import planes
 from ingest.view.page.template import AFTER_HEATMAP, Section
@@ -42,50 +42,37 @@ STATE = {
 def sections(overviews: Sequence[OffsetOverview], runs: Sequence[str]) -> list[Section]:
     """Return the section of the runs on a page that have offsets, if any; of others it is said where to find them."""
     shown = [overview for overview in overviews if overview.ticks.run in runs]
-    others = [
-        f"{overview.ticks.run} has no latencies: a report of this run only shows its offsets"
-        for overview in overviews
-        if overview not in shown
-    ]
     if not shown:
         return []
+    others = [overview.ticks.run for overview in overviews if overview not in shown]
+    said = [f"{run} has no latencies: a report of this run only shows its offsets" for run in others]
     whole = section(shown)
-    return [replace(whole, notes=[*whole.notes, *others])]
+    return [replace(whole, notes=[*whole.notes, *said])]
 
 
 def section(overviews: Sequence[OffsetOverview]) -> Section:
     """Return the panels of the runs that have offsets."""
-    return Section(
-        name="offsets",
-        html="panels/offsets.html",
-        scripts=SCRIPTS,
-        specs=specs(),
-        content={printable(overview.ticks.run): _run(overview) for overview in overviews},
-        place=AFTER_HEATMAP,
-        state=STATE,
-        notes=[note for overview in overviews for note in notes_of(overview, named=len(overviews) > 1)],
-    )
+    specs = {  # a map is one picture: a page draws 36,000 cells so
+        "offsets": derived("offsets-map"),
+        "offset_column": derived("offsets-column"),
+        "offset_latency": unversioned(spec("distribution")),
+    }
+    content = {printable(overview.ticks.run): _run(overview) for overview in overviews}
+    notes = [note for overview in overviews for note in notes_of(overview, named=len(overviews) > 1)]
+    return Section("offsets", AFTER_HEATMAP, SCRIPTS, content, specs, STATE, notes)
 
 
 def notes_of(overview: OffsetOverview, *, named: bool) -> list[str]:
     """Return what was left out or coarsened of a run's offsets, as sentences."""
     ticks, fine = overview.ticks, overview.ticks.resolution
     head = f"subsecond offsets of {ticks.run}" if named else "subsecond offsets"
-    kept = []
-    if fine.tick_ms > 1:
-        kept.append(f"in ticks of {fine.tick_ms} ms")
-    if fine.seconds > 1:
-        kept.append(f"{fine.seconds} seconds added up in a column")
+    kept = [f"in ticks of {fine.tick_ms} ms"] if fine.tick_ms > 1 else []
+    kept += [f"{fine.seconds} seconds added up in a column"] if fine.seconds > 1 else []
     if ticks.folded:
-        kept.append(
-            f"by the {len(ticks.fine.groups) - _rests(ticks)} threads with the most events, {ticks.folded:,} others added up"
-        )
+        threads = sum(group[-1] != REST for group in ticks.fine.groups)
+        kept.append(f"by the {threads} threads with the most events, {ticks.folded:,} others added up")
     kept_notes = [f"{head} are kept {', '.join(kept)}, for the size of the page (--full lifts that)"] if kept else []
     return [*kept_notes, *(f"{head}: {note}" for note in overview.notes)]
-
-
-def _rests(ticks: RunTicks) -> int:
-    return sum(group[-1] == REST for group in ticks.fine.groups)
 
 
 def _run(overview: OffsetOverview) -> dict[str, Any]:
@@ -131,9 +118,3 @@ def _group(group: Group, *, by_host: bool) -> dict[str, Any]:
     labels = {name: printable(known[name]) for name in ("host", "process", "op")}
     thread = printable(thread_name(tuple(known[name] for name in THREAD)))
     return {**labels, "thread": thread, "rest": (1 if by_host else 2) if group[-1] == REST else 0}
-
-
-def specs() -> dict[str, dict[str, Any]]:
-    """Return the specs of the panels: the map as one picture (a page draws 36,000 cells so), a column, its latencies."""
-    maps = {"offsets": derived("offsets-map"), "offset_column": derived("offsets-column")}
-    return {**maps, "offset_latency": unversioned(spec("distribution"))}

@@ -39,16 +39,6 @@ def content_of(kinds: Collection[str], warnings: Sequence[str]) -> dict[str, Any
 
 def section(contents: Sequence[dict[str, Any]]) -> Section:
     """Return the panels for the report; `contents` is what it shows of each of its runs, in their order."""
-    return Section(
-        "omission",
-        "panels/omission.html",
-        ("panels/omission.js", "panels/omission_panel.js"),
-        specs(),
-        contents,
-        AFTER_PERCENTILES,
-    )
-
-
-def specs() -> dict[str, dict[str, Any]]:
-    """Return the specs of the panels by the names of these; `kinds` is the distribution, with lines as wide as rows say."""
-    return {"omission": spec("omission"), "gap": spec("gap"), "kinds": derived("distribution-kinds")}
+    # `kinds` is the distribution, with lines as wide as rows say.
+    specs = {"omission": spec("omission"), "gap": spec("gap"), "kinds": derived("distribution-kinds")}
+    return Section("omission", AFTER_PERCENTILES, ("panels/omission.js", "panels/omission_panel.js"), contents, specs)

@@ -45,21 +45,9 @@ def sections(source: Origin, question: Question, left: Sequence[str], chosen: in
     ]
     more = f"; {len(body) - MOST_ROWS} rows are left out here" if len(body) > MOST_ROWS else ""
     more += f"; that table has no numbers: {why}" if why else ""
-    return [
-        Section(
-            name="others",
-            html="panels/others.html",
-            scripts=(),
-            specs={},
-            content=None,
-            place=AFTER_DISTRIBUTION,
-            notes=[note + more],
-            html_filling={
-                "head": "".join(f'<th scope="col">{percentile.name}</th>' for percentile in SUMMARY),
-                "rows": "".join(body[:MOST_ROWS]),
-            },
-        )
-    ]
+    head = "".join(f'<th scope="col">{percentile.name}</th>' for percentile in SUMMARY)
+    filling = {"head": head, "rows": "".join(body[:MOST_ROWS])}
+    return [Section("others", AFTER_DISTRIBUTION, notes=[note + more], html_filling=filling)]
 
 
 def _rows(source: Origin, question: Question, left: set[str]) -> tuple[Mapping[str, list[str]], str]:

@@ -22,21 +22,12 @@ def sections(stories: Sequence[Mapping[str, Any] | None]) -> list[Section]:
     first = stories[0] or {}
     findings = first.get("findings", [])
     told = [finding["text"] for finding in findings[:SENTENCES]] or [first.get("nothing", "")]
-    return [
-        Section(
-            name="story",
-            html="panels/story.html",
-            scripts=("panels/story.js",),
-            specs={},
-            content=None,
-            place=AT_TOP,
-            html_filling={
-                "sentences": "".join(f"<li>{text(sentence)}</li>" for sentence in told if sentence),
-                "rest": "",
-                "reasons": "".join(map(_reasons, findings)) + f"<div><dd>{text(first.get('reference', ''))}</dd></div>",
-            },
-        )
-    ]
+    filling = {
+        "sentences": "".join(f"<li>{text(sentence)}</li>" for sentence in told if sentence),
+        "rest": "",
+        "reasons": "".join(map(_reasons, findings)) + f"<div><dd>{text(first.get('reference', ''))}</dd></div>",
+    }
+    return [Section("story", AT_TOP, ("panels/story.js",), html_filling=filling)]
 
 
 def _reasons(finding: Mapping[str, Any]) -> str:
