@@ -14,12 +14,12 @@ import pytest
 
 from ingest.cli import run as command
 from ingest.core.quantiles import parse_percentiles
+from ingest.objectives.check import labels_of
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.query.sweeps import Paired, Sweep, paired_runs, permutations, swept
 from ingest.store import open_store
-from ingest.view.page.report import labels_of
 from tests.doubles.origin import Made, series
 from tests.store.grounds import grounds, loaded
 
@@ -86,7 +86,7 @@ def test_ranges_of_runs_that_come_in_several_parts_and_layouts() -> None:
 def test_a_sweep_of_depths_is_one_from_files_and_stores(archive: Path, store: Any) -> None:
     run = "B/00000000/id-2b63de81/{}/numjobs-001/total_iodepth-{}"
     wanted = {run.format(name, depth): (float(depth), name) for name in ("16k7030", "4krandomwrite") for depth in (3, 8)}
-    assert swept(labels_of(Files([archive], jobs=1))) == swept(labels_of(store)) == Sweep("total_iodepth", wanted)
+    assert swept(labels_of(Files([archive], jobs=1).runs())) == swept(labels_of(store.runs())) == Sweep("total_iodepth", wanted)
 
 
 def labelled(**told: tuple[object, ...]) -> dict[str, dict[str, str]]:

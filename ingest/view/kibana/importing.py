@@ -23,7 +23,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import orjson
@@ -99,14 +99,12 @@ class Connection(Client):
         super().__init__(url, KIBANA)
         self.space, self.tell, self.version = space, tell, ""
 
+        self._inside = "" if space == DEFAULT_SPACE else f"/s/{space}"
+
     @property
     def place(self) -> str:
         """Return the address of the space, as Kibana's own pages show it."""
         return f"{self.url}{self._inside}"
-
-    @property
-    def _inside(self) -> str:
-        return "" if self.space == DEFAULT_SPACE else f"/s/{self.space}"
 
     def open(self) -> None:
         """Wait until Kibana is ready, see that it knows us and has the space; StoreError for whatever keeps us out."""
@@ -121,10 +119,9 @@ class Connection(Client):
         except TransientError as error:
             raise StoreError(f"{self.url} was not ready within {number(self.patience)} s: {error}") from None
         except Refusal as error:
-            if error.status == 404:
-                advice = "give Kibana's address with its base path (server.basePath)"
-                raise StoreError(f"{self.url} has no /api/status: {advice}") from None
-            raise StoreError(f"{self.url} does not report its state ({error})") from None
+            missing = "has no /api/status: give Kibana's address with its base path (server.basePath)"
+            what = missing if error.status == 404 else f"does not report its state ({error})"
+            raise StoreError(f"{self.url} {what}") from None
 
     def call(self, method: str, path: str, body: object = None, kind: str = JSON, **words: object) -> Any:
         """Return the decoded answer of a request in the space, sent again while it fails in a way that passes.
@@ -153,12 +150,10 @@ class Connection(Client):
         """Note the version once Kibana says that it is available; TransientError while it does not."""
         answer = self._asked("GET", "/api/status")
         decoded = answer.decoded()
-        status = decoded.get("status") if isinstance(decoded, Mapping) else None
-        overall = status.get("overall") if isinstance(status, Mapping) else None
-        if not isinstance(decoded, Mapping) or not isinstance(overall, Mapping) or not overall.get("level"):
+        overall = _inner(_inner(decoded, "status"), "overall")
+        if not overall.get("level"):
             raise self._judged(answer)
-        version = decoded.get("version")
-        self.version = str(version.get("number") or "") if isinstance(version, Mapping) else ""
+        self.version = str(_inner(decoded, "version").get("number") or "")
         if overall["level"] != AVAILABLE:
             raise NotReadyError(str(overall["level"]), str(overall.get("summary") or ""))
 
@@ -167,10 +162,10 @@ class Connection(Client):
         try:
             self.once("GET", f"/api/spaces/space/{self.space}")
         except Refusal as error:
-            if error.status != 404:
-                raise StoreError(f"{self.url} refuses to show the space {self.space} ({error})") from None
             advice = "create it there (Stack Management > Spaces), or leave --space out"
-            raise StoreError(f"{self.url} has no space {self.space}: {advice}") from None
+            refused = f"refuses to show the space {self.space} ({error})"
+            what = refused if error.status != 404 else f"has no space {self.space}: {advice}"
+            raise StoreError(f"{self.url} {what}") from None
 
     def _judged(self, answer: Answer) -> Exception:
         """Return what an error answer means: to be sent again, not Kibana, not allowed, or refused."""
@@ -197,22 +192,19 @@ class Connection(Client):
         return Refusal(status, reason or "without a reason")
 
 
+def _inner(content: object, name: str) -> Mapping[str, Any]:
+    """Return the mapping in another one; an empty one where either is none."""
+    inner = content.get(name) if isinstance(content, Mapping) else None
+    return inner if isinstance(inner, Mapping) else {}
+
+
 CORE_VERSION = "8.8.0"
 SPEC = "spec"
 TYPE_VERSIONS = {"dashboard": "10.2.0", "lens": "8.9.0", "visualization": "8.5.0", "index-pattern": "8.0.0", "links": "10.1.0"}
-TEXTS_OF_JSON = frozenset(
-    {
-        "panelsJSON",
-        "optionsJSON",
-        "searchSourceJSON",
-        "ignoreParentSettingsJSON",
-        "visState",
-        "uiStateJSON",
-        "spec",
-        "fieldFormatMap",
-        "fieldAttrs",
-    }
-)
+TEXTS_OF_JSON = {
+    *("panelsJSON", "optionsJSON", "searchSourceJSON", "ignoreParentSettingsJSON"),
+    *("visState", "uiStateJSON", "spec", "fieldFormatMap", "fieldAttrs"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,12 +238,19 @@ class SavedObject:
 
 def file_text(saved: SavedObject) -> str:
     """Return the reviewable file of an object: decoded, keys sorted."""
-    return json.dumps(_line(saved, saved.attributes), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    return json.dumps({**line(saved), "attributes": saved.attributes}, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def line(saved: SavedObject) -> dict[str, Any]:
     """Return an object as Kibana imports it: texts of JSON encoded."""
-    return _line(saved, _encoded(saved.attributes))
+    return {
+        "id": saved.id,
+        "type": saved.type,
+        "attributes": _encoded(saved.attributes),
+        "references": [asdict(reference) for reference in saved.references],
+        "coreMigrationVersion": CORE_VERSION,
+        "typeMigrationVersion": TYPE_VERSIONS[saved.type],
+    }
 
 
 def ndjson(objects: Iterable[SavedObject]) -> bytes:
@@ -263,17 +262,6 @@ def object_of(content: Mapping[str, Any]) -> SavedObject:
     """Return the object of a parsed line or file; texts of JSON are decoded where they are not yet."""
     references = tuple(Reference(reference["type"], reference["id"], reference["name"]) for reference in content["references"])
     return SavedObject(content["type"], content["id"], _decoded(content["attributes"]), references)
-
-
-def _line(saved: SavedObject, attributes: Any) -> dict[str, Any]:
-    return {
-        "id": saved.id,
-        "type": saved.type,
-        "attributes": attributes,
-        "references": [{"type": reference.type, "id": reference.id, "name": reference.name} for reference in saved.references],
-        "coreMigrationVersion": CORE_VERSION,
-        "typeMigrationVersion": TYPE_VERSIONS[saved.type],
-    }
 
 
 def _encoded(value: Any) -> Any:
@@ -320,23 +308,14 @@ ALL_OR_NOTHING = ("conflict", "ambiguous_conflict", "missing_references")
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """An object that is in Kibana now. `destination` is its id there where that is not ours."""
+    """An object that is in Kibana now, `destination` its id there where that is not ours; or the `reason` why it is not there."""
 
     type: str
     id: str
     title: str
-    overwritten: bool
+    overwritten: bool = False
     destination: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """An object that Kibana refuses, and why."""
-
-    type: str
-    id: str
-    title: str
-    reason: str
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +323,7 @@ class Account:
     """What became of each object; `warnings` are Kibana's own words."""
 
     imported: tuple[Imported, ...]
-    failed: tuple[Failed, ...]
+    failed: tuple[Imported, ...]
     warnings: tuple[str, ...]
 
 
@@ -376,29 +355,21 @@ def import_objects(connection: Connection, objects: Sequence[SavedObject]) -> Ac
     if not isinstance(answer, Mapping) or "success" not in answer:
         raise StoreError(f"{connection.url} answers the import with something else: check host, port and path")
     titles = {(saved.type, saved.id): saved.title for saved in objects}
-    failed = tuple(_failed(failure, titles) for failure in answer.get("errors") or ())
-    written = not any(_kind(failure) in ALL_OR_NOTHING for failure in answer.get("errors") or ())
-    imported = tuple(_imported(success, titles) for success in answer.get("successResults") or ()) if written else ()
-    reported = {(outcome.type, outcome.id) for outcome in imported} | {(outcome.type, outcome.id) for outcome in failed}
+    errors = answer.get("errors") or ()
+    written = not any(str((failure.get("error") or {}).get("type", "")) in ALL_OR_NOTHING for failure in errors)
+    outcomes: list[Imported] = []
+    for told in (*errors, *((answer.get("successResults") or ()) if written else ())):
+        key = str(told["type"]), str(told["id"])
+        reason = _reason(told.get("error") or {}) if len(outcomes) < len(errors) else ""
+        overwritten, destination = bool(told.get("overwrite")), str(told.get("destinationId") or "")
+        outcomes.append(Imported(*key, titles.get(key, ""), overwritten, destination, reason))
+    failed, imported = tuple(outcomes[: len(errors)]), tuple(outcomes[len(errors) :])
+    reported = {(outcome.type, outcome.id) for outcome in outcomes}
     silent = [f"{type_} {id_}" for type_, id_ in titles if written and (type_, id_) not in reported]
     if silent:
         raise StoreError(f"{connection.url} does not report the result for {', '.join(silent)}")
     warnings = tuple(str(warning.get("message", warning)) for warning in answer.get("warnings") or ())
     return Account(imported, failed, warnings)
-
-
-def _imported(success: Mapping[str, Any], titles: Mapping[tuple[str, str], str]) -> Imported:
-    key = str(success["type"]), str(success["id"])
-    return Imported(*key, titles.get(key, ""), bool(success.get("overwrite")), str(success.get("destinationId") or ""))
-
-
-def _failed(failure: Mapping[str, Any], titles: Mapping[tuple[str, str], str]) -> Failed:
-    key = str(failure["type"]), str(failure["id"])
-    return Failed(*key, titles.get(key, ""), _reason(failure.get("error") or {}))
-
-
-def _kind(failure: Mapping[str, Any]) -> str:
-    return str((failure.get("error") or {}).get("type", ""))
 
 
 def _reason(error: Mapping[str, Any]) -> str:

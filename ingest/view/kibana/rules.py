@@ -33,7 +33,7 @@ STEPS_NS = (10_000 * MS, 60_000 * MS)  # those that every run with finer windows
 FIELDS = {"run": "run.id", "host": "host.name", "op": "operation", "kind": "kind"}
 GROUPS = ("run", "host", "op")
 PATTERN = re.compile(r"[*?\[]")
-ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 EVERY, LOOK_BACK_MINUTES, MOST_HITS = "1m", 5, 100
 ROWS_SINCE = (9, 2)
 KEPT = ("throttle", "notify_when", "alert_delay", "flapping", "artifacts")
@@ -121,40 +121,27 @@ def question(objective: Objective, prefix: str) -> str:
         f'rollup.scope == "{"host" if hosts else "cluster"}"',
         f"rollup.step_ms == {objective.window_ns // MS}",
         "final == true",
-        *(f"{FIELDS[name]} == {_quoted(text)}" for name, text in objective.where.items()),
+        *(f'{FIELDS[name]} == "{text.translate(ESCAPES)}"' for name, text in objective.where.items()),
         f"({number} > {threshold} OR ({number} IS NULL AND latency.max > {threshold}))",
     ]
-    columns = {
-        "windows": "COUNT(*)",
-        "carried": f"COUNT({number})",
-        "worst_ns": f"MAX({number})",
-        "largest_ns": "MAX(latency.max)",
-        "samples": "SUM(latency.count)",
-        "earliest": "MIN(@timestamp)",
-        "latest": "MAX(@timestamp)",
-    }
     groups = ["run.id", *(FIELDS[name] for name in ("host", "op") if name in objective.by)]
     return (
         f"FROM {prefix}-rollups-*\n| WHERE {' AND '.join(conditions)}\n"
-        f"| STATS {', '.join(f'{name} = {made}' for name, made in columns.items())} BY {', '.join(groups)}\n"
+        f"| STATS windows = COUNT(*), carried = COUNT({number}), worst_ns = MAX({number}), largest_ns = MAX(latency.max), "
+        f"samples = SUM(latency.count), earliest = MIN(@timestamp), latest = MAX(@timestamp) BY {', '.join(groups)}\n"
         "| SORT largest_ns DESC"
     )
 
 
 def put_rule(connection: Connection, rule: Rule, there: Mapping[str, Any] | None) -> None:
     """Create a rule, or change the one that is there. StoreError where Kibana refuses."""
+    method, body = ("POST", rule.body) if there is None else ("PUT", changed_body(rule, there))
     try:
-        if there is None:
-            try:
-                connection.call("POST", PATH + rule.id, rule.body)
-            except Refusal as error:
-                # A request that was sent twice, as the first answer was lost, finds the rule there.
-                if error.status != 409 or stored_rule(connection, rule) is None:
-                    raise
-        else:
-            connection.call("PUT", PATH + rule.id, changed_body(rule, there))
+        connection.call(method, PATH + rule.id, body)
     except Refusal as error:
-        raise StoreError(f"{connection.url} refuses the rule {rule.name!r} ({error})") from None
+        # A request to create it that was sent twice, as the first answer was lost, finds the rule there.
+        if there is not None or error.status != 409 or stored_rule(connection, rule) is None:
+            raise StoreError(f"{connection.url} refuses the rule {rule.name!r} ({error})") from None
 
 
 def stored_rule(connection: Connection, rule: Rule) -> Mapping[str, Any] | None:
@@ -171,9 +158,8 @@ def stored_rule(connection: Connection, rule: Rule) -> Mapping[str, Any] | None:
 def is_as_wanted(rule: Rule, there: Mapping[str, Any]) -> bool:
     """Return whether a rule that is there has our name, tags, schedule and question; Kibana adds parameters of its own."""
     ours, theirs = rule.body["params"], there.get("params") or {}
-    return all(there.get(name) == rule.body[name] for name in ("name", "tags", "schedule")) and ours == {
-        name: theirs.get(name) for name in ours
-    }
+    same = all(there.get(name) == rule.body[name] for name in ("name", "tags", "schedule"))
+    return same and all(theirs.get(name) == value for name, value in ours.items())
 
 
 def changed_body(rule: Rule, there: Mapping[str, Any]) -> dict[str, Any]:
@@ -195,7 +181,7 @@ def _body(objective: Objective, prefix: str, version: str) -> dict[str, Any]:
         "size": MOST_HITS,
         "threshold": [0],
         "thresholdComparator": ">",
-        "groupBy": "row" if _numbers(version) >= ROWS_SINCE else "all",
+        "groupBy": "row" if tuple(map(int, re.findall(r"\d+", version)[:2])) >= ROWS_SINCE else "all",
     }
     return {
         "name": f"[{prefix}] {objective.name}",
@@ -206,10 +192,6 @@ def _body(objective: Objective, prefix: str, version: str) -> dict[str, Any]:
         "params": params,
         "actions": [],
     }
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
 
 
 def _stored() -> Sequence[tuple[str, str]]:
@@ -226,7 +208,3 @@ def _number(percentile: Percentile) -> str | None:
         if stored.top * percentile.bottom == percentile.top * stored.bottom:
             return name
     return None
-
-
-def _quoted(text: str) -> str:
-    return '"' + "".join(ESCAPES.get(char, char) for char in text) + '"'

@@ -119,15 +119,10 @@ def table_of(caption: str, titles: Sequence[str], rows: Sequence[str], left: int
 
 def _chart(chart: Chart) -> dict[str, Any]:
     """Return a chart as finished.js takes it."""
-    views = {
-        vega.printable(value): {
-            "tables": view.tables,
-            "signals": view.signals,
-            "says": vega.printable(view.says),
-            "height": view.height,
-        }
-        for value, view in chart.views.items()
-    }
+    views = {}
+    for value, view in chart.views.items():
+        shown = {"tables": view.tables, "signals": view.signals, "says": vega.printable(view.says), "height": view.height}
+        views[vega.printable(value)] = shown
     return {"name": chart.name, "spec": chart.spec, "by": chart.chosen_by, "views": views}
 
 

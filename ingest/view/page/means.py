@@ -34,11 +34,6 @@ TITLES = ("", "N", "mean", *(f"p{name}" for name in SHOWN), "max")
 MOST_ROWS, MOST_HOSTS = 400, 16
 NONE = Wanted(parse_percentiles("100"))
 WHY = "No percentiles, heat map or distribution"
-CHARTS = {
-    "means": ("Mean latency over time", "means"),
-    "rate": ("I/Os a second over time", "rate"),
-    "bandwidth": ("MiB a second over time", "rate"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +73,11 @@ def means_page(runs: Sequence[MeansRun], facts: Sequence[tuple[str, str]] = ()) 
     head = Head(names, f"means of {samples:,} latencies", known, list(notes))
     views = dict(_views(shown))
     control = Control("shown", "Shown", [(name, name) for name in views])
-    charts = {name: _chart(name, {view: three[place] for view, three in views.items()}) for place, name in enumerate(CHARTS)}
     panels = [
-        Panel("means", "Mean latency over time", MEAN_HINT, [charts["means"]]),
-        Panel("rate", "I/Os a second", RATE_HINT, [charts["rate"]]),
-        Panel("bandwidth", "MiB a second", BANDWIDTH_HINT, [charts["bandwidth"]]),
+        *(
+            Panel(name, title, hint, [Chart(name, called, spec, {view: three[place] for view, three in views.items()}, "shown")])
+            for place, (name, title, called, spec, hint) in enumerate(CHARTS)
+        ),
         Panel("whole", "The whole run, by job, as fio printed it", WHOLE_HINT, table=_whole_table(shown)),
         Panel("why", WHY, f"{NO_LATENCY} {REMEDY[0].upper()}{REMEDY[1:]}."),
     ]
@@ -99,6 +94,11 @@ RATE_HINT = "Completions a second of every window, from fio's log of IOPS; in to
 BANDWIDTH_HINT = (
     "Bytes moved a second in every window, from fio's log of bandwidth (write_bw_log); in total it is fio's own io_bytes. "
     "A window has no line where the size of its I/Os was not logged."
+)
+CHARTS = (
+    ("means", "Mean latency over time", "Mean latency over time", "means", MEAN_HINT),
+    ("rate", "I/Os a second", "I/Os a second over time", "rate", RATE_HINT),
+    ("bandwidth", "MiB a second", "MiB a second over time", "rate", BANDWIDTH_HINT),
 )
 WHOLE_HINT = "Percentiles of one job, as fio printed them. They cannot be merged into percentiles of a host or of the cluster."
 NOT_LOGGED = "No log of bandwidth (write_bw_log) lies beside these logs."
@@ -137,19 +137,20 @@ def _three(answer: Answer, of_range: Answer, marks: Sequence[Mapping[str, Any]])
     """Return the views of CHARTS of an answer, with marks; `of_range` is one of the whole range."""
     table, whole = percentiles(answer, NONE), percentiles(of_range, NONE)
     labels = vega.group_names(answer)
-    named = _labels(table, answer, labels)
-    gaps, noted = vega.gaps(answer), vega.noted(marks)
-    base = {"label": named, "t": _ms(table, "start_ns"), "t2": _ms(table, "end_ns"), "n": table.columns["count"].tolist()}
+    starts, ends = ((np.asarray(table.columns[name]) / vega.MS).tolist() for name in ("start_ns", "end_ns"))
+    base = {"label": _labels(table, answer, labels), "t": starts, "t2": ends, "n": table.columns["count"].tolist()}
     zeros = [0] * len(table)
-    mean, most = table.columns["mean"], np.asarray(table.columns["max"], np.float64)
-    points = _known({**base, "v": mean.tolist(), "beyond": zeros, "open": zeros})
-    thin = _known({**base, "v": most.tolist(), "open": zeros})
-    rates = {**base, "v": table.columns["rate"].tolist(), "beyond": zeros, "open": zeros}
-    moved = _known({**base, "v": table.columns[BANDWIDTH].tolist(), "beyond": zeros, "open": zeros})
+
+    def of_windows(name: str) -> dict[str, list[Any]]:
+        return {**base, "v": np.asarray(table.columns[name], np.float64).tolist(), "beyond": zeros, "open": zeros}
+
+    points, rates, moved = _known(of_windows("mean")), of_windows("rate"), _known(of_windows(BANDWIDTH))
+    thin = _known({**base, "v": np.asarray(table.columns["max"], np.float64).tolist(), "open": zeros})
+    over_time = {"gaps": vega.gaps(answer), "marks": vega.noted(marks)}
     totals = {"label": _labels(whole, answer, labels), "v": whole.columns["mean"].tolist(), "n": whole.columns["count"].tolist()}
     lines = {name: column for name, column in _known(totals).items() if name != "n"}
     signals = {"clock": "elapsed", "origin": answer.start_of / vega.MS} if answer.relative else {}
-    means = {"points": points, "thin": thin, "whole": lines, "gaps": gaps, "marks": noted}
+    means = {"points": points, "thin": thin, "whole": lines, **over_time}
     said = "; ".join(
         f"{name}: mean {shown_latency(value) if value == value else 'unknown'}, {int(count):,} I/Os"  # noqa: PLR0124  # NaN
         for name, value, count in zip(*totals.values(), strict=True)
@@ -157,8 +158,8 @@ def _three(answer: Answer, of_range: Answer, marks: Sequence[Mapping[str, Any]])
     units = {**signals, "measure": "MiB/s", "counted": " MiB/s"}
     return (
         View(means, f"{said}.", signals),
-        View({"points": rates, "gaps": gaps, "marks": noted}, _said(rates, "{:,.0f}".format, "a second"), signals),
-        View({"points": moved, "gaps": gaps, "marks": noted}, _said(moved, bandwidth, "MiB/s") or NOT_LOGGED, units),
+        View({"points": rates, **over_time}, _said(rates, "{:,.0f}".format, "a second"), signals),
+        View({"points": moved, **over_time}, _said(moved, bandwidth, "MiB/s") or NOT_LOGGED, units),
     )
 
 
@@ -178,16 +179,6 @@ def _said(columns: Mapping[str, list[Any]], shown: Callable[[float], str], unit:
 
 def _labels(table: Table, answer: Answer, names: dict[tuple[str, ...], str]) -> list[str]:
     return [names[key] for key in zip(*(table.columns[label].tolist() for label in answer.by), strict=True)]
-
-
-def _ms(table: Table, name: str) -> list[float]:
-    stamps: list[float] = (np.asarray(table.columns[name]) / vega.MS).tolist()
-    return stamps
-
-
-def _chart(name: str, views: dict[str, View]) -> Chart:
-    title, spec = CHARTS[name]
-    return Chart(name, title, spec, views, "shown")
 
 
 def _whole_table(runs: Sequence[MeansRun]) -> str:

@@ -117,9 +117,8 @@ def _layouts(streams: Streams) -> list[dict[str, Any]]:
     """Return what the page must know of each layout; the last is the one that all can be moved to."""
     layouts = list(streams.layouts)
     common = common_layout(layouts)
-    return [_layout(layout, common, streams.highest[layout]) for layout in layouts] + [
-        _layout(common, common, max(int(layout.moved_to(common)[streams.highest[layout]]) for layout in layouts))
-    ]
+    highest = max(int(layout.moved_to(common)[streams.highest[layout]]) for layout in layouts)
+    return [*(_layout(layout, common, streams.highest[layout]) for layout in layouts), _layout(common, common, highest)]
 
 
 def _layout(layout: Layout, common: Layout, highest: int) -> dict[str, Any]:
@@ -141,15 +140,15 @@ def _run(run: Overview, streams: Streams) -> dict[str, Any]:
     answer = run.cluster
     low, high = run.span
     reach = run.reach or run.span
-    start = answer.start_of
+    covered = answer.covered.values()
     content: dict[str, Any] = {
         "name": printable(run.run),
-        "start": start / MS,
+        "start": answer.start_of / MS,
         "relative": answer.relative,
         "begin": low / MS,
         "end": high / MS,
         "seconds": (reach[1] - reach[0]) / 1e9,
-        **({"covered": [edge / MS for edge in _covered(answer)]} if answer.covered else {}),
+        **({"covered": [min(covered)[0] / MS, max(high for _, high in covered) / MS]} if covered else {}),
         "extra": ", ".join(run.extra),
         **({} if run.story is None else {"story": run.story}),
         "levels": {scope: _level(getattr(run, scope), run.extra, streams) for scope in ("cluster", "hosts")},
@@ -162,12 +161,6 @@ def _run(run: Overview, streams: Streams) -> dict[str, Any]:
     if run.tails is not None:
         content["tails"]["hosts"] = _tails(_host_tails(run.tails), streams)
     return content
-
-
-def _covered(answer: Answer) -> tuple[int, int]:
-    """Return from when to when there is data of any run of an answer."""
-    spans = answer.covered.values()
-    return min(low for low, _ in spans), max(high for _, high in spans)
 
 
 def _key(labels: Sequence[str], answer: Answer, extra: Sequence[str]) -> dict[str, str]:
@@ -188,6 +181,7 @@ def _level(answer: Answer, extra: Sequence[str], streams: Streams) -> dict[str, 
     exact = any(part.exact is not None and bool(part.exact.known.any()) for part in parts)
     weighted = any(part.completions is not None for part in parts)
     rows: list[tuple[dict[str, Any], int, int, int, int]] = []
+    weights = {} if answer.weights is None else answer.weights
     columns: dict[str, list[Int]] = {name: [] for name in ("windows", "widths", "bins", "counts", "maxima", "minima", "done")}
     for unordered in parts:
         codes, sizes = np.unique(unordered.series, return_counts=True)
@@ -195,17 +189,22 @@ def _level(answer: Answer, extra: Sequence[str], streams: Streams) -> dict[str, 
         part, mixed = unordered.take(order), bool(mixed_rows(answer, unordered).any())
         layout, unit = streams.layout(part), 1 if part.completions is None or mixed else 1 << WEIGHT_BITS
         rows += [
-            (_key(part.table[code], answer, extra), size, layout, unit, 0 if mixed else _weight(answer, part.table[code]))
+            (_key(part.table[code], answer, extra), size, layout, unit, 0 if mixed else weights.get(part.table[code], 1))
             for code, size in zip(codes.tolist(), sizes.tolist(), strict=True)
         ]
         firsts = np.cumsum(sizes) - sizes
-        columns["windows"].append(steps((part.start_ns - clock[0]) // clock[1], firsts))
-        columns["widths"].append(np.diff(part.indptr))
-        columns["bins"].append(steps(part.bins, part.indptr[:-1]))
-        columns["counts"].append(part.counts >> WEIGHT_BITS if mixed else part.counts)
-        for name, values in zip(("maxima", "minima"), _exact(part), strict=True):
-            columns[name].append(values)
-        columns["done"].append(np.zeros(len(part), np.int64) if part.completions is None else part.completions)
+        known = part.exact or no_exact(len(part))
+        streamed = (
+            steps((part.start_ns - clock[0]) // clock[1], firsts),
+            np.diff(part.indptr),
+            steps(part.bins, part.indptr[:-1]),
+            part.counts >> WEIGHT_BITS if mixed else part.counts,
+            np.where(known.known_max, known.max_ns + 1, 0),
+            np.where(known.known_min, known.min_ns + 1, 0),
+            np.zeros(len(part), np.int64) if part.completions is None else part.completions,
+        )
+        for name, numbers in zip(columns, streamed, strict=True):
+            columns[name].append(numbers)
     kept = {"maxima": exact, "minima": exact, "done": weighted}
     for name, column in columns.items():
         if kept.get(name, True):
@@ -221,11 +220,6 @@ def _level(answer: Answer, extra: Sequence[str], streams: Streams) -> dict[str, 
         "exact": exact,
         "weighted": weighted,
     }
-
-
-def _weight(answer: Answer, key: Group) -> int:
-    """Return how many events each stored one of a series stands for."""
-    return 1 if answer.weights is None else answer.weights[key]
 
 
 def _clock(answer: Answer) -> tuple[int, int]:
@@ -253,21 +247,14 @@ def steps(values: Int, firsts: Int) -> Int:
     return steps
 
 
-def _exact(part: Intervals[Group]) -> tuple[Int, Int]:
-    """Return the exact maximum and minimum of each row plus one, 0 where they are not known."""
-    exact = part.exact or no_exact(len(part))
-    return np.where(exact.known_max, exact.max_ns + 1, 0), np.where(exact.known_min, exact.min_ns + 1, 0)
-
-
 def _tails(tails: Tails, streams: Streams) -> dict[str, Any]:
     """Return what the JSON says of series without bins, at one step for a whole view and at their own."""
     return {"steps": [_tail_rows(answers, streams) for answers in (tails.coarse, tails.fine)]}
 
 
 def _host_tails(answer: Answer) -> Tails:
-    names = tuple(name for name in answer.by if name != "op")
     ops = {key[answer.by.index("op")] for part in answer.parts for key in part.table}
-    together = [regrouped(answer, names)] if len(ops) > 1 else []
+    together = [regrouped(answer, tuple(name for name in answer.by if name != "op"))] if len(ops) > 1 else []
     fine = (answer, *together)
     return Tails(tuple(fitted(tail, LEAST_WINDOWS)[0] for tail in fine), fine)
 

@@ -11,7 +11,7 @@ import numpy as np
 from ingest import __version__
 from ingest.core.errors import InputError
 from ingest.core.grid import MS
-from ingest.core.labels import CLIENT, LAYERS, OFFSET, THREAD, RunLabels, bare_kind, default_kind, layer_of
+from ingest.core.labels import CLIENT, LAYERS, OFFSET, THREAD, Group, bare_kind, default_kind, layer_of
 from ingest.core.layout import Layout
 from ingest.core.marks import Mark
 from ingest.core.quantiles import parse_percentiles
@@ -178,7 +178,8 @@ def _specs(sections: Sequence[Section], *, several: bool) -> dict[str, dict[str,
     """Return the specs of the panels, without the version that vega-embed would warn of."""
     specs: dict[str, Mapping[str, Any]] = {name: vega.spec(name) for name in (*SPECS, *(RUN_SPECS if several else ()))}
     specs["heatmap"] = derived("heatmap-raster")
-    specs |= {name: spec for section in sections for name, spec in section.specs.items()}
+    for section in sections:
+        specs |= section.specs
     lines = derived("lines")
     return {name: changed(unversioned(spec), lines) if name in LINES else unversioned(spec) for name, spec in specs.items()}
 
@@ -220,11 +221,10 @@ def _repairs(runs: Sequence[Overview]) -> str:
 
 def _coverage(run: Overview, *, named: bool) -> str:
     """Return how many of its threads reported in each window: in how many windows all did, and where the fewest."""
-    threads = {key[: len(THREAD)] for part in run.threads.parts for key in part.table}
-    known = {labels: number for number, labels in enumerate(sorted(threads))}
+    threads: dict[Group, int] = {}
     pairs = []
     for part in run.threads.parts:
-        numbers = np.array([known[key[: len(THREAD)]] for key in part.table], np.int64)
+        numbers = np.array([threads.setdefault(key[: len(THREAD)], len(threads)) for key in part.table], np.int64)
         pairs.append(np.stack([numbers[part.series], part.start_ns]))
     starts, reporting = np.unique(np.unique(np.concatenate(pairs, axis=1), axis=1)[1], return_counts=True)
     low, high = run.span
@@ -235,14 +235,11 @@ def _coverage(run: Overview, *, named: bool) -> str:
     sentence = f"{start}all {len(threads)} threads report in {full:,} of {windows:,} windows of {spaced(format_duration(step))}"
     if full == windows:
         return sentence
-    silent = windows - len(starts)
+    if silent := windows - len(starts):
+        return f"{sentence}; {silent} have none"
     fewest = int(np.argmin(reporting))
     at = (int(starts[fewest]) - run.cluster.start_of) / SECOND
-    return (
-        f"{sentence}; {silent} have none"
-        if silent
-        else f"{sentence}; the fewest are {reporting[fewest]}, {at:.1f} s after the start"
-    )
+    return f"{sentence}; the fewest are {reporting[fewest]}, {at:.1f} s after the start"
 
 
 def _names(runs: Sequence[Overview]) -> str:
@@ -285,13 +282,6 @@ def _grouping(runs: Sequence[Overview]) -> str:
 
 
 # The report of runs that have offsets alone, such as recordings of samples: the panel of offsets, without those of latencies.
-
-
-def answer_of(overviews: Sequence[OffsetOverview]) -> Answer:
-    """Return the answer without rows that facts and marks of these runs are asked by."""
-    runs = tuple(run for overview in overviews for run in overview.runs)
-    starts = {run: overview.start_ns for overview in overviews for run in overview.runs}
-    return Answer((), (), 0, OFFSET, runs, starts, all(overview.relative for overview in overviews), 0)
 
 
 def offset_parts_of(
@@ -400,12 +390,11 @@ def parts_from(
     except InputError:
         if not held or "kind" in question.where:
             raise
-        answer = answer_of(held)
-        spans = [
-            mark_section.Shown(name, overview.start_ns, overview.ticks.end_ms * MS, overview.relative)
-            for overview in held
-            for name in overview.runs
-        ]
+        of_runs = [(name, overview) for overview in held for name in overview.runs]
+        spans = [mark_section.Shown(name, one.start_ns, one.ticks.end_ms * MS, one.relative) for name, one in of_runs]
+        starts = {name: overview.start_ns for name, overview in of_runs}
+        # An answer without rows: facts and marks are asked by it.
+        answer = Answer((), (), 0, OFFSET, tuple(starts), starts, all(overview.relative for overview in held), 0)
         noted = mark_section.chosen(spans, source.marks(answer), given)
         return offset_parts_of(held, source.facts(answer), [*noted.marks, *marks], more, noted.notes)
     runs = [replace(run, story=story_of_overview(source, run, question, named).as_dict()) for run in runs]
@@ -417,12 +406,14 @@ def parts_from(
     relative = {name for run in runs if run.cluster.relative for name in run.cluster.runs}
     of_episodes = episode_section.sections(violated, starts, relative)
     averaged = estimate_section.sections(runs, source, question) if estimates else []
-    noted = mark_section.chosen(_spans(runs), source.marks(chosen), given)
+    clusters = [(name, run.span[1], run.cluster) for run in runs for name in run.cluster.runs]
+    spans = [mark_section.Shown(name, starts.get(name, of.start_of), end, of.relative) for name, end, of in clusters]
+    noted = mark_section.chosen(spans, source.marks(chosen), given)
     of_marks = mark_section.sections(noted, starts, relative=chosen.relative)
     sections = [*of_episodes, *of_marks, *offset_section.sections(held, shown), *of_breaths, *averaged, *more]
     sections += other_section.sections(source, question, left_out, len(everything))
     said = [replace(runs[0], notes=(*runs[0].notes, *noted.notes)), *runs[1:]]
-    known = labels_of(source)
+    known = {record.run: record.labels for record in source.runs()}
     sweep = swept({name: known.get(name, {}) for name in shown}) if len(shown) > 1 else None
     shown_marks = [*noted.marks, *marks, *(band for run in runs for band in bands(run.cluster))]
     capacities: list[dict[str, Any]] = []
@@ -431,20 +422,6 @@ def parts_from(
 
         capacities = capacities_of(runs, sweep, objective)
     return parts_of(said, source.facts(chosen), shown_marks, question.by, sla_ns, sections, sweep, capacities)
-
-
-def labels_of(source: Origin) -> RunLabels:
-    """Return the labels of all runs of files or of a store."""
-    return {record.run: record.labels for record in source.runs()}
-
-
-def _spans(runs: Sequence[Overview]) -> list[mark_section.Shown]:
-    """Return when each run that is shown began and when its last window ends."""
-    return [
-        mark_section.Shown(name, run.cluster.run_start_ns.get(name, run.cluster.start_of), run.span[1], run.cluster.relative)
-        for run in runs
-        for name in run.cluster.runs
-    ]
 
 
 def means_from(source: Origin, names: Sequence[str], question: Question) -> str:

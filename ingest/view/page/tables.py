@@ -84,15 +84,8 @@ def worst(runs: Sequence[Overview], percentile: str) -> str:
         makers = ", ".join(f"{name or '-'} {100 * above / total:.0f} %" for name, above in window.makers[:MAKERS_SHOWN])
         begin, end = ((stamp - answer.start_of) / 1e9 for stamp in (window.start_ns, window.end_ns))
         value = "" if window.value_ns is None else ("≥ " if window.open else "") + shown_latency(window.value_ns)
-        cells = [
-            f"{begin:.1f} to {end:.1f} s elapsed",
-            shown_latency(window.max_ns),
-            value,
-            f"{window.samples:,}",
-            shown_latency(window.excess_ns),
-            makers,
-            "",
-        ]
+        most, excess = shown_latency(window.max_ns), shown_latency(window.excess_ns)
+        cells = [f"{begin:.1f} to {end:.1f} s elapsed", most, value, f"{window.samples:,}", excess, makers, ""]
         lines.append("<tr>" + "".join(f"<td>{text(cell)}</td>" for cell in cells) + "</tr>")
     return "".join(lines)
 

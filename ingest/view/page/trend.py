@@ -6,14 +6,14 @@ Its numbers are those of `tailboard trend`: the tables hold each number as csv h
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 from ingest import __version__
 from ingest.core.errors import counted
 from ingest.core.labels import RunLabels
-from ingest.core.units import number, spaced, utc
+from ingest.core.units import number, spaced
 from ingest.query.change_points import METHOD
 from ingest.query.compare import METHOD as OF_WINDOWS
 from ingest.query.table import Table
@@ -24,7 +24,19 @@ from ingest.view.page.finished import Chart, Head, Panel, View, finished_page, t
 from ingest.view.page.template import between, exact, shown_latency, text
 from ingest.view.terminal.comparison import ratio_text
 from ingest.view.terminal.tables import bound_text
-from ingest.view.terminal.trend import amount, bound_of, drawn_as, judgement_text, labels_text, opening, points, ranked
+from ingest.view.terminal.trend import (
+    amount,
+    between_text,
+    bound_of,
+    drawn_as,
+    judgement_text,
+    kinds_of,
+    labels_text,
+    minute_text,
+    opening,
+    points,
+    ranked,
+)
 from ingest.view.terminal.trend import notes as notes_of
 
 MOST_PANELS, MOST_FOLDED = 40, 24
@@ -52,17 +64,19 @@ def trend_page(
     for row in range(len(table)):
         key = group_text(table, row, names), drawn_as(str(table.columns["measure"][row]))
         groups.setdefault(key, []).append(row)
-    first = next(((group_of(each), drawn_as(each.measure)) for each in ranked(judgements)), None)
+    first = next(map(group_of, ranked(judgements)), None)
     shown = sorted(groups.items(), key=lambda entry: entry[0] != first)[:MOST_PANELS]  # what the verdict is about comes first
     left = [f"{len(groups)} groups: the page shows the first {MOST_PANELS}, csv has all"] if len(groups) > MOST_PANELS else []
+    judged: dict[tuple[str, str], list[Judgement]] = {}
+    for each in judgements:
+        judged.setdefault(group_of(each), []).append(each)
     panels = [
-        _panel(place, key, nights, table.take(rows), _of_panel(judgements, key), labels or {})
-        for place, (key, rows) in enumerate(shown)
+        _panel(place, key, nights, table.take(rows), judged.get(key, ()), labels or {}) for place, (key, rows) in enumerate(shown)
     ]
     runs = f"{len(nights)} runs" if len(nights) > 1 else nights[0].run
     head = Head(
         f"Trend of {runs}" + (f", {nights[0].run} to {nights[-1].run}" if len(nights) > 1 else ""),
-        f"{_kinds(nights)} latency, {sum(night.answer.samples for night in nights):,} samples",
+        f"{kinds_of(nights)} latency, {sum(night.answer.samples for night in nights):,} samples",
         _facts(nights, table),
         [*notes, *notes_of(nights, table), *left],
         [*opening(table, judgements, nights[-1].run), *verdict],
@@ -71,13 +85,9 @@ def trend_page(
     return finished_page(head, panels, labels="Facts of the runs")
 
 
-def group_of(judgement: Judgement) -> str:
-    """Return the name of the panel that a judgement belongs to."""
-    return vega.printable(", ".join(label or "-" for label in judgement.labels)) or "all"
-
-
-def _kinds(nights: Sequence[Night]) -> str:
-    return ", ".join(sorted({night.answer.kind for night in nights}))
+def group_of(judgement: Judgement) -> tuple[str, str]:
+    """Return the group and the kind of measure of a judgement, which have a panel."""
+    return vega.printable(", ".join(label or "-" for label in judgement.labels)) or "all", drawn_as(judgement.measure)
 
 
 def _facts(nights: Sequence[Night], table: Table) -> list[tuple[str, str]]:
@@ -87,17 +97,13 @@ def _facts(nights: Sequence[Night], table: Table) -> list[tuple[str, str]]:
         ("First", nights[0].run),
         ("Newest", nights[-1].run),
         ("Began", between(nights[0].start_ns, nights[-1].start_ns) if stamped else "not known of all: in the order of names"),
-        ("Latency", _kinds(nights)),
+        ("Latency", kinds_of(nights)),
         ("Samples", f"{sum(night.answer.samples for night in nights):,}"),
         ("Error bound of the bins", spaced(bound_text(bound_of(nights, table), "± "))),
         ("Bounds, 95 %", OF_WINDOWS),
         ("Changes of level", METHOD),
         ("Made by", f"tailboard {__version__}"),
     ]
-
-
-def _of_panel(judgements: Sequence[Judgement], key: tuple[str, str]) -> list[Judgement]:
-    return [judgement for judgement in judgements if (group_of(judgement), drawn_as(judgement.measure)) == key]
 
 
 def _panel(
@@ -127,14 +133,12 @@ def _panel(
 
 def _with_all_runs(columns: vega.Columns, nights: Sequence[Night], label: str, kind: str) -> vega.Columns:
     """Return the points with one that is not drawn for each run without any, so that it has its place on the axis."""
-    known = set(columns["i"])
     rows: list[dict[str, Any]] = vega.rows(columns)
     for place, night in enumerate(nights):
-        if place not in known:
-            nothing: Mapping[str, Any] = dict.fromkeys(columns, 0)
-            named = {"run": vega.printable(night.run), "label": label, "m": kind}
-            rows.append({**nothing, "i": place, "t": night.start_ns / vega.MS, **named})
-    return {key: [row[key] for row in rows] for key in columns}
+        if place not in columns["i"]:
+            named = {"i": place, "run": vega.printable(night.run), "t": night.start_ns / vega.MS, "label": label, "m": kind}
+            rows.append({**dict.fromkeys(columns, 0), **named})
+    return vega.columns_of(columns, [row.values() for row in rows])
 
 
 def _changes(table: Table, labels: RunLabels) -> list[str]:
@@ -142,33 +146,24 @@ def _changes(table: Table, labels: RunLabels) -> list[str]:
     sentences = []
     for rows in series_of(table).values():
         for before, row in pairwise(rows):
-            change, level, measure = (table.columns[name][row] for name in ("change", "level", "measure"))
+            change, measure = table.columns["change"][row], table.columns["measure"][row]
             if not math.isnan(change):
-                earlier = (
-                    f"from {_amount(measure, float(table.columns['level'][before]))} "
-                    if not math.isnan(table.columns["level"][before])
-                    else ""
-                )
+                levels = [_amount(measure, float(table.columns["level"][place])) for place in (before, row)]
+                earlier = f"from {levels[0]} " if levels[0] else ""
                 runs = [str(table.columns["run"][place]) for place in (before, row)]
-                sentences.append(
-                    f"{measure} changed at {runs[1]}{labels_text(changed_labels(labels, *runs))}: {ratio_text(change)} times, "
-                    f"{earlier}to {_amount(measure, float(level))}."
-                )
+                where = f"{runs[1]}{labels_text(changed_labels(labels, *runs))}"
+                sentences.append(f"{measure} changed at {where}: {ratio_text(change)} times, {earlier}to {levels[1]}.")
     return sentences or ["No change of level."]
 
 
 def _line(table: Table, row: int) -> str:
     row_values = {name: column[row] for name, column in table.columns.items()}
     measure, low, high = str(row_values["measure"]), float(row_values["lo"]), float(row_values["hi"])
-    bounds = (
-        f"{_amount(measure, low) or '?'} to {_amount(measure, high) or '?'}"
-        if _amount(measure, low) or _amount(measure, high)
-        else ""
-    )
-    start = utc(int(row_values["start_ns"]))[:16].replace("T", " ") if row_values["start_ns"] else ""
+    start = minute_text(int(row_values["start_ns"]))
     value = _amount(measure, float(row_values["value"]))
     value = f"≥ {value}" if value and row_values["value_censored"] else value
     change = ratio_text(float(row_values["change"]))
+    bounds = between_text(_amount(measure, low), _amount(measure, high))
     cells = [
         f'<th scope="row" class="left">{text(str(row_values["run"]))}</th>',
         f'<td class="left">{start}</td>',

@@ -34,6 +34,11 @@ NAMES_SHOWN = 3
 CHART, MOST_DRAWN, MOST_LETTERS = 32, 8, 24
 BESIDE = 0.05  # of the logarithm, to the left and right of what is drawn
 SPEAKING = ("host", "op", "kind")
+TOO_FEW = "too few independent windows, or too few samples beyond the percentile; longer runs have more"
+TWO_EXECUTIONS = (
+    "the bounds are about these two executions: how much executions of the same thing differ is not in them "
+    f"({LEAST_RUNS} runs or more on a side: the spread between them)"
+)
 COUNTED = {
     "slower": "slower",
     "faster": "faster",
@@ -161,9 +166,7 @@ def whisker(logs: Sequence[float], low: float, span: float, *, nothing: float = 
 def in_groups(table: Table) -> list[int]:
     """Return the rows by group, in the order of each group's largest effect, its percentiles in order."""
     keys = list(zip(*(table.columns[name] for name in table.labels), strict=True)) if table.labels else [()] * len(table)
-    first: dict[Any, int] = {}
-    for row, key in enumerate(keys):
-        first.setdefault(key, row)
+    first = {key: place for place, key in enumerate(dict.fromkeys(keys))}
     return sorted(range(len(table)), key=lambda row: (first[keys[row]], table.columns["percentile"][row]))
 
 
@@ -208,20 +211,13 @@ def notes(pair: Pair, table: Table) -> list[str]:
         mine = both & (table.columns["percentile"] == percentile)
         few = mine & (np.isnan(table.columns["baseline"]) | np.isnan(table.columns["run"]))
         if few.any():
-            sentences.append(
-                f"p{percentile:.15g} needs {needed(percentile):,} samples: {few.sum()} of {mine.sum()} rows have fewer"
-            )
+            rows = f"{few.sum()} of {mine.sum()} rows have fewer"
+            sentences.append(f"p{percentile:.15g} needs {needed(percentile):,} samples: {rows}")
     unbounded = np.isnan(table.columns["lo"]) & np.isnan(table.columns["hi"]) & (table.columns["verdict"] == UNKNOWN)
     if any(pair.windows) and unbounded.any():
-        sentences.append(
-            f"no bounds for {unbounded.sum()} of {both.sum()} rows: too few independent windows, or too few "
-            "samples beyond the percentile; longer runs have more"
-        )
+        sentences.append(f"no bounds for {unbounded.sum()} of {both.sum()} rows: {TOO_FEW}")
     if method(pair) == METHOD and any(pair.windows):
-        sentences.append(
-            "the bounds are about these two executions: how much executions of the same thing differ is not in them "
-            f"({LEAST_RUNS} runs or more on a side: the spread between them)"
-        )
+        sentences.append(TWO_EXECUTIONS)
     for side, groups in zip((pair.baseline, pair.run), alone(table), strict=True):
         if groups:
             sentences.append(f"only in {runs_text(side)}: {listed(' '.join(label or '-' for label in key) for key in groups)}")
@@ -242,11 +238,9 @@ def comparison_picture(pair: Pair, windows: Pair | None = None) -> dict[str, Any
     answer = both(pair)
     if len(vega.group_names(answer)) > 2 * MOST_GROUPS:
         raise UsageError(f"a picture shows at most {MOST_GROUPS} groups of two runs: choose with --where, or leave out --by")
-    head = derived(
-        "picture",
-        text=vega.printable(f"{runs_text(pair.run)} (run) against {runs_text(pair.baseline)} (baseline)"),
-        subtitle=f"{kinds_text(pair)} latency, {pair.run.samples:,} against {pair.baseline.samples:,} samples",
-    )
+    runs = vega.printable(f"{runs_text(pair.run)} (run) against {runs_text(pair.baseline)} (baseline)")
+    samples = f"{kinds_text(pair)} latency, {pair.run.samples:,} against {pair.baseline.samples:,} samples"
+    head = derived("picture", text=runs, subtitle=samples)
     curves = vega.with_values(vega.spec("distribution"), {"points": vega.curve(answer)})
     if windows is None:
         return {**curves, **head}
@@ -257,19 +251,16 @@ def cells(windows: Pair) -> vega.Columns:
     """Return the cells of both heat maps, the baseline's first, times from the start of each run; ranks are among all of them."""
     columns = vega.cells(both(Pair(elapsed(windows.baseline), elapsed(windows.run))))
     sides = columns.pop("group")
-    titles = {
-        name: vega.printable(f"{name}: {runs_text(side)}")
-        for name, side in (("baseline", windows.baseline), ("run", windows.run))
-    }
+    of = {"baseline": windows.baseline, "run": windows.run}
+    titles = {name: vega.printable(f"{name}: {runs_text(side)}") for name, side in of.items()}
     return {**columns, "run": sides, "name": [titles[side] for side in sides]}
 
 
 def elapsed(answer: Answer) -> Answer:
     """Return an answer whose times count from the start of its run."""
     zero = answer.start_of
-    return replace(
-        answer, parts=tuple(replace(part, start_ns=part.start_ns - zero, end_ns=part.end_ns - zero) for part in answer.parts)
-    )
+    parts = (replace(part, start_ns=part.start_ns - zero, end_ns=part.end_ns - zero) for part in answer.parts)
+    return replace(answer, parts=tuple(parts))
 
 
 def _above(upper: dict[str, Any], lower: dict[str, Any]) -> dict[str, Any]:
@@ -280,10 +271,7 @@ def _above(upper: dict[str, Any], lower: dict[str, Any]) -> dict[str, Any]:
     size = [{"name": name, "value": upper[name]} for name in ("width", "height")]
     values = {f"{place}_{key}": value for place, spec in (("upper", upper), ("lower", lower)) for key, value in spec.items()}
     values |= {"upper_signals": [*size, *upper["signals"]], "below": upper["height"] + BETWEEN}
-    return {
-        **{key: value for key, value in lower.items() if key not in ("layout", "legends")},
-        **derived("one-above-other", **values),
-    }
+    return {key: value for key, value in lower.items() if key not in ("layout", "legends")} | derived("one-above-other", **values)
 
 
 def both(pair: Pair) -> Answer:
@@ -308,13 +296,10 @@ def errors_of(pair: Pair, table: Table, sign: str = "+-") -> str:
 
 
 def _heading(pair: Pair, table: Table) -> list[str]:
-    error = errors_of(pair, table)
+    runs = f"{runs_text(pair.run)} against the baseline {runs_text(pair.baseline)}"
     samples = " and ".join(f"{side.samples:,}" for side in (pair.baseline, pair.run))
     return [
-        (
-            f"{runs_text(pair.run)} against the baseline {runs_text(pair.baseline)}: {kinds_text(pair)} latency, "
-            f"{samples} samples, error bound of the bins {error}"
-        ),
+        f"{runs}: {kinds_text(pair)} latency, {samples} samples, error bound of the bins {errors_of(pair, table)}",
         f"ratio = run / baseline; bounds, 95 % for all rows together, by {method(pair)}",
     ]
 

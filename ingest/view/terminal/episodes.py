@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -32,15 +33,15 @@ def episode_rows(verdicts: Sequence[Verdict], base: str, unit: str = "ns") -> Ta
     rows = [(each, verdict) for verdict in verdicts for each in verdict.episodes]
     places = {objective: place for place, objective in enumerate(dict.fromkeys(verdict.objective.name for verdict in verdicts))}
     rows.sort(key=lambda row: (row[0].start_ns, places[row[0].objective], row[0].run, row[0].labels))
-    zeros = [verdict.zero_ns if base == ELAPSED or verdict.relative else 0 for _, verdict in rows]
+    zeros = np.array([verdict.zero_ns if base == ELAPSED or verdict.relative else 0 for _, verdict in rows], np.int64)
     episodes = [each for each, _ in rows]
     cells = [{"run": episode.run, **dict(episode.labels)} for episode in episodes]
     peaks = np.array([np.nan if episode.peak_ns is None else episode.peak_ns for episode in episodes], np.float64)
     columns = {
         "objective": [episode.objective for episode in episodes],
         **{name: [row.get(name, "") for row in cells] for name in labels},
-        "start_ns": np.array([episode.start_ns - zero for episode, zero in zip(episodes, zeros, strict=True)], np.int64),
-        "end_ns": np.array([episode.end_ns - zero for episode, zero in zip(episodes, zeros, strict=True)], np.int64),
+        "start_ns": np.array([episode.start_ns for episode in episodes], np.int64) - zeros,
+        "end_ns": np.array([episode.end_ns for episode in episodes], np.int64) - zeros,
         "peak": peaks / UNITS[unit] if UNITS[unit] > 1 else peaks,
         "peak_censored": np.array([episode.peak_open for episode in episodes], np.bool_),
         "samples": np.array([episode.samples for episode in episodes], np.int64),
@@ -72,7 +73,14 @@ def notes(checked: Checked) -> list[str]:
             f"{name}: {few} of {counted(windows, 'violated window')} in {counted(len(episodes), 'episode')} hold too few samples "
             f"to carry p{episodes[0].percentile}: the largest sample stands for it"
         )
-    return [*checked.warnings, *sentences, *_open(checked)]
+    unknown: Counter[str] = Counter()
+    for verdict in checked.verdicts:
+        if verdict.outcome == CANNOT_TELL:
+            unknown[verdict.objective.name] += verdict.unknown
+    for name, missing in unknown.items():
+        where = f"samples are missing in {counted(missing, 'window')} and could change the verdict"
+        sentences.append(f"{name}: cannot tell: {where}; --allow-unknown takes that for no error")
+    return [*checked.warnings, *sentences]
 
 
 def unjudged_windows(checked: Checked) -> list[str]:
@@ -81,19 +89,6 @@ def unjudged_windows(checked: Checked) -> list[str]:
     for verdict in checked.verdicts:
         verdicts.setdefault(verdict.objective.name, []).append(verdict)
     return [f"{name}: {sentence}" for name, some in verdicts.items() for sentence in left_out(some, "of the windows {:,}")]
-
-
-def _open(checked: Checked) -> list[str]:
-    """Return a sentence on each objective of which missing samples leave the verdict open."""
-    unknown: dict[str, list[Verdict]] = {}
-    for verdict in checked.verdicts:
-        if verdict.outcome == CANNOT_TELL:
-            unknown.setdefault(verdict.objective.name, []).append(verdict)
-    return [
-        f"{name}: cannot tell: samples are missing in {counted(sum(verdict.unknown for verdict in some), 'window')} "
-        "and could change the verdict; --allow-unknown takes that for no error"
-        for name, some in unknown.items()
-    ]
 
 
 def print_checked(checked: Checked, base: str, belonging: Sequence[str] = (), *, console: Console | None = None) -> None:
@@ -124,7 +119,7 @@ def _print_episodes(table: Table, stamp: Stamp, out: Console) -> None:
     out.print(day, style="dim", highlight=False)
     names = [name for name in shown_columns(table) if name not in ("start_ns", "end_ns")]
     labels = [name for name in table.labels if name not in ("objective", "worst_host", "state")]
-    cells: dict[str, list[str]] = {name: [] for name in ("objective", *labels, "start", "end", "lasted", "peak", *LAST)}
+    rows = []
     for row in range(len(table)):
         start, end = (int(table.columns[name][row]) for name in ("start_ns", "end_ns"))
         peak = float(table.columns["peak"][row])
@@ -132,14 +127,14 @@ def _print_episodes(table: Table, stamp: Stamp, out: Console) -> None:
         texts |= {"start": short(start), "end": short(end), "lasted": format_duration(end - start)}
         texts["peak"] = (">= " if table.columns["peak_censored"][row] else "") + (latency(peak) or "nothing completed")
         texts["samples"] = count(float(table.columns["samples"][row]))
-        for name, column in cells.items():
-            column.append(texts[name])
-    widths = {name: max([len(name), *map(len, column)]) + 2 for name, column in cells.items()}
+        rows.append(texts)
+    titles = ("objective", *labels, "start", "end", "lasted", "peak", *LAST)
+    widths = {name: max([len(name), *(len(texts[name]) for texts in rows)]) + 2 for name in titles}
     for name in DISPENSABLE:
         if sum(widths.values()) > out.width:
             del widths[name]
     left = [name for name in widths if name not in ("lasted", "peak", "samples")]
     shown = empty_table(widths, left, ("objective", *labels), "fold")
-    for row in range(len(table)):
-        shown.add_row(*(cells[name][row] for name in widths))
+    for texts in rows:
+        shown.add_row(*(texts[name] for name in widths))
     out.print(shown)

@@ -33,7 +33,9 @@ def off(share: float) -> str:
 
 def lines_of(table: Table, estimates: Sequence[Estimate], names: Sequence[str], row: int) -> list[tuple[str, list[str]]]:
     """Return the lines of a row: by what, and a cell for each of the named columns."""
-    lines = [(EXACT, [_exact(table, name, row) for name in names])]
+    least = [(flags := table.columns.get(f"{name}_censored")) is not None and flags[row] for name in names]
+    exact = [(">= " if open_end else "") + _value(table.columns, name, row) for name, open_end in zip(names, least, strict=True)]
+    lines = [(EXACT, exact)]
     for estimate in estimates:
         if estimate.truth:
             lines.append((SAMPLES, [_value(estimate.truth, name, row) for name in names]))
@@ -43,11 +45,6 @@ def lines_of(table: Table, estimates: Sequence[Estimate], names: Sequence[str], 
         ]
         lines.append((SAID.get(estimate.name, estimate.name), cells))
     return lines
-
-
-def _exact(table: Table, name: str, row: int) -> str:
-    flags = table.columns.get(f"{name}_censored")
-    return (">= " if flags is not None and flags[row] else "") + latency(float(table.columns[name][row]))
 
 
 def _value(columns: Mapping[str, Any], name: str, row: int) -> str:

@@ -129,32 +129,33 @@ def grid_of(heat_map: Cells) -> Grid:
     edges = np.append(heat_map.edges, heat_map.upper[heat_map.over > 0].max()) if over else heat_map.edges
     row = np.searchsorted(heat_map.edges, heat_map.lower, side="right") - 1
     column = np.searchsorted(heat_map.starts, heat_map.start_ns, side="right") - 1
-    grids = []
-    for values in (heat_map.count, heat_map.lit):
-        dense = np.zeros((len(edges) - 1, len(heat_map.starts)))
-        if values is not None:
-            dense[row, column] = values
-        grids.append(dense)
-    return Grid(grids[0], edges, heat_map.starts, None if heat_map.lit is None else grids[1], over)
+    counts, lit = np.zeros((2, len(edges) - 1, len(heat_map.starts)))
+    counts[row, column] = heat_map.count
+    if heat_map.lit is not None:
+        lit[row, column] = heat_map.lit
+    return Grid(counts, edges, heat_map.starts, None if heat_map.lit is None else lit, over)
 
 
 def _print(grid: Grid, stamp: Stamp, asked: Asked, heat_map: Cells, out: Console) -> None:
     shaded = shades(grid.counts, asked.shading)
-    shares = (
-        np.divide(grid.lit, grid.counts, out=np.zeros_like(grid.counts), where=grid.counts > 0) if grid.lit is not None else None
-    )
+    lit = np.zeros_like(grid.counts) if grid.lit is None else grid.lit
+    shares = np.divide(lit, grid.counts, out=np.zeros_like(grid.counts), where=grid.counts > 0)
     coloured = out.is_terminal and out.color_system is not None
     for row in range(len(grid.counts) - 1, -1, -1):
         label = (">" if grid.over and row == len(grid.counts) - 1 else "") + latency(float(grid.edges[row]))
         line = Text(f"{label:>{GUTTER - 2}} ", no_wrap=True)
-        for at, shade in enumerate(shaded[row].tolist()):
-            share = 0.0 if shares is None else float(shares[row, at])
+        for shade, share in zip(shaded[row].tolist(), shares[row].tolist(), strict=True):
             line.append(*drawn(shade, share, coloured=coloured))
         out.print(line, highlight=False, soft_wrap=True)
     day = say_times(out, grid.starts, stamp)
-    width = f"a column is {_width(heat_map)}"
-    below = [f"{day}; {width}; {_legend(grid, asked.shading)}", *_lit_legend(grid, asked, coloured), *notes_of(heat_map)]
-    say(out, below, "dim")
+    wide = int((heat_map.end_ns - heat_map.start_ns).max())
+    width = format_duration(wide) if wide % vega.MS == 0 else latency(wide)
+    steps = " ".join(dict.fromkeys(count(float(value)) for value in quarters(grid.counts)))
+    total = count(float(grid.counts.sum()))
+    legend = f"samples in a cell {WORDS[used(grid.counts, asked.shading)]}: {steps}; {total} in all"
+    how = "red" if coloured else "letters, capital where it has half of a cell or more"
+    of_lit = [f"{asked.name} ({how}): {count(float(lit.sum()))} of {total}"] if grid.lit is not None else []
+    say(out, [f"{day}; a column is {width}; {legend}", *of_lit, *notes_of(heat_map)], "dim")
 
 
 def say_group(out: Console, name: str) -> None:
@@ -174,24 +175,6 @@ def say_times(out: Console, starts: NDArray[np.int64], stamp: Stamp) -> str:
     room = len(starts) - len(first)
     out.print(" " * (GUTTER - 1) + first + (last.rjust(room) if room > len(last) else ""), style="dim", highlight=False)
     return day
-
-
-def _width(heat_map: Cells) -> str:
-    wide = int((heat_map.end_ns - heat_map.start_ns).max())
-    return format_duration(wide) if wide % vega.MS == 0 else latency(wide)
-
-
-def _legend(grid: Grid, shading: str) -> str:
-    steps = [count(float(value)) for value in quarters(grid.counts)]
-    how = WORDS[used(grid.counts, shading)]
-    return f"samples in a cell {how}: {' '.join(dict.fromkeys(steps))}; {count(float(grid.counts.sum()))} in all"
-
-
-def _lit_legend(grid: Grid, asked: Asked, coloured: bool) -> list[str]:  # noqa: FBT001  # how it is shown, as _print has it
-    if grid.lit is None:
-        return []
-    how = "red" if coloured else "letters, capital where it has half of a cell or more"
-    return [f"{asked.name} ({how}): {count(float(grid.lit.sum()))} of {count(float(grid.counts.sum()))}"]
 
 
 def notes_of(heat_map: Cells) -> list[str]:
@@ -216,15 +199,13 @@ def drawn(shade: float, share: float, *, coloured: bool) -> tuple[str, str | Non
         return letters[0 if shade == 0 else 1 + min(len(letters) - 2, int(shade * (len(letters) - 1)))], None
     if shade == 0:
         return " ", None
-    hues = [_on(ramp, shade) for ramp in (RAMP, OTHER)]
+    hues = []
+    for ramp in (RAMP, OTHER):
+        at = shade * (len(ramp) - 1)
+        low = min(int(at), len(ramp) - 2)
+        hues.append([a + (b - a) * (at - low) for a, b in zip(ramp[low], ramp[low + 1], strict=True)])
     mixed = [round(a + (b - a) * mix(share)) for a, b in zip(*hues, strict=True)]
     return " ", "on #{:02x}{:02x}{:02x}".format(*mixed)
-
-
-def _on(ramp: Sequence[tuple[int, int, int]], shade: float) -> list[float]:
-    at = shade * (len(ramp) - 1)
-    low = min(int(at), len(ramp) - 2)
-    return [a + (b - a) * (at - low) for a, b in zip(ramp[low], ramp[low + 1], strict=True)]
 
 
 def mix(share: float) -> float:

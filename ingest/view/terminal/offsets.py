@@ -35,14 +35,10 @@ LATE = "!"
 def heading(answer: OffsetMap) -> list[str]:
     """Return the lines above a map: runs, period, rows, events, warnings."""
     runs, periods = first_of(answer.runs, RUNS_NAMED), answer.periods
-    row = latency(periods.period_ns / periods.rows)
-    return [
-        (
-            f"offsets of {runs}: {answer.samples:,} events ({answer.answered_from}) by offset within each "
-            f"{format_duration(periods.period_ns)}, {periods.rows} rows of {row}"
-        ),
-        *(f"note: {text}" for text in answer.warnings),
-    ]
+    rows = f"{periods.rows} rows of {latency(periods.period_ns / periods.rows)}"
+    events = f"{answer.samples:,} events ({answer.answered_from})"
+    head = f"offsets of {runs}: {events} by offset within each {format_duration(periods.period_ns)}, {rows}"
+    return [head, *(f"note: {text}" for text in answer.warnings)]
 
 
 def print_offsets(
@@ -75,7 +71,7 @@ def dense(answer: OffsetMap, cells: Intervals[Group], group: Group, width_ns: in
 def _print(answer: OffsetMap, group: Group, step: int, stamp: Stamp, shading: str, out: Console) -> None:
     counts = dense(answer, answer.cells, group, step)
     lit = np.zeros_like(counts) if answer.lit is None else dense(answer, answer.lit, group, step)
-    weights, most = counts.astype(np.float64), int(counts.max(initial=1))
+    weights = counts.astype(np.float64)
     shares = shades(weights, shading)
     coloured = out.is_terminal and out.color_system is not None
     starts = answer.first_ns + np.arange(counts.shape[1]) * step
@@ -83,12 +79,8 @@ def _print(answer: OffsetMap, group: Group, step: int, stamp: Stamp, shading: st
     late = np.isin(starts, starts[(answer.late_ns - answer.first_ns) // step])
     tall = -(-answer.periods.rows // MOST_LINES)
     if late.any():
-        out.print(
-            " " * (GUTTER - 1) + "".join(LATE if is_late else " " for is_late in late),
-            style="red",
-            highlight=False,
-            soft_wrap=True,
-        )
+        marks = " " * (GUTTER - 1) + "".join(LATE if is_late else " " for is_late in late)
+        out.print(marks, style="red", highlight=False, soft_wrap=True)
     for row in range(len(counts) - 1, -1, -1):
         edge = float(answer.periods.edges[row * tall])
         line = Text(f"{latency(edge):>{GUTTER - 2}} ", no_wrap=True)
@@ -97,11 +89,8 @@ def _print(answer: OffsetMap, group: Group, step: int, stamp: Stamp, shading: st
             letter, style = drawn(shade, share, coloured=coloured)
             line.append(NOTHING if unknown else letter, style)
         out.print(line, highlight=False, soft_wrap=True)
-    notes = [
-        say_times(out, starts, stamp),
-        f"a column is {format_duration(step)}",
-        f"events in a cell up to {count(float(most))}, shaded {WORDS[used(weights, shading)]}",
-    ]
+    shaded = f"events in a cell up to {count(float(counts.max(initial=1)))}, shaded {WORDS[used(weights, shading)]}"
+    notes = [say_times(out, starts, stamp), f"a column is {format_duration(step)}", shaded]
     notes += [f"{NOTHING}: nothing recorded"] if nothing.any() else []
     notes += [f"{LATE}: reported late"] if late.any() else []
     how = "red" if coloured else "letters, capital where they are half of a cell or more"

@@ -19,9 +19,6 @@ from ingest.view.terminal.tables import empty_table, escape, people, say, say_no
 # What happened in a run, for people: findings in sentences, the largest first, and what they do not explain.
 
 
-PERCENT = 100
-
-
 def print_story(story: Story, stamp: Stamp | None = None, marks: Sequence[str] = (), *, console: Console | None = None) -> None:
     """Print the story of a run; with `stamp` each finding's times are written by it, too."""
     out = console or people()
@@ -46,9 +43,7 @@ def closing(story: Story) -> list[str]:
     """Return what no finding explains, and what is taken for typical."""
     lines = [story.nothing] if story.nothing else []
     if story.excess_ns and story.findings:
-        lines.append(
-            f"Not explained: {PERCENT * story.unexplained:.0f} % of all excess latency ({shown(story.excess_ns)} in all)."
-        )
+        lines.append(f"Not explained: {100 * story.unexplained:.0f} % of all excess latency ({shown(story.excess_ns)} in all).")
     return [*lines, *([story.reference] if story.reference else [])]
 
 
@@ -109,9 +104,8 @@ def _values(explained: Explained) -> RichTable:
         low, high = float(columns["lo"][row]), float(columns["hi"][row])
         bounds = "-" if math.isnan(low) else f"{times(low)} - {times(high)}"
         flags = "" if columns["complete"][row] else ", samples missing"
-        counts = (f"{columns['inside'][row]:,}", percent(columns["share_inside"][row]))
-        rest = (f"{columns['outside'][row]:,}", percent(columns["share_outside"][row]))
-        cells = (*counts, *rest, times(float(columns["lift"][row])), bounds, columns["verdict"][row] + flags)
+        sides = [(f"{columns[side][row]:,}", percent(columns[f"share_{side}"][row])) for side in ("inside", "outside")]
+        cells = (*sides[0], *sides[1], times(float(columns["lift"][row])), bounds, columns["verdict"][row] + flags)
         shown.add_row(*(escape(str(cell)) for cell in (columns["label"][row], columns["value"][row] or "-", *cells)))
     return shown
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -110,6 +110,15 @@ def since(seconds: float) -> str:
     return f"{'-' if seconds < 0 else ''}{days}d {rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}"
 
 
+FORMS: Mapping[str, Callable[[float], str]] = {
+    **dict.fromkeys(("count", "rate", "cumulative"), count),
+    BANDWIDTH: bandwidth,
+    "share": up_to,
+    "percentile": lambda percentile: up_to(percentile / 100).removesuffix(" %"),
+    "x": lambda x: figure(x, 4),
+}  # how numbers are written that are no latencies
+
+
 def _cell(name: str, value: Any, table: Table, row: int, stamp: Stamp) -> str:
     if name in ("start_ns", "end_ns"):
         return stamp(int(value))
@@ -117,16 +126,8 @@ def _cell(name: str, value: Any, table: Table, row: int, stamp: Stamp) -> str:
         return escape(str(value)) or "-"
     if value != value:  # noqa: PLR0124  # NaN
         return ""
-    if name in ("count", "rate", "cumulative"):
-        return count(float(value))
-    if name == BANDWIDTH:
-        return bandwidth(float(value))
-    if name == "share":
-        return up_to(float(value))
-    if name == "percentile":
-        return up_to(float(value) / 100).removesuffix(" %")
-    if name == "x":
-        return figure(float(value), 4)
+    if name in FORMS:
+        return FORMS[name](float(value))
     if name.startswith("below_"):
         most = table.columns.get(f"{name}{MOST}", table.columns[name])[row]
         low, high = (f"{100 * float(share):.3f} %" for share in (value, most))
@@ -171,14 +172,10 @@ def heading(answer: Answer, what: str, bound: Precision | None) -> list[str]:
     runs, error = first_of(answer.runs, RUNS_NAMED), f"error bound {bound_text(bound)}"
     if lacks_bins(answer):
         error = f"{error}; means without percentiles, approximate" if bound else "means without percentiles, approximate"
-    return [
-        f"{what} of {runs}: {answer.latency}, {step}, {_samples(answer)} from {answer.made_of}, {error}",
-        *(f"note: {text}" for text in answer.warnings),
-    ]
-
-
-def _samples(answer: Answer) -> str:
-    return counted(answer.samples, "sample") if len(samples_apart([answer])) < 2 else f"{samples_text([answer])} samples"
+    alike = len(samples_apart([answer])) < 2
+    samples = counted(answer.samples, "sample") if alike else f"{samples_text([answer])} samples"
+    head = f"{what} of {runs}: {answer.latency}, {step}, {samples} from {answer.made_of}, {error}"
+    return [head, *(f"note: {text}" for text in answer.warnings)]
 
 
 def people() -> Console:

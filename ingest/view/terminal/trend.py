@@ -25,7 +25,6 @@ from ingest.view.terminal.tables import bound_text, empty_table, escape, people,
 
 NOTHING = 1e-9
 MOST_NAMED = 3
-PER_SECOND, PERCENT = "/s", " %"
 
 
 def print_trend(
@@ -107,12 +106,9 @@ def said_of(judgement: Judgement) -> str:
         change = f"{ratio_of(judgement, since.ratio)} times the level before since {since.run}{labels_text(since.labels)}"
         itself = f"{run} itself is {newest} that level{certain_text(judgement, judgement.least)}"
         return f"{name} has been {change}{certain_text(judgement, since.least)}, not accepted as normal{of}; {itself}"
-    many = judgement.earlier > 1
-    if judgement.last:
-        usual = f"the median of the {judgement.earlier} runs before it (--last)" if many else "the run before it (--last)"
-    else:
-        usual = f"the level of the {judgement.earlier} runs before" if many else "the run before"
-    return f"{name} is {newest} {usual}{certain_text(judgement, judgement.least)}{of}"
+    held, end = ("median", " it (--last)") if judgement.last else ("level", "")
+    usual = f"{held} of the {judgement.earlier} runs" if judgement.earlier > 1 else "run"
+    return f"{name} is {newest} the {usual} before{end}{certain_text(judgement, judgement.least)}{of}"
 
 
 def ratio_of(judgement: Judgement, ratio: float) -> str:
@@ -148,8 +144,8 @@ def amount(measure: str, value: float) -> str:
     if math.isnan(value):
         return ""
     if measure == THROUGHPUT:
-        return f"{figure(value, 4)}{PER_SECOND}" if value < LARGE else f"{value:,.0f}{PER_SECOND}"
-    return f"{figure(100 * value)}{PERCENT}" if measure.startswith(ABOVE) else latency(value)
+        return f"{figure(value, 4) if value < LARGE else f'{value:,.0f}'}/s"
+    return f"{figure(100 * value)} %" if measure.startswith(ABOVE) else latency(value)
 
 
 def of_latencies(table: Table) -> NDArray[np.bool_]:
@@ -176,15 +172,17 @@ def bound_of(nights: Sequence[Night], table: Table) -> Precision | None:
     return precision_of([part for night in nights for part in night.answer.parts], wanted)
 
 
+def kinds_of(nights: Sequence[Night]) -> str:
+    """Return the kinds of latency of runs."""
+    return ", ".join(sorted({night.answer.kind for night in nights}))
+
+
 def heading(nights: Sequence[Night], table: Table) -> list[str]:
     """Return the lines above a table: runs, kind, samples, error bound, methods."""
     runs = f"{len(nights)} runs, {nights[0].run} to {nights[-1].run}" if len(nights) > 1 else nights[0].run
-    samples = samples_text([night.answer for night in nights])
-    kind = ", ".join(sorted({night.answer.kind for night in nights}))
-    return [
-        f"trend of {runs}: {kind} latency, {samples} samples, error bound of the bins {bound_text(bound_of(nights, table))}",
-        f"bounds by {OF_WINDOWS}; changes by {METHOD}",
-    ]
+    held = f"{kinds_of(nights)} latency, {samples_text([night.answer for night in nights])} samples"
+    error = bound_text(bound_of(nights, table))
+    return [f"trend of {runs}: {held}, error bound of the bins {error}", f"bounds by {OF_WINDOWS}; changes by {METHOD}"]
 
 
 def notes(nights: Sequence[Night], table: Table) -> list[str]:
@@ -208,17 +206,11 @@ def notes(nights: Sequence[Night], table: Table) -> list[str]:
 
 def trend_picture(nights: Sequence[Night], table: Table) -> dict[str, Any]:
     """Return the filled spec of a percentile by run: a line with bounds for each group and percentile, changes marked."""
-    samples = samples_text([night.answer for night in nights])
-    kind = ", ".join(sorted({night.answer.kind for night in nights}))
-    head = derived(
-        "picture",
-        text=vega.printable(f"{nights[0].run} to {nights[-1].run}"),
-        subtitle=f"{kind} latency, {samples} samples in {len(nights)} runs, 95 % bounds by whole windows",
-    )
-    spec = vega.with_values(
-        vega.spec("trend"), {"points": points(nights, table.take(np.flatnonzero(of_latencies(table)).tolist()))}
-    )
-    return {**spec, **head}
+    held = f"{kinds_of(nights)} latency, {samples_text([night.answer for night in nights])} samples"
+    subtitle = f"{held} in {len(nights)} runs, 95 % bounds by whole windows"
+    head = derived("picture", text=vega.printable(f"{nights[0].run} to {nights[-1].run}"), subtitle=subtitle)
+    rows = points(nights, table.take(np.flatnonzero(of_latencies(table)).tolist()))
+    return {**vega.with_values(vega.spec("trend"), {"points": rows}), **head}
 
 
 def points(nights: Sequence[Night], table: Table) -> vega.Columns:
@@ -233,19 +225,18 @@ def points(nights: Sequence[Night], table: Table) -> vega.Columns:
     column = {name: table.columns[name][rows] for name in table.columns}
     scale = np.where(of_latencies(table)[rows], 1.0, 1e9)
     column = {name: (values * scale if name in LATENCIES else values).tolist() for name, values in column.items()}
-    bound = {
-        name: [value if math.isnan(limit) else limit for limit, value in zip(column[name], column["value"], strict=True)]
+    low, high = (
+        [value if math.isnan(limit) else limit for limit, value in zip(column[name], column["value"], strict=True)]
         for name in ("lo", "hi")
-    }
-    labels = [row_name(table, row) for row in rows]
+    )
     return {
         "i": [place[run] for run in column["run"]],
         "run": [vega.printable(run) for run in column["run"]],
         "t": [start / vega.MS for start in column["start_ns"]],
-        "label": [vega.printable(label) for label in labels],
+        "label": [vega.printable(row_name(table, row)) for row in rows],
         "v": column["value"],
-        "lo": bound["lo"],
-        "hi": bound["hi"],
+        "lo": low,
+        "hi": high,
         "n": column["count"],
         "open": [int(censored) for censored in column["value_censored"]],
         "level": column["level"],
@@ -257,19 +248,24 @@ def points(nights: Sequence[Night], table: Table) -> vega.Columns:
 def _cells(table: Table, row: int, names: Sequence[str]) -> list[str]:
     cells = {name: column[row] for name, column in table.columns.items()}
     measure = str(cells["measure"])
-    low, high = amount(measure, float(cells["lo"])), amount(measure, float(cells["hi"]))
-    bounds = f"{low or '?'} to {high or '?'}" if low or high else ""
+    value, *bounds = (amount(measure, float(cells[name])) for name in ("value", "lo", "hi"))
     change = "" if math.isnan(cells["change"]) else f"{ratio_text(cells['change'])} times"
     return [
         *(str(cells[name]) or "-" for name in names),
-        measure,
-        str(cells["run"]),
-        utc(int(cells["start_ns"]))[:16].replace("T", " ") if cells["start_ns"] else "",
-        (">= " if cells["value_censored"] else "") + amount(measure, float(cells["value"])),
-        bounds,
-        f"{cells['count']:,}",
-        change,
+        *(measure, str(cells["run"]), minute_text(int(cells["start_ns"]))),
+        (">= " if cells["value_censored"] else "") + value,
+        *(between_text(*bounds), f"{cells['count']:,}", change),
     ]
+
+
+def minute_text(start_ns: int) -> str:
+    """Return when a run began, to the minute; empty without a clock."""
+    return utc(start_ns)[:16].replace("T", " ") if start_ns else ""
+
+
+def between_text(low: str, high: str) -> str:
+    """Return bounds for people, one that is not known as a question mark; empty where neither is."""
+    return f"{low or '?'} to {high or '?'}" if low or high else ""
 
 
 def _charts(table: Table, names: Sequence[str]) -> list[str]:

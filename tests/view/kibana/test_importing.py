@@ -89,7 +89,7 @@ def test_the_form_is_what_kibana_reads() -> None:
 def test_objects_are_created_then_overwritten_and_never_copied(kibana: KibanaDouble) -> None:
     connection = connected(kibana.url)
     first = import_objects(connection, OBJECTS)
-    assert first.imported == tuple(Imported(one.type, one.id, one.title, overwritten=False) for one in OBJECTS)
+    assert first.imported == tuple(Imported(one.type, one.id, one.title) for one in OBJECTS)
     assert first.failed == ()
     second = import_objects(connection, OBJECTS)
     assert all(one.overwritten and not one.destination for one in second.imported)
