@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ingest.query.table import Table
 
 PICTURES = ("png", "svg")
+NO_CLOCK = "the start of this run is not known, so its times are elapsed; give --t0 for times of the clock"
 
 
 def asked(options: Asking, step: int | str, *, force: bool = False) -> Question:
@@ -57,8 +58,7 @@ def in_range(answer: Answer, question: Question) -> Answer:
 
 def write(table: Any, answer: Answer, showing: Showing, what: str) -> None:
     """Print a table in the format that was asked for."""
-    base, stamp = clock_of(answer, showing), stamp_of(answer, showing)
-    form = showing.format
+    stamp, form = stamp_of(answer, showing), showing.format
     if form == "table":
         from ingest.query.precision import precision_from
         from ingest.view.terminal.tables import heading, print_table
@@ -73,7 +73,7 @@ def write(table: Any, answer: Answer, showing: Showing, what: str) -> None:
     from ingest.view.text import fiologparser_lines
 
     names = [name for name in table.columns if name[0] == "p" and name[1:2].isdigit() and "_" not in name]
-    zero = answer.start_of if base == "elapsed" else 0
+    zero = answer.start_of if clock_of(answer, showing) == "elapsed" else 0
     sys.stdout.writelines(line + "\n" for line in fiologparser_lines(table, zero, names))
 
 
@@ -105,7 +105,7 @@ def clock_of(answer: Answer, showing: Showing) -> str:
     """Return how times are shown: utc, local or elapsed; UsageError where a clock is asked that the run does not have."""
     base: str = showing.time_base or ("elapsed" if answer.relative else "utc")
     if base != "elapsed" and answer.relative:
-        raise UsageError("the start of this run is not known, so its times are elapsed; give --t0 for times of the clock")
+        raise UsageError(NO_CLOCK)
     return base
 
 

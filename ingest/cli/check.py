@@ -173,12 +173,15 @@ def _say_notes(checked: Checked) -> None:
 
 
 def _write(checked: Checked, options: Options, belonging: Sequence[str]) -> None:
-    """Print the verdicts in the format that was asked for."""
+    """Print the verdicts in the format that was asked for; UsageError where a clock is asked that no run has."""
     from ingest.objectives.junit import junit
     from ingest.objectives.objectives import stamp_of
     from ingest.view.terminal.episodes import episode_rows, print_checked
 
-    form, base = options.format, _clock(checked, options)
+    relative = all(verdict.relative for verdict in checked.verdicts)
+    form, base = options.format, options.time_base or ("elapsed" if relative else "utc")
+    if base != "elapsed" and relative:
+        raise UsageError("the start of a run is not known, so its times are elapsed; give --t0 for times of the clock")
     if form == "table":
         print_checked(checked, base, belonging)
         return
@@ -187,15 +190,6 @@ def _write(checked: Checked, options: Options, belonging: Sequence[str]) -> None
         sys.stdout.write(junit(checked, options.sla.name, base))
         return
     print_rows(episode_rows(checked.verdicts, base, options.unit), form, stamp_of(base, checked.verdicts))
-
-
-def _clock(checked: Checked, options: Options) -> str:
-    """Return how times are shown; UsageError where a clock is asked that no run has."""
-    relative = all(verdict.relative for verdict in checked.verdicts)
-    base: str = options.time_base or ("elapsed" if relative else "utc")
-    if base != "elapsed" and relative:
-        raise UsageError("the start of a run is not known, so its times are elapsed; give --t0 for times of the clock")
-    return base
 
 
 def _sent(hook: Webhook | None, checked: Checked) -> int:

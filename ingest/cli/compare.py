@@ -14,7 +14,7 @@ from ingest.cli.answers import PICTURES, write_picture
 from ingest.cli.options import WANTED, Showing, command, marks_for, option, read_options
 from ingest.cli.output import say, verdict_stands, write_page
 from ingest.cli.sources import marks_of, split_sources
-from ingest.core.errors import InputError, UsageError, choices, listed
+from ingest.core.errors import InputError, UsageError, choices, listed, plural
 from ingest.core.labels import RunLabels
 from ingest.core.units import figure, number
 from ingest.read.placement import undated_part_of
@@ -94,29 +94,25 @@ def compare(options: Options) -> int:
         if pairs:
             by = (PERMUTATION, *by)
             sides = [[pair[1 + place] for pair in pairs.pairs] for place in range(2)]
-            names_of_pairs = [what for what, *_ in pairs.pairs]
+        elif options.at:
+            sides = [[name] for name in asks]
         else:
             known = {name: labels.get(name, {}) for name in asks}
-            sides = (
-                [[name] for name in asks]
-                if options.at
-                else [chosen(known, getattr(options, side), f"--{side}", merge=options.merge_runs) for side in SIDES]
-            )
-            names_of_pairs = []
-            if set(sides[0]) & set(sides[1]):
-                raise UsageError(f"--baseline and --run both take {listed(sorted(set(sides[0]) & set(sides[1])))}")
+            sides = [chosen(known, getattr(options, side), f"--{side}", merge=options.merge_runs) for side in SIDES]
+            if both := set(sides[0]) & set(sides[1]):
+                raise UsageError(f"--baseline and --run both take {listed(sorted(both))}")
 
         def answers(names: Sequence[str], asked: Question) -> tuple[Answer, ...]:
-            each = [asks[name](asked.about([name])) for name in names]
-            if not names_of_pairs:
-                return tuple(each)
-            return tuple(labelled(answer, PERMUTATION, what) for answer, what in zip(each, names_of_pairs, strict=True))
+            each = tuple(asks[name](asked.about([name])) for name in names)
+            if not pairs:
+                return each
+            return tuple(labelled(answer, PERMUTATION, what) for answer, (what, *_) in zip(each, pairs.pairs, strict=True))
 
         baseline, run = (together(answers(names, wanted)) for names in sides)
         windows = answers(sides[0], replace(wanted, step=AUTO)), answers(sides[1], replace(wanted, step=AUTO))
         pair = grouped(baseline, run, by, windows, unlike=options.unlike_kinds, same_within=same_within)
-        notes_of_pairs = pair_notes(pairs) if pairs else ()
-        pair = replace(pair, notes=(*pair.notes, *notes_of_pairs, *by_run.undated_beside(list(asks), [*sides[0], *sides[1]])))
+        notes = (*(pair_notes(pairs) if pairs else ()), *by_run.undated_beside(list(asks), [*sides[0], *sides[1]]))
+        pair = replace(pair, notes=(*pair.notes, *notes))
     table = rows_of(pair, halvings(pair) if options.shifts else percentiles)
     status, sentences = _judged(table, limit)
     content = compared(pair, (baseline, run), windows, percentiles, unlike=options.unlike_kinds) if opens else None
@@ -197,12 +193,12 @@ def pairs_among(asks: Mapping[str, Ask], labels: RunLabels, options: Options) ->
 
 def pair_notes(paired: Paired) -> tuple[str, ...]:
     """Return the sentences about runs that are compared pair by pair, and about those that have none like them."""
-    which = "pair" if len(paired.pairs) == 1 else "pairs"
-    notes = [f"{len(paired.pairs)} {which} of runs that are alike, compared one by one; --merge-runs adds each side up"]
-    for side, runs in zip(SIDES, paired.alone, strict=True):
-        if runs:
-            notes.append(f"not compared, since the other side has no run like it: {listed(runs)} ({side})")
-    return tuple(notes)
+    many = f"{len(paired.pairs)} {plural(len(paired.pairs), 'pair')}"
+    alone = ((side, runs) for side, runs in zip(SIDES, paired.alone, strict=True) if runs)
+    return (
+        f"{many} of runs that are alike, compared one by one; --merge-runs adds each side up",
+        *(f"not compared, since the other side has no run like it: {listed(runs)} ({side})" for side, runs in alone),
+    )
 
 
 def _write(pair: Pair, table: Table, said: Sequence[str], showing: Showing) -> None:
@@ -227,15 +223,15 @@ def _judged(table: Table, limit: float) -> tuple[int, list[str]]:
         return 0, []
     from ingest.view.terminal.comparison import row_name
 
-    low = table.columns["lo"]
+    low, ratio = table.columns["lo"], table.columns["ratio"]
     above = [row for row in range(len(table)) if low[row] > limit]
-    if not above and not (low == low).any():  # noqa: PLR0124  # NaN is unlike itself
-        return 0, ["cannot tell: no ratio here has a lower bound, so nothing was judged"]
-    sentences = [
-        f"{row_name(table, row)} is {figure(table.columns['ratio'][row])} times the baseline, at least {figure(low[row])}"
-        for row in above
-    ]
-    return (by_run.REGRESSED, [f"above {number(limit)}: {listed(sentences)}"]) if sentences else (0, [])
+    if above:
+        said = (
+            f"{row_name(table, row)} is {figure(ratio[row])} times the baseline, at least {figure(low[row])}" for row in above
+        )
+        return by_run.REGRESSED, [f"above {number(limit)}: {listed(said)}"]
+    known = (low == low).any()  # noqa: PLR0124  # NaN is unlike itself
+    return 0, [] if known else ["cannot tell: no ratio here has a lower bound, so nothing was judged"]
 
 
 def compared(
@@ -270,25 +266,21 @@ def over_time(pair: Pair) -> Pair | None:
 
 def _breath_panels(options: Options, sides: Sequence[Sequence[str]], question: Question) -> list[Panel]:
     """Return the panel of Snabb's breaths of two sides (names of runs), for the page; none unless both have timelines."""
-    from ingest.query.breaths import together
-    from ingest.view.page.compare import breath_panel
-
-    stores, paths = split_sources(options.sources)
-    joined = [together([_breaths(stores, paths, options, question.about([name])) for name in names]) for names in sides]
-    panel = breath_panel(*joined)
-    return [panel] if panel else []
-
-
-def _breaths(stores: Sequence[str], paths: Sequence[Path], options: Options, question: Question) -> StoredBreaths:
     from ingest.query.breaths import from_files, together
     from ingest.query.files import Files
     from ingest.store import open_store
     from ingest.store.capabilities import breaths_from_store
+    from ingest.view.page.compare import breath_panel
 
-    if stores:
-        with open_store(stores[0]) as store:
-            return breaths_from_store(store, question)
-    reading = read_options(options)
-    return together(
-        [from_files(Files([path], replace(reading, run=name), options.jobs), question) for path, name in by_run.named(paths)]
-    )
+    stores, paths = split_sources(options.sources)
+
+    def kept(asked: Question) -> StoredBreaths:
+        if stores:
+            with open_store(stores[0]) as store:
+                return breaths_from_store(store, asked)
+        reading = read_options(options)
+        files = (Files([path], replace(reading, run=name), options.jobs) for path, name in by_run.named(paths))
+        return together([from_files(each, asked) for each in files])
+
+    panel = breath_panel(*(together([kept(question.about([name])) for name in names]) for names in sides))
+    return [panel] if panel else []

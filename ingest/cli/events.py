@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -100,12 +100,14 @@ def events(options: Options) -> None:
         return
     rows = _selected(recording, shift_ns, start, options)
     _warn(recording, len(rows))
-    shown = _Shown(recording, recording.lags(), shift_ns, stamp)
+    lags, at_once = recording.lags(), AT_ONCE if options.format == "ndjson" else TABLE_ROWS
+    chunks = (rows[first : first + at_once] for first in range(0, len(rows), at_once))
+    shown = (_event_rows(recording, lags, shift_ns, stamp, chunk) for chunk in chunks)
     if options.format == "ndjson":
-        for chunk in shown.rows(rows, AT_ONCE):
+        for chunk in shown:
             _print_ndjson(chunk)
     else:
-        _print_table(shown, rows)
+        _print_table(recording, stamp.name, shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +140,9 @@ def _selected(recording: Timeline, shift_ns: int, start_ns: int, options: Option
     import numpy as np
 
     low, high = _levels(options.level)
-    wanted = np.array([_wanted(message, low, high, options.names) for message in recording.messages], np.bool_)[recording.codes]
-    return np.flatnonzero(wanted & _inside(recording.stamp_ns + shift_ns, start_ns, options))[: options.limit]
+    of_level = [low <= message.level <= high and _is_named(message, options.names) for message in recording.messages]
+    inside = _inside(recording.stamp_ns + shift_ns, start_ns, options)
+    return np.flatnonzero(np.array(of_level, np.bool_)[recording.codes] & inside)[: options.limit]
 
 
 def _inside(stamps: Int, start_ns: int, options: Options) -> Bool:
@@ -165,11 +168,10 @@ def _levels(text: str | None) -> tuple[int, int]:
     return low, high
 
 
-def _wanted(message: Message, low: int, high: int, globs: Sequence[str]) -> bool:
-    if not low <= message.level <= high:
-        return False
-    text = message.text if message.known else UNKNOWN
-    names = (text.lower(), text.split(" ")[0].lower(), text.split(" ")[0].lower().rpartition(".")[2])
+def _is_named(message: Message, globs: Sequence[str]) -> bool:
+    text = message.text.lower() if message.known else UNKNOWN
+    first = text.split(" ")[0]
+    names = (text, first, first.rpartition(".")[2])
     return not globs or any(fnmatchcase(name, glob.lower()) for glob in globs for name in names)
 
 
@@ -184,52 +186,35 @@ def _warn(recording: Timeline, rows: int, what: str = "events") -> None:
         say(f"{none} is selected")
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """Events as plain values; `shift_ns` is added to their stamps."""
+def _event_rows(recording: Timeline, lags: Lags, shift_ns: int, stamp: _Stamp, rows: Int) -> list[Row]:
+    """Return events as plain values; `shift_ns` is added to their stamps."""
+    from ingest.read.plugins.snabb.timeline import REASONS, nanoseconds
 
-    found: Timeline
-    lags: Lags
-    shift_ns: int
-    stamp: _Stamp
+    anchor, cycles = lags.anchor[rows], lags.cycles[rows]
+    columns = (
+        *(recording.codes[rows], recording.stamp_ns[rows] + shift_ns, recording.tsc[rows], recording.core[rows]),
+        *(cycles, nanoseconds(cycles, recording.clock.hz), anchor, recording.codes[anchor], lags.fault[rows]),
+    )
+    listed = zip(*(column.tolist() for column in columns), recording.arguments(rows).tolist(), strict=True)
+    return [
+        {
+            stamp.name: stamp.of(at),
+            "tsc": tsc,
+            **_place(core),
+            **_words(recording.messages[code]),
+            "lag_ns": None if before < 0 else lag,
+            "lag_cycles": None if before < 0 else lag_cycles,
+            "after": None if before < 0 else recording.messages[after].text,
+            "fault": REASONS[fault] or None,
+            "args": dict(zip(recording.messages[code].arguments, map(_number, values), strict=False)),
+        }
+        for code, at, tsc, core, lag_cycles, lag, before, after, fault, values in listed
+    ]
 
-    def rows(self, chosen: Int, at_once: int) -> Iterator[list[Row]]:
-        """Yield the rows of the chosen events in lists of limited length."""
-        for first in range(0, len(chosen), at_once):
-            yield self._some(chosen[first : first + at_once])
 
-    def _some(self, rows: Int) -> list[Row]:
-        from ingest.read.plugins.snabb.timeline import REASONS, nanoseconds
-
-        recording, lags = self.found, self.lags
-        anchor, cycles = lags.anchor[rows], lags.cycles[rows]
-        columns = (
-            recording.codes[rows],
-            recording.stamp_ns[rows] + self.shift_ns,
-            recording.tsc[rows],
-            recording.core[rows],
-            cycles,
-            nanoseconds(cycles, recording.clock.hz),
-            anchor,
-            recording.codes[anchor],
-            lags.fault[rows],
-        )
-        listed = zip(*(column.tolist() for column in columns), recording.arguments(rows).tolist(), strict=True)
-        return [
-            {
-                self.stamp.name: self.stamp.of(stamp),
-                "tsc": tsc,
-                "core": core & 0xFFF,
-                "node": core >> 12,
-                **_words(recording.messages[code]),
-                "lag_ns": None if before < 0 else lag,
-                "lag_cycles": None if before < 0 else lag_cycles,
-                "after": None if before < 0 else recording.messages[after].text,
-                "fault": REASONS[fault] or None,
-                "args": dict(zip(recording.messages[code].arguments, map(_number, values), strict=False)),
-            }
-            for code, stamp, tsc, core, lag_cycles, lag, before, after, fault, values in listed
-        ]
+def _place(core: int) -> Row:
+    """Return core and NUMA node of a number that holds both."""
+    return {"core": core & 0xFFF, "node": core >> 12}
 
 
 def _words(message: Message) -> Row:
@@ -262,7 +247,7 @@ def _console() -> Console:
     return console if console.is_terminal else Console(width=WIDE)
 
 
-def _print_table(shown: _Shown, chosen: Int) -> None:
+def _print_table(recording: Timeline, stamp: str, chunks: Iterable[Sequence[Row]]) -> None:
     """Print the events as tables of as many rows as are held at once, all with the same columns; one line a row in a file."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
@@ -270,22 +255,22 @@ def _print_table(shown: _Shown, chosen: Int) -> None:
     from ingest.view.terminal.tables import escape
 
     console = _console()
-    known = [message for message in shown.found.messages if message.known]
+    known = [message for message in recording.messages if message.known]
     widths = {
         "event": max([len(UNKNOWN), *(len(message.name) for message in known)]),
         "app": max([3, *(len(message.app) for message in known)]),
         "after": max([5, *(len(message.text) for message in known)]),
         "lag": len("(999.99ms)"),
     }
-    names = [shown.stamp.name, "core", "L,R", "event", "app", "lag", "after", "args"]
+    names = [stamp, "core", "L,R", "event", "app", "lag", "after", "args"]
     names = names if console.width > NARROW else [name for name in names if name != "after"]
-    for number, chunk in enumerate(shown.rows(chosen, TABLE_ROWS)):
+    for number, chunk in enumerate(chunks):
         table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_header=not number, show_edge=False)
         for name in names:
             side: JustifyMethod = "right" if name in ("core", "lag", "elapsed") else "left"
             table.add_column(name, justify=side, no_wrap=name != "args", min_width=widths.get(name), overflow="fold")
         for row in chunk:
-            cells = _cells(row, shown.stamp.name)
+            cells = _cells(row, stamp)
             table.add_row(*(escape(cells[name]) for name in names))
         console.print(table)
 
@@ -309,14 +294,13 @@ def _cells(row: Row, stamp: str) -> dict[str, str]:
 
 def _check(options: Options) -> None:
     """Raise UsageError for options that are about single events where breaths or callbacks are asked for, or both are."""
-    chosen = [name for name in ("breaths", "callbacks") if getattr(options, name)]
-    if len(chosen) > 1:
+    if options.breaths and options.callbacks:
         raise UsageError("--breaths and --callbacks are two tables: ask for one")
+    chosen = "--breaths" if options.breaths else "--callbacks" if options.callbacks else ""
     if not chosen and options.format == "csv":
         raise UsageError("--format csv is for --breaths and --callbacks: events have different arguments, ndjson shows them all")
-    wrong = [flag for flag, name in (("--level", "level"), ("--name", "names")) if chosen and getattr(options, name)]
-    if wrong:
-        raise UsageError(f"{wrong[0]} chooses events: leave it out with --{chosen[0]}")
+    if chosen and (options.level or options.names):
+        raise UsageError(f"{'--level' if options.level else '--name'} chooses events: leave it out with {chosen}")
 
 
 def _print_rows(rows: Sequence[Row], form: str, stamp: str) -> None:
@@ -376,13 +360,8 @@ def _breath_rows(recording: Timeline, stamp: _Stamp, shift_ns: int, inside: Call
         {
             stamp.name: stamp.of(at),
             "breath": number if number >= 0 else None,
-            "core": core & 0xFFF,
-            "node": core >> 12,
-            "cycles": cycles,
-            "ns": ns,
-            **dict(zip(("packets", "bytes", "bits"), amounts, strict=True)),
-            "cycles_a_packet": round(cycles / amounts[0], 3) if amounts[0] else None,
-            "rate": rate,
+            **_place(core),
+            **_cost(cycles, ns, rate, packets=amounts[0], bytes=amounts[1], bits=amounts[2]),
         }
         for (at, number, core, cycles, ns), amounts, rate in zip(whole, moved, rates, strict=True)
     ]
@@ -407,15 +386,17 @@ def _callback_rows(recording: Timeline, stamp: _Stamp, shift_ns: int, inside: Ca
             stamp.name: stamp.of(at),
             "app": recording.messages[code].app,
             "callback": CALLBACKS[recording.messages[code].name.lower()].rpartition(".")[2],
-            "cycles": cycles,
-            "ns": ns,
-            "packets": packets,
-            "bytes": volume,
-            "cycles_a_packet": round(cycles / packets, 3) if packets else None,
-            "rate": rate,
+            **_cost(cycles, ns, rate, packets=packets, bytes=volume),
         }
         for (at, code, cycles, ns, rate), (packets, volume) in zip(whole, _moved(chosen, rows.packets, rows.bytes), strict=True)
     ]
+
+
+def _cost(cycles: int, ns: int, rate: int, **amounts: float | None) -> Row:
+    """Return what a breath or a callback took, and what it moved."""
+    packets = amounts["packets"]
+    each = round(cycles / packets, 3) if packets else None
+    return {"cycles": cycles, "ns": ns, **amounts, "cycles_a_packet": each, "rate": rate}
 
 
 def _moved(chosen: Int, *columns: Any) -> Iterator[tuple[int | float | None, ...]]:

@@ -6,18 +6,17 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.cli.answers import asked, drawn_marks, in_range, print_rows, stamp_of, warn
+from ingest.cli.answers import NO_CLOCK, asked, drawn_marks, in_range, print_rows, stamp_of, warn
 from ingest.cli.options import FORCE, MARKS, STEP, TIME_BASE, Asking, Showing, command, option, parse_step
 from ingest.cli.output import say
 from ingest.cli.sources import as_typed, marks_of, opened
 from ingest.core.errors import UsageError
-from ingest.core.marks import Mark, Noted, of_run
+from ingest.core.marks import of_run
 
 if TYPE_CHECKING:
     from ingest.query.box import Explained
     from ingest.query.origin import Origin
-    from ingest.query.question import Question
-    from ingest.query.story.ground import Finding, Story
+    from ingest.query.story.ground import Story
 
 
 class Options(Asking, Showing):
@@ -73,7 +72,8 @@ def explain(options: Options) -> None:
 
 
 def _tell(options: Options) -> None:
-    """Print the story of each run that a call selects."""
+    """Print the story of each run that a call selects; UsageError where times of the clock are asked for of runs without one."""
+    from ingest.query.question import ABSOLUTE, is_absolute
     from ingest.query.story.story import stories
 
     step = parse_step(options.step)
@@ -82,7 +82,11 @@ def _tell(options: Options) -> None:
     question = asked(options, step, force=options.force)
     with opened(options) as origin:
         told = stories(origin, question, as_typed(options))
-    _check_clocks(told, question, options)
+    if all(story.relative for story in told):
+        if is_absolute(question):
+            raise UsageError(ABSOLUTE)
+        if options.time_base in ("utc", "local"):
+            raise UsageError(NO_CLOCK)
     if options.format == "json":
         import json
 
@@ -96,17 +100,6 @@ def _tell(options: Options) -> None:
         _print(told, options)
 
 
-def _check_clocks(told: list[Story], question: Question, options: Options) -> None:
-    """Raise UsageError where times of the clock are asked for of runs that have none."""
-    from ingest.query.question import ABSOLUTE, is_absolute
-
-    if all(story.relative for story in told):
-        if is_absolute(question):
-            raise UsageError(ABSOLUTE)
-        if options.time_base in ("utc", "local"):
-            raise UsageError("the start of this run is not known, so its times are elapsed; give --t0 for times of the clock")
-
-
 def _print(told: list[Story], options: Options) -> None:
     from ingest.core.units import local, utc
     from ingest.view.terminal.story import print_story
@@ -116,20 +109,14 @@ def _print(told: list[Story], options: Options) -> None:
     for number, story in enumerate(told):
         if number:
             sys.stdout.write("\n")
+        every = of_run(marks, story.run, story.zero_ns, 1 << 62, relative=story.relative)
         notes = [
             f"mark at {(mark['at_ns'] - story.zero_ns) / 1e9:+.1f} s, during finding {place}: {mark['text']}"
             for place, finding in enumerate(story.findings, 1)
-            for mark in _during(marks, story, finding)
+            for mark in every
+            if mark["at_ns"] < finding.end_ns and int(mark.get("end_ns") or mark["at_ns"]) >= finding.start_ns
         ]
         print_story(story, None if story.relative else stamps.get(options.time_base or "utc"), notes)
-
-
-def _during(marks: list[Mark], story: Story, finding: Finding) -> list[Noted]:
-    """Return the marks that overlap a finding, in time order."""
-    every = of_run(marks, story.run, story.zero_ns, 1 << 62, relative=story.relative)
-    return [
-        mark for mark in every if mark["at_ns"] < finding.end_ns and int(mark.get("end_ns") or mark["at_ns"]) >= finding.start_ns
-    ]
 
 
 def _explain_box(options: Options) -> None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from ingest import __version__
 from ingest.cli.answers import answered, asked, warn
 from ingest.cli.options import TICKS, UNIT, Asking, Showing, command, option, parse_step
 from ingest.cli.output import say
@@ -57,14 +58,9 @@ def export(options: Options) -> None:
     metric states its error. Buckets that a tool listed (Ceph, Prometheus) stay as they are, as explicit histograms.
     documents: complete runs of a store, as bulk requests that load them into Elasticsearch (after setup, period month).
     """
-    if options.format == "documents":
-        _export_documents(options)
-        return
-    if options.format == "hlog":
-        _export_hlog(options)
-        return
-    if options.format == "otlp":
-        _export_otlp(options)
+    others = {"documents": _export_documents, "hlog": _export_hlog, "otlp": _export_otlp}
+    if options.format in others:
+        others[options.format](options)
         return
     if options.format == "hgrm":
         from ingest.view.hlog import texts
@@ -76,14 +72,17 @@ def export(options: Options) -> None:
         return
 
     question = asked(options.but(by=",".join(LABELS)), "auto")
-    parts = (_csv_rows(windows, clocks) for windows, clocks in _exported(options, question))
-    first = next(parts, ())  # a heading alone would look like a store that is empty
-    sys.stdout.write(",".join(("start", "end", *LABELS, "lower", "upper", "count")) + "\n")
-    for rows in chain([first], parts):
-        sys.stdout.writelines(rows)
+    with opened(options) as origin:
+        clocks = {record.run: _elapsed_stamp(record.start_ns) for record in origin.runs() if record.relative}
+        parts = (_csv_rows(windows, clocks) for windows in origin.windows(question))
+        first = next(parts, ())  # a heading alone would look like a store that is empty
+        sys.stdout.write(",".join(("start", "end", *LABELS, "lower", "upper", "count")) + "\n")
+        for rows in chain([first], parts):
+            sys.stdout.writelines(rows)
 
 
 def _export_documents(options: Options) -> None:
+    """Print runs of a store as bulk requests."""
     globs = asked(options, "auto").runs
     stores, _ = split_sources(options.sources)
     if not stores:
@@ -106,14 +105,6 @@ def _export_documents(options: Options) -> None:
             sys.stdout.write(line.decode())
 
 
-def _exported(options: Options, question: Question) -> Iterator[tuple[Intervals[Group], Mapping[str, Stamp]]]:
-    """Yield the selected windows at the stored step, in bounded batches, and how times of runs without a clock are written."""
-    with opened(options) as origin:
-        clocks = {record.run: _elapsed_stamp(record.start_ns) for record in origin.runs() if record.relative}
-        for windows in origin.windows(question):
-            yield windows, clocks
-
-
 def _elapsed_stamp(start_ns: int) -> Stamp:
     """Return the function that writes the times of a run without a clock: +12.5s."""
     from ingest.query.question import since
@@ -123,6 +114,7 @@ def _elapsed_stamp(start_ns: int) -> Stamp:
 
 def _csv_rows(windows: Intervals[Group], clocks: Mapping[str, Stamp]) -> Iterator[str]:
     from ingest.core.units import utc
+    from ingest.view.text import quoted
 
     edges = windows.layout.edges
     lower, upper = edges[windows.bins].tolist(), edges[windows.bins + 1].tolist()
@@ -130,18 +122,13 @@ def _csv_rows(windows: Intervals[Group], clocks: Mapping[str, Stamp]) -> Iterato
         lower = upper = [""] * len(windows.bins)
     counts, pointers = windows.counts.tolist(), windows.indptr.tolist()
     keys = windows.table
-    labels = [",".join(_quoted(label) for label in key[2:]) for key in keys]
+    labels = [",".join(quoted(label) for label in key[2:]) for key in keys]
     stamps = [clocks.get(key[0], utc) for key in keys]
-    for row, (code, start, end) in enumerate(
-        zip(windows.series.tolist(), windows.start_ns.tolist(), windows.end_ns.tolist(), strict=True)
-    ):
+    columns = (windows.series.tolist(), windows.start_ns.tolist(), windows.end_ns.tolist())
+    for row, (code, start, end) in enumerate(zip(*columns, strict=True)):
         front = f"{stamps[code](start)},{stamps[code](end)},{labels[code]}"
         for entry in range(pointers[row], pointers[row + 1]):
             yield f"{front},{lower[entry]},{upper[entry]},{counts[entry]}\n"
-
-
-def _quoted(cell: str) -> str:
-    return '"' + cell.replace('"', '""') + '"' if any(mark in cell for mark in ',"\n\r') else cell
 
 
 def _step(options: Options) -> int | str:
@@ -157,7 +144,6 @@ def _export_hlog(options: Options) -> None:
 
     Memory stays flat where files are asked, whatever their number and length.
     """
-    import ingest
     from ingest.query.interval_log import interval_log
     from ingest.view import hlog
 
@@ -170,7 +156,7 @@ def _export_hlog(options: Options) -> None:
         written = False
         for windows in log.windows:
             if not written:
-                sys.stdout.write(hlog.head(log.unit_ns, log.start_ns, ingest.__version__))
+                sys.stdout.write(hlog.head(log.unit_ns, log.start_ns, __version__))
             written = True
             sys.stdout.writelines(hlog.lines(windows, log.names, log.start_ns or 0, log.unit_ns))
         if not written:
@@ -190,10 +176,8 @@ def _export_otlp(options: Options) -> None:
     written = means = weights = capped = 0
     with opened(options) as origin:
         undated = {record.run for record in origin.runs() if record.relative}
-        found = (
-            _added_up(origin, asked(options, step or "auto")) if options.by or step else _series(origin, asked(options, "auto"))
-        )
-        for batch, names in found:
+        question = asked(options, step or "auto")
+        for batch, names in (_added_up if options.by or step else _series)(origin, question):
             run, kind = (names.index(name) if name in names else -1 for name in ("run", "kind"))
             rows = batch if run < 0 else batch.where(lambda key, at=run: key[at] not in undated)  # type: ignore[misc]
             whole = rows.where(lambda key, at=kind: not key[at].endswith(IN_FLIGHT))  # type: ignore[misc]

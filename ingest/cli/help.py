@@ -73,28 +73,45 @@ class Command(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options by what they are for."""
-        _grouped(self, ctx, formatter)
+        rows: dict[str, list[tuple[str, str]]] = {title: [] for title in (*GROUPS, REST)}
+        for option in self._options(ctx):
+            record = option.get_help_record(ctx)
+            if record is not None:
+                rows[group_of(self.name or "", option.name or "")].append(record)
+        width = max(len(names) for records in rows.values() for names, _ in records)
+        for title, records in rows.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl([(names.ljust(min(width, 30)), text) for names, text in records])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take the words of a call; UsageError for an empty one, and for an option of no known name."""
-        if not ctx.resilient_parsing:
+        """Take the words of a call; UsageError for an empty one of a command, and for an option of no known name."""
+        if not ctx.resilient_parsing and not isinstance(self, Group):
             _check_empty(ctx, args)
-        return _parsed(super(), ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            from ingest.core.errors import meant  # for errors alone
+
+            known = [name for option in self._options(ctx) for name in option.opts]
+            said = meant(error.option_name, known) or "--help shows all"
+            if error.option_name == STORE and any(argument.name in OF_STORES for argument in self.get_params(ctx)):
+                said = f"give the store without it, as in {ctx.command_path} sqlite:x.db"
+            raise click.UsageError(f"there is no option {shown(error.option_name)}: {said}", error.ctx or ctx) from None
+
+    def _options(self, ctx: click.Context) -> Sequence[click.Option]:
+        return [option for option in self.get_params(ctx) if isinstance(option, click.Option)]
 
 
-class Group(click.Group):
+class Group(Command, click.Group):
     """A command with commands of its own, which are commands of this module."""
 
     command_class = Command
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options by what they are for, then the commands."""
-        _grouped(self, ctx, formatter)
+        super().format_options(ctx, formatter)
         self.format_commands(ctx, formatter)
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take the words of a call, as Command does."""
-        return _parsed(super(), ctx, args)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that is named first; UsageError names the one that is meant where there is none of this name."""
@@ -118,34 +135,3 @@ def _check_empty(ctx: click.Context, args: list[str]) -> None:
             said = f"an empty word stands behind {shown(word or before)}: is a variable of the shell not set?"
             raise click.UsageError(said, ctx)
         before = word
-
-
-def _parsed(above: Any, ctx: click.Context, args: list[str]) -> list[str]:
-    try:
-        parsed: list[str] = above.parse_args(ctx, args)
-    except click.NoSuchOption as error:
-        from ingest.core.errors import meant  # for errors alone
-
-        known = [name for option in _options(ctx.command, ctx) for name in option.opts]
-        said = meant(error.option_name, known) or "--help shows all"
-        if error.option_name == STORE and any(argument.name in OF_STORES for argument in ctx.command.get_params(ctx)):
-            said = f"give the store without it, as in {ctx.command_path} sqlite:x.db"
-        raise click.UsageError(f"there is no option {shown(error.option_name)}: {said}", error.ctx or ctx) from None
-    return parsed
-
-
-def _options(command: click.Command, ctx: click.Context) -> Sequence[click.Option]:
-    return [option for option in command.get_params(ctx) if isinstance(option, click.Option)]
-
-
-def _grouped(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-    rows: dict[str, list[tuple[str, str]]] = {title: [] for title in (*GROUPS, REST)}
-    for option in _options(command, ctx):
-        record = option.get_help_record(ctx)
-        if record is not None:
-            rows[group_of(command.name or "", option.name or "")].append(record)
-    width = max(len(names) for records in rows.values() for names, _ in records)
-    for title, records in rows.items():
-        if records:
-            with formatter.section(title):
-                formatter.write_dl([(names.ljust(min(width, 30)), text) for names, text in records])

@@ -131,8 +131,8 @@ def _lacks(discovered: Found, known: Collection[str]) -> list[Caveat]:
 def _print_why(discovered: Found, wanted: Path) -> None:
     """Print what each fact about a file, or about the files of a folder, rests on; InputError where it is not among them."""
     place = wanted.resolve()
-    sources = [entry for entry in discovered.sources if (path := entry.path.resolve()) == place or place in path.parents]
-    others = [entry for entry in discovered.skipped if (path := entry.path.resolve()) == place or place in path.parents]
+    sources = [entry for entry in discovered.sources if entry.path.resolve().is_relative_to(place)]
+    others = [entry for entry in discovered.skipped if entry.path.resolve().is_relative_to(place)]
     if not sources and not others:
         raise InputError("is not among the files of this call", wanted)
     for source in sources:
@@ -157,11 +157,7 @@ def _source_row(source: Any, ops: tuple[str, ...]) -> dict[str, Any]:
     return {
         "path": str(source.path),
         "format": source.format,
-        "run": context.series.run,
-        "host": context.series.host,
-        "volume": context.series.volume,
-        "job": context.series.job,
-        "process": context.series.process,
+        **{name: getattr(context.series, name) for name in ("run", "host", "volume", "job", "process")},
         "ops": ops,
         "kind": context.series.kind,
         "layout": source.layout,
@@ -218,6 +214,5 @@ def _print(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
 
 def _short(layout: str) -> str:
     """Return the text of a layout, without most of the edges that one lists."""
-    if len(layout) <= MOST_OF_LAYOUT:
-        return layout
-    return f"{layout[: MOST_OF_LAYOUT // 2].rpartition(',')[0]},... ({layout.count(',')} bins)"
+    short = f"{layout[: MOST_OF_LAYOUT // 2].rpartition(',')[0]},... ({layout.count(',')} bins)"
+    return layout if len(layout) <= MOST_OF_LAYOUT else short

@@ -181,11 +181,8 @@ def rate(store: Store, began: float) -> str:
 
 def _refusals(account: LoadAccount) -> Iterator[str]:
     """Yield a sentence for each reason why files were refused, with the first of them."""
-    by_reason: dict[str, list[str]] = {}
-    for path, reason in account.refused.items():
-        by_reason.setdefault(reason, []).append(path)
-    for reason, paths in by_reason.items():
-        yield f"refused {listed(paths)}: {reason}"
+    for reason in dict.fromkeys(account.refused.values()):
+        yield f"refused {listed(path for path, why in account.refused.items() if why == reason)}: {reason}"
 
 
 def _notes(account: LoadAccount) -> Iterator[str]:
@@ -219,11 +216,9 @@ def print_account(account: LoadAccount, url: str) -> None:
     passed = f", {rows.rows_skipped} skipped" if rows.rows_skipped else ""
     done = {"source": account.loaded, "row": rows.rows, "sample": rows.samples, "document": account.documents}
     sources, taken, samples, documents = (f"{number} {plural(number, noun)}" for noun, number in done.items())
-    say(
-        f"{sources}, {taken} ({rows.accepted} accepted, {rows.rows_repaired} repaired, {rows.rows_rejected} rejected{passed}), "
-        f"{samples}, {documents} into {url} in {account.seconds:.1f} s; "
-        f"{plural(len(account.runs), 'run')} {', '.join(account.runs)}"
-    )
+    of_rows = f"{rows.accepted} accepted, {rows.rows_repaired} repaired, {rows.rows_rejected} rejected{passed}"
+    runs = f"{plural(len(account.runs), 'run')} {', '.join(account.runs)}"
+    say(f"{sources}, {taken} ({of_rows}), {samples}, {documents} into {url} in {account.seconds:.1f} s; {runs}")
     for beside, number, what in (
         ("offsets", account.offset_documents, "for tailboard offsets (--no-offsets leaves them out)"),
         ("breaths", account.breath_documents, "for the report and Kibana"),

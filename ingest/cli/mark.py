@@ -69,7 +69,6 @@ def mark(options: Options) -> None:
 
 
 def _accept(options: Options) -> None:
-
     with opened_store(options.store, write=True) as store:
         records = chosen(store, (options.run,))
         if len(records) > 1:

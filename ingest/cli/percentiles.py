@@ -95,8 +95,12 @@ def percentiles(options: Options) -> None:
     below = [parse_duration(part) for part in options.below.split(",") if part.strip()]
     if len(below) > MOST_BELOW:
         raise UsageError(f"--below takes at most {MOST_BELOW} latencies")
-    accuracy = _accuracy(options.accuracy)
-    question = _question(options)
+    accuracy = shared.share(options.accuracy) if options.accuracy else 0.0
+    if options.accuracy and not 0 < accuracy < 1:
+        raise UsageError(f"--accuracy takes a percentage such as 10%, not {options.accuracy!r}")
+    question = asked(options, shared.parse_step(options.step), force=options.force)
+    if options.format == "table" and not options.every and not accuracy:
+        question = replace(question, windows=TABLE_WINDOWS)  # that fit on a screen
     if accuracy and options.bounds:
         raise UsageError("--accuracy and --bounds both give columns such as p99_lo,p99_hi: leave one out")
     columns = Wanted(chosen, below, options.interpolate, bounds=bool(accuracy), possible=options.bounds)
@@ -122,13 +126,6 @@ def percentiles(options: Options) -> None:
     write(table, in_range(answer, question), options, "percentiles")
 
 
-def _question(options: Options) -> Question:
-    """Return what is asked: a table has windows that fit on a screen, unless --all is given or --accuracy finds their width."""
-    question = asked(options, shared.parse_step(options.step), force=options.force)
-    fits = options.format == "table" and not options.every and not options.accuracy
-    return replace(question, windows=TABLE_WINDOWS) if fits else question
-
-
 def _percentiles_picture(options: Options, question: Question, chosen: Sequence[Percentile], accuracy: float) -> None:
     """Write percentiles over time as a picture, with the marks of a store and of files."""
     from ingest.query.lags import answered as answered_by
@@ -142,14 +139,6 @@ def _percentiles_picture(options: Options, question: Question, chosen: Sequence[
     answer = narrowed(answer, max(chosen), accuracy) if accuracy else answer
     one_axis(answer)
     write_picture(percentiles_picture(answer, chosen, clock_of(answer, options), noted), answer, options)
-
-
-def _accuracy(text: str | None) -> float:
-    if not text:
-        return 0.0
-    if not 0 < shared.share(text) < 1:
-        raise UsageError(f"--accuracy takes a percentage such as 10%, not {text!r}")
-    return shared.share(text)
 
 
 def _estimated(options: Options, question: Question, columns: Wanted, accuracy: float) -> tuple[Table, list[Estimate], Answer]:
@@ -170,8 +159,5 @@ def _estimated(options: Options, question: Question, columns: Wanted, accuracy: 
             answer = narrowed(answer, max(columns.percentiles), accuracy)
         table = percentiles(answer, columns)
         estimates = estimated(origin, question, answer, table, columns.percentiles, names)
-    return (
-        table,
-        estimates,
-        replace(answer, warnings=(*answer.warnings, *(note for estimate in estimates for note in estimate.notes))),
-    )
+    notes = [note for estimate in estimates for note in estimate.notes]
+    return table, estimates, replace(answer, warnings=(*answer.warnings, *notes))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -52,23 +52,20 @@ def list_(options: Listing) -> None:
     from ingest.core.units import utc
     from ingest.store.coverage import logs_in
 
+    def row_of(record: RunRecord, accounts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        return {
+            "run": record.run,
+            "state": record.state,
+            "step": format_duration(record.step_ns),
+            "sources": sum(map(logs_in, accounts)),
+            "samples": sum(int(account.get("samples", 0)) for account in accounts),
+            "start": None if record.zero == "unknown" else utc(record.start_ns),
+            "loaded": record.loaded,
+            "means_alone": means_alone(accounts),
+        }
+
     with opened_store(options.store) as store:
-        rows = []
-        for record in store.runs():
-            sources = store.sources(record.run)
-            known = record.zero != "unknown"
-            rows.append(
-                {
-                    "run": record.run,
-                    "state": record.state,
-                    "step": format_duration(record.step_ns),
-                    "sources": sum(logs_in(source.account) for source in sources),
-                    "samples": sum(int(source.account.get("samples", 0)) for source in sources),
-                    "start": utc(record.start_ns) if known else None,
-                    "loaded": record.loaded,
-                    "means_alone": means_alone(source.account for source in sources),
-                }
-            )
+        rows = [row_of(record, [source.account for source in store.sources(record.run)]) for record in store.runs()]
     if options.form == "ndjson":
         sys.stdout.writelines(json.dumps(row) + "\n" for row in rows)
         return
@@ -81,9 +78,8 @@ def list_(options: Listing) -> None:
     for name in ("run", "state", "step", "sources", "samples", "start", "loaded"):
         table.add_column(name, justify="right" if name in ("sources", "samples") else "left", overflow="fold")
     for row in rows:
-        state = f"{row['state']}, means alone" if row["means_alone"] else row["state"]
-        shown = {**row, "state": state, "samples": f"{row['samples']:,}", "start": row["start"] or "unknown"}
-        del shown["means_alone"]
+        row["state"] += ", means alone" if row.pop("means_alone") else ""
+        shown = {**row, "samples": f"{row['samples']:,}", "start": row["start"] or "unknown"}
         table.add_row(*(escape(str(value)) for value in shown.values()))
     people().print(table)
 
@@ -101,15 +97,10 @@ def show(options: Showing) -> None:
     from dataclasses import asdict
 
     with opened_store(options.store) as store:
-        records = chosen(store, (options.run,))
-        shown = [
-            {
-                **asdict(record),
-                "sources": [asdict(source) for source in store.sources(record.run)],
-                "marks": list(store.marks_of([record.run])),
-            }
-            for record in records
-        ]
+        shown = []
+        for record in chosen(store, (options.run,)):
+            sources = [asdict(source) for source in store.sources(record.run)]
+            shown.append({**asdict(record), "sources": sources, "marks": list(store.marks_of([record.run]))})
     print(json.dumps(shown if len(shown) > 1 else shown[0], indent=2))
 
 
@@ -270,17 +261,13 @@ def _each(store: Store, records: Sequence[RunRecord], work: Callable[[RunRecord]
 
 
 def _coarsen(store: Store, record: RunRecord, step_ns: int) -> None:
-
     done = store.coarsen(record.run, step_ns)
     if done.from_ns == done.to_ns:
         say(f"{record.run} is stored at {format_duration(step_ns)} already")
         return
     steps = f"from {format_duration(done.from_ns)} to {format_duration(done.to_ns)}"
-    counts = (
-        f"{counted(done.before, 'document')} before, {done.after:,} after"
-        if done.after
-        else f"{counted(done.before, 'old document')} removed"
-    )
+    removed = f"{counted(done.before, 'old document')} removed"
+    counts = f"{counted(done.before, 'document')} before, {done.after:,} after" if done.after else removed
     say(f"coarsened {record.run} {steps}: {counts}")
 
 
@@ -289,10 +276,8 @@ def _widen(store: Store, record: RunRecord, bins: CoarserBins) -> None:
     if not done.documents:
         say(f"the bins of {record.run} are as wide as {bins} already, or of another kind")
         return
-    say(
-        f"coarsened the bins of {record.run} ({bins}): {done.before:,} bins in {counted(done.documents, 'document')} before, "
-        f"{done.after:,} after"
-    )
+    counts = f"{done.before:,} bins in {counted(done.documents, 'document')} before, {done.after:,} after"
+    say(f"coarsened the bins of {record.run} ({bins}): {counts}")
 
 
 def _is_at(record: RunRecord, step_ns: int) -> bool:

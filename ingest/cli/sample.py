@@ -6,10 +6,7 @@ import shutil
 import signal
 import socket
 import sys
-import threading
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -17,11 +14,6 @@ from ingest.cli.options import CallOptions, argument, command, option
 from ingest.cli.output import INTERRUPTED, say
 from ingest.core.errors import InputError, UsageError, counted
 from ingest.core.units import parse_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ingest.live.sample import Stop
 
 PATIENCE = 3  # a command may take so many intervals, unless --timeout says otherwise
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -61,6 +53,7 @@ def sample(options: Options) -> int:
     Polls that were not made are a line, too, and are said. Run it again after a kill: it goes on in the same file.
     Exit status: 0 done, 2 no such command, 3 no poll had an answer, 130 after Ctrl-C.
     """
+    from ingest.live import heeding
     from ingest.live.sample import RealClock, SampleLog, Sampler, Stop
 
     words = options.command
@@ -69,14 +62,14 @@ def sample(options: Options) -> int:
     every = parse_duration(options.every)
     timeout = parse_duration(options.timeout) if options.timeout else PATIENCE * every
     for_ns = parse_duration(options.duration) if options.duration else None
-    lines = SampleLog(options.output) if options.output else _Printed()
-    if isinstance(lines, SampleLog) and lines.cut:
-        say(f"{options.output}: took away {counted(lines.cut, 'byte')} of a last line that was cut off")
+    log = SampleLog(options.output) if options.output else None
+    if log and log.cut:
+        say(f"{options.output}: took away {counted(log.cut, 'byte')} of a last line that was cut off")
     stop = Stop()
     host = options.host or socket.gethostname()
-    sampler = Sampler(words, every, timeout, host, lines, RealClock(stop), stop, say, for_ns)
-    with _signals(stop):
-        sampler.run(lines.last_ns if isinstance(lines, SampleLog) else None)
+    sampler = Sampler(words, every, timeout, host, log.write if log else _printed, RealClock(stop), stop, say, for_ns)
+    with heeding(stop, [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]):  # nohup
+        sampler.run(log.last_ns if log else None)
     say(f"{counted(sampler.answered, 'answer')}, {sampler.failed} failed, {sampler.missed} missed")
     if stop.signal == signal.SIGINT:
         return INTERRUPTED
@@ -85,26 +78,8 @@ def sample(options: Options) -> int:
     return 0
 
 
-class _Printed:
-    """Lines on standard output."""
-
-    def write(self, line: str, before: str = "") -> str:
-        """Print a line."""
-        sys.stdout.write(line)
-        sys.stdout.flush()
-        return ""
-
-
-@contextmanager
-def _signals(stop: Stop) -> Iterator[None]:
-    """Let signals end the sampling."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    wanted = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]  # nohup
-    before = [(number, signal.signal(number, stop)) for number in wanted]
-    try:
-        yield
-    finally:
-        for number, handler in before:
-            signal.signal(number, handler)
+def _printed(line: str, _before: str) -> str:
+    """Print a line."""
+    sys.stdout.write(line)
+    sys.stdout.flush()
+    return ""

@@ -107,11 +107,7 @@ def _store_of(stores: Sequence[str], paths: Sequence[Path], options: Options, qu
         check_is_file(path)
     run = re.sub(r"[*?\[\n]", "_", root_of(paths).name) or "run"
     fine = question.step if question.step in STEPS and int(question.step) < SECOND else None
-    chosen = LoadOptions(
-        read=read_options(options, run),
-        step_ns=None if fine is None else int(fine),
-        attribution=options.attribution,
-        jobs=options.jobs,
-    )
+    step = None if fine is None else int(fine)
+    chosen = LoadOptions(read=read_options(options, run), step_ns=step, attribution=options.attribution, jobs=options.jobs)
     with as_store(paths, chosen, say) as url:
         yield url

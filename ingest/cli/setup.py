@@ -66,10 +66,8 @@ def setup(options: Options) -> int:
     if target:
         _set_up_kibana(target, dry_run=options.dry_run)
     if left and not options.dry_run:
-        difference = (
-            "template differs from what was asked and was" if left == 1 else "templates differ from what was asked and were"
-        )
-        raise StoreError(f"{left} {difference} left unchanged: --overwrite changes {'it' if left == 1 else 'them'}")
+        differ, were, them = ("template differs", "was", "it") if left == 1 else ("templates differ", "were", "them")
+        raise StoreError(f"{left} {differ} from what was asked and {were} left unchanged: --overwrite changes {them}")
     return 0
 
 
@@ -113,10 +111,8 @@ def _set_up_templates(address: Address, options: Options) -> int:
         for sentence in make_empty(connection, site, time.time_ns()) if options.kibana else ():
             say(sentence)
     state = f"{counted(len(all_changes) - len(left), 'template')} put" if all_changes else "nothing to change"
-    say(
-        f"{address.store} (Elasticsearch {connection.version}): {state}; period {site.period}, shards {site.shards}; "
-        f"load with --store {address.store!r}"
-    )
+    server, layout = f"{address.store} (Elasticsearch {connection.version})", f"period {site.period}, shards {site.shards}"
+    say(f"{server}: {state}; {layout}; load with --store {address.store!r}")
     return len(left)
 
 
@@ -164,7 +160,7 @@ def _set_up_kibana(target: _Target, *, dry_run: bool) -> None:
         else:
             _show_imported(connection, import_objects(connection, objects))
         if target.objectives is not None:
-            _set_up_rules(connection, target, target.objectives, dry_run=dry_run)
+            _set_up_rules(connection, target.prefix, target.objectives, dry_run=dry_run)
     finally:
         connection.close()
 
@@ -187,36 +183,33 @@ def _show_imported(connection: Kibana, account: Account) -> None:
         say(f"{saved.type} {saved.id} ({saved.title}) is {'overwritten' if saved.overwritten else 'created'}{elsewhere}")
     for text in account.warnings:
         say(f"Kibana warns: {text}")
+    for bad in account.failed:
+        say(f"{bad.type} {bad.id} ({bad.title}) is refused: {bad.reason}")
     if account.failed:
-        for bad in account.failed:
-            say(f"{bad.type} {bad.id} ({bad.title}) is refused: {bad.reason}")
         first = account.failed[0]
         done = f"{len(account.imported)} others are imported" if account.imported else "nothing is imported"
         more = f" and {len(account.failed) - 1} more" if len(account.failed) > 1 else ""
         raise StoreError(f"{connection.place} refuses {first.type} {first.id}{more}: {first.reason}; {done}")
-    overwritten = sum(saved.overwritten for saved in account.imported)
-    say(
-        f"{connection.place} (Kibana {connection.version}): {counted(len(account.imported), 'object')} imported, "
-        f"{overwritten} of them overwritten; look at {connection.place}/app/dashboards"
-    )
+    taken = f"{counted(len(account.imported), 'object')} imported, {sum(one.overwritten for one in account.imported)} of them"
+    place = connection.place
+    say(f"{place} (Kibana {connection.version}): {taken} overwritten; look at {place}/app/dashboards")
 
 
-def _set_up_rules(connection: Kibana, target: _Target, objectives: Sequence[Objective], *, dry_run: bool) -> None:
+def _set_up_rules(connection: Kibana, prefix: str, objectives: Sequence[Objective], *, dry_run: bool) -> None:
     from ingest.view.kibana.rules import PATH, is_as_wanted, put_rule, rules_for, stored_rule
 
-    rules, left = rules_for(objectives, target.prefix, target.space, connection.version)
+    rules, left = rules_for(objectives, prefix, connection.space, connection.version)
     for rule in rules:
         there = stored_rule(connection, rule)
         if there is not None and is_as_wanted(rule, there):
             say(f"rule {rule.id} ({rule.name}) is there: nothing to change")
-            continue
-        if dry_run:
+        elif dry_run:
             say(f"{'POST' if there is None else 'PUT'} {connection.place}{PATH}{rule.id} would send the rule {rule.name}")
             for text in rule.esql.splitlines():
                 say(f"    {text}")
-            continue
-        put_rule(connection, rule, there)
-        say(f"rule {rule.id} ({rule.name}) is {'created' if there is None else 'changed'}")
+        else:
+            put_rule(connection, rule, there)
+            say(f"rule {rule.id} ({rule.name}) is {'created' if there is None else 'changed'}")
     for objective in left:
         say(f"the objective {objective.name} gets no rule, tailboard check judges it: {'; '.join(objective.reasons)}")
     done = "wanted" if dry_run else "installed"

@@ -85,11 +85,8 @@ def trend(options: Options) -> int:
     from ingest.query.trend import COLUMNS, Reference, judged
     from ingest.query.trend import trend as rows_of
 
-    limit, percentiles, least = (
-        by_run.ratio_limit(options.fail_above),
-        parse_percentiles(options.wanted),
-        by_run.least_ratio(options.least_change, "--least-change"),
-    )
+    limit, percentiles = by_run.ratio_limit(options.fail_above), parse_percentiles(options.wanted)
+    least = by_run.least_ratio(options.least_change, "--least-change")
     if options.last and options.accept:
         raise UsageError("--last forgets by itself, so there is nothing to accept: leave out --accept or --last")
     above = sorted({parse_duration(text) for text in options.above.split(",") if text.strip()})
@@ -100,24 +97,24 @@ def trend(options: Options) -> int:
         names = by_run.chosen(asks, options.runs)
         nights, notes, found_in = _nights(asks, names, of_runs, question, by)
         asked_of = replace(nights[0].answer, runs=tuple(names))
-        marked = _accepted_in([mark for origin in dict.fromkeys(origins.values()) for mark in origin.marks(asked_of)])
+        noted = (mark for origin in dict.fromkeys(origins.values()) for mark in origin.marks(asked_of))
+        marked = {str(mark["run"]) for mark in noted if accepts(mark)}
     table = rows_of(nights, percentiles, least, throughput=options.throughput, above_ns=above)
-    notes = (*notes, *_warnings([night.answer for night in nights]))
+    notes = (*notes, *(f"{night.answer.runs[0]}: {text}" for night in nights for text in night.answer.warnings))
     order = [night.run for night in nights]
     places = found_in or {}
-    accepted = {*_known(options.accept, order, places), *(places[run][0] if run in places else run for run in marked)}
-    labels = _labels_of(order, of_runs, places)
+    named, marked = ({places[run][0] if run in places else run for run in runs} for runs in (options.accept, marked))
+    if strange := sorted(named - set(order)):
+        raise UsageError(f"--accept {strange[0]}: no run of that name is in this trend: {choices(strange[0], order)}")
+    accepted, labels = named | marked, _labels_of(order, of_runs, places)
     judgements = judged(table, Reference(order, accepted, labels, options.last, least))
     status, sentences = _verdict(judgements, order[-1], limit, stored=not options.sources or is_store(options.sources[0]))
     if output:
         from ingest.view.page.trend import trend_page
 
-        calm = (
-            [f"{order[-1]}: nothing is certain to be {number(limit)} times worse than the level before."]
-            if limit < math.inf
-            else []
-        )
-        write_page(trend_page(nights, table, judgements, sentences or calm, notes, bad=bool(status), labels=labels), output)
+        calm = f"{order[-1]}: nothing is certain to be {number(limit)} times worse than the level before."
+        said = sentences or ([calm] if limit < math.inf else [])
+        write_page(trend_page(nights, table, judgements, said, notes, bad=bool(status), labels=labels), output)
     if form:
         with verdict_stands():
             _write(nights, table, judgements, notes, Showing(format=form, unit=options.unit))
@@ -138,32 +135,16 @@ def _nights(
     over_time = replace(question, step=AUTO, windows=WINDOWS)
     dated = [name for name in names if undated_part_of(name) not in names]
     places = permutations(dated, labels)
-    windows: dict[str, list[Answer]] = {}
     if not places:
         answers = [asks[name](question.about([name])) for name in names]
-        for name in names:
-            windows[name] = [asks[name](over_time.about([name]))]
-        return (*in_order(alike(answers, by), windows), None)
+        return (*in_order(alike(answers, by), {name: [asks[name](over_time.about([name]))] for name in names}), None)
+    windows: dict[str, list[Answer]] = {}
     answers = [labelled(asks[name](question.about([name])), PERMUTATION, places[name][1]) for name in dated]
     for name in dated:
         archive, what = places[name]
         windows.setdefault(archive, []).append(labelled(asks[name](over_time.about([name])), PERMUTATION, what))
     nights, notes = in_order(alike(by_archive(answers, places), (PERMUTATION, *by)), windows)
-    return nights, (*_permutations_note(places), *by_run.undated_beside(names, dated), *notes), places
-
-
-def _accepted_in(marks: Sequence[Mapping[str, object]]) -> set[str]:
-    """Return the runs that a mark accepts."""
-    return {str(mark["run"]) for mark in marks if accepts(mark)}
-
-
-def _known(accept: Sequence[str], order: Sequence[str], found_in: Places) -> set[str]:
-    """Return the runs of --accept as the trend has them; UsageError for one that is not in it."""
-    runs = {found_in[run][0] if run in found_in else run for run in accept}
-    strange = sorted(runs - set(order))
-    if strange:
-        raise UsageError(f"--accept {strange[0]}: no run of that name is in this trend: {choices(strange[0], order)}")
-    return runs
+    return nights, (_permutations_note(places), *by_run.undated_beside(names, dated), *notes), places
 
 
 def _labels_of(order: Sequence[str], labels: RunLabels, found_in: Places) -> dict[str, dict[str, str]]:
@@ -175,13 +156,13 @@ def _labels_of(order: Sequence[str], labels: RunLabels, found_in: Places) -> dic
     return {run: of_runs.get(run, {}) for run in order}
 
 
-def _permutations_note(permutations: Mapping[str, tuple[str, str]]) -> list[str]:
+def _permutations_note(permutations: Mapping[str, tuple[str, str]]) -> str:
     """Return the sentence about archives that hold many runs."""
     many, archives = len({what for _, what in permutations.values()}), {archive for archive, _ in permutations.values()}
     if len(archives) == 1:
         which = f"{min(archives)} is one archive of {many} unlike runs"
-        return [f"{which}, a series with one point each: a trend needs several archives"]
-    return [f"{len(archives)} archives of {many} unlike runs: a series each, by what they are below their archives"]
+        return f"{which}, a series with one point each: a trend needs several archives"
+    return f"{len(archives)} archives of {many} unlike runs: a series each, by what they are below their archives"
 
 
 def _write(
@@ -205,11 +186,6 @@ def _write(
         return
     scaled = view.in_unit(table, LATENCIES, showing.unit)
     by_run.write_rows(scaled, form, "ns", (), lambda stamp_ns: utc(stamp_ns) if stamp_ns else "")
-
-
-def _warnings(answers: Sequence[Answer]) -> list[str]:
-    """Return what a reader must know of each run."""
-    return [f"{answer.runs[0]}: {text}" for answer in answers for text in answer.warnings]
 
 
 def _verdict(judgements: Sequence[Judgement], run: str, limit: float, *, stored: bool) -> tuple[int, list[str]]:

@@ -6,7 +6,6 @@ import signal
 import sys
 import threading
 import time
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,9 +18,10 @@ from ingest.core.errors import DeliveryError, InputError, RefusedError, StoreErr
 from ingest.core.units import parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from ingest.core.marks import Mark
+    from ingest.live.sample import Stop
     from ingest.live.watch.cycle import Cycle, WatchCycle
     from ingest.load.load import LoadAccount
     from ingest.objectives.check import Checked
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 SHARE, QUICK_SECONDS = 10, 0.2  # judging all of a long run may take a tenth of the time
 LONGEST_LAG_NS = 3600 * 10**9  # older rows are of a benchmark that ran before
+CLEARED = "\r\x1b[K"  # the line of a terminal
 
 
 class Options(Loading):
@@ -66,9 +67,12 @@ def watch(options: Options) -> int:
     they have grown; other files are loaded when they have not changed for a cycle. After a kill, run it again: it continues
     where it stopped. Ctrl-C completes the run and ends; a second Ctrl-C ends at once.
     """
+    from ingest.live import heeding
+    from ingest.live.sample import Stop
     from ingest.live.watch.cycle import WatchCycle
     from ingest.live.watch.files import hold_many_files
     from ingest.live.watch.state import Watching
+    from ingest.objectives.webhook import webhook
     from ingest.read.discovery import check_is_file
     from ingest.store import open_store
 
@@ -79,13 +83,17 @@ def watch(options: Options) -> int:
     chosen, pace = load_options(options, "a watch"), parse_duration(options.interval) / 1e9
     idle = parse_duration(options.until_idle) / 1e9 if options.until_idle else None
     marks = marks_of(options.marks)
-    telling = _telling(options, marks)
+    if options.webhook and not options.objectives:
+        raise UsageError("--webhook reports objectives: give them with --objectives SLA.yml")
+    hook = webhook(options.webhook) if options.webhook else None
+    telling = Telling(options.objectives, hook, marks) if options.objectives else None
     hold_many_files()
     url = store_url(options.store)
-    with open_store(url, write=True) as store, letters_named(store), _signals() as stopped:
+    stop = Stop()
+    with open_store(url, write=True) as store, letters_named(store), heeding(stop):
         shown = _Shown(as_json=options.as_json)
         running = WatchCycle(Watching.begun(paths, store, chosen), telling)
-        _cycles(running, shown, pace, idle, stopped)
+        _cycles(running, shown, pace, idle, stop)
         _let_signals_end_it()
         shown.cycle(running.cycle(last=True))
         account = running.settle()
@@ -96,22 +104,11 @@ def watch(options: Options) -> int:
         refused, sentence = store.refusals()
     if refused:
         raise StoreError(sentence)
-    if stopped.signal == signal.SIGINT:
+    if stop.signal == signal.SIGINT:
         return INTERRUPTED
     if not account.runs:
         raise InputError(f"nothing came under {', '.join(options.paths)} that could be loaded")
     return 0
-
-
-def _telling(options: Options, marks: Sequence[Mark]) -> Telling | None:
-    """Return what judges after each cycle; None without --objectives."""
-    from ingest.objectives.webhook import webhook
-
-    if not options.objectives:
-        if options.webhook:
-            raise UsageError("--webhook reports objectives: give them with --objectives SLA.yml")
-        return None
-    return Telling(options.objectives, webhook(options.webhook) if options.webhook else None, marks)
 
 
 class Telling:
@@ -145,15 +142,16 @@ class Telling:
         """Judge runs that have settled, say which phases never came; DeliveryError where the webhook did not get everything."""
         for run in runs:
             checked = self._judge(store, run)
-            for entry in (entry for entry in checked.unjudged if entry.objective.phases) if checked else ():
-                say(f"{entry.objective.name}: not judged in {run}: {entry.reason}")
+            for entry in checked.unjudged if checked else ():
+                if entry.objective.phases:
+                    say(f"{entry.objective.name}: not judged in {run}: {entry.reason}")
         if self._hook is not None and self._waiting:
             self._hook.tell(self._waiting)
 
     def _report(self, episode: Episode) -> None:
         from ingest.objectives.webhook import sentence
 
-        say(f"{sentence(episode)}")
+        say(sentence(episode))
         self._waiting.append(episode)
 
     def _deliver(self) -> None:
@@ -175,33 +173,6 @@ class Telling:
             self._complained = False
 
 
-class _Stopped:
-    """Whether a signal has come that asks to end."""
-
-    def __init__(self) -> None:
-        self.signal = 0
-        self.event = threading.Event()
-
-    def __call__(self, number: int, _: object) -> None:
-        self.signal = number
-        self.event.set()
-
-
-@contextmanager
-def _signals() -> Iterator[_Stopped]:
-    """Give whether SIGINT or SIGTERM has come: the cycle that runs is finished first."""
-    stopped = _Stopped()
-    if threading.current_thread() is not threading.main_thread():
-        yield stopped
-        return
-    before = [(number, signal.signal(number, stopped)) for number in (signal.SIGINT, signal.SIGTERM)]
-    try:
-        yield stopped
-    finally:
-        for number, handler in before:
-            signal.signal(number, handler)
-
-
 def _let_signals_end_it() -> None:
     """Let a signal from now on end the process at once: the next watch or load continues what is cut off."""
     if threading.current_thread() is threading.main_thread():
@@ -209,10 +180,10 @@ def _let_signals_end_it() -> None:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def _cycles(running: WatchCycle, shown: _Shown, pace: float, idle: float | None, stopped: _Stopped) -> None:
-    """Run one cycle after another until nothing has come for long, or a signal has."""
+def _cycles(running: WatchCycle, shown: _Shown, pace: float, idle: float | None, stop: Stop) -> None:
+    """Run one cycle after another until nothing has come for long, or a signal has: the cycle that runs is finished first."""
     heard = time.monotonic()
-    while not stopped.event.is_set():
+    while not stop.signal:
         began = time.monotonic()
         done = running.cycle()
         shown.cycle(done)
@@ -222,7 +193,7 @@ def _cycles(running: WatchCycle, shown: _Shown, pace: float, idle: float | None,
         if idle is not None and now - heard >= idle:
             return
         if not done.behind:
-            stopped.event.wait(max(0.0, pace - (now - began)))
+            stop.wait(max(0.0, pace - (now - began)))
 
 
 class _Shown:
@@ -241,12 +212,12 @@ class _Shown:
         if self._json and (done.news or done.said):
             _print({"event": "cycle", **{name: value for name, value in asdict(done).items() if name != "news"}})
         if self._terminal:
-            print(f"\r\x1b[K{self._line(done)}", end="", file=sys.stderr, flush=True)
+            print(f"{CLEARED}{self._line(done)}", end="", file=sys.stderr, flush=True)
 
     def end(self, account: LoadAccount, url: str, said: list[str]) -> None:
         """Tell how it ended."""
         if self._terminal:
-            print("\r\x1b[K", end="", file=sys.stderr)
+            print(CLEARED, end="", file=sys.stderr)
         self._say(said)
         if self._json:
             _print({"event": "settled", **account.as_dict()})
@@ -261,10 +232,9 @@ class _Shown:
         """Return one of the totals with its noun."""
         return f"{self._totals[total]} {plural(self._totals[total], noun)}"
 
-    def _say(self, texts: Any) -> None:
+    def _say(self, texts: Iterable[str]) -> None:
         for text in texts:
-            start = "\r\x1b[K" if self._terminal else ""
-            say(text, start)
+            say(text, CLEARED if self._terminal else "")
 
     def _line(self, done: Cycle) -> str:
         from ingest.core.units import utc

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import join
-from typing import Any, NoReturn, Protocol
+from typing import Any
 
 from ingest.core.errors import InputError, counted
 from ingest.core.units import format_duration
@@ -196,9 +196,8 @@ class SampleLog:
         mark = START.encode()
         end = last_line_end(self._path) if size else 0
         begins = {0, end} if end < size else {0}
-        if any(not mark.startswith(os.pread(self._file, len(mark), place)[: size - place]) for place in begins if size):
-            raise InputError(NOT_OURS, self._path)
-        if end and not is_sample_file(self._path):
+        strange = any(not mark.startswith(os.pread(self._file, len(mark), place)[: size - place]) for place in begins if size)
+        if strange or (end and not is_sample_file(self._path)):
             raise InputError(NOT_OURS, self._path)
         if end < size:
             os.ftruncate(self._file, end)
@@ -271,22 +270,6 @@ NOT_WRITTEN = "the answer could not be written"
 BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # goes on while the machine sleeps
 
 
-class Clock(Protocol):
-    """What a sampler knows of time, in ns."""
-
-    def now(self) -> int:
-        """Return a time that only goes forward."""
-        ...
-
-    def wall(self) -> int:
-        """Return the time of day since 1970."""
-        ...
-
-    def wait(self, duration_ns: int) -> None:
-        """Return after a while, or as soon as the sampler is stopped."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class RealClock:
     """The clocks of this machine; waits end with `stop`."""
@@ -306,40 +289,29 @@ class RealClock:
         self.stop.wait(duration_ns / SECOND)
 
 
-class Lines(Protocol):
-    """Where lines go."""
-
-    def write(self, line: str, before: str = "") -> str:
-        """Write a line, in a new file behind the line `before`; returns why it could not be, empty text where it was."""
-        ...
-
-
 def inlined(text: str) -> str:
     """Return text as a JSON value: what is a JSON object or array itself, without blanks, its numbers as they were written."""
     if text.lstrip()[:1] in ("{", "["):
         with suppress(ValueError, RecursionError):
-            json.loads(text, parse_constant=_refuse)
+            json.loads(text, parse_constant=int)  # a ValueError for NaN and infinities, which JSON does not have
             return OUTSIDE_STRINGS.sub(r"\1", text)
     return json.dumps(text)
-
-
-def _refuse(word: str) -> NoReturn:
-    raise ValueError(word)
 
 
 @dataclass(slots=True)
 class Sampler:
     """Asks a command on a clock until it is stopped; says what goes wrong and when it is well again.
 
-    `run` returns when the time is over or `stop` was asked for; `answered`, `failed` and `missed` count polls.
+    `run` returns when the time is over or `stop` was asked for; `answered`, `failed` and `missed` count polls. `write` takes a
+    line, and one to write before it in a new file; it returns why it could not be written, empty text where it was.
     """
 
     command: tuple[str, ...]
     every_ns: int
     timeout_ns: int
     host: str
-    lines: Lines
-    clock: Clock
+    write: Callable[[str, str], str]
+    clock: RealClock
     stop: Stop
     say: Callable[[str], None]
     for_ns: int | None = None
@@ -434,7 +406,7 @@ class Sampler:
             polls, first, last = self._unwritten
             values_of_gap = {"polls": polls, "from": _Raw(seconds(first)), "to": _Raw(seconds(last)), "why": NOT_WRITTEN}
             gap = self._line(MISSED, last, values_of_gap)
-        why = self.lines.write(gap + self._line(record, now, values), self._before)
+        why = self.write(gap + self._line(record, now, values), self._before)
         if not why:
             self._unwritten = None
             if record == POLL and "error" not in values:

@@ -197,9 +197,9 @@ def text(windows: Intervals[Group], unit_ns: int, ticks: int = TICKS) -> str:
     spread = f"{_fixed(mean / unit_ns, digits):>12}, StdDeviation   = {_fixed(deviation / unit_ns, digits):>12}"
     lines.append(f"#[Mean    = {spread}]\n")
     lines.append(f"#[Max     = {_fixed(values[-1], digits):>12}, Total count    = {cumulative[-1]:>12}]\n")
-    lines.append(
-        f"#[Buckets = {_buckets(windows.layout, int(windows.bins[-1])):>12}, SubBuckets     = {2 * _half(windows.layout):>12}]\n"
-    )
+    half = _half(windows.layout)
+    buckets = max(int(windows.bins[-1]) // half, 1)  # octaves that hold the last bin
+    lines.append(f"#[Buckets = {buckets:>12}, SubBuckets     = {2 * half:>12}]\n")
     return "".join(lines)
 
 
@@ -217,11 +217,6 @@ def _moments(windows: Intervals[Group]) -> tuple[float, float]:
         mean = sum(value * count for value, count in zip(middle.tolist(), windows.counts.tolist(), strict=True)) / total
     deviation = math.sqrt(float(((middle - mean) ** 2 * windows.counts).sum()) / total)
     return mean, deviation
-
-
-def _buckets(layout: Layout, last: int) -> int:
-    """Return how many octaves a histogram needs that holds the last bin."""
-    return max(last // _half(layout), 1)
 
 
 def _half(layout: Layout) -> int:

@@ -45,16 +45,17 @@ def _header(name: str) -> str:
 def csv_lines(table: Table, stamp: Stamp = utc, unit: str = "ns") -> Iterator[str]:
     """Yield the header and the rows of a table as csv; text with a comma, quote or newline is quoted."""
     names = shown_columns(table)
-    yield ",".join(_quoted(_header(name)) for name in names)
+    yield ",".join(quoted(_header(name)) for name in names)
     words = (*table.labels, *WORDS)
     columns = [_column(name, table.columns[name], stamp, unit, words) for name in names]
     for place, name in enumerate(names):
         if name in words:
-            columns[place] = [_quoted(cell) for cell in columns[place]]
+            columns[place] = [quoted(cell) for cell in columns[place]]
     yield from map(",".join, zip(*columns, strict=True))
 
 
-def _quoted(cell: str) -> str:
+def quoted(cell: str) -> str:
+    """Return text as a cell of csv."""
     return '"' + cell.replace('"', '""') + '"' if any(mark in cell for mark in ',"\n\r') else cell
 
 

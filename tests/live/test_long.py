@@ -44,7 +44,7 @@ def watched(folder: Path, store_path: Path, logs: int, seconds: int, a_cycle: in
             while done.behind:
                 done = watch.cycle()
             sizes.append(resident())
-        assert sum(tail.rows for tail in watch.watching.tails.values()) == logs * seconds
+        assert sum(tail.account.rows for tail in watch.watching.tails.values()) == logs * seconds
         watch.cycle(last=True)
         watch.settle()
         assert not [text for text in watch.watching.said if "read live" in text]

@@ -89,7 +89,7 @@ def test_polls_keep_to_the_clock_and_each_tick_is_asked_or_missed(lasting: list[
     every, begin = SECOND, clock.ns
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sample, "ask", asked)
-        Sampler(("x",), every, SECOND, "h", kept, clock, Stop(), said.append, (ticks - 1) * SECOND).run()
+        Sampler(("x",), every, SECOND, "h", kept.write, clock, Stop(), said.append, (ticks - 1) * SECOND).run()
     wanted, missed, free, durations = [], 0, begin, [*lasting, *([10] * ticks)]
     for tick in range(ticks):
         due = begin + tick * every
@@ -114,7 +114,7 @@ def test_a_machine_that_slept_misses_polls_and_keeps_to_the_clock(monkeypatch: p
         clock, "wait", lambda duration: setattr(clock, "ns", clock.ns + duration + next(asleep, 0) * SECOND + 3 * MS)
     )
     monkeypatch.setattr(sample, "ask", lambda *_: Reply(0, b"[]"))
-    Sampler(("x",), SECOND, SECOND, "h", kept, clock, Stop(), said.append, 12 * SECOND).run()
+    Sampler(("x",), SECOND, SECOND, "h", kept.write, clock, Stop(), said.append, 12 * SECOND).run()
     [gap] = [record for record in kept.records if record["record"] == "missed"]
     assert (gap["polls"], gap["to"] - gap["from"]) == (7, 6) and "stood still" in gap["why"]
     at = [record["sampled_at"] - 1_700_000_005 for record in kept.records if record["record"] == "poll"]
@@ -202,7 +202,7 @@ def test_what_is_asked_may_come_back(tmp_path: Path) -> None:
         tmp_path,
         f'n=$(cat {count} 2>/dev/null || echo 0); echo $((n+1)) > {count}; [ $((n % 2)) = 0 ] && echo "{{}}" || {{ echo down >&2; exit 1; }}',
     )
-    Sampler((name,), SECOND, 60 * SECOND, "h", kept, Turned(), Stop(), said.append, 3 * SECOND).run()
+    Sampler((name,), SECOND, 60 * SECOND, "h", kept.write, Turned(), Stop(), said.append, 3 * SECOND).run()
     assert ["said" in record for record in kept.records if record["record"] == "poll"] == [True, False, True, False]
     assert said == [down := "no answer: exit status 1: down", "answers again after 1 poll without an answer", down]
 
@@ -295,7 +295,7 @@ def test_a_file_that_follows_another_begins_with_the_last_answer_there(
         return Reply(0, json.dumps({"get": {"calls": (n := next(counts)), "histogram_usec": {"1": 0, "2": n}}}).encode())
 
     monkeypatch.setattr(sample, "ask", asked)
-    Sampler(("x",), SECOND, SECOND, "h", SampleLog(path), clock, Stop(), print, 3 * SECOND).run()
+    Sampler(("x",), SECOND, SECOND, "h", SampleLog(path).write, clock, Stop(), print, 3 * SECOND).run()
     assert [record["record"] for record in records(path)] == ["before", "poll", "poll", "end"]
     assert records(path)[0] == {**records(older)[-1], "record": "before"}
     (tmp_path / "both.ndjson").write_bytes(path.read_bytes() + older.read_bytes())
@@ -316,7 +316,7 @@ def test_polls_that_could_not_be_written_are_noted_when_there_is_room_again(monk
 
     monkeypatch.setattr(kept, "write", write)
     monkeypatch.setattr(sample, "ask", lambda *_: Reply(0, b"{}"))
-    run = Sampler(("x",), SECOND, SECOND, "h", kept, clock, Stop(), said.append, 4 * SECOND)
+    run = Sampler(("x",), SECOND, SECOND, "h", kept.write, clock, Stop(), said.append, 4 * SECOND)
     run.run()
     assert [record["record"] for record in kept.records] == ["begin", "poll", "missed", "poll", "poll", "end"]
     gap = kept.records[2]

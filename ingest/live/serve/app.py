@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from http.client import responses
 from typing import Any
 
 from ingest.core.errors import InputError, StoreError, TailboardError, UsageError, shown
@@ -33,18 +34,7 @@ ALWAYS = (
     ("Cross-Origin-Resource-Policy", "same-origin"),
     ("Cross-Origin-Opener-Policy", "same-origin"),
 )
-STATUS = {
-    200: "200 OK",
-    204: "204 No Content",
-    304: "304 Not Modified",
-    400: "400 Bad Request",
-    403: "403 Forbidden",
-    404: "404 Not Found",
-    405: "405 Method Not Allowed",
-    414: "414 URI Too Long",
-    500: "500 Internal Server Error",
-    503: "503 Service Unavailable",
-}
+PHRASES = {**responses, 414: "URI Too Long"}  # as Python has it from 3.13 on
 
 Start = Callable[[str, list[tuple[str, str]]], Any]
 App = Callable[[Mapping[str, Any], Start], Iterable[bytes]]
@@ -74,7 +64,7 @@ def application(subject: Subject, named: Collection[str] = (), *, anywhere: bool
         with_type = [("Content-Type", reply.kind)] if reply.body else []
         policies = [("Content-Security-Policy", f"{reply.allowed}; frame-ancestors 'none'")]
         length = [] if reply.status in (204, 304) else [("Content-Length", str(len(reply.body)))]
-        start(STATUS[reply.status], [*with_type, *length, *policies, *ALWAYS, *reply.headers])
+        start(f"{reply.status} {PHRASES[reply.status]}", [*with_type, *length, *policies, *ALWAYS, *reply.headers])
         return [] if environ["REQUEST_METHOD"] == "HEAD" else [reply.body]
 
     return app
@@ -94,10 +84,7 @@ def _refused(environ: Mapping[str, Any], known: Collection[str], *, anywhere: bo
 
 
 def _is_here(host: str, known: Collection[str], *, anywhere: bool) -> bool:
-    match = HOST.fullmatch(host)
-    if not match:
-        return False
-    name = match[1].lower()
+    name = match[1].lower() if (match := HOST.fullmatch(host)) else ""
     if name in known or not anywhere:
         return name in known
     try:

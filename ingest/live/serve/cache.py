@@ -90,7 +90,9 @@ class Cache(Generic[Key, Made]):
                 self._kept.move_to_end(key)
                 if kept.age < self._fresh:
                     return kept
-            future = self._pending.get(key) or self._begun(key)
+            future = self._pending.get(key)
+            if future is None and len(self._pending) < MOST_PENDING:
+                self._pending[key] = future = self._workers.submit(self._looked, key)
             if future is None or self._waiting >= MOST_WAITING:
                 return _old(kept, "too many questions at once: this one is asked again in a moment")
             self._waiting += 1
@@ -102,29 +104,20 @@ class Cache(Generic[Key, Made]):
             with self._lock:
                 self._waiting -= 1
 
-    def _begun(self, key: Key) -> Future[CacheEntry[Made]] | None:
-        """Return the answer that is being made, None where too many are; the lock is held."""
-        if len(self._pending) >= MOST_PENDING:
-            return None
-        self._pending[key] = future = self._workers.submit(self._looked, key)
-        return future
-
     def _looked(self, key: Key) -> CacheEntry[Made]:
         try:
             before = self._kept.get(key)
             begun = time.monotonic()
             kept = CacheEntry(self._make(key, before.made if before else None), begun)
-        except BaseException:
+            with self._lock:
+                self._kept[key] = kept
+                self._kept.move_to_end(key)
+                while len(self._kept) > 1 and (len(self._kept) > MOST_KEPT or self.size > MOST_BYTES):
+                    self._kept.popitem(last=False)
+            return kept
+        finally:
             with self._lock:
                 del self._pending[key]
-            raise
-        with self._lock:
-            del self._pending[key]
-            self._kept[key] = kept
-            self._kept.move_to_end(key)
-            while len(self._kept) > 1 and (len(self._kept) > MOST_KEPT or self.size > MOST_BYTES):
-                self._kept.popitem(last=False)
-        return kept
 
     @property
     def size(self) -> int:
@@ -156,32 +149,23 @@ def reading(url: str) -> Iterator[Store]:
             yield store
 
 
-class Version(Protocol):
-    """A cheap check of whether a store has changed."""
-
-    def __call__(self) -> str:
-        """Return text that differs once anything in the store has changed; StoreError where this cannot be determined."""
-        ...
+Version = Callable[[], str]
 
 
 def version_of(url: str) -> Version:
-    """Return the check of whether a store has changed; it may be called by any thread."""
-    for prefix, known in VERSIONS.items():
-        if url.startswith(prefix):
-            return known(url)
-    return RecordsVersion(url)
+    """Return a cheap check of whether a store has changed: text that differs once anything in it has. Any thread may call it.
+
+    It raises StoreError where this cannot be determined.
+    """
+    if url.startswith("sqlite:"):
+        return SqliteVersion(url)
+    return ElasticVersion(url) if url.startswith(("http://", "https://")) else lambda: _version_of_records(url)
 
 
-class RecordsVersion:
-    """The records of all runs, which every store has."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-
-    def __call__(self) -> str:
-        """Return a digest of the records."""
-        with open_store(self._url) as store:
-            return _digest(store.runs())
+def _version_of_records(url: str) -> str:
+    """Return a digest of the records of all runs, which every store has."""
+    with open_store(url) as store:
+        return _digest(store.runs())
 
 
 class SqliteVersion:
@@ -269,6 +253,3 @@ def _counted(store: ElasticStore, index: str, query: dict[str, Any], fields: tup
     body: dict[str, Any] = {"size": 0, "track_total_hits": True, "query": query, **({"aggs": sums} if sums else {})}
     answer = search(store.connection, index, body)
     return answer["hits"]["total"]["value"], answer.get("aggregations")
-
-
-VERSIONS: dict[str, Callable[[str], Version]] = {"sqlite:": SqliteVersion, "http://": ElasticVersion, "https://": ElasticVersion}

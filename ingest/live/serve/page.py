@@ -190,8 +190,8 @@ def _parts(subject: Subject, store: Store, selection: Selection) -> Parts:
         section = _section(subject, selection, offered, runs)
         try:
             asked, marks = question.about(runs), _provisional(offered, runs)
-            settings: dict[str, Any] = {"sla_ns": subject.sla_ns, "offsets": True, "more": [section], "marks": marks}
-            return parts_from(store, runs, asked, given=subject.given, named=subject.url, **settings)
+            of_subject: dict[str, Any] = {"sla_ns": subject.sla_ns, "given": subject.given, "named": subject.url}
+            return parts_from(store, runs, asked, offsets=True, more=[section], marks=marks, **of_subject)
         except InputError:
             if number + 1 == len(tries):
                 raise

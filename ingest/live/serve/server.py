@@ -24,7 +24,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing import get_context
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from waitress.adjustments import Adjustments
@@ -32,6 +31,7 @@ from waitress.channel import HTTPChannel
 from waitress.server import TcpWSGIServer
 
 from ingest.core.errors import StoreError, TailboardError, UsageError
+from ingest.live import heeding
 from ingest.live.serve.app import App
 from ingest.live.watch.cycle import WatchCycle
 from ingest.live.watch.files import hold_many_files, scanned
@@ -190,18 +190,14 @@ def served(server: Server) -> bool:
     """Serve until SIGINT or SIGTERM; return whether it was the first."""
     seen: list[int] = []
 
-    def stop(number: int, _frame: FrameType | None) -> None:
+    def stop(number: int, _frame: object) -> None:
         seen.append(number)
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        server.run()  # ends by itself when interrupted
-    except KeyboardInterrupt:
-        pass
+        with heeding(stop), suppress(KeyboardInterrupt):
+            server.run()  # ends by itself when interrupted
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
         server.close()
     return signal.SIGINT in seen
 

@@ -89,15 +89,13 @@ def _with_known_hosts(watching: Watching, sources: Sequence[Source]) -> list[Sou
     the folders stand for in the end is decided when the run is settled.
     """
     known = {tail.path.parent: key[1].split("|")[1] for key, tail in watching.tails.items()}
-    hosted = []
-    for source in sources:
+    hosted = list(sources)
+    for place, source in enumerate(sources):
         host = known.get(source.path.parent, "")
         if host and not source.context.series.host and watching.is_read(source):
             series = source.context.series.replaced(host=host)
             offset = watching.options.read.host_offset_ns.get(host, 0)
-            hosted.append(replace(source, context=replace(source.context, series=series, offset_ns=offset)))
-        else:
-            hosted.append(source)
+            hosted[place] = replace(source, context=replace(source.context, series=series, offset_ns=offset))
     return hosted
 
 
@@ -147,18 +145,18 @@ def _attached(watching: Watching, tail: Tail, source: Source) -> bool:
 
 
 def _own_record(
-    watching: Watching,
-    run: RunRecord,
-    source: Source,
-    seen: Seen,
-    stored: SourceRecord | None,
-    begun: Mapping[str, Tail],
+    watching: Watching, run: RunRecord, source: Source, seen: Seen, stored: SourceRecord | None, begun: Mapping[str, Tail]
 ) -> SourceRecord | None:
     """Return the record of a source that is to be read from its beginning; None where it is read, or not to be read."""
     key = (run.run, source.identity)
     tail = watching.tails.get(key)
-    if tail is not None:
-        _met_again(watching, tail, source, seen)
+    if tail is not None:  # read on where another process stopped, or under another name with the same labels
+        if tail.gone:
+            watching.look = True  # it is taken aside first
+        elif tail.path != source.path:
+            _refused(watching, source, seen, two_of_one(source, str(tail.path)))
+        elif tail.source is None:
+            _attached(watching, tail, source)
         return None
     if (copied := _copied_from(watching, key, source, begun)) is not None:
         watching.say_once(f"{source.path} is a copy of {copied}, which is being read: left out while that is there")
@@ -179,16 +177,6 @@ def _own_record(
             return None
         generation = stored.generation + 1
     return SourceRecord(run.run, source.identity, as_text(source.path), 0, watching.digest, generation=generation)
-
-
-def _met_again(watching: Watching, tail: Tail, source: Source, seen: Seen) -> None:
-    """Read on in a file that is known: where another process stopped, or under another name with the same labels."""
-    if tail.gone:
-        watching.look = True  # it is taken aside first
-    elif tail.path != source.path:
-        _refused(watching, source, seen, two_of_one(source, str(tail.path)))
-    elif tail.source is None:
-        _attached(watching, tail, source)
 
 
 def _refused(watching: Watching, source: Source, seen: Seen, reason: str) -> None:
@@ -239,7 +227,7 @@ def load_whole(watching: Watching, files: Mapping[Path, Seen]) -> LoadAccount:
         return load_found(Found(chosen, (), discovered.labels, kinds=discovered.kinds), watching.store, watching.options)
     except InputError as error:
         watching.say(f"refused {error}")
-        return LoadAccount()
+    return LoadAccount()
 
 
 # What has become of the files that are read as they grow: rotated, copied and emptied, truncated, gone.
@@ -264,11 +252,11 @@ def follow(watching: Watching, files: Mapping[Path, Seen]) -> None:
             _moved_tail(tail, path)
     for key, (fate, _) in fates.items():
         if fate is Fate.REWRITTEN:
-            _rewritten(watching, key, watching.tails[key], files)
+            _replaced(watching, key, files, "it was copied to {} and emptied", "was truncated or overwritten", "that {} read")
         elif fate is Fate.GONE:
             watching.tails[key].gone = True  # what was written before it went is read once more
     for key in gone:
-        _gone(watching, key, watching.tails[key], files)
+        _replaced(watching, key, files, "{} holds its rows", "is a new file now", "of the old one")
 
 
 def _moved_tail(tail: Tail, path: Path) -> None:
@@ -278,32 +266,21 @@ def _moved_tail(tail: Tail, path: Path) -> None:
             tail.attach(replace(tail.source, path=path))
 
 
-def _rewritten(watching: Watching, key: Key, tail: Tail, files: Mapping[Path, Seen]) -> None:
+def _replaced(watching: Watching, key: Key, files: Mapping[Path, Seen], copied: str, what: str, which: str) -> None:
+    """Take a file that is no more for moved where a copy of it has come, or aside where another is in its place."""
+    tail = watching.tails[key]
     copy = _copy_of(watching, tail, files)
+    if copy is None and tail.path not in files:
+        return
     watching.look = True
     if copy is not None:
-        watching.say(f"{tail.path} was rotated: it was copied to {copy} and emptied")
+        watching.say(f"{tail.path} was rotated: {copied.format(copy)}")
         watching.judged.pop(copy, None)
         watching.forget([key])
-    else:
-        read = counted(tail.rows, "row that was read is", "rows that were read are")
-        watching.say(f"{tail.path} was truncated or overwritten: the {read} kept")
-        set_aside(watching, key)
-
-
-def _gone(watching: Watching, key: Key, tail: Tail, files: Mapping[Path, Seen]) -> None:
-    """Take a file that is gone for moved where a copy of it has come, or aside where another came in its place."""
-    copy = _copy_of(watching, tail, files)
-    if copy is not None:
-        watching.say(f"{tail.path} was rotated: {copy} holds its rows")
-        watching.judged.pop(copy, None)
-        watching.look = True
-        watching.forget([key])
-    elif tail.path in files:
-        read = counted(tail.rows, "row of the old one is", "rows of the old one are")
-        watching.say(f"{tail.path} is a new file now: the {read} kept")
-        watching.look = True
-        set_aside(watching, key)
+        return
+    read = counted(tail.account.rows, f"row {which.format('was')} is", f"rows {which.format('were')} are")
+    watching.say(f"{tail.path} {what}: the {read} kept")
+    set_aside(watching, key)
 
 
 def _copy_of(watching: Watching, tail: Tail, files: Mapping[Path, Seen]) -> Path | None:

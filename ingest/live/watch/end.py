@@ -87,9 +87,8 @@ def _differences(watching: Watching, lost: set[Key]) -> Iterator[str]:
         for (name, source), tail in watching.tails.items():
             if name != run or (name, source) in lost:
                 continue
-            live, now = (tail.account.rows, tail.account.samples), settled.get(source, {})
+            (rows, samples), now = (tail.account.rows, tail.account.samples), settled.get(source, {})
             loaded = (now.get("rows", 0), now.get("samples", 0))
-            if live != loaded:
-                yield (
-                    f"{tail.path}: {live[0]} rows and {live[1]} samples were read live, {loaded[0]} and {loaded[1]} are in it now"
-                )
+            if loaded != (rows, samples):
+                live = f"{rows} rows and {samples} samples were read live"
+                yield f"{tail.path}: {live}, {loaded[0]} and {loaded[1]} are in it now"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -47,38 +47,26 @@ DOCUMENT_END = b"\n}\n"
 Bytes = Callable[[int, int], bytes]
 
 
-class Growing(Protocol):
+class Growing:
     """Reads one file piece by piece. `reported_ns` is up to when all of its series have reported, None before the first row."""
 
-    reported_ns: int | None
+    def __init__(self, source: Source, state: Mapping[str, Any] | None) -> None:
+        self.reported_ns: int | None = state["reported_ns"] if state else None
+        self._source = source
 
-    def whole(self, data: bytes) -> int:
-        """Return how many of the bytes that came are whole lines or documents."""
-        ...
-
-    def take(self, data: bytes, at: int) -> Iterator[Intervals[Series]]:
-        """Yield the rows of whole lines or documents, which begin at offset `at`."""
-        ...
-
-    def state(self) -> dict[str, Any]:
-        """Return the state for the bytes to come, as values that JSON can hold."""
-        ...
+    def _reported(self, newest_ns: int) -> None:
+        self.reported_ns = newest_ns if self.reported_ns is None else max(newest_ns, self.reported_ns)
 
 
-def growing(source: Source, data: Bytes, state: Mapping[str, Any] | None) -> Growing:
-    """Return the reader of a source; `data(offset, size)` reads its file, `state` goes on where another one was.
+class GrowingLog(Growing):
+    """The lines of an HdrHistogram log. All of its tags have reported up to where its newest interval begins.
 
-    Raises InputError where the unit of a log is unknown.
+    `data(offset, size)` reads its file, `state` goes on where another one was. InputError where the unit is unknown.
     """
-    return GrowingLog(source, data, state) if source.format == HDR else GrowingDumps(source, data, state)
-
-
-class GrowingLog:
-    """The lines of an HdrHistogram log. All of its tags have reported up to where its newest interval begins."""
 
     def __init__(self, source: Source, data: Bytes, state: Mapping[str, Any] | None) -> None:
-        self.reported_ns: int | None = state["reported_ns"] if state else None
-        self._source, self._data = source, data
+        super().__init__(source, state)
+        self._data = data
         self._rows, self._settled = self._begun(state["rows"] if state else None)
 
     def _begun(self, rows: Mapping[str, Any] | None) -> tuple[ResumableRows, bool]:
@@ -98,33 +86,27 @@ class GrowingLog:
         return data.rfind(b"\n") + 1 or (len(data) if len(data) >= LONGEST_LINE else 0)
 
     def take(self, data: bytes, at: int) -> Iterator[Intervals[Series]]:
-        """Yield the rows of whole lines."""
+        """Yield the rows of whole lines, which begin at offset `at`."""
         for rows in unpacked(self._rows, [data]):
             if len(rows):
-                newest = int(rows.start_ns.max())
-                self.reported_ns = newest if self.reported_ns is None else max(newest, self.reported_ns)
+                self._reported(int(rows.start_ns.max()))
             yield rows
         self._rows.tell_doubts()
 
     def state(self) -> dict[str, Any]:
-        """Return the state for the lines to come."""
+        """Return the state for the lines to come, as values that JSON can hold."""
         return {"reported_ns": self.reported_ns, "rows": self._rows.state()}
 
 
-class GrowingDumps:
+class GrowingDumps(Growing):
     """The documents that a running fio appends. With each of them all of its series have reported up to its end."""
 
     def __init__(self, source: Source, data: Bytes, state: Mapping[str, Any] | None) -> None:
-        self.reported_ns: int | None = state["reported_ns"] if state else None
-        self._path = source.path
-        self._account = source.context.account
+        super().__init__(source, state)
         self._lines = int(state["lines"]) if state else 0
-        self._last: tuple[int, int] = (state["last"][0], state["last"][1]) if state else (0, 0)
-        previous = None
-        if self._last[1] > self._last[0]:
-            text = data(self._last[0], self._last[1] - self._last[0])
-            for previous in documents_in([text], self._path, []):  # noqa: B007  # the last one counts
-                pass
+        begin, end = self._last = (state["last"][0], state["last"][1]) if state else (0, 0)
+        documents = documents_in([data(begin, end - begin)] if end > begin else [], source.path, [])
+        *_, previous = (None, *documents)
         self._differences = Differences(source.context, previous, state["differences"] if state else None)
 
     def whole(self, data: bytes) -> int:
@@ -134,14 +116,13 @@ class GrowingDumps:
     def take(self, data: bytes, at: int) -> Iterator[Intervals[Series]]:
         """Yield the differences of whole documents; a last piece without its end is a document only if it parses."""
         bad: list[tuple[str, int]] = []
-        for document in documents_in([data], self._path, bad, self._lines):
+        for document in documents_in([data], self._source.path, bad, self._lines):
             rows = self._differences.take(document)
             if rows is not None:
-                newest = int(rows.end_ns.max())
-                self.reported_ns = newest if self.reported_ns is None else max(newest, self.reported_ns)
+                self._reported(int(rows.end_ns.max()))
                 yield rows
         for reason, line in bad:
-            self._account.reject(reason, [line])
+            self._source.context.account.reject(reason, [line])
         self._lines += data.count(b"\n")
         begin = data.rfind(b"\n{\n") + 1
         self._last = (at + begin, at + len(data))
@@ -150,12 +131,6 @@ class GrowingDumps:
         """Return the state for the documents to come."""
         state = {"reported_ns": self.reported_ns, "lines": self._lines, "last": self._last}
         return {**state, "differences": self._differences.state()}
-
-
-def with_corrections(source: Source, rows: Iterator[Intervals[Series]]) -> Iterator[Intervals[Series]]:
-    """Return rows with what the user has asked to be added to them: corrected data."""
-    expected = source.context.options.get(EXPECTED)
-    return with_corrected(rows, int(expected), source.context.account) if expected else rows
 
 
 def can_grow(source: Source, *, by_completion: bool, dated_by_file: bool) -> bool:
@@ -167,23 +142,22 @@ def can_grow(source: Source, *, by_completion: bool, dated_by_file: bool) -> boo
 # Windows that may still grow: held until newer ones have begun, written whole each time, kept in checkpoints.
 
 
+ARRAYS = ("series", "start_ns", "end_ns", "indptr", "bins", "counts")
+
+
 class OpenWindows:
     """The newest window of each series of one log, by layout: rows of a series come in time order, so older ones are whole."""
 
     def __init__(self, kept: Sequence[Mapping[str, Any]] = ()) -> None:
         """Hold nothing, or what `state` has kept."""
-        self._parts: dict[Layout, Intervals[Series]] = {}
-        for entry in kept:
-            windows = _windows(entry)
-            self._parts[windows.layout] = windows
+        self._parts: dict[Layout, Intervals[Series]] = {windows.layout: windows for windows in map(_windows, kept)}
 
     def add(self, parts: Sequence[Intervals[Series]]) -> list[Intervals[Series]]:
         """Return the windows that rows cut at the grid have changed, each with all that it holds by now."""
         changed = []
         for layout in dict.fromkeys(part.layout for part in parts):
             new = [part for part in parts if part.layout == layout]
-            held = self._parts.get(layout)
-            rows = merged([*new, *([held] if held is not None else [])])
+            rows = merged([*new, *([self._parts[layout]] if layout in self._parts else [])])
             if not len(rows):
                 continue
             newest = np.full(len(rows.table), np.iinfo(np.int64).min)
@@ -200,15 +174,8 @@ class OpenWindows:
 
 def alone(rows: Intervals[Series]) -> Intervals[Series]:
     """Return rows with arrays of their own: a few windows must not keep all those alive that they were read with."""
-    series, start, end, indptr = (part.copy() for part in (rows.series, rows.start_ns, rows.end_ns, rows.indptr))
-    own = replace(
-        rows, series=series, start_ns=start, end_ns=end, indptr=indptr, bins=rows.bins.copy(), counts=rows.counts.copy()
-    )
-    if rows.exact is None:
-        return own
-    low, high, total = (part.copy() for part in (rows.exact.min_ns, rows.exact.max_ns, rows.exact.sum_ns))
-    moved = None if rows.exact.bytes is None else rows.exact.bytes.copy()
-    return replace(own, exact=Exact(low, high, total, rows.exact.known.copy(), moved))
+    own: dict[str, Any] = {name: getattr(rows, name).copy() for name in ARRAYS}
+    return replace(rows, **own, exact=rows.exact and rows.exact.take(np.arange(len(rows))))
 
 
 def _kept(windows: Intervals[Series]) -> dict[str, Any]:
@@ -222,21 +189,14 @@ def _kept(windows: Intervals[Series]) -> dict[str, Any]:
         "coding": documents.coding.tolist(),
         "bins": [base64.b64encode(blob).decode() for blob in documents.blobs.each()],
     }
-    if windows.exact is not None:
-        exact = windows.exact
-        stored["exact"] = [exact.min_ns.tolist(), exact.max_ns.tolist(), exact.sum_ns.tolist(), exact.known.tolist()]
-        stored["exact"] += [] if exact.bytes is None else [exact.bytes.tolist()]
+    if exact := windows.exact:
+        columns = (exact.min_ns, exact.max_ns, exact.sum_ns, exact.known, exact.bytes)
+        stored["exact"] = [column.tolist() for column in columns if column is not None]
     return stored
 
 
 def _windows(kept: Mapping[str, Any]) -> Intervals[Series]:
     indptr, bins, counts = unpack(np.array(kept["coding"], np.int64), [base64.b64decode(text) for text in kept["bins"]])
-    exact = None
-    if "exact" in kept:
-        low, high, total, known, *moved = kept["exact"]
-        exact = Exact(np.array(low, np.int64), np.array(high, np.int64), np.array(total, np.int64), np.array(known, np.bool_))
-        if moved:
-            exact = replace(exact, bytes=np.array(moved[0], np.int64))
     return Intervals(
         layout=parse_layout(kept["layout"]),
         table=tuple(Series(*labels) for labels in kept["table"]),
@@ -246,7 +206,7 @@ def _windows(kept: Mapping[str, Any]) -> Intervals[Series]:
         indptr=indptr,
         bins=bins,
         counts=counts,
-        exact=exact,
+        exact=Exact(*map(np.array, kept["exact"])) if "exact" in kept else None,
     )
 
 
@@ -281,7 +241,7 @@ class Tail:
     silent: Missing | None = None
     descriptor: int = -1
     source: Source | None = None
-    _reader: Growing | None = None
+    _reader: GrowingLog | GrowingDumps | None = None
     _state: Mapping[str, Any] | None = None
     _held: OpenWindows = field(default_factory=OpenWindows)
     _segments: Segments = field(default_factory=Segments)
@@ -324,7 +284,8 @@ class Tail:
     def _read_on(self, source: Source) -> None:
         """Make a reader that goes on where the one before has come to."""
         self._state = self._reader.state() if self._reader is not None else self._state
-        self._reader = growing(source, lambda at, size: os.pread(self.descriptor, size, at), self._state)
+        kind = GrowingLog if source.format == HDR else GrowingDumps
+        self._reader = kind(source, lambda at, size: os.pread(self.descriptor, size, at), self._state)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -351,11 +312,6 @@ class Tail:
     def newest_ns(self) -> int | None:
         """Return the end of its newest row, None before the first."""
         return max((last for _, last in self.spans.values()), default=None)
-
-    @property
-    def rows(self) -> int:
-        """Return how many rows there were so far."""
-        return self.account.rows
 
     def fate(self, files: Mapping[Path, Seen], names: Mapping[Place, Path]) -> tuple[Fate, Path]:
         """Return what has become of the file, and its path now; nothing is read of one that has not changed."""
@@ -388,8 +344,10 @@ class Tail:
         assert self._reader is not None
         assert self.source is not None
         changed: list[Intervals[Series]] = []
-        rows_of = in_their_layer(self.source, with_corrections(self.source, self._reader.take(data, self.known.offset)))
-        for recorded in rows_of:
+        rows_of, context = self._reader.take(data, self.known.offset), self.source.context
+        if expected := context.options.get(EXPECTED):
+            rows_of = with_corrected(rows_of, int(expected), context.account)
+        for recorded in in_their_layer(self.source, rows_of):
             if not len(recorded):
                 continue
             rows = self._segments.apart(recorded)
