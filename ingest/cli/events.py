@@ -323,14 +323,11 @@ def _print_rows(rows: Sequence[Row], form: str, stamp: str) -> None:
 
 def _print_whole_table(rows: Sequence[Row]) -> None:
     """Print rows of equal columns as one table."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+    from ingest.view.terminal.tables import empty_table, escape
 
-    from ingest.view.terminal.tables import escape
-
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-    for name in rows[0]:
-        table.add_column(name.replace("_", " "), justify="left" if name in ("time", "app", "callback") else "right")
+    names = [name.replace("_", " ") for name in rows[0]]
+    table = empty_table(names, ("time", "app", "callback"), names)
+    table.show_edge = False
     for row in rows:
         table.add_row(*(escape(_cell(name, value)) for name, value in row.items()))
     _console().print(table)

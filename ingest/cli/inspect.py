@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MOST_OPS = 4  # of a file are named
 MOST_IN_LINE = 3
+LAST = ("start", "troubles")
 MOST_OF_LAYOUT = 120
 RUN_PARTS = 3  # at the end of its path: what distinguishes a run from others of its archive
 
@@ -168,34 +169,24 @@ def _source_row(source: Any, ops: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _print(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+    from ingest.view.terminal.tables import empty_table, escape, first_of, people
 
-    from ingest.view.terminal.tables import escape, people
-
-    console = people()
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    wide = ("file", "troubles")
     several = len({row["run"] for row in rows}) > 1
-    for name in ("file", *(["run"] if several else []), "host", "vol", "job", "op", "rows", "samples", "start", "troubles"):
-        right = name in ("rows", "samples")
-        table.add_column(name, justify="right" if right else "left", overflow="fold", no_wrap=name not in wide)
+    left = ("file", *(["run"] if several else []), "host", "vol", "job", "op")
+    table = empty_table((*left, "rows", "samples", *LAST), (*left, *LAST), ("file", "troubles"), "fold")
     for row in rows:
         trouble = [f"{count} {reason}" for what in ("repaired", "rejected") for reason, count in row[what].items()]
         cells = [
             Path(row["path"]).name,
             *(["/".join(row["run"].split("/")[-RUN_PARTS:])] if several else []),
-            row["host"] or "-",
-            row["volume"] or "-",
-            row["job"] or "-",
+            *(row[name] or "-" for name in ("host", "volume", "job")),
             ",".join(row["ops"]) if len(row["ops"]) <= MOST_OPS else f"{len(row['ops'])} ops",
-            f"{row['rows']:,}",
-            f"{row['samples']:,}",
+            *(f"{row[name]:,}" for name in ("rows", "samples")),
             (row["zero"] or "unknown")[11:23] or "unknown",
             "; ".join([*trouble, *row["notes"]]) or "-",
         ]
         table.add_row(*(escape(cell) for cell in cells))
-    console.print(table)
+    people().print(table)
     origins = sorted({row["zero_origin"] for row in rows})
     days = sorted({row["zero"][:10] for row in rows if row["zero"]})
     formats = sorted({f"{row['format']} {_short(row['layout'])}" for row in rows})
@@ -208,8 +199,7 @@ def _print(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
     for entry in others:
         alike.setdefault((entry["format"], entry["reason"]), []).append(Path(entry["path"]).name)
     for (action, reason), names in sorted(alike.items()):
-        few = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")  # a line's worth
-        print(shown(f"{action}: {counted(len(names), 'file')} ({few}): {reason}"))
+        print(shown(f"{action}: {counted(len(names), 'file')} ({first_of(names, MOST_IN_LINE)}): {reason}"))
 
 
 def _short(layout: str) -> str:

@@ -15,7 +15,7 @@ from ingest.core.units import parse_duration
 from ingest.query.origin import OFFSETS, require
 
 if TYPE_CHECKING:
-    from ingest.query.offsets import OffsetMap, WantedOffsets
+    from ingest.query.offsets import WantedOffsets
 
 
 class Options(Asking, Showing):
@@ -50,7 +50,15 @@ def offsets(options: Options) -> None:
     offset_lower,offset_upper (ns), count; with --highlight also highlighted (part of count). Of several --where (or
     --highlight) of one label one must match; with != none may match. A store keeps offsets in steps of 1 ms; files are exact.
     """
-    answer = _answered(options, _wanted(options))
+    from ingest.query.offsets import highlighted
+    from ingest.query.offsets import offsets as rows_of
+
+    wanted = _wanted(options)
+    with opened(options.but(prefer="raw")) as origin:  # of a histogram log and a raw log of the same I/Os the raw one is read
+        ask = require(origin, OFFSETS)
+        answer = ask(replace(wanted, lit={}))
+        if wanted.lit:
+            answer = highlighted(answer, ask(wanted))
     any_answer = cast("Any", answer)  # it has what times and warnings need, as every answer
     if options.format == "table":
         from ingest.view.terminal.offsets import heading, print_offsets
@@ -60,12 +68,9 @@ def offsets(options: Options) -> None:
     if options.format in PICTURES:
         from ingest.view.pictures import picture
 
-        write_picture(
-            picture(answer, options.scale, clock_of(any_answer, options), ", ".join(options.highlight)), any_answer, options
-        )
+        drawn = picture(answer, options.scale, clock_of(any_answer, options), ", ".join(options.highlight))
+        write_picture(drawn, any_answer, options)
         return
-    from ingest.query.offsets import offsets as rows_of
-
     warn(any_answer)
     print_rows(rows_of(answer), options.format, stamp_of(any_answer, options))
 
@@ -94,16 +99,3 @@ def _globs(texts: tuple[str, ...], name_of_option: str) -> tuple[dict[str, list[
             raise UsageError(f"{name_of_option} takes NAME=GLOB or NAME!=GLOB, not {text!r}")
         globs[name.endswith("!")].setdefault(name.rstrip("!"), []).append(glob)
     return globs
-
-
-def _answered(options: Options, wanted: WantedOffsets) -> OffsetMap:
-    """Return what files or a store answer. Of a histogram log and a raw log of the same I/Os the raw one is read.
-
-    Where something is highlighted it is asked a second time.
-    """
-    from ingest.query.offsets import highlighted
-
-    with opened(options.but(prefer="raw")) as origin:
-        ask = require(origin, OFFSETS)
-        answer = ask(replace(wanted, lit={}))
-        return highlighted(answer, ask(wanted)) if wanted.lit else answer

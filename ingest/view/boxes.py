@@ -116,29 +116,19 @@ def plain(explained: Explained, offsets: BoxOffsets | None = None) -> Mapping[st
     table = explained.table
     names = shown_columns(table)
     values = [{name: _plain(table.columns[name][row]) for name in names} for row in range(len(table))]
-    box = {
-        "low_ns": explained.low_ns,
-        "high_ns": explained.high_ns,
-        "runs": {run: dict(zip(("from_s", "to_s"), seconds(explained, run), strict=True)) for run in explained.spans},
-    }
+    spans = {run: dict(zip(("from_s", "to_s"), seconds(explained, run), strict=True)) for run in explained.spans}
+    box = {"low_ns": explained.low_ns, "high_ns": explained.high_ns, "runs": spans}
     percentiles = {
         percentile.name: {f"{side}_ns": _plain(value) for side, value in zip(SIDES, values, strict=True)}
         for percentile, values in zip(PERCENTILES, explained.percentiles, strict=True)
     }
-    columns = explained.distribution.columns
-    distribution = [
-        {"lower_ns": int(columns["lower"][row]), "upper_ns": int(columns["upper"][row])}
-        | {side: int(columns[side][row]) for side in SIDES}
-        for row in range(len(explained.distribution))
+    columns = {"lower_ns": "lower", "upper_ns": "upper", **{side: side for side in SIDES}}
+    bins = explained.distribution
+    distribution = [{name: int(bins.columns[of][row]) for name, of in columns.items()} for row in range(len(bins))]
+    by_offset = [
+        {"lower_ms": row * WIDTH_MS, "upper_ms": (row + 1) * WIDTH_MS, "inside": int(inside), "outside": int(outside)}
+        for row, (inside, outside) in enumerate(zip(offsets.inside, offsets.outside, strict=True) if offsets else ())
     ]
-    by_offset = (
-        [
-            {"lower_ms": row * WIDTH_MS, "upper_ms": (row + 1) * WIDTH_MS, "inside": int(inside), "outside": int(outside)}
-            for row, (inside, outside) in enumerate(zip(offsets.inside, offsets.outside, strict=True))
-        ]
-        if offsets
-        else None
-    )
     return {
         "box": box,
         "kind": explained.answer.kind,
@@ -151,7 +141,7 @@ def plain(explained: Explained, offsets: BoxOffsets | None = None) -> Mapping[st
         "values": values,
         "percentiles": percentiles,
         "distribution": distribution,
-        "offsets": by_offset,
+        "offsets": by_offset if offsets else None,
         "left_out": [],
         "notes": [*explained.answer.warnings, *explained.notes],
     }

@@ -68,10 +68,8 @@ def written(layout: Layout) -> Written:
     """Return how a layout with bins is written."""
     if isinstance(layout, Edges):
         return Written(layout, "s", layout.error)
-    if isinstance(layout, Exponential):
-        unit = next((name for name in UNITS if UNITS_NS[name] == layout.unit_ns), "")
-        if unit:
-            return Written(layout, unit, layout.error)
+    if isinstance(layout, Exponential) and (unit := next((name for name in UNITS if UNITS_NS[name] == layout.unit_ns), "")):
+        return Written(layout, unit, layout.error)
     width, _ = layout.spread
     scale = math.floor(-math.log2(math.log2(1 + float(width))) + 1e-9)
     below = _below(layout, width if layout.reports != "upper" else (1 + width) ** 2 - 1)
@@ -102,34 +100,24 @@ def lines(windows: Intervals[Group], names: Sequence[str]) -> Iterator[bytes]:
     All must have bins, and times from 1970 on: the format cannot hold others.
     """
     form = written(windows.layout)
-    rows = windows.in_layout(form.target) if isinstance(form.target, Edges) else windows.in_layout(_plain(form.target))
+    target, point = form.target, _explicit
+    if isinstance(target, Exponential):
+        target, point = Exponential(target.scale, target.unit_ns), _exponential
+    rows = windows.in_layout(target)
     labels = [dict(zip(names, key, strict=True)) for key in rows.table]
     filled = np.flatnonzero(rows.samples > 0)
-    point = _explicit if isinstance(form.target, Edges) else _exponential
     for begin in range(0, len(filled), AT_ONCE):
-        metrics: dict[tuple[tuple[str, str], str], list[Json]] = {}
+        owners: dict[tuple[str, str], dict[str, list[Json]]] = {}
         for row in filled[begin : begin + AT_ONCE].tolist():
             own = labels[int(rows.series[row])]
-            owner = (own.get("host", ""), own.get("run", ""))
-            metrics.setdefault((owner, own["kind"]), []).append({**_common(rows, row, own, form), **point(rows, row)})
-        owners = dict.fromkeys(owner for owner, _ in metrics)
-        said = [
-            {
-                "resource": {"attributes": _attributes({HOST: owner[0], RUN: owner[1]})},
-                "scopeMetrics": [
-                    {
-                        "scope": {"name": SCOPE},
-                        "metrics": [_metric(kind, points, form) for (of, kind), points in metrics.items() if of == owner],
-                    }
-                ],
-            }
-            for owner in owners
-        ]
+            kinds = owners.setdefault((own.get("host", ""), own.get("run", "")), {})
+            kinds.setdefault(own["kind"], []).append({**_common(rows, row, own, form), **point(rows, row)})
+        said = []
+        for (host, run), kinds in owners.items():
+            metrics = [_metric(kind, points, form) for kind, points in kinds.items()]
+            scopes = [{"scope": {"name": SCOPE}, "metrics": metrics}]
+            said.append({"resource": {"attributes": _attributes({HOST: host, RUN: run})}, "scopeMetrics": scopes})
         yield orjson.dumps({"resourceMetrics": said}, option=orjson.OPT_APPEND_NEWLINE)
-
-
-def _plain(target: Exponential) -> Exponential:
-    return Exponential(target.scale, target.unit_ns)
 
 
 def _metric(kind: str, points: list[Json], form: Written) -> Json:
@@ -167,13 +155,9 @@ def _common(rows: Intervals[Group], row: int, labels: dict[str, str], form: Writ
         "count": str(int(rows.samples[row])),
     }
     exact, unit_ns = rows.exact, UNITS_NS[form.unit]
-    if exact is not None and exact.known[row]:
-        known = {
-            "min": int(exact.min_ns[row]) if exact.known_min[row] else None,
-            "max": int(exact.max_ns[row]) if exact.known_max[row] else None,
-            "sum": int(exact.sum_ns[row]) if exact.known_sum[row] else None,
-        }
-        point |= {name: value / unit_ns for name, value in known.items() if value is not None}
+    if exact is not None:
+        known = {"min": exact.known_min, "max": exact.known_max, "sum": exact.known_sum}  # none of which is where `known` is not
+        point |= {name: int(getattr(exact, f"{name}_ns")[row]) / unit_ns for name, rows_of in known.items() if rows_of[row]}
     return point
 
 

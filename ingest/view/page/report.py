@@ -191,6 +191,8 @@ def facts_of(runs: Sequence[Overview]) -> list[tuple[str, str]]:
     low, high = min(run.span[0] for run in dated or runs), max(run.span[1] for run in dated or runs)
     bound = precision_from([part for answer in answers for part in answer.parts], MEDIAN)
     layouts = sorted({_bins(part.layout) for answer in answers for part in answer.parts})
+    warnings = dict.fromkeys(text for answer in answers for text in answer.warnings)
+    repairs = (text for text in warnings if " rows repaired: " in text or " rows rejected: " in text)
     elapsed = f"; elapsed only in {_names(apart)}" if (apart := [run for run in runs if run.cluster.relative]) else ""
     return [
         ("Runs", _names(runs)),
@@ -203,7 +205,7 @@ def facts_of(runs: Sequence[Overview]) -> list[tuple[str, str]]:
         ("Bins", ", ".join(layouts)),
         ("Merged from", replace(answers[0], series=sum(answer.series for answer in answers)).made_of),
         *(("Coverage", _coverage(run, named=len(runs) > 1)) for run in runs),
-        ("Repairs and rejects", _repairs(runs)),
+        ("Repairs and rejects", "; ".join(repairs) or "none"),
         ("Made by", f"tailboard {__version__}"),
     ]
 
@@ -211,12 +213,6 @@ def facts_of(runs: Sequence[Overview]) -> list[tuple[str, str]]:
 def _bins(layout: Layout) -> str:
     octave = f"{layout.octave} an octave" if layout.even else "as the tool lists them"
     return f"{octave}, {layout.bins:,} in all, each reports its {layout.reports.replace('highest', 'highest value')}"
-
-
-def _repairs(runs: Sequence[Overview]) -> str:
-    """Return the rows that were repaired or rejected, by reason."""
-    warnings = dict.fromkeys(text for run in runs for text in run.cluster.warnings)
-    return "; ".join(text for text in warnings if " rows repaired: " in text or " rows rejected: " in text) or "none"
 
 
 def _coverage(run: Overview, *, named: bool) -> str:

@@ -23,8 +23,7 @@ def derived(name: str, **values: Any) -> dict[str, Any]:
     """Return the spec of a file of this folder (see `read`), without the version that vega-embed would warn of."""
     content = read(name, **values)
     base = content.pop("base", None)
-    whole: dict[str, Any] = content if base is None else changed(spec(base), content)
-    return unversioned(whole)
+    return unversioned(content if base is None else changed(spec(base), content))
 
 
 def read(name: str, **values: Any) -> dict[str, Any]:
@@ -53,12 +52,8 @@ def changed(base: Any, change: Any) -> Any:
     if isinstance(base, dict) and isinstance(change, dict):
         merged = base | {key: changed(base.get(key), value) for key, value in change.items()}
         return {key: value for key, value in merged.items() if key not in change or change[key] is not None}
-    named = (
-        isinstance(base, list)
-        and isinstance(change, list)
-        and all(isinstance(entry, dict) and "name" in entry for entry in change)
-    )
-    if not named:
+    named = isinstance(change, list) and all(isinstance(entry, dict) and "name" in entry for entry in change)
+    if not named or not isinstance(base, list):
         return change
     entries = list(base)
     for entry in change:

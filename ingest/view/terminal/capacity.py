@@ -49,11 +49,9 @@ def sentence(capacity: Capacity) -> str:
         word = "capacity below the tested loads" if capacity.verdict != "cannot tell" else "cannot tell"
         return f"{word}: {capacity.reason}"
     of = "requests a second" if capacity.axis == ACHIEVED else capacity.axis
-    low, high = capacity.between
-    return (
-        f"{capacity.sla.text} holds up to {load_text(capacity.load)} {of} (95 %: {load_text(capacity.low)} to "
-        f"{load_text(capacity.high)}); surely met at {load_text(low)}, surely not at {load_text(high)}"
-    )
+    load, low, high, met, missed = map(load_text, (capacity.load, capacity.low, capacity.high, *capacity.between))
+    tested = f"surely met at {met}, surely not at {missed}"
+    return f"{capacity.sla.text} holds up to {load} {of} (95 %: {low} to {high}); {tested}"
 
 
 def notes_of(results: Sequence[Sequence[Capacity]], warnings: Sequence[str]) -> list[str]:
@@ -83,17 +81,12 @@ def _points(capacity: Sequence[Capacity], by: Sequence[str]) -> RichTable:
     shown = empty_table(names, [by_sla.sla.text for by_sla in capacity])
     shown.title, shown.title_justify = escape(title) or None, "left"
     for row, point in enumerate(capacity[0].points):
-        achieved = [f"{count(point.tested.achieved)}/s"]
-        cells = [load_text(point.tested.load) if axis != ACHIEVED else achieved[0], *(achieved if axis != ACHIEVED else [])]
-        cells.append(f"{point.tested.shares[0].samples:,.0f}")
+        load = [load_text(point.tested.load)] if axis != ACHIEVED else []
+        cells = [*load, f"{count(point.tested.achieved)}/s", f"{point.tested.shares[0].samples:,.0f}"]
         for place, by_sla in enumerate(capacity):
             mine = by_sla.points[row]
-            cells += [
-                latency(mine.tested.values_ns[place]),
-                _percent(mine.share),
-                f"{_percent(mine.low)} to {_percent(mine.high)}",
-                mine.verdict,
-            ]
+            bounds = f"{_percent(mine.low)} to {_percent(mine.high)}"
+            cells += [latency(mine.tested.values_ns[place]), _percent(mine.share), bounds, mine.verdict]
         shown.add_row(*map(escape, cells))
     return shown
 

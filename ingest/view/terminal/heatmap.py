@@ -116,10 +116,7 @@ def print_heatmap(
 
 def _only(answer: Answer, key: tuple[str, ...]) -> Answer:
     """Return the rows of one group."""
-    parts = [
-        part.take(np.flatnonzero(np.isin(part.series, [code for code, series in enumerate(part.table) if series == key])))
-        for part in answer.parts
-    ]
+    parts = (part.where(lambda group: group == key) for part in answer.parts)
     return replace(answer, parts=tuple(part for part in parts if len(part)))
 
 
