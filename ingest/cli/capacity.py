@@ -52,7 +52,7 @@ def capacity(options: Options) -> int:
     above_lo,above_hi,batches: value in --unit (ns), above the share of samples at the limit or over it. Exit status: 0 where
     tested loads lie on both sides, 1 where no tested load meets the objective, 5 where that cannot be told.
     """
-    from ingest.query.capacity import axis_of, capacities, parse_sla, tested_in
+    from ingest.query.capacity import BRACKETED, NONE_MEETS, axis_of, binding, capacities, parse_sla, tested_in
 
     slas = [parse_sla(text) for text in options.slas]
     question, by = question_of(options, ("line", "sla", "axis", "verdict", "load", "runs"))
@@ -72,15 +72,18 @@ def capacity(options: Options) -> int:
     results = capacities(tested, axis, slas)
     with verdict_stands():
         _write(results, by, list(dict.fromkeys(warnings)), options)
-    return _status(results)
+    verdicts = {binding(by_sla).verdict for by_sla in results}
+    if NONE_MEETS in verdicts:
+        return NONE_MEETS_STATUS
+    return 0 if verdicts == {BRACKETED} else CANNOT_TELL_STATUS
 
 
 def _write(results: Sequence[Sequence[Capacity]], by: Sequence[str], warnings: Sequence[str], options: Options) -> None:
     from ingest.query.capacity import points_of, rows_of
     from ingest.view.terminal import capacity as view
 
-    more = len(warnings) - MOST_NOTES
-    notes = view.notes_of(results, [*warnings[:MOST_NOTES], *([f"{more} more notes"] if more > 0 else [])])
+    more = [f"{len(warnings) - MOST_NOTES} more notes"] if len(warnings) > MOST_NOTES else []
+    notes = view.notes_of(results, [*warnings[:MOST_NOTES], *more])
     if options.printed in (None, "table"):
         view.print_capacities(results, by, notes)
         return
@@ -91,13 +94,3 @@ def _write(results: Sequence[Sequence[Capacity]], by: Sequence[str], warnings: S
     for by_sla in results:
         for line in view.sentences(by_sla, by):
             say(line.strip())
-
-
-def _status(results: Sequence[Sequence[Capacity]]) -> int:
-    """Return the exit status: the worst of all lines and groups."""
-    from ingest.query.capacity import BRACKETED, NONE_MEETS, binding
-
-    verdicts = {binding(by_sla).verdict for by_sla in results}
-    if NONE_MEETS in verdicts:
-        return NONE_MEETS_STATUS
-    return 0 if verdicts == {BRACKETED} else CANNOT_TELL_STATUS

@@ -81,8 +81,20 @@ def heatmap(options: Options) -> None:
     rows = _rows(options)
     answer, lit = _answers(options)
     form = options.format
-    if form == "table" or form in PICTURES:
-        _draw(answer, _asked(rows, lit, options), options)
+    if form in PICTURES:
+        from ingest.view.pictures import heatmap_picture
+
+        one_axis(answer)
+        write_picture(heatmap_picture(answer, clock_of(answer, options), _asked(rows, lit, options)), answer, options)
+        return
+    if form == "table":
+        from ingest.query.precision import precision_from
+        from ingest.view.terminal.heatmap import print_heatmap
+        from ingest.view.terminal.tables import heading
+
+        one_axis(answer)
+        lines = heading(answer, "heat map", precision_from(answer.parts))
+        print_heatmap(answer, lines, stamp_of(answer, options), _asked(rows, lit, options))
         return
     from ingest.query.heatmap import cells
     from ingest.query.heatmap import heatmap as bins_of
@@ -95,20 +107,6 @@ def heatmap(options: Options) -> None:
     write(heat_map.table(dropped=bool(options.drop)), answer, options, "heat map")
     for line in notes_of(heat_map):
         say(line)
-
-
-def _draw(answer: Answer, map_of: Asked, options: Options) -> None:
-    one_axis(answer)
-    if options.format in PICTURES:
-        from ingest.view.pictures import heatmap_picture
-
-        write_picture(heatmap_picture(answer, clock_of(answer, options), map_of), answer, options)
-        return
-    from ingest.query.precision import precision_from
-    from ingest.view.terminal.heatmap import print_heatmap
-    from ingest.view.terminal.tables import heading
-
-    print_heatmap(answer, heading(answer, "heat map", precision_from(answer.parts)), stamp_of(answer, options), map_of)
 
 
 def _answers(options: Options) -> tuple[Answer, Answer | None]:

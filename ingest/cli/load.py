@@ -179,12 +179,6 @@ def rate(store: Store, began: float) -> str:
     return f"loading: {sent:,} documents, {sent / max(time.monotonic() - began, 0.1):,.0f} a second" if sent else ""
 
 
-def _refusals(account: LoadAccount) -> Iterator[str]:
-    """Yield a sentence for each reason why files were refused, with the first of them."""
-    for reason in dict.fromkeys(account.refused.values()):
-        yield f"refused {listed(path for path, why in account.refused.items() if why == reason)}: {reason}"
-
-
 def _notes(account: LoadAccount) -> Iterator[str]:
     """Yield the notes on logs, each once for all logs that it concerns, up to SHOWN_FINDINGS of them."""
     from ingest.read.schedule import OMISSION, sentences
@@ -231,7 +225,11 @@ def print_account(account: LoadAccount, url: str) -> None:
     for name, counter in (("skipped", account.skipped), ("shadowed", account.shadowed), ("duplicate", account.duplicate)):
         for reason, count in sorted(counter.items()):
             say(f"{count} {plural(count, 'file')} {name}: {reason}")
-    for text in dict.fromkeys((*_refusals(account), *account.caveats, *map(str, rows.caveats), *_notes(account))):
+    by_reason: dict[str, list[str]] = {}
+    for path, reason in account.refused.items():
+        by_reason.setdefault(reason, []).append(path)
+    refusals = [f"refused {listed(paths)}: {reason}" for reason, paths in by_reason.items()]
+    for text in dict.fromkeys((*refusals, *account.caveats, *map(str, rows.caveats), *_notes(account))):
         say(text)
     for finding in rows.findings[:SHOWN_FINDINGS]:
         say(str(finding))

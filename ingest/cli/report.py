@@ -45,11 +45,6 @@ def report(options: Options) -> None:
     latency heat map, offsets within the second of single operations, rates, the distribution and facts about the run; for
     several runs also the load curve. Filters and zoom work in the page itself.
     """
-    write_page(_page(options), options.output)
-
-
-def _page(options: Options) -> str:
-    """Return the report of a selection as HTML."""
     from ingest.query.means import MeansAloneError
     from ingest.view.page.report import means_from, parts_from, run_names
     from ingest.view.page.template import page_of
@@ -83,6 +78,7 @@ def _page(options: Options) -> str:
                 given=marks,
                 named=as_typed(options),
             )
-            return page_of(parts)
+            html = page_of(parts)
         except MeansAloneError:
-            return means_from(origin, names, question)
+            html = means_from(origin, names, question)
+    write_page(html, options.output)

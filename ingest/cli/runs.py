@@ -219,7 +219,7 @@ def coarsen(options: Coarsening) -> int:
     space and error: docs/explanation/numbers.md). After an interruption the same command completes the work. Loading the
     same files again is skipped, other files are refused for this run, and load --replace loads it anew.
     """
-    from ingest.store.lifecycle import CoarserBins, check_step
+    from ingest.store.lifecycle import COARSENING, CoarserBins, check_step
 
     bins = CoarserBins(options.digits, options.coarseness)
     step_ns = parse_duration(options.step) if options.step else 0
@@ -235,7 +235,8 @@ def coarsen(options: Coarsening) -> int:
         def coarsened(record: RunRecord) -> None:
             if options.dry_run and bins != CoarserBins():
                 say(f"would coarsen the bins of {record.run}: {bins}")
-            if step_ns and _is_at(record, step_ns):
+            done = record.step_ns >= step_ns and COARSENING not in record.parameters  # a coarsening may have been cut off
+            if step_ns and done:
                 say(f"{record.run} is stored at {format_duration(record.step_ns)} already")
             elif step_ns and options.dry_run:
                 say(f"would coarsen {record.run} from {format_duration(record.step_ns)} to {format_duration(step_ns)}")
@@ -278,13 +279,6 @@ def _widen(store: Store, record: RunRecord, bins: CoarserBins) -> None:
         return
     counts = f"{done.before:,} bins in {counted(done.documents, 'document')} before, {done.after:,} after"
     say(f"coarsened the bins of {record.run} ({bins}): {counts}")
-
-
-def _is_at(record: RunRecord, step_ns: int) -> bool:
-    """Return whether a run is stored at a step that large, and no coarsening of it was cut off."""
-    from ingest.store.lifecycle import COARSENING
-
-    return record.step_ns >= step_ns and COARSENING not in record.parameters
 
 
 def _selected(store: Store, options: Selecting) -> list[RunRecord]:

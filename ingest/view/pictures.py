@@ -233,7 +233,8 @@ def heatmap_picture(answer: Answer, clock: str = "utc", asked: Asked | None = No
     answer = in_windows(answer, MOST_COLUMNS) if not asked.columns else answer
     lit = asked.lit and of_step(asked.lit, answer.step_ns)
     heat_map = cells(answer, asked.rows, lit, asked.columns)
-    reach = [float(heat_map.edges[0]) or float(heat_map.edges[1]) / 2, float(heat_map.edges[-1])] if asked.is_narrowed else None
+    narrowed, edges = asked.rows.low_ns or asked.rows.high_ns, heat_map.edges
+    reach = [float(edges[0]) or float(edges[1]) / 2, float(edges[-1])] if narrowed else None
     tables, axis, lit_name = map_tables(heat_map, answer), asked.rows.axis, vega.printable(asked.name)
     filled = _filled("heatmap", tables, answer, clock, axis=axis, shading=asked.shading, highlight=lit_name, reach=reach)
     title, notes = filled["title"], notes_of(heat_map)

@@ -46,11 +46,6 @@ class Selection:
     end: str = ""
     step: str = AUTO
 
-    @property
-    def slides(self) -> bool:
-        """Return whether the selection moves on with the clock."""
-        return self.begin.startswith("now") or self.end.startswith("now")
-
 
 def parse_selection(query: str) -> Selection:
     """Return what the query of an address selects; UsageError says which word of it is wrong."""
@@ -107,11 +102,6 @@ def choices_of(selection: Selection, question: Question, offered: Sequence[RunRe
     newest = sorted(offered, key=lambda record: (record.start_ns, record.run), reverse=True)
     tries = newest[:1] if newest[0].state == COMPLETE else newest[:2]  # a run that has just begun may hold nothing yet
     return [(record.run,) for record in tries]
-
-
-def clock_of(selection: Selection, every_ns: int) -> int:
-    """Return a number that changes when the selection has moved on, at most once in `every_ns`."""
-    return time.time_ns() // every_ns if selection.slides else 0
 
 
 # What the live page holds of a selection: the report's own parts, and the controls of a page that keeps up with its source.
@@ -171,7 +161,8 @@ def view_of(subject: Subject, version: Version, selection: Selection, before: Vi
 
     InputError where nothing is selected, UsageError for a step or range that cannot be, StoreError.
     """
-    now = f"{version()} {clock_of(selection, subject.refresh_ns)}"
+    slides = any(edge.startswith("now") for edge in (selection.begin, selection.end))
+    now = f"{version()} {time.time_ns() // subject.refresh_ns if slides else 0}"  # another one when it has moved on
     if before is not None and before.version == now:
         return before
     with reading(subject.url) as store:

@@ -12,10 +12,13 @@ from pathlib import Path
 from ingest.core.errors import InputError, as_text, counted
 from ingest.core.labels import IN_FLIGHT
 from ingest.live.watch.files import Seen
-from ingest.live.watch.tail import ReadAgain, Tail, can_be_read_again, can_grow
+from ingest.live.watch.tail import ReadAgain, Tail
 from ingest.load.plan import LoadOptions
+from ingest.read.format_names import HDR
+from ingest.read.formats import AGAIN, PIECES, reader_of
 from ingest.read.placement import discover
 from ingest.read.sources import Found, Source
+from ingest.read.text import is_plain
 from ingest.store import Store, live_store
 from ingest.store.live import NOTHING_FINAL, NOTHING_LEFT, SILENT_NS, Checkpoint, LiveStore, Watch
 from ingest.store.records import COMPLETE, RunRecord, SourceRecord
@@ -104,13 +107,18 @@ class Watching:
         return ReadAgain(run, record, source.path, heard=self.clock(), in_flight=by_share, took=self.took)
 
     def grows(self, source: Source) -> bool:
-        """Return whether a source is read piece by piece while it grows."""
-        completion, by_file = self.options.attribution != IN_FLIGHT, self.options.read.t0 == "mtime"
-        return can_grow(source, by_completion=completion, dated_by_file=by_file)
+        """Return whether a source is read piece by piece while it grows: no row of it depends on what is still to come."""
+        whole = self.options.attribution != IN_FLIGHT and not source.context.left_out
+        return whole and reader_of(source.format).grows == PIECES and self._is_open(source)
 
     def is_read(self, source: Source) -> bool:
-        """Return whether a source is read while it grows: piece by piece, or anew each time."""
-        return self.grows(source) or can_be_read_again(source, dated_by_file=self.options.read.t0 == "mtime")
+        """Return whether a source is read while it grows: piece by piece, or anew each time where it has lines."""
+        by_lines = reader_of(source.format).grows == AGAIN or source.format == HDR
+        return self.grows(source) or (by_lines and self._is_open(source))
+
+    def _is_open(self, source: Source) -> bool:
+        """Return whether a file can be read before it is whole: it is plain, and its stamps do not hang on the file's time."""
+        return is_plain(source.path) and self.options.read.t0 != "mtime"
 
     @property
     def digest(self) -> str:

@@ -27,13 +27,13 @@ from ingest.read.context import EXPECTED, RATE
 from ingest.read.fio.json_intervals import Differences
 from ingest.read.fio.json_output import LARGEST_DOCUMENT, documents_in
 from ingest.read.format_names import HDR
-from ingest.read.formats import AGAIN, PIECES, reader_of, row_labels
+from ingest.read.formats import row_labels
 from ingest.read.hdr.log import UNIT_UNKNOWN, ResumableRows, unpacked
 from ingest.read.hdr.tools import origin_of
 from ingest.read.placement import in_their_layer
 from ingest.read.schedule import with_corrected
 from ingest.read.sources import Source
-from ingest.read.text import HEAD_SIZE, LONGEST_LINE, is_plain, last_line_end
+from ingest.read.text import HEAD_SIZE, LONGEST_LINE, last_line_end
 from ingest.store.live import Checkpoint, News
 from ingest.store.records import RunRecord, SourceRecord
 
@@ -131,12 +131,6 @@ class GrowingDumps(Growing):
         """Return the state for the documents to come."""
         state = {"reported_ns": self.reported_ns, "lines": self._lines, "last": self._last}
         return {**state, "differences": self._differences.state()}
-
-
-def can_grow(source: Source, *, by_completion: bool, dated_by_file: bool) -> bool:
-    """Return whether a source is read as it grows: plain logs and dumps, of which no row depends on what is still to come."""
-    whole = by_completion and not dated_by_file and not source.context.left_out
-    return reader_of(source.format).grows == PIECES and whole and is_plain(source.path)
 
 
 # Windows that may still grow: held until newer ones have begun, written whole each time, kept in checkpoints.
@@ -408,12 +402,6 @@ class Tail:
 
 REST = 9  # seconds of rest for each second of reading
 _NONE = np.empty(0, np.int64)
-
-
-def can_be_read_again(source: Source, *, dated_by_file: bool) -> bool:
-    """Return whether a source is read anew when it has grown: plain logs of lines whose stamps do not hang on the file's time."""
-    by_lines = reader_of(source.format).grows == AGAIN or source.format == HDR
-    return by_lines and is_plain(source.path) and not dated_by_file
 
 
 class Written:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from rich.console import Console
 from rich.table import Table as RichTable
 
 from ingest.core.units import figure, latency
@@ -18,11 +17,9 @@ ONE_RUN = (
 )
 
 
-def print_capacities(
-    results: Sequence[Sequence[Capacity]], by: Sequence[str], notes: Sequence[str], *, console: Console | None = None
-) -> None:
+def print_capacities(results: Sequence[Sequence[Capacity]], by: Sequence[str], notes: Sequence[str]) -> None:
     """Print, for each line and group, what its capacity is and which objective binds, then its tested loads."""
-    out = console or people()
+    out = people()
     for capacity in results:
         say(out, sentences(capacity, by))
     say_notes(out, notes)

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 
 from ingest.core.errors import UsageError, counted, listed
 from ingest.core.intervals import Intervals
@@ -50,13 +49,10 @@ COUNTED = {
 }
 
 
-def print_comparison(pair: Pair, table: Table, said: Sequence[str] | None = None, *, console: Console | None = None) -> None:
-    """Print a comparison: the verdict, a picture of the largest changes, notes, and groups with the largest effect first.
-
-    The verdict is `said`, or that of the table alone.
-    """
-    out = console or people()
-    say(out, opening(pair, table) if said is None else said, "bold")
+def print_comparison(pair: Pair, table: Table, said: Sequence[str]) -> None:
+    """Print a comparison: the verdict (`said`), a picture of the largest changes, notes, and groups, the largest effect first."""
+    out = people()
+    say(out, said, "bold")
     for line in picture(table):
         out.print(escape(line), highlight=False, no_wrap=True)
     out.print()

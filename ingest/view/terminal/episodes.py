@@ -91,9 +91,9 @@ def unjudged_windows(checked: Checked) -> list[str]:
     return [f"{name}: {sentence}" for name, some in verdicts.items() for sentence in left_out(some, "of the windows {:,}")]
 
 
-def print_checked(checked: Checked, base: str, belonging: Sequence[str] = (), *, console: Console | None = None) -> None:
+def print_checked(checked: Checked, base: str, belonging: Sequence[str] = ()) -> None:
     """Print what was looked at, objective by objective, then a table of the episodes, and what they belong to."""
-    out = console or people()
+    out = people()
     several = len({verdict.run for verdict in checked.verdicts}) > 1
     parts: dict[tuple[str, str], list[Verdict]] = {}
     for verdict in checked.verdicts:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape as unmarked
 
 from ingest.core.quantiles import Percentile
@@ -52,16 +51,10 @@ def _value(columns: Mapping[str, Any], name: str, row: int) -> str:
 
 
 def print_estimates(
-    table: Table,
-    estimates: Sequence[Estimate],
-    wanted: Sequence[Percentile],
-    answer: Answer,
-    stamp: Stamp,
-    *,
-    console: Console | None = None,
+    table: Table, estimates: Sequence[Estimate], wanted: Sequence[Percentile], answer: Answer, stamp: Stamp
 ) -> None:
     """Print each exact row with the estimates below it, and what they are in the heading."""
-    out = console or people()
+    out = people()
     say_heading(out, heading(answer, "percentiles and what averaging would say", table.precision))
     short, day = clock(table.columns["start_ns"], stamp)
     out.print(f"{day}; after each estimate its error", style="dim", highlight=False)

@@ -70,11 +70,6 @@ class Asked:
     lit: Answer | None = None
     name: str = ""
 
-    @property
-    def is_narrowed(self) -> bool:
-        """Return whether a range of latency was asked."""
-        return bool(self.rows.low_ns or self.rows.high_ns)
-
 
 @dataclass(frozen=True, slots=True)
 class Grid:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from rich.console import Console
 from rich.table import Table as RichTable
 
 from ingest.core.errors import counted
@@ -19,9 +18,9 @@ from ingest.view.terminal.tables import empty_table, escape, people, say, say_no
 # What happened in a run, for people: findings in sentences, the largest first, and what they do not explain.
 
 
-def print_story(story: Story, stamp: Stamp | None = None, marks: Sequence[str] = (), *, console: Console | None = None) -> None:
+def print_story(story: Story, stamp: Stamp | None = None, marks: Sequence[str] = ()) -> None:
     """Print the story of a run; with `stamp` each finding's times are written by it, too."""
-    out = console or people()
+    out = people()
     say(out, [f"what happened in {story.run or 'the run'}"])
     say_notes(out, (*story.lacks, *story.caveats, *marks))
     out.print()
@@ -56,16 +55,9 @@ BARS = " ▁▂▃▄▅▆▇█"
 SNAPPED = "edges are those of stored windows and bins, counts are exact"
 
 
-def print_box(
-    explained: Explained,
-    stamp: Stamp,
-    notes: Sequence[str] = (),
-    offsets: BoxOffsets | None = None,
-    *,
-    console: Console | None = None,
-) -> None:
+def print_box(explained: Explained, stamp: Stamp, notes: Sequence[str] = (), offsets: BoxOffsets | None = None) -> None:
     """Print what is in a box and who made it, as wide as the terminal; latencies and offsets beside those of the rest."""
-    out = console or people()
+    out = people()
     say(out, heading(explained, stamp))
     say_notes(out, (*explained.answer.warnings, *explained.notes, *notes))
     out.print()

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 
 from ingest.core.errors import counted, listed
 from ingest.core.units import LARGE, figure, latency, utc
@@ -27,16 +26,9 @@ NOTHING = 1e-9
 MOST_NAMED = 3
 
 
-def print_trend(
-    nights: Sequence[Night],
-    table: Table,
-    notes: Sequence[str],
-    judgements: Sequence[Judgement] = (),
-    *,
-    console: Console | None = None,
-) -> None:
+def print_trend(nights: Sequence[Night], table: Table, notes: Sequence[str], judgements: Sequence[Judgement] = ()) -> None:
     """Print the runs of each group and measure in their order, with a chart: the bounds as a line, the value as an o."""
-    out = console or people()
+    out = people()
     say(out, opening(table, judgements, nights[-1].run), "bold")
     say(out, heading(nights, table))
     say_notes(out, notes)
