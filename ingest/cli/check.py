@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +16,6 @@ from ingest.cli.sources import marks_of, opened, split_sources
 from ingest.core.errors import DeliveryError, UsageError, counted
 
 if TYPE_CHECKING:
-    from ingest.core.labels import RunLabels
     from ingest.core.marks import Mark
     from ingest.objectives.check import Checked
     from ingest.objectives.webhook import Webhook
@@ -26,15 +24,6 @@ if TYPE_CHECKING:
     from ingest.query.question import Question
 
 VIOLATED, CANNOT_TELL = 1, 5
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """What answers, the labels of the runs that it has, and up to when runs that are being watched are final."""
-
-    origin: Origin
-    runs: RunLabels
-    finals: dict[str, int]
 
 
 class Options(Asking, Showing):
@@ -81,16 +70,16 @@ def check(options: Options) -> int:
 
     hook = webhook(options.webhook) if options.webhook else None
     selection, marks = _selection(options), marks_of(options.marks)
-    with _opened(options) as judged:
-        checked = _checked(judged, options.sla, selection, marks)
+    with _opened(options) as origin:
+        checked = _checked(origin, options.sla, selection, marks)
         if options.record:
-            keep(judged.origin, checked)  # type: ignore[arg-type]  # _opened gives a store where it is to be written
+            keep(origin, checked)  # type: ignore[arg-type]  # _opened gives a store where it is to be written
         belonging = []
         if options.format == "table":  # which findings of the runs the episodes belong to
             from ingest.objectives.check import belongings
             from ingest.query.story.story import story
 
-            belonging = belongings(checked.verdicts, lambda run: story(judged.origin, selection.about([run])))
+            belonging = belongings(checked.verdicts, lambda run: story(origin, selection.about([run])))
     with verdict_stands():
         _write(checked, options, belonging)
     if not_sent := _sent(hook, checked):
@@ -112,7 +101,7 @@ def _selection(options: Options) -> Question:
 
 
 @contextmanager
-def _opened(options: Options) -> Iterator[Judged]:
+def _opened(options: Options) -> Iterator[Origin]:
     """Give the files or the store that are asked, a store to be written with --record."""
     from ingest.core.errors import StoreError
     from ingest.store import open_store
@@ -121,22 +110,13 @@ def _opened(options: Options) -> Iterator[Judged]:
     if options.record and not stores:
         raise UsageError("--record keeps episodes in a store: load the files first, then check the store")
     with opened(options) as origin:
-        judged = _judged(origin)
-        if not judged.runs:
+        if not origin.runs():
             raise StoreError("the store holds no run yet: tailboard load PATH --run NAME")
         if not options.record:
-            yield judged
+            yield origin
             return
     with open_store(stores[0], write=True) as store:
-        yield _judged(store)
-
-
-def _judged(origin: Origin) -> Judged:
-    """Return what files or a store hold of their runs."""
-    from ingest.objectives.check import finals_of, labels_of
-
-    runs = origin.runs()
-    return Judged(origin, labels_of(runs), finals_of(runs))
+        yield store
 
 
 def violations(origin: Origin, path: Path, question: Question, marks: Sequence[Mark] = ()) -> list[Episode]:
@@ -148,21 +128,24 @@ def violations(origin: Origin, path: Path, question: Question, marks: Sequence[M
     from ingest.query.question import Question as Selection
 
     selection = Selection(question.runs, question.where, begin=question.begin, end=question.end)
-    checked = _checked(_judged(origin), path, selection, marks)
+    checked = _checked(origin, path, selection, marks)
     _say_notes(checked)
     return [each for verdict in checked.verdicts for each in verdict.episodes]
 
 
-def _checked(judged: Judged, path: Path, selection: Question, marks: Sequence[Mark]) -> Checked:
+def _checked(origin: Origin, path: Path, selection: Question, marks: Sequence[Mark]) -> Checked:
     """Return the verdicts of the objectives of a file, by marks of files beside those that the origin keeps."""
     from ingest.objectives.check import check as verdicts_of
+    from ingest.objectives.check import finals_of, labels_of
     from ingest.objectives.objectives import read_objectives
     from ingest.query.compare import noted_in
     from ingest.query.lags import answered
 
-    objectives = read_objectives(path, {name for labels in judged.runs.values() for name in labels})
-    noted = noted_in(judged.origin, marks)
-    return verdicts_of(partial(answered, judged.origin), judged.runs, objectives, selection, path, judged.finals, noted)
+    records = origin.runs()
+    runs = labels_of(records)
+    objectives = read_objectives(path, {name for labels in runs.values() for name in labels})
+    noted = noted_in(origin, marks)
+    return verdicts_of(partial(answered, origin), runs, objectives, selection, path, finals_of(records), noted)
 
 
 def _say_notes(checked: Checked) -> None:

@@ -47,7 +47,13 @@ def mark(options: Options) -> None:
     if options.accept:
         if options.marks or at or until:
             raise UsageError("--accept notes that the level of a run is normal: leave out --marks, --at and --end")
-        _accept(options)
+        with opened_store(options.store, write=True) as store:
+            records = chosen(store, (options.run,))
+            if len(records) > 1:
+                names = listed(record.run for record in records)
+                raise UsageError(f"{options.run} matches {names}: name the one run from which on the level is normal")
+            store.mark(records[0].run, records[0].start_ns, accepting(text or ""))
+            say(f"the level of {records[0].run} is accepted: trend compares later runs with it")
         return
     if options.marks:
         if text is not None or at or until:
@@ -66,13 +72,3 @@ def mark(options: Options) -> None:
             stamp = new_mark.at.epoch_ns(record.start_ns)
             store.mark(record.run, stamp, new_mark.text, None if new_mark.end is None else new_mark.end.epoch_ns(record.start_ns))
             say(f"marked {record.run} at {utc(stamp)}")
-
-
-def _accept(options: Options) -> None:
-    with opened_store(options.store, write=True) as store:
-        records = chosen(store, (options.run,))
-        if len(records) > 1:
-            names = listed(record.run for record in records)
-            raise UsageError(f"{options.run} matches {names}: name the one run from which on the level is normal")
-        store.mark(records[0].run, records[0].start_ns, accepting(options.text or ""))
-        say(f"the level of {records[0].run} is accepted: trend compares later runs with it")

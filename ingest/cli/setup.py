@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,10 +61,10 @@ def setup(options: Options) -> int:
     docs/guides/kibana.md).
     """
     address = _address(options)
-    target = _target(options, address.prefix)
+    target = _target(options)
     left = _set_up_templates(address, options) if options.url or not target else 0
     if target:
-        _set_up_kibana(target, dry_run=options.dry_run)
+        _set_up_kibana(*target, prefix=address.prefix, dry_run=options.dry_run)
     if left and not options.dry_run:
         differ, were, them = ("template differs", "was", "it") if left == 1 else ("templates differ", "were", "them")
         raise StoreError(f"{left} {differ} from what was asked and {were} left unchanged: --overwrite changes {them}")
@@ -122,18 +122,11 @@ def _show(change: Change, verb: str) -> None:
         say(f"    {line}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Target:
-    """Which space of which Kibana is set up, for the indices of a prefix, with rules for which objectives (None: no rules)."""
+def _target(options: Options) -> tuple[str, str, tuple[Objective, ...] | None] | None:
+    """Return URL and space of the Kibana of a call, None without one, and the objectives that get rules (None: no rules).
 
-    url: str
-    space: str
-    prefix: str
-    objectives: tuple[Objective, ...] | None
-
-
-def _target(options: Options, prefix: str) -> _Target | None:
-    """Return what a call wants of Kibana, None where they do not name it. Raises UsageError, InputError."""
+    Raises UsageError, InputError.
+    """
     from ingest.objectives.objectives import read_objectives
     from ingest.view.kibana.importing import DEFAULT_SPACE, checked_space, checked_url
 
@@ -144,23 +137,23 @@ def _target(options: Options, prefix: str) -> _Target | None:
         return None
     # Labels of runs are not known here: rules for objectives that name them are left to check, which knows.
     objectives = read_objectives(Path(options.rules), run_labels=None) if options.rules else None
-    return _Target(checked_url(options.kibana), checked_space(options.space or DEFAULT_SPACE), prefix, objectives)
+    return checked_url(options.kibana), checked_space(options.space or DEFAULT_SPACE), objectives
 
 
-def _set_up_kibana(target: _Target, *, dry_run: bool) -> None:
+def _set_up_kibana(url: str, space: str, objectives: tuple[Objective, ...] | None, *, prefix: str, dry_run: bool) -> None:
     """Import all saved objects and install the rules; StoreError names each object that Kibana refuses."""
     from ingest.view.kibana.importing import Connection, import_objects, shipped
 
-    objects = shipped(target.prefix)
-    connection = Connection(target.url, target.space, tell=say)
+    objects = shipped(prefix)
+    connection = Connection(url, space, tell=say)
     connection.open()
     try:
         if dry_run:
             _show_import(connection, objects)
         else:
             _show_imported(connection, import_objects(connection, objects))
-        if target.objectives is not None:
-            _set_up_rules(connection, target.prefix, target.objectives, dry_run=dry_run)
+        if objectives is not None:
+            _set_up_rules(connection, prefix, objectives, dry_run=dry_run)
     finally:
         connection.close()
 

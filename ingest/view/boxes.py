@@ -132,10 +132,7 @@ def plain(explained: Explained, offsets: BoxOffsets | None = None) -> Mapping[st
     return {
         "box": box,
         "kind": explained.answer.kind,
-        "inside": explained.inside,
-        "outside": explained.outside,
-        "windows": explained.windows,
-        "window_ns": explained.window_ns,
+        **{name: getattr(explained, name) for name in ("inside", "outside", "windows", "window_ns")},
         "complete": not explained.answer.missing,
         "said": sentences(explained),
         "values": values,

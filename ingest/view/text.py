@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -48,9 +48,7 @@ def csv_lines(table: Table, stamp: Stamp = utc, unit: str = "ns") -> Iterator[st
     yield ",".join(quoted(_header(name)) for name in names)
     words = (*table.labels, *WORDS)
     columns = [_column(name, table.columns[name], stamp, unit, words) for name in names]
-    for place, name in enumerate(names):
-        if name in words:
-            columns[place] = [quoted(cell) for cell in columns[place]]
+    columns = [[*map(quoted, cells)] if name in words else cells for name, cells in zip(names, columns, strict=True)]
     yield from map(",".join, zip(*columns, strict=True))
 
 
@@ -66,17 +64,16 @@ def ndjson_lines(table: Table, stamp: Stamp = utc, unit: str = "ns") -> Iterator
     names = shown_columns(table)
     words = (*table.labels, *WORDS)
     columns = [_column(name, table.columns[name], stamp, unit, words) for name in names]
+
+    def shown(name: str, cell: str) -> str:
+        plain = name in ("start_ns", "end_ns") and cell.replace(".", "", 1).removeprefix("-").isdigit()
+        quotes = name in words or (name in ("start_ns", "end_ns") and not plain)
+        return dumps(cell) if quotes else cell or "null"
+
+    heads = [dumps(_header(name)) for name in names]
     for row in zip(*columns, strict=True):
-        cells = (_json_cell(name, cell, words, dumps) for name, cell in zip(names, row, strict=True))
-        yield "{" + ",".join(f"{dumps(_header(name))}:{cell}" for name, cell in zip(names, cells, strict=True)) + "}"
-
-
-def _json_cell(name: str, cell: str, words: tuple[str, ...], quoted: Callable[[str], str]) -> str:
-    if name in words:
-        return quoted(cell)
-    if name in ("start_ns", "end_ns"):
-        return cell if cell.replace(".", "", 1).removeprefix("-").isdigit() else quoted(cell)
-    return cell or "null"
+        cells = (f"{head}:{shown(name, cell)}" for head, name, cell in zip(heads, names, row, strict=True))
+        yield "{" + ",".join(cells) + "}"
 
 
 def fiologparser_lines(table: Table, zero_ns: int, percentiles: list[str]) -> Iterator[str]:

@@ -188,19 +188,16 @@ class SqliteVersion:
                 return f"{self._opened} none"
             try:
                 if self._db is None or (there.st_dev, there.st_ino) != self._file:
-                    self._open((there.st_dev, there.st_ino))
-                version = self._db.execute("PRAGMA data_version").fetchone()[0] if self._db else 0
+                    self._close()
+                    quoted = str(self._path.resolve()).replace("?", "%3f").replace("#", "%23")
+                    url = f"file:{quoted}?mode=ro"
+                    self._db = sqlite3.connect(url, uri=True, isolation_level=None, check_same_thread=False)
+                    self._file, self._opened = (there.st_dev, there.st_ino), self._opened + 1
+                version = self._db.execute("PRAGMA data_version").fetchone()[0]
             except sqlite3.Error:  # as in a folder that cannot be written to
                 self._close()
                 return f"{there.st_ino} {there.st_mtime_ns} {there.st_size}"
             return f"{self._opened} {version}"
-
-    def _open(self, file: tuple[int, int]) -> None:
-        self._close()
-        quoted = str(self._path.resolve()).replace("?", "%3f").replace("#", "%23")
-        self._db = sqlite3.connect(f"file:{quoted}?mode=ro", uri=True, isolation_level=None, check_same_thread=False)
-        self._file = file
-        self._opened += 1
 
     def _close(self) -> None:
         if self._db is not None:

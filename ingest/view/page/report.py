@@ -73,6 +73,10 @@ SPECS = ("percentiles", "tails", "heatmap", "rate", "surface", "distribution")
 LINES = ("percentiles", "rate", "distribution")  # whose legend is the page's own: see script/legends.js
 RUN_SPECS = ("runs", "maps", "load")
 GROUPINGS = ("op", "host", "thread")
+CONTROLS = (
+    *("run", "kind", "op", "host", "by", "p", "also", "tail", "from", "to", "clock", "axis", "shading", "palette", "drop"),
+    *("least", "most", "highlight", "box", "off", "sla"),
+)
 ACROSS = {"total_iodepth": "queue depth of all jobs", "numjobs": "jobs"}
 # The page's own script, joined in this order; what sections add stands between.
 FIRST = (
@@ -142,26 +146,17 @@ def first_state(runs: Sequence[Overview], by: Sequence[str], sla_ns: int) -> dic
     usual = "host" if 1 < len(hosts) <= MOST_LINES else "op"
     grouping = "extra" if extra else next((name for name in ("host", "op") if name in by), usual)
     return {
+        **dict.fromkeys(CONTROLS, ""),
         "run": vega.printable(runs[0].run),
         "kind": vega.printable(default_kind(kinds_of(runs[0].cluster))),
-        "op": "",
-        "host": "",
         "by": grouping,
         "p": PERCENTILE,
-        "also": "",
         "tail": "99",
-        "from": "",
-        "to": "",
         "clock": "elapsed" if all(run.cluster.relative for run in runs) else "utc",
         "axis": "log",
         "shading": "rank",
         "palette": "single",
         "drop": "auto",
-        "least": "",
-        "most": "",
-        "highlight": "",
-        "box": "",
-        "off": "",
         "sla": f"{sla_ns / vega.MS:g}" if sla_ns else "",
     }
 

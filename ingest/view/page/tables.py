@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -32,15 +32,12 @@ def summary(runs: Sequence[Overview], by: Sequence[str]) -> str:
     titles = ["group", "samples", *(percentile.name for percentile in SUMMARY), "max"]
     head = "".join(f'<th scope="col">{title}</th>' for title in titles)
     body = []
-    for run, short in zip(runs, vega.short_names([run.run for run in runs]), strict=True):
-        answer, whole = _whole(run, by)
-        names = vega.group_names(answer)
-        for row in range(min(len(whole), MOST_ROWS)):
-            name = names[tuple(whole.columns[label][row] for label in answer.by)]
-            name = f"{short} {name}" if len(runs) > 1 else name
+    for short, names, whole in _wholes(runs, by):
+        for row, name in enumerate(names[:MOST_ROWS]):
+            shown = f"{short} {name}" if len(runs) > 1 else name
             cells = [f"{int(whole.columns['count'][row]):,}"]
             cells += [cell(whole, name, row) for name in (*(percentile.name for percentile in SUMMARY), "max")]
-            body.append(f'<tr><th scope="row">{text(name)}</th>' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+            body.append(f'<tr><th scope="row">{text(shown)}</th>' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     return f"<caption>The whole range</caption><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
 
 
@@ -58,16 +55,13 @@ def cell(table: Table, name: str, row: int) -> str:
 def few(runs: Sequence[Overview], by: Sequence[str]) -> list[str]:
     """Return a sentence for each percentile of the summary that rests on fewer than 10 samples beyond it."""
     sentences = []
-    for run, short in zip(runs, vega.short_names([run.run for run in runs]), strict=True):
-        answer, whole = _whole(run, by)
-        names = vega.group_names(answer)
+    for short, names, whole in _wholes(runs, by):
+        count = whole.columns["count"]
         for percentile in SUMMARY:
-            count = whole.columns["count"]
             beyond = count - percentile.ranks(count)
             for row in (percentile.carried(count) & (beyond < FEW)).nonzero()[0].tolist():
-                name = names[tuple(whole.columns[label][row] for label in answer.by)]
-                where = f"{short}, {name}" if len(runs) > 1 else name
-                samples = f"{counted(int(beyond[row]), 'sample')}"
+                where = f"{short}, {names[row]}" if len(runs) > 1 else names[row]
+                samples = counted(int(beyond[row]), "sample")
                 sentences.append(f"{percentile.name} of {where} rests on {samples} beyond it: take it as a hint")
     more = len(sentences) - NOTES_SHOWN
     rest = f"{more} more percentiles of the whole range rest on fewer than {FEW} samples"
@@ -102,11 +96,13 @@ def of_kind(answer: Answer, kind: str) -> Answer:
     return replace(answer, parts=tuple(part for part in parts if len(part)))
 
 
-def _whole(run: Overview, by: Sequence[str]) -> tuple[Answer, Table]:
-    """Return the answer of a run by its labels over its whole range, and the percentiles of that."""
-    source = run.hosts if "host" in by else run.cluster
-    kinds = ("kind",) if len(kinds_of(source)) > 1 else ()
-    labels = tuple(name for name in source.by if name in by or name in run.extra)
-    answer = regrouped(source, (*dict.fromkeys((*labels, *kinds)),))
-    whole = over_all(answer)
-    return whole, percentiles(whole, Wanted(SUMMARY))
+def _wholes(runs: Sequence[Overview], by: Sequence[str]) -> Iterator[tuple[str, list[str], Table]]:
+    """Yield the short name of each run, and the percentiles of its whole range by its labels, with the name of each row."""
+    for run, short in zip(runs, vega.short_names([run.run for run in runs]), strict=True):
+        source = run.hosts if "host" in by else run.cluster
+        kinds = ("kind",) if len(kinds_of(source)) > 1 else ()
+        labels = tuple(name for name in source.by if name in by or name in run.extra)
+        whole = over_all(regrouped(source, (*dict.fromkeys((*labels, *kinds)),)))
+        names, table = vega.group_names(whole), percentiles(whole, Wanted(SUMMARY))
+        keys = (tuple(table.columns[label][row] for label in whole.by) for row in range(len(table)))
+        yield short, [names[key] for key in keys], table

@@ -38,15 +38,8 @@ TWO_EXECUTIONS = (
     "the bounds are about these two executions: how much executions of the same thing differ is not in them "
     f"({LEAST_RUNS} runs or more on a side: the spread between them)"
 )
-COUNTED = {
-    "slower": "slower",
-    "faster": "faster",
-    "the same": "the same",
-    "cannot tell": "cannot be determined",
-    "too few samples": "with too few samples",
-    "only in the baseline": "only in the baseline",
-    "only in the run": "only in the run",
-}
+COUNTED = ("slower", "faster", "the same", "cannot tell", "too few samples", "only in the baseline", "only in the run")
+COUNTED_AS = {"cannot tell": "cannot be determined", "too few samples": "with too few samples"}
 
 
 def print_comparison(pair: Pair, table: Table, said: Sequence[str]) -> None:
@@ -110,7 +103,7 @@ def change_text(table: Table, row: int) -> str:
 def counts_text(table: Table, rows: Sequence[int]) -> str:
     """Return how many rows are slower, faster, alike, or cannot be judged."""
     kinds = Counter(verdict(table, row).split(" within")[0].split(":")[0] for row in rows)
-    return f"Of {len(rows)}: {', '.join(f'{kinds[kind]} {shown}' for kind, shown in COUNTED.items() if kinds[kind])}."
+    return f"Of {len(rows)}: {', '.join(f'{kinds[kind]} {COUNTED_AS.get(kind, kind)}' for kind in COUNTED if kinds[kind])}."
 
 
 def label_text(label: str, value: str) -> str:

@@ -39,12 +39,9 @@ def _content(episode: Episode) -> dict[str, Any]:
     promise = f"p{episode.percentile} at most {latency(episode.threshold_ns)}"
     phase = f", {printable(episode.phase)}" if episode.phase else ""
     return {
-        "run": printable(episode.run),
-        "objective": printable(episode.objective),
-        "group": printable(episode.group),
+        **{name: printable(getattr(episode, name)) for name in ("run", "objective", "group")},
         "promise": f"{promise} in {format_duration(episode.window_ns)}{phase}",
-        "host": printable(labels.get("host", "")),
-        "op": printable(labels.get("op", "")),
+        **{name: printable(labels.get(name, "")) for name in ("host", "op")},
         "kind": printable(episode.kind),
         "t": episode.start_ns / MS,
         "t2": episode.end_ns / MS,

@@ -31,11 +31,7 @@ STATE = {
     "offset_rows": "50",
     "offset_shading": "rank",
     "offset_by": "process",
-    "offset_each": "",
-    "offset_only": "",
-    "offset_not": "",
-    "offset_lit": "",
-    "offset_cell": "",
+    **dict.fromkeys(("offset_each", "offset_only", "offset_not", "offset_lit", "offset_cell"), ""),
 }
 
 
