@@ -16,6 +16,7 @@ from ingest.cli.output import Progress
 from ingest.cli.sources import knowing_runs, saying_why, split_sources
 from ingest.core.errors import InputError, StoreError, UsageError, choices, listed
 from ingest.core.labels import run_matches
+from ingest.core.units import UNITS_NS
 from ingest.read.placement import undated_part_of
 
 if TYPE_CHECKING:
@@ -169,8 +170,6 @@ def beside_page(options: EachRun) -> str | None:
 
 def write_rows(table: Table, form: str, unit: str, latencies: Sequence[str], stamp: Callable[[int], str] = str) -> None:
     """Print a table as csv or ndjson, the named columns in a unit and all others as they are."""
-    from ingest.view.text import UNITS
-
-    scale = UNITS[unit]
+    scale = UNITS_NS[unit]
     columns = {name: column / scale if name in latencies and scale > 1 else column for name, column in table.columns.items()}
     print_rows(replace(table, columns=columns), form, stamp)

@@ -61,10 +61,9 @@ def distribution(options: Options) -> None:
     if options.format == "hgrm":
         from ingest.query.lags import whole_counts
         from ingest.view.hlog import texts
-        from ingest.view.text import UNITS
 
         warn(answer)
-        sys.stdout.writelines(texts(replace(answer, parts=whole_counts(answer)), UNITS[options.unit], options.ticks))
+        sys.stdout.writelines(texts(replace(answer, parts=whole_counts(answer)), UNITS_NS[options.unit], options.ticks))
         return
     if options.curves or others:
         from ingest.query.curves import curves

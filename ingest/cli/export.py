@@ -63,12 +63,12 @@ def export(options: Options) -> None:
         others[options.format](options)
         return
     if options.format == "hgrm":
+        from ingest.core.units import UNITS_NS
         from ingest.view.hlog import texts
-        from ingest.view.text import UNITS
 
         answer = answered(options, asked(options, "all"))
         warn(answer)
-        sys.stdout.writelines(texts(answer, UNITS[options.unit], options.ticks))
+        sys.stdout.writelines(texts(answer, UNITS_NS[options.unit], options.ticks))
         return
 
     question = asked(options.but(by=",".join(LABELS)), "auto")

@@ -156,7 +156,6 @@ def _drained(streams: selectors.BaseSelector, held: dict[int, bytearray], end: f
 
 NEWEST = re.compile(rb'\{"sampled_at":(\d{1,12})\.(\d{9})\b')
 LONGEST_STAMP = 64
-NOT_OURS = "is no file that tailboard sample writes: give another name with -o"
 IN_USE = "another tailboard sample writes to it: give another name with -o"
 NO_LOCK = "cannot be locked ({}), so two samplers might write to it at once: give a file on a local disk with -o"
 
@@ -198,7 +197,7 @@ class SampleLog:
         begins = {0, end} if end < size else {0}
         strange = any(not mark.startswith(os.pread(self._file, len(mark), place)[: size - place]) for place in begins if size)
         if strange or (end and not is_sample_file(self._path)):
-            raise InputError(NOT_OURS, self._path)
+            raise InputError("is no file that tailboard sample writes: give another name with -o", self._path)
         if end < size:
             os.ftruncate(self._file, end)
             self.cut = size - end
@@ -261,12 +260,6 @@ class SampleLog:
 
 MOST_ERROR = 2000
 OUTSIDE_STRINGS = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")|\s+')
-STOPPED = "tailboard was stopped while the command ran"
-NOT_RUNNING = "tailboard sample did not run"
-SLEPT = "this machine, or tailboard, stood still"
-TOO_LONG = "the poll before took too long"
-NO_ROOM = "could not be written, so this poll is lost: {}"
-NOT_WRITTEN = "the answer could not be written"
 BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # goes on while the machine sleeps
 
 
@@ -329,7 +322,7 @@ class Sampler:
         self._write(BEGIN, {"every": format_duration(self.every_ns), "timeout": format_duration(self.timeout_ns)})
         away = 0 if last_ns is None else (wall - last_ns) // self.every_ns
         if last_ns is not None and away > 0:
-            self._missing(away, last_ns + self.every_ns, last_ns + away * self.every_ns, NOT_RUNNING)
+            self._missing(away, last_ns + self.every_ns, last_ns + away * self.every_ns, "tailboard sample did not run")
         tick = 0
         while not self.stop.why and (self.for_ns is None or tick * self.every_ns <= self.for_ns):
             due = begin + tick * self.every_ns
@@ -338,14 +331,14 @@ class Sampler:
                 break
             late = (self.clock.now() - due) // self.every_ns
             if late > 0:
-                self._skipped(begin, tick, late, SLEPT)
+                self._skipped(begin, tick, late, "this machine, or tailboard, stood still")
                 tick += late
                 continue
             if not self._poll():
                 break
             after = max(tick + 1, -(-(self.clock.now() - begin) // self.every_ns))
             if after > tick + 1:
-                self._skipped(begin, tick + 1, after - tick - 1, TOO_LONG)
+                self._skipped(begin, tick + 1, after - tick - 1, "the poll before took too long")
             tick = after
         why = self.stop.why or f"{format_duration(self.for_ns or 0)} are over"
         self._write(END, {"why": why, "answered": self.answered, "failed": self.failed, "missed": self.missed})
@@ -355,7 +348,7 @@ class Sampler:
         began = self.clock.now()
         reply = ask(self.command, self.timeout_ns, self.stop)
         if self.stop.why:
-            self._missing(1, self.clock.wall(), self.clock.wall(), STOPPED)
+            self._missing(1, self.clock.wall(), self.clock.wall(), "tailboard was stopped while the command ran")
             return False
         record: dict[str, Any] = {"took": _Raw(seconds(self.clock.now() - began)), "status": reply.status}
         if reply.error:
@@ -395,7 +388,7 @@ class Sampler:
 
     def _missing(self, polls: int, first_ns: int, last_ns: int, why: str) -> None:
         self.missed += polls
-        self._write(MISSED, {"polls": polls, "from": _Raw(seconds(first_ns)), "to": _Raw(seconds(last_ns)), "why": why})
+        self._write(MISSED, _gap(polls, first_ns, last_ns, why))
         clock = time.strftime("%H:%M:%SZ", time.gmtime(first_ns // SECOND))
         self.say(f"{counted(polls, 'poll')} missed from {clock} on: {why}")
 
@@ -403,9 +396,7 @@ class Sampler:
         """Write a record, after one of the polls that could not be written before; returns whether there was room for it."""
         now, gap = self.clock.wall(), ""
         if self._unwritten is not None:
-            polls, first, last = self._unwritten
-            values_of_gap = {"polls": polls, "from": _Raw(seconds(first)), "to": _Raw(seconds(last)), "why": NOT_WRITTEN}
-            gap = self._line(MISSED, last, values_of_gap)
+            gap = self._line(MISSED, self._unwritten[-1], _gap(*self._unwritten, "the answer could not be written"))
         why = self.write(gap + self._line(record, now, values), self._before)
         if not why:
             self._unwritten = None
@@ -416,7 +407,7 @@ class Sampler:
             polls, first, _ = self._unwritten or (0, now, now)
             self._unwritten = polls + values.get("polls", 1), first, now
         self.missed += record == POLL and "error" not in values
-        self.say(NO_ROOM.format(why))
+        self.say(f"could not be written, so this poll is lost: {why}")
         return False
 
     def _line(self, record: str, at_ns: int, values: dict[str, Any]) -> str:
@@ -429,6 +420,11 @@ class Sampler:
         }
         cells = (f"{json.dumps(name)}:{value if isinstance(value, _Raw) else json.dumps(value)}" for name, value in pairs.items())
         return "{" + ",".join(cells) + "}\n"
+
+
+def _gap(polls: int, first_ns: int, last_ns: int, why: str) -> dict[str, Any]:
+    """Return what a record says of polls that are missing."""
+    return {"polls": polls, "from": _Raw(seconds(first_ns)), "to": _Raw(seconds(last_ns)), "why": why}
 
 
 class _Raw(str):

@@ -18,13 +18,12 @@ LEAST_TIMES, LEAST_SCORE = 1.5, 0.1  # of what is named where there are no bound
 SECOND = 1e9
 WIDTH_MS = 1000 // ROWS
 NOTHING = "Nothing is over-represented in this box"
-EMPTY = "No sample lies in this box."
 
 
 def sentences(explained: Explained) -> list[str]:
     """Return the verdict of a box, at most three sentences: who is over-represented, who may be, or that nothing is."""
     if not explained.inside:
-        return [EMPTY]
+        return ["No sample lies in this box."]
     if not explained.outside:
         return ["All samples lie in this box: there is no rest to compare it with."]
     if not len(explained.table):

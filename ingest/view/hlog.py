@@ -47,6 +47,7 @@ from ingest.core.intervals import Int, Intervals
 from ingest.core.labels import Group
 from ingest.core.layout import Layout, LogLinear, hdr_half
 from ingest.core.quantiles import reported, within_exact
+from ingest.core.units import MS
 from ingest.query.curves import LAST, TICKS, levels
 from ingest.query.interval_log import NAMED, Form, form_of
 from ingest.query.means import check_bins
@@ -58,7 +59,6 @@ HEADER = struct.Struct(">IIIIqqd")
 COMPRESSED = struct.Struct(">II")
 MOST_BYTES = 9
 AT_ONCE = 1 << 15  # bins whose words are made in one pass: they fit a processor's cache
-MS, SECOND = 1_000_000, 1_000_000_000
 LEGEND = '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"\n'
 
 

@@ -36,7 +36,6 @@ LONGEST_LABEL = 18
 LONGEST_TITLE = 44
 BREAKS = "/.:, "
 LEAST_COMMON = 3
-HUNDREDTH = 100  # x of p99 in curves
 GREY = "#c4c4c4"
 COLOURS = ("#4c78a8", "#f58518", "#e45756", "#72b7b2", "#54a24b", "#eeca3b", "#b279a2", "#ff9da6")  # Vega's tableau10
 
@@ -81,9 +80,9 @@ def curves_of(answer: Answer) -> Lines:
     labels, _, notes = _labels_of(answer, vega.group_names(answer), LONGEST_LABEL)
     points = vega.curve(answer)
     points["label"] = [labels[name] for name in points["label"]]
-    tail: dict[str, float] = {}  # the value at p99, else the highest
+    tail: dict[str, float] = {}  # the value at p99 (x is 100), else the highest
     for label, x, value in zip(points["label"], points["x"], points["v"], strict=True):
-        tail[label] = value if x <= HUNDREDTH or label not in tail else tail[label]
+        tail[label] = value if x <= 100 or label not in tail else tail[label]
     ranked = sorted(labels.values(), key=lambda label: -tail[label])
     coloured = set(ranked if len(ranked) <= MOST_COLOURS else ranked[: MOST_COLOURS - 1])
     tones = [label for label in labels.values() if label in coloured]
@@ -192,8 +191,6 @@ SCALE = 2.0
 RUNS_NAMED = 2
 MOST_COLUMNS = 700
 LINE = parse_percentiles("99")
-
-
 Notes = Sequence[Mapping[str, Any]]
 
 

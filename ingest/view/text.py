@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ingest.core.units import MS, Stamp, number_column, utc, utc_column
+from ingest.core.units import MS, UNITS_NS, Stamp, number_column, utc, utc_column
 from ingest.query.coverage import LEAST, MOST
 from ingest.query.table import Table
 
-UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 PLAIN = ("count", "rate", "mib_s", "exact", "complete", "cumulative", "percentile", "x", "highlighted", "over")
 
 WORDS = ("verdict",)  # columns of text that are no labels
@@ -30,7 +29,7 @@ def _column(name: str, values: Any, stamp: Stamp, unit: str, words: tuple[str, .
         return ["true" if value else "false" for value in values]
     if name in PLAIN or name.startswith("below_") or name.endswith("_error") or unit == "ns":
         return number_column(values)
-    return number_column(np.asarray(values) / UNITS[unit])
+    return number_column(np.asarray(values) / UNITS_NS[unit])
 
 
 def shown_columns(table: Table) -> list[str]:

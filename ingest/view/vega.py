@@ -53,7 +53,6 @@ from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer
 
 Columns = dict[str, list[Any]]
-Arrays = dict[str, NDArray[Any]]
 
 EIGHTHS = Rows(octave=8)
 HIGHEST = parse_percentiles("100")[0]
@@ -92,7 +91,7 @@ def points(answer: Answer, wanted: Sequence[Percentile]) -> Columns:
     names = group_names(answer)
     groups = [names[key] for key in zip(*(table.columns[label] for label in answer.by), strict=True)] if answer.by else None
     count = np.asarray(table.columns["count"])
-    tables: list[Arrays] = []
+    tables: list[dict[str, NDArray[Any]]] = []
     for percentile in wanted:
         values = np.asarray(table.columns[percentile.name], np.float64)
         known = np.flatnonzero(~np.isnan(values))

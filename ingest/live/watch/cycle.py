@@ -306,8 +306,6 @@ def set_aside(watching: Watching, key: Key) -> None:
 HEARTBEAT_NS = 10 * 1_000_000_000
 MOST_BYTES = 4 << 20  # of logs, read in one cycle: what it holds in memory is some ten times that
 
-After = Callable[[Store, str], None]
-
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
@@ -335,7 +333,7 @@ class Cycle:
 class WatchCycle:
     """A watch of some paths: `cycle` after cycle, then `settle`. `after` is called for each run whose rollups have changed."""
 
-    def __init__(self, watching: Watching, after: After | None = None) -> None:
+    def __init__(self, watching: Watching, after: Callable[[Store, str], None] | None = None) -> None:
         self.watching = watching
         self._after = after
         self._ours: dict[Path, Seen] = {}

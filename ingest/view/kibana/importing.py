@@ -73,7 +73,6 @@ def checked_space(space: str) -> str:
 AVAILABLE, DEGRADED = "available", "degraded"
 LONGEST_TOLD = 300
 OURS = {"kbn-xsrf": "true", "accept": JSON}
-Tell = Callable[[str], None]
 
 
 class NotReadyError(TransientError):
@@ -95,7 +94,7 @@ class Refusal(Exception):  # noqa: N818  # an answer, not a failure: callers loo
 class Connection(Client):
     """Requests to one space of one server. `tell` is called once with the reason why we wait."""
 
-    def __init__(self, url: str, space: str = DEFAULT_SPACE, tell: Tell = lambda _: None) -> None:
+    def __init__(self, url: str, space: str = DEFAULT_SPACE, tell: Callable[[str], None] = lambda _: None) -> None:
         super().__init__(url, KIBANA)
         self.space, self.tell, self.version = space, tell, ""
 

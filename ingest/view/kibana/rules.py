@@ -25,10 +25,9 @@ from ingest.core.errors import StoreError
 from ingest.core.objective import VIOLATE, Objective
 from ingest.core.quantiles import Percentile, parse_percentiles
 from ingest.core.schema import fields
-from ingest.core.units import format_duration, number
+from ingest.core.units import MS, format_duration, number
 from ingest.view.kibana.importing import Connection, Refusal
 
-MS = 1_000_000
 STEPS_NS = (10_000 * MS, 60_000 * MS)  # those that every run with finer windows has
 FIELDS = {"run": "run.id", "host": "host.name", "op": "operation", "kind": "kind"}
 GROUPS = ("run", "host", "op")

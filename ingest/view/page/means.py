@@ -33,7 +33,6 @@ SHOWN = tuple(percentile.text for percentile in COMMON)
 TITLES = ("", "N", "mean", *(f"p{name}" for name in SHOWN), "max")
 MOST_ROWS, MOST_HOSTS = 400, 16
 NONE = Wanted(parse_percentiles("100"))
-WHY = "No percentiles, heat map or distribution"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,7 @@ def means_page(runs: Sequence[MeansRun], facts: Sequence[tuple[str, str]] = ()) 
             for place, (name, title, called, spec, hint) in enumerate(CHARTS)
         ),
         Panel("whole", "The whole run, by job, as fio printed it", WHOLE_HINT, table=_whole_table(shown)),
-        Panel("why", WHY, f"{NO_LATENCY} {REMEDY[0].upper()}{REMEDY[1:]}."),
+        Panel("why", "No percentiles, heat map or distribution", f"{NO_LATENCY} {REMEDY[0].upper()}{REMEDY[1:]}."),
     ]
     return finished_page(head, panels, [control], labels="Facts of the runs")
 

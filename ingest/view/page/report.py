@@ -10,7 +10,7 @@ import numpy as np
 
 from ingest import __version__
 from ingest.core.errors import InputError
-from ingest.core.grid import MS
+from ingest.core.grid import MS, SECOND
 from ingest.core.labels import CLIENT, LAYERS, OFFSET, THREAD, Group, bare_kind, default_kind, layer_of
 from ingest.core.layout import Layout
 from ingest.core.marks import Mark
@@ -66,7 +66,6 @@ if TYPE_CHECKING:
 
 RUNS_NAMED = 4
 MOST_LINES = 8
-SECOND = 1_000_000_000
 PERCENTILE = "99"
 (MEDIAN,) = parse_percentiles("50")
 SPECS = ("percentiles", "tails", "heatmap", "rate", "surface", "distribution")

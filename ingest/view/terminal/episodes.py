@@ -9,13 +9,13 @@ import numpy as np
 from rich.console import Console
 
 from ingest.core.errors import counted, listed
-from ingest.core.units import Stamp, format_duration, latency
+from ingest.core.units import UNITS_NS, Stamp, format_duration, latency
 from ingest.objectives.check import Checked
 from ingest.objectives.objectives import ELAPSED, budgets, left_out, looked_at, promise, stamp_of
 from ingest.query.episodes import CANNOT_TELL, MET, VIOLATED, Episode, Verdict
 from ingest.query.table import Table
 from ingest.view.terminal.tables import clock, count, empty_table, escape, people, say, say_notes
-from ingest.view.text import UNITS, shown_columns
+from ingest.view.text import shown_columns
 
 WORDS = {MET: "met", VIOLATED: "VIOLATED", CANNOT_TELL: "CANNOT TELL"}
 LAST = ("samples", "worst_host", "state")
@@ -42,7 +42,7 @@ def episode_rows(verdicts: Sequence[Verdict], base: str, unit: str = "ns") -> Ta
         **{name: [row.get(name, "") for row in cells] for name in labels},
         "start_ns": np.array([episode.start_ns for episode in episodes], np.int64) - zeros,
         "end_ns": np.array([episode.end_ns for episode in episodes], np.int64) - zeros,
-        "peak": peaks / UNITS[unit] if UNITS[unit] > 1 else peaks,
+        "peak": peaks / UNITS_NS[unit] if UNITS_NS[unit] > 1 else peaks,
         "peak_censored": np.array([episode.peak_open for episode in episodes], np.bool_),
         "samples": np.array([episode.samples for episode in episodes], np.int64),
         "worst_host": [episode.worst_host for episode in episodes],

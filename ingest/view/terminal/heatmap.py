@@ -21,14 +21,13 @@ from ingest.view.terminal.tables import clock, count, escape, people, say, say_h
 # How dark a cell of a map is, for renderers that have no Vega: what the specs in kibana/vega say of `shade`.
 
 
-SHADE_HALF = 2
 WORDS = {"rank": "by rank", "linear": "in proportion", "exponent": "by square root"}
 
 
 def used(counts: NDArray[np.float64], shading: str) -> str:
     """Return the shading that is used: in proportion instead of `rank` where at least half of the cells hold the same count."""
     _, alike = np.unique(counts[counts > 0], return_counts=True)
-    return "linear" if shading == "rank" and len(alike) and SHADE_HALF * alike.max() >= alike.sum() else shading
+    return "linear" if shading == "rank" and len(alike) and 2 * alike.max() >= alike.sum() else shading
 
 
 def shades(counts: NDArray[np.float64], shading: str) -> NDArray[np.float64]:

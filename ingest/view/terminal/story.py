@@ -82,10 +82,8 @@ def heading(explained: Explained, stamp: Stamp) -> list[str]:
     share = percent(explained.inside / every) if every else "0 %"
     what = f"box of {', '.join(explained.answer.runs[:3])}: {explained.answer.latency}"
     where = f"in {counted(explained.windows, 'window')} of {format_duration(explained.window_ns)}"
-    return [
-        f"{what} {latencies(explained)}, {times_of(explained, stamp)}",
-        f"{explained.inside:,} of {counted(every, 'sample')} ({share}), {where}; {SNAPPED}",
-    ]
+    held = f"{explained.inside:,} of {counted(every, 'sample')} ({share}), {where}"
+    return [f"{what} {latencies(explained)}, {times_of(explained, stamp)}", f"{held}; {SNAPPED}"]
 
 
 def _values(explained: Explained) -> RichTable:

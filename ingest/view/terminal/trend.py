@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.errors import counted, listed
-from ingest.core.units import LARGE, figure, latency, utc
+from ingest.core.units import LARGE, UNITS_NS, figure, latency, utc
 from ingest.query.change_points import FEW_RUNS, METHOD
 from ingest.query.compare import METHOD as OF_WINDOWS
 from ingest.query.precision import Precision, precision_of
 from ingest.query.table import Table
 from ingest.query.trend import ABOVE, LATENCIES, THROUGHPUT, Judgement, Night, lower_is_worse, series_of
-from ingest.view import text, vega
+from ingest.view import vega
 from ingest.view.specs import derived
 from ingest.view.terminal.comparison import needed, percentiles_in, ratio_text, whisker
 from ingest.view.terminal.tables import bound_text, empty_table, escape, people, samples_text, say, say_notes
@@ -153,8 +153,8 @@ def drawn_as(measure: str) -> str:
 
 def in_unit(table: Table, names: Sequence[str], unit: str) -> Table:
     """Return a table as csv and ndjson have it: latencies in a unit, throughput and shares as they are, the measure as a text."""
-    scale = np.where(of_latencies(table), text.UNITS[unit], 1)
-    scaled = {name: table.columns[name] / scale for name in names} if text.UNITS[unit] > 1 else {}
+    scale = np.where(of_latencies(table), UNITS_NS[unit], 1)
+    scaled = {name: table.columns[name] / scale for name in names} if UNITS_NS[unit] > 1 else {}
     return replace(table, columns={**table.columns, **scaled}, labels=(*table.labels, "measure"))
 
 
