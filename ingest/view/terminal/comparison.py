@@ -65,10 +65,8 @@ def opening(pair: Pair, table: Table, movers: Sequence[Table] = ()) -> list[str]
     """
     run, baseline = runs_text(pair.run), runs_text(pair.baseline)
     words = [str(word) for word in table.columns["verdict"]]
-    certain, valued = (
-        [row for row, word in enumerate(words) if word in wanted]
-        for wanted in ((SLOWER, FASTER), (SLOWER, FASTER, SAME, UNKNOWN))
-    )
+    certain = [row for row, word in enumerate(words) if word in (SLOWER, FASTER)]
+    valued = [row for row, word in enumerate(words) if word in (SLOWER, FASTER, SAME, UNKNOWN)]
     said = [*filter(None, [largest_excess(pair)])]
     if not valued:
         return [*said, f"Cannot tell how {run} compares with {baseline}: no percentile has enough samples in both."]

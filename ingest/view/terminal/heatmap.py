@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,7 @@ def quarters(counts: NDArray[np.float64]) -> NDArray[np.float64]:
 EIGHTHS = Rows(octave=8, most=24)
 GUTTER = 9
 HALF, LEAST_HUE = 0.5, 0.15
+NOTHING = "?"
 LEAST_COLUMNS = 20
 MOST_GROUPS = 8
 LETTERS, SOME, MOSTLY = " .:-=+*#%@", " abcdefghi", " ABCDEFGHI"
@@ -128,16 +130,11 @@ def grid_of(heat_map: Cells) -> Grid:
 
 
 def _print(grid: Grid, stamp: Stamp, asked: Asked, heat_map: Cells, out: Console) -> None:
-    shaded = shades(grid.counts, asked.shading)
     lit = np.zeros_like(grid.counts) if grid.lit is None else grid.lit
     shares = np.divide(lit, grid.counts, out=np.zeros_like(grid.counts), where=grid.counts > 0)
-    coloured = out.is_terminal and out.color_system is not None
-    for row in range(len(grid.counts) - 1, -1, -1):
-        label = (">" if grid.over and row == len(grid.counts) - 1 else "") + latency(float(grid.edges[row]))
-        line = Text(f"{label:>{GUTTER - 2}} ", no_wrap=True)
-        for shade, share in zip(shaded[row].tolist(), shares[row].tolist(), strict=True):
-            line.append(*drawn(shade, share, coloured=coloured))
-        out.print(line, highlight=False, soft_wrap=True)
+    labels = [latency(float(edge)) for edge in grid.edges[:-1]]
+    labels[-1] = f">{labels[-1]}" if grid.over else labels[-1]
+    coloured = say_rows(out, labels, shades(grid.counts, asked.shading), shares)
     day = say_times(out, grid.starts, stamp)
     wide = int((heat_map.end_ns - heat_map.start_ns).max())
     width = format_duration(wide) if wide % vega.MS == 0 else latency(wide)
@@ -147,6 +144,20 @@ def _print(grid: Grid, stamp: Stamp, asked: Asked, heat_map: Cells, out: Console
     how = "red" if coloured else "letters, capital where it has half of a cell or more"
     of_lit = [f"{asked.name} ({how}): {count(float(lit.sum()))} of {total}"] if grid.lit is not None else []
     say(out, [f"{day}; a column is {width}; {legend}", *of_lit, *notes_of(heat_map)], "dim")
+
+
+def say_rows(
+    out: Console, labels: Sequence[str], shaded: NDArray[np.float64], shares: NDArray[np.float64], unknown: Sequence[bool] = ()
+) -> bool:
+    """Print the rows of a map, the last on top, columns of which nothing is known as `?`; return whether they have colours."""
+    coloured = out.is_terminal and out.color_system is not None
+    for label, of_cells, of_lit in zip(reversed(labels), shaded[::-1].tolist(), shares[::-1].tolist(), strict=True):
+        line = Text(f"{label:>{GUTTER - 2}} ", no_wrap=True)
+        for shade, share, nothing in zip(of_cells, of_lit, unknown or repeat(False), strict=False):
+            letter, style = drawn(shade, share, coloured=coloured)
+            line.append(NOTHING if nothing else letter, style)
+        out.print(line, highlight=False, soft_wrap=True)
+    return coloured
 
 
 def say_group(out: Console, name: str) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.text import Text
 
 from ingest.core.intervals import Intervals
 from ingest.core.labels import Group
@@ -17,10 +16,11 @@ from ingest.view.terminal.heatmap import (
     GUTTER,
     LEAST_COLUMNS,
     MOST_GROUPS,
+    NOTHING,
     WORDS,
-    drawn,
     say_group,
     say_more,
+    say_rows,
     say_times,
     shades,
     used,
@@ -28,7 +28,6 @@ from ingest.view.terminal.heatmap import (
 from ingest.view.terminal.tables import RUNS_NAMED, count, first_of, people, say_heading
 
 MOST_LINES = 25
-NOTHING = "?"
 LATE = "!"
 
 
@@ -72,8 +71,6 @@ def _print(answer: OffsetMap, group: Group, step: int, stamp: Stamp, shading: st
     counts = dense(answer, answer.cells, group, step)
     lit = np.zeros_like(counts) if answer.lit is None else dense(answer, answer.lit, group, step)
     weights = counts.astype(np.float64)
-    shares = shades(weights, shading)
-    coloured = out.is_terminal and out.color_system is not None
     starts = answer.first_ns + np.arange(counts.shape[1]) * step
     nothing = _nothing(answer, starts, step)
     late = np.isin(starts, starts[(answer.late_ns - answer.first_ns) // step])
@@ -81,14 +78,8 @@ def _print(answer: OffsetMap, group: Group, step: int, stamp: Stamp, shading: st
     if late.any():
         marks = " " * (GUTTER - 1) + "".join(LATE if is_late else " " for is_late in late)
         out.print(marks, style="red", highlight=False, soft_wrap=True)
-    for row in range(len(counts) - 1, -1, -1):
-        edge = float(answer.periods.edges[row * tall])
-        line = Text(f"{latency(edge):>{GUTTER - 2}} ", no_wrap=True)
-        of_cell = (lit[row] / np.maximum(counts[row], 1)).tolist()
-        for shade, share, unknown in zip(shares[row].tolist(), of_cell, nothing.tolist(), strict=True):
-            letter, style = drawn(shade, share, coloured=coloured)
-            line.append(NOTHING if unknown else letter, style)
-        out.print(line, highlight=False, soft_wrap=True)
+    labels = [latency(float(edge)) for edge in answer.periods.edges[:-1:tall]]
+    coloured = say_rows(out, labels, shades(weights, shading), lit / np.maximum(counts, 1), nothing.tolist())
     shaded = f"events in a cell up to {count(float(counts.max(initial=1)))}, shaded {WORDS[used(weights, shading)]}"
     notes = [say_times(out, starts, stamp), f"a column is {format_duration(step)}", shaded]
     notes += [f"{NOTHING}: nothing recorded"] if nothing.any() else []

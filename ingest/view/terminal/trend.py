@@ -73,12 +73,12 @@ def better(table: Table, newest: str) -> list[str]:
 
 def ranked(judgements: Sequence[Judgement]) -> list[Judgement]:
     """Return the judgements with a ratio: what is worse for certain first, percentiles before throughput and shares."""
-    known = [judgement for judgement in judgements if not math.isnan(judgement.ratio)]
-    certain = [float(np.nan_to_num(judgement.certain(), nan=0.0)) for judgement in known]
-    keys = [
-        (least <= 1, drawn_as(each.measure) != "latency", -least, -each.ratio) for each, least in zip(known, certain, strict=True)
-    ]
-    return [known[place] for place in sorted(range(len(known)), key=keys.__getitem__)]
+
+    def rank(judgement: Judgement) -> tuple[bool, bool, float, float]:
+        least = float(np.nan_to_num(judgement.certain(), nan=0.0))
+        return least <= 1, drawn_as(judgement.measure) != "latency", -least, -judgement.ratio
+
+    return sorted((judgement for judgement in judgements if not math.isnan(judgement.ratio)), key=rank)
 
 
 def judgement_text(judgement: Judgement) -> str:
