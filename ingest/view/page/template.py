@@ -285,13 +285,12 @@ def fact_list(pairs: Sequence[tuple[str, str]]) -> str:
     values: dict[str, list[str]] = {}
     for name, value in pairs:
         values.setdefault(name, []).append(value)
-    short: list[str] = []
-    long: list[str] = []
+    shown: list[tuple[bool, str]] = []
     for name, entries in values.items():
         wide = len(entries) > 1 or len(entries[0]) > LONG_FACT
         entry = f"<dt>{text(name)}</dt>" + "".join(f"<dd>{text(value)}</dd>" for value in entries)
-        (long if wide else short).append(f'<div class="wide">{entry}</div>' if wide else f"<div>{entry}</div>")
-    return "\n".join([*short, *long])
+        shown.append((wide, f'<div class="wide">{entry}</div>' if wide else f"<div>{entry}</div>"))
+    return "\n".join(entry for _, entry in sorted(shown, key=lambda pair: pair[0]))
 
 
 def note_list(notes: Sequence[str]) -> str:

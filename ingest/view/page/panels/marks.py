@@ -45,11 +45,8 @@ class ShownMarks:
             unplaced = "the start of the run is not known, and they have clock times: give --t0"
             why = unplaced if self.relative else "they are of other times than the run"
             sentences.append(f"none of the {self.given:,} marks of --marks is shown: {why}")
-        if self.left:
-            sentences.append(
-                f"the page holds {len(self.marks):,} marks, those that lasted longest; {self.left:,} more are left out"
-            )
-        return sentences
+        held = f"the page holds {len(self.marks):,} marks, those that lasted longest"
+        return [*sentences, *([f"{held}; {self.left:,} more are left out"] if self.left else [])]
 
 
 def chosen(runs: Sequence[Shown], stored: Sequence[Mapping[str, Any]], given: Sequence[Mark]) -> ShownMarks:
