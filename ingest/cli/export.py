@@ -72,13 +72,11 @@ def export(options: Options) -> None:
         return
 
     question = asked(options.but(by=",".join(LABELS)), "auto")
-    with opened(options) as origin:
-        clocks = {record.run: _elapsed_stamp(record.start_ns) for record in origin.runs() if record.relative}
-        parts = (_csv_rows(windows, clocks) for windows in origin.windows(question))
-        first = next(parts, ())  # a heading alone would look like a store that is empty
-        sys.stdout.write(",".join(("start", "end", *LABELS, "lower", "upper", "count")) + "\n")
-        for rows in chain([first], parts):
-            sys.stdout.writelines(rows)
+    parts = (_csv_rows(windows, clocks) for windows, clocks in _exported(options, question))
+    first = next(parts, ())  # a heading alone would look like a store that is empty
+    sys.stdout.write(",".join(("start", "end", *LABELS, "lower", "upper", "count")) + "\n")
+    for rows in chain([first], parts):
+        sys.stdout.writelines(rows)
 
 
 def _export_documents(options: Options) -> None:
@@ -103,6 +101,17 @@ def _export_documents(options: Options) -> None:
             records = [record for record in records if record not in undated]
         for line in bulk_lines(store, records, names):
             sys.stdout.write(line.decode())
+
+
+def _exported(options: Options, question: Question) -> Iterator[tuple[Intervals[Group], Mapping[str, Stamp]]]:
+    """Yield the selected windows at the stored step, in bounded batches, and how times of runs without a clock are written.
+
+    Where what is printed cannot be written, the windows end before their store is closed.
+    """
+    with opened(options) as origin:
+        clocks = {record.run: _elapsed_stamp(record.start_ns) for record in origin.runs() if record.relative}
+        for windows in origin.windows(question):
+            yield windows, clocks
 
 
 def _elapsed_stamp(start_ns: int) -> Stamp:
