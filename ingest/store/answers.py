@@ -105,27 +105,21 @@ class Holdings(Protocol):
 
     def catalogue(self, records: Sequence[RunRecord]) -> Catalogue:
         """Return records, series and accounts of the runs."""
-        ...
 
     def shares(self, series: Sequence[StoredSeries], key: AnswerKey) -> Iterator[Sequence[StoredSeries]]:
         """Yield the series in shares that have no group in common and are read one after another."""
-        ...
 
     def sorted_windows(self, plan: Plan, key: AnswerKey, by: Sequence[str]) -> Iterator[Sequence[Intervals[Group]]]:
         """Yield stored windows under the groups that `key` makes of the labels `by`, in batches that go on by group and start."""
-        ...
 
     def rollup_windows(self, plan: Plan) -> Iterator[Intervals[Series]]:
         """Yield the merged windows of a plan under series that bear run, host, op and kind alone."""
-        ...
 
     def rollup_span(self, plan: Plan) -> tuple[int, int] | None:
         """Return from when to when the windows of a plan reach, None where there is none."""
-        ...
 
     def document_windows(self, plan: Plan, key: AnswerKey, step_ns: int) -> Iterator[Intervals[Group]]:
         """Yield windows under the groups that `key` gives: as stored, or added up to `step_ns` (0: any width) already."""
-        ...
 
 
 def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Question, *, rollups: bool = True) -> Answer:

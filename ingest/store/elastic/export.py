@@ -30,7 +30,7 @@ from ingest.core.labels import OFFSET
 from ingest.query.origin import require
 from ingest.store import DOCUMENTS, Store
 from ingest.store.answers import Plan
-from ingest.store.elastic.bulk import Delivery, Sender
+from ingest.store.elastic.bulk import Delivery
 from ingest.store.elastic.documents import MS, interval_chunks, pages, writing_line
 from ingest.store.elastic.findings import BREATHS_INDEX as BREATHS
 from ingest.store.elastic.findings import breath_chunks, episode_line, finding_line, mark_line
@@ -182,21 +182,20 @@ def replayed(store: ElasticStore, path: Path) -> ReplayAccount:
     again = path.with_name(f"{path.name}.again")
     again.unlink(missing_ok=True)
     again.touch()
-    delivery = Delivery()
-    sender = Sender(store.connection, delivery, again)
+    store.dead_letters, store.delivery = again, Delivery()
     try:
         by_source: dict[Source | None, list[Letter]] = {}
         for letter in current:
             by_source.setdefault(letter.source, []).append(letter)
         for some in by_source.values():
-            sender.put(letter.lines for letter in some)
-        sender.flush()
-        account.refused = delivery.counts["rejected"]
-        account.taken, account.reason = account.sent - account.refused, delivery.first_reason
+            store.sender.put(letter.lines for letter in some)
+        store.flush()
+        account.refused = store.delivery.counts["rejected"]
+        account.taken, account.reason = account.sent - account.refused, store.delivery.first_reason
         for run in sorted({source[0] for source in by_source if source}):
-            account.runs.append(_complete(store, sender, run, {s: some for s, some in by_source.items() if s and s[0] == run}))
+            account.runs.append(_complete(store, run, {s: some for s, some in by_source.items() if s and s[0] == run}))
     finally:
-        sender.close()
+        store.stop_senders()
     again.replace(path)
     if not account.refused:
         path.unlink()
@@ -216,24 +215,22 @@ def _is_current(letter: Letter, known: Mapping[Source, int], first: Mapping[str,
     return generation >= first[letter.run] or first[letter.run] == 1
 
 
-def _complete(store: ElasticStore, sender: Sender, run: str, letters: Mapping[Source, list[Letter]]) -> str:
+def _complete(store: ElasticStore, run: str, letters: Mapping[Source, list[Letter]]) -> str:
     """Make the rollups of the documents that were sent, and note their sources complete; return a sentence about the run."""
     with store.writing(run):
-        try:
-            record = record_named(run, store.runs())
-            touched = SharedWindows()
-            for document in (letter.document for some in letters.values() for letter in some):
-                key = host_key_in(document)
-                if key.kind != OFFSET and "record" not in document:  # there are no rollups of offsets and breaths
-                    touched.add({key: np.array([document["@timestamp"] * MS], np.int64)})
-            stored, accounts = store.records.series([run])
-            parts = (store.connection, store.names, sender, store.records)
-            RollupWriter(*parts, record, touched, lowered=False, missing=store.lacking(record, accounts)).write(stored)
-            left = 0
-            for source, some in letters.items():
-                left += store.records.settle(*source, taken=len(some) - sender.delivery.refused_of(*source))
-        finally:
-            sender.flush()
+        record = record_named(run, store.runs())
+        touched = SharedWindows()
+        for document in (letter.document for some in letters.values() for letter in some):
+            key = host_key_in(document)
+            if key.kind != OFFSET and "record" not in document:  # there are no rollups of offsets and breaths
+                touched.add({key: np.array([document["@timestamp"] * MS], np.int64)})
+        stored, accounts = store.records.series([run])
+        RollupWriter(store, record, touched, lowered=False, missing=store.lacking(record, accounts)).write(stored)
+        left = sum(
+            store.records.settle(*source, taken=len(some) - store.delivery.refused_of(*source))
+            for source, some in letters.items()
+        )
+        store.flush()
     return (
         f"{run}: {counted(left, 'document is', 'documents are')} still missing" if left else f"{run}: nothing is missing any more"
     )

@@ -18,8 +18,7 @@ from ingest.core.marks import in_time_order, noted
 from ingest.core.schema import elasticsearch_mappings
 from ingest.query.episodes import Episode
 from ingest.query.story.stored import StoredFinding
-from ingest.store.elastic.aggregations import Filters
-from ingest.store.elastic.bulk import Sender, put_all_at_once, put_at_once
+from ingest.store.elastic.bulk import put_all_at_once, put_at_once
 from ingest.store.elastic.client import Connection, Refusal
 from ingest.store.elastic.documents import (
     MOST_HITS,
@@ -27,7 +26,6 @@ from ingest.store.elastic.documents import (
     Chunk,
     chunked,
     deletion,
-    deletions,
     documents,
     labels_document,
     pages,
@@ -287,21 +285,6 @@ def _point_lines(rows: BreathSample, owner: Mapping[str, Any], names: Names) -> 
 
 def _identity(record: str, series: Series, *numbers: int) -> str:
     return digest([record, *(getattr(series, label) for label in LABELS), *numbers])
-
-
-def settle_breaths(connection: Connection, names: Names, sender: Sender, again: Sequence[SourceRecord]) -> None:
-    """Let searches see all that was sent, and delete documents of older generations of the sources that were read again."""
-    connection.refresh(names.all(BREATHS_INDEX))
-    for source in again:
-        filters: Filters = [
-            {"term": {"run.id": source.run}},
-            {"term": {"source.id": source.source}},
-            {"range": {"generation": {"lt": source.generation}}},
-        ]
-        sender.put(deletions(connection, names.all(BREATHS_INDEX), filters))
-    if again:
-        sender.flush()
-        connection.refresh(names.all(BREATHS_INDEX))
 
 
 def breaths_in(connection: Connection, names: Names, run: str) -> StoredBreaths:

@@ -83,7 +83,7 @@ class Regridding:
 
     def __init__(self, store: ElasticStore) -> None:
         self.connection, self.names, self.sender, self.records = store.connection, store.names, store.sender, store.records
-        self._store = store
+        self.store = store
 
     def claimed(self, record: RunRecord, mark: str, to: Any) -> RunRecord:
         """Return the record with the mark of stage 1, which keeps loads away; StoreError where one is under way."""
@@ -95,14 +95,13 @@ class Regridding:
 
     def roll(self, record: RunRecord) -> None:
         """Make all rollups of a run in a new generation, and delete those of other steps and kinds."""
-        sweeper = Sweeper(self.connection, self.names, self.sender)
+        sweeper = Sweeper(self.store)
         stored, accounts = self.records.series([record.run])
         sweeper.sweep_rollups(record, [step // MS for step in rollup_steps(record.step_ns)])
         touched = SharedWindows()
         touched.add(sweeper.stored_windows(record))
-        parts = (self.connection, self.names, self.sender, self.records)
-        missing = self._store.lacking(record, accounts)
-        RollupWriter(*parts, record, touched, lowered=True, missing=missing).write(stored)
+        missing = self.store.lacking(record, accounts)
+        RollupWriter(self.store, record, touched, lowered=True, missing=missing).write(stored)
 
 
 class Coarsening(Regridding):
@@ -125,7 +124,7 @@ class Coarsening(Regridding):
             after = self._write(record, step_ns)
             first = record.parameters.get(COARSENED, record.step_ns)
             record = self.records.amend(record, step_ns=step_ns, **{COARSENED: int(first)})
-        before = Sweeper(self.connection, self.names, self.sender).sweep_steps(record)
+        before = Sweeper(self.store).sweep_steps(record)
         self.roll(record)
         self.records.amend(record, **{COARSENING: None})
         return Coarsened(record.run, from_ns, step_ns, before, after)

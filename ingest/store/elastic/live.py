@@ -29,6 +29,7 @@ from ingest.store.elastic.runs import (
     SharedWindows,
     SourceState,
     Sweeper,
+    check_there,
     checkpoint_document,
     checkpoint_of,
     leaving_nothing,
@@ -101,7 +102,7 @@ class ElasticLive:
         if any(self._listed.get(run.run, {}).get(record.source) != _listing(state) for record, state in records):
             store.records.update_sources(records)  # whoever writes to the run is to know its layouts before rollups are made
         self._listed.setdefault(run.run, {}).update({record.source: _listing(state) for record, state in records})
-        standing = store.standings.read([run.run])[run.run]
+        standing = store.records.standings([run.run])[run.run]
         generation = min((entry.source.generation for entry in news), default=EVERY_GENERATION)
         standing.check_alive(generation)
         if any(record.source not in standing.sources for record, _ in records):
@@ -121,12 +122,12 @@ class ElasticLive:
         ]
         lines.append(self._watch_line(watch))
         records = [pair for pair in records if standing.generation_of(pair[0].source) <= pair[0].generation]
-        late, _ = store.standings.write(standing, records, more=lines)
+        late, _ = store.records.write(standing, records, more=lines)
         store.records.update_sources(late)
         now = store.records.get(run.run)
-        store.records.check_there(run.run, now, generation)
-        if alone and seen is not None and now is not None and now["_seq_no"] != seen.seq_no:  # somebody has joined meanwhile
-            standing = store.standings.read([run.run])[run.run]
+        check_there(run.run, now, generation)
+        if alone and seen is not None and now is not None and now.seq_no != seen.seq_no:  # somebody has joined meanwhile
+            standing = store.records.standings([run.run])[run.run]
             self._writer(run, touched, watch, standing, news).write(list(standing.series()))
             store.records.check_alive(run.run, generation)
         return written
@@ -158,7 +159,7 @@ class ElasticLive:
         now = layouts_of([member for member in stored if member.series.kind != OFFSET])
         before = self._layouts.get(run.run, now)
         if have_moved(before, now):
-            touched.add(self._sweeper.all_windows(run))
+            touched.add(Sweeper(store).all_windows(run))
         self._layouts[run.run] = now
         cells = self._cells.setdefault(run.run, set())
         cells |= set(touched.windows)
@@ -166,9 +167,8 @@ class ElasticLive:
         accounts = dict(zip(standing.sources, standing.accounts(), strict=True))
         accounts |= {entry.source.source: identified(entry.source.source, entry.source.account) for entry in news}
         missing = store.lacking(run, {run.run: list(accounts.values())})
-        parts = (store.connection, store.names, store.sender, store.records)
         marks = marks_of(standing.watches, watch, watch.told_ns)
-        return RollupWriter(*parts, run, touched, False, marks, grown=False, missing=missing)  # nothing has gone
+        return RollupWriter(store, run, touched, False, marks, grown=False, missing=missing)  # nothing has gone
 
     def _newly_final(self, run: RunRecord, watch: Watch, cells: Iterable[RollupKey]) -> dict[RollupKey, Any]:
         """Return the windows of `cells` that have become final since the last cycle."""
@@ -178,10 +178,6 @@ class ElasticLive:
         low = before.final_ns // run.step_ns - 1
         starts = np.arange(low, watch.final_ns // run.step_ns, dtype=np.int64) * run.step_ns
         return dict.fromkeys(cells, starts)
-
-    @property
-    def _sweeper(self) -> Sweeper:
-        return Sweeper(self._store.connection, self._store.names, self._store.sender)
 
     def _state(self, source: SourceRecord) -> SourceState:
         """Return the state of a source; from its record where another process began it."""
@@ -202,14 +198,13 @@ class ElasticLive:
             store.records.put([self._watch_line(watch)])
             store.connection.refresh(store.names.all("intervals"))
             for source in sources:
-                touched.add(self._sweeper.sweep(SourceRecord(run.run, source, "", 0, "", generation=EVERY_GENERATION)))
+                touched.add(Sweeper(store).sweep(SourceRecord(run.run, source, "", 0, "", generation=EVERY_GENERATION)))
                 self._states.pop((run.run, source), None)
                 self._drop(digest([record, run.run, source]) for record in (SOURCE, CHECKPOINT))
             stored, accounts = store.records.series([run.run])
             marks = marks_of(self.watches(run.run), watch, watch.told_ns)
-            parts = (store.connection, store.names, store.sender, store.records)
             missing = store.lacking(run, accounts)
-            RollupWriter(*parts, run, touched, lowered=True, marks=marks, grown=False, missing=missing).write(stored)
+            RollupWriter(store, run, touched, lowered=True, marks=marks, grown=False, missing=missing).write(stored)
         self._layouts.pop(run.run, None)
 
     def set_aside(self, run: RunRecord, source: str, kept: SourceRecord, segment: int) -> None:
@@ -240,7 +235,7 @@ class ElasticLive:
             for stored in before.series.values()
         ]
         state = SourceState({stored.series: stored for stored in moved}, before.refused)
-        store.records.put_sources([(replace(kept, state=COMPLETE), state)])
+        store.records.put([store.records.source_line(replace(kept, state=COMPLETE), state)])
         self._states.pop((run.run, source), None)
         self._drop(digest([record, run.run, source]) for record in (SOURCE, CHECKPOINT))
 

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import orjson
@@ -32,9 +32,7 @@ from ingest.query.coverage import Lack
 from ingest.query.question import Answer, AnswerKey, Question
 from ingest.store.answers import Catalogue, Plan, answer_from
 from ingest.store.coverage import complete_rollups, identified
-from ingest.store.elastic.aggregations import HOLDS_SAMPLES, LATENCIES, Filters, any_of, at_step, one_of, rollups_of, slab_filter
-from ingest.store.elastic.bulk import Sender
-from ingest.store.elastic.client import Connection
+from ingest.store.elastic.aggregations import HOLDS_SAMPLES, LATENCIES, any_of, at_step, one_of, rollups_of, slab_filter
 from ingest.store.elastic.documents import (
     MS,
     READ,
@@ -53,7 +51,7 @@ from ingest.store.elastic.documents import (
     starts_of,
     windows_in,
 )
-from ingest.store.elastic.runs import Records, SharedWindows, searchable
+from ingest.store.elastic.runs import SharedWindows, searchable
 from ingest.store.elastic.templates import Names, digest, window_ids
 from ingest.store.live import ALL_FINAL, Marks
 from ingest.store.records import CLUSTER, HOST, WHOLE_RUN, RunRecord, SourceRecord, StoredSeries, overview_step, rollup_steps
@@ -67,6 +65,10 @@ from ingest.store.rollups import (
     samples_of,
     without_time,
 )
+
+if TYPE_CHECKING:
+    from ingest.store.elastic.store import ElasticStore
+
 
 # Merged windows -> the bulk lines of rollups.
 
@@ -508,10 +510,7 @@ class RollupWriter:
     rollups of older generations are deleted: those of hosts before the cluster's are made of them.
     """
 
-    connection: Connection
-    names: Names
-    sender: Sender
-    records: Records
+    store: ElasticStore
     run: RunRecord
     touched: SharedWindows
     lowered: bool
@@ -538,7 +537,7 @@ class RollupWriter:
 
     @property
     def _documents(self) -> RollupDocuments:
-        return RollupDocuments(self.run, self.names, self.marks, self.missing)
+        return RollupDocuments(self.run, self.store.names, self.marks, self.missing)
 
     def write(self, stored: Sequence[StoredSeries]) -> None:
         """Write the rollups of hosts, then those of the cluster and of the whole run; `stored` are all series of the run."""
@@ -561,7 +560,7 @@ class RollupWriter:
         generation = self._generation()
         gone = Gone(self._touched_cluster(), self._steps)
         query = [*rollups_of(self.run.run, HOST, self.run.step_ns), slab_filter(slabs, self.slab_ns)]
-        for parts in self.slabs(self.names.all("rollups"), query, self.run.step_ns):
+        for parts in self.slabs(self.store.names.all("rollups"), query, self.run.step_ns):
             self._write_steps(merged_in(parts, cluster_group, known_layouts(layouts, parts, cluster_group)), gone, generation)
         self._write_gone(gone, generation)
         if self.grown:
@@ -569,7 +568,7 @@ class RollupWriter:
         if self.anew and first is not None:
             self._refresh("rollups")
             self._drop_older(first, [])
-        self.sender.show(self.names.all("rollups"))
+        self.store.sender.show(self.store.names.all("rollups"))
         self.check_sent(generation)
 
     def write_at_once(self, stored: Sequence[StoredSeries], generation: int) -> None:
@@ -583,12 +582,12 @@ class RollupWriter:
         query = [{"term": {"run.id": self.run.run}}, at_step(self.run.step_ns), LATENCIES, slab_filter(slabs, self.slab_ns)]
         gone = Gone({**self._touched_hosts(), **self._touched_cluster()}, self._steps)
         touched = set(self.touched.hosts)
-        for parts in self.slabs(self.names.all("intervals"), query, self.run.step_ns):
+        for parts in self.slabs(self.store.names.all("intervals"), query, self.run.step_ns):
             hosts = [merged([part]) for part in merged_in(parts, host_group, known_layouts(layouts, parts, host_group))]
             self._write_steps((part.where(lambda key: key.host in touched) for part in hosts), gone, generation)
             self._write_steps(merged_in(hosts, cluster_group, known_layouts(layouts, hosts, cluster_group)), gone, generation)
         self._write_gone(gone, generation)
-        self.sender.show(self.names.all("rollups"))
+        self.store.sender.show(self.store.names.all("rollups"))
 
     def _touched_hosts(self) -> dict[RollupKey, Int]:
         return {key: self.touched.starts(key) for key in self.touched.windows}
@@ -617,10 +616,10 @@ class RollupWriter:
             for name, (scope, step) in stages.items()
         }
         body = {"size": 0, "query": {"bool": {"filter": [{"term": {"run.id": self.run.run}}]}}, "aggs": aggs}
-        sums = search(self.connection, self.names.all("rollups"), body).get("aggregations") or {} if aggs else {}
+        sums = search(self.store.connection, self.store.names.all("rollups"), body).get("aggregations") or {} if aggs else {}
         for name, stage in stages.items():
             there = int(sums[name]["count"]["value"]) if name in sums else 0
-            if there < self.sent[stage] and self.records.generation(self.run.run) == generation:
+            if there < self.sent[stage] and self.store.records.generation(self.run.run) == generation:
                 raise StoreError(
                     f"{self.run.run}: {self.sent[stage]:,} samples were sent in rollups ({stage.scope}, "
                     f"{format_duration(stage.step_ns) if stage.step_ns else 'whole run'}) and {there:,} are in the store: "
@@ -628,11 +627,11 @@ class RollupWriter:
                 )
 
     def _refresh(self, index: str) -> None:
-        self.sender.flush()
-        self.sender.refresh(self.names.all(index))
+        self.store.sender.flush()
+        self.store.sender.refresh(self.store.names.all(index))
 
     def _generation(self) -> int:
-        return self.records.raise_generation(self.run.run) if self.lowered else self.records.generation(self.run.run)
+        return self.store.records.raise_generation(self.run.run) if self.lowered else self.store.records.generation(self.run.run)
 
     def write_hosts(self, layouts: Layouts, generation: int, since_ns: int = -FOREVER) -> None:
         """Write the rollups of hosts from their documents, in the slabs from a time on."""
@@ -640,7 +639,7 @@ class RollupWriter:
         slabs = slabs[slabs >= since_ns]
         if not len(slabs):
             return
-        index = self.names.all("intervals")
+        index = self.store.names.all("intervals")
         query: list[Mapping[str, Any]] = [
             {"term": {"run.id": self.run.run}},
             at_step(self.run.step_ns),
@@ -655,17 +654,17 @@ class RollupWriter:
 
     def _write_whole(self, layouts: Layouts, generation: int) -> None:
         whole: Sum[RollupKey] = Sum()
-        for parts in self.slabs(self.names.all("rollups"), rollups_of(self.run.run, HOST, self.widest_ns), self.widest_ns):
+        for parts in self.slabs(self.store.names.all("rollups"), rollups_of(self.run.run, HOST, self.widest_ns), self.widest_ns):
             hosts = list(merged_in(parts, host_group, known_layouts(layouts, parts, host_group)))
             for windows in (*hosts, *merged_in(hosts, cluster_group, known_layouts(layouts, hosts, cluster_group))):
                 whole.add(without_time(windows))
         filled = {"bool": {"filter": [*rollups_of(self.run.run, HOST, self.run.step_ns), HOLDS_SAMPLES]}}
-        if found := edges(self.connection, self.names.all("rollups"), filled):
+        if found := edges(self.store.connection, self.store.names.all("rollups"), filled):
             low, high = found[0] * MS, found[1] * MS + self.run.step_ns
         else:
             low = high = int(self.touched.slabs(self.slab_ns)[0])
         self.write_whole(whole, (low, high), generation)
-        self.sender.flush()
+        self.store.sender.flush()
         self.drop_strays(low)
 
     def write_whole(self, whole: Sum[RollupKey], span: tuple[int, int], generation: int) -> None:
@@ -681,22 +680,27 @@ class RollupWriter:
 
     def drop_strays(self, start_ns: int) -> None:
         """Delete rollups of the whole run from indices of a period in which it no longer begins."""
-        home = self.names.of("rollups", np.array([start_ns]))[0]
+        home = self.store.names.of("rollups", np.array([start_ns]))[0]
         query = [{"term": {"run.id": self.run.run}}, {"term": {"rollup.step_ms": WHOLE_RUN}}]
-        hit_pages = pages(self.connection, self.names.all("rollups"), {"bool": {"filter": query}}, source=False)
-        self.sender.put([deletion(hit["_index"], hit["_id"]) for page in hit_pages for hit in page if hit["_index"] != home])
+        hit_pages = pages(self.store.connection, self.store.names.all("rollups"), {"bool": {"filter": query}}, source=False)
+        strays = (hit for page in hit_pages for hit in page if hit["_index"] != home)
+        self.store.sender.put([deletion(hit["_index"], hit["_id"]) for hit in strays])
 
     def _drop_older(self, generation: int, filters: Sequence[Mapping[str, Any]]) -> None:
         """Delete the rollups of the run that are of an older generation."""
-        query: Filters = [{"term": {"run.id": self.run.run}}, {"range": {"generation": {"lt": generation}}}, *filters]
-        self.sender.put(deletions(self.connection, self.names.all("rollups"), query))
+        query: list[Mapping[str, Any]] = [
+            {"term": {"run.id": self.run.run}},
+            {"range": {"generation": {"lt": generation}}},
+            *filters,
+        ]
+        self.store.sender.put(deletions(self.store.connection, self.store.names.all("rollups"), query))
         self._refresh("rollups")
 
     def slabs(self, index: str, filters: Sequence[Mapping[str, Any]], step_ns: int) -> Iterator[list[Intervals[Series]]]:
         """Yield the windows of a query under their series, all of one time slab after another."""
         held: list[Intervals[Series]] = []
         slab = None
-        for documents in columns(self.connection, index, {"bool": {"filter": list(filters)}}, READ, OLDEST_FIRST):
+        for documents in columns(self.store.connection, index, {"bool": {"filter": list(filters)}}, READ, OLDEST_FIRST):
             filled = documents.where(lambda shape: "layout" in shape["latency"])
             starts = starts_of(filled)
             numbers = starts // self.slab_ns
@@ -733,18 +737,18 @@ class RollupWriter:
 
     def _send_empty(self, key: RollupKey, starts: Int, step: int, generation: int) -> None:
         ids = window_ids([digest([self.run.run, *key, step])], np.zeros(len(starts), np.int64), starts, step)
-        self.sender.put(
+        self.store.sender.put(
             action(index, id_, generation << VERSION_BITS)
             + orjson.dumps({**self._documents.head(key, (start, start + step), step, generation), "latency": {"count": 0}})
             + b"\n"
-            for index, id_, start in zip(self.names.of("rollups", starts), ids, starts.tolist(), strict=True)
+            for index, id_, start in zip(self.store.names.of("rollups", starts), ids, starts.tolist(), strict=True)
         )
 
     def _send(self, windows: Intervals[RollupKey], step_ns: int, generation: int) -> None:
         for scope, rows in windows.split(lambda key: key.scope):
             self.sent[Stage(scope, step_ns)] += samples_of(rows)
         for chunk in joined_chunks(self._documents.lines(windows, step_ns, generation)):
-            self.sender.send(chunk)
+            self.store.sender.send(chunk)
 
 
 def slab_of(step_ns: int) -> int:
@@ -783,7 +787,6 @@ class OwnRollups:
         self._gathered = gathered
         self._layouts = layouts
         self._slabs = writer.touched.slabs(writer.slab_ns)
-        self._read = 0
 
     def write_alone(self, generation: int, *, others: bool) -> None:
         """Write all rollups from memory, with those of hosts that complete `others` have left."""
@@ -807,7 +810,7 @@ class OwnRollups:
             for parts in self._of_others(rollups_of(writer.run.run, HOST, writer.widest_ns), writer.widest_ns):
                 self._add_whole(whole, list(merged_in(parts, _itself, known_layouts(self._layouts, parts, _itself))))
             filled = [*rollups_of(writer.run.run, HOST, writer.run.step_ns), HOLDS_SAMPLES, self._not_mine()]
-            if found := edges(writer.connection, writer.names.all("rollups"), {"bool": {"filter": filled}}):
+            if found := edges(writer.store.connection, writer.store.names.all("rollups"), {"bool": {"filter": filled}}):
                 low, high = min(low, found[0] * MS), max(high, found[1] * MS + writer.run.step_ns)
         writer.write_whole(whole, (low, high), generation)
         if others:
@@ -824,7 +827,7 @@ class OwnRollups:
             slab_filter(self._slabs, writer.slab_ns),
             {"bool": {"must_not": [{"terms": {"source.id": list(mine)}}]}},
         ]
-        theirs = writer.slabs(writer.names.all("intervals"), query, writer.run.step_ns)
+        theirs = writer.slabs(writer.store.names.all("intervals"), query, writer.run.step_ns)
         for parts in joined(self._gathered.parts(), theirs, writer.slab_ns):
             for part in merged_in(parts, _itself, known_layouts(self._layouts, parts, _itself)):
                 writer.write_windows(merged([part]), generation)
@@ -835,7 +838,7 @@ class OwnRollups:
 
     def _of_others(self, query: Sequence[dict[str, Any]], step_ns: int) -> Iterator[list[Intervals[RollupKey]]]:
         """Yield rollups of hosts that this load has nothing of, slab by slab."""
-        for parts in self._writer.slabs(self._writer.names.all("rollups"), [*query, self._not_mine()], step_ns):
+        for parts in self._writer.slabs(self._writer.store.names.all("rollups"), [*query, self._not_mine()], step_ns):
             yield [part.relabelled(host_group) for part in parts]
 
     def _not_mine(self) -> dict[str, Any]:

@@ -43,7 +43,6 @@ from ingest.store.elastic.runs import (
     CachedRecords,
     Records,
     RunMetadata,
-    Standings,
     StillRecords,
     Touch,
     keeping,
@@ -94,7 +93,6 @@ class ElasticStore(Store):
         self.dead_letters = Path(os.environ.get("TAILBOARD_DEAD_LETTERS", DEAD_LETTER_FILE))
         self.delivery = Delivery()
         self._sender: Sender | None = None
-        self.standings = Standings(self.records)
         self._loads: dict[str, Loading] = {}
         self._planned: dict[str, RunMetadata] = {}
         self._ended: dict[str, RunMetadata] = {}
@@ -160,7 +158,7 @@ class ElasticStore(Store):
 
     def held(self, runs: Sequence[str]) -> dict[str, StoredRun]:
         """Return what is held of each run, for the plan of a load."""
-        standings = self.standings.read(runs)
+        standings = self.records.standings(runs)
         self._planned |= standings
         return {run: standing.held for run, standing in standings.items()}
 
@@ -169,14 +167,14 @@ class ElasticStore(Store):
         if run.zero == UNKNOWN_ZERO:
             raise StoreError(f"{run.run} has no start time, and Elasticsearch needs real times: give --t0 TIME, or --t0 mtime")
         wanted = list(sources)
-        there = self._planned.pop(run.run, None) or self.standings.read([run.run])[run.run]
+        there = self._planned.pop(run.run, None) or self.records.standings([run.run])[run.run]
         known = self._loads.get(run.run)
         fresh = known is None and not anew and not (there.sources.keys() & {source.source for source in wanted})
         loading = known or Loading(there, HostTotals(slab_of(run.step_ns)), anew=anew)
         for source in wanted:
             loading.states.pop(source.source, None)
         loading.fresh, loading.anew = fresh, loading.anew or anew
-        loading.standing = self.standings.begin(there, run, wanted, anew=anew)
+        loading.standing = self.records.begin(there, run, wanted, anew=anew)
         self._loads[run.run] = loading
 
     def first_generation(self, run: str) -> int:
@@ -226,7 +224,7 @@ class ElasticStore(Store):
     def _loading(self, run: str) -> Loading:
         """Return the load of a run; of one that nothing was begun of, what is to be finished."""
         if run not in self._loads:
-            self._loads[run] = Loading(self.standings.read([run])[run], HostTotals(slab_of(0)), fresh=False)
+            self._loads[run] = Loading(self.records.standings([run])[run], HostTotals(slab_of(0)), fresh=False)
         return self._loads[run]
 
     def finish_source(self, source: SourceRecord, spans: Spans) -> None:
@@ -258,7 +256,7 @@ class ElasticStore(Store):
     @contextmanager
     def still(self, run: str) -> Iterator[None]:
         """Hold what the records of a run say while questions are asked about this run alone."""
-        standing = self._ended.pop(run, None) or self.standings.read([run])[run]
+        standing = self._ended.pop(run, None) or self.records.standings([run])[run]
         records, self.records = self.records, StillRecords(self.connection, self.names, standing)
         try:
             yield
@@ -293,7 +291,7 @@ class ElasticStore(Store):
         """
         from ingest.store.elastic.runs import delete_run
 
-        deleted = delete_run(self.connection, self.names, self.sender, self.records, run, force=force)
+        deleted = delete_run(self, run, force=force)
         self.stop_senders()
         return deleted
 

@@ -23,9 +23,19 @@ from ingest.core.units import number
 from ingest.store.elastic.aggregations import LATENCIES, Filters, one_of, paged
 from ingest.store.elastic.documents import MS, PATHS, bins_of, pages, search
 from ingest.store.elastic.findings import BREATHS_INDEX as BREATHS
-from ingest.store.elastic.findings import settle_breaths
 from ingest.store.elastic.rollups import RollupWriter
-from ingest.store.elastic.runs import CHECKPOINT, RUN, SOURCE, TOMBSTONE, SharedWindows, Sweeper, entomb, source_record, swept
+from ingest.store.elastic.runs import (
+    CHECKPOINT,
+    RUN,
+    SOURCE,
+    TOMBSTONE,
+    SharedWindows,
+    Sweeper,
+    entomb,
+    settle_breaths,
+    source_record,
+    swept,
+)
 from ingest.store.elastic.templates import PERIODIC
 from ingest.store.records import CLUSTER, COMPLETE, HOST, WHOLE_RUN, RunRecord, SourceRecord, rollup_steps
 from ingest.store.verify import LAYOUTS, NO_RUN, ROLLUPS, STATES, Chosen, Reading, Verifier, in_words, is_whole
@@ -296,14 +306,14 @@ class ElasticVerifier(Verifier):
         ghosts = {run: self._highest(run) for _, run, _ in self.queries if run and run not in self.runs and run not in there}
         for (index, run, _), query in self.queries.items():
             if run in self.runs or run not in there:  # not a run that a load has begun under this name since
-                swept(store.connection, store.sender, index, {"filter": [query]})
+                swept(store, index, {"filter": [query]})
         for run, generation in ghosts.items():
             entomb(store.records, run, generation)
-        sweeper = Sweeper(store.connection, store.names, store.sender)
+        sweeper = Sweeper(store)
         for source in self.swept.values():
             sweeper.sweep(source)
         if self.swept:
-            settle_breaths(store.connection, store.names, store.sender, list(self.swept.values()))
+            settle_breaths(store, list(self.swept.values()))
         for run in sorted(self.steps):
             sweeper.sweep_steps(there[run])
 
@@ -319,7 +329,7 @@ class ElasticVerifier(Verifier):
 
     def reopen(self, source: SourceRecord) -> None:
         """Mark a source incomplete, so that the next load reads it again."""
-        self.store.records.read_again(source.run, source.source, source.generation)
+        self.store.records.reopen(source.run, source.source, source.generation, digest="")
 
     def roll(self, run: str) -> None:
         """Make all rollups of a run from its documents, in place of those that are there. RunGoneError where it is deleted."""
@@ -329,13 +339,12 @@ class ElasticVerifier(Verifier):
         with store.writing(run):
             store.connection.refresh(store.names.all("intervals"))
             touched = SharedWindows()
-            touched.add(Sweeper(store.connection, store.names, store.sender).stored_windows(record))
+            touched.add(Sweeper(store).stored_windows(record))
             if not touched.windows:
-                swept(store.connection, store.sender, store.names.all("rollups"), {"filter": [{"term": {"run.id": run}}]})
+                swept(store, store.names.all("rollups"), {"filter": [{"term": {"run.id": run}}]})
             stored, accounts = store.records.series([run])
-            parts = (store.connection, store.names, store.sender, store.records)
             missing = store.lacking(record, accounts)
-            RollupWriter(*parts, record, touched, lowered=True, anew=True, missing=missing).write(stored)
+            RollupWriter(store, record, touched, lowered=True, anew=True, missing=missing).write(stored)
 
 
 def _holds(layout: Layout, values: Sequence[float]) -> bool:

@@ -56,7 +56,6 @@ from ingest.store.sqlite.documents import (
     sweep,
 )
 from ingest.store.sqlite.file import (
-    check_cells,
     insert,
     object_in,
     opened,
@@ -71,21 +70,21 @@ from ingest.store.sqlite.file import (
 from ingest.store.sqlite.holdings import SqliteHoldings
 from ingest.store.sqlite.lifecycle import coarsen, widen
 from ingest.store.sqlite.records import (
+    EPISODES,
+    FINDINGS,
     RUNS,
-    SELECT_WATCHES,
     SOURCES,
+    WATCHES,
     Runs,
     breaths_of,
     check_run,
     episodes_of,
+    fields_of,
     findings_of,
     is_current,
     is_newest,
-    keep_episodes,
-    keep_findings,
-    run_row,
-    source_record,
-    source_row,
+    keep,
+    row_of,
     sweep_breaths,
     write_breaths,
 )
@@ -193,11 +192,9 @@ class SqliteStore(Store):
 
     def sources(self, run: str) -> list[SourceRecord]:
         """Return the records of a run's sources, by identity."""
-        query = f"SELECT {', '.join(SOURCES)} FROM sources WHERE run = ? ORDER BY source"
         with self._store_errors():
-            rows = self.db.execute(query, (run,)).fetchall()
-            check_cells("sources", SOURCES, rows)
-            return [source_record(row) for row in rows]
+            rows = fields_of(self.db, "sources", SOURCES, "WHERE run = ? ORDER BY source", (run,))
+            return [SourceRecord(**fields) for fields in rows]
 
     def held(self, runs: Sequence[str]) -> dict[str, StoredRun]:
         """Return what is held of each run."""
@@ -215,14 +212,14 @@ class SqliteStore(Store):
             db.execute(
                 f"{insert('runs', RUNS)} ON CONFLICT (run) DO UPDATE SET {start or OVERWRITE}"
                 "load = excluded.load, state = excluded.state, labels = excluded.labels",
-                run_row(replace(run, state=LOADING)),
+                row_of("runs", RUNS, replace(run, state=LOADING), in_order=True),
             )
             for source in wanted:
                 self._written.pop((source.run, source.source, source.generation), None)
                 known = "SELECT generation, digest, path FROM sources WHERE run = ? AND source = ?"
                 there = db.execute(known, (source.run, source.source)).fetchone()
                 check_unclaimed(source, there)
-                db.execute(PUT_SOURCE, source_row(replace(source, state=LOADING)))
+                db.execute(PUT_SOURCE, row_of("sources", SOURCES, replace(source, state=LOADING)))
 
     def packed(self, run: RunRecord, source: SourceRecord, windows: Intervals[Series]) -> Documents:
         """Return whole windows of a source as packed documents."""
@@ -315,8 +312,8 @@ class SqliteStore(Store):
             check_run(db, run.run)
             for source in self._finished.pop(run.run, ()):
                 is_current(db, run, source)
-            watches = [Watch(*row) for row in db.execute(f"{SELECT_WATCHES} WHERE run = ?", (run.run,))]
-            write_rollups(db, run, final_by_all(watches))
+            watches = fields_of(db, "watches", WATCHES, "WHERE run = ?", (run.run,))
+            write_rollups(db, run, final_by_all(Watch(**fields) for fields in watches))
             loading = db.execute("SELECT count(*) FROM sources WHERE run = ? AND state = ?", (run.run, LOADING)).fetchone()[0]
             state = LOADING if loading else COMPLETE
             db.execute("UPDATE runs SET state = ?, loaded = ? WHERE run = ?", (state, loaded_now(), run.run))
@@ -392,15 +389,14 @@ class SqliteStore(Store):
         """Return the marks of runs in time order: run, at_ns, text, and end_ns where there is one."""
         wanted = set(runs)
         with self._store_errors():
-            rows = self.db.execute(f"SELECT {', '.join(MARKS)} FROM marks ORDER BY at_ns, text").fetchall()
-            check_cells("marks", MARKS, rows)
-            return [noted(run, at, text, end) for run, at, text, end in rows if run in wanted]
+            rows = fields_of(self.db, "marks", MARKS, "ORDER BY at_ns, text")
+            return [noted(**fields) for fields in rows if fields["run"] in wanted]
 
     def keep_episodes(self, run: str, objective: str, episodes: Sequence[Episode]) -> None:
         """Write all episodes of an objective in a run, in place of those that an earlier check has left."""
         with self.transaction() as db:
             check_run(db, run)
-            keep_episodes(db, run, objective, episodes)
+            keep(db, "episodes", EPISODES, episodes, run=run, objective=objective)
 
     def episodes(self, runs: Iterable[str]) -> list[Episode]:
         """Return the episodes of runs in time order."""
@@ -411,7 +407,7 @@ class SqliteStore(Store):
         """Write all findings of a run, in place of those that an earlier load has left."""
         with self.transaction() as db:
             check_run(db, run)
-            keep_findings(db, run, documents)
+            keep(db, "findings", FINDINGS, documents, run=run)
 
     def findings_of(self, runs: Iterable[str]) -> list[StoredFinding]:
         """Return the findings that are kept of runs, by run and rank, of whatever state of the run."""
