@@ -777,28 +777,23 @@ def documents(
     index: str,
     query: Query,
     found: Mapping[str, Any] | None = None,
-    *,
-    includes: Sequence[str] = (),
-    excludes: Sequence[str] = (),
+    source: Any = (),
 ) -> list[Mapping[str, Any]]:
-    """Return all documents (their `_source`) that a query finds, for kinds of documents of which there are few.
+    """Return all documents (their `_source`, or what is asked of it) that a query finds: see `hits_of`."""
+    return [hit["_source"] for hit in hits_of(connection, index, query, found, source)]
+
+
+def hits_of(
+    connection: Connection, index: str, query: Query, found: Mapping[str, Any] | None = None, source: Any = (), **words: Any
+) -> list[Mapping[str, Any]]:
+    """Return all hits of a query, for kinds of documents of which there are few.
 
     `found` is the answer to the search of `every`, where that was asked already.
     """
-    source: Any = {"includes": list(includes), "excludes": list(excludes)} if includes or excludes else True
-    hits = (found or search(connection, index, every(query, source)))["hits"]
-    if hits["total"]["value"] <= MOST_HITS:
-        return [hit["_source"] for hit in hits["hits"]]
-    return [hit["_source"] for page in pages(connection, index, query, source) for hit in page]
-
-
-def guarded_hits(connection: Connection, index: str, query: Query) -> list[Mapping[str, Any]]:
-    """Return all hits of a query for records, each with the numbers that guard it against others."""
-    body = {"size": MOST_HITS, "query": query, "track_total_hits": MOST_HITS + 1, "seq_no_primary_term": True}
-    hits = search(connection, index, body)["hits"]
+    hits = (found or search(connection, index, {**every(query, source), **words}))["hits"]
     if hits["total"]["value"] <= MOST_HITS:
         return list(hits["hits"])
-    return [hit for page in pages(connection, index, query, source=True, seq_no_primary_term=True) for hit in page]
+    return [hit for page in pages(connection, index, query, source or True, **words) for hit in page]
 
 
 class Expected(NamedTuple):

@@ -23,8 +23,9 @@ Wider bins for a run on a server, in stages, each of which a repeat completes.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -257,7 +258,7 @@ class Widening(Regridding):
             wider = str(bins.of(parse_layout(cell.layout)))
             finer += [cell.layout] if wider != cell.layout else []
             wanted[cell._replace(layout=wider)] = wanted.get(cell._replace(layout=wider), 0) + count
-        counts = _Counts()
+        counts: Counter[str] = Counter()
         for chunk in chunked(self._lines(record, sorted(set(finer)), bins, counts)):
             self.sender.send(chunk)
         self.sender.flush()
@@ -266,10 +267,10 @@ class Widening(Regridding):
         after = totals_of(self.connection, self.names, record.run, record.step_ns)
         if after != wanted:
             raise StoreError(coarser_bins_lost(record, sum(before.values()), sum(after.values())))
-        return Widened(record.run, counts.documents, counts.before, counts.after)
+        return Widened(record.run, counts["documents"], counts["before"], counts["after"])
 
-    def _lines(self, record: RunRecord, finer: Sequence[str], bins: CoarserBins, counts: _Counts) -> Iterator[bytes]:
-        """Yield the documents of finer layouts in wider bins, as lines of a bulk request; `counts` are those of their bins."""
+    def _lines(self, record: RunRecord, finer: Sequence[str], bins: CoarserBins, counts: Counter[str]) -> Iterator[bytes]:
+        """Yield the documents of finer layouts in wider bins, as lines of a bulk request; count them and their bins."""
         if not finer:
             return
         query = [{"term": {"run.id": record.run}}, at_step(record.step_ns), LATENCIES, {"terms": {"latency.layout": list(finer)}}]
@@ -280,21 +281,12 @@ class Widening(Regridding):
                 layout = parse_layout(document["latency"]["layout"])
                 wider = bins.of(layout)
                 histogram = _moved(document[place]["histogram"], layout, wider)
-                counts.documents += 1
-                counts.before += len(document[place]["histogram"]["values"])
-                counts.after += len(histogram["values"])
+                counts["documents"] += 1
+                counts["before"] += len(document[place]["histogram"]["values"])
+                counts["after"] += len(histogram["values"])
                 moved = {**document, "latency": {**document["latency"], **geometry(wider)}}
                 moved[place] = {**moved[place], "histogram": histogram}
                 yield writing_line(hit["_index"], hit["_id"], moved)
-
-
-@dataclass(slots=True)
-class _Counts:
-    """How many documents were written over, and how many bins they held before and hold now."""
-
-    documents: int = 0
-    before: int = 0
-    after: int = 0
 
 
 def _moved(histogram: Mapping[str, Any], layout: Layout, wider: Layout) -> dict[str, list[int]]:

@@ -13,7 +13,7 @@ record of the run under the guard of the load's beginning, and has the rest made
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -132,10 +132,9 @@ class RollupDocuments:
     def _of_key(self, key: RollupKey, step_ns: int, generation: int) -> tuple[bytes, bytes, bytes]:
         """Return what all rollups of a key and step have alike, as JSON: its labels, what sort of rollup it is, and the rest."""
         head = self.head(key, (0, 0), step_ns, generation)
-        own, common = {"@timestamp", "rollup", "interval", "final"}, {"generation", "labels"}
-        labels = {name: value for name, value in head.items() if name not in own | common}
-        rest = {name: value for name, value in head.items() if name in common}
-        return inner(labels), inner(head["rollup"]), inner(rest)
+        rollup, *_ = (head.pop(name) for name in ("rollup", "@timestamp", "interval", "final"))
+        rest: dict[str, Any] = {name: head.pop(name) for name in ("generation", "labels") if name in head}
+        return inner(head), inner(rollup), inner(rest)
 
     def head(
         self, key: RollupKey, span: tuple[int, int], step_ns: int, generation: int, *, complete: bool | None = None
@@ -541,12 +540,10 @@ class RollupWriter:
 
     def write(self, stored: Sequence[StoredSeries]) -> None:
         """Write the rollups of hosts, then those of the cluster and of the whole run; `stored` are all series of the run."""
-        slabs = self.touched.slabs(self.slab_ns)
-        if not len(slabs):
-            self._refresh("intervals")  # offsets have no rollups, and searches must see them
+        self._refresh("intervals")  # offsets have no rollups, and searches must see them, too
+        if not len(self.touched.slabs(self.slab_ns)):
             return
         layouts = layouts_of(stored)
-        self._refresh("intervals")
         first = self._generation()
         self.write_hosts(layouts, first)
         self.write_cluster(layouts, first)
@@ -561,7 +558,7 @@ class RollupWriter:
         gone = Gone(self._touched_cluster(), self._steps)
         query = [*rollups_of(self.run.run, HOST, self.run.step_ns), slab_filter(slabs, self.slab_ns)]
         for parts in self.slabs(self.store.names.all("rollups"), query, self.run.step_ns):
-            self._write_steps(merged_in(parts, cluster_group, known_layouts(layouts, parts, cluster_group)), gone, generation)
+            self._write_steps(merged_in(parts, cluster_group, layouts), gone, generation)
         self._write_gone(gone, generation)
         if self.grown:
             self._write_whole(layouts, generation)
@@ -583,9 +580,9 @@ class RollupWriter:
         gone = Gone({**self._touched_hosts(), **self._touched_cluster()}, self._steps)
         touched = set(self.touched.hosts)
         for parts in self.slabs(self.store.names.all("intervals"), query, self.run.step_ns):
-            hosts = [merged([part]) for part in merged_in(parts, host_group, known_layouts(layouts, parts, host_group))]
+            hosts = [merged([part]) for part in merged_in(parts, host_group, layouts)]
             self._write_steps((part.where(lambda key: key.host in touched) for part in hosts), gone, generation)
-            self._write_steps(merged_in(hosts, cluster_group, known_layouts(layouts, hosts, cluster_group)), gone, generation)
+            self._write_steps(merged_in(hosts, cluster_group, layouts), gone, generation)
         self._write_gone(gone, generation)
         self.store.sender.show(self.store.names.all("rollups"))
 
@@ -649,15 +646,13 @@ class RollupWriter:
         ]
         gone = Gone({key: starts[starts >= since_ns] for key, starts in self._touched_hosts().items()}, self._steps)
         for parts in self.slabs(index, query, self.run.step_ns):
-            self._write_steps(merged_in(parts, host_group, known_layouts(layouts, parts, host_group)), gone, generation)
+            self._write_steps(merged_in(parts, host_group, layouts), gone, generation)
         self._write_gone(gone, generation)
 
     def _write_whole(self, layouts: Layouts, generation: int) -> None:
         whole: Sum[RollupKey] = Sum()
         for parts in self.slabs(self.store.names.all("rollups"), rollups_of(self.run.run, HOST, self.widest_ns), self.widest_ns):
-            hosts = list(merged_in(parts, host_group, known_layouts(layouts, parts, host_group)))
-            for windows in (*hosts, *merged_in(hosts, cluster_group, known_layouts(layouts, hosts, cluster_group))):
-                whole.add(without_time(windows))
+            self.add_whole(whole, list(merged_in(parts, host_group, layouts)), layouts)
         filled = {"bool": {"filter": [*rollups_of(self.run.run, HOST, self.run.step_ns), HOLDS_SAMPLES]}}
         if found := edges(self.store.connection, self.store.names.all("rollups"), filled):
             low, high = found[0] * MS, found[1] * MS + self.run.step_ns
@@ -666,6 +661,11 @@ class RollupWriter:
         self.write_whole(whole, (low, high), generation)
         self.store.sender.flush()
         self.drop_strays(low)
+
+    def add_whole(self, whole: Sum[RollupKey], hosts: Sequence[Intervals[RollupKey]], layouts: Layouts) -> None:
+        """Add windows of hosts to the sums of the whole run, of hosts and of the cluster."""
+        for windows in (*hosts, *merged_in(hosts, cluster_group, layouts)):
+            whole.add(without_time(windows))
 
     def write_whole(self, whole: Sum[RollupKey], span: tuple[int, int], generation: int) -> None:
         """Write the rollups of the whole run, which reaches from the one time to the other; touched ones without samples, too."""
@@ -770,15 +770,6 @@ class Gone:
                 self.cells[cell] = np.setdiff1d(self.cells[cell], windows.start_ns[windows.series == code])
 
 
-def known_layouts(layouts: Layouts, parts: Iterable[Intervals[Key]], grouped: Callable[[Key], RollupKey]) -> Layouts:
-    """Return the layouts of all groups in the parts; of a series that no record lists yet, its own."""
-    known = dict(layouts)
-    for part in parts:
-        for key in part.table:
-            known.setdefault(grouped(key), part.layout)
-    return known
-
-
 class OwnRollups:
     """Makes the rollups of one load from the windows that it has gathered; `others` are sources of the run that are not its."""
 
@@ -793,22 +784,22 @@ class OwnRollups:
         writer, whole = self._writer, Sum[RollupKey]()
         low, high = FOREVER, -FOREVER
         hosts: list[Intervals[RollupKey]] = []
-        for part in merged_in(self._gathered.parts(), _itself, known_layouts(self._layouts, self._gathered.parts(), _itself)):
+        for part in merged_in(self._gathered.parts(), _itself, self._layouts):
             windows = merged([part])
             hosts.append(windows)
             low, high = min(low, int(windows.start_ns.min())), max(high, int(windows.end_ns.max()))
             widest = writer.write_windows(windows, generation)
-            self._add_whole(whole, [widest])
+            writer.add_whole(whole, [widest], self._layouts)
         theirs: list[Intervals[RollupKey]] = []
         if others:
             query = [*rollups_of(writer.run.run, HOST, writer.run.step_ns), slab_filter(self._slabs, writer.slab_ns)]
             theirs = [part for parts in self._of_others(query, writer.run.step_ns) for part in parts]
         every = [*hosts, *theirs]
-        for part in merged_in(every, cluster_group, known_layouts(self._layouts, every, cluster_group)):
+        for part in merged_in(every, cluster_group, self._layouts):
             writer.write_windows(merged([part]), generation)
         if others:
             for parts in self._of_others(rollups_of(writer.run.run, HOST, writer.widest_ns), writer.widest_ns):
-                self._add_whole(whole, list(merged_in(parts, _itself, known_layouts(self._layouts, parts, _itself))))
+                writer.add_whole(whole, list(merged_in(parts, _itself, self._layouts)), self._layouts)
             filled = [*rollups_of(writer.run.run, HOST, writer.run.step_ns), HOLDS_SAMPLES, self._not_mine()]
             if found := edges(writer.store.connection, writer.store.names.all("rollups"), {"bool": {"filter": filled}}):
                 low, high = min(low, found[0] * MS), max(high, found[1] * MS + writer.run.step_ns)
@@ -829,12 +820,8 @@ class OwnRollups:
         ]
         theirs = writer.slabs(writer.store.names.all("intervals"), query, writer.run.step_ns)
         for parts in joined(self._gathered.parts(), theirs, writer.slab_ns):
-            for part in merged_in(parts, _itself, known_layouts(self._layouts, parts, _itself)):
+            for part in merged_in(parts, _itself, self._layouts):
                 writer.write_windows(merged([part]), generation)
-
-    def _add_whole(self, whole: Sum[RollupKey], windows: Sequence[Intervals[RollupKey]]) -> None:
-        for rows in (*windows, *merged_in(windows, cluster_group, known_layouts(self._layouts, windows, cluster_group))):
-            whole.add(without_time(rows))
 
     def _of_others(self, query: Sequence[dict[str, Any]], step_ns: int) -> Iterator[list[Intervals[RollupKey]]]:
         """Yield rollups of hosts that this load has nothing of, slab by slab."""

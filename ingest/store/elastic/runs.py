@@ -40,7 +40,7 @@ from ingest.store.elastic.documents import (
     deletions,
     documents,
     every,
-    guarded_hits,
+    hits_of,
     is_closed,
     label_in,
     labels_document,
@@ -287,7 +287,7 @@ class Records:
     def grids(self) -> dict[str, Grid]:
         """Return step and bins of each run, as they are now."""
         runs = {"bool": {"filter": [{"term": {"record": RUN}}]}}
-        stored = documents(self.connection, self.index, runs, includes=("run.id", "run.step_ns", "run.parameters"))
+        stored = documents(self.connection, self.index, runs, source=["run.id", "run.step_ns", "run.parameters"])
         return {
             document["run"]["id"]: grid_in(int(document["run"]["step_ns"]), document["run"].get("parameters") or {})
             for document in stored
@@ -295,7 +295,7 @@ class Records:
 
     def sources(self, run: str) -> list[SourceRecord]:
         """Return the records of a run's sources, by identity."""
-        stored = documents(self.connection, self.index, records_of(run, SOURCE), excludes=("source.series",))
+        stored = documents(self.connection, self.index, records_of(run, SOURCE), source={"excludes": ["source.series"]})
         return sorted((source_record(document) for document in stored), key=lambda record: record.source)
 
     def series(self, runs: Iterable[str]) -> tuple[list[StoredSeries], dict[str, list[Mapping[str, Any]]]]:
@@ -468,7 +468,7 @@ class Records:
         """Return what there is of runs: one search for all."""
         found = {run: RunMetadata(run) for run in runs}
         query = {"bool": {"filter": [{"terms": {"run.id": list(runs)}}, {"terms": {"record": list(RECORDS)}}]}}
-        for hit in guarded_hits(self.connection, self.index, query):
+        for hit in hits_of(self.connection, self.index, query, seq_no_primary_term=True):
             guarded = Guarded.of(hit)
             kind, standing = guarded.document["record"], found[guarded.document["run"]["id"]]
             if kind == SOURCE:

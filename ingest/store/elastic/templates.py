@@ -243,13 +243,8 @@ def _dotless(value: Any) -> Any:
     nested: dict[str, Any] = {}
     for name, inner in value.items():
         first, _, rest = str(name).partition(".")
-        if rest and not isinstance(inner, Mapping):
-            place = nested.setdefault(first, {})
-            place.update(_joined(place, _dotless({rest: inner})))
-        elif isinstance(inner, Mapping) and isinstance(nested.get(name), Mapping):
-            nested[name] = _joined(nested[name], inner)
-        else:
-            nested[name] = inner
+        dotted = rest and not isinstance(inner, Mapping)
+        nested = _joined(nested, {first: _dotless({rest: inner})} if dotted else {name: inner})
     return nested
 
 

@@ -47,7 +47,7 @@ def examined(url: str) -> Iterator[Line]:
         return
     damaged = [fault for fault in verification.faults if fault.kind == FILE]
     if damaged:
-        yield Line("integrity", WRONG, damaged[0].example, "load the logs into a new store")
+        yield Line("integrity", WRONG, damaged[0].first, "load the logs into a new store")
     else:
         yield Line("integrity", OK, "PRAGMA integrity_check finds no damage")
         yield from fits(verification, url)
