@@ -18,8 +18,8 @@ from xml.sax.saxutils import escape, quoteattr
 from ingest.core.errors import CONTROLS, counted, shown
 from ingest.core.units import format_duration, latency
 from ingest.objectives.check import Checked, Unjudged
-from ingest.objectives.objectives import budgets, group_name, looked_at, promise, stamp_of
-from ingest.query.episodes import CANNOT_TELL, VIOLATED, Episode, Verdict
+from ingest.objectives.objectives import budgets, group_name, looked_at, peak, promise, stamp_of
+from ingest.query.episodes import CANNOT_TELL, VIOLATED, Verdict
 
 SECOND = 1_000_000_000
 
@@ -63,19 +63,13 @@ def _message(verdict: Verdict) -> str:
     longest = max(verdict.episodes, key=lambda each: each.end_ns - each.start_ns)
     more = f", and {len(verdict.episodes) - 1} more" if len(verdict.episodes) > 1 else ""
     lasted = format_duration(longest.end_ns - longest.start_ns)
-    return f"p{longest.percentile} above {latency(longest.threshold_ns)} for {lasted}, {_peak(longest)}{more}"
-
-
-def _peak(episode: Episode) -> str:
-    if episode.peak_ns is None:
-        return "nothing completed"
-    return f"peak {'>= ' if episode.peak_open else ''}{latency(episode.peak_ns)}"
+    return f"p{longest.percentile} above {latency(longest.threshold_ns)} for {lasted}, {peak(longest)}{more}"
 
 
 def _episode_lines(verdict: Verdict, base: str) -> Sequence[str]:
     stamp, zero = stamp_of(base, [verdict]), verdict.zero_ns if base == "elapsed" or verdict.relative else 0
     return [
-        f"{each.state} {stamp(each.start_ns - zero)} to {stamp(each.end_ns - zero)}: {_peak(each)}, {each.samples} samples, "
+        f"{each.state} {stamp(each.start_ns - zero)} to {stamp(each.end_ns - zero)}: {peak(each)}, {each.samples} samples, "
         f"worst host {each.worst_host or '-'}"
         for each in verdict.episodes
     ]

@@ -82,14 +82,8 @@ class Store(Origin, Protocol):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Close it."""
 
-    @property
-    def needs_clock(self) -> bool:
-        """Return whether it takes runs with a known start alone."""
-        return False
-
-    @property
-    def most_samples(self) -> int:
-        """Return how many samples of one run it adds up exactly."""
+    needs_clock: bool = False  # it takes runs with a known start alone
+    most_samples: int  # of one run that it adds up exactly
 
     def runs(self) -> list[RunRecord]:
         """Return the records of all runs, by name."""

@@ -75,22 +75,16 @@ def episodes_of(connection: Connection, names: Names, runs: Iterable[str]) -> li
 
 
 def _episode_document(episode: Episode) -> dict[str, Any]:
+    start, end = episode.start_ns, episode.end_ns
+    times = {"start_ns": start, "end_ns": end, "end": end // MS, "duration_ns": end - start}
     peak = {} if episode.peak_ns is None else {"peak_ns": episode.peak_ns}
+    promise, found = ({name: getattr(episode, name) for name in names} for names in (PROMISE, FOUND))
     return {
-        "@timestamp": episode.start_ns // MS,
+        "@timestamp": start // MS,
         "run": {"id": episode.run},
         "kind": episode.kind,
-        "objective": {"name": episode.objective, **{name: getattr(episode, name) for name in PROMISE}},
-        "episode": {
-            "labels": dict(episode.labels),
-            "group": episode.group,
-            "start_ns": episode.start_ns,
-            "end_ns": episode.end_ns,
-            "end": episode.end_ns // MS,
-            "duration_ns": episode.end_ns - episode.start_ns,
-            **peak,
-            **{name: getattr(episode, name) for name in FOUND},
-        },
+        "objective": {"name": episode.objective, **promise},
+        "episode": {"labels": dict(episode.labels), "group": episode.group, **times, **peak, **found},
     }
 
 
@@ -130,20 +124,12 @@ def keep_findings(connection: Connection, names: Names, run: str, kept: Sequence
 
 def finding_line(document: StoredFinding, names: Names) -> bytes:
     """Return a finding as both lines of a bulk request."""
-    body = {
-        "@timestamp": document.start_ns // MS,
-        "run": {"id": document.run},
-        "finding": {
-            **{name: getattr(document, name) for name in ("rank", "stamp", "kind")},
-            "labels": dict(document.labels),
-            "who": document.who,
-            "start_ns": document.start_ns,
-            "end_ns": document.end_ns,
-            "end": document.end_ns // MS,
-            **{name: getattr(document, name) for name in ("share", "missing_share", "content")},
-        },
-        **({"text": document.text} if document.text else {}),  # a table of texts has no row without one
-    }
+    own = {name: getattr(document, name) for name in FINDING}
+    times = {name: own.pop(name) for name in ("start_ns", "end_ns")} | {"end": document.end_ns // MS}
+    rest = {name: own.pop(name) for name in ("share", "missing_share", "content")}
+    finding = {**own, "labels": dict(document.labels), "who": document.who, **times, **rest}
+    text = {"text": document.text} if document.text else {}  # a table of texts has no row without one
+    body = {"@timestamp": document.start_ns // MS, "run": {"id": document.run}, "finding": finding, **text}
     return writing_line(names.one("findings"), _id(document), body)
 
 
@@ -263,14 +249,9 @@ def _window_lines(rows: BreathWindows, owner: Mapping[str, Any], names: Names) -
             **({"cells": {"values": cells[low:high], "counts": counts[low:high]}} if low < high else {}),
             **(dict(zip(ESTIMATED, estimates, strict=True)) if rows.table[code].op == BREATH else {}),
         }
-        document = {
-            "record": WINDOW,
-            "@timestamp": start // MS,
-            **heads[code],
-            "interval": {"step_ms": SECOND // MS},
-            "breath": breath,
-        }
-        yield writing_line(index, _identity(WINDOW, rows.table[code], rate, start), {**document, **owner})
+        head = {"record": WINDOW, "@timestamp": start // MS, **heads[code], "interval": {"step_ms": SECOND // MS}}
+        id_ = _identity(WINDOW, rows.table[code], rate, start)
+        yield writing_line(index, id_, {**head, "breath": breath, **owner})
 
 
 def _point_lines(rows: BreathSample, owner: Mapping[str, Any], names: Names) -> Iterator[bytes]:

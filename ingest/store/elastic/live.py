@@ -163,21 +163,15 @@ class ElasticLive:
         self._layouts[run.run] = now
         cells = self._cells.setdefault(run.run, set())
         cells |= set(touched.windows)
-        touched.add({cell: starts for cell, starts in self._newly_final(run, watch, cells).items() if len(starts)})
+        told = self._told.get(run.run)
+        if told is not None and 0 < watch.final_ns - told.final_ns < LONGEST_NOTED_NS:  # windows have become final since
+            edges = np.arange(told.final_ns // run.step_ns - 1, watch.final_ns // run.step_ns, dtype=np.int64)
+            touched.add(dict.fromkeys(cells, edges * run.step_ns))
         accounts = dict(zip(standing.sources, standing.accounts(), strict=True))
         accounts |= {entry.source.source: identified(entry.source.source, entry.source.account) for entry in news}
         missing = store.lacking(run, {run.run: list(accounts.values())})
         marks = marks_of(standing.watches, watch, watch.told_ns)
         return RollupWriter(store, run, touched, False, marks, grown=False, missing=missing)  # nothing has gone
-
-    def _newly_final(self, run: RunRecord, watch: Watch, cells: Iterable[RollupKey]) -> dict[RollupKey, Any]:
-        """Return the windows of `cells` that have become final since the last cycle."""
-        before = self._told.get(run.run)
-        if before is None or not 0 < watch.final_ns - before.final_ns < LONGEST_NOTED_NS:
-            return {}
-        low = before.final_ns // run.step_ns - 1
-        starts = np.arange(low, watch.final_ns // run.step_ns, dtype=np.int64) * run.step_ns
-        return dict.fromkeys(cells, starts)
 
     def _state(self, source: SourceRecord) -> SourceState:
         """Return the state of a source; from its record where another process began it."""

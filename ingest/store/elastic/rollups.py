@@ -136,22 +136,16 @@ class RollupDocuments:
         rest: dict[str, Any] = {name: head.pop(name) for name in ("generation", "labels") if name in head}
         return inner(head), inner(rollup), inner(rest)
 
-    def head(
-        self, key: RollupKey, span: tuple[int, int], step_ns: int, generation: int, *, complete: bool | None = None
-    ) -> dict[str, Any]:
-        """Return the fields of a rollup beside its latencies; without `complete` where that is None."""
+    def head(self, key: RollupKey, span: tuple[int, int], step_ns: int, generation: int) -> dict[str, Any]:
+        """Return the fields of a rollup beside its latencies, and beside whether it is complete."""
         start, end = span
+        own, wide = step_ns == self.run.step_ns, step_ns == overview_step(self.run.step_ns)
+        rollup = {"scope": key.scope, "step_ms": step_ns // MS, "stored": own, "overview": wide}
         return {
             "@timestamp": start // MS,
-            **labels_document(Series(run=self.run.run, host=key.host, op=key.op, kind=key.kind)),
+            **labels_document(Series(run=self.run.run, **_labels_of(key))),
             "kind_preference": kind_preference(key.kind),
-            "rollup": {
-                "scope": key.scope,
-                "step_ms": step_ns // MS,
-                "stored": step_ns == self.run.step_ns,
-                "overview": step_ns == overview_step(self.run.step_ns),
-                **({} if complete is None else {"complete": complete}),
-            },
+            "rollup": rollup,
             "interval": {"end_ns": end},
             "final": end <= self.marks.of(key.host),
             "generation": generation,
@@ -279,7 +273,7 @@ class CachedRun:
         bounded = plan.begin_ns is not None or plan.end_ns is not None
         if not bounded and set(plan.labels) <= {*LABELS_OF_HOSTS}:
             run = self.record.run
-            parts = [part.relabelled(lambda name: key(_of_host(run, name))) for part in self.hosts]
+            parts = [part.relabelled(lambda name: key(Series(run=run, **_labels_of(name)))) for part in self.hosts]
             yield from (part for part in parts if len(part))
         elif not bounded and self.kept is not None and set(plan.labels) <= {*LABELS_KEPT}:
             yield from _joined(part.relabelled(key) for part in self.kept)
@@ -310,8 +304,8 @@ def _joined(parts: Iterable[Intervals[Group]]) -> Iterator[Intervals[Group]]:
         yield widened(concatenate(alike))
 
 
-def _of_host(run: str, key: RollupKey) -> Series:
-    return Series(run=run, host=key.host, op=key.op, kind=key.kind)
+def _labels_of(key: RollupKey) -> dict[str, Any]:
+    return {"host": key.host, "op": key.op, "kind": key.kind}
 
 
 def _bytes_of(windows: Intervals[Series]) -> int:

@@ -57,7 +57,6 @@ from ingest.store.records import (
     DELETING,
     HOST,
     LOADING,
-    UNKNOWN_ZERO,
     RunGoneError,
     RunRecord,
     SourceRecord,
@@ -82,6 +81,8 @@ RUN, SOURCE, CHECKPOINT, WATCH, TOMBSTONE = "run", "source", "checkpoint", "watc
 FROZEN = ("load", "step_ns", "attribution", "start_ns", "zero")  # of runs, as their records name them; so are the others
 OF_SOURCE = ("path", "size", "digest", "context", "state")
 TOLD = ("final_ns", "largest_ns", "told_ns")
+WHOSE = ("run", "source", "watch")  # a checkpoint is
+MAY_LACK: dict[str, Any] = {"parameters": {}, "labels": {}, "state": LOADING, "loaded": ""}  # the document of a run
 
 
 @dataclass(slots=True)
@@ -109,20 +110,10 @@ class SourceState:
 
 def run_document(run: RunRecord, generation: int, since: int = 0) -> dict[str, Any]:
     """Return the document of a run; `since` is the lowest generation of its sources where one of its name was deleted before."""
-    return {
-        "record": RUN,
-        **({"generation": since} if since else {}),
-        "@timestamp": run.start_ns // MS,
-        "run": {
-            "id": run.run,
-            **{name: getattr(run, name) for name in FROZEN},
-            "parameters": dict(run.parameters),
-            "labels": dict(run.labels),
-            "loaded": run.loaded,
-            "generation": generation,
-        },
-        "labels": searchable(run.labels),
-    }
+    head = {"record": RUN, **({"generation": since} if since else {}), "@timestamp": run.start_ns // MS}
+    frozen = {name: getattr(run, name) for name in FROZEN}
+    told = {"parameters": dict(run.parameters), "labels": dict(run.labels), "loaded": run.loaded, "generation": generation}
+    return {**head, "run": {"id": run.run, **frozen, **told}, "labels": searchable(run.labels)}
 
 
 def tombstone(run: str, generation: int) -> dict[str, Any]:
@@ -132,11 +123,8 @@ def tombstone(run: str, generation: int) -> dict[str, Any]:
 
 def watch_document(watch: Watch) -> dict[str, Any]:
     """Return the document of a watch."""
-    return {
-        "record": WATCH,
-        "run": {"id": watch.run},
-        "watch": {"id": watch.watch, **{name: getattr(watch, name) for name in TOLD}},
-    }
+    told = {name: getattr(watch, name) for name in TOLD}
+    return {"record": WATCH, "run": {"id": watch.run}, "watch": {"id": watch.watch, **told}}
 
 
 def watch_of(document: Mapping[str, Any]) -> Watch:
@@ -147,19 +135,13 @@ def watch_of(document: Mapping[str, Any]) -> Watch:
 
 def checkpoint_document(checkpoint: Checkpoint) -> dict[str, Any]:
     """Return the document of a checkpoint."""
-    return {
-        "record": CHECKPOINT,
-        "run": {"id": checkpoint.run},
-        "source": {"id": checkpoint.source},
-        "watch": {"id": checkpoint.watch},
-        "checkpoint": {"state": dict(checkpoint.state)},
-    }
+    ids = {name: {"id": getattr(checkpoint, name)} for name in WHOSE}
+    return {"record": CHECKPOINT, **ids, "checkpoint": {"state": dict(checkpoint.state)}}
 
 
 def checkpoint_of(document: Mapping[str, Any]) -> Checkpoint:
     """Return a checkpoint from its document."""
-    run, source, watch = (document[name]["id"] for name in ("run", "source", "watch"))
-    return Checkpoint(run, source, watch, document["checkpoint"]["state"])
+    return Checkpoint(**{name: document[name]["id"] for name in WHOSE}, state=document["checkpoint"]["state"])
 
 
 def searchable(labels: Mapping[str, str]) -> dict[str, str]:
@@ -170,26 +152,15 @@ def searchable(labels: Mapping[str, str]) -> dict[str, str]:
 def run_record(document: Mapping[str, Any]) -> RunRecord:
     """Return the record of a run from its document; unless it is being deleted, its state is that of its sources."""
     run = document["run"]
-    return RunRecord(
-        run=run["id"],
-        **{name: run[name] for name in FROZEN},
-        parameters=run.get("parameters") or {},
-        labels=run.get("labels") or {},
-        state=run.get("state") or LOADING,
-        loaded=run.get("loaded") or "",
-    )
+    told = {name: run.get(name) or otherwise for name, otherwise in MAY_LACK.items()}
+    return RunRecord(run=run["id"], **{name: run[name] for name in FROZEN}, **told)
 
 
 def source_document(record: SourceRecord, state: SourceState) -> dict[str, Any]:
     """Return the document of a source."""
     series = [series_document(stored) for _, stored in sorted(state.series.items())]
-    fields = {
-        "id": record.source,
-        **{name: getattr(record, name) for name in OF_SOURCE},
-        "account": dict(record.account),
-        "series": series,
-        "refused": state.refused,
-    }
+    own = {name: getattr(record, name) for name in OF_SOURCE}
+    fields = {"id": record.source, **own, "account": dict(record.account), "series": series, "refused": state.refused}
     return {"record": SOURCE, "run": {"id": record.run}, "generation": record.generation, "source": fields}
 
 
@@ -207,14 +178,8 @@ def source_record(document: Mapping[str, Any]) -> SourceRecord:
 
 def series_document(stored: StoredSeries) -> dict[str, Any]:
     """Return the entry of a series in the document of its source."""
-    return {
-        **labels_document(stored.series),
-        "segment": stored.series.segment,
-        "layout": str(stored.layout),
-        "exact": stored.exact,
-        "first_ns": stored.first_ns,
-        "last_ns": stored.last_ns,
-    }
+    bins = {"segment": stored.series.segment, "layout": str(stored.layout), "exact": stored.exact}
+    return {**labels_document(stored.series), **bins, "first_ns": stored.first_ns, "last_ns": stored.last_ns}
 
 
 def stored_series(number: int, run: str, entry: Mapping[str, Any]) -> StoredSeries:
@@ -686,34 +651,6 @@ class RunMetadata:
         check_there(self.run, self.record, generation)
 
 
-class StillRecords(Records):
-    """The records of one run as they stand, for several questions about it."""
-
-    held = True
-
-    def __init__(self, connection: Connection, names: Names, standing: RunMetadata) -> None:
-        super().__init__(connection, names)
-        self._standing = standing
-
-    def runs(self) -> list[RunRecord]:
-        """Return the record of the run, if there is one."""
-        record = self._standing.run_record
-        return [] if record is None else [record]
-
-    def sources(self, run: str) -> list[SourceRecord]:
-        """Return the records of the run's sources, by identity."""
-        return self._standing.source_records
-
-    def series(self, runs: Iterable[str]) -> tuple[list[StoredSeries], dict[str, list[Mapping[str, Any]]]]:
-        """Return all series of the run, and the accounts of its sources."""
-        series = [replace(stored, number=number) for number, stored in enumerate(self._standing.series())]
-        return series, {self._standing.run: self._standing.accounts()}
-
-    def grids(self) -> dict[str, Grid]:
-        """Return step and bins of the run."""
-        return {record.run: grid_in(record.step_ns, record.parameters) for record in self.runs()}
-
-
 def joined(there: Mapping[str, Any] | None, run: RunRecord, sources: Sequence[SourceRecord], *, anew: bool) -> dict[str, Any]:
     """Return the document of a run that is begun, or joined with sources.
 
@@ -728,11 +665,8 @@ def joined(there: Mapping[str, Any] | None, run: RunRecord, sources: Sequence[So
         return run_document(run, max(since, generation), since)
     known = run_record(there)
     check_joinable(known, run, len(sources))
-    for name, before, now in (
-        ("attribution", known.attribution, run.attribution),
-        ("start of the run", known.zero == UNKNOWN_ZERO, run.zero == UNKNOWN_ZERO),
-    ):
-        if before != now:
+    for name, fact in (("attribution", "attribution"), ("start of the run", "relative")):
+        if getattr(known, fact) != getattr(run, fact):
             raise StoreError(f"{run.run} is being loaded with another {name}: use --replace to load it anew")
     start = min(known.start_ns, run.start_ns)
     labels = {**known.labels, **run.labels}
@@ -793,6 +727,19 @@ class CachedRecords(Records):
             self._sources.setdefault(document["run"]["id"], []).append(document)
 
 
+class StillRecords(CachedRecords):
+    """The records of one run as they stand, for several questions about it."""
+
+    def __init__(self, connection: Connection, names: Names, standing: RunMetadata) -> None:
+        super().__init__(connection, names)
+        self._records = [] if standing.run_record is None else [standing.run_record]
+        self._sources = {standing.run: [guarded.document for guarded in standing.sources.values()]}
+
+    def grids(self) -> dict[str, Grid]:
+        """Return step and bins of the run."""
+        return {record.run: grid_in(record.step_ns, record.parameters) for record in self.runs()}
+
+
 # Tombstones: documents in place of the records of deleted runs, with the generations of documents that belonged to them.
 
 
@@ -818,11 +765,7 @@ def mark_deleting(records: Records, run: str, *, force: bool) -> int | None:
 
 def bury(records: Records, run: str, generation: int) -> None:
     """Leave a tombstone in place of the record of a run that was being deleted."""
-
-    def change(there: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        return None if there is None or lives(there) or there["record"] == TOMBSTONE else tombstone(run, generation)
-
-    records.changed(run, change)
+    records.changed(run, lambda there: tombstone(run, generation) if there and there["run"].get("state") == DELETING else None)
 
 
 def entomb(records: Records, run: str, generation: int) -> None:

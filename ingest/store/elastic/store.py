@@ -14,6 +14,7 @@ from ingest.core.breaths import StoredBreaths
 from ingest.core.errors import InputError, StoreError, counted
 from ingest.core.intervals import Int, Intervals
 from ingest.core.labels import Group, Series
+from ingest.core.schema import schema_version
 from ingest.query.coverage import Lack
 from ingest.query.episodes import Episode
 from ingest.query.origin import KNOWN_RUNS, Capabilities
@@ -50,7 +51,7 @@ from ingest.store.elastic.runs import (
     touch_of,
     writing,
 )
-from ingest.store.elastic.templates import PERIODIC, Names, site_of
+from ingest.store.elastic.templates import PERIODIC, Names, Site, site_of
 from ingest.store.lifecycle import Coarsened, CoarserBins, Widened, grid_in
 from ingest.store.live import LiveStore
 from ingest.store.records import UNKNOWN_ZERO, RunRecord, SourceRecord, Spans, StoredRun, record_named
@@ -84,11 +85,8 @@ class ElasticStore(Store):
         self.url = address.store
         self.connection = Connection(address)
         self.connection.open()
-        self.names, self._says_complete, self._keeps_bytes, self._kept = Names(address.prefix), True, True, frozenset[str]()
-        if write:
-            site = site_of(self.connection, address.prefix)
-            self.names, self._says_complete, self._keeps_bytes = site.names, site.says_complete, site.keeps_bytes
-            self._kept = site.kept
+        self.site = site_of(self.connection, address.prefix) if write else Site(address.prefix, version=schema_version())
+        self.names = self.site.names
         self.records = Records(self.connection, self.names)
         self.dead_letters = Path(os.environ.get("TAILBOARD_DEAD_LETTERS", DEAD_LETTER_FILE))
         self.delivery = Delivery()
@@ -190,7 +188,7 @@ class ElasticStore(Store):
 
         A server that was set up before documents kept bytes gets none: it would refuse the documents.
         """
-        windows = windows if self._keeps_bytes else without_bytes(windows)
+        windows = windows if self.site.keeps_bytes else without_bytes(windows)
         return Packed(interval_chunks(windows, run, source, self.names), touch_of(windows))
 
     def write(self, run: RunRecord, source: SourceRecord, packed: Packed) -> int:
@@ -204,13 +202,13 @@ class ElasticStore(Store):
     def gatherer(self, run: RunRecord, processes: int) -> HostTotals:
         """Return what adds up the windows of a run, in each of so many reading processes."""
         gathered = self._loading(run.run).gathered
-        gathered.keeps_bytes = self._keeps_bytes
+        gathered.keeps_bytes = self.site.keeps_bytes
         gathered.share(processes)
         return gathered
 
     def write_breaths(self, source: SourceRecord, kept: StoredBreaths) -> int:
         """Hand the breaths that are kept of a source to the senders; return how many documents."""
-        check_template(self.connection, self.names, self._kept)
+        check_template(self.connection, self.names, self.site.kept)
         self._loading(source.run).breathed = True
         chunks = list(breath_chunks(kept, source, self.names))
         for chunk in chunks:
@@ -265,7 +263,7 @@ class ElasticStore(Store):
 
     def lacking(self, run: RunRecord, accounts: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[Lack, ...] | None:
         """Return the data that a run lacks by the accounts of its sources, None where rollups there have no field for it."""
-        return missing_from_runs([run], accounts) if self._says_complete else None
+        return missing_from_runs([run], accounts) if self.site.says_complete else None
 
     def delivered(self) -> Mapping[str, int]:
         """Return the final account of what was sent: created, updated, superseded, rejected, retried."""
@@ -395,7 +393,7 @@ class ElasticStore(Store):
 
     def keep_findings(self, run: str, documents: Sequence[StoredFinding]) -> None:
         """Write all findings of a run, in place of those that an earlier load has left; none where the server has no place."""
-        if "findings" in self._kept:
+        if "findings" in self.site.kept:
             with keeping(self, "findings", run, known=True):
                 keep_findings(self.connection, self.names, run, documents)
 

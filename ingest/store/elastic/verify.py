@@ -10,8 +10,9 @@ again and notes sources to be read again, one run after another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -87,14 +88,6 @@ class Cell(NamedTuple):
     op: str
     host: str
     hour: int
-
-    def of_cluster(self) -> Cell:
-        """Return the cell of all hosts."""
-        return Cell(self.kind, self.op, "", self.hour)
-
-    def of_all_hours(self) -> Cell:
-        """Return the cell of the whole run."""
-        return Cell(self.kind, self.op, self.host, 0)
 
 
 LABELS_OF_CELL = Cell._fields[:3]
@@ -281,11 +274,11 @@ class ElasticVerifier(Verifier):
         hosts = self.cells.get(record.run, {}).get((record.step_ns // MS,), {})
         wanted: dict[tuple[Any, ...], Hours] = {}
         for scope in (HOST, CLUSTER):
-            cells = hosts if scope == HOST else _added(hosts, Cell.of_cluster)
-            whole = _added(cells, Cell.of_all_hours)
+            cells = hosts if scope == HOST else _added(hosts, host="")
+            whole = _added(cells, hour=0)
             wanted |= {(scope, step // MS): cells if step else whole for step in rollup_steps(record.step_ns)}
         there = self.rollups.get(record.run, {})
-        there |= {(scope, step): _added(cells, Cell.of_all_hours) for (scope, step), cells in there.items() if step == WHOLE_RUN}
+        there |= {(scope, step): _added(cells, hour=0) for (scope, step), cells in there.items() if step == WHOLE_RUN}
         for scope, step_ms in sorted({*wanted, *there}):
             mine, other = wanted.get((scope, step_ms), {}), there.get((scope, step_ms), {})
             if differ := sorted(cell for cell in {*mine, *other} if mine.get(cell) != other.get(cell)):
@@ -357,11 +350,10 @@ def _holds(layout: Layout, values: Sequence[float]) -> bool:
     return True
 
 
-def _added(cells: Hours, moved: Callable[[Cell], Cell]) -> Hours:
-    """Return the cells added up under the cell that `moved` gives for each."""
+def _added(cells: Hours, **common: Any) -> Hours:
+    """Return the cells added up under what they are to have in common."""
     sums: Hours = {}
     for cell, counted in cells.items():
-        key = moved(cell)
-        before = sums.get(key, (0, 0, 0))
-        sums[key] = (before[0] + counted[0], before[1] + counted[1], before[2] + counted[2])
+        key = cell._replace(**common)
+        sums[key] = tuple(map(add, sums.get(key, (0, 0, 0)), counted))
     return sums

@@ -15,7 +15,6 @@ from ingest.core.errors import StoreError
 from ingest.core.intervals import Int
 from ingest.core.labels import Series
 from ingest.store.lifecycle import moved_step
-from ingest.store.live import Watch, watched
 from ingest.store.records import RunGoneError, RunRecord, SourceRecord
 from ingest.store.sqlite.file import IN_JSON, check_cells, insert, object_in, put_unless_newer
 
@@ -31,26 +30,6 @@ RUNS = ("run", "load", "step_ns", "attribution", "start_ns", "zero", "parameters
 SOURCES = ("run", "source", "path", "size", "digest", "context", "state", "generation", "account")
 
 WATCHES = ("run", "watch", "final_ns", "largest_ns", "told_ns")
-
-
-class Runs:
-    """The records of all runs, read again once anything was written: each of many questions asks for them."""
-
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
-        self._read: tuple[tuple[int, int], list[RunRecord], list[Watch]] | None = None
-
-    def all(self) -> list[RunRecord]:
-        """Return the records, by name."""
-        state = self._db.execute("PRAGMA data_version").fetchone()[0], self._db.total_changes
-        if self._read is None or self._read[0] != state:
-            records = [RunRecord(**fields) for fields in fields_of(self._db, "runs", RUNS, "ORDER BY run")]
-            self._read = state, records, [Watch(**fields) for fields in fields_of(self._db, "watches", WATCHES)]
-        return watched(*self._read[1:])
-
-    def forget(self) -> None:
-        """Forget what was read: a write was undone."""
-        self._read = None
 
 
 def fields_of(

@@ -32,7 +32,7 @@ from ingest.store import DOCUMENTS, GROWTH, Store
 from ingest.store.answers import answer_from, facts_from, windows_from
 from ingest.store.capabilities import capabilities_of
 from ingest.store.lifecycle import Coarsened, CoarserBins, Widened, check_joinable
-from ingest.store.live import LiveStore, Watch, final_by_all
+from ingest.store.live import LiveStore, Watch, final_by_all, watched
 from ingest.store.records import (
     COMPLETE,
     LOADING,
@@ -75,7 +75,6 @@ from ingest.store.sqlite.records import (
     RUNS,
     SOURCES,
     WATCHES,
-    Runs,
     breaths_of,
     check_run,
     episodes_of,
@@ -128,7 +127,7 @@ class SqliteStore(Store):
         self._is_new = write and not self.path.exists()
         with store_errors(self.url):
             self.db = opened(self.path, self.url, write=write)
-        self._runs = Runs(self.db)
+        self._runs: tuple[tuple[int, int], list[RunRecord], list[Watch]] | None = None
 
     def _store_errors(self) -> AbstractContextManager[None]:
         """Turn SQLite's errors, and those of a damaged file, into sentences."""
@@ -186,9 +185,13 @@ class SqliteStore(Store):
             self.db.set_progress_handler(None, 0)
 
     def runs(self) -> list[RunRecord]:
-        """Return the records of all runs, by name: read again once anything was written."""
+        """Return the records of all runs, by name: read again once anything was written, for many questions."""
         with self._store_errors():
-            return self._runs.all()
+            state = self.db.execute("PRAGMA data_version").fetchone()[0], self.db.total_changes
+            if self._runs is None or self._runs[0] != state:
+                records = [RunRecord(**fields) for fields in fields_of(self.db, "runs", RUNS, "ORDER BY run")]
+                self._runs = state, records, [Watch(**fields) for fields in fields_of(self.db, "watches", WATCHES)]
+            return watched(*self._runs[1:])
 
     def sources(self, run: str) -> list[SourceRecord]:
         """Return the records of a run's sources, by identity."""
@@ -247,7 +250,7 @@ class SqliteStore(Store):
     def look_again(self) -> None:
         """Forget what is known of the store: series were deleted or renamed, or a write was undone."""
         self._series.clear()
-        self._runs.forget()
+        self._runs = None
 
     def note_reach(self, db: sqlite3.Connection, spans: Spans) -> None:
         """Write from when to when series reach, inside the transaction of the caller."""
