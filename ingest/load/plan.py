@@ -294,15 +294,16 @@ def _to_do(
             context=_context_digest(source, carried[1] if source.path == carried[0] else ()),
             generation=old.generation + 1 if old else first,
         )
-        if old is not None and not options.replace and (old.digest, old.context) == (digest, record.context):
-            # The same content gives the same documents: two loads of it at once write, and sweep, in one generation.
-            record = replace(record, generation=old.generation)
         if old is not None and not options.replace:
-            if old.digest == digest and old.context == record.context and old.state == COMPLETE:
+            same = (old.digest, old.context) == (digest, record.context)
+            if same and old.state == COMPLETE:
                 duplicates["already loaded"] += 1
                 continue
             if old.digest != digest and old.state == COMPLETE and not grown(source.path, old):
                 raise InputError(two_of_one(source, old.path), source.path)
+            if same:
+                # The same content gives the same documents: two loads of it at once write, and sweep, in one generation.
+                record = replace(record, generation=old.generation)
         work.append((source, record))
     return tuple(work)
 

@@ -41,14 +41,13 @@ def _case(verdict: Verdict, base: str) -> str:
     words = [_attribute("classname", verdict.run), _attribute("name", title), f'time="{seconds:.15g}"']
     lines = [promise(verdict.objective), looked_at([verdict]), budgets([verdict]), *_episode_lines(verdict, base)]
     text = escape(_clean("\n".join(line for line in lines if line)))
-    if verdict.met:
-        return f"    <testcase {' '.join(words)}><system-out>{text}</system-out></testcase>"
-    if verdict.outcome == CANNOT_TELL:
+    told = f"<system-out>{text}</system-out>"
+    if verdict.outcome == CANNOT_TELL and not verdict.met:
         message = f"cannot tell: samples are missing in {counted(verdict.unknown, 'window')} and could change the verdict"
-        skipped = f"<skipped {_attribute('message', message)}/><system-out>{text}</system-out>"
-        return f"    <testcase {' '.join(words)}>{skipped}</testcase>"
-    failure = f'<failure {_attribute("message", _message(verdict))} type="violated">{text}</failure>'
-    return f"    <testcase {' '.join(words)}>{failure}</testcase>"
+        told = f"<skipped {_attribute('message', message)}/>{told}"
+    elif not verdict.met:
+        told = f'<failure {_attribute("message", _message(verdict))} type="violated">{text}</failure>'
+    return f"    <testcase {' '.join(words)}>{told}</testcase>"
 
 
 def _skipped(unjudged: Unjudged) -> str:

@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from typing import Any
 
 from ingest.core.errors import StoreError, listed
@@ -82,8 +83,7 @@ Look = Callable[["Connection", "Names"], Iterator[Line]]
 def examined(url: str) -> Iterator[Line]:
     """Yield what is found of the server at a URL."""
     address = parse_address(url)
-    connection = Connection(address)
-    try:
+    with closing(Connection(address)) as connection:
         try:
             connection.open()
         except StoreError as error:
@@ -100,8 +100,6 @@ def examined(url: str) -> Iterator[Line]:
                 yield Line(name, NOT_SEEN, f"the server does not tell: {error}")
             except StoreError as error:
                 yield Line(name, NOT_SEEN, str(error))
-    finally:
-        connection.close()
     try:
         with ElasticStore(url) as store:
             yield from fits(store.verify(lambda _: True), url)

@@ -399,18 +399,12 @@ def interval_chunks(windows: Intervals[Series], run: RunRecord, source: SourceRe
     layout = {"layout": str(windows.layout)} if is_offsets(windows) else geometry(windows.layout)
     opening = b'"%b":' % (b"offset" if is_offsets(windows) else b"latency") + orjson.dumps(layout)[:-1]
     samples = (windows.samples if windows.completions is None else windows.completions).tolist()
+    indices, starts = names.of("intervals", windows.start_ns), (windows.start_ns // MS).tolist()
+    rows = zip(indices, ids, starts, windows.series.tolist(), samples, _exact_texts(windows), strict=True)
     begun = (
         b'{"index":{"_index":"%b","_id":"%b"}}\n{"@timestamp":%d,%b,%b,"count":%d%b'
         % (index.encode(), id_.encode(), at, heads[code], opening, count, exact)
-        for index, id_, at, code, count, exact in zip(
-            names.of("intervals", windows.start_ns),
-            ids,
-            (windows.start_ns // MS).tolist(),
-            windows.series.tolist(),
-            samples,
-            _exact_texts(windows),
-            strict=True,
-        )
+        for index, id_, at, code, count, exact in rows
     )
     return list(joined_chunks(_ended(windows, begun)))
 
@@ -773,11 +767,7 @@ def every(query: Query, source: Any = ()) -> dict[str, Any]:
 
 
 def documents(
-    connection: Connection,
-    index: str,
-    query: Query,
-    found: Mapping[str, Any] | None = None,
-    source: Any = (),
+    connection: Connection, index: str, query: Query, found: Mapping[str, Any] | None = None, source: Any = ()
 ) -> list[Mapping[str, Any]]:
     """Return all documents (their `_source`, or what is asked of it) that a query finds: see `hits_of`."""
     return [hit["_source"] for hit in hits_of(connection, index, query, found, source)]
@@ -831,18 +821,10 @@ def point_in_time(connection: Connection, index: str) -> Iterator[str | None]:
             connection.once("DELETE", "/_pit", {"id": name})
 
 
-def pages(
-    connection: Connection,
-    index: str,
-    query: Query,
-    source: Any,
-    sort: Sequence[Any] = ("_shard_doc",),
-    size: int = PAGE,
-    **words: Any,
-) -> Iterator[Sequence[Mapping[str, Any]]]:
-    """Yield all hits of a query in pages of `size`, all of one point in time: one search where a page is enough for them."""
-    body = {"query": query, "_source": source, "track_total_hits": False, **words}
-    yield from _pages(connection, index, body, sort, size, _as_objects, alone=True)
+def pages(connection: Connection, index: str, query: Query, source: Any, **words: Any) -> Iterator[Sequence[Mapping[str, Any]]]:
+    """Yield all hits of a query in pages, all of one point in time: one search where a page is enough for them."""
+    body = {"query": query, "_source": source, "track_total_hits": False, "size": PAGE, "sort": ["_shard_doc"], **words}
+    yield from _pages(connection, index, body, _as_objects, alone=True)
 
 
 def deletions(connection: Connection, index: str, filters: Sequence[Query]) -> Iterator[bytes]:
@@ -863,27 +845,19 @@ def columns(
 
     A page has as many as fit into PAGE_BYTES, by what is `expected` at first, then by those that came before.
     """
-    body = {"query": query, "_source": list(source), "track_total_hits": False}
     size = PAGE if expected is None else expected.page
+    body = {"query": query, "_source": list(source), "track_total_hits": False, "size": size, "sort": list(sort)}
     alone = expected is None or expected.documents < size
-    for page in _pages(connection, index, body, sort, size, _search_columns, alone=alone):
+    for page in _pages(connection, index, body, _search_columns, alone=alone):
         yield from page.documents()
 
 
-def _pages(
-    connection: Connection,
-    index: str,
-    body: Mapping[str, Any],
-    sort: Sequence[Any],
-    size: int,
-    ask: Ask[Content],
-    *,
-    alone: bool,
-) -> Iterator[Content]:
+def _pages(connection: Connection, index: str, body: Mapping[str, Any], ask: Ask[Content], *, alone: bool) -> Iterator[Content]:
     """Yield the hits of a search in pages; `alone` tries first whether one search is enough."""
+    size: int = body["size"]
     if alone:
-        ordered = [entry for entry in sort if entry != "_shard_doc"]
-        page = ask(connection, index, {**body, "size": size, "sort": ordered or ["_doc"]})
+        ordered = [entry for entry in body["sort"] if entry != "_shard_doc"]
+        page = ask(connection, index, {**body, "sort": ordered or ["_doc"]})
         if page.hits < size:
             if page.hits:
                 yield page.content
@@ -893,7 +867,7 @@ def _pages(
         pit: str | None = opened
         after: dict[str, Any] = {}
         while pit is not None:
-            at = {"size": size, "sort": list(sort), "pit": {"id": pit, "keep_alive": KEEP_ALIVE}}
+            at = {"size": size, "pit": {"id": pit, "keep_alive": KEEP_ALIVE}}
             page = ask(connection, None, {**body, **at, **after})
             pit = page.point or pit
             if page.hits:

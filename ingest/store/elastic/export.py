@@ -59,8 +59,7 @@ if TYPE_CHECKING:
     from ingest.store.sqlite.store import SqliteStore
 
 
-KINDS = ("intervals", "rollups", BREATHS)
-ONE = ("marks", "episodes", "findings", "runs")
+KINDS = ("intervals", "rollups", BREATHS, "marks", "episodes", "findings", "runs")
 
 
 def bulk_lines(store: Store, records: Iterable[RunRecord], names: Names) -> Iterator[bytes]:
@@ -81,7 +80,7 @@ def bulk_lines(store: Store, records: Iterable[RunRecord], names: Names) -> Iter
 def read_back(store: ElasticStore, record: RunRecord) -> Iterator[bytes]:
     """Yield the lines for a run of a store in Elasticsearch: its documents as they are."""
     of_run = {"term": {"run.id": record.run}}
-    for index in (*(store.names.all(kind) for kind in KINDS), *(store.names.one(kind) for kind in ONE)):
+    for index in map(store.names.pattern, KINDS):
         last: list[bytes] = []
         for page in pages(store.connection, index, of_run, source=True):
             for hit in page:
@@ -100,13 +99,8 @@ def made(store: SqliteStore, record: RunRecord, names: Names) -> Iterator[bytes]
     for source in sorted(store.sources(record.run), key=_key):
         numbers = set(numbers_of(store.db, *_key(source)))
         mine = [stored for stored in series if stored.number in numbers]
-        source_lines.append(
-            writing_line(
-                names.one("runs"),
-                digest([SOURCE, *_key(source)]),
-                source_document(source, SourceState({stored.series: stored for stored in mine})),
-            )
-        )
+        document = source_document(source, SourceState({stored.series: stored for stored in mine}))
+        source_lines.append(writing_line(names.one("runs"), digest([SOURCE, *_key(source)]), document))
         for offsets in (False, True):
             chosen = [stored for stored in mine if (stored.series.kind == OFFSET) == offsets]
             if chosen:

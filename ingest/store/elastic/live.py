@@ -203,35 +203,32 @@ class ElasticLive:
 
     def set_aside(self, run: RunRecord, source: str, kept: SourceRecord, segment: int) -> None:
         """Move the documents of a source to another one, complete, their series' segments moved by `segment`."""
-        there = {record.source: record.generation for record in self._store.records.sources(run.run)}
-        if there.get(source, kept.generation) > kept.generation:  # a later reading has taken it over
+        read = {record.source: record.generation for record in self._store.records.sources(run.run)}
+        if read.get(source, kept.generation) > kept.generation:  # a later reading has taken it over
             self._states.pop((run.run, source), None)
             return
-        with self._store.writing(run.run, [kept]):
-            self._set_aside(run, source, kept, segment)
-
-    def _set_aside(self, run: RunRecord, source: str, kept: SourceRecord, segment: int) -> None:
         store, index = self._store, self._store.names.all("intervals")
-        store.connection.refresh(index)
-        mine, theirs = ([{"term": {"run.id": run.run}}, {"term": {"source.id": name}}] for name in (source, kept.source))
-        for page in pages(store.connection, index, {"bool": {"filter": mine}}, source=True):
-            store.sender.put(_moved(hit, kept, segment) for hit in page)
-        store.sender.flush()
-        there, moved_there = (counted(store.connection, index, filters) for filters in (mine, theirs))
-        if there[0] > moved_there[0] or there[1] > moved_there[1]:  # less is left where an earlier attempt was cut off
-            sentence = f"{there[1]:,} samples of {source} were to be kept, {moved_there[1]:,} are there: nothing was deleted"
-            raise StoreError(f"{run.run}: {sentence}")
-        store.sender.put(deletions(store.connection, index, mine))
-        store.sender.flush()
-        before = self._state(SourceRecord(run.run, source, "", 0, ""))
-        moved = [
-            replace(stored, series=stored.series.replaced(segment=stored.series.segment + segment))
-            for stored in before.series.values()
-        ]
-        state = SourceState({stored.series: stored for stored in moved}, before.refused)
-        store.records.put([store.records.source_line(replace(kept, state=COMPLETE), state)])
-        self._states.pop((run.run, source), None)
-        self._drop(digest([record, run.run, source]) for record in (SOURCE, CHECKPOINT))
+        with store.writing(run.run, [kept]):
+            store.connection.refresh(index)
+            mine, theirs = ([{"term": {"run.id": run.run}}, {"term": {"source.id": name}}] for name in (source, kept.source))
+            for page in pages(store.connection, index, {"bool": {"filter": mine}}, source=True):
+                store.sender.put(_moved(hit, kept, segment) for hit in page)
+            store.sender.flush()
+            there, moved_there = (counted(store.connection, index, filters) for filters in (mine, theirs))
+            if there[0] > moved_there[0] or there[1] > moved_there[1]:  # less is left where an earlier attempt was cut off
+                sentence = f"{there[1]:,} samples of {source} were to be kept, {moved_there[1]:,} are there: nothing was deleted"
+                raise StoreError(f"{run.run}: {sentence}")
+            store.sender.put(deletions(store.connection, index, mine))
+            store.sender.flush()
+            before = self._state(SourceRecord(run.run, source, "", 0, ""))
+            moved = [
+                replace(stored, series=stored.series.replaced(segment=stored.series.segment + segment))
+                for stored in before.series.values()
+            ]
+            state = SourceState({stored.series: stored for stored in moved}, before.refused)
+            store.records.put([store.records.source_line(replace(kept, state=COMPLETE), state)])
+            self._states.pop((run.run, source), None)
+            self._drop(digest([record, run.run, source]) for record in (SOURCE, CHECKPOINT))
 
     def finish(self, source: SourceRecord, spans: Spans) -> None:
         """Note that a source is complete as it is."""

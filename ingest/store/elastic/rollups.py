@@ -74,6 +74,7 @@ if TYPE_CHECKING:
 
 
 VERSION_BITS = 48
+ROLLUP_HEAD = b'{"@timestamp":%d,%b,"rollup":{%b%b},"interval":{"end_ns":%d},"final":%b,%b,"latency":'
 COMPLETE_TEXTS = {None: b"", True: b',"complete":true', False: b',"complete":false'}
 EXACT = 1 << VERSION_BITS - 1  # counts below it are distinguished one by one
 
@@ -118,16 +119,9 @@ class RollupDocuments:
             known = {name: value for name, value in zip(names, row, strict=True) if value is not None}
             latency = orjson.dumps({**layout, "count": count, **known, "exact": bool(known["exact"])})
             of_key, rollup, generations = heads[code]
-            head = b'{"@timestamp":%d,%b,"rollup":{%b%b},"interval":{"end_ns":%d},"final":%b,%b,"latency":' % (
-                start // MS,
-                of_key,
-                rollup,
-                COMPLETE_TEXTS[complete],
-                end,
-                b"true" if end <= finals[code] else b"false",
-                generations,
-            )
-            yield action(index, id_, version), head, latency[:-1], field, histogram, b"}}\n"
+            final = b"true" if end <= finals[code] else b"false"
+            parts = start // MS, of_key, rollup, COMPLETE_TEXTS[complete], end, final, generations
+            yield action(index, id_, version), ROLLUP_HEAD % parts, latency[:-1], field, histogram, b"}}\n"
 
     def _of_key(self, key: RollupKey, step_ns: int, generation: int) -> tuple[bytes, bytes, bytes]:
         """Return what all rollups of a key and step have alike, as JSON: its labels, what sort of rollup it is, and the rest."""
@@ -570,7 +564,7 @@ class RollupWriter:
         slabs, layouts = self.touched.slabs(self.slab_ns), layouts_of(stored)
         if not len(slabs):
             return
-        query = [{"term": {"run.id": self.run.run}}, at_step(self.run.step_ns), LATENCIES, slab_filter(slabs, self.slab_ns)]
+        query = self.documents_of(slabs)
         gone = Gone({**self._touched_hosts(), **self._touched_cluster()}, self._steps)
         touched = set(self.touched.hosts)
         for parts in self.slabs(self.store.names.all("intervals"), query, self.run.step_ns):
@@ -579,6 +573,11 @@ class RollupWriter:
             self._write_steps(merged_in(hosts, cluster_group, layouts), gone, generation)
         self._write_gone(gone, generation)
         self.store.sender.show(self.store.names.all("rollups"))
+
+    def documents_of(self, slabs: Int, *hosts: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the filters for the documents in time slabs, of some hosts."""
+        step = at_step(self.run.step_ns)
+        return [{"term": {"run.id": self.run.run}}, step, LATENCIES, *hosts, slab_filter(slabs, self.slab_ns)]
 
     def _touched_hosts(self) -> dict[RollupKey, Int]:
         return {key: self.touched.starts(key) for key in self.touched.windows}
@@ -630,14 +629,7 @@ class RollupWriter:
         slabs = slabs[slabs >= since_ns]
         if not len(slabs):
             return
-        index = self.store.names.all("intervals")
-        query: list[Mapping[str, Any]] = [
-            {"term": {"run.id": self.run.run}},
-            at_step(self.run.step_ns),
-            LATENCIES,
-            one_of("host.name", self.touched.hosts),
-            slab_filter(slabs, self.slab_ns),
-        ]
+        index, query = self.store.names.all("intervals"), self.documents_of(slabs, one_of("host.name", self.touched.hosts))
         gone = Gone({key: starts[starts >= since_ns] for key, starts in self._touched_hosts().items()}, self._steps)
         for parts in self.slabs(index, query, self.run.step_ns):
             self._write_steps(merged_in(parts, host_group, layouts), gone, generation)
@@ -804,14 +796,8 @@ class OwnRollups:
     def write_hosts(self, generation: int, mine: Sequence[str]) -> None:
         """Write the rollups of hosts from memory and from the documents that other sources than `mine` have of these hosts."""
         writer = self._writer
-        query: list[dict[str, Any]] = [
-            {"term": {"run.id": writer.run.run}},
-            at_step(writer.run.step_ns),
-            LATENCIES,
-            one_of("host.name", writer.touched.hosts),
-            slab_filter(self._slabs, writer.slab_ns),
-            {"bool": {"must_not": [{"terms": {"source.id": list(mine)}}]}},
-        ]
+        others = {"bool": {"must_not": [{"terms": {"source.id": list(mine)}}]}}
+        query = [*writer.documents_of(self._slabs, one_of("host.name", writer.touched.hosts)), others]
         theirs = writer.slabs(writer.store.names.all("intervals"), query, writer.run.step_ns)
         for parts in joined(self._gathered.parts(), theirs, writer.slab_ns):
             for part in merged_in(parts, _itself, self._layouts):

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -90,7 +91,6 @@ class ElasticStore(Store):
         self.records = Records(self.connection, self.names)
         self.dead_letters = Path(os.environ.get("TAILBOARD_DEAD_LETTERS", DEAD_LETTER_FILE))
         self.delivery = Delivery()
-        self._sender: Sender | None = None
         self._loads: dict[str, Loading] = {}
         self._planned: dict[str, RunMetadata] = {}
         self._ended: dict[str, RunMetadata] = {}
@@ -102,21 +102,19 @@ class ElasticStore(Store):
 
     def stop_senders(self) -> None:
         """Stop the senders: no thread is about while the next run's reading processes are forked."""
-        if self._sender is not None:
-            self._sender.close()
-        self._sender = None
+        if "sender" in vars(self):
+            self.sender.close()
+            del self.sender
 
     def flush(self) -> None:
         """Wait until all that was handed to the senders is in or refused."""
-        if self._sender is not None:
-            self._sender.flush()
+        if "sender" in vars(self):
+            self.sender.flush()
 
-    @property
+    @cached_property
     def sender(self) -> Sender:
         """Return the senders, started when they are first needed: after the reading processes were forked."""
-        if self._sender is None:
-            self._sender = Sender(self.connection, self.delivery, self.dead_letters)
-        return self._sender
+        return Sender(self.connection, self.delivery, self.dead_letters)
 
     def _holdings_of(self, records: Records) -> ElasticHoldings:
         return ElasticHoldings(self.connection, self.names, records)

@@ -70,14 +70,8 @@ COUNTS = {
 }
 TIMELESS = ("marks", "episodes", "findings")
 
-RECORD_FIELDS = (
-    "record",
-    "run.id",
-    "generation",
-    *(f"source.{name}" for name in ("id", "path", "size", "digest", "context", "state", "refused")),
-    "source.account.samples",
-    "source.account.notes",
-)
+OF_SOURCE = ("id", "path", "size", "digest", "context", "state", "refused", "account.samples", "account.notes")
+RECORD_FIELDS = ("record", "run.id", "generation", *(f"source.{name}" for name in OF_SOURCE))
 SERIES = ("run", "source", "generation", "step", "kind", "segment", "layout", *LABELS)
 
 
@@ -203,20 +197,11 @@ class ElasticVerifier(Verifier):
             key = bucket.key
             if self._whole(key["run"]) and (key["run"], key["source"]) in self.sources:
                 has_bins = key["layout"] != NO_BINS_TEXT and not key["kind"].endswith(IN_FLIGHT)
-                yield Reading(
-                    run=key["run"],
-                    source=key["source"],
-                    series=tuple(key[name] for name in ("run", *LABELS, "kind", "segment")),
-                    words=in_words({name: key[name] for name in (*LABELS, "kind")}),
-                    kind=key["kind"],
-                    layout=key["layout"],
-                    step_ns=int(key["step"] or 0) * MS,
-                    generation=int(key["generation"]),
-                    documents=bucket.documents,
-                    samples=bucket.counted[0],
-                    binned=bucket.counted[1] if has_bins else None,
-                    place=None,
-                )
+                series = tuple(key[name] for name in ("run", *LABELS, "kind", "segment"))
+                words = in_words({name: key[name] for name in (*LABELS, "kind")})
+                whose = (key["run"], key["source"], series, words, key["kind"], key["layout"])
+                held = (int(key["step"] or 0) * MS, int(key["generation"]), bucket.documents, bucket.counted[0])
+                yield Reading(*whose, *held, binned=bucket.counted[1] if has_bins else None, place=None)
         self._layouts(sorted({bucket.key["layout"] for bucket in self.series} - {""}))
 
     def _layouts(self, layouts: Sequence[str]) -> None:
