@@ -67,25 +67,19 @@ def time_filters(begin_ns: int | None, end_ns: int | None, step_ns: int) -> list
 
 def slab_filter(slabs: Int, width_ns: int) -> dict[str, Any]:
     """Return a query for windows that start in time slabs: neighbours joined, the widest gaps kept where there are many."""
-    ranges = _joined(slabs, width_ns)
-    return any_of([_range({"gte": low // MS, "lt": high // MS}) for low, high in ranges])
+    gaps = np.diff(slabs)
+    cuts = np.flatnonzero(gaps > width_ns)
+    if len(cuts) >= MOST_RANGES:
+        cuts = np.sort(cuts[np.argsort(gaps[cuts])[-(MOST_RANGES - 1) :]])
+    lows, highs = slabs[[0, *(cuts + 1)]], slabs[[*cuts, len(slabs) - 1]] + width_ns
+    ranges = zip((lows // MS).tolist(), (highs // MS).tolist(), strict=True)
+    return any_of([_range({"gte": low, "lt": high}) for low, high in ranges])
 
 
 def _range(bounds: Mapping[str, int]) -> dict[str, Any]:
     """Return a query for times between bounds in ms; without a format a server takes four digits for a year."""
     time_format = {"format": "epoch_millis"} if any(bound < YEARS_END for bound in bounds.values()) else {}
     return {"range": {"@timestamp": {**bounds, **time_format}}}
-
-
-def _joined(slabs: Int, width_ns: int) -> Iterator[tuple[int, int]]:
-    gaps = np.diff(slabs)
-    cuts = np.flatnonzero(gaps > width_ns)
-    if len(cuts) >= MOST_RANGES:
-        cuts = np.sort(cuts[np.argsort(gaps[cuts])[-(MOST_RANGES - 1) :]])
-    firsts: Sequence[int] = [0, *(cuts + 1).tolist()]
-    lasts: Sequence[int] = [*cuts.tolist(), len(slabs) - 1]
-    for first, last in zip(firsts, lasts, strict=True):
-        yield int(slabs[first]), int(slabs[last]) + width_ns
 
 
 # Bins added up inside the server: every occurring bin is a range, so that the counts are those of the merged histograms.

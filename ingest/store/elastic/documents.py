@@ -374,16 +374,8 @@ class Chunk:
 
 def labels_document(series: Series) -> dict[str, Any]:
     """Return the labels of a series as fields of a document; labels that the source does not have are left out."""
-    document: dict[str, Any] = {}
-    for label, path in FIELDS.items():
-        value = getattr(series, label)
-        if not value:
-            continue
-        place = document
-        for step in path[:-1]:
-            place = place.setdefault(step, {})
-        place[path[-1]] = value
-    return document
+    values = ((path, getattr(series, label)) for label, path in FIELDS.items())
+    return {field: dict.fromkeys(inner, value) if inner else value for (field, *inner), value in values if value}
 
 
 def interval_chunks(windows: Intervals[Series], run: RunRecord, source: SourceRecord, names: Names) -> list[Chunk]:
@@ -780,10 +772,10 @@ def hits_of(
 
     `found` is the answer to the search of `every`, where that was asked already.
     """
-    hits = (found or search(connection, index, {**every(query, source), **words}))["hits"]
-    if hits["total"]["value"] <= MOST_HITS:
-        return list(hits["hits"])
-    return [hit for page in pages(connection, index, query, source or True, **words) for hit in page]
+    first = (found or search(connection, index, {**every(query, source), **words}))["hits"]
+    if first["total"]["value"] <= MOST_HITS:
+        return list(first["hits"])
+    return list(hits(connection, index, query, source or True, **words))
 
 
 class Expected(NamedTuple):
@@ -792,14 +784,9 @@ class Expected(NamedTuple):
     documents: int
     bytes: int
 
-    @property
-    def page(self) -> int:
-        """Return how many of them to read at once; the server gives 10,000 at most."""
-        return _page_of(self.bytes / max(self.documents, 1))
-
 
 def _page_of(size: float) -> int:
-    """Return how many documents of a size in bytes are read at once."""
+    """Return how many documents of a size in bytes are read at once; the server gives 10,000 at most."""
     return max(1, min(MOST_HITS, int(PAGE_BYTES // max(size, 1))))
 
 
@@ -821,16 +808,17 @@ def point_in_time(connection: Connection, index: str) -> Iterator[str | None]:
             connection.once("DELETE", "/_pit", {"id": name})
 
 
-def pages(connection: Connection, index: str, query: Query, source: Any, **words: Any) -> Iterator[Sequence[Mapping[str, Any]]]:
-    """Yield all hits of a query in pages, all of one point in time: one search where a page is enough for them."""
+def hits(connection: Connection, index: str, query: Query, source: Any, **words: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield all hits of a query, read in pages of one point in time: one search where a page is enough for them."""
     body = {"query": query, "_source": source, "track_total_hits": False, "size": PAGE, "sort": ["_shard_doc"], **words}
-    yield from _pages(connection, index, body, _as_objects, alone=True)
+    for page in _pages(connection, index, body, _as_objects, alone=True):
+        yield from page
 
 
 def deletions(connection: Connection, index: str, filters: Sequence[Query]) -> Iterator[bytes]:
     """Yield the bulk lines that delete all documents that meet the filters."""
-    for page in pages(connection, index, {"bool": {"filter": list(filters)}}, source=False):
-        yield from (deletion(hit["_index"], hit["_id"]) for hit in page)
+    for hit in hits(connection, index, {"bool": {"filter": list(filters)}}, source=False):
+        yield deletion(hit["_index"], hit["_id"])
 
 
 def columns(
@@ -841,11 +829,11 @@ def columns(
     sort: Sequence[Any] = ("_shard_doc",),
     expected: Expected | None = None,
 ) -> Iterator[Documents]:
-    """Yield all documents of a query in columns, some at a time, in pages as `pages` does.
+    """Yield all documents of a query in columns, some at a time, in pages of one point in time.
 
     A page has as many as fit into PAGE_BYTES, by what is `expected` at first, then by those that came before.
     """
-    size = PAGE if expected is None else expected.page
+    size = PAGE if expected is None else _page_of(expected.bytes / max(expected.documents, 1))
     body = {"query": query, "_source": list(source), "track_total_hits": False, "size": size, "sort": list(sort)}
     alone = expected is None or expected.documents < size
     for page in _pages(connection, index, body, _search_columns, alone=alone):

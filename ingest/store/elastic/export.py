@@ -31,11 +31,11 @@ from ingest.query.origin import require
 from ingest.store import DOCUMENTS, Store
 from ingest.store.answers import Plan
 from ingest.store.elastic.bulk import Delivery
-from ingest.store.elastic.documents import MS, interval_chunks, pages, writing_line
+from ingest.store.elastic.documents import MS, hits, interval_chunks, writing_line
 from ingest.store.elastic.findings import BREATHS_INDEX as BREATHS
 from ingest.store.elastic.findings import breath_chunks, episode_line, finding_line, mark_line
 from ingest.store.elastic.rollups import RollupDocuments, RollupWriter
-from ingest.store.elastic.runs import RUN, SOURCE, SharedWindows, SourceState, host_key_in, run_document, source_document
+from ingest.store.elastic.runs import RUN, SOURCE, SharedWindows, SourceState, host_key_in, run_document, source_document, writing
 from ingest.store.elastic.templates import Names, digest
 from ingest.store.live import ALL_FINAL
 from ingest.store.records import (
@@ -52,7 +52,7 @@ from ingest.store.records import (
 from ingest.store.rollups import cluster_group, host_group
 from ingest.store.sqlite.documents import numbers_of, stored_series, windows_of
 from ingest.store.sqlite.holdings import SqliteHoldings
-from ingest.store.sqlite.records import breaths_of, episodes_of, findings_of
+from ingest.store.sqlite.records import breaths_of
 
 if TYPE_CHECKING:
     from ingest.store.elastic.store import ElasticStore
@@ -82,13 +82,12 @@ def read_back(store: ElasticStore, record: RunRecord) -> Iterator[bytes]:
     of_run = {"term": {"run.id": record.run}}
     for index in map(store.names.pattern, KINDS):
         last: list[bytes] = []
-        for page in pages(store.connection, index, of_run, source=True):
-            for hit in page:
-                line = writing_line(hit["_index"], hit["_id"], hit["_source"])
-                if hit["_source"].get("record") == RUN:
-                    last.append(line)
-                else:
-                    yield line
+        for hit in hits(store.connection, index, of_run, source=True):
+            line = writing_line(hit["_index"], hit["_id"], hit["_source"])
+            if hit["_source"].get("record") == RUN:
+                last.append(line)
+            else:
+                yield line
         yield from last
 
 
@@ -116,9 +115,9 @@ def made(store: SqliteStore, record: RunRecord, names: Names) -> Iterator[bytes]
                 yield from map(b"".join, documents.lines(windows.relabelled(grouped), step, 0))
     for mark in store.marks_of([record.run]):
         yield mark_line(record.run, mark, names)
-    for episode in episodes_of(store.db, [record.run]):
+    for episode in store.episodes([record.run]):
         yield episode_line(episode, names)
-    for finding in findings_of(store.db, [record.run]):
+    for finding in store.findings_of([record.run]):
         yield finding_line(finding, names)
     yield from source_lines
     yield writing_line(names.one("runs"), digest([RUN, record.run]), run_document(record, 0))
@@ -211,7 +210,7 @@ def _is_current(letter: Letter, known: Mapping[Source, int], first: Mapping[str,
 
 def _complete(store: ElasticStore, run: str, letters: Mapping[Source, list[Letter]]) -> str:
     """Make the rollups of the documents that were sent, and note their sources complete; return a sentence about the run."""
-    with store.writing(run):
+    with writing(store, run):
         record = record_named(run, store.runs())
         touched = SharedWindows()
         for document in (letter.document for some in letters.values() for letter in some):

@@ -27,8 +27,8 @@ from ingest.store.elastic.documents import (
     chunked,
     deletion,
     documents,
+    hits,
     labels_document,
-    pages,
     search,
     series_in,
     writing_line,
@@ -55,8 +55,8 @@ def keep_episodes(connection: Connection, names: Names, run: str, objective: str
     index, kept = names.one("episodes"), {episode.id for episode in episodes}
     lines = [episode_line(episode, names) for episode in episodes]
     whose = {"bool": {"filter": [{"term": {"run.id": run}}, {"term": {"objective.name": objective}}]}}
-    for page in pages(connection, index, whose, source=False):
-        lines += [deletion(hit["_index"], hit["_id"]) for hit in page if hit["_id"] not in kept]
+    there = hits(connection, index, whose, source=False)
+    lines += [deletion(hit["_index"], hit["_id"]) for hit in there if hit["_id"] not in kept]
     put_all_at_once(connection, lines, "an episode")
 
 

@@ -46,8 +46,8 @@ from ingest.store.elastic.documents import (
     columns,
     documents_of,
     geometry,
+    hits,
     interval_chunks,
-    pages,
     starts_of,
     windows_in,
     writing_line,
@@ -274,19 +274,18 @@ class Widening(Regridding):
         if not finer:
             return
         query = [{"term": {"run.id": record.run}}, at_step(record.step_ns), LATENCIES, {"terms": {"latency.layout": list(finer)}}]
-        for page in pages(self.connection, self.names.all("intervals"), {"bool": {"filter": query}}, source=True):
-            for hit in page:
-                document = hit["_source"]
-                place = "in_flight" if "in_flight" in document else "latency"
-                layout = parse_layout(document["latency"]["layout"])
-                wider = bins.of(layout)
-                histogram = _moved(document[place]["histogram"], layout, wider)
-                counts["documents"] += 1
-                counts["before"] += len(document[place]["histogram"]["values"])
-                counts["after"] += len(histogram["values"])
-                moved = {**document, "latency": {**document["latency"], **geometry(wider)}}
-                moved[place] = {**moved[place], "histogram": histogram}
-                yield writing_line(hit["_index"], hit["_id"], moved)
+        for hit in hits(self.connection, self.names.all("intervals"), {"bool": {"filter": query}}, source=True):
+            document = hit["_source"]
+            place = "in_flight" if "in_flight" in document else "latency"
+            layout = parse_layout(document["latency"]["layout"])
+            wider = bins.of(layout)
+            histogram = _moved(document[place]["histogram"], layout, wider)
+            counts["documents"] += 1
+            counts["before"] += len(document[place]["histogram"]["values"])
+            counts["after"] += len(histogram["values"])
+            moved = {**document, "latency": {**document["latency"], **geometry(wider)}}
+            moved[place] = {**moved[place], "histogram": histogram}
+            yield writing_line(hit["_index"], hit["_id"], moved)
 
 
 def _moved(histogram: Mapping[str, Any], layout: Layout, wider: Layout) -> dict[str, list[int]]:

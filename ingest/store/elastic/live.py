@@ -18,7 +18,7 @@ from ingest.core.labels import OFFSET, Series
 from ingest.core.layout import Layout
 from ingest.store.coverage import identified
 from ingest.store.elastic.aggregations import counted
-from ingest.store.elastic.documents import MS, deletion, deletions, documents, pages, series_in, writing_line
+from ingest.store.elastic.documents import MS, deletion, deletions, documents, hits, series_in, writing_line
 from ingest.store.elastic.rollups import RollupWriter
 from ingest.store.elastic.runs import (
     CHECKPOINT,
@@ -36,6 +36,7 @@ from ingest.store.elastic.runs import (
     records_of,
     stored_series,
     watch_document,
+    watch_of,
     writing,
 )
 from ingest.store.elastic.templates import digest, series_digest, window_ids
@@ -69,7 +70,7 @@ class ElasticLive:
 
     def watches(self, run: str) -> list[Watch]:
         """Return the watches of a run."""
-        return self._store.records.watches(run)
+        return [watch_of(one) for one in documents(self._store.connection, self._index, records_of(run, WATCH))]
 
     def keep(self, run: RunRecord, news: Sequence[News], watch: Watch) -> int:
         """Write what a cycle has read, the rollups of its windows, then checkpoints and marks; return how many documents."""
@@ -208,11 +209,11 @@ class ElasticLive:
             self._states.pop((run.run, source), None)
             return
         store, index = self._store, self._store.names.all("intervals")
-        with store.writing(run.run, [kept]):
+        with writing(store, run.run, [kept]):
             store.connection.refresh(index)
             mine, theirs = ([{"term": {"run.id": run.run}}, {"term": {"source.id": name}}] for name in (source, kept.source))
-            for page in pages(store.connection, index, {"bool": {"filter": mine}}, source=True):
-                store.sender.put(_moved(hit, kept, segment) for hit in page)
+            found = hits(store.connection, index, {"bool": {"filter": mine}}, source=True)
+            store.sender.put(_moved(hit, kept, segment) for hit in found)
             store.sender.flush()
             there, moved_there = (counted(store.connection, index, filters) for filters in (mine, theirs))
             if there[0] > moved_there[0] or there[1] > moved_there[1]:  # less is left where an earlier attempt was cut off
@@ -232,7 +233,7 @@ class ElasticLive:
 
     def finish(self, source: SourceRecord, spans: Spans) -> None:
         """Note that a source is complete as it is."""
-        with self._store.writing(source.run, [source]):
+        with writing(self._store, source.run, [source]):
             self._store.records.update_sources([(replace(source, state=COMPLETE), self._state(source))])
 
     def note_watch(self, watch: Watch) -> None:

@@ -43,10 +43,10 @@ from ingest.store.elastic.documents import (
     edges,
     geometry,
     histogram_texts,
+    hits,
     inner,
     joined_chunks,
     labels_document,
-    pages,
     search,
     starts_of,
     windows_in,
@@ -668,9 +668,8 @@ class RollupWriter:
         """Delete rollups of the whole run from indices of a period in which it no longer begins."""
         home = self.store.names.of("rollups", np.array([start_ns]))[0]
         query = [{"term": {"run.id": self.run.run}}, {"term": {"rollup.step_ms": WHOLE_RUN}}]
-        hit_pages = pages(self.store.connection, self.store.names.all("rollups"), {"bool": {"filter": query}}, source=False)
-        strays = (hit for page in hit_pages for hit in page if hit["_index"] != home)
-        self.store.sender.put([deletion(hit["_index"], hit["_id"]) for hit in strays])
+        there = hits(self.store.connection, self.store.names.all("rollups"), {"bool": {"filter": query}}, source=False)
+        self.store.sender.put([deletion(hit["_index"], hit["_id"]) for hit in there if hit["_index"] != home])
 
     def _drop_older(self, generation: int, filters: Sequence[Mapping[str, Any]]) -> None:
         """Delete the rollups of the run that are of an older generation."""

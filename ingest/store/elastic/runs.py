@@ -40,11 +40,11 @@ from ingest.store.elastic.documents import (
     deletions,
     documents,
     every,
+    hits,
     hits_of,
     is_closed,
     label_in,
     labels_document,
-    pages,
     searches,
     settings_in,
     writing_line,
@@ -245,10 +245,6 @@ class Records:
         watches = [watch_of(document) for document in stored if document["record"] == WATCH]
         return watched(sorted(records, key=lambda record: record.run), watches)
 
-    def watches(self, run: str) -> list[Watch]:
-        """Return the watches of a run."""
-        return [watch_of(document) for document in documents(self.connection, self.index, records_of(run, WATCH))]
-
     def grids(self) -> dict[str, Grid]:
         """Return step and bins of each run, as they are now."""
         runs = {"bool": {"filter": [{"term": {"record": RUN}}]}}
@@ -278,10 +274,6 @@ class Records:
             for entry in source.get("series") or ():
                 series.append(stored_series(len(series), document["run"]["id"], entry))
         return series, accounts
-
-    def first_generation(self, run: str) -> int:
-        """Return the generation that a new source of a run begins with: above all that a deleted run of its name had."""
-        return max(1, lowest_generation(document_of(self.get(run))))
 
     def check_alive(self, run: str, generation: int) -> None:
         """Raise RunGoneError where a run has gone since sources of a generation were begun, or is another of its name now."""
@@ -1066,13 +1058,12 @@ class Sweeper:
         """Return the windows that documents are of, by the rollup of their host; note the lines that delete them."""
         cells: dict[RollupKey, list[int]] = {}
         query = {"bool": {"filter": list(filters)}}
-        for page in pages(self.store.connection, self.store.names.all(index), query, source=list(LABELS)):
-            for hit in page:
-                cell = host_key_in(hit["_source"])
-                if cell.kind != OFFSET:  # there are no rollups of offsets
-                    cells.setdefault(cell, []).append(hit["_source"]["@timestamp"] * MS)
-                if deleting is not None:
-                    deleting.append(deletion(hit["_index"], hit["_id"]))
+        for hit in hits(self.store.connection, self.store.names.all(index), query, source=list(LABELS)):
+            cell = host_key_in(hit["_source"])
+            if cell.kind != OFFSET:  # there are no rollups of offsets
+                cells.setdefault(cell, []).append(hit["_source"]["@timestamp"] * MS)
+            if deleting is not None:
+                deleting.append(deletion(hit["_index"], hit["_id"]))
         return {cell: distinct(np.array(starts, np.int64)) for cell, starts in cells.items()}
 
     def sweep_steps(self, run: RunRecord) -> int:

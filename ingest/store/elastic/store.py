@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -47,8 +47,10 @@ from ingest.store.elastic.runs import (
     RunMetadata,
     StillRecords,
     Touch,
+    document_of,
     keeping,
     leaving_nothing,
+    lowest_generation,
     touch_of,
     writing,
 )
@@ -175,11 +177,7 @@ class ElasticStore(Store):
 
     def first_generation(self, run: str) -> int:
         """Return the generation that a new source of a run begins with: above all that a deleted run of its name had."""
-        return self.records.first_generation(run)
-
-    def writing(self, run: str, sources: Sequence[SourceRecord] = ()) -> AbstractContextManager[None]:
-        """Hold the writes to a run, of some of its sources, as `writing` does."""
-        return writing(self, run, sources)
+        return max(1, lowest_generation(document_of(self.records.get(run))))
 
     def packed(self, run: RunRecord, source: SourceRecord, windows: Intervals[Series]) -> Packed:
         """Return whole windows as they are sent; done in the reading processes.
@@ -296,7 +294,7 @@ class ElasticStore(Store):
         from ingest.store.elastic.lifecycle import Coarsening
 
         record = record_named(run, self.runs())
-        with self.writing(run):
+        with writing(self, run):
             done = Coarsening(self).coarsen(record, step_ns)
         self.stop_senders()
         return done
@@ -306,7 +304,7 @@ class ElasticStore(Store):
         from ingest.store.elastic.lifecycle import Widening
 
         record = record_named(run, self.runs())
-        with self.writing(run):
+        with writing(self, run):
             done = Widening(self).widen(record, bins)
         self.stop_senders()
         return done

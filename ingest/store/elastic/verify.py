@@ -22,7 +22,7 @@ from ingest.core.labels import IN_FLIGHT
 from ingest.core.layout import NO_BINS, NO_BINS_TEXT, Layout, parse_layout
 from ingest.core.units import number
 from ingest.store.elastic.aggregations import LATENCIES, Filters, one_of, paged
-from ingest.store.elastic.documents import MS, PATHS, bins_of, pages, search
+from ingest.store.elastic.documents import MS, PATHS, bins_of, hits, search
 from ingest.store.elastic.findings import BREATHS_INDEX as BREATHS
 from ingest.store.elastic.rollups import RollupWriter
 from ingest.store.elastic.runs import (
@@ -36,6 +36,7 @@ from ingest.store.elastic.runs import (
     settle_breaths,
     source_record,
     swept,
+    writing,
 )
 from ingest.store.elastic.templates import PERIODIC
 from ingest.store.records import CLUSTER, COMPLETE, HOST, WHOLE_RUN, RunRecord, SourceRecord, rollup_steps
@@ -127,16 +128,15 @@ class ElasticVerifier(Verifier):
         self.found.documents = sum(bucket.documents for bucket in self.series)
         runs, sources = self.store.records.runs(), []
         query = {"bool": {"must_not": [{"terms": {"record": [RUN, TOMBSTONE]}}]}}
-        for page in pages(self.connection, self.names.one("runs"), query, list(RECORD_FIELDS)):
-            for hit in page:
-                document = hit["_source"]
-                kind, run, source = document["record"], document["run"]["id"], document.get("source") or {}
-                if self.chosen(run):
-                    self.others.append((hit["_id"], kind, run, source.get("id") if kind == CHECKPOINT else None))
-                    if kind == SOURCE:
-                        sources.append(source_record(document))
-                        if source.get("refused") and source["state"] == COMPLETE:
-                            self.refused.append(sources[-1])
+        for hit in hits(self.connection, self.names.one("runs"), query, list(RECORD_FIELDS)):
+            document = hit["_source"]
+            kind, run, source = document["record"], document["run"]["id"], document.get("source") or {}
+            if self.chosen(run):
+                self.others.append((hit["_id"], kind, run, source.get("id") if kind == CHECKPOINT else None))
+                if kind == SOURCE:
+                    sources.append(source_record(document))
+                    if source.get("refused") and source["state"] == COMPLETE:
+                        self.refused.append(sources[-1])
         return runs, sources
 
     def unowned(self) -> Iterator[tuple[str, str, int, str]]:
@@ -239,20 +239,19 @@ class ElasticVerifier(Verifier):
         """Read all documents of a layout back, and note those that hold other values than its bins report."""
         for index in (self.names.all("intervals"), self.names.all("rollups")):
             query = {"term": {"latency.layout": text}}
-            for page in pages(self.connection, index, query, ["run", "source", "latency", "in_flight"]):
-                for hit in page:
-                    document = hit["_source"]
-                    record = self._whole(document["run"]["id"])
-                    values = (document.get("in_flight") or document["latency"]).get("histogram", {"values": ()})["values"]
-                    if record is None or _holds(layout, values):
-                        continue
-                    self.queries[hit["_index"], record.run, hit["_id"]] = {"ids": {"values": [hit["_id"]]}}
-                    source = self.sources.get((record.run, (document.get("source") or {}).get("id", "")))
-                    place = f"{hit['_index']}/_doc/{hit['_id']} says {text}"
-                    self.found.found(LAYOUTS if source else ROLLUPS, record.run, 1, place)
-                    self.rolled.add(record.run)
-                    if source is not None:
-                        self.read_again(source)
+            for hit in hits(self.connection, index, query, ["run", "source", "latency", "in_flight"]):
+                document = hit["_source"]
+                record = self._whole(document["run"]["id"])
+                values = (document.get("in_flight") or document["latency"]).get("histogram", {"values": ()})["values"]
+                if record is None or _holds(layout, values):
+                    continue
+                self.queries[hit["_index"], record.run, hit["_id"]] = {"ids": {"values": [hit["_id"]]}}
+                source = self.sources.get((record.run, (document.get("source") or {}).get("id", "")))
+                place = f"{hit['_index']}/_doc/{hit['_id']} says {text}"
+                self.found.found(LAYOUTS if source else ROLLUPS, record.run, 1, place)
+                self.rolled.add(record.run)
+                if source is not None:
+                    self.read_again(source)
 
     def unlike_rollups(self, record: RunRecord) -> Iterator[tuple[int, str]]:
         """Compare rollups of every scope and step with the documents that they are made of, by cell and hour."""
@@ -314,7 +313,7 @@ class ElasticVerifier(Verifier):
         store = self.store
         if (record := self.there.get(run)) is None:
             return
-        with store.writing(run):
+        with writing(store, run):
             store.connection.refresh(store.names.all("intervals"))
             touched = SharedWindows()
             touched.add(Sweeper(store).stored_windows(record))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,11 +17,6 @@ from ingest.core.labels import Series
 from ingest.store.lifecycle import moved_step
 from ingest.store.records import RunGoneError, RunRecord, SourceRecord
 from ingest.store.sqlite.file import IN_JSON, check_cells, insert, object_in, put_unless_newer
-
-if TYPE_CHECKING:
-    from ingest.query.episodes import Episode
-    from ingest.query.story.stored import StoredFinding
-
 
 # Records of runs and sources as rows of a SQLite store.
 
@@ -103,32 +98,10 @@ FOUND = ("peak_ns", "peak_open", "samples", "windows", "silent", "thin", "worst_
 EPISODES = ("run", "objective", "labels", "start_ns", "end_ns", *PROMISE, *FOUND)
 
 
-def episodes_of(db: sqlite3.Connection, runs: Iterable[str]) -> list[Episode]:
-    """Return the episodes of runs in time order."""
-    from ingest.query.episodes import Episode
-
-    wanted = set(runs)
-    rows = fields_of(db, "episodes", EPISODES, "ORDER BY start_ns, run, objective, labels")
-    return [
-        Episode(**{**fields, "labels": tuple(fields["labels"].items()), "peak_open": bool(fields["peak_open"])})
-        for fields in rows
-        if fields["run"] in wanted
-    ]
-
-
 # Findings in a SQLite store: a row for the story of a run and one for each finding, always of one load.
 
 
 FINDINGS = ("run", "rank", "stamp", "kind", "labels", "start_ns", "end_ns", "text", "share", "missing_share", "content")
-
-
-def findings_of(db: sqlite3.Connection, runs: Iterable[str]) -> list[StoredFinding]:
-    """Return the findings of runs, by run and rank."""
-    from ingest.query.story.stored import StoredFinding
-
-    wanted = sorted(set(runs))
-    mine = f"WHERE run IN ({', '.join('?' * len(wanted))}) ORDER BY run, rank"
-    return [StoredFinding(**fields) for fields in fields_of(db, "findings", FINDINGS, mine, wanted)]
 
 
 # Breaths in the embedded store: a table of windows, their cells packed as bins are, and a table of single ones.

@@ -77,9 +77,7 @@ from ingest.store.sqlite.records import (
     WATCHES,
     breaths_of,
     check_run,
-    episodes_of,
     fields_of,
-    findings_of,
     is_current,
     is_newest,
     keep,
@@ -404,7 +402,13 @@ class SqliteStore(Store):
     def episodes(self, runs: Iterable[str]) -> list[Episode]:
         """Return the episodes of runs in time order."""
         with self._store_errors():
-            return episodes_of(self.db, runs)
+            from ingest.query.episodes import Episode
+
+            wanted = set(runs)
+            rows = fields_of(self.db, "episodes", EPISODES, "ORDER BY start_ns, run, objective, labels")
+            for fields in rows:
+                fields |= {"labels": tuple(fields["labels"].items()), "peak_open": bool(fields["peak_open"])}
+            return [Episode(**fields) for fields in rows if fields["run"] in wanted]
 
     def keep_findings(self, run: str, documents: Sequence[StoredFinding]) -> None:
         """Write all findings of a run, in place of those that an earlier load has left."""
@@ -415,4 +419,8 @@ class SqliteStore(Store):
     def findings_of(self, runs: Iterable[str]) -> list[StoredFinding]:
         """Return the findings that are kept of runs, by run and rank, of whatever state of the run."""
         with self._store_errors():
-            return findings_of(self.db, runs)
+            from ingest.query.story.stored import StoredFinding
+
+            wanted = sorted(set(runs))
+            mine = f"WHERE run IN ({', '.join('?' * len(wanted))}) ORDER BY run, rank"
+            return [StoredFinding(**fields) for fields in fields_of(self.db, "findings", FINDINGS, mine, wanted)]
