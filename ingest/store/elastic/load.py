@@ -4,7 +4,7 @@
     write:   documents; what their windows add up to is gathered in memory
     finish:  documents are in and seen -> rollups -> records with series, and that of the run -> records: complete
 
-What a load finds when it ends decides how its rollups are made (`own_rollups.py`, `rollups.py`). Killed anywhere, it leaves
+What a load finds when it ends decides how its rollups are made (`rollups.py`). Killed anywhere, it leaves
 sources that count as loading: the next load reads them again, and finds the same documents.
 """
 
