@@ -18,7 +18,7 @@ from ingest.store.live import Checkpoint, Marks, News, Watch, marks_of
 from ingest.store.records import COMPLETE, RunRecord, SourceRecord, Spans
 from ingest.store.rollups import RollupKey, have_moved, layouts_of
 from ingest.store.sqlite.documents import delete_documents, numbers_of, stored_series
-from ingest.store.sqlite.file import put, store_errors
+from ingest.store.sqlite.file import object_in, put, store_errors
 from ingest.store.sqlite.records import WATCHES, check_run, fields_of, is_newest
 from ingest.store.sqlite.rollups import note_final, write_rollups, write_touched
 
@@ -41,9 +41,10 @@ class SqliteLive:
 
     def checkpoints(self, run: str) -> list[Checkpoint]:
         """Return all checkpoints of a run."""
+        query = f"SELECT {', '.join(CHECKPOINTS)} FROM checkpoints WHERE run = ? ORDER BY source"
         with store_errors(self._store.url, self._store.db):
-            rows = fields_of(self._store.db, "checkpoints", CHECKPOINTS, "WHERE run = ? ORDER BY source", (run,))
-            return [Checkpoint(**fields) for fields in rows]
+            rows = self._store.db.execute(query, (run,))
+            return [Checkpoint(name, source, watch, object_in(state)) for name, source, watch, state in rows]
 
     def watches(self, run: str) -> list[Watch]:
         """Return the watches of a run."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,13 +28,25 @@ WATCHES = ("run", "watch", "final_ns", "largest_ns", "told_ns")
 
 
 def fields_of(
-    db: sqlite3.Connection, table: str, columns: Sequence[str], rest: str = "", values: Sequence[Any] = ()
+    db: sqlite3.Connection,
+    table: str,
+    columns: Sequence[str],
+    rest: str = "",
+    values: Sequence[Any] = (),
+    runs: Collection[str] | None = None,
 ) -> list[dict[str, Any]]:
-    """Return the rows of a table by the names of their columns, what is JSON decoded; `rest` is the end of the statement."""
+    """Return the rows of a table by the names of their columns, what is JSON decoded; `rest` is the end of the statement.
+
+    With `runs` those of these runs alone: the others are looked at, and not decoded.
+    """
     rows = db.execute(f"SELECT {', '.join(columns)} FROM {table} {rest}", values).fetchall()
     check_cells(table, columns, rows)
     text = IN_JSON.get(table, ())
-    return [{name: object_in(cell) if name in text else cell for name, cell in zip(columns, row, strict=True)} for row in rows]
+    return [
+        {name: object_in(cell) if name in text else cell for name, cell in zip(columns, row, strict=True)}
+        for row in rows
+        if runs is None or row[0] in runs
+    ]
 
 
 def row_of(table: str, columns: Sequence[str], record: object, *, in_order: bool = False) -> tuple[Any, ...]:

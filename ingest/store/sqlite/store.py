@@ -388,10 +388,9 @@ class SqliteStore(Store):
 
     def marks_of(self, runs: Iterable[str]) -> list[Mapping[str, Any]]:
         """Return the marks of runs in time order: run, at_ns, text, and end_ns where there is one."""
-        wanted = set(runs)
         with self._store_errors():
-            rows = fields_of(self.db, "marks", MARKS, "ORDER BY at_ns, text")
-            return [noted(**fields) for fields in rows if fields["run"] in wanted]
+            rows = fields_of(self.db, "marks", MARKS, "ORDER BY at_ns, text", runs=set(runs))
+            return [noted(**fields) for fields in rows]
 
     def keep_episodes(self, run: str, objective: str, episodes: Sequence[Episode]) -> None:
         """Write all episodes of an objective in a run, in place of those that an earlier check has left."""
@@ -401,14 +400,12 @@ class SqliteStore(Store):
 
     def episodes(self, runs: Iterable[str]) -> list[Episode]:
         """Return the episodes of runs in time order."""
-        with self._store_errors():
-            from ingest.query.episodes import Episode
+        from ingest.query.episodes import Episode
 
-            wanted = set(runs)
-            rows = fields_of(self.db, "episodes", EPISODES, "ORDER BY start_ns, run, objective, labels")
-            for fields in rows:
-                fields |= {"labels": tuple(fields["labels"].items()), "peak_open": bool(fields["peak_open"])}
-            return [Episode(**fields) for fields in rows if fields["run"] in wanted]
+        with self._store_errors():
+            rows = fields_of(self.db, "episodes", EPISODES, "ORDER BY start_ns, run, objective, labels", runs=set(runs))
+        own = [{"labels": tuple(fields["labels"].items()), "peak_open": bool(fields["peak_open"])} for fields in rows]
+        return [Episode(**{**fields, **more}) for fields, more in zip(rows, own, strict=True)]
 
     def keep_findings(self, run: str, documents: Sequence[StoredFinding]) -> None:
         """Write all findings of a run, in place of those that an earlier load has left."""
@@ -418,9 +415,9 @@ class SqliteStore(Store):
 
     def findings_of(self, runs: Iterable[str]) -> list[StoredFinding]:
         """Return the findings that are kept of runs, by run and rank, of whatever state of the run."""
-        with self._store_errors():
-            from ingest.query.story.stored import StoredFinding
+        from ingest.query.story.stored import StoredFinding
 
+        with self._store_errors():
             wanted = sorted(set(runs))
             mine = f"WHERE run IN ({', '.join('?' * len(wanted))}) ORDER BY run, rank"
             return [StoredFinding(**fields) for fields in fields_of(self.db, "findings", FINDINGS, mine, wanted)]
