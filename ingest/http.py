@@ -17,6 +17,7 @@ from urllib.parse import urlencode, urlsplit
 
 import orjson
 
+from ingest import __version__
 from ingest.core.errors import StoreError
 from ingest.core.units import number
 from ingest.environment import Server, seconds
@@ -83,7 +84,7 @@ class Client:
         self._host, self._port = parts.hostname or "", parts.port or (443 if self._secure else server.port)
         self._base = parts.path.rstrip("/")
         self._trusted = server.trusted() if self._secure else ("", "")
-        self._headers = {"user-agent": _user_agent(), **server.login(self._host)}
+        self._headers = {"user-agent": f"tailboard/{__version__}", **server.login(self._host)}
         self._connections = connections
         self._pool: HTTPConnectionPool | None = None
         self._answered = False
@@ -100,15 +101,9 @@ class Client:
         """
         from urllib3.exceptions import HTTPError
 
+        every = {**self._headers, **(headers or {})}
         try:
-            answer = self._sockets().urlopen(
-                method,
-                self._base + target,
-                body=body,
-                headers={**self._headers, **(headers or {})},
-                retries=False,
-                redirect=False,
-            )
+            answer = self._sockets().urlopen(method, self._base + target, body, every, retries=False, redirect=False)
         except (HTTPError, OSError) as error:
             raise self._failure(error) from None
         self._answered = True
@@ -217,21 +212,12 @@ def with_query(path: str, words: Mapping[str, object]) -> str:
     return f"{path}?{query}" if query else path
 
 
-def _user_agent() -> str:
-    from ingest import __version__
-
-    return f"tailboard/{__version__}"
-
-
 def _cause(error: BaseException) -> BaseException:
     """Return the error below one of urllib3."""
     from urllib3.exceptions import HTTPError, NewConnectionError
 
-    inner = (
-        error.__context__
-        if isinstance(error, NewConnectionError)
-        else next((part for part in reversed(error.args) if isinstance(part, BaseException)), None)
-    )
+    below = (error.__context__,) if isinstance(error, NewConnectionError) else reversed(error.args)
+    inner = next((part for part in below if isinstance(part, BaseException)), None)
     return _cause(inner) if isinstance(error, HTTPError) and inner else error
 
 

@@ -71,7 +71,8 @@ def test_h4_the_order_of_columns_in_the_file_does_not_matter(turned: bool) -> No
             )
         for told in (3, 4):
             db.execute(put("watches", sqlite_records.WATCHES), ("r", "w", 1, 2, told))
-        assert db.execute(sqlite_records.SELECT_WATCHES).fetchall() == [("r", "w", 1, 2, 4)]
+        rows = sqlite_records.fields_of(db, "watches", sqlite_records.WATCHES)
+        assert [tuple(row.values()) for row in rows] == [("r", "w", 1, 2, 4)]
 
 
 def test_h4_an_older_row_never_replaces_a_newer_one() -> None:

@@ -46,7 +46,6 @@ class LoadAccount:
 
     rows: Account = field(default_factory=Account)
     files: int = 0
-    windows: int = 0
     documents: int = 0
     offset_documents: int = 0
     breath_documents: int = 0
@@ -72,7 +71,8 @@ class LoadAccount:
             "files": self.files,
             "sources": self.loaded,
             **{name: rows[name] for name in ("rows", "accepted", "samples", "saturated")},
-            **{name: getattr(self, name) for name in ("windows", "documents", "offset_documents", "breath_documents")},
+            "windows": self.documents,
+            **{name: getattr(self, name) for name in ("documents", "offset_documents", "breath_documents")},
             **{name: rows[name] for name in ("repaired", "rejected")},
             "skipped": dict(sorted(self.skipped.items())),
             "skipped_rows": rows["skipped"],
@@ -214,7 +214,6 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
         if rows is not None:
             _finish_source(plan, number, rows, spans, store, account)
             yield 1
-    account.windows = account.documents
     packer.take(handed)
     early = EarlyStory(store.foreseen(plan.record))
     store.finish_run(plan.record)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ingest.core.coverage import Caveat, KindsRecorded, Missing, is_held
 from ingest.core.errors import InputError, StoreError, UsageError, as_text, counted
-from ingest.core.grid import STEPS, stored_step
+from ingest.core.grid import stored_step
 from ingest.core.pool import fork_map
 from ingest.core.units import format_duration
 from ingest.load.aggregation import Part, members_of, parts_of
@@ -31,6 +31,7 @@ from ingest.read.sources import PREFER_HIST, Found, ReadOptions, Source
 from ingest.store import Store
 from ingest.store.coverage import ADD_UP, check_same
 from ingest.store.lifecycle import NOT_OF_READING, check_addable, grid_of
+from ingest.store.lifecycle import check_step as check_stored
 from ingest.store.records import COMPLETE, UNKNOWN_ZERO, RunRecord, SourceRecord, StoredRun
 
 HASH_BLOCK = 1 << 18
@@ -167,9 +168,7 @@ def record_of(
         raise UsageError(f"{len(labels)} labels are too many: at most {MOST_LABELS}")
     width = median_width(sources)
     step = options.step_ns or (known.step_ns if known and not options.replace else stored_step(width))
-    if step not in STEPS:
-        steps = ", ".join(format_duration(allowed) for allowed in STEPS)
-        raise UsageError(f"{format_duration(step)} cannot be a stored step: choose one of {steps}")
+    check_stored(step)
     warning = check_step(step, finest_width(sources), force=options.force) if options.step_ns else ""
     starts = run_starts(sources)
     relative = all(source.context.zero.epoch_ns is None for source in sources)
@@ -217,17 +216,15 @@ def _parameters(reading: ReadOptions, warning: str) -> dict[str, Any]:
 
 
 def _check_same(known: RunRecord, new: RunRecord) -> None:
-    differ = []
-    for name, before, now in (
-        ("step", format_duration(known.step_ns), format_duration(new.step_ns)),
-        ("attribution", known.attribution, new.attribution),
-        ("start of the run", *("unknown" if record.zero == UNKNOWN_ZERO else "known" for record in (known, new))),
-        ("reading options", _of_reading(known), _of_reading(new)),
-        ("grid", grid_of(known), grid_of(new)),
-    ):
-        if before != now:
-            differ.append(f"{name} ({before} then, {now} now)")
-    if differ:
+    facts: dict[str, Callable[[RunRecord], Any]] = {
+        "step": lambda record: format_duration(record.step_ns),
+        "attribution": lambda record: record.attribution,
+        "start of the run": lambda record: "unknown" if record.zero == UNKNOWN_ZERO else "known",
+        "reading options": _of_reading,
+        "grid": grid_of,
+    }
+    pairs = ((name, of(known), of(new)) for name, of in facts.items())
+    if differ := [f"{name} ({before} then, {now} now)" for name, before, now in pairs if before != now]:
         raise StoreError(f"{known.run} was loaded with another {'; another '.join(differ)}: use --replace to load it anew")
 
 
@@ -297,15 +294,16 @@ def _to_do(
             context=_context_digest(source, carried[1] if source.path == carried[0] else ()),
             generation=old.generation + 1 if old else first,
         )
-        if old is not None and not options.replace and (old.digest, old.context) == (digest, record.context):
-            # The same content gives the same documents: two loads of it at once write, and sweep, in one generation.
-            record = replace(record, generation=old.generation)
         if old is not None and not options.replace:
-            if old.digest == digest and old.context == record.context and old.state == COMPLETE:
+            same = (old.digest, old.context) == (digest, record.context)
+            if same and old.state == COMPLETE:
                 duplicates["already loaded"] += 1
                 continue
             if old.digest != digest and old.state == COMPLETE and not grown(source.path, old):
                 raise InputError(two_of_one(source, old.path), source.path)
+            if same:
+                # The same content gives the same documents: two loads of it at once write, and sweep, in one generation.
+                record = replace(record, generation=old.generation)
         work.append((source, record))
     return tuple(work)
 

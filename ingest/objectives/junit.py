@@ -18,8 +18,8 @@ from xml.sax.saxutils import escape, quoteattr
 from ingest.core.errors import CONTROLS, counted, shown
 from ingest.core.units import format_duration, latency
 from ingest.objectives.check import Checked, Unjudged
-from ingest.objectives.objectives import budgets, group_name, looked_at, promise, stamp_of
-from ingest.query.episodes import CANNOT_TELL, VIOLATED, Episode, Verdict
+from ingest.objectives.objectives import budgets, group_name, looked_at, peak, promise, stamp_of
+from ingest.query.episodes import CANNOT_TELL, VIOLATED, Verdict
 
 SECOND = 1_000_000_000
 
@@ -41,14 +41,13 @@ def _case(verdict: Verdict, base: str) -> str:
     words = [_attribute("classname", verdict.run), _attribute("name", title), f'time="{seconds:.15g}"']
     lines = [promise(verdict.objective), looked_at([verdict]), budgets([verdict]), *_episode_lines(verdict, base)]
     text = escape(_clean("\n".join(line for line in lines if line)))
-    if verdict.met:
-        return f"    <testcase {' '.join(words)}><system-out>{text}</system-out></testcase>"
-    if verdict.outcome == CANNOT_TELL:
+    told = f"<system-out>{text}</system-out>"
+    if verdict.outcome == CANNOT_TELL and not verdict.met:
         message = f"cannot tell: samples are missing in {counted(verdict.unknown, 'window')} and could change the verdict"
-        skipped = f"<skipped {_attribute('message', message)}/><system-out>{text}</system-out>"
-        return f"    <testcase {' '.join(words)}>{skipped}</testcase>"
-    failure = f'<failure {_attribute("message", _message(verdict))} type="violated">{text}</failure>'
-    return f"    <testcase {' '.join(words)}>{failure}</testcase>"
+        told = f"<skipped {_attribute('message', message)}/>{told}"
+    elif not verdict.met:
+        told = f'<failure {_attribute("message", _message(verdict))} type="violated">{text}</failure>'
+    return f"    <testcase {' '.join(words)}>{told}</testcase>"
 
 
 def _skipped(unjudged: Unjudged) -> str:
@@ -63,19 +62,13 @@ def _message(verdict: Verdict) -> str:
     longest = max(verdict.episodes, key=lambda each: each.end_ns - each.start_ns)
     more = f", and {len(verdict.episodes) - 1} more" if len(verdict.episodes) > 1 else ""
     lasted = format_duration(longest.end_ns - longest.start_ns)
-    return f"p{longest.percentile} above {latency(longest.threshold_ns)} for {lasted}, {_peak(longest)}{more}"
-
-
-def _peak(episode: Episode) -> str:
-    if episode.peak_ns is None:
-        return "nothing completed"
-    return f"peak {'>= ' if episode.peak_open else ''}{latency(episode.peak_ns)}"
+    return f"p{longest.percentile} above {latency(longest.threshold_ns)} for {lasted}, {peak(longest)}{more}"
 
 
 def _episode_lines(verdict: Verdict, base: str) -> Sequence[str]:
     stamp, zero = stamp_of(base, [verdict]), verdict.zero_ns if base == "elapsed" or verdict.relative else 0
     return [
-        f"{each.state} {stamp(each.start_ns - zero)} to {stamp(each.end_ns - zero)}: {_peak(each)}, {each.samples} samples, "
+        f"{each.state} {stamp(each.start_ns - zero)} to {stamp(each.end_ns - zero)}: {peak(each)}, {each.samples} samples, "
         f"worst host {each.worst_host or '-'}"
         for each in verdict.episodes
     ]

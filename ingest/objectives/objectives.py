@@ -33,13 +33,14 @@ from ingest.core.marks import Phase
 from ingest.core.objective import HOLD, OK, VIOLATE, Objective
 from ingest.core.quantiles import Percentile, parse_percentiles
 from ingest.core.units import Stamp, elapsed, figure, format_duration, latency, local, parse_duration, utc
-from ingest.query.episodes import CANNOT_TELL, VIOLATED, Labels, Verdict
+from ingest.query.episodes import CANNOT_TELL, VIOLATED, Episode, Labels, Verdict
 from ingest.query.question import named, since
 from ingest.read.discovery import check_is_file
 
 NO_DATA = (VIOLATE, HOLD, OK)
 COMPULSORY = {"name": "read p99", "percentile": "99", "threshold": "5ms", "window": "10s"}
 WORDS = (*COMPULSORY, "for", "hold", "no_data", "budget", "where", "by", *PHASES)
+FIELDS = {"threshold": "threshold_ns", "window": "window_ns", "for": "for_ns", "hold": "hold_ns"}  # the others as their words
 LONGEST_NAME = 200
 NULL = "tag:yaml.org,2002:null"
 SHARE = re.compile(r"(\d{1,2}(?:\.\d{1,9})?)\s*%")
@@ -113,21 +114,10 @@ class _Reader:
             "by": self.by,
             **dict.fromkeys(PHASES, self.phase),
         }
-        read = {name: readers.get(name, self.duration)(value, name) for name, (_, value) in words.items()}
-        return Objective(
-            name=read["name"],
-            percentile=read["percentile"],
-            threshold_ns=read["threshold"],
-            window_ns=read["window"],
-            for_ns=read.get("for", 0),
-            hold_ns=read.get("hold", read["window"]),
-            no_data=read.get("no_data", HOLD),
-            where=read.get("where", {}),
-            by=read.get("by", ()),
-            line=node.start_mark.line + 1,
-            budget=read.get("budget"),
-            phases=tuple(read[word] for word in PHASES if word in read),
-        )
+        read = {FIELDS.get(name, name): readers.get(name, self.duration)(value, name) for name, (_, value) in words.items()}
+        phases = tuple(read.pop(word) for word in PHASES if word in read)
+        given = {"for_ns": 0, "hold_ns": read["window_ns"], **read}
+        return Objective(**given, line=node.start_mark.line + 1, phases=phases)
 
     def name(self, node: Node, word: str) -> str:
         text = self.text(node, word).strip()
@@ -287,6 +277,13 @@ def budgets(verdicts: Sequence[Verdict]) -> str:
     if not broken:
         outcome = "kept" if not open_yet else "kept or exceeded: samples are missing"
     return f"budget {percent(budget)} of the windows: used {shares}; {outcome}"
+
+
+def peak(episode: Episode) -> str:
+    """Return the highest percentile of an episode in words."""
+    if episode.peak_ns is None:
+        return "nothing completed"
+    return f"peak {'>= ' if episode.peak_open else ''}{latency(episode.peak_ns)}"
 
 
 def percent(share: Fraction) -> str:

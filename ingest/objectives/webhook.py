@@ -17,9 +17,10 @@ from typing import Any
 import orjson
 
 from ingest.core.errors import DeliveryError, RefusedError, StoreError, UsageError, shown
-from ingest.core.units import format_duration, latency, utc
+from ingest.core.units import format_duration, utc
 from ingest.environment import Server
 from ingest.http import JSON, OVERLOADED, Client, TransientError
+from ingest.objectives.objectives import peak
 from ingest.query.episodes import ENDED, Episode
 
 WEBHOOK = Server("WEBHOOK", "docs/guides/check.md", 80, "TOKEN", "Bearer", patience_seconds=30.0, request_seconds=10.0)
@@ -105,9 +106,6 @@ def payload(episode: Episode, *, relative: bool = False) -> dict[str, Any]:
 def sentence(episode: Episode, *, relative: bool = False) -> str:
     """Return an episode in a sentence."""
     lasted = format_duration(episode.end_ns - episode.start_ns)
-    peak = (
-        "nothing completed" if episode.peak_ns is None else f"peak {'>= ' if episode.peak_open else ''}{latency(episode.peak_ns)}"
-    )
     where = f" ({episode.group})" if episode.labels else ""
     if episode.state == ENDED:
         span = f"was violated for {lasted}" if relative else f"was violated from {utc(episode.start_ns)} to {utc(episode.end_ns)}"
@@ -115,7 +113,7 @@ def sentence(episode: Episode, *, relative: bool = False) -> str:
         span = f"is violated, so far for {lasted}" if relative else f"is violated since {utc(episode.start_ns)}"
     worst = f", worst host {episode.worst_host}" if episode.worst_host else ""
     phase = f" ({episode.phase})" if episode.phase else ""
-    return shown(f"{episode.objective}{where} of {episode.run} {span}{phase}: p{episode.percentile}, {peak}{worst}")
+    return shown(f"{episode.objective}{where} of {episode.run} {span}{phase}: p{episode.percentile}, {peak(episode)}{worst}")
 
 
 def _refusal(status: int) -> str:

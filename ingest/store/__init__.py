@@ -49,15 +49,12 @@ class Gatherer(Protocol):
 
     def add(self, windows: Intervals[Series]) -> None:
         """Add windows."""
-        ...
 
     def sums(self) -> Any:
         """Hand over what was added up, when the process has read all that it reads."""
-        ...
 
     def take(self, sums: Any) -> None:
         """Add what a reading process has handed over; done in the process that writes."""
-        ...
 
 
 class Foreseen(Answering, Protocol):
@@ -66,12 +63,10 @@ class Foreseen(Answering, Protocol):
     @property
     def record(self) -> RunRecord:
         """Return its record, complete."""
-        ...
 
     @property
     def sources(self) -> Sequence[SourceRecord]:
         """Return the records of its sources, complete."""
-        ...
 
 
 class Store(Origin, Protocol):
@@ -86,25 +81,15 @@ class Store(Origin, Protocol):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Close it."""
-        ...
 
-    @property
-    def needs_clock(self) -> bool:
-        """Return whether it takes runs with a known start alone."""
-        return False
-
-    @property
-    def most_samples(self) -> int:
-        """Return how many samples of one run it adds up exactly."""
-        ...
+    needs_clock: bool = False  # it takes runs with a known start alone
+    most_samples: int  # of one run that it adds up exactly
 
     def runs(self) -> list[RunRecord]:
         """Return the records of all runs, by name."""
-        ...
 
     def sources(self, run: str) -> list[SourceRecord]:
         """Return the records of a run's sources."""
-        ...
 
     def first_generation(self, run: str) -> int:
         """Return the generation that a new source of a run begins with: above all that a deleted run of its name has left."""
@@ -112,7 +97,6 @@ class Store(Origin, Protocol):
 
     def held(self, runs: Sequence[str]) -> dict[str, StoredRun]:
         """Return what is held of each of some runs, for the plan of a load."""
-        ...
 
     def still(self, run: str) -> AbstractContextManager[None]:
         """Hold what the records of a run say while questions are asked about this run alone, if it costs much to read them."""
@@ -123,15 +107,12 @@ class Store(Origin, Protocol):
 
         `anew` overwrites what an earlier load froze.
         """
-        ...
 
     def packed(self, run: RunRecord, source: SourceRecord, windows: Intervals[Series]) -> Any:
         """Return whole windows of a source as `write` takes them; done in the reading processes, away from any connection."""
-        ...
 
     def write(self, run: RunRecord, source: SourceRecord, packed: Any) -> int:
         """Write whole documents of a source, replacing older ones of the same identity; return how many."""
-        ...
 
     def gatherer(self, run: RunRecord, processes: int) -> Gatherer | None:
         """Return what adds up the windows of a run in each of so many reading processes; None where nothing needs their sums."""
@@ -139,15 +120,12 @@ class Store(Origin, Protocol):
 
     def write_breaths(self, source: SourceRecord, kept: StoredBreaths) -> int:
         """Write the breaths that are kept of a source, replacing documents of the same identity; return how many."""
-        ...
 
     def breaths(self, run: str) -> StoredBreaths:
         """Return the breaths that are kept of a run."""
-        ...
 
     def finish_source(self, source: SourceRecord, spans: Spans) -> None:
         """Note that a source is complete, from when to when its series reach, and sweep what older generations left of it."""
-        ...
 
     def foreseen(self, run: RunRecord) -> Foreseen | None:
         """Return a run as it will be after `finish_run`, to be asked beside that; None where this is not known."""
@@ -155,7 +133,6 @@ class Store(Origin, Protocol):
 
     def finish_run(self, run: RunRecord) -> None:
         """Write the run's rollups from its documents and note it complete if all its sources are."""
-        ...
 
     def delivered(self) -> Mapping[str, int]:
         """Return counts of the documents that were sent to a server, by outcome; empty where there is none."""
@@ -171,28 +148,24 @@ class Store(Origin, Protocol):
         StoreError where somebody may be writing to it: with `force` it is deleted all the same, and who writes to it ends
         with a sentence.
         """
-        ...
 
     def verify(self, chosen: Chosen, *, mend: bool = False) -> Verification:
         """Return the faults in the runs that `chosen` accepts; where it accepts "", also in documents that belong to no run.
 
         With `mend` they are repaired where they can be. Runs that somebody may be writing to are looked at for owners alone.
         """
-        ...
 
     def coarsen(self, run: str, step_ns: int) -> Coarsened:
         """Add the windows of a run up to a larger step, exactly; return what was done. Cut off, a repeat completes it.
 
         At that step already, nothing is done. UsageError for a smaller step, StoreError while the run is not complete.
         """
-        ...
 
     def widen(self, run: str, bins: CoarserBins) -> Widened:
         """Add neighbouring bins of a run up, exactly; return what was done. Cut off, a repeat completes it.
 
         Bins that are as wide already stay. StoreError while the run is not complete.
         """
-        ...
 
     def mark(self, run: str, at_ns: int, text: str, end_ns: int | None = None) -> None:
         """Note a mark at a time of a run, or from then to `end_ns`; the same mark twice is one, with the last end."""
@@ -204,7 +177,6 @@ class Store(Origin, Protocol):
 
     def mark_all(self, run: str, marks: Sequence[Mapping[str, Any]]) -> None:
         """Note many marks of a run: at_ns, text, and end_ns where there is one; a mark that is noted already stays one."""
-        ...
 
     def offset_windows(
         self, run: str, begin_ns: int | None, end_ns: int | None, wanted: AnswerKey | None = None
@@ -213,27 +185,21 @@ class Store(Origin, Protocol):
 
         With `wanted` those of series that it gives a group; little else is read, but some may come.
         """
-        ...
 
     def offset_seconds(self, run: str, begin_ns: int | None, end_ns: int | None) -> Int:
         """Return the starts in ns of the seconds of [begin, end), whole ones, in which a run has any event."""
-        ...
 
     def marks_of(self, runs: Iterable[str]) -> list[Mapping[str, Any]]:
         """Return the marks of runs in time order: run, at_ns, text, and end_ns where there is one."""
-        ...
 
     def keep_episodes(self, run: str, objective: str, episodes: Sequence[Episode]) -> None:
         """Write all episodes of an objective in a run, in place of those that an earlier check has left."""
-        ...
 
     def keep_findings(self, run: str, documents: Sequence[StoredFinding]) -> None:
         """Write all findings of a run, in place of those that an earlier load has left."""
-        ...
 
     def findings_of(self, runs: Iterable[str]) -> list[StoredFinding]:
         """Return the findings that are kept of runs, by run and rank, of whatever state of the run."""
-        ...
 
 
 def open_store(url: str, *, write: bool = False) -> Store:

@@ -15,7 +15,7 @@ from ingest.core.coverage import WholeRun, in_last_bin, whole_rows, whole_runs
 from ingest.core.errors import UsageError, counted
 from ingest.core.grid import coarsened
 from ingest.core.intervals import Intervals, Sum, merged
-from ingest.core.labels import IN_FLIGHT, LABELS, LAYER, OFFSET, Group, RunLabels, Series
+from ingest.core.labels import IN_FLIGHT, LABELS, LAYER, OFFSET, Group, Series
 from ingest.core.layout import Layout, common_layout
 from ingest.core.units import format_duration
 from ingest.query.means import own_facts
@@ -105,27 +105,21 @@ class Holdings(Protocol):
 
     def catalogue(self, records: Sequence[RunRecord]) -> Catalogue:
         """Return records, series and accounts of the runs."""
-        ...
 
     def shares(self, series: Sequence[StoredSeries], key: AnswerKey) -> Iterator[Sequence[StoredSeries]]:
         """Yield the series in shares that have no group in common and are read one after another."""
-        ...
 
     def sorted_windows(self, plan: Plan, key: AnswerKey, by: Sequence[str]) -> Iterator[Sequence[Intervals[Group]]]:
         """Yield stored windows under the groups that `key` makes of the labels `by`, in batches that go on by group and start."""
-        ...
 
     def rollup_windows(self, plan: Plan) -> Iterator[Intervals[Series]]:
         """Yield the merged windows of a plan under series that bear run, host, op and kind alone."""
-        ...
 
     def rollup_span(self, plan: Plan) -> tuple[int, int] | None:
         """Return from when to when the windows of a plan reach, None where there is none."""
-        ...
 
     def document_windows(self, plan: Plan, key: AnswerKey, step_ns: int) -> Iterator[Intervals[Group]]:
         """Yield windows under the groups that `key` gives: as stored, or added up to `step_ns` (0: any width) already."""
-        ...
 
 
 def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Question, *, rollups: bool = True) -> Answer:
@@ -163,7 +157,7 @@ def _merged(
             note_layouts(sums.layouts, [key(stored.series) or ()], layout_shown(record, stored.layout))
             if stored.first_ns is not None and stored.last_ns is not None:
                 widen(sums.reach, (record.run, stored.series.kind), (stored.first_ns, stored.last_ns))
-        for plan in _plans(holdings, catalogue, record, question, step, labels, rollups=rollups):
+        for plan in _plans(holdings, catalogue, record, question, key, step, rollups=rollups):
             plans.append(plan)
             total: Sum[Group] = Sum()
             for part in _windows(holdings, plan, key, step):
@@ -303,21 +297,13 @@ def range_of(record: RunRecord, question: Question) -> tuple[int | None, int | N
 
 
 def _plans(
-    holdings: Holdings,
-    catalogue: Catalogue,
-    record: RunRecord,
-    question: Question,
-    step: int,
-    labels: RunLabels,
-    *,
-    rollups: bool,
+    holdings: Holdings, catalogue: Catalogue, record: RunRecord, question: Question, key: AnswerKey, step: int, *, rollups: bool
 ) -> Iterator[Plan]:
     """Yield how a run is answered: by its rollups in one go, else by the documents of one share of its series after another."""
     begin, end = range_of(record, question)
-    key, everything = question.key(labels), catalogue.all_of(record.run)
-    members = catalogue.of(record.run, key)
+    everything, members = catalogue.all_of(record.run), catalogue.of(record.run, key)
     constant = alike(everything, ROLLUP_LABELS) if record.state == COMPLETE else {}
-    asked = {*question.by, *question.where} - set(labels[record.run]) - constant.keys()
+    asked = {*question.by, *question.where} - set(record.labels) - constant.keys()
     looked_at = tuple(label for label in LABELS if label in {"run", "kind", *question.by, *question.where})
     final = _final_until(record, step, begin, end)
     by_rollups = rollups and asked <= ROLLUP_LABELS and (record.state == COMPLETE or final is not None)

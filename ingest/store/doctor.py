@@ -53,7 +53,7 @@ def fits(verification: Verification, url: str) -> Iterator[Line]:
     what = "what is stored"
     for fault in verification.faults:
         remedy = f"tailboard runs check --mend --store '{url}'" if "--mend" in fault.remedy else fault.remedy
-        yield Line(what, WRONG, f"{fault.kind}: {fault.count:,} places; the first: {fault.example}", remedy)
+        yield Line(what, WRONG, f"{fault.kind}: {fault.count:,} places; the first: {fault.first}", remedy)
     for sentence in verification.unfinished:
         yield Line(what, NOT_SEEN, sentence)
     if not verification.faults:

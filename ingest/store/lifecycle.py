@@ -81,12 +81,7 @@ class Widened:
 
 def of_run(record: RunRecord, name: str = BINS) -> CoarserBins:
     """Return to what the bins of a run were coarsened, or are being coarsened (`BINS_COARSENING`)."""
-    return bins_from_dict(record.parameters.get(name))
-
-
-def bins_from_dict(stored: Mapping[str, Any] | None) -> CoarserBins:
-    """Return what `to_dict` gave."""
-    return CoarserBins(**{name: int(value) for name, value in (stored or {}).items()})
+    return CoarserBins(**{option: int(value) for option, value in (record.parameters.get(name) or {}).items()})
 
 
 def layout_shown(record: RunRecord, layout: Layout) -> Layout:

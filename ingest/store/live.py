@@ -77,38 +77,30 @@ class LiveStore(Protocol):
 
     def checkpoints(self, run: str) -> list[Checkpoint]:
         """Return all checkpoints of a run."""
-        ...
 
     def watches(self, run: str) -> list[Watch]:
         """Return the watches of a run."""
-        ...
 
     def keep(self, run: RunRecord, news: Sequence[News], watch: Watch) -> int:
         """Write what a cycle has read, the rollups of its windows, then checkpoints and marks; return how many documents."""
-        ...
 
     def forget(self, run: RunRecord, sources: Iterable[str], watch: Watch) -> None:
         """Delete sources with their documents and checkpoints, and make the rollups anew where they were."""
-        ...
 
     def set_aside(self, run: RunRecord, source: str, kept: SourceRecord, segment: int) -> None:
         """Move the documents of a source to another one, complete, their series' segments moved by `segment`.
 
         Nothing is done once a later reading of the source has begun: it takes over what there is of it.
         """
-        ...
 
     def finish(self, source: SourceRecord, spans: Spans) -> None:
         """Note that a source is complete as it is: its file is gone, and no more of it can be read."""
-        ...
 
     def note_watch(self, watch: Watch) -> None:
         """Note up to when windows are final as far as a watch knows."""
-        ...
 
     def leave(self, run: str, watch: str) -> None:
         """Delete a watch that has settled all that it read, with its checkpoints."""
-        ...
 
 
 def marks_of(watches: Iterable[Watch], own: Watch, now_ns: int) -> Marks:

@@ -10,10 +10,9 @@ from typing import Any
 from ingest import __version__
 from ingest.core.errors import InputError, StoreError, choices, listed
 from ingest.core.grid import SECOND
-from ingest.core.labels import IN_FLIGHT, LABELS, OFFSET, Series, layer_of, runs_asked
+from ingest.core.labels import IN_FLIGHT, LABELS, OFFSET, Series, runs_asked
 from ingest.core.layout import Layout
 from ingest.query.question import Question, left_out_by_clock
-from ingest.query.windows import RunLayer, Span, widen
 
 # What a store keeps about runs, sources and series, and which rollups it keeps.
 
@@ -195,15 +194,6 @@ def time_range_of(series: Iterator[StoredSeries] | Sequence[StoredSeries]) -> tu
     """Return from when to when the series reach, before they were cut into windows."""
     known = [(stored.first_ns, stored.last_ns) for stored in series if stored.first_ns is not None and stored.last_ns is not None]
     return (min(first for first, _ in known), max(last for _, last in known)) if known else None
-
-
-def time_ranges_of_layers(runs: Iterable[Iterable[StoredSeries]]) -> dict[RunLayer, Span]:
-    """Return from when to when the series of each layer of each run reach, before they were cut into windows."""
-    reach: dict[RunLayer, Span] = {}
-    for stored in (one for series in runs for one in series):
-        if stored.first_ns is not None and stored.last_ns is not None:
-            widen(reach, (stored.series.run, layer_of(stored.series.kind)), (stored.first_ns, stored.last_ns))
-    return reach
 
 
 def alike(series: Sequence[StoredSeries], borne: Collection[str]) -> dict[str, str]:

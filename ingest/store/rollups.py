@@ -68,12 +68,18 @@ def have_moved(before: Mapping[RollupKey, Layout], now: Mapping[RollupKey, Layou
 
 
 def merged_in(
-    parts: Iterable[Intervals[Key]], grouped: Callable[[Key], RollupKey], layouts: dict[RollupKey, Layout]
+    parts: Iterable[Intervals[Key]], grouped: Callable[[Key], RollupKey], layouts: Mapping[RollupKey, Layout]
 ) -> Iterator[Intervals[RollupKey]]:
-    """Yield windows added up under the group of each row, in the group's layout: one part a layout and kind of counts."""
+    """Yield windows added up under the group of each row, in the group's layout: one part a layout and kind of counts.
+
+    A group that no record lists yet has that of its first series.
+    """
+    known = dict(layouts)
     buckets: dict[tuple[Layout, bool], Sum[RollupKey]] = {}
     for part in parts:
-        for target, rows in part.relabelled(grouped).split(layouts.__getitem__):
+        for key in part.table:
+            known.setdefault(grouped(key), part.layout)
+        for target, rows in part.relabelled(grouped).split(known.__getitem__):
             if len(rows):
                 buckets.setdefault((target, part.completions is None), Sum(MOST_ENTRIES)).add(rows.in_layout(target))
     for bucket in buckets.values():

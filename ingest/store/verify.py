@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
 from ingest.core.errors import listed, plural
@@ -20,15 +20,8 @@ from ingest.store.lifecycle import unfinished
 from ingest.store.records import COMPLETE, DELETING, WATCHED, RunRecord, SourceRecord
 
 FILE, NO_RUN, NO_SOURCE, NO_SERIES = "file", "no run", "no source", "no series"
-BINS, LAYOUTS, GENERATIONS, STEPS, SAMPLES, ROLLUPS, STATES = (
-    "bins",
-    "layouts",
-    "generations",
-    "steps",
-    "samples",
-    "rollups",
-    "states",
-)
+BINS, LAYOUTS, GENERATIONS = "bins", "layouts", "generations"
+STEPS, SAMPLES, ROLLUPS, STATES = "steps", "samples", "rollups", "states"
 NOT_READ = "not read:"  # begins the note of a source whose rows were counted and not stored
 Chosen = Callable[[str], bool]
 
@@ -106,7 +99,7 @@ class Fault:
     kind: str
     count: int
     runs: tuple[str, ...]
-    example: str
+    first: str
     remedy: str
     mended: bool
 
@@ -114,7 +107,7 @@ class Fault:
         """Return it as a line for people."""
         says = f"{self.count:,} {plural(self.count, KINDS[self.kind].one, KINDS[self.kind].many)}"
         where = f" in {listed(run for run in self.runs if run)}" if any(self.runs) else ""
-        return f"{self.kind}: {says}{where}; the first: {self.example}; {'mended' if self.mended else self.remedy}"
+        return f"{self.kind}: {says}{where}; the first: {self.first}; {'mended' if self.mended else self.remedy}"
 
 
 @dataclass(slots=True)
@@ -156,17 +149,7 @@ class Verification:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as `--json` prints it."""
-        faults = [
-            {
-                "kind": fault.kind,
-                "count": fault.count,
-                "runs": fault.runs,
-                "first": fault.example,
-                "remedy": fault.remedy,
-                "mended": fault.mended,
-            }
-            for fault in self.faults
-        ]
+        faults = [asdict(fault) for fault in self.faults]
         fields = {"runs": self.runs, "documents": self.documents, "faults": faults, "unfinished": self.unfinished}
         return {**fields, "load_again": sorted(self.again.values())}
 

@@ -22,7 +22,7 @@ from ingest.store.elastic import runs
 from ingest.store.elastic import store as elastic_store
 from ingest.store.elastic.lifecycle import Coarsening
 from ingest.store.elastic.rollups import RollupWriter, versions_of
-from ingest.store.elastic.runs import Standings, Sweeper
+from ingest.store.elastic.runs import Records, Sweeper
 from ingest.store.elastic.store import ElasticStore
 from ingest.store.sqlite.store import SqliteStore
 from tests.databases import database
@@ -165,7 +165,7 @@ def test_b2_a_watch_ends_where_its_run_goes_in_the_middle_of_a_cycle(tmp_path: P
         writer, clock = Writer(tmp_path / "logs" / "x.hlog", random.Random(1), rows=20), Clock()
         with open_store(ground.url, write=True) as store:
             watch = begun(tmp_path / "logs", store, clock)
-            for step, owner in (("read", Standings), ("write", Standings), ("write_at_once", RollupWriter)):
+            for step, owner in (("standings", Records), ("write", Records), ("write_at_once", RollupWriter)):
                 watch = begun(tmp_path / "logs", store, clock)
                 grow(writer, 0.15)
                 watch.cycle()

@@ -13,7 +13,7 @@ from ingest.store import open_store
 from ingest.store.elastic import rollups
 from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.rollups import OwnRollups, RollupWriter
-from ingest.store.elastic.runs import Standings
+from ingest.store.elastic.runs import Records
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.effort import few
 from tests.store.grounds import SERVER, ElasticGround, loaded, logs_by_host, many_logs
@@ -21,7 +21,7 @@ from tests.store.test_contract import ZERO
 from tests.store.test_overtaken import once
 
 pytestmark = pytest.mark.contract
-STEPS = [(Standings, "begin"), (Sender, "show"), (OwnRollups, "write_alone"), (RollupWriter, "check_sent"), (Standings, "write")]
+STEPS = [(Records, "begin"), (Sender, "show"), (OwnRollups, "write_alone"), (RollupWriter, "check_sent"), (Records, "write")]
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_f4_a_run_that_is_deleted_while_a_load_works_alone_stays_deleted(
     (first,) = logs_by_host(tmp_path, 1, turns=1)
     ground = ElasticGround(double.url)
     once(*step, lambda: _deleted(ground), monkeypatch)
-    if step == (Standings, "write"):  # it is begun after that
+    if step == (Records, "write"):  # it is begun after that
         load_of(ground, first, "h1")
         same(ground, one_after_another(double, [(first, "h1")]))
         return
@@ -100,7 +100,7 @@ def test_f4_a_load_that_ends_anywhere_is_completed_by_the_next(
 ) -> None:
     first, second = jobs_of(tmp_path)
     ground, clean = ElasticGround(double.url), one_after_another(double, [(first, "h1"), (second, "h1")])
-    times = 2 if step[0] is Standings and step[1] == "write" else 1
+    times = 2 if step[0] is Records and step[1] == "write" else 1
     for number in range(times):
         monkeypatch.setattr(*step, _cut_off(getattr(*step), number))
         with pytest.raises(KeyboardInterrupt):

@@ -13,6 +13,7 @@ from ingest.core.intervals import Exact, Int, Intervals
 from ingest.core.labels import OFFSET, Group, Series
 from ingest.core.layout import Layout
 from ingest.query.question import AnswerKey
+from ingest.store.answers import Plan
 from ingest.store.elastic.client import Connection
 from ingest.store.elastic.documents import MS, PATHS, search, series_of
 from ingest.store.elastic.templates import Names
@@ -26,7 +27,8 @@ YEARS_END = 10_000
 HOLDS_SAMPLES = {"exists": {"field": "latency.layout"}}
 LATENCIES = {"bool": {"must_not": [{"term": {"kind": OFFSET}}]}}
 
-Filters = Sequence[Mapping[str, Any]]
+Json = Mapping[str, Any]
+Filters = Sequence[Json]
 
 
 def rollups_of(run: str, scope: str, step_ns: int) -> list[dict[str, Any]]:
@@ -65,25 +67,19 @@ def time_filters(begin_ns: int | None, end_ns: int | None, step_ns: int) -> list
 
 def slab_filter(slabs: Int, width_ns: int) -> dict[str, Any]:
     """Return a query for windows that start in time slabs: neighbours joined, the widest gaps kept where there are many."""
-    ranges = _joined(slabs, width_ns)
-    return any_of([_range({"gte": low // MS, "lt": high // MS}) for low, high in ranges])
+    gaps = np.diff(slabs)
+    cuts = np.flatnonzero(gaps > width_ns)
+    if len(cuts) >= MOST_RANGES:
+        cuts = np.sort(cuts[np.argsort(gaps[cuts])[-(MOST_RANGES - 1) :]])
+    lows, highs = slabs[[0, *(cuts + 1)]], slabs[[*cuts, len(slabs) - 1]] + width_ns
+    ranges = zip((lows // MS).tolist(), (highs // MS).tolist(), strict=True)
+    return any_of([_range({"gte": low, "lt": high}) for low, high in ranges])
 
 
 def _range(bounds: Mapping[str, int]) -> dict[str, Any]:
     """Return a query for times between bounds in ms; without a format a server takes four digits for a year."""
     time_format = {"format": "epoch_millis"} if any(bound < YEARS_END for bound in bounds.values()) else {}
     return {"range": {"@timestamp": {**bounds, **time_format}}}
-
-
-def _joined(slabs: Int, width_ns: int) -> Iterator[tuple[int, int]]:
-    gaps = np.diff(slabs)
-    cuts = np.flatnonzero(gaps > width_ns)
-    if len(cuts) >= MOST_RANGES:
-        cuts = np.sort(cuts[np.argsort(gaps[cuts])[-(MOST_RANGES - 1) :]])
-    firsts: Sequence[int] = [0, *(cuts + 1).tolist()]
-    lasts: Sequence[int] = [*cuts.tolist(), len(slabs) - 1]
-    for first, last in zip(firsts, lasts, strict=True):
-        yield int(slabs[first]), int(slabs[last]) + width_ns
 
 
 # Bins added up inside the server: every occurring bin is a range, so that the counts are those of the merged histograms.
@@ -158,20 +154,10 @@ def survey_of(connection: Connection, index: str, filters: Filters, members: Seq
 
 
 def summed_windows(
-    connection: Connection,
-    index: str,
-    filters: Filters,
-    survey: Survey,
-    labels: Sequence[str],
-    key: AnswerKey,
-    steps: tuple[int, int],
+    connection: Connection, index: str, filters: Filters, survey: Survey, plan: Plan, key: AnswerKey, step_ns: int
 ) -> Iterator[Intervals[Group]]:
-    """Yield windows under the groups of `key`, as the server has added them up.
-
-    `labels` are those that `key` looks at; `steps` are that of the documents, and the one asked for (0: one window over all).
-    """
-    stored_ns, step_ns = steps
-    width = step_ns or survey.last_ns - survey.first_ns + stored_ns
+    """Yield windows of a step (0: one window over all) under the groups of `key`, as the server has added them up."""
+    width = step_ns or survey.last_ns - survey.first_ns + plan.record.step_ns
     offset = 0 if step_ns else survey.first_ns
     for layout, bins in survey.bins.items():
         query = {"bool": {"filter": [*filters, {"term": {"latency.layout": str(layout)}}]}}
@@ -182,7 +168,7 @@ def summed_windows(
             "sum": {"sum": {"field": "latency.sum"}},
             "known": {"value_count": {"field": "latency.sum"}},
         }
-        sources = [time_source(width, offset), *({label: label_source(label)} for label in labels)]
+        sources = [time_source(width, offset), *({label: label_source(label)} for label in plan.labels)]
         cells = {"size": max(1, MOST_BUCKETS // (len(bins) + 1)), "sources": sources}
         for buckets in paged(connection, index, query, cells, aggs):
             yield from _intervals(buckets, layout, bins, key, width)
@@ -201,18 +187,13 @@ def label_source(label: str) -> dict[str, Any]:
 
 
 def paged(
-    connection: Connection,
-    index: str,
-    query: Mapping[str, Any],
-    composite: Mapping[str, Any],
-    aggs: Mapping[str, Any] | None = None,
-    first: Mapping[str, Any] | None = None,
-) -> Iterator[list[Mapping[str, Any]]]:
+    connection: Connection, index: str, query: Json, composite: Json, aggs: Json | None = None, first: Json | None = None
+) -> Iterator[list[Json]]:
     """Yield the buckets of all labels and windows that hold documents, in pages; none where no index has the name.
 
     `first` is the answer to the search of the first page, where that was asked already.
     """
-    after: Mapping[str, Any] | None = None
+    after: Json | None = None
     while True:
         answer, first = first or search(connection, index, bucket_page(query, composite, aggs, after)), None
         if "aggregations" not in answer:
@@ -225,12 +206,7 @@ def paged(
             return
 
 
-def bucket_page(
-    query: Mapping[str, Any],
-    composite: Mapping[str, Any],
-    aggs: Mapping[str, Any] | None = None,
-    after: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+def bucket_page(query: Json, composite: Json, aggs: Json | None = None, after: Json | None = None) -> dict[str, Any]:
     """Return the search for one page of buckets."""
     asked = {**composite, **({} if after is None else {"after": after})}
     cell = {"composite": asked, **({"aggs": dict(aggs)} if aggs else {})}
@@ -308,10 +284,10 @@ def totals_of(connection: Connection, names: Names, run: str, step_ns: int) -> T
     return tallies
 
 
-def counted(connection: Connection, index: str, filters: Filters, fields: Sequence[str] = COUNTS) -> tuple[int, int]:
+def counted(connection: Connection, index: str, filters: Filters) -> tuple[int, int]:
     """Return how many documents meet all filters, and the sum of their counts. The index is refreshed first."""
     connection.refresh(index)
-    aggs = {name: {"sum": {"field": name}} for name in fields}
+    aggs = {name: {"sum": {"field": name}} for name in COUNTS}
     body = {"size": 0, "track_total_hits": True, "query": {"bool": {"filter": list(filters)}}, "aggs": aggs}
     answer = search(connection, index, body)
     sums: Mapping[str, Any] = answer.get("aggregations") or {}

@@ -28,7 +28,7 @@ from typing import Any
 import orjson
 
 from ingest.core.errors import StoreError
-from ingest.http import FIRST_PAUSE, LONGEST_PAUSE, OVERLOADED, TransientError
+from ingest.http import FIRST_PAUSE, LONGEST_PAUSE, OVERLOADED, Answer, TransientError
 from ingest.store.elastic.client import (
     CLOSED,
     Connection,
@@ -142,9 +142,11 @@ def put_all_at_once(connection: Connection, lines: Iterable[bytes], what: str) -
             raise StoreError(f"{connection.address.url}: {what} is refused: {refused[0].get('reason')}")
 
 
-def _none_rejected(answer: Mapping[str, Any]) -> None:
-    if any(outcome["status"] == OVERLOADED for item in answer["items"] for outcome in item.values()):
+def _none_rejected(answer: Answer) -> Any:
+    decoded = answer.decoded()
+    if any(outcome["status"] == OVERLOADED for item in decoded["items"] for outcome in item.values()):
         raise TransientError(OVERLOADED_SENTENCE)
+    return decoded
 
 
 class Sender:
@@ -196,15 +198,11 @@ class Sender:
 
     def arrive(self) -> None:
         """Wait as `flush` does; searches see what fits one body: it is refreshed by the request that brings it."""
-        if self._unseen:
-            self.flush()
-            return
-        self._queue.join()
-        self._check()
-        if self._held:
-            self._send_held(refresh=True)
+        if not self._unseen:
             self._queue.join()
             self._check()
+            self._send_held(refresh=True)
+        self.flush()
 
     def show(self, *indices: str) -> None:
         """Flush, and let searches see all that was flushed since the last time: it is in `indices`."""

@@ -29,7 +29,6 @@ PRODUCT = "Elasticsearch"
 MAJORS = ("8", "9")
 PRESSURE = re.compile(r"coordinating_operation_bytes=(\d+).*max_coordinating(?:_and_primary)?_bytes=(\d+)")
 
-Check = Callable[[Any], None]
 Decode = Callable[[Answer], Any]
 
 
@@ -113,30 +112,14 @@ class Connection(Client):
         if self.version.split(".")[0] not in MAJORS:
             raise StoreError(f"{self.url} is Elasticsearch {self.version}; tailboard supports 8.x and 9.x")
 
-    def call(
-        self,
-        method: str,
-        path: str,
-        body: object = None,
-        check: Check | None = None,
-        decode: Decode = Answer.decoded,
-        **params: Any,
-    ) -> Any:
+    def call(self, method: str, path: str, body: object = None, decode: Decode = Answer.decoded, **params: Any) -> Any:
         """Return the decoded answer of a request, sent again while it fails in a way that passes.
 
-        `check` may find an answer wanting, and `decode` a text cut off, and raise TransientError. Raises Refusal for what the
-        server refuses, TooLargeError for a bulk body that is too large, StoreError when patience ends or the login has no
-        permission.
+        `decode` may find an answer wanting, or cut off, and raise TransientError. Raises Refusal for what the server refuses,
+        TooLargeError for a bulk body that is too large, StoreError when patience ends or the login has no permission.
         """
-
-        def attempt() -> Any:
-            answer = self.once(method, path, body, decode, **params)
-            if check:
-                check(answer)
-            return answer
-
         try:
-            return self.again(attempt)
+            return self.again(lambda: self.once(method, path, body, decode, **params))
         except TransientError as error:
             raise StoreError(f"{self.url}: {error}") from None
         except TooLargeError:

@@ -6,7 +6,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import closing
 from typing import Any
 
 from ingest.core.errors import StoreError, listed
@@ -35,47 +35,15 @@ MARKS = {  # the worst first
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Watermark:
-    """A mark that a disk has passed: what the server does then, and the setting."""
-
-    name: str
-    effect: str
-    setting: str
-
-
-@dataclass(frozen=True, slots=True)
-class Disk:
-    """The disks of a node, in bytes, and the worst mark that they have passed."""
-
-    name: str
-    total: int
-    free: int
-    passed: Watermark | None
-
-
-def allocation(connection: Connection) -> Iterator[Disk]:
-    """Yield the disks of all nodes that tell of them."""
-    answer = connection.call("GET", "/_cluster/settings", include_defaults=True, flat_settings=True)
-    settings: dict[str, Any] = {}
-    for level in ("defaults", "persistent", "transient"):  # the last one counts
-        settings |= answer.get(level) or {}
-    for node in connection.call("GET", "/_nodes/stats/fs").get("nodes", {}).values():
-        whole = (node.get("fs") or {}).get("total") or {}
-        if not whole.get("total_in_bytes"):
-            continue
-        total, free = int(whole["total_in_bytes"]), int(whole.get("available_in_bytes", whole.get("free_in_bytes", 0)))
-        yield Disk(str(node.get("name", "a node")), total, free, _passed(settings, total, free))
-
-
-def _passed(settings: Mapping[str, Any], total: int, free: int) -> Watermark | None:
+def _passed(settings: Mapping[str, Any], total: int, free: int) -> str:
+    """Return the worst mark that a disk has passed, empty text where it has passed none."""
     if str(settings.get(THRESHOLD, "true")) == "false":
-        return None
-    for name, effect in MARKS.items():
+        return ""
+    for name in MARKS:
         mark = str(settings.get(f"{WATERMARK}.{name}", ""))
         if mark and free < least_free(mark, str(settings.get(f"{WATERMARK}.{name}.max_headroom", "-1")), total):
-            return Watermark(name, effect, f"the setting is {WATERMARK}.{name}: {mark}")
-    return None
+            return name
+    return ""
 
 
 def least_free(mark: str, headroom: str, total: int) -> int:
@@ -115,8 +83,7 @@ Look = Callable[["Connection", "Names"], Iterator[Line]]
 def examined(url: str) -> Iterator[Line]:
     """Yield what is found of the server at a URL."""
     address = parse_address(url)
-    connection = Connection(address)
-    try:
+    with closing(Connection(address)) as connection:
         try:
             connection.open()
         except StoreError as error:
@@ -133,8 +100,6 @@ def examined(url: str) -> Iterator[Line]:
                 yield Line(name, NOT_SEEN, f"the server does not tell: {error}")
             except StoreError as error:
                 yield Line(name, NOT_SEEN, str(error))
-    finally:
-        connection.close()
     try:
         with ElasticStore(url) as store:
             yield from fits(store.verify(lambda _: True), url)
@@ -249,14 +214,22 @@ def _health(connection: Connection) -> Iterator[Line]:
 
 def _disks(connection: Connection) -> Iterator[Line]:
     """Yield how far each disk is from the marks at which the server takes no more shards, moves them, and blocks writing."""
-    for node in allocation(connection):
-        text = f"{node.name} has {size(node.free)} of {size(node.total)} free"
-        passed = node.passed
-        if passed:
+    answer = connection.call("GET", "/_cluster/settings", include_defaults=True, flat_settings=True)
+    settings: dict[str, Any] = {}
+    for level in ("defaults", "persistent", "transient"):  # the last one counts
+        settings |= answer.get(level) or {}
+    for node in connection.call("GET", "/_nodes/stats/fs").get("nodes", {}).values():
+        whole = (node.get("fs") or {}).get("total") or {}
+        if not whole.get("total_in_bytes"):
+            continue
+        total, free = int(whole["total_in_bytes"]), int(whole.get("available_in_bytes", whole.get("free_in_bytes", 0)))
+        text = f"{node.get('name', 'a node')} has {size(free)} of {size(total)} free"
+        if passed := _passed(settings, total, free):
+            setting = f"the setting is {WATERMARK}.{passed}: {settings[f'{WATERMARK}.{passed}']}"
             remedy = (
                 "free some space there, or remove runs (tailboard runs delete --older-than 90d --yes), or add a disk or a node"
             )
-            yield Line("disk", WRONG, f"{text}: past the {passed.name} watermark, {passed.effect}", f"{remedy}; {passed.setting}")
+            yield Line("disk", WRONG, f"{text}: past the {passed} watermark, {MARKS[passed]}", f"{remedy}; {setting}")
         else:
             yield Line("disk", OK, text)
 

@@ -374,16 +374,8 @@ class Chunk:
 
 def labels_document(series: Series) -> dict[str, Any]:
     """Return the labels of a series as fields of a document; labels that the source does not have are left out."""
-    document: dict[str, Any] = {}
-    for label, path in FIELDS.items():
-        value = getattr(series, label)
-        if not value:
-            continue
-        place = document
-        for step in path[:-1]:
-            place = place.setdefault(step, {})
-        place[path[-1]] = value
-    return document
+    values = ((path, getattr(series, label)) for label, path in FIELDS.items())
+    return {field: dict.fromkeys(inner, value) if inner else value for (field, *inner), value in values if value}
 
 
 def interval_chunks(windows: Intervals[Series], run: RunRecord, source: SourceRecord, names: Names) -> list[Chunk]:
@@ -399,18 +391,12 @@ def interval_chunks(windows: Intervals[Series], run: RunRecord, source: SourceRe
     layout = {"layout": str(windows.layout)} if is_offsets(windows) else geometry(windows.layout)
     opening = b'"%b":' % (b"offset" if is_offsets(windows) else b"latency") + orjson.dumps(layout)[:-1]
     samples = (windows.samples if windows.completions is None else windows.completions).tolist()
+    indices, starts = names.of("intervals", windows.start_ns), (windows.start_ns // MS).tolist()
+    rows = zip(indices, ids, starts, windows.series.tolist(), samples, _exact_texts(windows), strict=True)
     begun = (
         b'{"index":{"_index":"%b","_id":"%b"}}\n{"@timestamp":%d,%b,%b,"count":%d%b'
         % (index.encode(), id_.encode(), at, heads[code], opening, count, exact)
-        for index, id_, at, code, count, exact in zip(
-            names.of("intervals", windows.start_ns),
-            ids,
-            (windows.start_ns // MS).tolist(),
-            windows.series.tolist(),
-            samples,
-            _exact_texts(windows),
-            strict=True,
-        )
+        for index, id_, at, code, count, exact in rows
     )
     return list(joined_chunks(_ended(windows, begun)))
 
@@ -773,32 +759,23 @@ def every(query: Query, source: Any = ()) -> dict[str, Any]:
 
 
 def documents(
-    connection: Connection,
-    index: str,
-    query: Query,
-    found: Mapping[str, Any] | None = None,
-    *,
-    includes: Sequence[str] = (),
-    excludes: Sequence[str] = (),
+    connection: Connection, index: str, query: Query, found: Mapping[str, Any] | None = None, source: Any = ()
 ) -> list[Mapping[str, Any]]:
-    """Return all documents (their `_source`) that a query finds, for kinds of documents of which there are few.
+    """Return all documents (their `_source`, or what is asked of it) that a query finds: see `hits_of`."""
+    return [hit["_source"] for hit in hits_of(connection, index, query, found, source)]
+
+
+def hits_of(
+    connection: Connection, index: str, query: Query, found: Mapping[str, Any] | None = None, source: Any = (), **words: Any
+) -> list[Mapping[str, Any]]:
+    """Return all hits of a query, for kinds of documents of which there are few.
 
     `found` is the answer to the search of `every`, where that was asked already.
     """
-    source: Any = {"includes": list(includes), "excludes": list(excludes)} if includes or excludes else True
-    hits = (found or search(connection, index, every(query, source)))["hits"]
-    if hits["total"]["value"] <= MOST_HITS:
-        return [hit["_source"] for hit in hits["hits"]]
-    return [hit["_source"] for page in pages(connection, index, query, source) for hit in page]
-
-
-def guarded_hits(connection: Connection, index: str, query: Query) -> list[Mapping[str, Any]]:
-    """Return all hits of a query for records, each with the numbers that guard it against others."""
-    body = {"size": MOST_HITS, "query": query, "track_total_hits": MOST_HITS + 1, "seq_no_primary_term": True}
-    hits = search(connection, index, body)["hits"]
-    if hits["total"]["value"] <= MOST_HITS:
-        return list(hits["hits"])
-    return [hit for page in pages(connection, index, query, source=True, seq_no_primary_term=True) for hit in page]
+    first = (found or search(connection, index, {**every(query, source), **words}))["hits"]
+    if first["total"]["value"] <= MOST_HITS:
+        return list(first["hits"])
+    return list(hits(connection, index, query, source or True, **words))
 
 
 class Expected(NamedTuple):
@@ -807,14 +784,9 @@ class Expected(NamedTuple):
     documents: int
     bytes: int
 
-    @property
-    def page(self) -> int:
-        """Return how many of them to read at once; the server gives 10,000 at most."""
-        return _page_of(self.bytes / max(self.documents, 1))
-
 
 def _page_of(size: float) -> int:
-    """Return how many documents of a size in bytes are read at once."""
+    """Return how many documents of a size in bytes are read at once; the server gives 10,000 at most."""
     return max(1, min(MOST_HITS, int(PAGE_BYTES // max(size, 1))))
 
 
@@ -836,24 +808,17 @@ def point_in_time(connection: Connection, index: str) -> Iterator[str | None]:
             connection.once("DELETE", "/_pit", {"id": name})
 
 
-def pages(
-    connection: Connection,
-    index: str,
-    query: Query,
-    source: Any,
-    sort: Sequence[Any] = ("_shard_doc",),
-    size: int = PAGE,
-    **words: Any,
-) -> Iterator[Sequence[Mapping[str, Any]]]:
-    """Yield all hits of a query in pages of `size`, all of one point in time: one search where a page is enough for them."""
-    body = {"query": query, "_source": source, "track_total_hits": False, **words}
-    yield from _pages(connection, index, body, sort, size, _as_objects, alone=True)
+def hits(connection: Connection, index: str, query: Query, source: Any, **words: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield all hits of a query, read in pages of one point in time: one search where a page is enough for them."""
+    body = {"query": query, "_source": source, "track_total_hits": False, "size": PAGE, "sort": ["_shard_doc"], **words}
+    for page in _pages(connection, index, body, _as_objects, alone=True):
+        yield from page
 
 
 def deletions(connection: Connection, index: str, filters: Sequence[Query]) -> Iterator[bytes]:
     """Yield the bulk lines that delete all documents that meet the filters."""
-    for page in pages(connection, index, {"bool": {"filter": list(filters)}}, source=False):
-        yield from (deletion(hit["_index"], hit["_id"]) for hit in page)
+    for hit in hits(connection, index, {"bool": {"filter": list(filters)}}, source=False):
+        yield deletion(hit["_index"], hit["_id"])
 
 
 def columns(
@@ -864,31 +829,23 @@ def columns(
     sort: Sequence[Any] = ("_shard_doc",),
     expected: Expected | None = None,
 ) -> Iterator[Documents]:
-    """Yield all documents of a query in columns, some at a time, in pages as `pages` does.
+    """Yield all documents of a query in columns, some at a time, in pages of one point in time.
 
     A page has as many as fit into PAGE_BYTES, by what is `expected` at first, then by those that came before.
     """
-    body = {"query": query, "_source": list(source), "track_total_hits": False}
-    size = PAGE if expected is None else expected.page
+    size = PAGE if expected is None else _page_of(expected.bytes / max(expected.documents, 1))
+    body = {"query": query, "_source": list(source), "track_total_hits": False, "size": size, "sort": list(sort)}
     alone = expected is None or expected.documents < size
-    for page in _pages(connection, index, body, sort, size, _search_columns, alone=alone):
+    for page in _pages(connection, index, body, _search_columns, alone=alone):
         yield from page.documents()
 
 
-def _pages(
-    connection: Connection,
-    index: str,
-    body: Mapping[str, Any],
-    sort: Sequence[Any],
-    size: int,
-    ask: Ask[Content],
-    *,
-    alone: bool,
-) -> Iterator[Content]:
+def _pages(connection: Connection, index: str, body: Mapping[str, Any], ask: Ask[Content], *, alone: bool) -> Iterator[Content]:
     """Yield the hits of a search in pages; `alone` tries first whether one search is enough."""
+    size: int = body["size"]
     if alone:
-        ordered = [entry for entry in sort if entry != "_shard_doc"]
-        page = ask(connection, index, {**body, "size": size, "sort": ordered or ["_doc"]})
+        ordered = [entry for entry in body["sort"] if entry != "_shard_doc"]
+        page = ask(connection, index, {**body, "sort": ordered or ["_doc"]})
         if page.hits < size:
             if page.hits:
                 yield page.content
@@ -898,7 +855,7 @@ def _pages(
         pit: str | None = opened
         after: dict[str, Any] = {}
         while pit is not None:
-            at = {"size": size, "sort": list(sort), "pit": {"id": pit, "keep_alive": KEEP_ALIVE}}
+            at = {"size": size, "pit": {"id": pit, "keep_alive": KEEP_ALIVE}}
             page = ask(connection, None, {**body, **at, **after})
             pit = page.point or pit
             if page.hits:

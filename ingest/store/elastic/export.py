@@ -30,12 +30,12 @@ from ingest.core.labels import OFFSET
 from ingest.query.origin import require
 from ingest.store import DOCUMENTS, Store
 from ingest.store.answers import Plan
-from ingest.store.elastic.bulk import Delivery, Sender
-from ingest.store.elastic.documents import MS, interval_chunks, pages, writing_line
+from ingest.store.elastic.bulk import Delivery
+from ingest.store.elastic.documents import MS, hits, interval_chunks, writing_line
 from ingest.store.elastic.findings import BREATHS_INDEX as BREATHS
 from ingest.store.elastic.findings import breath_chunks, episode_line, finding_line, mark_line
 from ingest.store.elastic.rollups import RollupDocuments, RollupWriter
-from ingest.store.elastic.runs import RUN, SOURCE, SharedWindows, SourceState, host_key_in, run_document, source_document
+from ingest.store.elastic.runs import RUN, SOURCE, SharedWindows, SourceState, host_key_in, run_document, source_document, writing
 from ingest.store.elastic.templates import Names, digest
 from ingest.store.live import ALL_FINAL
 from ingest.store.records import (
@@ -52,15 +52,14 @@ from ingest.store.records import (
 from ingest.store.rollups import cluster_group, host_group
 from ingest.store.sqlite.documents import numbers_of, stored_series, windows_of
 from ingest.store.sqlite.holdings import SqliteHoldings
-from ingest.store.sqlite.records import breaths_of, episodes_of, findings_of
+from ingest.store.sqlite.records import breaths_of
 
 if TYPE_CHECKING:
     from ingest.store.elastic.store import ElasticStore
     from ingest.store.sqlite.store import SqliteStore
 
 
-KINDS = ("intervals", "rollups", BREATHS)
-ONE = ("marks", "episodes", "findings", "runs")
+KINDS = ("intervals", "rollups", BREATHS, "marks", "episodes", "findings", "runs")
 
 
 def bulk_lines(store: Store, records: Iterable[RunRecord], names: Names) -> Iterator[bytes]:
@@ -81,15 +80,14 @@ def bulk_lines(store: Store, records: Iterable[RunRecord], names: Names) -> Iter
 def read_back(store: ElasticStore, record: RunRecord) -> Iterator[bytes]:
     """Yield the lines for a run of a store in Elasticsearch: its documents as they are."""
     of_run = {"term": {"run.id": record.run}}
-    for index in (*(store.names.all(kind) for kind in KINDS), *(store.names.one(kind) for kind in ONE)):
+    for index in map(store.names.pattern, KINDS):
         last: list[bytes] = []
-        for page in pages(store.connection, index, of_run, source=True):
-            for hit in page:
-                line = writing_line(hit["_index"], hit["_id"], hit["_source"])
-                if hit["_source"].get("record") == RUN:
-                    last.append(line)
-                else:
-                    yield line
+        for hit in hits(store.connection, index, of_run, source=True):
+            line = writing_line(hit["_index"], hit["_id"], hit["_source"])
+            if hit["_source"].get("record") == RUN:
+                last.append(line)
+            else:
+                yield line
         yield from last
 
 
@@ -100,13 +98,8 @@ def made(store: SqliteStore, record: RunRecord, names: Names) -> Iterator[bytes]
     for source in sorted(store.sources(record.run), key=_key):
         numbers = set(numbers_of(store.db, *_key(source)))
         mine = [stored for stored in series if stored.number in numbers]
-        source_lines.append(
-            writing_line(
-                names.one("runs"),
-                digest([SOURCE, *_key(source)]),
-                source_document(source, SourceState({stored.series: stored for stored in mine})),
-            )
-        )
+        document = source_document(source, SourceState({stored.series: stored for stored in mine}))
+        source_lines.append(writing_line(names.one("runs"), digest([SOURCE, *_key(source)]), document))
         for offsets in (False, True):
             chosen = [stored for stored in mine if (stored.series.kind == OFFSET) == offsets]
             if chosen:
@@ -122,9 +115,9 @@ def made(store: SqliteStore, record: RunRecord, names: Names) -> Iterator[bytes]
                 yield from map(b"".join, documents.lines(windows.relabelled(grouped), step, 0))
     for mark in store.marks_of([record.run]):
         yield mark_line(record.run, mark, names)
-    for episode in episodes_of(store.db, [record.run]):
+    for episode in store.episodes([record.run]):
         yield episode_line(episode, names)
-    for finding in findings_of(store.db, [record.run]):
+    for finding in store.findings_of([record.run]):
         yield finding_line(finding, names)
     yield from source_lines
     yield writing_line(names.one("runs"), digest([RUN, record.run]), run_document(record, 0))
@@ -182,21 +175,20 @@ def replayed(store: ElasticStore, path: Path) -> ReplayAccount:
     again = path.with_name(f"{path.name}.again")
     again.unlink(missing_ok=True)
     again.touch()
-    delivery = Delivery()
-    sender = Sender(store.connection, delivery, again)
+    store.dead_letters, store.delivery = again, Delivery()
     try:
         by_source: dict[Source | None, list[Letter]] = {}
         for letter in current:
             by_source.setdefault(letter.source, []).append(letter)
         for some in by_source.values():
-            sender.put(letter.lines for letter in some)
-        sender.flush()
-        account.refused = delivery.counts["rejected"]
-        account.taken, account.reason = account.sent - account.refused, delivery.first_reason
+            store.sender.put(letter.lines for letter in some)
+        store.flush()
+        account.refused = store.delivery.counts["rejected"]
+        account.taken, account.reason = account.sent - account.refused, store.delivery.first_reason
         for run in sorted({source[0] for source in by_source if source}):
-            account.runs.append(_complete(store, sender, run, {s: some for s, some in by_source.items() if s and s[0] == run}))
+            account.runs.append(_complete(store, run, {s: some for s, some in by_source.items() if s and s[0] == run}))
     finally:
-        sender.close()
+        store.stop_senders()
     again.replace(path)
     if not account.refused:
         path.unlink()
@@ -216,24 +208,22 @@ def _is_current(letter: Letter, known: Mapping[Source, int], first: Mapping[str,
     return generation >= first[letter.run] or first[letter.run] == 1
 
 
-def _complete(store: ElasticStore, sender: Sender, run: str, letters: Mapping[Source, list[Letter]]) -> str:
+def _complete(store: ElasticStore, run: str, letters: Mapping[Source, list[Letter]]) -> str:
     """Make the rollups of the documents that were sent, and note their sources complete; return a sentence about the run."""
-    with store.writing(run):
-        try:
-            record = record_named(run, store.runs())
-            touched = SharedWindows()
-            for document in (letter.document for some in letters.values() for letter in some):
-                key = host_key_in(document)
-                if key.kind != OFFSET and "record" not in document:  # there are no rollups of offsets and breaths
-                    touched.add({key: np.array([document["@timestamp"] * MS], np.int64)})
-            stored, accounts = store.records.series([run])
-            parts = (store.connection, store.names, sender, store.records)
-            RollupWriter(*parts, record, touched, lowered=False, missing=store.lacking(record, accounts)).write(stored)
-            left = 0
-            for source, some in letters.items():
-                left += store.records.settle(*source, taken=len(some) - sender.delivery.refused_of(*source))
-        finally:
-            sender.flush()
+    with writing(store, run):
+        record = record_named(run, store.runs())
+        touched = SharedWindows()
+        for document in (letter.document for some in letters.values() for letter in some):
+            key = host_key_in(document)
+            if key.kind != OFFSET and "record" not in document:  # there are no rollups of offsets and breaths
+                touched.add({key: np.array([document["@timestamp"] * MS], np.int64)})
+        stored, accounts = store.records.series([run])
+        RollupWriter(store, record, touched, lowered=False, missing=store.lacking(record, accounts)).write(stored)
+        left = sum(
+            store.records.settle(*source, taken=len(some) - store.delivery.refused_of(*source))
+            for source, some in letters.items()
+        )
+        store.flush()
     return (
         f"{run}: {counted(left, 'document is', 'documents are')} still missing" if left else f"{run}: nothing is missing any more"
     )

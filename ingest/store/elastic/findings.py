@@ -18,8 +18,7 @@ from ingest.core.marks import in_time_order, noted
 from ingest.core.schema import elasticsearch_mappings
 from ingest.query.episodes import Episode
 from ingest.query.story.stored import StoredFinding
-from ingest.store.elastic.aggregations import Filters
-from ingest.store.elastic.bulk import Sender, put_all_at_once, put_at_once
+from ingest.store.elastic.bulk import put_all_at_once, put_at_once
 from ingest.store.elastic.client import Connection, Refusal
 from ingest.store.elastic.documents import (
     MOST_HITS,
@@ -27,10 +26,9 @@ from ingest.store.elastic.documents import (
     Chunk,
     chunked,
     deletion,
-    deletions,
     documents,
+    hits,
     labels_document,
-    pages,
     search,
     series_in,
     writing_line,
@@ -57,8 +55,8 @@ def keep_episodes(connection: Connection, names: Names, run: str, objective: str
     index, kept = names.one("episodes"), {episode.id for episode in episodes}
     lines = [episode_line(episode, names) for episode in episodes]
     whose = {"bool": {"filter": [{"term": {"run.id": run}}, {"term": {"objective.name": objective}}]}}
-    for page in pages(connection, index, whose, source=False):
-        lines += [deletion(hit["_index"], hit["_id"]) for hit in page if hit["_id"] not in kept]
+    there = hits(connection, index, whose, source=False)
+    lines += [deletion(hit["_index"], hit["_id"]) for hit in there if hit["_id"] not in kept]
     put_all_at_once(connection, lines, "an episode")
 
 
@@ -77,22 +75,16 @@ def episodes_of(connection: Connection, names: Names, runs: Iterable[str]) -> li
 
 
 def _episode_document(episode: Episode) -> dict[str, Any]:
+    start, end = episode.start_ns, episode.end_ns
+    times = {"start_ns": start, "end_ns": end, "end": end // MS, "duration_ns": end - start}
     peak = {} if episode.peak_ns is None else {"peak_ns": episode.peak_ns}
+    promise, found = ({name: getattr(episode, name) for name in names} for names in (PROMISE, FOUND))
     return {
-        "@timestamp": episode.start_ns // MS,
+        "@timestamp": start // MS,
         "run": {"id": episode.run},
         "kind": episode.kind,
-        "objective": {"name": episode.objective, **{name: getattr(episode, name) for name in PROMISE}},
-        "episode": {
-            "labels": dict(episode.labels),
-            "group": episode.group,
-            "start_ns": episode.start_ns,
-            "end_ns": episode.end_ns,
-            "end": episode.end_ns // MS,
-            "duration_ns": episode.end_ns - episode.start_ns,
-            **peak,
-            **{name: getattr(episode, name) for name in FOUND},
-        },
+        "objective": {"name": episode.objective, **promise},
+        "episode": {"labels": dict(episode.labels), "group": episode.group, **times, **peak, **found},
     }
 
 
@@ -132,20 +124,12 @@ def keep_findings(connection: Connection, names: Names, run: str, kept: Sequence
 
 def finding_line(document: StoredFinding, names: Names) -> bytes:
     """Return a finding as both lines of a bulk request."""
-    body = {
-        "@timestamp": document.start_ns // MS,
-        "run": {"id": document.run},
-        "finding": {
-            **{name: getattr(document, name) for name in ("rank", "stamp", "kind")},
-            "labels": dict(document.labels),
-            "who": document.who,
-            "start_ns": document.start_ns,
-            "end_ns": document.end_ns,
-            "end": document.end_ns // MS,
-            **{name: getattr(document, name) for name in ("share", "missing_share", "content")},
-        },
-        **({"text": document.text} if document.text else {}),  # a table of texts has no row without one
-    }
+    own = {name: getattr(document, name) for name in FINDING}
+    times = {name: own.pop(name) for name in ("start_ns", "end_ns")} | {"end": document.end_ns // MS}
+    rest = {name: own.pop(name) for name in ("share", "missing_share", "content")}
+    finding = {**own, "labels": dict(document.labels), "who": document.who, **times, **rest}
+    text = {"text": document.text} if document.text else {}  # a table of texts has no row without one
+    body = {"@timestamp": document.start_ns // MS, "run": {"id": document.run}, "finding": finding, **text}
     return writing_line(names.one("findings"), _id(document), body)
 
 
@@ -265,14 +249,9 @@ def _window_lines(rows: BreathWindows, owner: Mapping[str, Any], names: Names) -
             **({"cells": {"values": cells[low:high], "counts": counts[low:high]}} if low < high else {}),
             **(dict(zip(ESTIMATED, estimates, strict=True)) if rows.table[code].op == BREATH else {}),
         }
-        document = {
-            "record": WINDOW,
-            "@timestamp": start // MS,
-            **heads[code],
-            "interval": {"step_ms": SECOND // MS},
-            "breath": breath,
-        }
-        yield writing_line(index, _identity(WINDOW, rows.table[code], rate, start), {**document, **owner})
+        head = {"record": WINDOW, "@timestamp": start // MS, **heads[code], "interval": {"step_ms": SECOND // MS}}
+        id_ = _identity(WINDOW, rows.table[code], rate, start)
+        yield writing_line(index, id_, {**head, "breath": breath, **owner})
 
 
 def _point_lines(rows: BreathSample, owner: Mapping[str, Any], names: Names) -> Iterator[bytes]:
@@ -287,21 +266,6 @@ def _point_lines(rows: BreathSample, owner: Mapping[str, Any], names: Names) -> 
 
 def _identity(record: str, series: Series, *numbers: int) -> str:
     return digest([record, *(getattr(series, label) for label in LABELS), *numbers])
-
-
-def settle_breaths(connection: Connection, names: Names, sender: Sender, again: Sequence[SourceRecord]) -> None:
-    """Let searches see all that was sent, and delete documents of older generations of the sources that were read again."""
-    connection.refresh(names.all(BREATHS_INDEX))
-    for source in again:
-        filters: Filters = [
-            {"term": {"run.id": source.run}},
-            {"term": {"source.id": source.source}},
-            {"range": {"generation": {"lt": source.generation}}},
-        ]
-        sender.put(deletions(connection, names.all(BREATHS_INDEX), filters))
-    if again:
-        sender.flush()
-        connection.refresh(names.all(BREATHS_INDEX))
 
 
 def breaths_in(connection: Connection, names: Names, run: str) -> StoredBreaths:

@@ -111,7 +111,7 @@ class ElasticHoldings:
         if not weighted and (step_ns != step or groups < len(plan.members)):
             survey = survey_of(self.connection, index, filters, plan.members)
             if survey and _cheaper_summed(survey, groups, step, step_ns):
-                yield from summed_windows(self.connection, index, filters, survey, plan.labels, key, (step, step_ns))
+                yield from summed_windows(self.connection, index, filters, survey, plan, key, step_ns)
                 return
             expected = Expected(survey.documents, int(survey.documents * survey.size)) if survey else expected
         for documents in columns(self.connection, index, {"bool": {"filter": filters}}, READ, expected=expected):
@@ -134,7 +134,7 @@ class ElasticHoldings:
             {"term": {"run.id": plan.record.run}},
             at_step(step),
             *time_filters(plan.begin_ns, plan.end_ns, step),
-            *_selected(plan, tuple(FIELDS)),
+            *_differing(plan.members, plan.everything, tuple(FIELDS)),
         ]
 
     def offset_windows(
@@ -173,11 +173,12 @@ class ElasticHoldings:
 def _rollups(plan: Plan) -> dict[str, Any]:
     """Return the query for the rollups of a plan."""
     step = plan.rollup_step or 0
+    labels = ("op", "kind") if plan.scope == CLUSTER else ("host", "op", "kind")  # a cluster's have no host
     filters = [
         *rollups_of(plan.record.run, plan.scope, step),
         HOLDS_SAMPLES,
         *time_filters(plan.begin_ns, plan.end_ns, step),
-        *_selected(plan, ("op", "kind") if plan.scope == CLUSTER else ("host", "op", "kind")),  # a cluster's have no host
+        *_differing(plan.members, plan.everything, labels),
     ]
     return {"bool": {"filter": filters}}
 
@@ -186,14 +187,10 @@ def _offsets_of(run: str, begin_ns: int | None, end_ns: int | None) -> list[dict
     return [{"term": {"run.id": run}}, {"term": {"kind": OFFSET}}, *time_filters(begin_ns, end_ns, SECOND)]
 
 
-def _selected(plan: Plan, labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Return filters for the labels by which the members of a plan differ from all series of the run."""
-    return _differing(plan.members, plan.everything, labels)
-
-
 def _differing(
     members: Sequence[StoredSeries], everything: Sequence[StoredSeries], labels: Sequence[str]
 ) -> list[dict[str, Any]]:
+    """Return filters for the labels by which members differ from all series of their run."""
     filters = []
     for label in labels:
         wanted = {getattr(member.series, label) for member in members}

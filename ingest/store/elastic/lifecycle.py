@@ -23,8 +23,9 @@ Wider bins for a run on a server, in stages, each of which a repeat completes.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,8 +46,8 @@ from ingest.store.elastic.documents import (
     columns,
     documents_of,
     geometry,
+    hits,
     interval_chunks,
-    pages,
     starts_of,
     windows_in,
     writing_line,
@@ -83,7 +84,7 @@ class Regridding:
 
     def __init__(self, store: ElasticStore) -> None:
         self.connection, self.names, self.sender, self.records = store.connection, store.names, store.sender, store.records
-        self._store = store
+        self.store = store
 
     def claimed(self, record: RunRecord, mark: str, to: Any) -> RunRecord:
         """Return the record with the mark of stage 1, which keeps loads away; StoreError where one is under way."""
@@ -95,14 +96,13 @@ class Regridding:
 
     def roll(self, record: RunRecord) -> None:
         """Make all rollups of a run in a new generation, and delete those of other steps and kinds."""
-        sweeper = Sweeper(self.connection, self.names, self.sender)
+        sweeper = Sweeper(self.store)
         stored, accounts = self.records.series([record.run])
         sweeper.sweep_rollups(record, [step // MS for step in rollup_steps(record.step_ns)])
         touched = SharedWindows()
         touched.add(sweeper.stored_windows(record))
-        parts = (self.connection, self.names, self.sender, self.records)
-        missing = self._store.lacking(record, accounts)
-        RollupWriter(*parts, record, touched, lowered=True, missing=missing).write(stored)
+        missing = self.store.lacking(record, accounts)
+        RollupWriter(self.store, record, touched, lowered=True, missing=missing).write(stored)
 
 
 class Coarsening(Regridding):
@@ -125,7 +125,7 @@ class Coarsening(Regridding):
             after = self._write(record, step_ns)
             first = record.parameters.get(COARSENED, record.step_ns)
             record = self.records.amend(record, step_ns=step_ns, **{COARSENED: int(first)})
-        before = Sweeper(self.connection, self.names, self.sender).sweep_steps(record)
+        before = Sweeper(self.store).sweep_steps(record)
         self.roll(record)
         self.records.amend(record, **{COARSENING: None})
         return Coarsened(record.run, from_ns, step_ns, before, after)
@@ -258,7 +258,7 @@ class Widening(Regridding):
             wider = str(bins.of(parse_layout(cell.layout)))
             finer += [cell.layout] if wider != cell.layout else []
             wanted[cell._replace(layout=wider)] = wanted.get(cell._replace(layout=wider), 0) + count
-        counts = _Counts()
+        counts: Counter[str] = Counter()
         for chunk in chunked(self._lines(record, sorted(set(finer)), bins, counts)):
             self.sender.send(chunk)
         self.sender.flush()
@@ -267,35 +267,25 @@ class Widening(Regridding):
         after = totals_of(self.connection, self.names, record.run, record.step_ns)
         if after != wanted:
             raise StoreError(coarser_bins_lost(record, sum(before.values()), sum(after.values())))
-        return Widened(record.run, counts.documents, counts.before, counts.after)
+        return Widened(record.run, counts["documents"], counts["before"], counts["after"])
 
-    def _lines(self, record: RunRecord, finer: Sequence[str], bins: CoarserBins, counts: _Counts) -> Iterator[bytes]:
-        """Yield the documents of finer layouts in wider bins, as lines of a bulk request; `counts` are those of their bins."""
+    def _lines(self, record: RunRecord, finer: Sequence[str], bins: CoarserBins, counts: Counter[str]) -> Iterator[bytes]:
+        """Yield the documents of finer layouts in wider bins, as lines of a bulk request; count them and their bins."""
         if not finer:
             return
         query = [{"term": {"run.id": record.run}}, at_step(record.step_ns), LATENCIES, {"terms": {"latency.layout": list(finer)}}]
-        for page in pages(self.connection, self.names.all("intervals"), {"bool": {"filter": query}}, source=True):
-            for hit in page:
-                document = hit["_source"]
-                place = "in_flight" if "in_flight" in document else "latency"
-                layout = parse_layout(document["latency"]["layout"])
-                wider = bins.of(layout)
-                histogram = _moved(document[place]["histogram"], layout, wider)
-                counts.documents += 1
-                counts.before += len(document[place]["histogram"]["values"])
-                counts.after += len(histogram["values"])
-                moved = {**document, "latency": {**document["latency"], **geometry(wider)}}
-                moved[place] = {**moved[place], "histogram": histogram}
-                yield writing_line(hit["_index"], hit["_id"], moved)
-
-
-@dataclass(slots=True)
-class _Counts:
-    """How many documents were written over, and how many bins they held before and hold now."""
-
-    documents: int = 0
-    before: int = 0
-    after: int = 0
+        for hit in hits(self.connection, self.names.all("intervals"), {"bool": {"filter": query}}, source=True):
+            document = hit["_source"]
+            place = "in_flight" if "in_flight" in document else "latency"
+            layout = parse_layout(document["latency"]["layout"])
+            wider = bins.of(layout)
+            histogram = _moved(document[place]["histogram"], layout, wider)
+            counts["documents"] += 1
+            counts["before"] += len(document[place]["histogram"]["values"])
+            counts["after"] += len(histogram["values"])
+            moved = {**document, "latency": {**document["latency"], **geometry(wider)}}
+            moved[place] = {**moved[place], "histogram": histogram}
+            yield writing_line(hit["_index"], hit["_id"], moved)
 
 
 def _moved(histogram: Mapping[str, Any], layout: Layout, wider: Layout) -> dict[str, list[int]]:

@@ -18,7 +18,7 @@ from ingest.core.labels import OFFSET, Series
 from ingest.core.layout import Layout
 from ingest.store.coverage import identified
 from ingest.store.elastic.aggregations import counted
-from ingest.store.elastic.documents import MS, deletion, deletions, documents, pages, series_in, writing_line
+from ingest.store.elastic.documents import MS, deletion, deletions, documents, hits, series_in, writing_line
 from ingest.store.elastic.rollups import RollupWriter
 from ingest.store.elastic.runs import (
     CHECKPOINT,
@@ -29,12 +29,14 @@ from ingest.store.elastic.runs import (
     SharedWindows,
     SourceState,
     Sweeper,
+    check_there,
     checkpoint_document,
     checkpoint_of,
     leaving_nothing,
     records_of,
     stored_series,
     watch_document,
+    watch_of,
     writing,
 )
 from ingest.store.elastic.templates import digest, series_digest, window_ids
@@ -68,7 +70,7 @@ class ElasticLive:
 
     def watches(self, run: str) -> list[Watch]:
         """Return the watches of a run."""
-        return self._store.records.watches(run)
+        return [watch_of(one) for one in documents(self._store.connection, self._index, records_of(run, WATCH))]
 
     def keep(self, run: RunRecord, news: Sequence[News], watch: Watch) -> int:
         """Write what a cycle has read, the rollups of its windows, then checkpoints and marks; return how many documents."""
@@ -101,7 +103,7 @@ class ElasticLive:
         if any(self._listed.get(run.run, {}).get(record.source) != _listing(state) for record, state in records):
             store.records.update_sources(records)  # whoever writes to the run is to know its layouts before rollups are made
         self._listed.setdefault(run.run, {}).update({record.source: _listing(state) for record, state in records})
-        standing = store.standings.read([run.run])[run.run]
+        standing = store.records.standings([run.run])[run.run]
         generation = min((entry.source.generation for entry in news), default=EVERY_GENERATION)
         standing.check_alive(generation)
         if any(record.source not in standing.sources for record, _ in records):
@@ -121,12 +123,12 @@ class ElasticLive:
         ]
         lines.append(self._watch_line(watch))
         records = [pair for pair in records if standing.generation_of(pair[0].source) <= pair[0].generation]
-        late, _ = store.standings.write(standing, records, more=lines)
+        late, _ = store.records.write(standing, records, more=lines)
         store.records.update_sources(late)
         now = store.records.get(run.run)
-        store.records.check_there(run.run, now, generation)
-        if alone and seen is not None and now is not None and now["_seq_no"] != seen.seq_no:  # somebody has joined meanwhile
-            standing = store.standings.read([run.run])[run.run]
+        check_there(run.run, now, generation)
+        if alone and seen is not None and now is not None and now.seq_no != seen.seq_no:  # somebody has joined meanwhile
+            standing = store.records.standings([run.run])[run.run]
             self._writer(run, touched, watch, standing, news).write(list(standing.series()))
             store.records.check_alive(run.run, generation)
         return written
@@ -158,30 +160,19 @@ class ElasticLive:
         now = layouts_of([member for member in stored if member.series.kind != OFFSET])
         before = self._layouts.get(run.run, now)
         if have_moved(before, now):
-            touched.add(self._sweeper.all_windows(run))
+            touched.add(Sweeper(store).all_windows(run))
         self._layouts[run.run] = now
         cells = self._cells.setdefault(run.run, set())
         cells |= set(touched.windows)
-        touched.add({cell: starts for cell, starts in self._newly_final(run, watch, cells).items() if len(starts)})
+        told = self._told.get(run.run)
+        if told is not None and 0 < watch.final_ns - told.final_ns < LONGEST_NOTED_NS:  # windows have become final since
+            edges = np.arange(told.final_ns // run.step_ns - 1, watch.final_ns // run.step_ns, dtype=np.int64)
+            touched.add(dict.fromkeys(cells, edges * run.step_ns))
         accounts = dict(zip(standing.sources, standing.accounts(), strict=True))
         accounts |= {entry.source.source: identified(entry.source.source, entry.source.account) for entry in news}
         missing = store.lacking(run, {run.run: list(accounts.values())})
-        parts = (store.connection, store.names, store.sender, store.records)
         marks = marks_of(standing.watches, watch, watch.told_ns)
-        return RollupWriter(*parts, run, touched, False, marks, grown=False, missing=missing)  # nothing has gone
-
-    def _newly_final(self, run: RunRecord, watch: Watch, cells: Iterable[RollupKey]) -> dict[RollupKey, Any]:
-        """Return the windows of `cells` that have become final since the last cycle."""
-        before = self._told.get(run.run)
-        if before is None or not 0 < watch.final_ns - before.final_ns < LONGEST_NOTED_NS:
-            return {}
-        low = before.final_ns // run.step_ns - 1
-        starts = np.arange(low, watch.final_ns // run.step_ns, dtype=np.int64) * run.step_ns
-        return dict.fromkeys(cells, starts)
-
-    @property
-    def _sweeper(self) -> Sweeper:
-        return Sweeper(self._store.connection, self._store.names, self._store.sender)
+        return RollupWriter(store, run, touched, False, marks, grown=False, missing=missing)  # nothing has gone
 
     def _state(self, source: SourceRecord) -> SourceState:
         """Return the state of a source; from its record where another process began it."""
@@ -202,51 +193,47 @@ class ElasticLive:
             store.records.put([self._watch_line(watch)])
             store.connection.refresh(store.names.all("intervals"))
             for source in sources:
-                touched.add(self._sweeper.sweep(SourceRecord(run.run, source, "", 0, "", generation=EVERY_GENERATION)))
+                touched.add(Sweeper(store).sweep(SourceRecord(run.run, source, "", 0, "", generation=EVERY_GENERATION)))
                 self._states.pop((run.run, source), None)
                 self._drop(digest([record, run.run, source]) for record in (SOURCE, CHECKPOINT))
             stored, accounts = store.records.series([run.run])
             marks = marks_of(self.watches(run.run), watch, watch.told_ns)
-            parts = (store.connection, store.names, store.sender, store.records)
             missing = store.lacking(run, accounts)
-            RollupWriter(*parts, run, touched, lowered=True, marks=marks, grown=False, missing=missing).write(stored)
+            RollupWriter(store, run, touched, lowered=True, marks=marks, grown=False, missing=missing).write(stored)
         self._layouts.pop(run.run, None)
 
     def set_aside(self, run: RunRecord, source: str, kept: SourceRecord, segment: int) -> None:
         """Move the documents of a source to another one, complete, their series' segments moved by `segment`."""
-        there = {record.source: record.generation for record in self._store.records.sources(run.run)}
-        if there.get(source, kept.generation) > kept.generation:  # a later reading has taken it over
+        read = {record.source: record.generation for record in self._store.records.sources(run.run)}
+        if read.get(source, kept.generation) > kept.generation:  # a later reading has taken it over
             self._states.pop((run.run, source), None)
             return
-        with self._store.writing(run.run, [kept]):
-            self._set_aside(run, source, kept, segment)
-
-    def _set_aside(self, run: RunRecord, source: str, kept: SourceRecord, segment: int) -> None:
         store, index = self._store, self._store.names.all("intervals")
-        store.connection.refresh(index)
-        mine, theirs = ([{"term": {"run.id": run.run}}, {"term": {"source.id": name}}] for name in (source, kept.source))
-        for page in pages(store.connection, index, {"bool": {"filter": mine}}, source=True):
-            store.sender.put(_moved(hit, kept, segment) for hit in page)
-        store.sender.flush()
-        there, moved_there = (counted(store.connection, index, filters) for filters in (mine, theirs))
-        if there[0] > moved_there[0] or there[1] > moved_there[1]:  # less is left where an earlier attempt was cut off
-            sentence = f"{there[1]:,} samples of {source} were to be kept, {moved_there[1]:,} are there: nothing was deleted"
-            raise StoreError(f"{run.run}: {sentence}")
-        store.sender.put(deletions(store.connection, index, mine))
-        store.sender.flush()
-        before = self._state(SourceRecord(run.run, source, "", 0, ""))
-        moved = [
-            replace(stored, series=stored.series.replaced(segment=stored.series.segment + segment))
-            for stored in before.series.values()
-        ]
-        state = SourceState({stored.series: stored for stored in moved}, before.refused)
-        store.records.put_sources([(replace(kept, state=COMPLETE), state)])
-        self._states.pop((run.run, source), None)
-        self._drop(digest([record, run.run, source]) for record in (SOURCE, CHECKPOINT))
+        with writing(store, run.run, [kept]):
+            store.connection.refresh(index)
+            mine, theirs = ([{"term": {"run.id": run.run}}, {"term": {"source.id": name}}] for name in (source, kept.source))
+            found = hits(store.connection, index, {"bool": {"filter": mine}}, source=True)
+            store.sender.put(_moved(hit, kept, segment) for hit in found)
+            store.sender.flush()
+            there, moved_there = (counted(store.connection, index, filters) for filters in (mine, theirs))
+            if there[0] > moved_there[0] or there[1] > moved_there[1]:  # less is left where an earlier attempt was cut off
+                sentence = f"{there[1]:,} samples of {source} were to be kept, {moved_there[1]:,} are there: nothing was deleted"
+                raise StoreError(f"{run.run}: {sentence}")
+            store.sender.put(deletions(store.connection, index, mine))
+            store.sender.flush()
+            before = self._state(SourceRecord(run.run, source, "", 0, ""))
+            moved = [
+                replace(stored, series=stored.series.replaced(segment=stored.series.segment + segment))
+                for stored in before.series.values()
+            ]
+            state = SourceState({stored.series: stored for stored in moved}, before.refused)
+            store.records.put([store.records.source_line(replace(kept, state=COMPLETE), state)])
+            self._states.pop((run.run, source), None)
+            self._drop(digest([record, run.run, source]) for record in (SOURCE, CHECKPOINT))
 
     def finish(self, source: SourceRecord, spans: Spans) -> None:
         """Note that a source is complete as it is."""
-        with self._store.writing(source.run, [source]):
+        with writing(self._store, source.run, [source]):
             self._store.records.update_sources([(replace(source, state=COMPLETE), self._state(source))])
 
     def note_watch(self, watch: Watch) -> None:

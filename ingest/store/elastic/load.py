@@ -4,7 +4,7 @@
     write:   documents; what their windows add up to is gathered in memory
     finish:  documents are in and seen -> rollups -> records with series, and that of the run -> records: complete
 
-What a load finds when it ends decides how its rollups are made (`own_rollups.py`, `rollups.py`). Killed anywhere, it leaves
+What a load finds when it ends decides how its rollups are made (`rollups.py`). Killed anywhere, it leaves
 sources that count as loading: the next load reads them again, and finds the same documents.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,6 @@ from ingest.core.coverage import Missing
 from ingest.query.coverage import Lack, stored_entries
 from ingest.store.coverage import IDENTITY, brings, identified, without_kinds
 from ingest.store.elastic.documents import MS
-from ingest.store.elastic.findings import settle_breaths
 from ingest.store.elastic.rollups import FOREVER, CachedRun, HostTotals, OwnRollups, RollupWriter, slab_of
 from ingest.store.elastic.runs import (
     EVERY_GENERATION,
@@ -33,6 +33,7 @@ from ingest.store.elastic.runs import (
     check_all_there,
     check_not_superseded,
     loaded_again,
+    settle_breaths,
     source_document,
 )
 from ingest.store.live import final_by_all
@@ -161,7 +162,7 @@ class Finish:
         writer.check_sent(standing.generation)
         if store.delivery.counts["superseded"] > superseded:  # somebody has written later ones
             return False
-        late, run_late = store.standings.write(standing, self._records(LOADING), loaded_again(self._run.run))
+        late, run_late = store.records.write(standing, self._records(LOADING), partial(loaded_again, self._run.run))
         if late or run_late:
             return False
         self._complete(standing)
@@ -174,16 +175,16 @@ class Finish:
         finished = loading.finished
         again = [source for source in finished if source.generation > 1]
         store.records.update_sources(self._records(LOADING))
-        standing = loading.standing = store.standings.read([run.run])[run.run]
+        standing = loading.standing = store.records.standings([run.run])[run.run]
         standing.check_alive(min((source.generation for source in finished), default=EVERY_GENERATION))
         check_not_superseded(store.records, run.run, finished)
         for source in again:
             check_all_there(store.connection, store.names, source, loading.state(source.source))
-        sweeper = Sweeper(store.connection, store.names, store.sender)
+        sweeper = Sweeper(store)
         for source in again:
             loading.touched.add(sweeper.sweep(source))
         if again or loading.breathed:
-            settle_breaths(store.connection, store.names, store.sender, again)
+            settle_breaths(store, again)
         stored = list(standing.series())
         missing = store.lacking(run, {run.run: standing.accounts()})
         whole = self._moves(stored) or bool(missing and not self._lacks_in_place()) or self._found
@@ -204,26 +205,24 @@ class Finish:
             sweeper.sweep_rollups(run, [step // MS for step in rollup_steps(run.step_ns)])
         for source in again:
             check_all_there(store.connection, store.names, source, loading.state(source.source))
-        store.records.note_loaded(run.run)
-        standing = store.standings.read([run.run])[run.run]
+        store.records.changed(run.run, partial(loaded_again, run.run))
+        standing = store.records.standings([run.run])[run.run]
         standing.check_alive(min((source.generation for source in finished), default=EVERY_GENERATION))
         self._complete(standing)
-        loading.standing = store.standings.read([run.run])[run.run]  # another load may have ended at the same moment
+        loading.standing = store.records.standings([run.run])[run.run]  # another load may have ended at the same moment
 
     def _complete(self, standing: RunMetadata) -> None:
         """Note the sources complete of which no document was refused."""
         store = self._store
-        late, _ = store.standings.write(standing, self._records(COMPLETE))
+        late, _ = store.records.write(standing, self._records(COMPLETE))
         if late:
             store.records.update_sources(late)
-            standing = store.standings.read([self._run.run])[self._run.run]
+            standing = store.records.standings([self._run.run])[self._run.run]
         self._loading.standing = standing
 
     def _writer(self, standing: RunMetadata, missing: tuple[Lack, ...] | None, *, lowered: bool = False) -> RollupWriter:
-        store = self._store
-        parts = (store.connection, store.names, store.sender, store.records)
         marks = final_by_all(standing.watches)
-        return RollupWriter(*parts, self._run, self._loading.touched, lowered, marks, missing=missing)
+        return RollupWriter(self._store, self._run, self._loading.touched, lowered, marks, missing=missing)
 
     def _records(self, state: str) -> list[tuple[SourceRecord, SourceState]]:
         """Return the records of the sources; one of which documents were refused is never complete."""

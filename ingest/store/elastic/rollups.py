@@ -13,10 +13,10 @@ record of the run under the guard of the load's beginning, and has the rest made
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import orjson
@@ -32,9 +32,7 @@ from ingest.query.coverage import Lack
 from ingest.query.question import Answer, AnswerKey, Question
 from ingest.store.answers import Catalogue, Plan, answer_from
 from ingest.store.coverage import complete_rollups, identified
-from ingest.store.elastic.aggregations import HOLDS_SAMPLES, LATENCIES, Filters, any_of, at_step, one_of, rollups_of, slab_filter
-from ingest.store.elastic.bulk import Sender
-from ingest.store.elastic.client import Connection
+from ingest.store.elastic.aggregations import HOLDS_SAMPLES, LATENCIES, any_of, at_step, one_of, rollups_of, slab_filter
 from ingest.store.elastic.documents import (
     MS,
     READ,
@@ -45,15 +43,15 @@ from ingest.store.elastic.documents import (
     edges,
     geometry,
     histogram_texts,
+    hits,
     inner,
     joined_chunks,
     labels_document,
-    pages,
     search,
     starts_of,
     windows_in,
 )
-from ingest.store.elastic.runs import Records, SharedWindows, searchable
+from ingest.store.elastic.runs import SharedWindows, searchable
 from ingest.store.elastic.templates import Names, digest, window_ids
 from ingest.store.live import ALL_FINAL, Marks
 from ingest.store.records import CLUSTER, HOST, WHOLE_RUN, RunRecord, SourceRecord, StoredSeries, overview_step, rollup_steps
@@ -68,10 +66,15 @@ from ingest.store.rollups import (
     without_time,
 )
 
+if TYPE_CHECKING:
+    from ingest.store.elastic.store import ElasticStore
+
+
 # Merged windows -> the bulk lines of rollups.
 
 
 VERSION_BITS = 48
+ROLLUP_HEAD = b'{"@timestamp":%d,%b,"rollup":{%b%b},"interval":{"end_ns":%d},"final":%b,%b,"latency":'
 COMPLETE_TEXTS = {None: b"", True: b',"complete":true', False: b',"complete":false'}
 EXACT = 1 << VERSION_BITS - 1  # counts below it are distinguished one by one
 
@@ -116,41 +119,27 @@ class RollupDocuments:
             known = {name: value for name, value in zip(names, row, strict=True) if value is not None}
             latency = orjson.dumps({**layout, "count": count, **known, "exact": bool(known["exact"])})
             of_key, rollup, generations = heads[code]
-            head = b'{"@timestamp":%d,%b,"rollup":{%b%b},"interval":{"end_ns":%d},"final":%b,%b,"latency":' % (
-                start // MS,
-                of_key,
-                rollup,
-                COMPLETE_TEXTS[complete],
-                end,
-                b"true" if end <= finals[code] else b"false",
-                generations,
-            )
-            yield action(index, id_, version), head, latency[:-1], field, histogram, b"}}\n"
+            final = b"true" if end <= finals[code] else b"false"
+            parts = start // MS, of_key, rollup, COMPLETE_TEXTS[complete], end, final, generations
+            yield action(index, id_, version), ROLLUP_HEAD % parts, latency[:-1], field, histogram, b"}}\n"
 
     def _of_key(self, key: RollupKey, step_ns: int, generation: int) -> tuple[bytes, bytes, bytes]:
         """Return what all rollups of a key and step have alike, as JSON: its labels, what sort of rollup it is, and the rest."""
         head = self.head(key, (0, 0), step_ns, generation)
-        own, common = {"@timestamp", "rollup", "interval", "final"}, {"generation", "labels"}
-        labels = {name: value for name, value in head.items() if name not in own | common}
-        rest = {name: value for name, value in head.items() if name in common}
-        return inner(labels), inner(head["rollup"]), inner(rest)
+        rollup, *_ = (head.pop(name) for name in ("rollup", "@timestamp", "interval", "final"))
+        rest: dict[str, Any] = {name: head.pop(name) for name in ("generation", "labels") if name in head}
+        return inner(head), inner(rollup), inner(rest)
 
-    def head(
-        self, key: RollupKey, span: tuple[int, int], step_ns: int, generation: int, *, complete: bool | None = None
-    ) -> dict[str, Any]:
-        """Return the fields of a rollup beside its latencies; without `complete` where that is None."""
+    def head(self, key: RollupKey, span: tuple[int, int], step_ns: int, generation: int) -> dict[str, Any]:
+        """Return the fields of a rollup beside its latencies, and beside whether it is complete."""
         start, end = span
+        own, wide = step_ns == self.run.step_ns, step_ns == overview_step(self.run.step_ns)
+        rollup = {"scope": key.scope, "step_ms": step_ns // MS, "stored": own, "overview": wide}
         return {
             "@timestamp": start // MS,
-            **labels_document(Series(run=self.run.run, host=key.host, op=key.op, kind=key.kind)),
+            **labels_document(Series(run=self.run.run, **_labels_of(key))),
             "kind_preference": kind_preference(key.kind),
-            "rollup": {
-                "scope": key.scope,
-                "step_ms": step_ns // MS,
-                "stored": step_ns == self.run.step_ns,
-                "overview": step_ns == overview_step(self.run.step_ns),
-                **({} if complete is None else {"complete": complete}),
-            },
+            "rollup": rollup,
             "interval": {"end_ns": end},
             "final": end <= self.marks.of(key.host),
             "generation": generation,
@@ -278,7 +267,7 @@ class CachedRun:
         bounded = plan.begin_ns is not None or plan.end_ns is not None
         if not bounded and set(plan.labels) <= {*LABELS_OF_HOSTS}:
             run = self.record.run
-            parts = [part.relabelled(lambda name: key(_of_host(run, name))) for part in self.hosts]
+            parts = [part.relabelled(lambda name: key(Series(run=run, **_labels_of(name)))) for part in self.hosts]
             yield from (part for part in parts if len(part))
         elif not bounded and self.kept is not None and set(plan.labels) <= {*LABELS_KEPT}:
             yield from _joined(part.relabelled(key) for part in self.kept)
@@ -309,8 +298,8 @@ def _joined(parts: Iterable[Intervals[Group]]) -> Iterator[Intervals[Group]]:
         yield widened(concatenate(alike))
 
 
-def _of_host(run: str, key: RollupKey) -> Series:
-    return Series(run=run, host=key.host, op=key.op, kind=key.kind)
+def _labels_of(key: RollupKey) -> dict[str, Any]:
+    return {"host": key.host, "op": key.op, "kind": key.kind}
 
 
 def _bytes_of(windows: Intervals[Series]) -> int:
@@ -508,10 +497,7 @@ class RollupWriter:
     rollups of older generations are deleted: those of hosts before the cluster's are made of them.
     """
 
-    connection: Connection
-    names: Names
-    sender: Sender
-    records: Records
+    store: ElasticStore
     run: RunRecord
     touched: SharedWindows
     lowered: bool
@@ -538,16 +524,14 @@ class RollupWriter:
 
     @property
     def _documents(self) -> RollupDocuments:
-        return RollupDocuments(self.run, self.names, self.marks, self.missing)
+        return RollupDocuments(self.run, self.store.names, self.marks, self.missing)
 
     def write(self, stored: Sequence[StoredSeries]) -> None:
         """Write the rollups of hosts, then those of the cluster and of the whole run; `stored` are all series of the run."""
-        slabs = self.touched.slabs(self.slab_ns)
-        if not len(slabs):
-            self._refresh("intervals")  # offsets have no rollups, and searches must see them
+        self._refresh("intervals")  # offsets have no rollups, and searches must see them, too
+        if not len(self.touched.slabs(self.slab_ns)):
             return
         layouts = layouts_of(stored)
-        self._refresh("intervals")
         first = self._generation()
         self.write_hosts(layouts, first)
         self.write_cluster(layouts, first)
@@ -561,15 +545,15 @@ class RollupWriter:
         generation = self._generation()
         gone = Gone(self._touched_cluster(), self._steps)
         query = [*rollups_of(self.run.run, HOST, self.run.step_ns), slab_filter(slabs, self.slab_ns)]
-        for parts in self.slabs(self.names.all("rollups"), query, self.run.step_ns):
-            self._write_steps(merged_in(parts, cluster_group, known_layouts(layouts, parts, cluster_group)), gone, generation)
+        for parts in self.slabs(self.store.names.all("rollups"), query, self.run.step_ns):
+            self._write_steps(merged_in(parts, cluster_group, layouts), gone, generation)
         self._write_gone(gone, generation)
         if self.grown:
             self._write_whole(layouts, generation)
         if self.anew and first is not None:
             self._refresh("rollups")
             self._drop_older(first, [])
-        self.sender.show(self.names.all("rollups"))
+        self.store.sender.show(self.store.names.all("rollups"))
         self.check_sent(generation)
 
     def write_at_once(self, stored: Sequence[StoredSeries], generation: int) -> None:
@@ -580,15 +564,20 @@ class RollupWriter:
         slabs, layouts = self.touched.slabs(self.slab_ns), layouts_of(stored)
         if not len(slabs):
             return
-        query = [{"term": {"run.id": self.run.run}}, at_step(self.run.step_ns), LATENCIES, slab_filter(slabs, self.slab_ns)]
+        query = self.documents_of(slabs)
         gone = Gone({**self._touched_hosts(), **self._touched_cluster()}, self._steps)
         touched = set(self.touched.hosts)
-        for parts in self.slabs(self.names.all("intervals"), query, self.run.step_ns):
-            hosts = [merged([part]) for part in merged_in(parts, host_group, known_layouts(layouts, parts, host_group))]
+        for parts in self.slabs(self.store.names.all("intervals"), query, self.run.step_ns):
+            hosts = [merged([part]) for part in merged_in(parts, host_group, layouts)]
             self._write_steps((part.where(lambda key: key.host in touched) for part in hosts), gone, generation)
-            self._write_steps(merged_in(hosts, cluster_group, known_layouts(layouts, hosts, cluster_group)), gone, generation)
+            self._write_steps(merged_in(hosts, cluster_group, layouts), gone, generation)
         self._write_gone(gone, generation)
-        self.sender.show(self.names.all("rollups"))
+        self.store.sender.show(self.store.names.all("rollups"))
+
+    def documents_of(self, slabs: Int, *hosts: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the filters for the documents in time slabs, of some hosts."""
+        step = at_step(self.run.step_ns)
+        return [{"term": {"run.id": self.run.run}}, step, LATENCIES, *hosts, slab_filter(slabs, self.slab_ns)]
 
     def _touched_hosts(self) -> dict[RollupKey, Int]:
         return {key: self.touched.starts(key) for key in self.touched.windows}
@@ -617,10 +606,10 @@ class RollupWriter:
             for name, (scope, step) in stages.items()
         }
         body = {"size": 0, "query": {"bool": {"filter": [{"term": {"run.id": self.run.run}}]}}, "aggs": aggs}
-        sums = search(self.connection, self.names.all("rollups"), body).get("aggregations") or {} if aggs else {}
+        sums = search(self.store.connection, self.store.names.all("rollups"), body).get("aggregations") or {} if aggs else {}
         for name, stage in stages.items():
             there = int(sums[name]["count"]["value"]) if name in sums else 0
-            if there < self.sent[stage] and self.records.generation(self.run.run) == generation:
+            if there < self.sent[stage] and self.store.records.generation(self.run.run) == generation:
                 raise StoreError(
                     f"{self.run.run}: {self.sent[stage]:,} samples were sent in rollups ({stage.scope}, "
                     f"{format_duration(stage.step_ns) if stage.step_ns else 'whole run'}) and {there:,} are in the store: "
@@ -628,11 +617,11 @@ class RollupWriter:
                 )
 
     def _refresh(self, index: str) -> None:
-        self.sender.flush()
-        self.sender.refresh(self.names.all(index))
+        self.store.sender.flush()
+        self.store.sender.refresh(self.store.names.all(index))
 
     def _generation(self) -> int:
-        return self.records.raise_generation(self.run.run) if self.lowered else self.records.generation(self.run.run)
+        return self.store.records.raise_generation(self.run.run) if self.lowered else self.store.records.generation(self.run.run)
 
     def write_hosts(self, layouts: Layouts, generation: int, since_ns: int = -FOREVER) -> None:
         """Write the rollups of hosts from their documents, in the slabs from a time on."""
@@ -640,33 +629,29 @@ class RollupWriter:
         slabs = slabs[slabs >= since_ns]
         if not len(slabs):
             return
-        index = self.names.all("intervals")
-        query: list[Mapping[str, Any]] = [
-            {"term": {"run.id": self.run.run}},
-            at_step(self.run.step_ns),
-            LATENCIES,
-            one_of("host.name", self.touched.hosts),
-            slab_filter(slabs, self.slab_ns),
-        ]
+        index, query = self.store.names.all("intervals"), self.documents_of(slabs, one_of("host.name", self.touched.hosts))
         gone = Gone({key: starts[starts >= since_ns] for key, starts in self._touched_hosts().items()}, self._steps)
         for parts in self.slabs(index, query, self.run.step_ns):
-            self._write_steps(merged_in(parts, host_group, known_layouts(layouts, parts, host_group)), gone, generation)
+            self._write_steps(merged_in(parts, host_group, layouts), gone, generation)
         self._write_gone(gone, generation)
 
     def _write_whole(self, layouts: Layouts, generation: int) -> None:
         whole: Sum[RollupKey] = Sum()
-        for parts in self.slabs(self.names.all("rollups"), rollups_of(self.run.run, HOST, self.widest_ns), self.widest_ns):
-            hosts = list(merged_in(parts, host_group, known_layouts(layouts, parts, host_group)))
-            for windows in (*hosts, *merged_in(hosts, cluster_group, known_layouts(layouts, hosts, cluster_group))):
-                whole.add(without_time(windows))
+        for parts in self.slabs(self.store.names.all("rollups"), rollups_of(self.run.run, HOST, self.widest_ns), self.widest_ns):
+            self.add_whole(whole, list(merged_in(parts, host_group, layouts)), layouts)
         filled = {"bool": {"filter": [*rollups_of(self.run.run, HOST, self.run.step_ns), HOLDS_SAMPLES]}}
-        if found := edges(self.connection, self.names.all("rollups"), filled):
+        if found := edges(self.store.connection, self.store.names.all("rollups"), filled):
             low, high = found[0] * MS, found[1] * MS + self.run.step_ns
         else:
             low = high = int(self.touched.slabs(self.slab_ns)[0])
         self.write_whole(whole, (low, high), generation)
-        self.sender.flush()
+        self.store.sender.flush()
         self.drop_strays(low)
+
+    def add_whole(self, whole: Sum[RollupKey], hosts: Sequence[Intervals[RollupKey]], layouts: Layouts) -> None:
+        """Add windows of hosts to the sums of the whole run, of hosts and of the cluster."""
+        for windows in (*hosts, *merged_in(hosts, cluster_group, layouts)):
+            whole.add(without_time(windows))
 
     def write_whole(self, whole: Sum[RollupKey], span: tuple[int, int], generation: int) -> None:
         """Write the rollups of the whole run, which reaches from the one time to the other; touched ones without samples, too."""
@@ -681,22 +666,26 @@ class RollupWriter:
 
     def drop_strays(self, start_ns: int) -> None:
         """Delete rollups of the whole run from indices of a period in which it no longer begins."""
-        home = self.names.of("rollups", np.array([start_ns]))[0]
+        home = self.store.names.of("rollups", np.array([start_ns]))[0]
         query = [{"term": {"run.id": self.run.run}}, {"term": {"rollup.step_ms": WHOLE_RUN}}]
-        hit_pages = pages(self.connection, self.names.all("rollups"), {"bool": {"filter": query}}, source=False)
-        self.sender.put([deletion(hit["_index"], hit["_id"]) for page in hit_pages for hit in page if hit["_index"] != home])
+        there = hits(self.store.connection, self.store.names.all("rollups"), {"bool": {"filter": query}}, source=False)
+        self.store.sender.put([deletion(hit["_index"], hit["_id"]) for hit in there if hit["_index"] != home])
 
     def _drop_older(self, generation: int, filters: Sequence[Mapping[str, Any]]) -> None:
         """Delete the rollups of the run that are of an older generation."""
-        query: Filters = [{"term": {"run.id": self.run.run}}, {"range": {"generation": {"lt": generation}}}, *filters]
-        self.sender.put(deletions(self.connection, self.names.all("rollups"), query))
+        query: list[Mapping[str, Any]] = [
+            {"term": {"run.id": self.run.run}},
+            {"range": {"generation": {"lt": generation}}},
+            *filters,
+        ]
+        self.store.sender.put(deletions(self.store.connection, self.store.names.all("rollups"), query))
         self._refresh("rollups")
 
     def slabs(self, index: str, filters: Sequence[Mapping[str, Any]], step_ns: int) -> Iterator[list[Intervals[Series]]]:
         """Yield the windows of a query under their series, all of one time slab after another."""
         held: list[Intervals[Series]] = []
         slab = None
-        for documents in columns(self.connection, index, {"bool": {"filter": list(filters)}}, READ, OLDEST_FIRST):
+        for documents in columns(self.store.connection, index, {"bool": {"filter": list(filters)}}, READ, OLDEST_FIRST):
             filled = documents.where(lambda shape: "layout" in shape["latency"])
             starts = starts_of(filled)
             numbers = starts // self.slab_ns
@@ -733,18 +722,18 @@ class RollupWriter:
 
     def _send_empty(self, key: RollupKey, starts: Int, step: int, generation: int) -> None:
         ids = window_ids([digest([self.run.run, *key, step])], np.zeros(len(starts), np.int64), starts, step)
-        self.sender.put(
+        self.store.sender.put(
             action(index, id_, generation << VERSION_BITS)
             + orjson.dumps({**self._documents.head(key, (start, start + step), step, generation), "latency": {"count": 0}})
             + b"\n"
-            for index, id_, start in zip(self.names.of("rollups", starts), ids, starts.tolist(), strict=True)
+            for index, id_, start in zip(self.store.names.of("rollups", starts), ids, starts.tolist(), strict=True)
         )
 
     def _send(self, windows: Intervals[RollupKey], step_ns: int, generation: int) -> None:
         for scope, rows in windows.split(lambda key: key.scope):
             self.sent[Stage(scope, step_ns)] += samples_of(rows)
         for chunk in joined_chunks(self._documents.lines(windows, step_ns, generation)):
-            self.sender.send(chunk)
+            self.store.sender.send(chunk)
 
 
 def slab_of(step_ns: int) -> int:
@@ -766,15 +755,6 @@ class Gone:
                 self.cells[cell] = np.setdiff1d(self.cells[cell], windows.start_ns[windows.series == code])
 
 
-def known_layouts(layouts: Layouts, parts: Iterable[Intervals[Key]], grouped: Callable[[Key], RollupKey]) -> Layouts:
-    """Return the layouts of all groups in the parts; of a series that no record lists yet, its own."""
-    known = dict(layouts)
-    for part in parts:
-        for key in part.table:
-            known.setdefault(grouped(key), part.layout)
-    return known
-
-
 class OwnRollups:
     """Makes the rollups of one load from the windows that it has gathered; `others` are sources of the run that are not its."""
 
@@ -783,31 +763,30 @@ class OwnRollups:
         self._gathered = gathered
         self._layouts = layouts
         self._slabs = writer.touched.slabs(writer.slab_ns)
-        self._read = 0
 
     def write_alone(self, generation: int, *, others: bool) -> None:
         """Write all rollups from memory, with those of hosts that complete `others` have left."""
         writer, whole = self._writer, Sum[RollupKey]()
         low, high = FOREVER, -FOREVER
         hosts: list[Intervals[RollupKey]] = []
-        for part in merged_in(self._gathered.parts(), _itself, known_layouts(self._layouts, self._gathered.parts(), _itself)):
+        for part in merged_in(self._gathered.parts(), _itself, self._layouts):
             windows = merged([part])
             hosts.append(windows)
             low, high = min(low, int(windows.start_ns.min())), max(high, int(windows.end_ns.max()))
             widest = writer.write_windows(windows, generation)
-            self._add_whole(whole, [widest])
+            writer.add_whole(whole, [widest], self._layouts)
         theirs: list[Intervals[RollupKey]] = []
         if others:
             query = [*rollups_of(writer.run.run, HOST, writer.run.step_ns), slab_filter(self._slabs, writer.slab_ns)]
             theirs = [part for parts in self._of_others(query, writer.run.step_ns) for part in parts]
         every = [*hosts, *theirs]
-        for part in merged_in(every, cluster_group, known_layouts(self._layouts, every, cluster_group)):
+        for part in merged_in(every, cluster_group, self._layouts):
             writer.write_windows(merged([part]), generation)
         if others:
             for parts in self._of_others(rollups_of(writer.run.run, HOST, writer.widest_ns), writer.widest_ns):
-                self._add_whole(whole, list(merged_in(parts, _itself, known_layouts(self._layouts, parts, _itself))))
+                writer.add_whole(whole, list(merged_in(parts, _itself, self._layouts)), self._layouts)
             filled = [*rollups_of(writer.run.run, HOST, writer.run.step_ns), HOLDS_SAMPLES, self._not_mine()]
-            if found := edges(writer.connection, writer.names.all("rollups"), {"bool": {"filter": filled}}):
+            if found := edges(writer.store.connection, writer.store.names.all("rollups"), {"bool": {"filter": filled}}):
                 low, high = min(low, found[0] * MS), max(high, found[1] * MS + writer.run.step_ns)
         writer.write_whole(whole, (low, high), generation)
         if others:
@@ -816,26 +795,16 @@ class OwnRollups:
     def write_hosts(self, generation: int, mine: Sequence[str]) -> None:
         """Write the rollups of hosts from memory and from the documents that other sources than `mine` have of these hosts."""
         writer = self._writer
-        query: list[dict[str, Any]] = [
-            {"term": {"run.id": writer.run.run}},
-            at_step(writer.run.step_ns),
-            LATENCIES,
-            one_of("host.name", writer.touched.hosts),
-            slab_filter(self._slabs, writer.slab_ns),
-            {"bool": {"must_not": [{"terms": {"source.id": list(mine)}}]}},
-        ]
-        theirs = writer.slabs(writer.names.all("intervals"), query, writer.run.step_ns)
+        others = {"bool": {"must_not": [{"terms": {"source.id": list(mine)}}]}}
+        query = [*writer.documents_of(self._slabs, one_of("host.name", writer.touched.hosts)), others]
+        theirs = writer.slabs(writer.store.names.all("intervals"), query, writer.run.step_ns)
         for parts in joined(self._gathered.parts(), theirs, writer.slab_ns):
-            for part in merged_in(parts, _itself, known_layouts(self._layouts, parts, _itself)):
+            for part in merged_in(parts, _itself, self._layouts):
                 writer.write_windows(merged([part]), generation)
-
-    def _add_whole(self, whole: Sum[RollupKey], windows: Sequence[Intervals[RollupKey]]) -> None:
-        for rows in (*windows, *merged_in(windows, cluster_group, known_layouts(self._layouts, windows, cluster_group))):
-            whole.add(without_time(rows))
 
     def _of_others(self, query: Sequence[dict[str, Any]], step_ns: int) -> Iterator[list[Intervals[RollupKey]]]:
         """Yield rollups of hosts that this load has nothing of, slab by slab."""
-        for parts in self._writer.slabs(self._writer.names.all("rollups"), [*query, self._not_mine()], step_ns):
+        for parts in self._writer.slabs(self._writer.store.names.all("rollups"), [*query, self._not_mine()], step_ns):
             yield [part.relabelled(host_group) for part in parts]
 
     def _not_mine(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import orjson
@@ -29,7 +29,7 @@ from ingest.store.elastic.aggregations import (
     paged,
     rollups_of,
 )
-from ingest.store.elastic.bulk import Sender, put_at_once
+from ingest.store.elastic.bulk import put_at_once
 from ingest.store.elastic.client import Connection, Refusal, closed_sentence
 from ingest.store.elastic.documents import (
     FIELDS,
@@ -40,11 +40,11 @@ from ingest.store.elastic.documents import (
     deletions,
     documents,
     every,
-    guarded_hits,
+    hits,
+    hits_of,
     is_closed,
     label_in,
     labels_document,
-    pages,
     searches,
     settings_in,
     writing_line,
@@ -57,7 +57,6 @@ from ingest.store.records import (
     DELETING,
     HOST,
     LOADING,
-    UNKNOWN_ZERO,
     RunGoneError,
     RunRecord,
     SourceRecord,
@@ -82,6 +81,8 @@ RUN, SOURCE, CHECKPOINT, WATCH, TOMBSTONE = "run", "source", "checkpoint", "watc
 FROZEN = ("load", "step_ns", "attribution", "start_ns", "zero")  # of runs, as their records name them; so are the others
 OF_SOURCE = ("path", "size", "digest", "context", "state")
 TOLD = ("final_ns", "largest_ns", "told_ns")
+WHOSE = ("run", "source", "watch")  # a checkpoint is
+MAY_LACK: dict[str, Any] = {"parameters": {}, "labels": {}, "state": LOADING, "loaded": ""}  # the document of a run
 
 
 @dataclass(slots=True)
@@ -109,20 +110,10 @@ class SourceState:
 
 def run_document(run: RunRecord, generation: int, since: int = 0) -> dict[str, Any]:
     """Return the document of a run; `since` is the lowest generation of its sources where one of its name was deleted before."""
-    return {
-        "record": RUN,
-        **({"generation": since} if since else {}),
-        "@timestamp": run.start_ns // MS,
-        "run": {
-            "id": run.run,
-            **{name: getattr(run, name) for name in FROZEN},
-            "parameters": dict(run.parameters),
-            "labels": dict(run.labels),
-            "loaded": run.loaded,
-            "generation": generation,
-        },
-        "labels": searchable(run.labels),
-    }
+    head = {"record": RUN, **({"generation": since} if since else {}), "@timestamp": run.start_ns // MS}
+    frozen = {name: getattr(run, name) for name in FROZEN}
+    told = {"parameters": dict(run.parameters), "labels": dict(run.labels), "loaded": run.loaded, "generation": generation}
+    return {**head, "run": {"id": run.run, **frozen, **told}, "labels": searchable(run.labels)}
 
 
 def tombstone(run: str, generation: int) -> dict[str, Any]:
@@ -132,35 +123,25 @@ def tombstone(run: str, generation: int) -> dict[str, Any]:
 
 def watch_document(watch: Watch) -> dict[str, Any]:
     """Return the document of a watch."""
-    return {
-        "record": WATCH,
-        "run": {"id": watch.run},
-        "watch": {"id": watch.watch, **{name: getattr(watch, name) for name in TOLD}},
-    }
+    told = {name: getattr(watch, name) for name in TOLD}
+    return {"record": WATCH, "run": {"id": watch.run}, "watch": {"id": watch.watch, **told}}
 
 
 def watch_of(document: Mapping[str, Any]) -> Watch:
     """Return a watch from its document."""
-    fields = document["watch"]
-    final, largest, told = (int(fields[name]) for name in TOLD)
-    return Watch(document["run"]["id"], fields["id"], final, largest, told)
+    final, largest, told = (int(document["watch"][name]) for name in TOLD)
+    return Watch(document["run"]["id"], document["watch"]["id"], final, largest, told)
 
 
 def checkpoint_document(checkpoint: Checkpoint) -> dict[str, Any]:
     """Return the document of a checkpoint."""
-    return {
-        "record": CHECKPOINT,
-        "run": {"id": checkpoint.run},
-        "source": {"id": checkpoint.source},
-        "watch": {"id": checkpoint.watch},
-        "checkpoint": {"state": dict(checkpoint.state)},
-    }
+    ids = {name: {"id": getattr(checkpoint, name)} for name in WHOSE}
+    return {"record": CHECKPOINT, **ids, "checkpoint": {"state": dict(checkpoint.state)}}
 
 
 def checkpoint_of(document: Mapping[str, Any]) -> Checkpoint:
     """Return a checkpoint from its document."""
-    run, source, watch = (document[name]["id"] for name in ("run", "source", "watch"))
-    return Checkpoint(run, source, watch, document["checkpoint"]["state"])
+    return Checkpoint(**{name: document[name]["id"] for name in WHOSE}, state=document["checkpoint"]["state"])
 
 
 def searchable(labels: Mapping[str, str]) -> dict[str, str]:
@@ -171,26 +152,15 @@ def searchable(labels: Mapping[str, str]) -> dict[str, str]:
 def run_record(document: Mapping[str, Any]) -> RunRecord:
     """Return the record of a run from its document; unless it is being deleted, its state is that of its sources."""
     run = document["run"]
-    return RunRecord(
-        run=run["id"],
-        **{name: run[name] for name in FROZEN},
-        parameters=run.get("parameters") or {},
-        labels=run.get("labels") or {},
-        state=run.get("state") or LOADING,
-        loaded=run.get("loaded") or "",
-    )
+    told = {name: run.get(name) or otherwise for name, otherwise in MAY_LACK.items()}
+    return RunRecord(run=run["id"], **{name: run[name] for name in FROZEN}, **told)
 
 
 def source_document(record: SourceRecord, state: SourceState) -> dict[str, Any]:
     """Return the document of a source."""
     series = [series_document(stored) for _, stored in sorted(state.series.items())]
-    fields = {
-        "id": record.source,
-        **{name: getattr(record, name) for name in OF_SOURCE},
-        "account": dict(record.account),
-        "series": series,
-        "refused": state.refused,
-    }
+    own = {name: getattr(record, name) for name in OF_SOURCE}
+    fields = {"id": record.source, **own, "account": dict(record.account), "series": series, "refused": state.refused}
     return {"record": SOURCE, "run": {"id": record.run}, "generation": record.generation, "source": fields}
 
 
@@ -208,14 +178,8 @@ def source_record(document: Mapping[str, Any]) -> SourceRecord:
 
 def series_document(stored: StoredSeries) -> dict[str, Any]:
     """Return the entry of a series in the document of its source."""
-    return {
-        **labels_document(stored.series),
-        "segment": stored.series.segment,
-        "layout": str(stored.layout),
-        "exact": stored.exact,
-        "first_ns": stored.first_ns,
-        "last_ns": stored.last_ns,
-    }
+    bins = {"segment": stored.series.segment, "layout": str(stored.layout), "exact": stored.exact}
+    return {**labels_document(stored.series), **bins, "first_ns": stored.first_ns, "last_ns": stored.last_ns}
 
 
 def stored_series(number: int, run: str, entry: Mapping[str, Any]) -> StoredSeries:
@@ -240,19 +204,23 @@ STATES_CELLS = {
 FEW = {"bool": {"filter": [{"terms": {"record": [RUN, WATCH]}}]}}
 NOT_FOUND, CONFLICT, OVERLOADED = 404, 409, 429
 Change = Callable[[Mapping[str, Any] | None], dict[str, Any] | None]
+RECORDS = (RUN, TOMBSTONE, SOURCE, WATCH)
 
 
 class Records:
-    """The records of a site."""
+    """The records of a site. Where they are `held` as they were read, several questions are answered of them.
+
+    Those of a run are read at one moment (`standings`), and written again only as long as they still say it (`begin`, `write`).
+    Each record bears the numbers that guard it: a write under them fails where somebody has written the record since. Every load
+    writes the record of its run when it begins. So a load that can write that record under the numbers of its beginning knows
+    that nobody has joined, replaced, coarsened or deleted the run in between.
+    """
+
+    held = False
 
     def __init__(self, connection: Connection, names: Names) -> None:
         self.connection = connection
         self.index = names.one("runs")
-
-    @property
-    def held(self) -> bool:
-        """Return whether they are held as they were read, for several questions."""
-        return False
 
     def forget(self) -> None:
         """Let go of what is held: the next question reads it anew."""
@@ -277,14 +245,10 @@ class Records:
         watches = [watch_of(document) for document in stored if document["record"] == WATCH]
         return watched(sorted(records, key=lambda record: record.run), watches)
 
-    def watches(self, run: str) -> list[Watch]:
-        """Return the watches of a run."""
-        return [watch_of(document) for document in documents(self.connection, self.index, records_of(run, WATCH))]
-
     def grids(self) -> dict[str, Grid]:
         """Return step and bins of each run, as they are now."""
         runs = {"bool": {"filter": [{"term": {"record": RUN}}]}}
-        stored = documents(self.connection, self.index, runs, includes=("run.id", "run.step_ns", "run.parameters"))
+        stored = documents(self.connection, self.index, runs, source=["run.id", "run.step_ns", "run.parameters"])
         return {
             document["run"]["id"]: grid_in(int(document["run"]["step_ns"]), document["run"].get("parameters") or {})
             for document in stored
@@ -292,7 +256,7 @@ class Records:
 
     def sources(self, run: str) -> list[SourceRecord]:
         """Return the records of a run's sources, by identity."""
-        stored = documents(self.connection, self.index, records_of(run, SOURCE), excludes=("source.series",))
+        stored = documents(self.connection, self.index, records_of(run, SOURCE), source={"excludes": ["source.series"]})
         return sorted((source_record(document) for document in stored), key=lambda record: record.source)
 
     def series(self, runs: Iterable[str]) -> tuple[list[StoredSeries], dict[str, list[Mapping[str, Any]]]]:
@@ -311,73 +275,41 @@ class Records:
                 series.append(stored_series(len(series), document["run"]["id"], entry))
         return series, accounts
 
-    def first_generation(self, run: str) -> int:
-        """Return the generation that a new source of a run begins with: above all that a deleted run of its name had."""
-        there = self.get(run)
-        return max(1, lowest_generation(there["_source"])) if there else 1
-
     def check_alive(self, run: str, generation: int) -> None:
         """Raise RunGoneError where a run has gone since sources of a generation were begun, or is another of its name now."""
-        self.check_there(run, self.get(run), generation)
-
-    @staticmethod
-    def check_there(run: str, there: Mapping[str, Any] | None, generation: int) -> None:
-        """Raise RunGoneError as `check_alive` does, by the record that `get` has returned."""
-        if generation < lowest_generation(living(run, there and there["_source"])):
-            raise RunGoneError(run)
+        check_there(run, self.get(run), generation)
 
     def generation(self, run: str) -> int:
         """Return the generation of a run as it is now; RunGoneError where it was deleted."""
-        there = self.get(run)
-        return int(living(run, there and there["_source"])["run"].get("generation", 0))
+        return generation_in(living(run, document_of(self.get(run))))
 
     def raise_generation(self, run: str) -> int:
         """Raise the generation of a run and return it: counted samples may have gone. RunGoneError for a deleted one."""
-        raised = 0
 
         def change(known: Mapping[str, Any] | None) -> dict[str, Any]:
-            nonlocal raised
             there = living(run, known)
-            raised = int(there["run"].get("generation", 0)) + 1
-            return {**there, "run": {**there["run"], "generation": raised}}
+            return {**there, "run": {**there["run"], "generation": generation_in(there) + 1}}
 
-        self.changed(run, change)
-        return raised
+        return generation_in(self.changed(run, change))
 
     def amend(self, run: RunRecord, *, step_ns: int | None = None, **parameters: Any) -> RunRecord:
         """Return the record of a run with another step or other parameters (None takes one away), once it is written.
 
         StoreError where the step is no longer that of `run`, where it is being coarsened to another, or the run has gone.
         """
-        amended = run
 
         def change(known: Mapping[str, Any] | None) -> dict[str, Any]:
-            nonlocal amended
             there = living(run.run, known)
             if int(there["run"]["step_ns"]) != run.step_ns:
                 raise StoreError(f"{run.run} was replaced, coarsened or deleted in the meantime")
             before = there["run"].get("parameters") or {}
-            claims = any(parameters.get(name) for name in (COARSENING, BINS_COARSENING))
-            if claims and any(
-                before.get(name, parameters.get(name)) != parameters.get(name) for name in (COARSENING, BINS_COARSENING)
-            ):
+            claims = {name: parameters.get(name) for name in (COARSENING, BINS_COARSENING)}
+            if any(claims.values()) and any(before.get(name, claim) != claim for name, claim in claims.items()):
                 raise StoreError(unfinished(run_record(there)))
-            merged = {**before, **parameters}
-            kept = {name: value for name, value in merged.items() if value is not None}
-            changed = {**there, "run": {**there["run"], "parameters": kept, "step_ns": step_ns or run.step_ns}}
-            amended = run_record(changed)
-            return changed
+            kept = {name: value for name, value in {**before, **parameters}.items() if value is not None}
+            return {**there, "run": {**there["run"], "parameters": kept, "step_ns": step_ns or run.step_ns}}
 
-        self.changed(run.run, change)
-        return amended
-
-    def note_loaded(self, run: str) -> None:
-        """Note when and by which version a load ended."""
-        self.changed(run, loaded_again(run))
-
-    def put_sources(self, sources: Iterable[tuple[SourceRecord, SourceState]]) -> None:
-        """Write the records of sources that are begun."""
-        self.put(self._source_line(record, state) for record, state in sources)
+        return run_record(self.changed(run.run, change))
 
     def update_sources(self, sources: Iterable[tuple[SourceRecord, SourceState]]) -> None:
         """Write the records of sources in place of those that are there.
@@ -399,8 +331,7 @@ class Records:
             if not there.get("found"):
                 raise RunGoneError(record.run)
             if int(there["_source"]["generation"]) <= record.generation:
-                guard = {"if_seq_no": there["_seq_no"], "if_primary_term": there["_primary_term"]}
-                lines.append(self._source_line(record, state, guard))
+                lines.append(self.source_line(record, state, Guarded.of(there)))
                 sent.append((record, state))
         late: list[tuple[SourceRecord, SourceState]] = []
         for chunk in chunked(lines):
@@ -408,9 +339,10 @@ class Records:
             late += [pair for pair, outcome in zip(here, self.put_chunk(chunk), strict=True) if "error" in outcome]
         return late
 
-    def _source_line(self, record: SourceRecord, state: SourceState, guard: Mapping[str, Any] | None = None) -> bytes:
+    def source_line(self, record: SourceRecord, state: SourceState, there: Guarded | None = None) -> bytes:
+        """Return the lines of a bulk request that write the record of a source: if given, in place of the one that is `there`."""
         id_ = digest([SOURCE, record.run, record.source])
-        return writing_line(self.index, id_, source_document(record, state), **(guard or {}))
+        return writing_line(self.index, id_, source_document(record, state), "index", **(there.guard if there else {}))
 
     def put_series(self, run: str, replacements: Mapping[Series, Sequence[StoredSeries]]) -> None:
         """Write, in the records of the sources of a run, `replacements` in place of the series that they list now."""
@@ -443,12 +375,8 @@ class Records:
         self.connection.call("PUT", path, {**there, "source": settled}, refresh=True)
         return left
 
-    def read_again(self, run: str, source: str, generation: int) -> None:
-        """Note that a source has to be read again, in a generation above this one, also where its content is the same."""
-        self.reopen(run, source, generation, digest="")
-
     def reopen(self, run: str, source: str, generation: int = 0, **changes: str) -> None:
-        """Note that a source has to be read again."""
+        """Note that a source has to be read again, in a generation above this one; without a digest whatever it holds."""
         path, there = self._source(run, source)
         changed = {**there, "source": {**there["source"], "state": LOADING, **changes}}
         changed["generation"] = max(int(there["generation"]), generation)
@@ -457,185 +385,48 @@ class Records:
     def _source(self, run: str, source: str) -> tuple[str, Mapping[str, Any]]:
         """Return the path and the body of a source's record; RunGoneError where it was deleted."""
         path = f"/{self.index}/_doc/{digest([SOURCE, run, source])}"
-        try:
-            there: Mapping[str, Any] = self.connection.call("GET", path)["_source"]
-        except Refusal as error:
-            if error.status == NOT_FOUND:
-                raise RunGoneError(run) from None
-            raise StoreError(f"the record of the source {source} cannot be read: {error}") from None
-        return path, there
+        if (there := self._at(path, f"the source {source}")) is None:
+            raise RunGoneError(run)
+        return path, there.document
 
-    def get(self, run: str) -> Mapping[str, Any] | None:
-        """Return the record of a run, or its tombstone, as it is now, with the numbers that guard it; or None."""
+    def get(self, run: str) -> Guarded | None:
+        """Return the record of a run, or its tombstone, as it is now; or None."""
+        return self._at(f"/{self.index}/_doc/{digest([RUN, run])}", run)
+
+    def _at(self, path: str, whose: str) -> Guarded | None:
         try:
-            answer: Mapping[str, Any] = self.connection.call("GET", f"/{self.index}/_doc/{digest([RUN, run])}")
+            return Guarded.of(self.connection.call("GET", path))
         except Refusal as error:
             if error.status == NOT_FOUND:
                 return None
-            raise StoreError(f"the record of {run} cannot be read: {error}") from None
-        return answer
+            raise StoreError(f"the record of {whose} cannot be read: {error}") from None
 
-    def changed(self, run: str, change: Change) -> None:
-        """Write the record of a run as `change` returns it; start again while others write it, too."""
+    def changed(self, run: str, change: Change) -> Any:
+        """Return the record of a run once it is written as `change` returns it, as it is there where that returns none.
+
+        It starts again while others write it, too.
+        """
         path = f"/{self.index}/_doc/{digest([RUN, run])}"
         while True:
             there = self.get(run)
-            body = change(there["_source"] if there else None)
+            body = change(document_of(there))
             if body is None:
-                return
-            guard: dict[str, Any] = {"op_type": "create"}
-            if there:
-                guard = {"if_seq_no": there["_seq_no"], "if_primary_term": there["_primary_term"]}
+                return document_of(there)
+            guard: dict[str, Any] = there.guard if there else {"op_type": "create"}
             try:
                 self.connection.call("PUT", path, body, refresh=True, **guard)
             except Refusal as error:
                 if error.status == CONFLICT:
                     continue
                 raise StoreError(f"the record of {run} is refused: {error}") from None
-            return
+            return body
 
-
-def sources_of(runs: Iterable[str]) -> dict[str, Any]:
-    """Return the query for the records of the sources of runs."""
-    return {"bool": {"filter": [{"terms": {"run.id": sorted(runs)}}, {"term": {"record": SOURCE}}]}}
-
-
-def with_state(record: RunRecord, *, complete: bool) -> RunRecord:
-    """Return the record of a run with its state, by whether all its sources are complete."""
-    whole = complete and not unfinished(record)
-    return replace(record, state=DELETING if record.state == DELETING else COMPLETE if whole else LOADING)
-
-
-def lowest_generation(record: Mapping[str, Any] | None) -> int:
-    """Return the lowest generation that new sources may have beside the record of a run, living, deleted or none at all."""
-    if record is None:
-        return 0
-    generation = int(record.get("generation", 0))
-    return generation if lives(record) else generation + 1
-
-
-def lives(record: Mapping[str, Any]) -> bool:
-    """Return whether a run is neither deleted nor being deleted."""
-    return bool(record["record"] == RUN and record["run"].get("state") != DELETING)
-
-
-def living(run: str, record: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """Return the record of a run; RunGoneError where it was deleted, or is being deleted."""
-    if record is None or not lives(record):
-        raise RunGoneError(run)
-    return record
-
-
-def loaded_again(run: str) -> Callable[[Mapping[str, Any] | None], dict[str, Any]]:
-    """Return the change of a run's record that says when and by which version a load ended: now, by this one."""
-
-    def change(known: Mapping[str, Any] | None) -> dict[str, Any]:
-        there = living(run, known)
-        return {**there, "run": {**there["run"], "loaded": loaded_now()}}
-
-    return change
-
-
-def records_of(run: str, record: str) -> dict[str, Any]:
-    """Return the query for the records of one sort that a run has."""
-    return {"bool": {"filter": [{"term": {"run.id": run}}, {"term": {"record": record}}]}}
-
-
-# What the records of a run say at one moment: read in one search, and written again only as long as they still say it.
-#
-# Each record bears the numbers that guard it: a write under them fails where somebody has written the record since. Every load
-# writes the record of its run when it begins. So a load that can write that record under the numbers of its beginning knows
-# that nobody has joined, replaced, coarsened or deleted the run in between.
-
-
-RECORDS = (RUN, TOMBSTONE, SOURCE, WATCH)
-
-
-@dataclass(frozen=True, slots=True)
-class Guarded:
-    """The document of a record with the numbers that guard it."""
-
-    document: Mapping[str, Any]
-    seq_no: int
-    term: int
-
-    @property
-    def guard(self) -> dict[str, int]:
-        """Return the words of a write that is to fail where the record was written since."""
-        return {"if_seq_no": self.seq_no, "if_primary_term": self.term}
-
-
-@dataclass(slots=True)
-class RunMetadata:
-    """The records of a run: its own (or its tombstone, or none), those of its sources, its watches."""
-
-    run: str
-    record: Guarded | None = None
-    sources: dict[str, Guarded] = field(default_factory=dict)
-    watches: list[Watch] = field(default_factory=list)
-
-    @property
-    def held(self) -> StoredRun:
-        """Return what a plan needs to know."""
-        first = max(1, lowest_generation(self.record.document)) if self.record else 1
-        return StoredRun(self.run_record, first, self.source_records)
-
-    @property
-    def run_record(self) -> RunRecord | None:
-        """Return the record of the run with its state as `Records.runs` has it; None where there is no run."""
-        if self.record is None or self.record.document["record"] != RUN:
-            return None
-        record = run_record(self.record.document)
-        complete = bool(self.sources) and self.all_complete(self.sources)
-        return watched([with_state(record, complete=complete)], self.watches)[0]
-
-    @property
-    def source_records(self) -> list[SourceRecord]:
-        """Return the records of the sources, by identity."""
-        return [source_record(self.sources[name].document) for name in sorted(self.sources)]
-
-    @property
-    def generation(self) -> int:
-        """Return the generation of the run."""
-        return int(self.record.document["run"].get("generation", 0)) if self.record else 0
-
-    def generation_of(self, source: str) -> int:
-        """Return the generation of a source, 0 where there is none."""
-        return int(self.sources[source].document["generation"]) if source in self.sources else 0
-
-    def all_complete(self, names: Iterable[str]) -> bool:
-        """Return whether sources are complete."""
-        return all(self.sources[name].document["source"]["state"] == COMPLETE for name in names)
-
-    def series(self, without: Iterable[str] = ()) -> Iterator[StoredSeries]:
-        """Yield the series of all sources but some."""
-        left_out = set(without)
-        for name, guarded in self.sources.items():
-            for entry in guarded.document["source"].get("series") or () if name not in left_out else ():
-                yield stored_series(0, self.run, entry)
-
-    def accounts(self) -> list[Mapping[str, Any]]:
-        """Return the accounts of all sources."""
-        return [identified(name, guarded.document["source"].get("account") or {}) for name, guarded in self.sources.items()]
-
-    def check_alive(self, generation: int) -> None:
-        """Raise RunGoneError where the run has gone since sources of a generation were begun, or is another one now."""
-        if generation < lowest_generation(living(self.run, self.record.document if self.record else None)):
-            raise RunGoneError(self.run)
-
-
-class Standings:
-    """Reads and writes the records of runs under their guards."""
-
-    def __init__(self, records: Records) -> None:
-        self._records = records
-
-    def read(self, runs: Sequence[str]) -> dict[str, RunMetadata]:
+    def standings(self, runs: Sequence[str]) -> dict[str, RunMetadata]:
         """Return what there is of runs: one search for all."""
         found = {run: RunMetadata(run) for run in runs}
         query = {"bool": {"filter": [{"terms": {"run.id": list(runs)}}, {"terms": {"record": list(RECORDS)}}]}}
-        for hit in guarded_hits(self._records.connection, self._records.index, query):
-            guarded = Guarded(hit["_source"], int(hit["_seq_no"]), int(hit["_primary_term"]))
+        for hit in hits_of(self.connection, self.index, query, seq_no_primary_term=True):
+            guarded = Guarded.of(hit)
             kind, standing = guarded.document["record"], found[guarded.document["run"]["id"]]
             if kind == SOURCE:
                 standing.sources[guarded.document["source"]["id"]] = guarded
@@ -654,11 +445,11 @@ class Standings:
         made: dict[str, Guarded] = {}
         try:
             while not self._begun(standing, run, sources, made, anew=anew):
-                standing = self.read([run.run])[run.run]
+                standing = self.standings([run.run])[run.run]
         except StoreError:
             ids = {name: digest([SOURCE, run.run, name]) for name in made}
-            words = [{"_index": self._records.index, "_id": ids[name], **guarded.guard} for name, guarded in made.items()]
-            self._records.put(orjson.dumps({"delete": word}) + b"\n" for word in words)
+            words = [{"_index": self.index, "_id": ids[name], **guarded.guard} for name, guarded in made.items()]
+            self.put(orjson.dumps({"delete": word}) + b"\n" for word in words)
             raise
         return standing
 
@@ -697,7 +488,7 @@ class Standings:
         if change is not None:
             bodies.append(change(standing.record.document if standing.record else None))
             lines.append(self._line(digest([RUN, standing.run]), bodies[-1], standing.record))
-        outcomes = [outcome for chunk in chunked([*lines, *more]) for outcome in self._records.put_chunk(chunk)][: len(lines)]
+        outcomes = [outcome for chunk in chunked([*lines, *more]) for outcome in self.put_chunk(chunk)][: len(lines)]
         late = []
         for place, (outcome, body) in enumerate(zip(outcomes, bodies, strict=True)):
             if "error" in outcome:
@@ -712,38 +503,144 @@ class Standings:
 
     def _line(self, name: str, body: Mapping[str, Any], there: Guarded | None) -> bytes:
         kind, guard = ("index", there.guard) if there else ("create", {})
-        return writing_line(self._records.index, name, body, kind, **guard)
+        return writing_line(self.index, name, body, kind, **guard)
 
 
-class StillRecords(Records):
-    """The records of one run as they stand, for several questions about it."""
+def sources_of(runs: Iterable[str]) -> dict[str, Any]:
+    """Return the query for the records of the sources of runs."""
+    return {"bool": {"filter": [{"terms": {"run.id": sorted(runs)}}, {"term": {"record": SOURCE}}]}}
 
-    def __init__(self, connection: Connection, names: Names, standing: RunMetadata) -> None:
-        super().__init__(connection, names)
-        self._standing = standing
+
+def with_state(record: RunRecord, *, complete: bool) -> RunRecord:
+    """Return the record of a run with its state, by whether all its sources are complete."""
+    whole = complete and not unfinished(record)
+    return replace(record, state=DELETING if record.state == DELETING else COMPLETE if whole else LOADING)
+
+
+def lowest_generation(record: Mapping[str, Any] | None) -> int:
+    """Return the lowest generation that new sources may have beside the record of a run, living, deleted or none at all."""
+    if record is None:
+        return 0
+    generation = int(record.get("generation", 0))
+    return generation if lives(record) else generation + 1
+
+
+def lives(record: Mapping[str, Any]) -> bool:
+    """Return whether a run is neither deleted nor being deleted."""
+    return bool(record["record"] == RUN and record["run"].get("state") != DELETING)
+
+
+def living(run: str, record: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Return the record of a run; RunGoneError where it was deleted, or is being deleted."""
+    if record is None or not lives(record):
+        raise RunGoneError(run)
+    return record
+
+
+def check_there(run: str, there: Guarded | None, generation: int) -> None:
+    """Raise RunGoneError unless the record of a run that is there is still that in which sources of a generation were begun."""
+    if generation < lowest_generation(living(run, document_of(there))):
+        raise RunGoneError(run)
+
+
+def generation_in(record: Mapping[str, Any]) -> int:
+    """Return the generation of a run by its record."""
+    return int(record["run"].get("generation", 0))
+
+
+def loaded_again(run: str, known: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the record of a run that says when and by which version a load ended: now, by this one."""
+    there = living(run, known)
+    return {**there, "run": {**there["run"], "loaded": loaded_now()}}
+
+
+def records_of(run: str, record: str) -> dict[str, Any]:
+    """Return the query for the records of one sort that a run has."""
+    return {"bool": {"filter": [{"term": {"run.id": run}}, {"term": {"record": record}}]}}
+
+
+# What the records of a run say at one moment.
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """The document of a record with the numbers that guard it."""
+
+    document: Mapping[str, Any]
+    seq_no: int
+    term: int
 
     @property
-    def held(self) -> bool:
-        """Return that they are."""
-        return True
+    def guard(self) -> dict[str, int]:
+        """Return the words of a write that is to fail where the record was written since."""
+        return {"if_seq_no": self.seq_no, "if_primary_term": self.term}
 
-    def runs(self) -> list[RunRecord]:
-        """Return the record of the run, if there is one."""
-        record = self._standing.run_record
-        return [] if record is None else [record]
+    @classmethod
+    def of(cls, hit: Mapping[str, Any]) -> Self:
+        """Return the record of a hit, or of another answer that has its numbers."""
+        return cls(hit["_source"], int(hit["_seq_no"]), int(hit["_primary_term"]))
 
-    def sources(self, run: str) -> list[SourceRecord]:
-        """Return the records of the run's sources, by identity."""
-        return self._standing.source_records
 
-    def series(self, runs: Iterable[str]) -> tuple[list[StoredSeries], dict[str, list[Mapping[str, Any]]]]:
-        """Return all series of the run, and the accounts of its sources."""
-        series = [replace(stored, number=number) for number, stored in enumerate(self._standing.series())]
-        return series, {self._standing.run: self._standing.accounts()}
+def document_of(there: Guarded | None) -> Mapping[str, Any] | None:
+    """Return the document of a record, if there is one."""
+    return there.document if there else None
 
-    def grids(self) -> dict[str, Grid]:
-        """Return step and bins of the run."""
-        return {record.run: grid_in(record.step_ns, record.parameters) for record in self.runs()}
+
+@dataclass(slots=True)
+class RunMetadata:
+    """The records of a run: its own (or its tombstone, or none), those of its sources, its watches."""
+
+    run: str
+    record: Guarded | None = None
+    sources: dict[str, Guarded] = field(default_factory=dict)
+    watches: list[Watch] = field(default_factory=list)
+
+    @property
+    def held(self) -> StoredRun:
+        """Return what a plan needs to know."""
+        return StoredRun(self.run_record, max(1, lowest_generation(document_of(self.record))), self.source_records)
+
+    @property
+    def run_record(self) -> RunRecord | None:
+        """Return the record of the run with its state as `Records.runs` has it; None where there is no run."""
+        if self.record is None or self.record.document["record"] != RUN:
+            return None
+        record = run_record(self.record.document)
+        complete = bool(self.sources) and self.all_complete(self.sources)
+        return watched([with_state(record, complete=complete)], self.watches)[0]
+
+    @property
+    def source_records(self) -> list[SourceRecord]:
+        """Return the records of the sources, by identity."""
+        return [source_record(self.sources[name].document) for name in sorted(self.sources)]
+
+    @property
+    def generation(self) -> int:
+        """Return the generation of the run."""
+        return generation_in(self.record.document) if self.record else 0
+
+    def generation_of(self, source: str) -> int:
+        """Return the generation of a source, 0 where there is none."""
+        return int(self.sources[source].document["generation"]) if source in self.sources else 0
+
+    def all_complete(self, names: Iterable[str]) -> bool:
+        """Return whether sources are complete."""
+        return all(self.sources[name].document["source"]["state"] == COMPLETE for name in names)
+
+    def series(self, without: Iterable[str] = ()) -> Iterator[StoredSeries]:
+        """Yield the series of all sources but some."""
+        left_out = set(without)
+        for name, guarded in self.sources.items():
+            for entry in guarded.document["source"].get("series") or () if name not in left_out else ():
+                yield stored_series(0, self.run, entry)
+
+    def accounts(self) -> list[Mapping[str, Any]]:
+        """Return the accounts of all sources."""
+        return [identified(name, guarded.document["source"].get("account") or {}) for name, guarded in self.sources.items()]
+
+    def check_alive(self, generation: int) -> None:
+        """Raise RunGoneError where the run has gone since sources of a generation were begun, or is another one now."""
+        check_there(self.run, self.record, generation)
 
 
 def joined(there: Mapping[str, Any] | None, run: RunRecord, sources: Sequence[SourceRecord], *, anew: bool) -> dict[str, Any]:
@@ -753,18 +650,15 @@ def joined(there: Mapping[str, Any] | None, run: RunRecord, sources: Sequence[So
     """
     if there is not None and there["record"] == RUN and not lives(there):
         raise StoreError(unfinished(run_record(there)))
-    since, generation = lowest_generation(there), int(there["run"].get("generation", 0)) if there else 0
+    since, generation = lowest_generation(there), generation_in(there) if there else 0
     if any(source.generation < since for source in sources):
         raise RunGoneError(run.run)
     if there is None or there["record"] == TOMBSTONE or anew:
         return run_document(run, max(since, generation), since)
     known = run_record(there)
     check_joinable(known, run, len(sources))
-    for name, before, now in (
-        ("attribution", known.attribution, run.attribution),
-        ("start of the run", known.zero == UNKNOWN_ZERO, run.zero == UNKNOWN_ZERO),
-    ):
-        if before != now:
+    for name, fact in (("attribution", "attribution"), ("start of the run", "relative")):
+        if getattr(known, fact) != getattr(run, fact):
             raise StoreError(f"{run.run} is being loaded with another {name}: use --replace to load it anew")
     start = min(known.start_ns, run.start_ns)
     labels = {**known.labels, **run.labels}
@@ -782,15 +676,12 @@ MOST_SOURCES = 500  # that are read before it is known whether a question is abo
 class CachedRecords(Records):
     """The records of all runs, with those of their sources where these are not too many; `grids` alone asks how they are now."""
 
+    held = True
+
     def __init__(self, connection: Connection, names: Names) -> None:
         super().__init__(connection, names)
         self._records: list[RunRecord] | None = None
         self._sources: dict[str, list[Mapping[str, Any]]] = {}
-
-    @property
-    def held(self) -> bool:
-        """Return that they are."""
-        return True
 
     def forget(self) -> None:
         """Let the next question read them anew."""
@@ -828,6 +719,19 @@ class CachedRecords(Records):
             self._sources.setdefault(document["run"]["id"], []).append(document)
 
 
+class StillRecords(CachedRecords):
+    """The records of one run as they stand, for several questions about it."""
+
+    def __init__(self, connection: Connection, names: Names, standing: RunMetadata) -> None:
+        super().__init__(connection, names)
+        self._records = [] if standing.run_record is None else [standing.run_record]
+        self._sources = {standing.run: [guarded.document for guarded in standing.sources.values()]}
+
+    def grids(self) -> dict[str, Grid]:
+        """Return step and bins of the run."""
+        return {record.run: grid_in(record.step_ns, record.parameters) for record in self.runs()}
+
+
 # Tombstones: documents in place of the records of deleted runs, with the generations of documents that belonged to them.
 
 
@@ -840,30 +744,20 @@ def mark_deleting(records: Records, run: str, *, force: bool) -> int | None:
     if record is not None and not force:
         check_deletable(record, unfinished(record))
     above = max((source.generation for source in records.sources(run)), default=0) + 1
-    marked: int | None = None
 
     def change(there: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        nonlocal marked
-        marked = None
-        if there is None or there["record"] == TOMBSTONE:
+        if there is None or not lives(there):
             return None
-        marked = max(above, int(there.get("generation", 0)), int(there["run"].get("generation", 0)) + 1)
-        if not lives(there):
-            marked = int(there["generation"])
-            return None
+        marked = max(above, int(there.get("generation", 0)), generation_in(there) + 1)
         return {**there, "generation": marked, "run": {**there["run"], "state": DELETING}}
 
-    records.changed(run, change)
-    return marked
+    now = records.changed(run, change)
+    return None if now is None or now["record"] == TOMBSTONE else int(now["generation"])
 
 
 def bury(records: Records, run: str, generation: int) -> None:
     """Leave a tombstone in place of the record of a run that was being deleted."""
-
-    def change(there: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        return None if there is None or lives(there) or there["record"] == TOMBSTONE else tombstone(run, generation)
-
-    records.changed(run, change)
+    records.changed(run, lambda there: tombstone(run, generation) if there and there["run"].get("state") == DELETING else None)
 
 
 def entomb(records: Records, run: str, generation: int) -> None:
@@ -875,16 +769,6 @@ def entomb(records: Records, run: str, generation: int) -> None:
         return tombstone(run, generation)
 
     records.changed(run, change)
-
-
-def dead_generation(records: Records, run: str) -> int | None:
-    """Return the last generation of documents that a deleted run of this name may have left; None if none was deleted."""
-    there = records.get(run)
-    if there is None:
-        return None
-    document = there["_source"]
-    last = lowest_generation(document) - 1 if lives(document) else int(document["generation"])
-    return last if last > 0 else None
 
 
 # Two loads of one source at the same time, the file having grown in between: neither may leave the older content as complete.
@@ -915,16 +799,22 @@ def check_all_there(connection: Connection, names: Names, source: SourceRecord, 
 
     A slower load may have overwritten documents. Asked before what earlier generations left is deleted.
     """
-    filters: Filters = [
-        {"term": {"run.id": source.run}},
-        {"term": {"source.id": source.source}},
-        {"term": {"generation": source.generation}},
-    ]
+    filters: Filters = [*of_source(source), {"term": {"generation": source.generation}}]
     documents, samples = counted(connection, names.all("intervals"), filters)
     if documents < state.written - state.refused:
         raise StoreError(_sentence(source))
     if documents == state.written and samples != state.samples:
         raise not_there(source, state.samples, samples)
+
+
+def of_source(source: SourceRecord) -> list[dict[str, Any]]:
+    """Return the filters for the documents of a source."""
+    return [{"term": {"run.id": source.run}}, {"term": {"source.id": source.source}}]
+
+
+def left_of(source: SourceRecord) -> list[dict[str, Any]]:
+    """Return the filters for what older generations of a source have left."""
+    return [*of_source(source), {"range": {"generation": {"lt": source.generation}}}]
 
 
 def _sentence(source: SourceRecord) -> str:
@@ -942,43 +832,48 @@ def _sentence(source: SourceRecord) -> str:
 # its generation distinguishes it from the documents of a later run of this name.
 
 
-def delete_run(connection: Connection, names: Names, sender: Sender, records: Records, run: str, *, force: bool) -> int:
+def delete_run(store: ElasticStore, run: str, *, force: bool) -> int:
     """Return how many documents of intervals a run had, once all that belongs to it is deleted.
 
     Its sources go first: cut off after that, the run is no longer complete. StoreError where somebody may be writing to it,
     unless it is to be deleted by `force`.
     """
-    closed = [name for name, settings in settings_in(connection, names).items() if is_closed(settings)]
+    names = store.names
+    closed = [name for name, settings in settings_in(store.connection, names).items() if is_closed(settings)]
     if closed:  # before anything is deleted, or said to be
-        raise StoreError(f"{connection.address.url}: {closed_sentence(closed[0])}")
-    generation = mark_deleting(records, run, force=force)
+        raise StoreError(f"{store.connection.address.url}: {closed_sentence(closed[0])}")
+    generation = mark_deleting(store.records, run, force=force)
     if generation is None:
         return 0
     mine = _up_to(run, generation)
     stages = [(names.one("runs"), {**mine, "filter": [*mine["filter"], {"term": {"record": SOURCE}}]})]
     stages += [(names.pattern(index), mine) for index in indices() if index != "runs"]
     stages.append((names.one("runs"), {**mine, "must_not": [*mine["must_not"], {"terms": {"record": [RUN, TOMBSTONE]}}]}))
-    deleted = {index: swept(connection, sender, index, query) for index, query in stages}
-    bury(records, run, generation)
+    deleted = {index: swept(store, index, query) for index, query in stages}
+    bury(store.records, run, generation)
     return deleted[names.all("intervals")]
 
 
-def sweep_dead(
-    connection: Connection, names: Names, sender: Sender, records: Records, run: str, sources: Iterable[SourceRecord] = ()
-) -> None:
+def sweep_dead(store: ElasticStore, run: str, sources: Iterable[SourceRecord]) -> None:
     """Delete documents that a writer wrote to a run after it was deleted; `sources` are those of the writer."""
-    last = dead_generation(records, run)
-    if last is None:  # there is no tombstone: somebody has deleted the record by hand
+    last = lowest_generation(document_of(store.records.get(run))) - 1
+    if last < 1:  # there is no tombstone: somebody has deleted the record by hand
         last = max((source.generation for source in sources), default=0)
     mine = _up_to(run, last)
-    swept(connection, sender, names.one("runs"), {**mine, "filter": [*mine["filter"], {"term": {"record": SOURCE}}]})
+    swept(store, store.names.one("runs"), {**mine, "filter": [*mine["filter"], {"term": {"record": SOURCE}}]})
     for index in PERIODIC:
-        swept(connection, sender, names.all(index), mine)
+        swept(store, store.names.all(index), mine)
 
 
-def sweep_index(connection: Connection, names: Names, sender: Sender, index: str, run: str) -> None:
-    """Delete the documents of a deleted run in an index."""
-    swept(connection, sender, names.pattern(index), {"filter": [{"term": {"run.id": run}}]})
+def settle_breaths(store: ElasticStore, again: Sequence[SourceRecord]) -> None:
+    """Let searches see all that was sent, and delete documents of older generations of the sources that were read again."""
+    index = store.names.all("points")
+    store.connection.refresh(index)
+    for source in again:
+        store.sender.put(deletions(store.connection, index, left_of(source)))
+    if again:
+        store.flush()
+        store.connection.refresh(index)
 
 
 def _up_to(run: str, generation: int) -> dict[str, Any]:
@@ -986,13 +881,17 @@ def _up_to(run: str, generation: int) -> dict[str, Any]:
     return {"filter": [{"term": {"run.id": run}}], "must_not": [{"range": {"generation": {"gt": generation}}}]}
 
 
-def swept(connection: Connection, sender: Sender, index: str, query: dict[str, Any]) -> int:
+def swept(store: ElasticStore, index: str, query: dict[str, Any]) -> int:
     """Return how many documents a query finds, once they are deleted."""
-    connection.refresh(index)
-    hit_pages = pages(connection, index, {"bool": query}, source=False)
-    deleted = sender.put(deletion(hit["_index"], hit["_id"]) for page in hit_pages for hit in page)
-    sender.flush()
-    connection.refresh(index)
+    store.connection.refresh(index)
+    return dropped(store, index, [{"bool": query}])
+
+
+def dropped(store: ElasticStore, index: str, filters: Filters) -> int:
+    """Return how many documents that searches see already meet all filters, once they are deleted."""
+    deleted = store.sender.put(deletions(store.connection, index, filters))
+    store.sender.flush()
+    store.connection.refresh(index)
     return deleted
 
 
@@ -1027,7 +926,7 @@ def leaving_nothing(store: ElasticStore, run: str, sources: Sequence[SourceRecor
             store.flush()
         store.stop_senders()
         reopen_superseded(store.records, run, sources)
-        sweep_dead(store.connection, store.names, store.sender, store.records, run, sources)
+        sweep_dead(store, run, sources)
         store.stop_senders()
         raise RunGoneError(run) from None
 
@@ -1044,7 +943,7 @@ def keeping(store: ElasticStore, index: str, run: str, *, known: bool = False) -
     try:
         store.records.check_alive(run, EVERY_GENERATION)
     except RunGoneError:
-        sweep_index(store.connection, store.names, store.sender, index, run)
+        swept(store, store.names.pattern(index), {"filter": [{"term": {"run.id": run}}]})
         store.stop_senders()
         raise
 
@@ -1053,10 +952,8 @@ def _is_alive(store: ElasticStore, run: str, generation: int) -> bool:
     """Return whether a run is still the one that sources of a generation were begun in; true where nobody answers."""
     try:
         store.records.check_alive(run, generation)
-    except RunGoneError:
-        return False
-    except StoreError:
-        return True
+    except StoreError as error:
+        return not isinstance(error, RunGoneError)
     return True
 
 
@@ -1139,27 +1036,15 @@ LABELS = ("@timestamp", "host.name", "operation", "kind")
 class Sweeper:
     """Deletes documents by id, and reports which windows they were of."""
 
-    connection: Connection
-    names: Names
-    sender: Sender
+    store: ElasticStore
 
     def sweep(self, source: SourceRecord) -> dict[RollupKey, Int]:
         """Delete the documents that older generations of a source have left; return the windows that they were of."""
-        query: Filters = [
-            {"term": {"run.id": source.run}},
-            {"term": {"source.id": source.source}},
-            {"range": {"generation": {"lt": source.generation}}},
-        ]
-        cells: dict[RollupKey, list[int]] = {}
-        lines = []
-        for hit in self._hits("intervals", query):
-            cell = host_key_in(hit["_source"])
-            if cell.kind != OFFSET:  # there are no rollups of offsets
-                cells.setdefault(cell, []).append(hit["_source"]["@timestamp"] * MS)
-            lines.append(deletion(hit["_index"], hit["_id"]))
-        self.sender.put(lines)
-        self.sender.flush()
-        return {cell: distinct(np.array(starts, np.int64)) for cell, starts in cells.items()}
+        lines: list[bytes] = []
+        windows = self._windows("intervals", left_of(source), lines)
+        self.store.sender.put(lines)
+        self.store.sender.flush()
+        return windows
 
     def all_windows(self, run: RunRecord) -> dict[RollupKey, Int]:
         """Return all windows of a run of which hosts have rollups."""
@@ -1169,35 +1054,31 @@ class Sweeper:
         """Return all windows of latencies that a run's documents at its stored step have."""
         return self._windows("intervals", [{"term": {"run.id": run.run}}, at_step(run.step_ns), LATENCIES])
 
-    def _windows(self, index: str, filters: Filters) -> dict[RollupKey, Int]:
-        """Return the windows that documents are of, by the rollup of their host."""
+    def _windows(self, index: str, filters: Filters, deleting: list[bytes] | None = None) -> dict[RollupKey, Int]:
+        """Return the windows that documents are of, by the rollup of their host; note the lines that delete them."""
         cells: dict[RollupKey, list[int]] = {}
-        for hit in self._hits(index, filters):
-            cells.setdefault(host_key_in(hit["_source"]), []).append(hit["_source"]["@timestamp"] * MS)
+        query = {"bool": {"filter": list(filters)}}
+        for hit in hits(self.store.connection, self.store.names.all(index), query, source=list(LABELS)):
+            cell = host_key_in(hit["_source"])
+            if cell.kind != OFFSET:  # there are no rollups of offsets
+                cells.setdefault(cell, []).append(hit["_source"]["@timestamp"] * MS)
+            if deleting is not None:
+                deleting.append(deletion(hit["_index"], hit["_id"]))
         return {cell: distinct(np.array(starts, np.int64)) for cell, starts in cells.items()}
 
     def sweep_steps(self, run: RunRecord) -> int:
         """Delete the documents of latencies at other steps than the run's; return how many there were."""
         other = {"bool": {"must_not": [at_step(run.step_ns)]}}
-        return self._delete("intervals", [{"term": {"run.id": run.run}}, other, LATENCIES])
+        filters: Filters = [{"term": {"run.id": run.run}}, other, LATENCIES]
+        return dropped(self.store, self.store.names.all("intervals"), filters)
 
     def sweep_rollups(self, run: RunRecord, steps_ms: Sequence[int]) -> None:
         """Delete the rollups of a run that was replaced: those of steps that it does not have, of kinds without documents."""
         other = {"bool": {"must_not": [{"terms": {"rollup.step_ms": list(steps_ms)}}]}}
         cells = {"size": KINDS_A_PAGE, "sources": [{"kind": label_source("kind")}]}
         query = {"bool": {"filter": [{"term": {"run.id": run.run}}, at_step(run.step_ns), LATENCIES]}}
-        bucket_pages = paged(self.connection, self.names.all("intervals"), query, cells)
+        bucket_pages = paged(self.store.connection, self.store.names.all("intervals"), query, cells)
         kinds = sorted({str(bucket["key"]["kind"] or "") for page in bucket_pages for bucket in page})  # "": some have none
         gone = {"bool": {"must_not": [one_of("kind", kinds)]}} if kinds else {"match_all": {}}
-        self._delete("rollups", [{"term": {"run.id": run.run}}, any_of([other, gone])])
-
-    def _delete(self, index: str, filters: Filters) -> int:
-        """Delete all documents that meet the filters; return how many."""
-        deleted = self.sender.put(deletions(self.connection, self.names.all(index), filters))
-        self.sender.flush()
-        self.connection.refresh(self.names.all(index))
-        return deleted
-
-    def _hits(self, index: str, filters: Filters) -> Iterator[Mapping[str, Any]]:
-        for page in pages(self.connection, self.names.all(index), {"bool": {"filter": list(filters)}}, source=list(LABELS)):
-            yield from page
+        filters = [{"term": {"run.id": run.run}}, any_of([other, gone])]
+        dropped(self.store, self.store.names.all("rollups"), filters)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from ingest.core.breaths import StoredBreaths
 from ingest.core.errors import InputError, StoreError, counted
 from ingest.core.intervals import Int, Intervals
 from ingest.core.labels import Group, Series
+from ingest.core.schema import schema_version
 from ingest.query.coverage import Lack
 from ingest.query.episodes import Episode
 from ingest.query.origin import KNOWN_RUNS, Capabilities
@@ -43,15 +45,16 @@ from ingest.store.elastic.runs import (
     CachedRecords,
     Records,
     RunMetadata,
-    Standings,
     StillRecords,
     Touch,
+    document_of,
     keeping,
     leaving_nothing,
+    lowest_generation,
     touch_of,
     writing,
 )
-from ingest.store.elastic.templates import PERIODIC, Names, site_of
+from ingest.store.elastic.templates import PERIODIC, Names, Site, site_of
 from ingest.store.lifecycle import Coarsened, CoarserBins, Widened, grid_in
 from ingest.store.live import LiveStore
 from ingest.store.records import UNKNOWN_ZERO, RunRecord, SourceRecord, Spans, StoredRun, record_named
@@ -85,16 +88,11 @@ class ElasticStore(Store):
         self.url = address.store
         self.connection = Connection(address)
         self.connection.open()
-        self.names, self._says_complete, self._keeps_bytes, self._kept = Names(address.prefix), True, True, frozenset[str]()
-        if write:
-            site = site_of(self.connection, address.prefix)
-            self.names, self._says_complete, self._keeps_bytes = site.names, site.says_complete, site.keeps_bytes
-            self._kept = site.kept
+        self.site = site_of(self.connection, address.prefix) if write else Site(address.prefix, version=schema_version())
+        self.names = self.site.names
         self.records = Records(self.connection, self.names)
         self.dead_letters = Path(os.environ.get("TAILBOARD_DEAD_LETTERS", DEAD_LETTER_FILE))
         self.delivery = Delivery()
-        self._sender: Sender | None = None
-        self.standings = Standings(self.records)
         self._loads: dict[str, Loading] = {}
         self._planned: dict[str, RunMetadata] = {}
         self._ended: dict[str, RunMetadata] = {}
@@ -106,21 +104,19 @@ class ElasticStore(Store):
 
     def stop_senders(self) -> None:
         """Stop the senders: no thread is about while the next run's reading processes are forked."""
-        if self._sender is not None:
-            self._sender.close()
-        self._sender = None
+        if "sender" in vars(self):
+            self.sender.close()
+            del self.sender
 
     def flush(self) -> None:
         """Wait until all that was handed to the senders is in or refused."""
-        if self._sender is not None:
-            self._sender.flush()
+        if "sender" in vars(self):
+            self.sender.flush()
 
-    @property
+    @cached_property
     def sender(self) -> Sender:
         """Return the senders, started when they are first needed: after the reading processes were forked."""
-        if self._sender is None:
-            self._sender = Sender(self.connection, self.delivery, self.dead_letters)
-        return self._sender
+        return Sender(self.connection, self.delivery, self.dead_letters)
 
     def _holdings_of(self, records: Records) -> ElasticHoldings:
         return ElasticHoldings(self.connection, self.names, records)
@@ -160,7 +156,7 @@ class ElasticStore(Store):
 
     def held(self, runs: Sequence[str]) -> dict[str, StoredRun]:
         """Return what is held of each run, for the plan of a load."""
-        standings = self.standings.read(runs)
+        standings = self.records.standings(runs)
         self._planned |= standings
         return {run: standing.held for run, standing in standings.items()}
 
@@ -169,30 +165,26 @@ class ElasticStore(Store):
         if run.zero == UNKNOWN_ZERO:
             raise StoreError(f"{run.run} has no start time, and Elasticsearch needs real times: give --t0 TIME, or --t0 mtime")
         wanted = list(sources)
-        there = self._planned.pop(run.run, None) or self.standings.read([run.run])[run.run]
+        there = self._planned.pop(run.run, None) or self.records.standings([run.run])[run.run]
         known = self._loads.get(run.run)
         fresh = known is None and not anew and not (there.sources.keys() & {source.source for source in wanted})
         loading = known or Loading(there, HostTotals(slab_of(run.step_ns)), anew=anew)
         for source in wanted:
             loading.states.pop(source.source, None)
         loading.fresh, loading.anew = fresh, loading.anew or anew
-        loading.standing = self.standings.begin(there, run, wanted, anew=anew)
+        loading.standing = self.records.begin(there, run, wanted, anew=anew)
         self._loads[run.run] = loading
 
     def first_generation(self, run: str) -> int:
         """Return the generation that a new source of a run begins with: above all that a deleted run of its name had."""
-        return self.records.first_generation(run)
-
-    def writing(self, run: str, sources: Sequence[SourceRecord] = ()) -> AbstractContextManager[None]:
-        """Hold the writes to a run, of some of its sources, as `writing` does."""
-        return writing(self, run, sources)
+        return max(1, lowest_generation(document_of(self.records.get(run))))
 
     def packed(self, run: RunRecord, source: SourceRecord, windows: Intervals[Series]) -> Packed:
         """Return whole windows as they are sent; done in the reading processes.
 
         A server that was set up before documents kept bytes gets none: it would refuse the documents.
         """
-        windows = windows if self._keeps_bytes else without_bytes(windows)
+        windows = windows if self.site.keeps_bytes else without_bytes(windows)
         return Packed(interval_chunks(windows, run, source, self.names), touch_of(windows))
 
     def write(self, run: RunRecord, source: SourceRecord, packed: Packed) -> int:
@@ -206,13 +198,13 @@ class ElasticStore(Store):
     def gatherer(self, run: RunRecord, processes: int) -> HostTotals:
         """Return what adds up the windows of a run, in each of so many reading processes."""
         gathered = self._loading(run.run).gathered
-        gathered.keeps_bytes = self._keeps_bytes
+        gathered.keeps_bytes = self.site.keeps_bytes
         gathered.share(processes)
         return gathered
 
     def write_breaths(self, source: SourceRecord, kept: StoredBreaths) -> int:
         """Hand the breaths that are kept of a source to the senders; return how many documents."""
-        check_template(self.connection, self.names, self._kept)
+        check_template(self.connection, self.names, self.site.kept)
         self._loading(source.run).breathed = True
         chunks = list(breath_chunks(kept, source, self.names))
         for chunk in chunks:
@@ -226,7 +218,7 @@ class ElasticStore(Store):
     def _loading(self, run: str) -> Loading:
         """Return the load of a run; of one that nothing was begun of, what is to be finished."""
         if run not in self._loads:
-            self._loads[run] = Loading(self.standings.read([run])[run], HostTotals(slab_of(0)), fresh=False)
+            self._loads[run] = Loading(self.records.standings([run])[run], HostTotals(slab_of(0)), fresh=False)
         return self._loads[run]
 
     def finish_source(self, source: SourceRecord, spans: Spans) -> None:
@@ -258,7 +250,7 @@ class ElasticStore(Store):
     @contextmanager
     def still(self, run: str) -> Iterator[None]:
         """Hold what the records of a run say while questions are asked about this run alone."""
-        standing = self._ended.pop(run, None) or self.standings.read([run])[run]
+        standing = self._ended.pop(run, None) or self.records.standings([run])[run]
         records, self.records = self.records, StillRecords(self.connection, self.names, standing)
         try:
             yield
@@ -267,7 +259,7 @@ class ElasticStore(Store):
 
     def lacking(self, run: RunRecord, accounts: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[Lack, ...] | None:
         """Return the data that a run lacks by the accounts of its sources, None where rollups there have no field for it."""
-        return missing_from_runs([run], accounts) if self._says_complete else None
+        return missing_from_runs([run], accounts) if self.site.says_complete else None
 
     def delivered(self) -> Mapping[str, int]:
         """Return the final account of what was sent: created, updated, superseded, rejected, retried."""
@@ -293,7 +285,7 @@ class ElasticStore(Store):
         """
         from ingest.store.elastic.runs import delete_run
 
-        deleted = delete_run(self.connection, self.names, self.sender, self.records, run, force=force)
+        deleted = delete_run(self, run, force=force)
         self.stop_senders()
         return deleted
 
@@ -302,7 +294,7 @@ class ElasticStore(Store):
         from ingest.store.elastic.lifecycle import Coarsening
 
         record = record_named(run, self.runs())
-        with self.writing(run):
+        with writing(self, run):
             done = Coarsening(self).coarsen(record, step_ns)
         self.stop_senders()
         return done
@@ -312,7 +304,7 @@ class ElasticStore(Store):
         from ingest.store.elastic.lifecycle import Widening
 
         record = record_named(run, self.runs())
-        with self.writing(run):
+        with writing(self, run):
             done = Widening(self).widen(record, bins)
         self.stop_senders()
         return done
@@ -397,7 +389,7 @@ class ElasticStore(Store):
 
     def keep_findings(self, run: str, documents: Sequence[StoredFinding]) -> None:
         """Write all findings of a run, in place of those that an earlier load has left; none where the server has no place."""
-        if "findings" in self._kept:
+        if "findings" in self.site.kept:
             with keeping(self, "findings", run, known=True):
                 keep_findings(self.connection, self.names, run, documents)
 

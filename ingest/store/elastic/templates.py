@@ -180,25 +180,23 @@ def path_of(kind: str, name: str) -> str:
 
 def stored_template(connection: Connection, kind: str, name: str) -> dict[str, Any] | None:
     """Return the server's template of a name, or None."""
-    try:
-        answer = connection.call("GET", path_of(kind, name))
-    except Refusal as error:
-        if error.status == 404:
-            return None
-        raise StoreError(f"the template {name} cannot be read: {error}") from None
-    body = answer[f"{kind}_templates"][0][f"{kind}_template"]
-    return dict(body)
+    found = _found(connection, kind, name, "the template")
+    return dict(found[0][f"{kind}_template"]) if found else None
 
 
 def stored_templates(connection: Connection, prefix: str) -> dict[str, dict[str, Any]]:
     """Return the server's index templates whose names begin with a prefix, by name."""
+    found = _found(connection, INDEX, f"{prefix}-*", "the templates")
+    return {entry["name"]: dict(entry["index_template"]) for entry in found}
+
+
+def _found(connection: Connection, kind: str, name: str, what: str) -> list[Mapping[str, Any]]:
     try:
-        answer = connection.call("GET", path_of(INDEX, f"{prefix}-*"))
+        return list(connection.call("GET", path_of(kind, name))[f"{kind}_templates"])
     except Refusal as error:
         if error.status == 404:
-            return {}
-        raise StoreError(f"the templates {prefix}-* cannot be read: {error}") from None
-    return {entry["name"]: dict(entry["index_template"]) for entry in answer["index_templates"]}
+            return []
+        raise StoreError(f"{what} {name} cannot be read: {error}") from None
 
 
 def site_of(connection: Connection, prefix: str) -> Site:
@@ -243,13 +241,8 @@ def _dotless(value: Any) -> Any:
     nested: dict[str, Any] = {}
     for name, inner in value.items():
         first, _, rest = str(name).partition(".")
-        if rest and not isinstance(inner, Mapping):
-            place = nested.setdefault(first, {})
-            place.update(_joined(place, _dotless({rest: inner})))
-        elif isinstance(inner, Mapping) and isinstance(nested.get(name), Mapping):
-            nested[name] = _joined(nested[name], inner)
-        else:
-            nested[name] = inner
+        dotted = rest and not isinstance(inner, Mapping)
+        nested = _joined(nested, {first: _dotless({rest: inner})} if dotted else {name: inner})
     return nested
 
 

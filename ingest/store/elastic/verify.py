@@ -10,8 +10,9 @@ again and notes sources to be read again, one run after another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,11 +22,22 @@ from ingest.core.labels import IN_FLIGHT
 from ingest.core.layout import NO_BINS, NO_BINS_TEXT, Layout, parse_layout
 from ingest.core.units import number
 from ingest.store.elastic.aggregations import LATENCIES, Filters, one_of, paged
-from ingest.store.elastic.documents import MS, PATHS, bins_of, pages, search
+from ingest.store.elastic.documents import MS, PATHS, bins_of, hits, search
 from ingest.store.elastic.findings import BREATHS_INDEX as BREATHS
-from ingest.store.elastic.findings import settle_breaths
 from ingest.store.elastic.rollups import RollupWriter
-from ingest.store.elastic.runs import CHECKPOINT, RUN, SOURCE, TOMBSTONE, SharedWindows, Sweeper, entomb, source_record, swept
+from ingest.store.elastic.runs import (
+    CHECKPOINT,
+    RUN,
+    SOURCE,
+    TOMBSTONE,
+    SharedWindows,
+    Sweeper,
+    entomb,
+    settle_breaths,
+    source_record,
+    swept,
+    writing,
+)
 from ingest.store.elastic.templates import PERIODIC
 from ingest.store.records import CLUSTER, COMPLETE, HOST, WHOLE_RUN, RunRecord, SourceRecord, rollup_steps
 from ingest.store.verify import LAYOUTS, NO_RUN, ROLLUPS, STATES, Chosen, Reading, Verifier, in_words, is_whole
@@ -59,14 +71,8 @@ COUNTS = {
 }
 TIMELESS = ("marks", "episodes", "findings")
 
-RECORD_FIELDS = (
-    "record",
-    "run.id",
-    "generation",
-    *(f"source.{name}" for name in ("id", "path", "size", "digest", "context", "state", "refused")),
-    "source.account.samples",
-    "source.account.notes",
-)
+OF_SOURCE = ("id", "path", "size", "digest", "context", "state", "refused", "account.samples", "account.notes")
+RECORD_FIELDS = ("record", "run.id", "generation", *(f"source.{name}" for name in OF_SOURCE))
 SERIES = ("run", "source", "generation", "step", "kind", "segment", "layout", *LABELS)
 
 
@@ -77,14 +83,6 @@ class Cell(NamedTuple):
     op: str
     host: str
     hour: int
-
-    def of_cluster(self) -> Cell:
-        """Return the cell of all hosts."""
-        return Cell(self.kind, self.op, "", self.hour)
-
-    def of_all_hours(self) -> Cell:
-        """Return the cell of the whole run."""
-        return Cell(self.kind, self.op, self.host, 0)
 
 
 LABELS_OF_CELL = Cell._fields[:3]
@@ -130,16 +128,15 @@ class ElasticVerifier(Verifier):
         self.found.documents = sum(bucket.documents for bucket in self.series)
         runs, sources = self.store.records.runs(), []
         query = {"bool": {"must_not": [{"terms": {"record": [RUN, TOMBSTONE]}}]}}
-        for page in pages(self.connection, self.names.one("runs"), query, list(RECORD_FIELDS)):
-            for hit in page:
-                document = hit["_source"]
-                kind, run, source = document["record"], document["run"]["id"], document.get("source") or {}
-                if self.chosen(run):
-                    self.others.append((hit["_id"], kind, run, source.get("id") if kind == CHECKPOINT else None))
-                    if kind == SOURCE:
-                        sources.append(source_record(document))
-                        if source.get("refused") and source["state"] == COMPLETE:
-                            self.refused.append(sources[-1])
+        for hit in hits(self.connection, self.names.one("runs"), query, list(RECORD_FIELDS)):
+            document = hit["_source"]
+            kind, run, source = document["record"], document["run"]["id"], document.get("source") or {}
+            if self.chosen(run):
+                self.others.append((hit["_id"], kind, run, source.get("id") if kind == CHECKPOINT else None))
+                if kind == SOURCE:
+                    sources.append(source_record(document))
+                    if source.get("refused") and source["state"] == COMPLETE:
+                        self.refused.append(sources[-1])
         return runs, sources
 
     def unowned(self) -> Iterator[tuple[str, str, int, str]]:
@@ -200,20 +197,11 @@ class ElasticVerifier(Verifier):
             key = bucket.key
             if self._whole(key["run"]) and (key["run"], key["source"]) in self.sources:
                 has_bins = key["layout"] != NO_BINS_TEXT and not key["kind"].endswith(IN_FLIGHT)
-                yield Reading(
-                    run=key["run"],
-                    source=key["source"],
-                    series=tuple(key[name] for name in ("run", *LABELS, "kind", "segment")),
-                    words=in_words({name: key[name] for name in (*LABELS, "kind")}),
-                    kind=key["kind"],
-                    layout=key["layout"],
-                    step_ns=int(key["step"] or 0) * MS,
-                    generation=int(key["generation"]),
-                    documents=bucket.documents,
-                    samples=bucket.counted[0],
-                    binned=bucket.counted[1] if has_bins else None,
-                    place=None,
-                )
+                series = tuple(key[name] for name in ("run", *LABELS, "kind", "segment"))
+                words = in_words({name: key[name] for name in (*LABELS, "kind")})
+                whose = (key["run"], key["source"], series, words, key["kind"], key["layout"])
+                held = (int(key["step"] or 0) * MS, int(key["generation"]), bucket.documents, bucket.counted[0])
+                yield Reading(*whose, *held, binned=bucket.counted[1] if has_bins else None, place=None)
         self._layouts(sorted({bucket.key["layout"] for bucket in self.series} - {""}))
 
     def _layouts(self, layouts: Sequence[str]) -> None:
@@ -251,31 +239,30 @@ class ElasticVerifier(Verifier):
         """Read all documents of a layout back, and note those that hold other values than its bins report."""
         for index in (self.names.all("intervals"), self.names.all("rollups")):
             query = {"term": {"latency.layout": text}}
-            for page in pages(self.connection, index, query, ["run", "source", "latency", "in_flight"]):
-                for hit in page:
-                    document = hit["_source"]
-                    record = self._whole(document["run"]["id"])
-                    values = (document.get("in_flight") or document["latency"]).get("histogram", {"values": ()})["values"]
-                    if record is None or _holds(layout, values):
-                        continue
-                    self.queries[hit["_index"], record.run, hit["_id"]] = {"ids": {"values": [hit["_id"]]}}
-                    source = self.sources.get((record.run, (document.get("source") or {}).get("id", "")))
-                    place = f"{hit['_index']}/_doc/{hit['_id']} says {text}"
-                    self.found.found(LAYOUTS if source else ROLLUPS, record.run, 1, place)
-                    self.rolled.add(record.run)
-                    if source is not None:
-                        self.read_again(source)
+            for hit in hits(self.connection, index, query, ["run", "source", "latency", "in_flight"]):
+                document = hit["_source"]
+                record = self._whole(document["run"]["id"])
+                values = (document.get("in_flight") or document["latency"]).get("histogram", {"values": ()})["values"]
+                if record is None or _holds(layout, values):
+                    continue
+                self.queries[hit["_index"], record.run, hit["_id"]] = {"ids": {"values": [hit["_id"]]}}
+                source = self.sources.get((record.run, (document.get("source") or {}).get("id", "")))
+                place = f"{hit['_index']}/_doc/{hit['_id']} says {text}"
+                self.found.found(LAYOUTS if source else ROLLUPS, record.run, 1, place)
+                self.rolled.add(record.run)
+                if source is not None:
+                    self.read_again(source)
 
     def unlike_rollups(self, record: RunRecord) -> Iterator[tuple[int, str]]:
         """Compare rollups of every scope and step with the documents that they are made of, by cell and hour."""
         hosts = self.cells.get(record.run, {}).get((record.step_ns // MS,), {})
         wanted: dict[tuple[Any, ...], Hours] = {}
         for scope in (HOST, CLUSTER):
-            cells = hosts if scope == HOST else _added(hosts, Cell.of_cluster)
-            whole = _added(cells, Cell.of_all_hours)
+            cells = hosts if scope == HOST else _added(hosts, host="")
+            whole = _added(cells, hour=0)
             wanted |= {(scope, step // MS): cells if step else whole for step in rollup_steps(record.step_ns)}
         there = self.rollups.get(record.run, {})
-        there |= {(scope, step): _added(cells, Cell.of_all_hours) for (scope, step), cells in there.items() if step == WHOLE_RUN}
+        there |= {(scope, step): _added(cells, hour=0) for (scope, step), cells in there.items() if step == WHOLE_RUN}
         for scope, step_ms in sorted({*wanted, *there}):
             mine, other = wanted.get((scope, step_ms), {}), there.get((scope, step_ms), {})
             if differ := sorted(cell for cell in {*mine, *other} if mine.get(cell) != other.get(cell)):
@@ -296,14 +283,14 @@ class ElasticVerifier(Verifier):
         ghosts = {run: self._highest(run) for _, run, _ in self.queries if run and run not in self.runs and run not in there}
         for (index, run, _), query in self.queries.items():
             if run in self.runs or run not in there:  # not a run that a load has begun under this name since
-                swept(store.connection, store.sender, index, {"filter": [query]})
+                swept(store, index, {"filter": [query]})
         for run, generation in ghosts.items():
             entomb(store.records, run, generation)
-        sweeper = Sweeper(store.connection, store.names, store.sender)
+        sweeper = Sweeper(store)
         for source in self.swept.values():
             sweeper.sweep(source)
         if self.swept:
-            settle_breaths(store.connection, store.names, store.sender, list(self.swept.values()))
+            settle_breaths(store, list(self.swept.values()))
         for run in sorted(self.steps):
             sweeper.sweep_steps(there[run])
 
@@ -319,23 +306,22 @@ class ElasticVerifier(Verifier):
 
     def reopen(self, source: SourceRecord) -> None:
         """Mark a source incomplete, so that the next load reads it again."""
-        self.store.records.read_again(source.run, source.source, source.generation)
+        self.store.records.reopen(source.run, source.source, source.generation, digest="")
 
     def roll(self, run: str) -> None:
         """Make all rollups of a run from its documents, in place of those that are there. RunGoneError where it is deleted."""
         store = self.store
         if (record := self.there.get(run)) is None:
             return
-        with store.writing(run):
+        with writing(store, run):
             store.connection.refresh(store.names.all("intervals"))
             touched = SharedWindows()
-            touched.add(Sweeper(store.connection, store.names, store.sender).stored_windows(record))
+            touched.add(Sweeper(store).stored_windows(record))
             if not touched.windows:
-                swept(store.connection, store.sender, store.names.all("rollups"), {"filter": [{"term": {"run.id": run}}]})
+                swept(store, store.names.all("rollups"), {"filter": [{"term": {"run.id": run}}]})
             stored, accounts = store.records.series([run])
-            parts = (store.connection, store.names, store.sender, store.records)
             missing = store.lacking(record, accounts)
-            RollupWriter(*parts, record, touched, lowered=True, anew=True, missing=missing).write(stored)
+            RollupWriter(store, record, touched, lowered=True, anew=True, missing=missing).write(stored)
 
 
 def _holds(layout: Layout, values: Sequence[float]) -> bool:
@@ -348,11 +334,10 @@ def _holds(layout: Layout, values: Sequence[float]) -> bool:
     return True
 
 
-def _added(cells: Hours, moved: Callable[[Cell], Cell]) -> Hours:
-    """Return the cells added up under the cell that `moved` gives for each."""
+def _added(cells: Hours, **common: Any) -> Hours:
+    """Return the cells added up under what they are to have in common."""
     sums: Hours = {}
     for cell, counted in cells.items():
-        key = moved(cell)
-        before = sums.get(key, (0, 0, 0))
-        sums[key] = (before[0] + counted[0], before[1] + counted[1], before[2] + counted[2])
+        key = cell._replace(**common)
+        sums[key] = tuple(map(add, sums.get(key, (0, 0, 0)), counted))
     return sums

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 from ingest.core.errors import StoreError
@@ -47,7 +47,7 @@ def examined(url: str) -> Iterator[Line]:
         return
     damaged = [fault for fault in verification.faults if fault.kind == FILE]
     if damaged:
-        yield Line("integrity", WRONG, damaged[0].example, "load the logs into a new store")
+        yield Line("integrity", WRONG, damaged[0].first, "load the logs into a new store")
     else:
         yield Line("integrity", OK, "PRAGMA integrity_check finds no damage")
         yield from fits(verification, url)
@@ -55,12 +55,8 @@ def examined(url: str) -> Iterator[Line]:
 
 def _version(path: Path, url: str) -> int:
     """Return the version of the schema; StoreError where the file is no store, or of a newer version."""
-    with store_errors(url):
-        db = opened(path, url, write=False)
-        try:
-            return int(db.execute("PRAGMA user_version").fetchone()[0])
-        finally:
-            db.close()
+    with store_errors(url), closing(opened(path, url, write=False)) as db:
+        return int(db.execute("PRAGMA user_version").fetchone()[0])
 
 
 def _writable(path: Path) -> Line:

@@ -112,31 +112,25 @@ def windows_of(
     kinds: dict[tuple[Layout, bool, bool], list[StoredSeries]] = {}
     for member in stored:
         kinds.setdefault((member.layout, member.exact, member.weighted), []).append(member)
-    for (layout, exact, weighted), members in kinds.items():
+    for (layout, exact, _), members in kinds.items():
         rows: list[tuple[Any, ...]] = []
+        values = ("sum, min, max, " if layout.has_bins else "sum, min, max, bytes, ") if exact else ""
         for member in members:
-            values = ("sum, min, max, " if layout.has_bins else "sum, min, max, bytes, ") if exact else ""
             columns = f"id, coding, bins, {values}count"
             query = f"SELECT {columns} FROM intervals WHERE id BETWEEN ? AND ?"
             cursor = db.execute(query, id_range(member.number, begin_ns, end_ns, step_ns))
             while batch := cursor.fetchmany(BATCH - len(rows)):
                 rows += batch
                 if len(rows) >= BATCH:
-                    yield _decoded(rows, members, layout, step_ns, exact=exact, weighted=weighted)
+                    yield _decoded(rows, members, step_ns)
                     rows = []
         if rows:
-            yield _decoded(rows, members, layout, step_ns, exact=exact, weighted=weighted)
+            yield _decoded(rows, members, step_ns)
 
 
-def _decoded(
-    rows: list[tuple[Any, ...]],
-    members: Sequence[StoredSeries],
-    layout: Layout,
-    step_ns: int,
-    *,
-    exact: bool,
-    weighted: bool,
-) -> Intervals[Series]:
+def _decoded(rows: list[tuple[Any, ...]], members: Sequence[StoredSeries], step_ns: int) -> Intervals[Series]:
+    """Return the windows of rows of series of one layout and kind of counts."""
+    layout, exact, weighted = members[0].layout, members[0].exact, members[0].weighted
     columns = list(zip(*rows, strict=True))
     ids = np.array(columns[0], np.int64)
     indptr, bins, counts = unpack(np.array(columns[1], np.int64), columns[2])

@@ -8,7 +8,7 @@ import sqlite3
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -137,15 +137,9 @@ def layout_in(text: str) -> Layout:
 
 @cache
 def _types(table: str) -> dict[str, set[type]]:
-    """Return the types that the cells of each column of a table may have, from the statement that creates it."""
-    text = (assets("mappings") / "sqlite.sql").read_text(encoding="utf-8")
-    body = text.partition(f"CREATE TABLE {table} (\n")[2].partition("\n);")[0]
-    types = {}
-    for line in body.splitlines():
-        name, kind, *rest = line.strip(" ,").split(" ")
-        if kind in PYTHON:
-            types[name] = {*PYTHON[kind], *(() if "NOT" in rest else (type(None),))}
-    return types
+    """Return the types that the cells of each column of a table may have, from the schema."""
+    columns = _schema()[table][1]
+    return {name: {*PYTHON[kind], *(() if never_null else (type(None),))} for name, kind, never_null in columns}
 
 
 def database_damage(db: sqlite3.Connection) -> str:
@@ -160,9 +154,9 @@ def database_damage(db: sqlite3.Connection) -> str:
 
 
 def _of_cells(db: sqlite3.Connection) -> Iterator[str]:
-    tables = [name for (name,) in db.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'")]
+    tables = _tables(db)
     for table in tables:
-        for name, kind, never_null in db.execute(f'SELECT name, type, "notnull" FROM pragma_table_info({table!r})').fetchall():
+        for name, kind, never_null in db.execute(COLUMNS_OF, (table,)).fetchall():
             types = (*TYPES.get(kind, ()), *(() if never_null else ("null",)))
             places = ",".join("?" * len(types))
             if db.execute(f'SELECT 1 FROM "{table}" WHERE typeof("{name}") NOT IN ({places}) LIMIT 1', types).fetchone():
@@ -203,6 +197,7 @@ OLDEST_VERSION = 1  # later versions only added tables and columns
 PATIENCE_SECONDS = 60.0
 WAL_TRIES, WAL_PAUSE_SECONDS = 50, 0.1
 CREATE = "CREATE TABLE "
+COLUMNS_OF = """SELECT name, type, "notnull" FROM pragma_table_info(?, 'main') ORDER BY cid"""
 DAMAGED = "the file is damaged: load into a new store"
 ADVICE = {
     "unable to open": "check that the folder exists and can be written to",
@@ -302,7 +297,7 @@ def _check_version(db: sqlite3.Connection, url: str) -> int:
     version = _version(db)
     if not OLDEST_VERSION <= version <= SCHEMA_VERSION:
         raise StoreError(f"{url} is not a tailboard store of this version (found {version}, need {SCHEMA_VERSION})")
-    if missing := sorted(set(FIRST) - _tables(db)):
+    if missing := sorted(set(FIRST).difference(_tables(db))):
         raise StoreError(f"{url} is not a tailboard store, or is damaged: table {listed(missing)} is missing; name another store")
     return version
 
@@ -313,7 +308,7 @@ def _as_newest(db: sqlite3.Connection) -> None:
     for statement in _missing(db):
         db.execute(statement.replace(CREATE, "CREATE TEMP TABLE ", 1))
     for table, columns in _lacking(db).items():
-        there = [name for (name,) in db.execute("SELECT name FROM pragma_table_info(?, 'main') ORDER BY cid", (table,))]
+        there = [name for name, *_ in db.execute(COLUMNS_OF, (table,))]
         named = ", ".join([*there, *(f"NULL AS {name}" for name, _ in columns)])
         db.execute(f"CREATE TEMP VIEW {table} AS SELECT {named} FROM main.{table}")
 
@@ -329,8 +324,7 @@ def removed_if_empty(db: sqlite3.Connection, path: Path) -> None:
             db.execute("ROLLBACK")
         db.execute("PRAGMA journal_mode = DELETE")
         db.execute("BEGIN EXCLUSIVE")
-        names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        if not any(db.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchone() for name in names):
+        if not any(db.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchone() for name in _tables(db)):
             path.unlink(missing_ok=True)
     except (sqlite3.Error, OSError):  # it stays, empty
         pass
@@ -388,7 +382,7 @@ def _make(db: sqlite3.Connection) -> None:
     with transaction(db):
         version = _version(db)
         empty = not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if version < SCHEMA_VERSION and (empty or (version >= OLDEST_VERSION and set(FIRST) <= _tables(db))):
+        if version < SCHEMA_VERSION and (empty or (version >= OLDEST_VERSION and set(FIRST).issubset(_tables(db)))):
             for statement in _missing(db):
                 db.execute(statement)
             for table, columns in _lacking(db).items():
@@ -414,38 +408,30 @@ def _version(db: sqlite3.Connection) -> int:
 def _missing(db: sqlite3.Connection) -> list[str]:
     """Return the statements of the schema that create the tables that the file lacks."""
     there = _tables(db)
-    return [statement for name, statement in _wanted().items() if name not in there]
+    return [statement for name, (statement, _) in _schema().items() if name not in there]
 
 
 def _lacking(db: sqlite3.Connection) -> dict[str, list[tuple[str, str]]]:
     """Return the columns (name, type) that tables of the file lack; all of them may be empty, and stand last in the schema."""
-    there = _tables(db)
-    plain = sqlite3.connect(":memory:")
-    try:
-        for name, statement in _wanted().items():
-            if name in there:
-                plain.execute(statement)
-        columns = "SELECT name, type FROM pragma_table_info(?, 'main') ORDER BY cid"
-        lacking = {}
-        for name in there & set(_wanted()):
-            own = {column for column, _ in db.execute(columns, (name,))}
-            lacks = [(column, kind) for column, kind in plain.execute(columns, (name,)) if column not in own]
-            if lacks:
-                lacking[name] = lacks
-        return lacking
-    finally:
-        plain.close()
+    lacking = {}
+    for table in set(_tables(db)) & _schema().keys():
+        own = {name for name, *_ in db.execute(COLUMNS_OF, (table,))}
+        if lacks := [(name, kind) for name, kind, _ in _schema()[table][1] if name not in own]:
+            lacking[table] = lacks
+    return lacking
 
 
-def _tables(db: sqlite3.Connection) -> set[str]:
-    return {name for (name,) in db.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'")}
+def _tables(db: sqlite3.Connection) -> list[str]:
+    return [name for (name,) in db.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'")]
 
 
-def _wanted() -> dict[str, str]:
-    """Return the statements that create the tables of this version, by their names."""
-    statements = (assets("mappings") / "sqlite.sql").read_text(encoding="utf-8").split(";\n")
-    creating = [statement[statement.index(CREATE) :] for statement in statements if CREATE in statement]
-    return {statement.removeprefix(CREATE).split(" ", 1)[0]: statement for statement in creating}
+@cache
+def _schema() -> dict[str, tuple[str, list[tuple[str, str, bool]]]]:
+    """Return the statement that creates each table of this version, and its columns as COLUMNS_OF has them."""
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.executescript((assets("mappings") / "sqlite.sql").read_text(encoding="utf-8"))
+        statements = db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
+        return {table: (statement, db.execute(COLUMNS_OF, (table,)).fetchall()) for table, statement in statements}
 
 
 def tables_of_runs(db: sqlite3.Connection) -> list[str]:

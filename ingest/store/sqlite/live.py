@@ -19,7 +19,7 @@ from ingest.store.records import COMPLETE, RunRecord, SourceRecord, Spans
 from ingest.store.rollups import RollupKey, have_moved, layouts_of
 from ingest.store.sqlite.documents import delete_documents, numbers_of, stored_series
 from ingest.store.sqlite.file import object_in, put, store_errors
-from ingest.store.sqlite.records import SELECT_WATCHES, WATCHES, check_run, is_newest
+from ingest.store.sqlite.records import WATCHES, check_run, fields_of, is_newest
 from ingest.store.sqlite.rollups import note_final, write_rollups, write_touched
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class SqliteLive:
     def watches(self, run: str) -> list[Watch]:
         """Return the watches of a run."""
         with store_errors(self._store.url, self._store.db):
-            return [Watch(*row) for row in self._store.db.execute(f"{SELECT_WATCHES} WHERE run = ?", (run,))]
+            return [Watch(**fields) for fields in fields_of(self._store.db, "watches", WATCHES, "WHERE run = ?", (run,))]
 
     def keep(self, run: RunRecord, news: Sequence[News], watch: Watch) -> int:
         """Write what a cycle has read, the rollups of its windows, then checkpoints and marks; return how many documents."""
@@ -148,5 +148,4 @@ def _row(checkpoint: Checkpoint) -> tuple[str, ...]:
 
 
 def _put_watch(db: sqlite3.Connection, watch: Watch) -> None:
-    row = (watch.run, watch.watch, watch.final_ns, watch.largest_ns, watch.told_ns)
-    db.execute(put("watches", WATCHES), row)
+    db.execute(put("watches", WATCHES), tuple(getattr(watch, name) for name in WATCHES))

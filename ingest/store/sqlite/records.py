@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,14 +15,8 @@ from ingest.core.errors import StoreError
 from ingest.core.intervals import Int
 from ingest.core.labels import Series
 from ingest.store.lifecycle import moved_step
-from ingest.store.live import Watch, watched
 from ingest.store.records import RunGoneError, RunRecord, SourceRecord
-from ingest.store.sqlite.file import check_cells, insert, object_in, put_unless_newer
-
-if TYPE_CHECKING:
-    from ingest.query.episodes import Episode
-    from ingest.query.story.stored import StoredFinding
-
+from ingest.store.sqlite.file import IN_JSON, check_cells, insert, object_in, put_unless_newer
 
 # Records of runs and sources as rows of a SQLite store.
 
@@ -31,57 +25,40 @@ RUNS = ("run", "load", "step_ns", "attribution", "start_ns", "zero", "parameters
 SOURCES = ("run", "source", "path", "size", "digest", "context", "state", "generation", "account")
 
 WATCHES = ("run", "watch", "final_ns", "largest_ns", "told_ns")
-SELECT_WATCHES = f"SELECT {', '.join(WATCHES)} FROM watches"
 
 
-class Runs:
-    """The records of all runs, read again once anything was written: each of many questions asks for them."""
+def fields_of(
+    db: sqlite3.Connection,
+    table: str,
+    columns: Sequence[str],
+    rest: str = "",
+    values: Sequence[Any] = (),
+    runs: Collection[str] | None = None,
+) -> list[dict[str, Any]]:
+    """Return the rows of a table by the names of their columns, what is JSON decoded; `rest` is the end of the statement.
 
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
-        self._read: tuple[tuple[int, int], list[RunRecord], list[Watch]] | None = None
-
-    def all(self) -> list[RunRecord]:
-        """Return the records, by name."""
-        state = self._db.execute("PRAGMA data_version").fetchone()[0], self._db.total_changes
-        if self._read is None or self._read[0] != state:
-            rows = self._db.execute(f"SELECT {', '.join(RUNS)} FROM runs ORDER BY run").fetchall()
-            check_cells("runs", RUNS, rows)
-            watches = self._db.execute(SELECT_WATCHES).fetchall()
-            check_cells("watches", WATCHES, watches)
-            self._read = state, [run_record(row) for row in rows], [Watch(*row) for row in watches]
-        return watched(*self._read[1:])
-
-    def forget(self) -> None:
-        """Forget what was read: a write was undone."""
-        self._read = None
-
-
-def run_record(row: tuple[Any, ...]) -> RunRecord:
-    """Return a row of RUNS as a record."""
-    run, load, step_ns, attribution, start_ns, zero, parameters, labels, state, loaded = row
-    options, own_labels = object_in(parameters), object_in(labels)
-    return RunRecord(run, load, step_ns, attribution, start_ns, zero, options, own_labels, state, loaded)
+    With `runs` those of these runs alone: the others are looked at, and not decoded.
+    """
+    rows = db.execute(f"SELECT {', '.join(columns)} FROM {table} {rest}", values).fetchall()
+    check_cells(table, columns, rows)
+    text = IN_JSON.get(table, ())
+    return [
+        {name: object_in(cell) if name in text else cell for name, cell in zip(columns, row, strict=True)}
+        for row in rows
+        if runs is None or row[0] in runs
+    ]
 
 
-def source_record(row: tuple[Any, ...]) -> SourceRecord:
-    """Return a row of SOURCES as a record."""
-    run, source, path, size, digest, context, state, generation, account = row
-    return SourceRecord(run, source, path, size, digest, context, state, generation, object_in(account))
+def row_of(table: str, columns: Sequence[str], record: object, *, in_order: bool = False) -> tuple[Any, ...]:
+    """Return a record as a row of a table."""
+    cells = ((name, getattr(record, name)) for name in columns)
+    return tuple(json.dumps(dict(cell), sort_keys=in_order) if name in IN_JSON[table] else cell for name, cell in cells)
 
 
-def run_row(run: RunRecord) -> tuple[Any, ...]:
-    """Return the row of a run."""
-    parameters, labels = (json.dumps(dict(values), sort_keys=True) for values in (run.parameters, run.labels))
-    return (
-        *(run.run, run.load, run.step_ns, run.attribution, run.start_ns, run.zero),
-        *(parameters, labels, run.state, run.loaded),
-    )
-
-
-def source_row(source: SourceRecord) -> tuple[Any, ...]:
-    """Return a record as a row of SOURCES."""
-    return tuple(json.dumps(source.account) if name == "account" else getattr(source, name) for name in SOURCES)
+def keep(db: sqlite3.Connection, table: str, columns: Sequence[str], records: Iterable[object], **whose: str) -> None:
+    """Write records in place of the rows that are there; inside the caller's transaction."""
+    db.execute(f"DELETE FROM {table} WHERE {' AND '.join(f'{name} = ?' for name in whose)}", tuple(whose.values()))
+    db.executemany(insert(table, columns), [row_of(table, columns, record) for record in records])
 
 
 # Whose documents a SQLite store takes: asked inside the transaction that writes, so that none outlives its run or source.
@@ -133,66 +110,10 @@ FOUND = ("peak_ns", "peak_open", "samples", "windows", "silent", "thin", "worst_
 EPISODES = ("run", "objective", "labels", "start_ns", "end_ns", *PROMISE, *FOUND)
 
 
-def keep_episodes(db: sqlite3.Connection, run: str, objective: str, episodes: Sequence[Episode]) -> None:
-    """Write all episodes of an objective in a run, in place of those that are there; inside the caller's transaction."""
-    db.execute("DELETE FROM episodes WHERE run = ? AND objective = ?", (run, objective))
-    rows = [
-        tuple(json.dumps(dict(episode.labels)) if name == "labels" else getattr(episode, name) for name in EPISODES)
-        for episode in episodes
-    ]
-    db.executemany(insert("episodes", EPISODES), rows)
-
-
-def episodes_of(db: sqlite3.Connection, runs: Iterable[str]) -> list[Episode]:
-    """Return the episodes of runs in time order."""
-    wanted = set(runs)
-    order, columns = "start_ns, run, objective, labels", ", ".join(EPISODES)
-    rows = db.execute(f"SELECT {columns} FROM episodes ORDER BY {order}").fetchall()
-    check_cells("episodes", EPISODES, rows)
-    return [_episode(row) for row in rows if row[0] in wanted]
-
-
-def _episode(row: tuple[Any, ...]) -> Episode:
-    from ingest.query.episodes import Episode
-
-    run, objective, labels, start, end, kind, percentile, threshold, window, peak, is_open, *counts = row
-    known = tuple(object_in(labels).items())
-    return Episode(objective, run, known, kind, percentile, threshold, window, start, end, peak, bool(is_open), *counts)
-
-
 # Findings in a SQLite store: a row for the story of a run and one for each finding, always of one load.
 
 
 FINDINGS = ("run", "rank", "stamp", "kind", "labels", "start_ns", "end_ns", "text", "share", "missing_share", "content")
-IN_JSON = ("labels", "content")
-
-
-def keep_findings(db: sqlite3.Connection, run: str, documents: Sequence[StoredFinding]) -> None:
-    """Write all findings of a run, in place of those that are there; inside the caller's transaction."""
-    db.execute("DELETE FROM findings WHERE run = ?", (run,))
-    rows = [
-        tuple(json.dumps(getattr(document, name)) if name in IN_JSON else getattr(document, name) for name in FINDINGS)
-        for document in documents
-    ]
-    db.executemany(insert("findings", FINDINGS), rows)
-
-
-def findings_of(db: sqlite3.Connection, runs: Iterable[str]) -> list[StoredFinding]:
-    """Return the findings of runs, by run and rank."""
-    wanted = sorted(set(runs))
-    marks = ", ".join("?" * len(wanted))
-    query = f"SELECT {', '.join(FINDINGS)} FROM findings WHERE run IN ({marks}) ORDER BY run, rank"
-    rows = db.execute(query, wanted).fetchall()
-    check_cells("findings", FINDINGS, rows)
-    return [_kept(row) for row in rows]
-
-
-def _kept(row: tuple[Any, ...]) -> StoredFinding:
-    from ingest.query.story.stored import StoredFinding
-
-    run, rank, stamp, kind, labels, start, end, text, share, missing_share, content = row
-    whose, told = object_in(labels), object_in(content)
-    return StoredFinding(run, rank, stamp, kind, whose, start, end, text, float(share), float(missing_share), told)
 
 
 # Breaths in the embedded store: a table of windows, their cells packed as bins are, and a table of single ones.

@@ -63,7 +63,8 @@ def rollup_rows(db: sqlite3.Connection, run: RunRecord, marks: Marks = ALL_FINAL
     steps = rollup_steps(run.step_ns)
     whole: Sum[RollupKey] = Sum()
     balance = Balance()
-    span = _span(db, stored, run.step_ns)
+    first, last = (_edges(db, stored, run.step_ns, end) for end in ENDS)
+    span = (min(first), max(last) + run.step_ns) if first else (0, 0)
     for parts in _slabs(db, stored, run.step_ns, span):
         hosts = list(merged_in(balance.reading(parts), host_group, layouts))
         for windows in (*hosts, *merged_in(hosts, cluster_group, layouts)):
@@ -81,15 +82,12 @@ def rollup_rows(db: sqlite3.Connection, run: RunRecord, marks: Marks = ALL_FINAL
     balance.check(run.run)
 
 
-def _span(db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int) -> tuple[int, int]:
-    """Return start of the first and end of the last window of the series."""
-    spans = []
-    for member in stored:
-        reach = id_range(member.number, None, None, step_ns)
-        low, high = (db.execute(f"SELECT {end}(id) FROM intervals WHERE id BETWEEN ? AND ?", reach).fetchone()[0] for end in ENDS)
-        if low is not None:
-            spans.append(window_of(np.array([low, high]), step_ns))
-    return (int(min(pair[0] for pair in spans)), int(max(pair[1] for pair in spans)) + step_ns) if spans else (0, 0)
+def _edges(db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int, end: str, since: int | None = None) -> list[int]:
+    """Return the start of the first or the last window of each series that has any from a time on; `end` is one of ENDS."""
+    query = f"SELECT {end}(id) FROM intervals WHERE id BETWEEN ? AND ?"
+    ids = [db.execute(query, id_range(member.number, since, None, step_ns)).fetchone()[0] for member in stored]
+    starts: list[int] = window_of(np.array([number for number in ids if number is not None], np.int64), step_ns).tolist()
+    return starts
 
 
 def _slabs(
@@ -107,20 +105,10 @@ def _slabs(
         parts = windows_of(db, stored, step_ns, at, at + width)
         first_part = next(parts, None)
         if first_part is None:
-            at = _next_start(db, stored, at + width, step_ns) // width * width
+            at = min(_edges(db, stored, step_ns, ENDS[0], at + width), default=2**62) // width * width
             continue
         yield chain([first_part], parts)
         at += width
-
-
-def _next_start(db: sqlite3.Connection, stored: Sequence[StoredSeries], after: int, step_ns: int) -> int:
-    starts = []
-    for member in stored:
-        query = "SELECT min(id) FROM intervals WHERE id BETWEEN ? AND ?"
-        low = db.execute(query, id_range(member.number, after, None, step_ns)).fetchone()[0]
-        if low is not None:
-            starts.append(int(window_of(np.array([low]), step_ns)[0]))
-    return min(starts, default=2**62)
 
 
 def table_rows(
@@ -137,19 +125,10 @@ def table_rows(
     start = windows.start_ns.tolist() if span is None else [span[0]] * len(windows)
     end = windows.end_ns.tolist() if span is None else [span[1]] * len(windows)
     final = [int(finish <= marks.of(key.host)) for key, finish in zip(keys, end, strict=True)]
+    columns = (*(values[name] for name in VALUES), final, codings.tolist(), blobs.each())
     return [
         (run.run, key.scope, key.kind, step_ns, begin, key.op, key.host, finish, str(windows.layout), count, *rest)
-        for key, begin, finish, count, *rest in zip(
-            keys,
-            start,
-            end,
-            counts.tolist(),
-            *(values[name] for name in VALUES),
-            final,
-            codings.tolist(),
-            blobs.each(),
-            strict=True,
-        )
+        for key, begin, finish, count, *rest in zip(keys, start, end, counts.tolist(), *columns, strict=True)
     ]
 
 

@@ -32,7 +32,7 @@ from ingest.store import DOCUMENTS, GROWTH, Store
 from ingest.store.answers import answer_from, facts_from, windows_from
 from ingest.store.capabilities import capabilities_of
 from ingest.store.lifecycle import Coarsened, CoarserBins, Widened, check_joinable
-from ingest.store.live import LiveStore, Watch, final_by_all
+from ingest.store.live import LiveStore, Watch, final_by_all, watched
 from ingest.store.records import (
     COMPLETE,
     LOADING,
@@ -56,7 +56,6 @@ from ingest.store.sqlite.documents import (
     sweep,
 )
 from ingest.store.sqlite.file import (
-    check_cells,
     insert,
     object_in,
     opened,
@@ -71,21 +70,18 @@ from ingest.store.sqlite.file import (
 from ingest.store.sqlite.holdings import SqliteHoldings
 from ingest.store.sqlite.lifecycle import coarsen, widen
 from ingest.store.sqlite.records import (
+    EPISODES,
+    FINDINGS,
     RUNS,
-    SELECT_WATCHES,
     SOURCES,
-    Runs,
+    WATCHES,
     breaths_of,
     check_run,
-    episodes_of,
-    findings_of,
+    fields_of,
     is_current,
     is_newest,
-    keep_episodes,
-    keep_findings,
-    run_row,
-    source_record,
-    source_row,
+    keep,
+    row_of,
     sweep_breaths,
     write_breaths,
 )
@@ -129,7 +125,7 @@ class SqliteStore(Store):
         self._is_new = write and not self.path.exists()
         with store_errors(self.url):
             self.db = opened(self.path, self.url, write=write)
-        self._runs = Runs(self.db)
+        self._runs: tuple[tuple[int, int], list[RunRecord], list[Watch]] | None = None
 
     def _store_errors(self) -> AbstractContextManager[None]:
         """Turn SQLite's errors, and those of a damaged file, into sentences."""
@@ -187,17 +183,19 @@ class SqliteStore(Store):
             self.db.set_progress_handler(None, 0)
 
     def runs(self) -> list[RunRecord]:
-        """Return the records of all runs, by name: read again once anything was written."""
+        """Return the records of all runs, by name: read again once anything was written, for many questions."""
         with self._store_errors():
-            return self._runs.all()
+            state = self.db.execute("PRAGMA data_version").fetchone()[0], self.db.total_changes
+            if self._runs is None or self._runs[0] != state:
+                records = [RunRecord(**fields) for fields in fields_of(self.db, "runs", RUNS, "ORDER BY run")]
+                self._runs = state, records, [Watch(**fields) for fields in fields_of(self.db, "watches", WATCHES)]
+            return watched(*self._runs[1:])
 
     def sources(self, run: str) -> list[SourceRecord]:
         """Return the records of a run's sources, by identity."""
-        query = f"SELECT {', '.join(SOURCES)} FROM sources WHERE run = ? ORDER BY source"
         with self._store_errors():
-            rows = self.db.execute(query, (run,)).fetchall()
-            check_cells("sources", SOURCES, rows)
-            return [source_record(row) for row in rows]
+            rows = fields_of(self.db, "sources", SOURCES, "WHERE run = ? ORDER BY source", (run,))
+            return [SourceRecord(**fields) for fields in rows]
 
     def held(self, runs: Sequence[str]) -> dict[str, StoredRun]:
         """Return what is held of each run."""
@@ -215,14 +213,14 @@ class SqliteStore(Store):
             db.execute(
                 f"{insert('runs', RUNS)} ON CONFLICT (run) DO UPDATE SET {start or OVERWRITE}"
                 "load = excluded.load, state = excluded.state, labels = excluded.labels",
-                run_row(replace(run, state=LOADING)),
+                row_of("runs", RUNS, replace(run, state=LOADING), in_order=True),
             )
             for source in wanted:
                 self._written.pop((source.run, source.source, source.generation), None)
                 known = "SELECT generation, digest, path FROM sources WHERE run = ? AND source = ?"
                 there = db.execute(known, (source.run, source.source)).fetchone()
                 check_unclaimed(source, there)
-                db.execute(PUT_SOURCE, source_row(replace(source, state=LOADING)))
+                db.execute(PUT_SOURCE, row_of("sources", SOURCES, replace(source, state=LOADING)))
 
     def packed(self, run: RunRecord, source: SourceRecord, windows: Intervals[Series]) -> Documents:
         """Return whole windows of a source as packed documents."""
@@ -250,7 +248,7 @@ class SqliteStore(Store):
     def look_again(self) -> None:
         """Forget what is known of the store: series were deleted or renamed, or a write was undone."""
         self._series.clear()
-        self._runs.forget()
+        self._runs = None
 
     def note_reach(self, db: sqlite3.Connection, spans: Spans) -> None:
         """Write from when to when series reach, inside the transaction of the caller."""
@@ -315,8 +313,8 @@ class SqliteStore(Store):
             check_run(db, run.run)
             for source in self._finished.pop(run.run, ()):
                 is_current(db, run, source)
-            watches = [Watch(*row) for row in db.execute(f"{SELECT_WATCHES} WHERE run = ?", (run.run,))]
-            write_rollups(db, run, final_by_all(watches))
+            watches = fields_of(db, "watches", WATCHES, "WHERE run = ?", (run.run,))
+            write_rollups(db, run, final_by_all(Watch(**fields) for fields in watches))
             loading = db.execute("SELECT count(*) FROM sources WHERE run = ? AND state = ?", (run.run, LOADING)).fetchone()[0]
             state = LOADING if loading else COMPLETE
             db.execute("UPDATE runs SET state = ?, loaded = ? WHERE run = ?", (state, loaded_now(), run.run))
@@ -390,30 +388,36 @@ class SqliteStore(Store):
 
     def marks_of(self, runs: Iterable[str]) -> list[Mapping[str, Any]]:
         """Return the marks of runs in time order: run, at_ns, text, and end_ns where there is one."""
-        wanted = set(runs)
         with self._store_errors():
-            rows = self.db.execute(f"SELECT {', '.join(MARKS)} FROM marks ORDER BY at_ns, text").fetchall()
-            check_cells("marks", MARKS, rows)
-            return [noted(run, at, text, end) for run, at, text, end in rows if run in wanted]
+            rows = fields_of(self.db, "marks", MARKS, "ORDER BY at_ns, text", runs=set(runs))
+            return [noted(**fields) for fields in rows]
 
     def keep_episodes(self, run: str, objective: str, episodes: Sequence[Episode]) -> None:
         """Write all episodes of an objective in a run, in place of those that an earlier check has left."""
         with self.transaction() as db:
             check_run(db, run)
-            keep_episodes(db, run, objective, episodes)
+            keep(db, "episodes", EPISODES, episodes, run=run, objective=objective)
 
     def episodes(self, runs: Iterable[str]) -> list[Episode]:
         """Return the episodes of runs in time order."""
+        from ingest.query.episodes import Episode
+
         with self._store_errors():
-            return episodes_of(self.db, runs)
+            rows = fields_of(self.db, "episodes", EPISODES, "ORDER BY start_ns, run, objective, labels", runs=set(runs))
+        own = [{"labels": tuple(fields["labels"].items()), "peak_open": bool(fields["peak_open"])} for fields in rows]
+        return [Episode(**{**fields, **more}) for fields, more in zip(rows, own, strict=True)]
 
     def keep_findings(self, run: str, documents: Sequence[StoredFinding]) -> None:
         """Write all findings of a run, in place of those that an earlier load has left."""
         with self.transaction() as db:
             check_run(db, run)
-            keep_findings(db, run, documents)
+            keep(db, "findings", FINDINGS, documents, run=run)
 
     def findings_of(self, runs: Iterable[str]) -> list[StoredFinding]:
         """Return the findings that are kept of runs, by run and rank, of whatever state of the run."""
+        from ingest.query.story.stored import StoredFinding
+
         with self._store_errors():
-            return findings_of(self.db, runs)
+            wanted = sorted(set(runs))
+            mine = f"WHERE run IN ({', '.join('?' * len(wanted))}) ORDER BY run, rank"
+            return [StoredFinding(**fields) for fields in fields_of(self.db, "findings", FINDINGS, mine, wanted)]

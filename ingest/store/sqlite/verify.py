@@ -81,11 +81,10 @@ def damage(db: sqlite3.Connection) -> Verification:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A series as its row has it: number, labels, segment, layout, source."""
+    """A series as its row has it."""
 
     number: int
     labels: Mapping[str, str]
-    segment: int
     layout: str
     source: str
 
@@ -187,9 +186,9 @@ class SqliteVerifier(Verifier):
                 yield Reading(*whose, generation, len(mine), samples, binned=None, place=ids)
 
     def _series(self, run: str) -> list[Stored]:
-        columns = f"id, {', '.join(LABELS)}, segment, layout, source"
+        columns = f"id, {', '.join(LABELS)}, layout, source"
         rows = self.db.execute(f"SELECT {columns} FROM series WHERE run = ? ORDER BY id", (run,)).fetchall()
-        return [Stored(row[0], dict(zip(LABELS, row[1:-3], strict=True)), *row[-3:]) for row in rows]
+        return [Stored(row[0], dict(zip(LABELS, row[1:-2], strict=True)), *row[-2:]) for row in rows]
 
     def _decoded(
         self, record: RunRecord, stored: Stored, layout: Layout, source: SourceRecord, rows: Sequence[tuple[Any, ...]]
