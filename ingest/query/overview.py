@@ -23,7 +23,7 @@ from ingest.query.lags import asked_weighed, in_events, mixed_rows
 from ingest.query.means import MeansAloneError, with_bins
 from ingest.query.origin import Origin
 from ingest.query.question import ABSOLUTE, Answer, Question, is_absolute, literal
-from ingest.query.windows import MULTIPLES, Span, regrouped, widen, widened
+from ingest.query.windows import MULTIPLES, regrouped, widened, widest
 
 # When was it worst, and which series contributed most: the windows whose samples lie furthest above the usual of the range.
 
@@ -349,18 +349,9 @@ def _joined(answers: Sequence[Answer]) -> Answer:
         series=max(answer.series for answer in answers),
         answered_from=" and ".join(sorted(ways)),
         weights=None if all(answer.weights is None for answer in answers) else _weights(answers),
-        covered=_covered(answers),
+        covered=widest(item for answer in answers for item in answer.covered.items()),
         missing=union(answer.missing for answer in answers),
     )
-
-
-def _covered(answers: Sequence[Answer]) -> dict[str, Span]:
-    """Return from when to when any of the answers has data, by run."""
-    spans: dict[str, Span] = {}
-    for answer in answers:
-        for run, span in answer.covered.items():
-            widen(spans, run, span)
-    return spans
 
 
 def _weights(answers: Sequence[Answer]) -> dict[Group, int]:

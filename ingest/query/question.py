@@ -37,7 +37,7 @@ from ingest.core.units import Instant, format_duration
 from ingest.core.values import Value
 from ingest.query.coverage import Lack, caveats_of, left_out, of_kinds, taken_of
 from ingest.query.origin import Origin
-from ingest.query.windows import AUTO_WINDOWS, Bounds, Span, by_layout, covered_by
+from ingest.query.windows import AUTO_WINDOWS, Bounds, Span, by_layout, widest
 
 if TYPE_CHECKING:
     from ingest.core.coverage import WholeRow
@@ -297,7 +297,10 @@ def finish(
     joined = by_layout([taken for part in rows for alike in _alike(part, targets) if len(taken := alike.relabelled(regroup))])
     alone = bool(facts.undated) and facts.undated.issuperset(shape.runs)
     undated = frozenset() if alone else facts.undated.intersection(shape.runs)
-    covered = covered_by(reach or {}, shape.taken, all_kinds=not facts.step_ns)
+    of_kind = (
+        (run, span) for (run, kind), span in (reach or {}).items() if not facts.step_ns or kind in shape.taken.get(run, ())
+    )
+    covered = widest((run, span) for run, span in of_kind if run in shape.taken)
     layouts = {key: (layout,) for key, layout in targets.items()}
     held = taken_of(series, kinds, shape.taken)
     shown = replace(facts, parts=tuple(joined), by=shape.by, kind=shape.kind, runs=shape.runs, series=len(held))
