@@ -34,7 +34,7 @@ from ingest.query.offsets import OffsetOverview, offset_overviews
 from ingest.query.origin import Origin
 from ingest.query.overview import AN_OCTAVE
 from ingest.query.question import ALL, Answer, Question
-from ingest.query.table import Table
+from ingest.query.table import Table, of_rows
 from ingest.query.windows import Bounds, Span, widen
 
 Int = NDArray[np.int64]
@@ -201,10 +201,9 @@ class _Counting:
                 self._add(run, own.in_layout(self._layout))
 
     def _add(self, run: str, rows: Intervals[Group]) -> None:
-        begin, end = self._bounds.setdefault(run, self._used(run, int(rows.end_ns[0] - rows.start_ns[0])))
-        during = (rows.start_ns >= (ANY_TIME[0] if begin is None else begin)) & (
-            rows.start_ns < (ANY_TIME[1] if end is None else end)
-        )
+        bounds = self._bounds.setdefault(run, self._used(run, int(rows.end_ns[0] - rows.start_ns[0])))
+        begin, end = (limit if edge is None else edge for edge, limit in zip(bounds, ANY_TIME, strict=True))
+        during = (rows.start_ns >= begin) & (rows.start_ns < end)
         banded = (rows.bins >= self._first) & (rows.bins < self._stop) & during[rows.row]
         counts = [row_sums(rows.indptr, np.where(chosen, rows.counts, 0)) for chosen in (banded, ~banded)]
         for side, chosen in enumerate((banded, ~banded, during[rows.row])):
@@ -341,26 +340,16 @@ def _percentiles(layout: Layout, bins: Int) -> tuple[tuple[float, ...], ...]:
 
 def _table(lines: Sequence[_Line]) -> Table:
     """Return the columns of lines in their order."""
-    inside, outside = (np.array([line.counts[side] for line in lines], np.int64) for side in (0, 1))
-    shares = [np.array([line.shares[side] for line in lines], np.float64) for side in (0, 1)]
-    return Table(
-        {
-            "label": np.array([line.label for line in lines], object),
-            "value": np.array([line.value for line in lines], object),
-            "inside": inside,
-            "outside": outside,
-            "share_inside": shares[0],
-            "share_outside": shares[1],
-            "lift": np.array([line.lift.lift for line in lines], np.float64),
-            "lo": np.array([line.lift.low for line in lines], np.float64),
-            "hi": np.array([line.lift.high for line in lines], np.float64),
-            "score": shares[0] - shares[1],
-            "verdict": np.array([line.lift.verdict for line in lines], object),
-            "exact": np.ones(len(lines), np.bool_),
-            "complete": np.array([line.complete for line in lines], np.bool_),
-        },
-        ("label", "value"),
-    )
+    rows = [
+        (
+            *(line.label, line.value, *line.counts, *line.shares, line.lift.lift, line.lift.low, line.lift.high),
+            *(line.shares[0] - line.shares[1], line.lift.verdict, True, line.complete),
+        )
+        for line in lines
+    ]
+    kinds = dict.fromkeys(("label", "value"), object) | dict.fromkeys(("inside", "outside"), np.int64)
+    kinds |= dict.fromkeys(("share_inside", "share_outside", "lift", "lo", "hi", "score"), np.float64)
+    return of_rows(rows, {**kinds, "verdict": object, "exact": np.bool_, "complete": np.bool_}, ("label", "value"))
 
 
 # When within the second the events of a box's time happened, beside those of all other times: for sources of single events.

@@ -20,7 +20,7 @@ from ingest.core.labels import Group, RunLabels, Series, mean_kind
 from ingest.core.layout import Layout
 from ingest.query.coverage import missing_from
 from ingest.query.means import described, with_left_out, with_whole_runs
-from ingest.query.question import Answer, Question, beside, finish, moved_edges, range_in, shown_beside, with_whole_rows
+from ingest.query.question import Answer, Question, beside, finish, moved_edges, range_in, shown_beside
 from ingest.query.windows import Reach, RunLayer, Span, inside, of_layers, over_time_range, widen
 
 if TYPE_CHECKING:
@@ -100,8 +100,7 @@ def answer_of(merged: Merged, question: Question) -> Answer:
         steps = {run.run: run.step_ns for run in merged.runs}
         windows = {name: (span, steps[name[0]]) for name, span in sums.windows.items()}
         parts = over_time_range(parts, of_layers(sums.reach), windows, question.adds_up_runs)
-        parts = with_whole_runs(parts, question, key, merged.whole_runs)
-        parts = with_whole_rows(parts, question, key, merged.whole_rows)
+        parts = with_whole_runs(parts, question, key, merged.whole_runs, merged.whole_rows)
     facts = Answer(
         parts=(),
         by=question.by,
