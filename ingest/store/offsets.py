@@ -20,7 +20,7 @@ from ingest.query.offsets import (
     Met,
     OffsetMap,
     OffsetOverview,
-    Pass,
+    TickSums,
     WantedOffsets,
     all_ticks,
     kept_of,
@@ -139,7 +139,7 @@ def overviews_from_store(store: Store, names: Mapping[str, str], wanted: WantedO
     wanted.check(labels)
     name = name_of(wanted, labels, names)
 
-    def read(total: Pass) -> None:
+    def read(total: Met | TickSums) -> None:
         for run in sorted(names):
             begin, end = range_of(wanted.question, records[run].start_ns)
             for windows in store.offset_windows(run, begin, end):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -104,11 +104,27 @@ class Ground:
             total[low : low + len(sums)] += sums
         return total.reshape(codes, width)
 
+    def cells(self, groups: Int | Sequence[int], windows: Int | Bool | slice) -> Bool:
+        """Return which cells (G, T) are those of some groups in some windows."""
+        chosen = np.zeros(self.shape, np.bool_)
+        for group in groups:
+            chosen[group, windows] = True
+        return chosen
+
+    def span(self, first: int, last: int) -> tuple[int, int]:
+        """Return from when to when windows are, the last of them included, in ns."""
+        return int(self.start_ns[first]), int(self.start_ns[last]) + self.step_ns
+
+    def by_member(self) -> dict[Labels, list[int]]:
+        """Return the groups of each member, in order: it does all of its operations."""
+        members: dict[Labels, list[int]] = {who: [] for who in sorted(map(member, self.groups))}
+        for code, labels in enumerate(self.groups):
+            members[member(labels)].append(code)
+        return members
+
     def counts(self, groups: Int, windows: Int) -> Int:
         """Return the counts by bin (all bins of the layout) of some groups in some windows together."""
-        chosen = np.zeros(self.shape, np.bool_)
-        chosen[np.ix_(groups, windows)] = True
-        part = self.rows.take(np.flatnonzero(chosen[self.group_of, self.window_of]))
+        part = self.rows.take(np.flatnonzero(self.cells(groups, windows)[self.group_of, self.window_of]))
         held: Int = np.bincount(part.bins, part.counts, self.rows.layout.bins).astype(np.int64)  # exact below 2^53
         return held
 
@@ -134,7 +150,7 @@ class Claim:
     certainty: float = 0.0
     latency_ns: tuple[int, int] | None = None
     against: str = ""
-    details: Mapping[str, Any] | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

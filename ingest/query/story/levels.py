@@ -271,7 +271,7 @@ def measures(ground: Ground, so_far: Sequence[Claim], edges: Int, aside: Bool) -
     valleys = np.full(len(ground.groups), np.nan)
     for claim in so_far:
         if claim.kind == MODES:
-            valleys[list(covered_groups(ground, claim.who))] = (claim.details or {})["valley_ns"]
+            valleys[list(covered_groups(ground, claim.who))] = claim.details["valley_ns"]
     none, every = np.zeros(len(valleys)), np.full(len(valleys), np.inf)
     low = _middle(ground, edges, aside, none, np.where(np.isnan(valleys), np.inf, valleys))
     high = _tail(ground, edges, aside)

@@ -77,6 +77,7 @@ from ingest.query.story.levels import (
     gatherings,
     judged,
     levels_in_blocks,
+    logarithms,
     measures,
     passing,
     pooled,
@@ -119,17 +120,16 @@ def stalls(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
 
     None where samples of that time are known to be missing: rows that a log has lost look like a stall.
     """
-    members = sorted({member(labels) for labels in ground.groups})
+    members = ground.by_member()
     claims, dark = [], np.zeros(ground.shape, np.bool_)
-    for who in members:
-        codes = [code for code, labels in enumerate(ground.groups) if member(labels) == who]
+    for who, codes in members.items():
         for gap in gaps(ground.samples[codes].sum(axis=0).astype(np.float64), ground):
             if is_lost(ground, codes, gap.start_ns, gap.end_ns):
                 continue
             claims.append(_stall(gap, codes, who, ground))
             dark[codes, max(gap.first - 1, 0) : gap.last + 1] = True
     for code, labels in enumerate(ground.groups):
-        if sum(member(other) == member(labels) for other in ground.groups) == 1:
+        if len(members[member(labels)]) == 1:
             continue
         own = gaps(ground.samples[code].astype(np.float64), ground)
         own = [gap for gap in own if not is_lost(ground, [code], gap.start_ns, gap.end_ns)]
@@ -186,15 +186,13 @@ def _stall(gap: Gap, codes: list[int], who: Labels, ground: Ground) -> Claim:
     top = float(known_most(ground.top_ns[codes, first:last])) if len(late) else None
     if top is not None and abs(length - top) <= ground.step_ns:  # what ends with the gap was under way since it began
         began, length = gap.end_ns - round(top), round(top)
-    typical = _typical_p99(codes, ground)
-    cells = np.zeros(ground.shape, np.bool_)
-    cells[codes, first:last] = len(late) > 0  # without late ones the gap explains no latency
+    typical = max(float(known_median(ground.p99_ns[code])) for code in codes)  # the highest of the groups
     return Claim(
         kind=STALL,
         who=who,
         start_ns=began,
         end_ns=gap.end_ns,
-        cells=cells,
+        cells=ground.cells(codes if len(late) else (), slice(first, last)),  # without late ones the gap explains no latency
         value_ns=top,
         times=None if top is None or not typical else top / typical,
         samples=int(counts[late].sum()),
@@ -204,11 +202,6 @@ def _stall(gap: Gap, codes: list[int], who: Labels, ground: Ground) -> Claim:
         against="" if len(late) else NO_LATE_ONE,
         details={"typical_ns": typical, "gap_ns": length, "silent": not ground.samples[codes, gap.first : gap.last].any()},
     )
-
-
-def _typical_p99(codes: list[int], ground: Ground) -> float:
-    """Return the median of the p99s of groups over all windows, the highest of them, in ns."""
-    return max(float(known_median(ground.p99_ns[code])) for code in codes)
 
 
 # Members held against their peers, those that do the same: slow throughout, throttled, and unequal work.
@@ -302,7 +295,7 @@ def _levels(ground: Ground, stretches: Stretches, so_far: Sequence[Claim]) -> li
     wanted = [("p50", 0.5, 0.0, math.inf, every), ("p99", 0.99, 0.0, math.inf, every)]
     for claim in so_far:
         if claim.kind == MODES:
-            valley, groups = float((claim.details or {})["valley_ns"]), covered_groups(ground, claim.who)
+            valley, groups = float(claim.details["valley_ns"]), covered_groups(ground, claim.who)
             wanted += [("p50", 0.5, 0.0, valley, groups), ("p50", 0.5, valley, math.inf, groups)]
     whole = stretches.together()
     return [
@@ -360,10 +353,9 @@ def _slow(slower: Sequence[Slower | None], said: set[int], ground: Ground) -> li
 
 def _throttled(slower: Sequence[Slower | None], ground: Ground) -> list[Claim]:
     """Return a claim for each member, or one operation of it, with a flat ceiling of its rate and latencies beyond its peers'."""
-    members = sorted({member(labels) for labels in ground.groups})
-    if len(members) < 2:
+    codes_of = ground.by_member()
+    if len(codes_of) < 2:
         return []
-    codes_of = {who: [code for code, labels in enumerate(ground.groups) if member(labels) == who] for who in members}
     works = {who: _work(ground, codes) for who, codes in codes_of.items()}
     alone = [_work(ground, [code]) for code in range(len(ground.groups))]
     claims: list[Claim] = []
@@ -483,11 +475,9 @@ def _tail_alone(ground: Ground, codes: list[int], level: Level) -> str:
 
 def of_the_tail(ground: Ground, codes: Iterable[int]) -> bool:
     """Return whether members that are slower than their peers are not so at p50: each within BEYOND of its slowest peer."""
-    for code in codes:
-        peers = peers_of(ground, code)
-        if peers and _overall(ground, code, "p50") >= BEYOND * max(_overall(ground, peer, "p50") for peer in peers):
-            return False
-    return True
+    beside = ((code, peers) for code in codes if (peers := peers_of(ground, code)))
+    p50 = cache(lambda code: _overall(ground, code, "p50"))
+    return not any(p50(code) >= BEYOND * max(map(p50, peers)) for code, peers in beside)
 
 
 def _per_second(ground: Ground, codes: list[int]) -> float:
@@ -497,15 +487,12 @@ def _per_second(ground: Ground, codes: list[int]) -> float:
 
 def _whole(kind: str, codes: list[int], who: Labels, ground: Ground, times: float, details: dict[str, Any]) -> Claim:
     """Return a claim about the whole run of some groups."""
-    cells = np.zeros(ground.shape, np.bool_)
-    cells[codes] = kind != IMBALANCE  # which explains no latency
     filled = np.flatnonzero(ground.samples[codes].sum(axis=0))
     return Claim(
-        kind=kind,
-        who=who,
-        start_ns=int(ground.start_ns[filled[0]]),
-        end_ns=int(ground.start_ns[filled[-1]]) + ground.step_ns,
-        cells=cells,
+        kind,
+        who,
+        *ground.span(filled[0], filled[-1]),
+        cells=ground.cells(() if kind == IMBALANCE else codes, slice(None)),  # that explains no latency
         times=times,
         samples=int(ground.samples[codes].sum()),
         certainty=abs(math.log(times)),
@@ -559,7 +546,8 @@ def modes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
         places = _places(ground, counts, members)
         if places is None:
             continue
-        valley = _widest(places)
+        below = np.cumsum(places.shares)[:-1]
+        valley = places.valleys_ns[int(np.argmin(np.abs(below - 0.5)))]  # the one that divides the samples most evenly
         slow = _above(ground, valley)
         if not _at_once(ground, slow, members):
             continue
@@ -614,11 +602,8 @@ def _places(ground: Ground, counts: tuple[Int, Int], members: Int) -> Places | N
     """Return the modes of some groups: of the whole run, else of one of its halves, where their shares may tell them apart."""
     bins, halves = counts
     first, second = halves[:, members].sum(axis=1)
-    for part in (first + second, first, second):
-        places = places_of(ground, bins, part)
-        if places is not None:
-            return places
-    return None
+    found = (places_of(ground, bins, part) for part in (first + second, first, second))
+    return next((places for places in found if places is not None), None)
 
 
 def _counts(ground: Ground) -> tuple[Int, Int]:
@@ -672,12 +657,6 @@ def _heavy(
     return peaks, valleys
 
 
-def _widest(places: Places) -> float:
-    """Return the valley that divides the samples most evenly."""
-    below = np.cumsum(places.shares)[:-1]
-    return places.valleys_ns[int(np.argmin(np.abs(below - 0.5)))]
-
-
 def _above(ground: Ground, valley_ns: float) -> Float:
     """Return the samples above a latency by group and window, (G, T)."""
     slow = ground.rows.layout.middles_of(ground.rows.bins) > valley_ns
@@ -708,17 +687,12 @@ def _modes(
     shares = np.where(ground.samples > 0, slow / held, np.nan)
     window, before, after = _change(ground, members, shares, slow, valley, aside, edges, sets)
     changes = abs(after - before) >= LEAST_MOVED
-    cells = np.zeros(ground.shape, np.bool_)
     reach = (np.arange(ground.shape[1]) >= window) == (after > before) if changes else np.ones(ground.shape[1], np.bool_)
-    first, last = np.flatnonzero(reach)[[0, -1]]
-    if changes:
-        cells[np.ix_(members, reach)] = True
     return Claim(
-        kind=MODES,
-        who=together.who,
-        start_ns=int(ground.start_ns[first]),
-        end_ns=int(ground.start_ns[last]) + ground.step_ns,
-        cells=cells,
+        MODES,
+        together.who,
+        *ground.span(*np.flatnonzero(reach)[[0, -1]]),
+        cells=ground.cells(members if changes else (), reach),
         value_ns=places.peaks_ns[-1],
         times=places.peaks_ns[-1] / places.peaks_ns[0],
         samples=int(slow[members].sum()),
@@ -823,8 +797,7 @@ def rhythms(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
             beat = beat_of(_mean(values, together.members), len(sets) * len(MEASURES))
             if beat is None or not _all_have(values, together.members, beat):
                 continue
-            claim = _rhythm(ground, together, beat, measure, span)
-            if claim is not None:
+            if (claim := _rhythm(ground, together, beat, measure, span)) is not None:
                 claims.append(claim)
                 taken |= set(together.members.tolist())
     return claims
@@ -835,15 +808,9 @@ def beat_of(series: Float, tests: int) -> Beat | None:
 
     Held to 1 in 100 for all periods, phases and `tests` together.
     """
-    found: list[tuple[float, Beat]] = []
-    for period in _periods(series):
-        beat = _fold(series, _refined(series, period), tests)
-        if beat is not None:
-            found.append((beat.certainty, beat))
-    if not found:
-        return None
-    best = max(found, key=lambda pair: pair[0])[1]
-    return _placed(series, _fundamental(series, best, tests))
+    folds = (_fold(series, _refined(series, period), tests) for period in _periods(series))
+    best = max((beat for beat in folds if beat is not None), key=lambda beat: beat.certainty, default=None)
+    return None if best is None else _placed(series, _fundamental(series, best, tests))
 
 
 def _measures(ground: Ground, span: slice) -> dict[str, Float]:
@@ -851,8 +818,7 @@ def _measures(ground: Ground, span: slice) -> dict[str, Float]:
     measures = {}
     with np.errstate(all="ignore"):
         for name, values in (("p50", ground.p50_ns), ("p99", ground.p99_ns)):
-            logs = np.log(judged(np.where(values > 0, values, np.nan), ground.samples))[:, span]
-            measures[name] = _levelled(logs)
+            measures[name] = _levelled(logarithms(judged(values, ground.samples))[:, span])
         rate = ground.samples[:, span] / np.maximum(np.median(ground.samples[:, span], axis=1, keepdims=True), 1)
         measures["missing"] = np.maximum(_levelled(np.where(rate.sum(axis=1, keepdims=True) > 0, -rate, np.nan)), -LEAST_BEYOND)
     return measures
@@ -1093,18 +1059,16 @@ def _rhythm(ground: Ground, together: Together, beat: Beat, measure: str, span: 
         times, value = slow / usual_ns if usual_ns > 0 else math.inf, slow
         if not times >= LEAST_TIMES:
             return None
-    cells = np.zeros(ground.shape, np.bool_)
-    cells[np.ix_(together.members, during)] = True
+    cells = ground.cells(together.members, during)
     step = ground.step_ns
     first_ns = int(ground.start_ns[0] + (span.start + beat.first) * step)
     with np.errstate(all="ignore"):
         low = float(known_least(ground.p50_ns[cells])) if cells.any() else 0.0
         high = float(known_most(ground.top_ns[cells])) if cells.any() else 0.0
     return Claim(
-        kind=RHYTHM,
-        who=together.who,
-        start_ns=int(ground.start_ns[0]),
-        end_ns=int(ground.start_ns[-1]) + step,
+        RHYTHM,
+        together.who,
+        *ground.span(0, -1),
         cells=cells,
         value_ns=value,
         times=times,
@@ -1171,7 +1135,8 @@ def episodes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
         kept = np.flatnonzero(np.add.reduceat(beats[code], np.arange(0, len(ground.start_ns), width)) <= width / 2)
         found: list[tuple[str, Stretch]] = []
         for name, values in (("p50", blocks.p50_ns[code]), ("p99", blocks.p99_ns[code])):
-            series = _logs(values, blocks.samples[code])[kept]
+            # A percentile of so few samples says nothing.
+            series = logarithms(np.where(blocks.samples[code] >= THIN / 2, values, np.nan))[kept]
             for within in stretches(series, len(ground.groups)):
                 stretch = replace(within, first=int(kept[within.first]), last=int(kept[within.last - 1]) + 1)
                 if all(stretch.first >= other.last or other.first >= stretch.last for _, other in found):
@@ -1182,13 +1147,6 @@ def episodes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
             if _carried(ground, code, name, stretch, width)
         ]
     return claims
-
-
-def _logs(values: Float, samples: Float) -> Float:
-    """Return logarithms of percentiles, NaN for windows of so few samples that a percentile says nothing."""
-    with np.errstate(invalid="ignore"):
-        logs: Float = np.log(np.where((samples >= THIN / 2) & (values > 0), values, np.nan))
-    return logs
 
 
 def stretches(logs: Float, groups: int) -> list[Stretch]:
@@ -1311,18 +1269,15 @@ def _carried(ground: Ground, code: int, name: str, stretch: Stretch, width: int)
 
 def _episode(ground: Ground, code: int, name: str, stretch: Stretch, width: int) -> Claim:
     first, last = stretch.first * width, min(stretch.last * width, len(ground.start_ns))
-    cells = np.zeros(ground.shape, np.bool_)
-    cells[code, first:last] = True
     values = ground.p50_ns if name == "p50" else ground.p99_ns
     typical = math.exp(stretch.typical)
     inside = np.sort(values[code, first:last][~np.isnan(values[code, first:last])])
     reached = float(inside[(len(inside) - 1) // 2])  # that of a window, which the command of the finding shows
     return Claim(
-        kind=EPISODE,
-        who=ground.groups[code],
-        start_ns=int(ground.start_ns[first]),
-        end_ns=int(ground.start_ns[last - 1]) + ground.step_ns,
-        cells=cells,
+        EPISODE,
+        ground.groups[code],
+        *ground.span(first, last - 1),
+        cells=ground.cells([code], slice(first, last)),
         value_ns=reached,
         times=reached / typical if typical else None,
         samples=int(ground.samples[code, first:last].sum()),
@@ -1348,26 +1303,22 @@ def edges(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
     if windows < LEAST_RUN or most < 1:
         return []
     claims = []
-    for who in sorted({member(labels) for labels in ground.groups}):
-        codes = [code for code, labels in enumerate(ground.groups) if member(labels) == who]
+    for who, codes in ground.by_member().items():
         excess = ground.excess_ns[codes].sum(axis=0)
         completions = ground.samples[codes].sum(axis=0).astype(np.float64)
         for first, last in ((0, most), (windows - most, windows)):
             times, fewer = _edge_slower(excess, first, last), _fewer(completions, ground, first, last)
             if times < SLOWER and not fewer:
                 continue
-            start, end = int(ground.start_ns[first]), int(ground.start_ns[last - 1]) + ground.step_ns
-            if is_lost(ground, codes, start, end, LOST):  # what a log lacks may be counted there: its last row is of all of it
+            span = ground.span(first, last - 1)
+            if is_lost(ground, codes, *span, LOST):  # what a log lacks may be counted there: its last row is of all of it
                 continue
-            cells = np.zeros(ground.shape, np.bool_)
-            cells[codes, first:last] = True
             claims.append(
                 Claim(
-                    kind=EDGE,
-                    who=who,
-                    start_ns=start,
-                    end_ns=end,
-                    cells=cells,
+                    EDGE,
+                    who,
+                    *span,
+                    cells=ground.cells(codes, slice(first, last)),
                     samples=int(completions[first:last].sum()),
                     missing=fewer,
                     certainty=times if math.isfinite(times) else 0.0,
@@ -1442,9 +1393,8 @@ def steps(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
     for measure in measures(ground, so_far, edges, aside):
         for moved in _moves(measure.blocks, gatherings(ground.groups), known):
             known.append(moved)
-            claim = _step(ground, measure, moved, _window(ground, measure, moved, aside, edges), aside)
-            claims += [claim] if claim is not None else []
-    return claims
+            claims.append(_step(ground, measure, moved, _window(ground, measure, moved, aside, edges), aside))
+    return [claim for claim in claims if claim is not None]
 
 
 def _moves(blocks: Float, sets: list[Together], known: Sequence[Moved]) -> list[Moved]:
@@ -1502,16 +1452,12 @@ def _step(ground: Ground, measure: Measure, moved: Moved, window: int, aside: Bo
     slow = after if reached > start else before
     windows = np.arange(ground.shape[1])
     reach = windows >= 0 if change.kind == DRIFT else (windows >= window) == (reached > start)
-    cells = np.zeros(ground.shape, np.bool_)
-    cells[np.ix_(together.members, reach)] = True
     low, high = (quantile(ground, together.members, slow, measure, at) for at in (0.25, 0.99))
-    first, last = np.flatnonzero(reach)[[0, -1]]
     return Claim(
-        kind=change.kind,
-        who=together.who,
-        start_ns=int(ground.start_ns[first]),
-        end_ns=int(ground.start_ns[last]) + ground.step_ns,
-        cells=cells,
+        change.kind,
+        together.who,
+        *ground.span(*np.flatnonzero(reach)[[0, -1]]),
+        cells=ground.cells(together.members, reach),
         value_ns=reached,
         times=reached / start if start > 0 else None,
         samples=int(ground.samples[np.ix_(together.members, slow)].sum()),
@@ -1538,11 +1484,10 @@ def omissions(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
         return []
     return [
         Claim(
-            kind=OMISSION,
-            who=(),
-            start_ns=int(ground.start_ns[0]),
-            end_ns=int(ground.start_ns[-1]) + ground.step_ns,
-            cells=np.zeros(ground.shape, np.bool_),
+            OMISSION,
+            (),
+            *ground.span(0, -1),
+            cells=ground.cells((), slice(None)),
             samples=int(ground.samples.sum()),
             details={"said": tuple(re.sub(f"^.*?{WARNING}", "", text) for text in said)},
         )

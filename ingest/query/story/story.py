@@ -96,7 +96,7 @@ def _one_event(ground: Ground, first: Claim, second: Claim) -> bool:
     """Return whether two claims of a kind may be about one event: they begin and end at the same time, or nearly."""
     if covered_groups(ground, first.who) & covered_groups(ground, second.who):
         return False
-    periods = [float((claim.details or {}).get("period_ns", 1.0)) for claim in (first, second)]
+    periods = [float(claim.details.get("period_ns", 1.0)) for claim in (first, second)]
     if abs(periods[0] / periods[1] - 1) > ALIKE:
         return False
     near = NEAR * ground.step_ns
@@ -247,7 +247,7 @@ def story_of(ground: Ground, source: str = "", detectors: Sequence[Detector] | N
     for detect in DETECTORS if detectors is None else detectors:
         claims += detect(ground, claims)
     kept = unexplained_claims(ground, [claim for claim in joined(ground, claims) if _differs(ground, claim)])
-    facts = [claim for claim in kept if claim.kind == MODES and not (claim.details or {})["changes"]]
+    facts = [claim for claim in kept if claim.kind == MODES and not claim.details["changes"]]
     kept = [claim for claim in kept if not any(claim is fact for fact in facts)]
     excess = excess_with_peers(ground, kept)
     shares = allotted(kept, excess, ground.excess_ns)
@@ -273,7 +273,7 @@ def story_of(ground: Ground, source: str = "", detectors: Sequence[Detector] | N
 
 def _differs(ground: Ground, claim: Claim) -> bool:
     """Return whether an episode is more than a percentile that goes to the next bin, for the worst of its members at least."""
-    return claim.kind != EPISODE or apart(ground, (claim.details or {})["typical_ns"], claim.value_ns or 0.0)
+    return claim.kind != EPISODE or apart(ground, claim.details["typical_ns"], claim.value_ns or 0.0)
 
 
 def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
@@ -286,8 +286,8 @@ def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
             # A rhythm of a member alone lifts its p99 above that of its peers, and leaves its p50 as theirs.
             hosts = [{member(ground.groups[code]) for code in groups} for groups in (mine, others)]
             return hosts[0] <= hosts[1] and not _of_all(ground, other) and of_the_tail(ground, mine)
-        moved = claim.kind == STEP and other.kind == MODES and bool((other.details or {})["changes"])
-        near_it = moved and abs((claim.details or {})["at_ns"] - (other.details or {})["at_ns"]) <= near
+        moved = claim.kind == STEP and other.kind == MODES and bool(other.details["changes"])
+        near_it = moved and abs(claim.details["at_ns"] - other.details["at_ns"]) <= near
         return mine <= others and (claim.kind in EXPLAINED.get(other.kind, ()) or near_it)
 
     return [claim for claim in claims if not any(explains(other, claim) for other in claims)]
