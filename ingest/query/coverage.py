@@ -28,7 +28,7 @@ from ingest.core.labels import (
     run_matches,
 )
 from ingest.core.quantiles import Percentile, Ranked
-from ingest.query.table import Table
+from ingest.query.table import Table, groups_in
 from ingest.query.windows import Bounds
 
 if TYPE_CHECKING:
@@ -146,11 +146,15 @@ def stored_entries(run: str, accounts: Iterable[Mapping[str, Any]]) -> list[Miss
 
 def cut(rows: Intervals[Group], answer: Answer) -> MissingRows:
     """Return what the rows of a part of an answer lack."""
-    table = rows.table
-    start_ns, end_ns = rows.start_ns, rows.end_ns
-    if not answer.step_ns:  # a row over all of a range has all of it, also what completed after the last row
-        start_ns, end_ns = (np.full(len(rows), edge) for edge in ANY_TIME)
-    return cut_at(rows.series, table, start_ns, end_ns, answer.by, answer.missing, counted=rows.completions is None)
+    spans = _spans(rows.start_ns, rows.end_ns, answer)
+    return cut_at(rows.series, rows.table, *spans, answer.by, answer.missing, counted=rows.completions is None)
+
+
+def _spans(start_ns: Int, end_ns: Int, answer: Answer) -> tuple[Int, Int]:
+    """Return from when to when rows are; one over all of a range has all of it, also what completed after the last row."""
+    if answer.step_ns:
+        return start_ns, end_ns
+    return np.full(len(start_ns), ANY_TIME[0]), np.full(len(end_ns), ANY_TIME[1])
 
 
 def cut_at(
@@ -164,15 +168,14 @@ def cut_at(
     counted: bool = True,
 ) -> MissingRows:
     """Return what windows (start, end] of groups lack; of weights in flight numbers are unknown (not `counted`)."""
-    parts: list[tuple[Int, Int, Int, Int, Int]] = []
+    parts: list[tuple[Int, ...]] = []
     rows_of = _RowsOf(series, table)
     for lack in lacking:
         entry = lack.entry
         rows = rows_of(wanted := tuple(_label(entry.labels, name) for name in by))
-        starts, ends = start_ns[rows], end_ns[rows]
         low, high = entry.span
-        touches = (starts < high) & (ends > low) if low < high else (starts < high) & (ends >= high)
-        picked = rows[touches]
+        after = end_ns[rows] > low if low < high else end_ns[rows] >= high
+        picked = rows[(start_ns[rows] < high) & after]
         if not len(picked):
             continue
         inside = (start_ns[picked] <= low) & (end_ns[picked] >= high)
@@ -181,11 +184,10 @@ def cut_at(
         least = np.where(inside, number, 0) if known and number is not None else np.zeros(len(picked), np.int64)
         many = UNKNOWN if number is None else number
         top = OPEN if entry.high_ns is None else entry.high_ns
-        most, low_ns, high_ns = (np.full(len(picked), value, np.int64) for value in (many, entry.low_ns, top))
-        parts.append((picked, least, most, low_ns, high_ns))
+        parts.append((picked, least, *(np.full(len(picked), value, np.int64) for value in (many, entry.low_ns, top))))
     if not parts:
         return NO_LACK
-    return MissingRows(*(np.concatenate([part[place] for part in parts]).astype(np.int64) for place in range(5)))
+    return MissingRows(*(np.concatenate(column).astype(np.int64) for column in zip(*parts, strict=True)))
 
 
 class _RowsOf:
@@ -302,16 +304,11 @@ def with_complete(table: Table, answer: Answer) -> Table:
 
     For entries without a number and for estimates: no percentile becomes a range.
     """
-    columns = dict(table.columns)
-    start_ns, end_ns = columns["start_ns"], columns["end_ns"]
-    if not answer.step_ns:
-        start_ns, end_ns = (np.full(len(table), edge) for edge in ANY_TIME)
-    labels = [columns[name].tolist() for name in answer.by]
-    rows: list[Group] = list(zip(*labels, strict=True)) if labels else [()] * len(table)
-    keys = list(dict.fromkeys(rows))
-    place = {key: number for number, key in enumerate(keys)}
-    codes = np.array([place[key] for key in rows], np.int64)
-    complete = cut_at(codes, keys, start_ns, end_ns, answer.by, answer.missing).complete(len(table))
+    columns = table.columns
+    place: dict[Group, int] = {}
+    codes = np.array([place.setdefault(key, len(place)) for key in groups_in(table)], np.int64)
+    spans = _spans(columns["start_ns"], columns["end_ns"], answer)
+    complete = cut_at(codes, list(place), *spans, answer.by, answer.missing).complete(len(table))
     rewritten: dict[str, Any] = {}
     for name, column in columns.items():
         if name == f"max{MOST}":

@@ -170,8 +170,7 @@ class Windows:
 
     def take(self, rows: Int) -> Windows:
         """Return the given rows in the given order."""
-        columns = {name: getattr(self, name)[rows] for name in Windows.__slots__}
-        return Windows(**columns)
+        return Windows(*(getattr(self, name)[rows] for name in Windows.__slots__))
 
     def until(self, end_ns: int, step_ns: int) -> Windows:
         """Return the windows that end by a time, which is an edge of windows."""
@@ -224,19 +223,16 @@ def judged(objective: Objective, answer: Answer, life: Life) -> list[Verdict]:
     Latencies in ns, off by at most the error of their layout; windows, samples and times are exact.
     """
     check_bins(answer, "objectives of percentiles")
-    asked = HOST in objective.by
-    labels = tuple(name for name in answer.by if name != HOST or asked)
-    narrow = answer if asked else regrouped(answer, labels)
+    labels = tuple(name for name in answer.by if name != HOST or HOST in objective.by)
+    narrow = answer if HOST in objective.by else regrouped(answer, labels)
     parts = [part for part in narrow.parts if len(part)]
-    keys = {part.table[code] for part in parts for code in np.unique(part.series).tolist()}
-    groups = sorted(keys)
+    groups = sorted({part.table[code] for part in parts for code in np.unique(part.series).tolist()})
     rows = _concatenated([_rows(part, narrow, objective.percentile, groups) for part in parts])
     low, high = int(min(rows.start_ns.min(), life.start_ns)), int(max(rows.end_ns.max(), life.end_ns))
     part = replace(life, start_ns=low, end_ns=high).within(objective.window_ns)
     rows = rows.take(np.flatnonzero((rows.start_ns >= part.start_ns) & (rows.end_ns <= part.end_ns)))
     named = [tuple(zip(labels, key, strict=True)) for key in groups]
-    group_verdicts = verdicts(objective, rows, named, part, answer.kind, narrow.missing)
-    return _with_worst_hosts(group_verdicts, answer, labels, objective)
+    return _with_worst_hosts(verdicts(objective, rows, named, part, answer.kind, narrow.missing), answer, labels, objective)
 
 
 def verdicts(
@@ -453,37 +449,28 @@ def _rows(part: Intervals[Group], answer: Answer, percentile: Percentile, groups
 
 
 def _concatenated(parts: Sequence[Windows]) -> Windows:
-    names = Windows.__slots__
-    return Windows(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+    return Windows(*(np.concatenate([getattr(part, name) for part in parts]) for name in Windows.__slots__))
 
 
 def _with_worst_hosts(
     group_verdicts: list[Verdict], answer: Answer, labels: Sequence[str], objective: Objective
 ) -> list[Verdict]:
     """Return the verdicts with the host that made most samples above the threshold in each episode, the first of equals."""
-    if HOST in labels:
-        named = [(verdict, dict(verdict.labels)[HOST]) for verdict in group_verdicts]
-        return [
-            replace(verdict, episodes=tuple(replace(each, worst_host=host) for each in verdict.episodes))
-            for verdict, host in named
-        ]
-    above = _above(answer, labels, objective.threshold_ns)
+    above = {} if HOST in labels else _above(answer, labels, objective.threshold_ns)
     with_hosts = []
     for group_verdict in group_verdicts:
+        episodes = group_verdict.episodes
+        most = [dict(group_verdict.labels).get(HOST, "")] * len(episodes)
         hosts = sorted(above.get(tuple(value for _, value in group_verdict.labels), {}).items())
-        begins, ends = (
-            np.array([getattr(each, name) for each in group_verdict.episodes], np.int64) for name in ("start_ns", "end_ns")
-        )
-        if not hosts or not group_verdict.episodes:
-            with_hosts.append(group_verdict)
-            continue
-        sums = np.zeros((len(hosts), len(begins)), np.int64)
-        for number, (_, parts) in enumerate(hosts):
-            for starts, totals in parts:
-                sums[number] += totals[np.searchsorted(starts, ends)] - totals[np.searchsorted(starts, begins)]
-        most = [hosts[place][0] if sums[place, at] else "" for at, place in enumerate(sums.argmax(axis=0).tolist())]
-        named_episodes = (replace(each, worst_host=host) for each, host in zip(group_verdict.episodes, most, strict=True))
-        with_hosts.append(replace(group_verdict, episodes=tuple(named_episodes)))
+        if hosts and episodes:
+            begins, ends = np.array([(each.start_ns, each.end_ns) for each in episodes], np.int64).T
+            sums = np.zeros((len(hosts), len(begins)), np.int64)
+            for number, (_, parts) in enumerate(hosts):
+                for starts, totals in parts:
+                    sums[number] += totals[np.searchsorted(starts, ends)] - totals[np.searchsorted(starts, begins)]
+            most = [hosts[place][0] if sums[place, at] else "" for at, place in enumerate(sums.argmax(axis=0).tolist())]
+        named = tuple(replace(each, worst_host=host) for each, host in zip(episodes, most, strict=True))
+        with_hosts.append(replace(group_verdict, episodes=named))
     return with_hosts
 
 

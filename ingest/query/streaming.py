@@ -121,11 +121,6 @@ def union(
     yield from _passed(pending, INT64_MAX)[0]
 
 
-def regrouped(part: Intervals[Group], places: Sequence[int]) -> Intervals[Group]:
-    """Return windows with only these places of their groups kept: equal groups become one when they are added up."""
-    return part.relabelled(lambda key: tuple(key[place] for place in places))
-
-
 def _passed(pending: list[Intervals[Group]], until_ns: int) -> tuple[list[Intervals[Group]], list[Intervals[Group]]]:
     """Return the sums of windows that begin before a time, and those of the others; per layout."""
     by_layout: dict[str, list[Intervals[Group]]] = {}

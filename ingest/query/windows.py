@@ -35,6 +35,11 @@ RunLayer = tuple[str, str]  # each layer of a run is timed by itself: polls of a
 Reach = dict[tuple[str, str], Span]  # from when to when the rows of a run and kind are, before they are cut into windows
 
 
+def of_places(rows: Intervals[Group], places: Sequence[int]) -> Intervals[Group]:
+    """Return rows with only these places of their groups kept: equal groups become one when they are added up."""
+    return rows.relabelled(lambda key: tuple(key[place] for place in places))
+
+
 def with_one_span(rows: Intervals[Group], low_ns: int = 0, high_ns: int = 0) -> Intervals[Group]:
     """Return the rows with one span, so that they are added up regardless of time."""
     return replace(rows, start_ns=np.full(len(rows), low_ns), end_ns=np.full(len(rows), high_ns))
