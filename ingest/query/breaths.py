@@ -122,11 +122,6 @@ def breath_rows(windows: BreathWindows) -> BreathWindows:
     return only(windows, lambda series: series.op == BREATH)
 
 
-def callback_rows(windows: BreathWindows) -> BreathWindows:
-    """Return the windows of callbacks: of files whose events record what these moved, until December 2022."""
-    return only(windows, lambda series: series.op != BREATH)
-
-
 def grouped(windows: BreathWindows, name: Name) -> tuple[tuple[str, ...], Int]:
     """Return the names of groups in order, and the group of each row."""
     names = [name(series) for series in windows.table]

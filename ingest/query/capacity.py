@@ -255,9 +255,9 @@ def capacities(tested: Mapping[tuple[str, Group], Sequence[Load]], axis: str, sl
 
 def binding(capacity: Sequence[Capacity]) -> Capacity:
     """Return the capacity by all objectives of a line: the lowest, which binds, or why it cannot be told."""
-    failed = next((by_sla for by_sla in capacity if by_sla.verdict == NONE_MEETS), None)
-    if failed is not None:
-        return failed
+    for by_sla in capacity:
+        if by_sla.verdict == NONE_MEETS:
+            return by_sla
     known = [by_sla for by_sla in capacity if by_sla.verdict == BRACKETED]
     lowest = min(known, key=lambda by_sla: by_sla.load, default=None)
     open_ones = [by_sla for by_sla in capacity if by_sla.verdict == CANNOT_TELL]

@@ -162,11 +162,8 @@ def _name(group: Group, by: Sequence[str]) -> str:
 
 def _rows_of(answer: Answer) -> dict[Group, Intervals[Group]]:
     """Return the row of each group over the whole range."""
-    rows = {}
-    for part in spanned(answer.parts):
-        for row, code in enumerate(part.series.tolist()):
-            rows[part.table[code]] = part.take(np.array([row], np.int64))
-    return rows
+    parts = ((part, row, code) for part in spanned(answer.parts) for row, code in enumerate(part.series.tolist()))
+    return {part.table[code]: part.take(np.array([row], np.int64)) for part, row, code in parts}
 
 
 def _excess(group: Group, baseline: Intervals[Group], run: Intervals[Group]) -> Excess:

@@ -393,9 +393,8 @@ def reference_of(rows: Intervals[Group], group: Int, p99_ns: Float, usable: Bool
     """Return a row for each group, in their order: its windows whose p99 is at or below the median of its p99s, merged."""
     parts = []
     for code in range(groups):
-        mine = np.flatnonzero((group == code) & usable)
-        if not len(mine):
-            mine = np.flatnonzero(group == code)
+        own = group == code
+        mine = np.flatnonzero(own & usable if (own & usable).any() else own)
         parts.append(merged([with_one_span(rows.take(mine[p99_ns[mine] <= np.median(p99_ns[mine])]))]))
     return concatenate(parts)
 
@@ -403,23 +402,21 @@ def reference_of(rows: Intervals[Group], group: Int, p99_ns: Float, usable: Bool
 def excess_against(ground: Ground, group: int, others: Sequence[int]) -> Float:
     """Return the excess in ns (T) of the windows of a group against the merged references of other groups: its peers."""
     chosen = np.flatnonzero(ground.group_of == group)
-    peers = ground.reference.take(np.array(list(others), np.int64))
-    alike = merged([peers.keyed((("",),), np.zeros(len(peers), np.int64))])
+    alike = as_one(ground.reference.take(np.array(list(others), np.int64)))
     out = np.zeros(len(ground.start_ns))
-    rows = ground.rows.take(chosen)
-    out[ground.window_of[chosen]] = excess_of(rows, np.zeros(len(rows), np.int64), alike)
+    out[ground.window_of[chosen]] = excess_of(ground.rows.take(chosen), np.zeros(len(chosen), np.int64), alike)
     return out
+
+
+def as_one(rows: Intervals[Group]) -> Intervals[Group]:
+    """Return all rows added up, whatever group and window they are of."""
+    return merged([with_one_span(rows.keyed((("",),), np.zeros(len(rows), np.int64)))])
 
 
 def peers_of(ground: Ground, group: int) -> list[int]:
     """Return the groups that do the same as a group on another host (or volume, or job): its peers."""
-    mine = dict(ground.groups[group])
-    alike = {name: value for name, value in mine.items() if name not in MEMBERS}
-    return [
-        code
-        for code, labels in enumerate(ground.groups)
-        if code != group and {name: value for name, value in labels if name not in MEMBERS} == alike
-    ]
+    does = [{name: value for name, value in labels if name not in MEMBERS} for labels in ground.groups]
+    return [code for code, work in enumerate(does) if code != group and work == does[group]]
 
 
 def most_times(ground: Ground, codes: Collection[int]) -> float:
@@ -515,11 +512,6 @@ def known_median(values: Float, axis: int | None = None, *, keepdims: bool = Fal
 def known_mean(values: Float, axis: int | None = None, *, keepdims: bool = False) -> Float:
     """Return the mean of the values that are not NaN."""
     return _of(np.nanmean, values, axis, keepdims=keepdims)
-
-
-def known_least(values: Float, axis: int | None = None, *, keepdims: bool = False) -> Float:
-    """Return the least of the values that are not NaN."""
-    return _of(np.nanmin, values, axis, keepdims=keepdims)
 
 
 def known_most(values: Float, axis: int | None = None, *, keepdims: bool = False) -> Float:

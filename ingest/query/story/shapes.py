@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from ingest.core.intervals import Bool, Int, merged
+from ingest.core.intervals import Bool, Int
 from ingest.core.quantiles import Ranked, parse_percentiles
 from ingest.query.story.ground import (
     DRIFT,
@@ -51,12 +51,12 @@ from ingest.query.story.ground import (
     Labels,
     Stretches,
     apart,
+    as_one,
     beyond_peers,
     carrying,
     covered_groups,
     in_blocks,
     is_lost,
-    known_least,
     known_mean,
     known_median,
     known_most,
@@ -85,7 +85,6 @@ from ingest.query.story.levels import (
     usable,
     window_of_change,
 )
-from ingest.query.windows import with_one_span
 from ingest.read.schedule import OMISSION as WARNING
 
 # Stall: completions of a member stop, then some arrive with latencies as long as the gap.
@@ -408,7 +407,7 @@ def _unequal(samples: Float, explained: set[int], ground: Ground) -> list[Claim]
 def _overall(ground: Ground, code: int, name: str) -> float:
     """Return a percentile of a group over the whole run in ns, as the command of the finding shows it."""
     rows = ground.rows.take(np.flatnonzero(ground.group_of == code))
-    whole = merged([with_one_span(rows.keyed((("",),), np.zeros(len(rows), np.int64)))])
+    whole = as_one(rows)
     (percentile,) = parse_percentiles(name)
     return float(Ranked(whole).values(np.zeros(1, np.int64), percentile.ranks(whole.samples))[0])
 
@@ -1063,7 +1062,7 @@ def _rhythm(ground: Ground, together: Together, beat: Beat, measure: str, span: 
     step = ground.step_ns
     first_ns = int(ground.start_ns[0] + (span.start + beat.first) * step)
     with np.errstate(all="ignore"):
-        low = float(known_least(ground.p50_ns[cells])) if cells.any() else 0.0
+        low = -float(known_most(-ground.p50_ns[cells])) if cells.any() else 0.0
         high = float(known_most(ground.top_ns[cells])) if cells.any() else 0.0
     return Claim(
         RHYTHM,
@@ -1248,7 +1247,7 @@ def _certainty(logs: Float, beyond: Bool, first: int, last: int, groups: int) ->
     inside = logs[first:last]
     if last - first < EPISODE_LEAST_WINDOWS:
         rest = logs[outside & ~np.isnan(logs)]
-        return float(known_least(inside) - rest.max() - math.log(ALONE)) if len(rest) and not np.isnan(inside).all() else 0.0
+        return float(-known_most(-inside) - rest.max() - math.log(ALONE)) if len(rest) and not np.isnan(inside).all() else 0.0
     often = (count + 1) / windows
     followed = int((others[1:] & others[:-1]).sum())
     follows = (followed + FEW_FOLLOW) / (count + 1)
