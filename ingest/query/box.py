@@ -28,12 +28,11 @@ from ingest.core.units import Instant, parse_duration, parse_instant
 from ingest.query.batch_means import Lift, Side, lifts, windows_with
 from ingest.query.compare import UNLIKE_EVENTS
 from ingest.query.coverage import cut_at
-from ingest.query.heatmap import row_layout
 from ingest.query.means import check_bins
 from ingest.query.offsets import OffsetOverview, offset_overviews
 from ingest.query.origin import Origin
 from ingest.query.overview import AN_OCTAVE
-from ingest.query.question import ALL, Answer, Question
+from ingest.query.question import ALL, Answer, Question, edges_of
 from ingest.query.table import Table, of_rows
 from ingest.query.windows import Bounds, Span, widen
 
@@ -187,7 +186,10 @@ class _Counting:
         self._bounds: dict[str, Bounds] = {}
         spans = _spans_of(whole)
         self._clocks = (
-            _clocks({run: _clipped(span, _asked(box, whole.run_start_ns[run])) for run, span in spans.items()}, step_ns),
+            _clocks(
+                {run: _clipped(span, edges_of(box.begin, box.end, whole.run_start_ns[run])) for run, span in spans.items()},
+                step_ns,
+            ),
             _clocks(spans, step_ns),
         )
         wide = [sum(clock.number for clock in clocks.values()) for clocks in self._clocks]
@@ -214,7 +216,7 @@ class _Counting:
 
     def _used(self, run: str, step_ns: int) -> Bounds:
         """Return from when to when the box holds windows of a run."""
-        return whole_windows(*_asked(self._box, self._whole.run_start_ns[run]), step_ns)
+        return whole_windows(*edges_of(self._box.begin, self._box.end, self._whole.run_start_ns[run]), step_ns)
 
     def explained(self, notes: tuple[str, ...]) -> Explained:
         """Return what was counted."""
@@ -270,12 +272,6 @@ class _Line:
     complete: bool
 
 
-def _asked(box: Box, start_ns: int) -> Bounds:
-    """Return the asked times in ns since 1970 for a run that began at `start_ns`."""
-    begin, end = (None if edge is None else edge.epoch_ns(start_ns) for edge in (box.begin, box.end))
-    return begin, end
-
-
 def _bins_of(box: Box, layout: Layout) -> tuple[int, int]:
     """Return the first bin that a box touches, and that after the last."""
     edges, last = layout.edges, layout.bins
@@ -315,7 +311,7 @@ def _clocks(spans: Mapping[str, Span], step_ns: int) -> dict[str, _Clock]:
 
 def _distribution(layout: Layout, bins: Int) -> Table:
     """Return the samples of all sides by latency, as wide as the page holds them; empty rows are left out."""
-    wide = row_layout(layout, AN_OCTAVE)
+    wide = layout.coarser(AN_OCTAVE)
     sums = np.zeros((len(bins), wide.bins), np.int64)
     for side, counts in zip(sums, bins, strict=True):
         np.add.at(side, layout.moved_to(wide), counts)

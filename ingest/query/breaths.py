@@ -40,7 +40,7 @@ from ingest.core.pool import fork_map
 from ingest.core.units import figure, number
 from ingest.query.aggregate import run_starts
 from ingest.query.origin import BREATHS, Origin
-from ingest.query.question import Question
+from ingest.query.question import Question, edges_of
 from ingest.read.format_names import SNABB
 
 if TYPE_CHECKING:
@@ -306,10 +306,10 @@ def selected(question: Question, labels: RunLabels) -> Callable[[Series], bool]:
 
 def in_range(kept: StoredBreaths, question: Question, start_ns: int) -> StoredBreaths:
     """Return what lies in the windows that begin in [floor(begin), end)."""
-    if question.begin is None and question.end is None:
+    begin, end = edges_of(question.begin, question.end, start_ns)
+    if begin is None and end is None:
         return kept
-    low = -math.inf if question.begin is None else question.begin.epoch_ns(start_ns) // SECOND * SECOND
-    high = math.inf if question.end is None else question.end.epoch_ns(start_ns)
+    low, high = -math.inf if begin is None else begin // SECOND * SECOND, math.inf if end is None else end
     starts = kept.windows.start_ns
     moments = (kept.sample.at_ns - 1) // SECOND * SECOND
     return StoredBreaths(

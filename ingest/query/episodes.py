@@ -382,10 +382,12 @@ def joined(rows: Windows, bad: Bool, life: Life, objective: Objective, groups: S
     at_peak = own.open & (values == np.repeat(peak, last - first + 1))
     total = np.append(0, np.cumsum(rows.samples))
     starts, ends = own.start_ns[first], own.end_ns[last]
+    # What is violated in a stretch that is judged up to the end of the life may go on.
+    judged_until = np.array([end for _, end in life.judged.spans] if life.judged else [FOREVER], np.int64)
     columns = (
         own.group[first],
         peak,
-        (ends + objective.hold_ns >= life.end_ns) & _goes_on(own.stretch[first], life),
+        (ends + objective.hold_ns >= life.end_ns) & (judged_until[own.stretch[first]] >= life.end_ns),
         starts,
         ends,
         np.logical_or.reduceat(at_peak, first),
@@ -412,13 +414,6 @@ def joined(rows: Windows, bad: Bool, life: Life, objective: Objective, groups: S
         )
         for group, highest, goes_on, *figures in zip(*(column[lasting].tolist() for column in columns), strict=True)
     ]
-
-
-def _goes_on(stretch: Int, life: Life) -> Bool:
-    """Return of numbered stretches whether they are judged up to the end of the life: what is violated there may go on."""
-    ends = np.array([end for _, end in life.judged.spans] if life.judged else [FOREVER], np.int64)
-    reaches: Bool = ends[stretch] >= life.end_ns
-    return reaches
 
 
 def _by_group(rows: Windows, chosen: Bool | None, groups: int) -> Int:

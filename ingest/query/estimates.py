@@ -42,7 +42,7 @@ from ingest.core.units import format_duration
 from ingest.query.aggregate import run_starts
 from ingest.query.files import Files
 from ingest.query.origin import LOGS, Origin, require
-from ingest.query.question import Answer, Question, shape_of
+from ingest.query.question import Answer, Question, edges_of, shape_of
 from ingest.query.table import Table
 from ingest.read import events_of, read
 from ingest.read.account import Account
@@ -403,14 +403,14 @@ class _Finder:
 
     def rows(self, series: Sequence[Series], codes: Int, stamps_ns: Int) -> Int:
         """Return the table's row of values of some series of a run (by code) that are stamped at some ns; -1 where none is."""
-        step, begin, end = self.places.step_ns, self._question.begin, self._question.end
+        step = self.places.step_ns
         at = self.places.rows(self.groups(series), codes, window_start(stamps_ns, step) if step else stamps_ns)
-        start = self._starts[series[0].run]
+        begin, end = edges_of(self._question.begin, self._question.end, self._starts[series[0].run])
         inside = np.ones(len(at), np.bool_)
         if begin is not None:
-            inside &= stamps_ns > begin.epoch_ns(start)
+            inside &= stamps_ns > begin
         if end is not None:
-            inside &= stamps_ns <= end.epoch_ns(start)
+            inside &= stamps_ns <= end
         return np.where(inside, at, -1)
 
 

@@ -206,11 +206,6 @@ def ladder(rows: Rows, layout: Layout, sums: NDArray[Any]) -> Ladder:
     return Ladder(edges, stop if top >= full.open_from else stop + 1, full.first, stop, stop)
 
 
-def row_layout(layout: Layout, an_octave: int) -> Layout:
-    """Return the layout of rows of so many an octave where their edges are edges of the bins, else the bins themselves."""
-    return layout.coarser(an_octave)
-
-
 def _logarithmic(rows: Rows, layout: Layout, used: Int, below: int) -> Ladder:
     """Return the finest rows that nest in the bins, are no more than asked, and hold the range, or the first `below` bins."""
     end = rows.high_ns or layout.edges[below]
@@ -220,7 +215,7 @@ def _logarithmic(rows: Rows, layout: Layout, used: Int, below: int) -> Ladder:
     an_octave = rows.octave or layout.octave
     while True:
         finest = an_octave >= layout.octave
-        chosen = layout if finest else row_layout(layout, an_octave)
+        chosen = layout if finest else layout.coarser(an_octave)
         edges = chosen.edges
         low, high = rows.low_ns or int(layout.edges[inside[0]]), rows.high_ns or int(layout.edges[inside[-1]]) + 1
         first, stop = int(np.searchsorted(edges, low, side="right")) - 1, int(np.searchsorted(edges[:-1], high, side="left"))

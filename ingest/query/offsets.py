@@ -31,7 +31,7 @@ from ingest.core.units import format_duration
 from ingest.query.aggregate import run_starts, warnings_of
 from ingest.query.origin import OFFSET_TICKS, Origin
 from ingest.query.overview import selected_runs
-from ingest.query.question import AUTO, Question, check_labels, left_out_by_clock, logs_left_out, undated_runs
+from ingest.query.question import AUTO, Question, check_labels, edges_of, left_out_by_clock, logs_left_out, undated_runs
 from ingest.query.table import Table, label_columns
 from ingest.read import events_once, offset_sources
 from ingest.read.account import Account
@@ -174,24 +174,24 @@ class WantedOffsets:
 
     def takes(self, run: str) -> bool:
         """Return whether a run is among those that labels choose."""
-        here = [(globs, True) for name, globs in (*self.isolate.items(), *self.lit.items()) if name == "run"]
-        here += [(globs, False) for name, globs in self.exclude.items() if name == "run"]
-        return all(_matches(run, globs) == wanted for globs, wanted in here)
+        return all(_matches(run, globs) == wanted for name, globs, wanted in self._criteria() if name == "run")
+
+    def _criteria(self) -> Iterator[tuple[str, Sequence[str], bool]]:
+        """Yield labels with globs, and whether one of these must match, or none may."""
+        yield from ((name, globs, True) for name, globs in (*self.isolate.items(), *self.lit.items()))
+        yield from ((name, globs, False) for name, globs in self.exclude.items())
 
     def key(self, run_labels: RunLabels) -> Key:
         """Return the function that gives a series its group (run, then the labels of `by`), None if it is not selected.
 
         All events are of the kind offset here, as a store keeps them, whatever was timed beside their moment.
         """
+        criteria = list(self._criteria())
 
         def key(timed: Series) -> Group | None:
             series = timed.replaced(kind=OFFSET)
-            for name, globs in (*self.isolate.items(), *self.lit.items()):
-                if not _matches(label_of(series, name, run_labels), globs):
-                    return None
-            for name, globs in self.exclude.items():
-                if _matches(label_of(series, name, run_labels), globs):
-                    return None
+            if any(_matches(label_of(series, name, run_labels), globs) != wanted for name, globs, wanted in criteria):
+                return None
             return (series.run, *(label_of(series, name, run_labels) for name in self.question.by))
 
         return key
@@ -212,7 +212,7 @@ def of_source(source: Source, wanted: WantedOffsets, key: Key, start_ns: int) ->
 
 def _events_in(source: Source, question: Question, start_ns: int) -> Iterator[tuple[Events, Bool]]:
     """Yield the events of a source in the range of a question, and which came late; counted anew, as they are read anew."""
-    begin, end = range_of(question, start_ns)
+    begin, end = edges_of(question.begin, question.end, start_ns)
     order, account = Order(), source.context.account
     account.replace(Account(path=account.path, notes=account.notes))
     try:
@@ -253,12 +253,6 @@ def _without_rows(placed: Intervals[Other]) -> Intervals[Other]:
     """Return how many events there are by column alone."""
     ends = np.arange(len(placed) + 1, dtype=np.int64)
     return replace(placed, indptr=ends, bins=np.zeros(len(placed), np.int64), counts=placed.samples)
-
-
-def range_of(question: Question, start_ns: int) -> tuple[int | None, int | None]:
-    """Return from when to when a question asks about a run, in epoch ns; None for no bound."""
-    begin = question.begin.epoch_ns(start_ns) if question.begin else None
-    return begin, question.end.epoch_ns(start_ns) if question.end else None
 
 
 def of_windows(windows: Intervals[Series], periods: Periods, key: Key) -> Iterator[Intervals[Group]]:

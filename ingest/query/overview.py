@@ -19,7 +19,7 @@ from ingest.core.layout import common_layout
 from ingest.core.quantiles import Percentile, Ranked, censored, extremes, parse_percentiles, percentile_values
 from ingest.core.units import Instant, format_duration
 from ingest.query.coverage import union
-from ingest.query.heatmap import of_step, row_layout
+from ingest.query.heatmap import of_step
 from ingest.query.lags import asked_weighed, in_events, mixed_rows
 from ingest.query.means import MeansAloneError, with_bins
 from ingest.query.origin import Origin
@@ -147,7 +147,7 @@ class Gathering:
         if self._weighed:
             return
         places = {name: answer.by.index(name) for name in (*CELL_NAMES, "kind")}
-        for part in widened([part.in_layout(row_layout(part.layout, AN_OCTAVE)) for part in answer.parts], step_ns or 1 << 62):
+        for part in widened([part.in_layout(part.layout.coarser(AN_OCTAVE)) for part in answer.parts], step_ns or 1 << 62):
             for name, total in self._sums.items():
                 total.add(of_places(part, [places[name], places["op"], places["kind"]]))
 

@@ -231,13 +231,17 @@ def literal(text: str) -> str:
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in text)
 
 
+def edges_of(begin: Instant | None, end: Instant | None, run_start_ns: int) -> Bounds:
+    """Return both edges of a range in epoch ns, for a run that began then; None for no bound."""
+    return None if begin is None else begin.epoch_ns(run_start_ns), None if end is None else end.epoch_ns(run_start_ns)
+
+
 def range_in(question: Question, run_start_ns: int, step_ns: int) -> Bounds:
     """Return from when to when a question asks about a run that is kept in windows of `step_ns`, in epoch ns; None for no bound.
 
     A range is that of the windows it touches: what was within a window is not kept.
     """
-    begin, end = (None if edge is None else edge.epoch_ns(run_start_ns) for edge in (question.begin, question.end))
-    return whole_windows(begin, end, step_ns)
+    return whole_windows(*edges_of(question.begin, question.end, run_start_ns), step_ns)
 
 
 def moved_edges(question: Question, run_start_ns: int, step_ns: int) -> str:

@@ -61,12 +61,11 @@ def dense(part: Intervals[Group]) -> Intervals[Group]:
     return merged([part])
 
 
-def spanned(parts: Sequence[Intervals[Group]], span: Span | None = None) -> list[Intervals[Group]]:
-    """Return the parts with every row over `span`, by default the range of all of them, added up per key."""
+def spanned(parts: Sequence[Intervals[Group]]) -> list[Intervals[Group]]:
+    """Return the parts with every row over the range of all of them, added up per key."""
     filled = [part for part in parts if len(part)]
-    if not filled:
-        return []
-    low, high = span or (min(int(p.start_ns.min()) for p in filled), max(int(p.end_ns.max()) for p in filled))
+    low = min((int(part.start_ns.min()) for part in filled), default=0)
+    high = max((int(part.end_ns.max()) for part in filled), default=0)
     total: Sum[Group] = Sum()
     for part in filled:
         total.add(with_one_span(part, low, high))

@@ -264,11 +264,10 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """A rate that stays below that of peers: its share of theirs, and the coefficient of variation of it and of theirs."""
+    """A rate that stays below that of peers: its share of theirs, and its coefficient of variation."""
 
     share: float
     varies: float
-    theirs_vary: float
 
 
 def beside_peers(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
@@ -443,7 +442,7 @@ def _ceiling(work: Work, others: Sequence[Work]) -> Ceiling | None:
     varies, they_vary = _varies(work.rate, width), float(np.median([_varies(other.rate, width) for other in others]))
     queued = work.under_way >= QUEUED * float(np.median([other.under_way for other in others]))
     steady = math.isfinite(they_vary) and varies <= STEADIER * they_vary
-    return Ceiling(own / usual, varies, they_vary) if steady or (queued and varies <= STEADY) else None
+    return Ceiling(own / usual, varies) if steady or (queued and varies <= STEADY) else None
 
 
 def _peer(kind: str, codes: list[int], who: Labels, ground: Ground, slower: Slower, ceiling: Ceiling | None = None) -> Claim:
@@ -451,7 +450,9 @@ def _peer(kind: str, codes: list[int], who: Labels, ground: Ground, slower: Slow
     details: dict[str, Any] = {"typical_ns": slower.theirs_ns, "op": slower.op}
     details |= {"measure": level.name, "above_ns": level.above_ns, "upto_ns": level.upto_ns}
     if ceiling is not None:
-        details |= {"below": ceiling.share, "varies": ceiling.varies, "rate": _per_second(ground, codes)}
+        rate = _work(ground, codes).rate
+        a_second = float(np.median(rate)) * SECOND / ground.step_ns if len(rate) else 0.0
+        details |= {"below": ceiling.share, "varies": ceiling.varies, "rate": a_second}
     return replace(
         _whole(kind, codes, who, ground, slower.times, details),
         value_ns=slower.value_ns,
@@ -477,11 +478,6 @@ def of_the_tail(ground: Ground, codes: Iterable[int]) -> bool:
     beside = ((code, peers) for code in codes if (peers := peers_of(ground, code)))
     p50 = cache(lambda code: _overall(ground, code, "p50"))
     return not any(p50(code) >= BEYOND * max(map(p50, peers)) for code, peers in beside)
-
-
-def _per_second(ground: Ground, codes: list[int]) -> float:
-    rate = _work(ground, codes).rate
-    return float(np.median(rate)) * SECOND / ground.step_ns if len(rate) else 0.0
 
 
 def _whole(kind: str, codes: list[int], who: Labels, ground: Ground, times: float, details: dict[str, Any]) -> Claim:
@@ -565,7 +561,8 @@ def places_of(ground: Ground, bins: Int, counts: Int) -> Places | None:
     logs = np.log(np.maximum(layout.middles_of(bins[used]).astype(np.float64), 1.0))
     weights = counts[used].astype(np.float64)
     grid = np.linspace(logs[0] - 3 * KERNEL, logs[-1] + 3 * KERNEL, POINTS)
-    widths = np.maximum(_widths(logs), KERNEL)
+    gaps = np.diff(logs)
+    widths = np.maximum(np.minimum(np.append(gaps, gaps[-1]), np.append(gaps[0], gaps)), KERNEL)
     density = _density(grid, logs, widths, weights)
     peaks, valleys = _kept(density, grid)
     peaks, valleys = _heavy(peaks, valleys, density, grid, logs, weights)
@@ -611,13 +608,6 @@ def _counts(ground: Ground) -> tuple[Int, Int]:
     groups = ground.shape[0]
     counts = ground.by_bin(half * groups + ground.group_of, 2 * groups)
     return ground.occupied, counts.reshape(2, groups, -1)
-
-
-def _widths(logs: Float) -> Float:
-    """Return how wide the kernel of each used bin must be at least: the smaller of the gaps to its neighbours."""
-    gaps = np.diff(logs)
-    widths: Float = np.minimum(np.append(gaps, gaps[-1]), np.append(gaps[0], gaps))
-    return widths
 
 
 def _kept(density: Float, grid: Float) -> tuple[list[int], list[int]]:

@@ -285,17 +285,13 @@ def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
         if other.kind == RHYTHM and claim.kind == SLOW_MEMBER:
             # A rhythm of a member alone lifts its p99 above that of its peers, and leaves its p50 as theirs.
             hosts = [{member(ground.groups[code]) for code in groups} for groups in (mine, others)]
-            return hosts[0] <= hosts[1] and not _of_all(ground, other) and of_the_tail(ground, mine)
+            of_all = {label for label, _ in other.who} <= {OP} and len(ground.by_member()) > 1
+            return hosts[0] <= hosts[1] and not of_all and of_the_tail(ground, mine)
         moved = claim.kind == STEP and other.kind == MODES and bool(other.details["changes"])
         near_it = moved and abs(claim.details["at_ns"] - other.details["at_ns"]) <= near
         return mine <= others and (claim.kind in EXPLAINED.get(other.kind, ()) or near_it)
 
     return [claim for claim in claims if not any(explains(other, claim) for other in claims)]
-
-
-def _of_all(ground: Ground, claim: Claim) -> bool:
-    """Return whether a claim is about all members, at least of an operation."""
-    return {label for label, _ in claim.who} <= {OP} and len({member(labels) for labels in ground.groups}) > 1
 
 
 def excess_with_peers(ground: Ground, claims: Sequence[Claim]) -> Float:
