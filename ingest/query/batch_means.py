@@ -59,14 +59,12 @@ from numpy.typing import NDArray
 
 from ingest.core.intervals import Intervals
 from ingest.core.labels import Group
-from ingest.core.layout import common_layout
+from ingest.core.layout import Float, common_layout
 from ingest.core.quantiles import Percentile
 
 if TYPE_CHECKING:
     from ingest.query.question import Answer
 
-
-Float = NDArray[np.float64]
 
 LEAST_BATCHES = 5
 LEAST_RUNS = 3

@@ -15,12 +15,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ingest.core.coverage import ANY_TIME
 from ingest.core.errors import UsageError
 from ingest.core.grid import MS, SECOND, whole_windows
-from ingest.core.intervals import Intervals, row_sums
+from ingest.core.intervals import Int, Intervals, row_sums
 from ingest.core.labels import IN_FLIGHT, LABELS, LAG, Group
 from ingest.core.layout import Layout, common_layout
 from ingest.core.quantiles import parse_percentiles, percentile_values
@@ -35,9 +34,6 @@ from ingest.query.overview import AN_OCTAVE
 from ingest.query.question import ALL, Answer, Question, edges_of
 from ingest.query.table import Table, of_rows
 from ingest.query.windows import Bounds, Span, widen
-
-Int = NDArray[np.int64]
-Float = NDArray[np.float64]
 
 NAMES = tuple(name for name in LABELS if name != "kind")
 MOST_WINDOWS = 240  # of a side, that bounds are made of: neighbours are added up to so many

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ingest.core.errors import UsageError
 from ingest.core.intervals import Intervals, merged
 from ingest.core.labels import Group, RunLabels
+from ingest.core.layout import Float
 from ingest.core.quantiles import Percentile, parse_percentiles, percentile_values
 from ingest.core.units import figure, parse_duration
 from ingest.query.batch_means import ShareAbove, of_runs, share_above_of
@@ -33,8 +34,6 @@ from ingest.query.table import Table, of_rows
 # (1988), theorem 1.4.4; cubics: Fritsch and Carlson, SIAM J. Numer. Anal. 17 (1980), slopes as Fritsch and Butland, SIAM J.
 # Sci. Stat. Comput. 5 (1984); at the ends three-point slopes, as Moler, Numerical computing with MATLAB (2004), section 3.6.
 
-
-Float = NDArray[np.float64]
 
 APART = 1e-6  # in logits: points of one height are taken for this far apart
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from ingest.core.errors import InputError, UsageError, listed, marks_for
 from ingest.core.intervals import Int, Intervals
 from ingest.core.labels import LAG, Group
-from ingest.core.layout import common_layout
+from ingest.core.layout import Float, common_layout
 from ingest.core.marks import (
     AFTER,
     AFTER_END_NS,
@@ -64,7 +64,6 @@ from ingest.query.windows import regrouped, spanned, widened
 # One run a side: bounds are about these two executions. How much executions of the same thing differ is not in them.
 
 
-Float = NDArray[np.float64]
 Sides = tuple[tuple[Answer, ...], tuple[Answer, ...]]
 
 COLUMNS = ("percentile", "baseline", "run", "ratio", "lo", "hi", "count_baseline", "count_run", "verdict")

@@ -8,7 +8,6 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ingest.core.coverage import ANY_TIME, MEANS_ALONE, NO_LACK, OPEN, OTHER_KIND, UNKNOWN, Caveat, Missing, MissingRows, Possible
 from ingest.core.errors import listed
@@ -27,6 +26,7 @@ from ingest.core.labels import (
     layer_of,
     run_matches,
 )
+from ingest.core.layout import Float
 from ingest.core.quantiles import Percentile, Ranked
 from ingest.query.table import Table, groups_in
 from ingest.query.windows import Bounds
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 # An entry belongs to a row if its labels can be those of the row and its time overlaps the window's. Where both are sure to lie
 # within, all of its samples are the row's; where it only overlaps, or some label is not known, none to all of them are.
 
-
-Float = NDArray[np.float64]
 
 ANY_KIND = "*"  # of a file whose rows alone tell their kinds
 EARLIER = "before"

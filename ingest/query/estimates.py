@@ -37,6 +37,7 @@ from ingest.core.errors import InputError, UsageError, plural
 from ingest.core.grid import MS, SECOND, window_start
 from ingest.core.intervals import Int, Intervals
 from ingest.core.labels import IN_FLIGHT, LABELS, OPS, Group, Series
+from ingest.core.layout import Float
 from ingest.core.quantiles import Percentile, Ranked, extremes, percentile_values
 from ingest.core.units import format_duration
 from ingest.query.aggregate import run_starts
@@ -53,9 +54,6 @@ from ingest.read.sources import COMPLETION, PREFER_HIST, PREFER_RAW, Source
 from ingest.read.text import COMPRESSED
 
 # What estimators share: where their values stand in the exact table, and percentiles of plain values.
-
-
-Float = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

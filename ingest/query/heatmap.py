@@ -23,7 +23,7 @@ from ingest.core.errors import InputError, UsageError, choices, counted
 from ingest.core.grid import WEIGHT_BITS
 from ingest.core.intervals import Int, Intervals, in_time_order, surely_addable
 from ingest.core.labels import Group
-from ingest.core.layout import Layout, common_layout
+from ingest.core.layout import Float, Layout, common_layout
 from ingest.core.units import format_duration, latency
 from ingest.query.lags import whole_counts
 from ingest.query.means import check_bins
@@ -115,9 +115,6 @@ def _in_ranges(part: Intervals[Group], answer: Answer, ladder: Sequence[float]) 
     totals = np.bincount(row[first], counts)[row[first]]
     table = replace(table, columns={**table.columns, "share": table.columns["cumulative"] / totals})
     return table, int(np.bincount(row[first]).max(initial=0))
-
-
-Float = NDArray[np.float64]
 
 
 def overlaps(lower: Int, upper: Int, edges: NDArray[Any]) -> tuple[Int, Int, Float]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.errors import InputError, choices, listed
-from ingest.core.intervals import Intervals, Sum, merged
+from ingest.core.intervals import Int, Intervals, Sum, merged
 from ingest.core.labels import LAG, THREAD, Group, run_matches
 from ingest.core.layout import common_layout
 from ingest.core.quantiles import Percentile, Ranked, censored, extremes, parse_percentiles, percentile_values
@@ -186,8 +186,6 @@ FEW_SERIES = 64
 UNLIMITED = 1 << 40
 P50, P99 = parse_percentiles("50,99")
 SLICES = 8
-
-Int = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ingest.core.coverage import Caveat, sentences
 from ingest.core.errors import InputError, TailboardError, UsageError, choices, counted, listed
-from ingest.core.grid import whole_windows
+from ingest.core.grid import MS, SECOND, whole_windows
 from ingest.core.intervals import Intervals, total
 from ingest.core.labels import (
     ASKABLE,
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
 
 AUTO, ALL = "auto", "all"
-NS_A_SECOND, NS_A_MS = 1_000_000_000, 1_000_000
 
 AnswerKey = Callable[[Series], Group | None]
 RunKind = tuple[str, str]
@@ -250,7 +249,7 @@ def moved_edges(question: Question, run_start_ns: int, step_ns: int) -> str:
     edges = zip(("--from", "--to"), (question.begin, question.end), range_in(question, run_start_ns, step_ns), strict=True)
     for name, edge, to in edges:
         if edge is not None and to is not None and edge.epoch_ns(run_start_ns) != to:
-            since, at = f"{(to - run_start_ns) / NS_A_SECOND:+.9g}s", f"{np.datetime64(to // NS_A_MS, 'ms')}Z"
+            since, at = f"{(to - run_start_ns) / SECOND:+.9g}s", f"{np.datetime64(to // MS, 'ms')}Z"
             moved.append(f"{name} to {since if edge.relative else at}")
     return f"moved to whole windows of {format_duration(step_ns)}: {', '.join(moved)}" if moved else ""
 
@@ -429,7 +428,6 @@ def _default_kinds(kinds: Collection[str], question: Question) -> list[str]:
 # each run with a range of its own; there times without a clock are written as `+12.5s`, as --from and --to take them.
 
 
-SECOND = 1e9
 ABSOLUTE = "this run has no start time, so its times are elapsed: give --from and --to as +90s, or give --t0"
 
 

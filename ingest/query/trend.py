@@ -10,10 +10,10 @@ from itertools import pairwise
 from statistics import median
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ingest.core.errors import UsageError, listed
 from ingest.core.labels import Group, RunLabels
+from ingest.core.layout import Float
 from ingest.core.quantiles import Percentile
 from ingest.core.units import format_duration
 from ingest.query.batch_means import sides_of, student, values_between
@@ -23,7 +23,7 @@ from ingest.query.means import check_bins
 from ingest.query.percentiles import Wanted
 from ingest.query.percentiles import percentiles as whole_runs
 from ingest.query.question import Answer
-from ingest.query.table import Table, groups_in
+from ingest.query.table import Table, groups_in, of_rows
 from ingest.query.windows import regrouped
 from ingest.read.placement import undated_part_of
 
@@ -32,8 +32,6 @@ from ingest.read.placement import undated_part_of
 # Each of these is a measure, each measure of a group a series, and a series has levels: see change_points.py. Regressions of
 # the newest run are judged in regressions.py.
 
-
-Float = NDArray[np.float64]
 
 COLUMNS = ("run", "start_ns", "percentile", "value", "lo", "hi", "count", "level", "change", "measure")
 LATENCIES = ("value", "lo", "hi", "level")
@@ -138,7 +136,7 @@ def trend(
     """
     by = nights[0].answer.by
     groups = sorted({key for night in nights for part in night.answer.parts for key in part.table})
-    columns: dict[str, list[object]] = {name: [] for name in (*by, *COLUMNS, "value_censored")}
+    rows: list[tuple[object, ...]] = []
     for measure, percentile, measured in _measures(nights, percentiles, throughput=throughput, above_ns=above_ns):
         for group in groups:
             held = [(night, each[group]) for night, each in zip(nights, measured, strict=True) if group in each]
@@ -148,25 +146,11 @@ def trend(
             level, change = levels(values, max(least, 1 + 2 * error), scores)
             for place, (night, (value, low, high, count, opened, _)) in enumerate(held):
                 known = not math.isnan(value)
-                cells = (
-                    *group,
-                    night.run,
-                    night.start_ns,
-                    percentile,
-                    value,
-                    low if known and low > 0 else math.nan,
-                    high if known and high < math.inf else math.nan,
-                    count,
-                    level[place],
-                    change[place],
-                    measure,
-                    opened,
-                )
-                for name, cell in zip(columns, cells, strict=True):
-                    columns[name].append(cell)
-    texts = (*by, "run", "measure")
-    table = Table({name: np.array(cells, object if name in texts else None) for name, cells in columns.items()}, (*by, "run"))
-    return table.take(sorted(range(len(table)), key=lambda row: tuple(str(columns[name][row]) for name in by)))
+                bounds = low if known and low > 0 else math.nan, high if known and high < math.inf else math.nan
+                measured_by = (percentile, value, *bounds, count, level[place], change[place], measure, opened)
+                rows.append((*group, night.run, night.start_ns, *measured_by))
+    kinds = {name: object if name in (*by, "run", "measure") else None for name in (*by, *COLUMNS, "value_censored")}
+    return of_rows(sorted(rows, key=lambda row: tuple(map(str, row[: len(by)]))), kinds, (*by, "run"))
 
 
 def positive(measure: str, values: Float, counts: Float) -> Float:

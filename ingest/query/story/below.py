@@ -20,7 +20,7 @@ import numpy as np
 
 from ingest.core.intervals import Bool, Int, Intervals, concatenate, distinct, merged
 from ingest.core.labels import CLIENT, LABELS, LAYER, LAYERS, Group
-from ingest.core.layout import Layout, common_layout
+from ingest.core.layout import Float, Layout, common_layout
 from ingest.core.quantiles import Ranked
 from ingest.core.units import figure
 from ingest.query.means import with_bins
@@ -39,7 +39,6 @@ from ingest.query.story.ground import (
     THROTTLED,
     Below,
     Finding,
-    Float,
     Ground,
     Story,
 )

@@ -15,13 +15,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ingest.core.coverage import Missing, sentences
-from ingest.core.grid import MS, coarsened
+from ingest.core.grid import MS, SECOND, coarsened
 from ingest.core.intervals import Bool, Int, Intervals, concatenate, distinct, merged
 from ingest.core.labels import LAG, OFFSET, Group
-from ingest.core.layout import common_layout
+from ingest.core.layout import Float, common_layout
 from ingest.core.quantiles import Ranked, extremes, parse_percentiles, percentile_values
 from ingest.query.coverage import caveats_of
 from ingest.query.excess import excess_of
@@ -30,13 +29,11 @@ from ingest.query.origin import Answering
 from ingest.query.question import Answer, Question
 from ingest.query.windows import pieces, regrouped, with_one_span
 
-Float = NDArray[np.float64]
 Labels = tuple[tuple[str, str], ...]
 
 STALL, SLOW_MEMBER, THROTTLED, EPISODE, STEP, DRIFT = "stall", "slow member", "throttled", "episode", "step", "drift"
 RHYTHM, MODES, IMBALANCE, OMISSION, EDGE = "rhythm", "modes", "imbalance", "omission", "edge"
 KINDS = (STALL, SLOW_MEMBER, THROTTLED, EPISODE, STEP, DRIFT, RHYTHM, MODES, IMBALANCE, OMISSION, EDGE)
-SECOND = 1_000_000_000
 MEMBER = ("host", "volume", "job", "process")  # what tells the members of a layer apart
 
 

@@ -18,6 +18,7 @@ from functools import lru_cache
 import numpy as np
 
 from ingest.core.intervals import Bool, Int
+from ingest.core.layout import Float
 from ingest.core.quantiles import Ranked
 from ingest.query.change_points import FEW_RUNS, PHIS, fits, kept_share, likelihood, limit_of, places_of, tamed, whitened
 from ingest.query.story.ground import (
@@ -29,7 +30,6 @@ from ingest.query.story.ground import (
     STALL,
     STEP,
     Claim,
-    Float,
     Ground,
     Labels,
     added_up,

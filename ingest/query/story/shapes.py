@@ -26,7 +26,9 @@ from typing import Any
 
 import numpy as np
 
+from ingest.core.grid import SECOND
 from ingest.core.intervals import Bool, Int
+from ingest.core.layout import Float
 from ingest.core.quantiles import Ranked, parse_percentiles
 from ingest.query.story.ground import (
     DRIFT,
@@ -37,7 +39,6 @@ from ingest.query.story.ground import (
     OMISSION,
     OP,
     RHYTHM,
-    SECOND,
     SLOW_MEMBER,
     STALL,
     STEP,
@@ -46,7 +47,6 @@ from ingest.query.story.ground import (
     THROUGHOUT,
     Blocks,
     Claim,
-    Float,
     Ground,
     Labels,
     Stretches,

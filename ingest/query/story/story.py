@@ -17,6 +17,7 @@ import numpy as np
 from ingest.core.errors import InputError
 from ingest.core.intervals import distinct
 from ingest.core.labels import default_kind
+from ingest.core.layout import Float
 from ingest.query.origin import FINDINGS, Answering, Origin
 from ingest.query.overview import Overview, selected_runs
 from ingest.query.question import Answer, Question
@@ -38,7 +39,6 @@ from ingest.query.story.ground import (
     THROTTLED,
     Claim,
     Finding,
-    Float,
     Ground,
     Labels,
     NoGroundError,

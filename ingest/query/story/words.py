@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ingest.core.grid import SECOND
 from ingest.core.units import figure, format_duration, latency
 from ingest.query.question import literal
 from ingest.query.story.ground import (
@@ -23,7 +24,6 @@ from ingest.query.story.ground import (
     OMISSION,
     OP,
     RHYTHM,
-    SECOND,
     SLOW_MEMBER,
     STALL,
     STEP,
