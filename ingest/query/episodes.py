@@ -262,9 +262,8 @@ def verdicts(
     episodes: dict[Labels, list[Episode]] = {}
     for ordered in sorted([*certain, *open_yet], key=lambda episode: episode.start_ns):
         episodes.setdefault(ordered.labels, []).append(ordered)
-    empty = final.samples == 0
-    chosen = (None, empty, final.thin, bad, perhaps & ~bad)
-    windows, silent, thin, count, unknown = (_by_group(final, mask, len(groups)).tolist() for mask in chosen)
+    masks = {"windows": None, "silent": final.samples == 0, "thin": final.thin, "violated": bad, "unknown": perhaps & ~bad}
+    counts = {name: _by_group(final, mask, len(groups)).tolist() for name, mask in masks.items()}
     all_windows = _by_group(every, None, len(groups)).tolist()
     return [
         Verdict(
@@ -272,14 +271,10 @@ def verdicts(
             run=life.run,
             labels=labels,
             kind=kind,
-            windows=windows[code],
-            silent=silent[code],
-            thin=thin[code],
-            violated=count[code],
-            provisional=all_windows[code] - windows[code],
-            unknown=unknown[code],
+            **{name: count[code] for name, count in counts.items()},
+            provisional=all_windows[code] - counts["windows"][code],
             possible=labels in maybe,
-            not_judged=int(whole[code]) - windows[code],
+            not_judged=int(whole[code]) - counts["windows"][code],
             episodes=tuple(episodes.get(labels, ())),
             zero_ns=life.zero_ns,
             relative=life.relative,

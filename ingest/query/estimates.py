@@ -31,7 +31,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ingest.core.errors import InputError, UsageError, plural
 from ingest.core.grid import MS, SECOND, window_start
@@ -110,7 +109,7 @@ class Places:
         return np.where(there, self.order[place], -1)
 
 
-def means_of(at: Int, values: NDArray[np.int64] | Float, size: int) -> Float:
+def means_of(at: Int, values: Int | Float, size: int) -> Float:
     """Return the plain mean of the values at each row, NaN where there is none."""
     count = np.bincount(at, minlength=size)
     total = np.bincount(at, weights=values, minlength=size)
@@ -119,22 +118,14 @@ def means_of(at: Int, values: NDArray[np.int64] | Float, size: int) -> Float:
     return means
 
 
-@dataclass(frozen=True, slots=True)
 class Sorted:
     """Values by row, in order of size within each: what ranks and quantiles are looked up in."""
 
-    rows: Int
-    first: Int
-    count: Int
-    values: NDArray[np.int64] | Float
-    size: int
-
-    @classmethod
-    def of(cls, at: Int, values: NDArray[np.int64] | Float, size: int) -> Sorted:
-        """Return the values at each row (not -1) in order."""
+    def __init__(self, at: Int, values: Int | Float, size: int) -> None:
+        """Take the values at each row (not -1)."""
         order = np.lexsort((values, at))
-        rows, first, count = np.unique(at[order], return_index=True, return_counts=True)
-        return cls(rows, first, count, values[order], size)
+        self.rows, self.first, self.count = np.unique(at[order], return_index=True, return_counts=True)
+        self.values, self.size = values[order], size
 
     def nearest(self, percentile: Percentile, *, carried: bool = False) -> Float:
         """Return the value of rank ceil(N p / 100) of each row; with `carried` NaN where so few cannot carry it."""
@@ -267,7 +258,7 @@ def mean_of_means(origin: Origin, question: Question, answer: Answer, places: Pl
 
 def percentiles_of_means(at: Int, means: Float, size: int, wanted: Sequence[Percentile]) -> dict[str, Float]:
     """Return the plain mean of means, and their percentiles by nearest rank, for each row."""
-    ordered = Sorted.of(at, means, size)  # in order, so that a sum does not hang on who came first
+    ordered = Sorted(at, means, size)  # in order, so that a sum does not hang on who came first
     mean = means_of(np.repeat(ordered.rows, ordered.count), ordered.values, size)
     return {"mean": mean, **{percentile.name: ordered.nearest(percentile) for percentile in wanted}}
 
@@ -427,7 +418,7 @@ def _of_bins(files: Files, question: Question, answer: Answer, places: Places, w
 def _of_samples(sources: dict[Job, Source], both: set[Job], find: _Finder, wanted: Sequence[Percentile]) -> dict[str, Float]:
     pairs = [(NO_ROW, NO_ROW), *_samples(sources, both, find)]
     at, values = (np.concatenate(column) for column in zip(*pairs, strict=True))
-    ordered = Sorted.of(at, values, find.places.size)
+    ordered = Sorted(at, values, find.places.size)
     return {percentile.name: ordered.nearest(percentile, carried=True) for percentile in wanted}
 
 
@@ -550,7 +541,7 @@ def _of_host(
         rows, rate = _of_process(sources, find, tally)
         order, new = _in_order(rows.at, rows.ms, rows.direction)  # those of one ms and direction are added
         at, values = rows.at[order][new], np.add.reduceat(rows.value[order], new) if len(new) else rows.value
-        ordered = Sorted.of(at, values, size)
+        ordered = Sorted(at, values, size)
         columns = {"mean": np.full(size, np.nan), **{percentile.name: ordered.interpolated(percentile) for percentile in wanted}}
         columns["mean"][ordered.rows] = np.bincount(at, weights=values, minlength=size)[ordered.rows]
         there = np.flatnonzero(~np.isnan(columns["mean"]))

@@ -789,15 +789,15 @@ def of_files(files: Files, names: Mapping[str, str], wanted: WantedOffsets, *, f
     kept, there = kept_of(met, full=full)
     if not there:
         _read(files, sources, wanted.question, names, name, kept, TickSums(kept.resolutions))
-    return [
-        _overview(
-            ticks,
-            files,
-            [source for source in sources if names[source.context.series.run] == ticks.run],
-            [source for source in logs if names[source.context.series.run] == ticks.run],
-        )
-        for ticks in all_ticks(met, kept)
-    ]
+    overviews = []
+    for ticks in all_ticks(met, kept):
+        taken, own = ([source for source in of if names[source.context.series.run] == ticks.run] for of in (sources, logs))
+        histograms = sum(not single_events(source) for source in own)
+        said = f"{histograms} of {len(own)} logs hold histograms, not single events: they are not in the map of offsets"
+        relative, starts = all(undated_runs(taken).values()), run_starts(taken)
+        about = (tuple(sorted(starts)), min(starts.values()), relative, (said,) if histograms else ())
+        overviews.append(OffsetOverview(ticks, *about, tuple(warnings_of(taken, files.found))))
+    return overviews
 
 
 def _read(
@@ -821,15 +821,6 @@ def _read(
     last: Callable[[], Any] = (lambda: mine) if isinstance(mine, Met) else mine.handed
     for result in files.in_processes([[source] for source in sources], work, last):
         total.absorb(result)
-
-
-def _overview(ticks: RunTicks, files: Files, taken: Sequence[Source], logs: Sequence[Source]) -> OffsetOverview:
-    relative = all(source.context.zero.epoch_ns is None for source in taken)
-    histograms = sum(not single_events(source) for source in logs)
-    said = f"{histograms} of {len(logs)} logs hold histograms, not single events: they are not in the map of offsets"
-    starts = run_starts(taken)
-    warnings = tuple(warnings_of(taken, files.found))
-    return OffsetOverview(ticks, tuple(sorted(starts)), min(starts.values()), relative, (said,) if histograms else (), warnings)
 
 
 def _windows(events: Events, segment: Int) -> Intervals[Series]:

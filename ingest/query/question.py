@@ -286,14 +286,13 @@ def finish(
     for run, kind, *_ in keys:
         kinds.setdefault(run, set()).add(kind)
     shape = shape_of(question, kinds)
-    name_runs, name_kinds, name_layers = (name in shape.named for name in ("run", "kind", LAYER))
 
     def regroup(key: Group) -> Group | None:
         run, kind, *labels = key
         if kind not in shape.taken.get(run, ()):  # a table may hold keys that no row is of
             return None
-        layer = (layer_of(kind),) if name_layers else ()
-        return (*((run,) if name_runs else ()), *((kind,) if name_kinds else ()), *layer, *labels)
+        own = {"run": run, "kind": kind, LAYER: layer_of(kind)}
+        return (*(own[name] for name in shape.named), *labels)
 
     targets = _targets(rows, facts.layouts, shape, question)
     joined = by_layout([taken for part in rows for alike in _alike(part, targets) if len(taken := alike.relabelled(regroup))])

@@ -13,7 +13,7 @@ import numpy as np
 
 from ingest.core.errors import InputError, UsageError
 from ingest.core.grid import INT64_MAX, WEIGHT_BITS, coarsened
-from ingest.core.intervals import Intervals, Sum, merged, total
+from ingest.core.intervals import Int, Intervals, Sum, merged, total
 from ingest.core.labels import Group, labels_first, layer_of, run_and_kind
 from ingest.core.layout import Layout, common_layout, in_order
 from ingest.core.units import format_duration
@@ -182,10 +182,8 @@ def auto_span(reach: Mapping[str, Span], bounds: Mapping[str, Bounds], stored_ns
 def auto_step(first_ns: int, last_ns: int, stored_ns: int, windows: int = AUTO_WINDOWS) -> int:
     """Return the multiple of the stored step that makes about `windows` windows of the range, never more."""
     span = max(last_ns - first_ns, stored_ns)
-    for multiple in MULTIPLES:
-        if span <= windows * stored_ns * multiple:
-            return stored_ns * multiple
-    return stored_ns * MULTIPLES[-1] * -(-span // (windows * stored_ns * MULTIPLES[-1]))
+    wider = MULTIPLES[-1] * -(-span // (windows * stored_ns * MULTIPLES[-1]))
+    return stored_ns * next((multiple for multiple in MULTIPLES if span <= windows * stored_ns * multiple), wider)
 
 
 def sure_step(first_ns: int, last_ns: int, stored_ns: int, windows: int = AUTO_WINDOWS) -> int:
@@ -233,10 +231,9 @@ def regrouped(answer: Answer, by: Sequence[str]) -> Answer:
         return replace(answer, parts=tuple(parts), by=tuple(by))
     weights = _weights_of(answer, regroup)
     mixed = {group for group, group_weights in weights.items() if len(group_weights) > 1 or 0 in group_weights}
-    plain, heavy = [], []
-    for part in answer.parts:
-        plain.append(part.where(lambda key: regroup(key) not in mixed).relabelled(regroup))
-        heavy.append(_times_weight(part.where(lambda key: regroup(key) in mixed), answer).relabelled(regroup))
+    plain = [part.where(lambda key: regroup(key) not in mixed).relabelled(regroup) for part in answer.parts]
+    mixed_rows = (part.where(lambda key: regroup(key) in mixed) for part in answer.parts)
+    heavy = [_times_weight(rows, answer.weights).relabelled(regroup) for rows in mixed_rows]
     parts = [part for rows in (plain, heavy) for part in by_layout([share for share in rows if len(share)])]
     alike = {group: group_weights.pop() for group, group_weights in weights.items() if group not in mixed}
     return replace(answer, parts=tuple(parts), by=tuple(by), weights=alike)
@@ -248,15 +245,19 @@ def _weights_of(answer: Answer, regroup: Callable[[Group], Group]) -> dict[Group
     weights: dict[Group, set[int]] = {}
     for part in answer.parts:
         for code in np.flatnonzero(np.bincount(part.series)).tolist():
-            key = part.table[code]
-            weights.setdefault(regroup(key), set()).add(known.get(key, 0))
+            weights.setdefault(regroup(part.table[code]), set()).add(known.get(part.table[code], 0))
     return weights
 
 
-def _times_weight(rows: Intervals[Group], answer: Answer) -> Intervals[Group]:
+def weights_in(rows: Intervals[Group], weights: Mapping[Group, int]) -> Int:
+    """Return the weight of each row, 0 where its counts are weighed already."""
+    each: Int = np.array([weights.get(key, 0) for key in rows.table], np.int64)[rows.series]
+    return each
+
+
+def _times_weight(rows: Intervals[Group], known: Mapping[Group, int]) -> Intervals[Group]:
     """Return rows with each count times the weight of its group in units of 2^-16, what was stored as completions."""
-    known = answer.weights or {}
-    weights = np.array([known.get(key, 0) for key in rows.table], np.int64)[rows.series]
+    weights = weights_in(rows, known)
     if not len(rows) or not weights.any():
         return rows
     if rows.completions is not None:

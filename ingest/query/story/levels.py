@@ -246,19 +246,15 @@ def gatherings(groups: Sequence[Labels]) -> list[Together]:
 
     But for the operation, where all groups have the same.
     """
-    sets: dict[tuple[int, ...], None] = {tuple(range(len(groups))): None}
-    for label in dict.fromkeys(label for labels in groups for label in labels):
-        sets[tuple(code for code, labels in enumerate(groups) if label in labels)] = None
-    for code in range(len(groups)):
-        sets[code,] = None
+    labels_there = dict.fromkeys(label for labels in groups for label in labels)
+    by_label = (tuple(code for code, labels in enumerate(groups) if label in labels) for label in labels_there)
+    sets = dict.fromkeys((tuple(range(len(groups))), *by_label, *((code,) for code in range(len(groups)))))
     everywhere = {label for label in common(groups) if label[0] == OP}
-    return [
-        Together(
-            tuple(label for label in common([groups[code] for code in members]) if label not in everywhere),
-            np.array(members, np.int64),
-        )
-        for members in sorted(sets, key=lambda members: -len(members))
-    ]
+    gathered = []
+    for members in sorted(sets, key=lambda members: -len(members)):
+        who = (label for label in common([groups[code] for code in members]) if label not in everywhere)
+        gathered.append(Together(tuple(who), np.array(members, np.int64)))
+    return gathered
 
 
 def common(groups: Sequence[Labels]) -> Labels:
@@ -279,15 +275,9 @@ def measures(ground: Ground, so_far: Sequence[Claim], edges: Int, aside: Bool) -
     if not cut.any():
         return [low, high]
     upper = _middle(ground, edges, aside, np.where(cut, valleys, 0), every)
-    return [
-        low,
-        Measure(
-            np.where(cut[:, None], upper.blocks, high.blocks),
-            np.where(cut, upper.share, high.share),
-            np.where(cut, upper.above_ns, high.above_ns),
-            every,
-        ),
-    ]
+    blocks = np.where(cut[:, None], upper.blocks, high.blocks)
+    share, above_ns = np.where(cut, upper.share, high.share), np.where(cut, upper.above_ns, high.above_ns)
+    return [low, Measure(blocks, share, above_ns, every)]
 
 
 def _middle(ground: Ground, edges: Int, aside: Bool, above_ns: Float, upto_ns: Float) -> Measure:

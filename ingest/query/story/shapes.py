@@ -312,9 +312,7 @@ def _slower(
     theirs_alone = [cells for groups, cells in events if code not in groups]
     aside = np.logical_or.reduce(theirs_alone) if theirs_alone else np.zeros(stretches.samples.shape, np.bool_)
     out = []
-    for level in levels:
-        if not level.groups.issuperset((code, *alike)):
-            continue
+    for level in (level for level in levels if level.groups.issuperset((code, *alike))):
         counting = np.where(aside, np.nan, level.ns)
         none = np.isnan(counting[alike]).all(axis=0)
         counting[:, none] = level.ns[:, none]
@@ -363,10 +361,7 @@ def _throttled(slower: Sequence[Slower | None], ground: Ground) -> list[Claim]:
         if ceiling is not None and ceiling.share * most_times(ground, codes) < CEILING:
             claims.append(_peer(THROTTLED, codes, who, ground, max(own, key=lambda each: each.times), ceiling))
             continue
-        for code in codes:
-            found = slower[code]
-            if found is None:
-                continue
+        for code, found in ((code, found) for code in codes if (found := slower[code]) is not None):
             ceiling = _ceiling(alone[code], [alone[peer] for peer in peers_of(ground, code)])
             if ceiling is not None and ceiling.share * most_times(ground, [code]) < CEILING:
                 claims.append(_peer(THROTTLED, [code], ground.groups[code], ground, found, ceiling))
@@ -1032,22 +1027,18 @@ def _rhythm(ground: Ground, together: Together, beat: Beat, measure: str, span: 
     inside[span] = beat.windows(span.stop - span.start)
     during, else_ = np.flatnonzero(inside), np.flatnonzero(~inside & ground.whole)
     source = {"p50": ground.p50_ns, "p99": ground.p99_ns}.get(measure)
-    missing = 0.0
+    missing, value = 0.0, None
     if source is None:
-        usual = np.median(ground.samples[together.members][:, else_], axis=1)
-        lost = np.maximum(usual[:, None] - ground.samples[together.members][:, during], 0)
-        missing = float(lost.sum())
-        times = float(usual.sum() * len(during) / max(float(ground.samples[together.members][:, during].sum()), 1.0))
-        value = None
-        if times < LEAST_TIMES:
-            return None
+        then, usual = (ground.samples[together.members][:, part] for part in (during, else_))
+        usual = np.median(usual, axis=1)
+        missing = float(np.maximum(usual[:, None] - then, 0).sum())
+        times = float(usual.sum() * len(during) / max(float(then.sum()), 1.0))
     else:
         with np.errstate(all="ignore"):
-            slow = float(known_median(source[together.members][:, during]))
-            usual_ns = float(known_median(source[together.members][:, else_]))
-        times, value = slow / usual_ns if usual_ns > 0 else math.inf, slow
-        if not times >= LEAST_TIMES:
-            return None
+            value, usual_ns = (float(known_median(source[together.members][:, part])) for part in (during, else_))
+        times = value / usual_ns if usual_ns > 0 else math.inf
+    if not times >= LEAST_TIMES:
+        return None
     cells = ground.cells(together.members, during)
     step = ground.step_ns
     first_ns = int(ground.start_ns[0] + (span.start + beat.first) * step)

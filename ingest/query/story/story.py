@@ -10,7 +10,8 @@ A claim that keeps less than half of its own excess and of its windows, because 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -334,22 +335,8 @@ def _finding(each: Allotted, ground: Ground, total: float, missing: float, sourc
     share = each.excess_ns / total if total else 0.0
     missing_share = claim.missing / missing if missing else 0.0
     words = words_of(claim, ground, share, source)
-    return Finding(
-        kind=claim.kind,
-        run=ground.run,
-        who=claim.who,
-        start_ns=claim.start_ns,
-        end_ns=claim.end_ns,
-        text=words.text,
-        value=words.value,
-        times=claim.times,
-        samples=claim.samples,
-        excess_ns=each.excess_ns,
-        share=share,
-        missing=claim.missing,
-        missing_share=missing_share,
-        latency_ns=claim.latency_ns,
-        consistent=words.consistent,
-        against=words.against,
-        command=words.command,
-    )
+    told = {
+        name: getattr(claim, name) for name in ("kind", "who", "start_ns", "end_ns", "times", "samples", "missing", "latency_ns")
+    }
+    shares: dict[str, Any] = {"excess_ns": each.excess_ns, "share": share, "missing_share": missing_share}
+    return Finding(run=ground.run, **told, **shares, **asdict(words))

@@ -1,6 +1,6 @@
 """Findings in words: a sentence with numbers, what it is consistent with, what speaks against it, and the command that shows it.
 
-Each kind has a function in SENTENCES that makes its first sentence of a claim; what all share is added here.
+Each kind has a function in WORDS that makes its first sentence of a claim; what all share is added here.
 """
 
 from __future__ import annotations
@@ -59,15 +59,15 @@ class Words:
 
 def words_of(claim: Claim, ground: Ground, share: float, source: str) -> Words:
     """Return what is said of a claim that is given a share of all excess."""
-    sentence = SENTENCES[claim.kind](claim, ground, claim.details)
+    sentence_of, consistent = WORDS[claim.kind]
     tail = f" It accounts for {PERCENT * share:.0f} % of all excess latency" if share >= LEAST_SHARE else ""
     if claim.missing >= 1:
         number = about(claim.missing)
         tail += f"{f'; {number}' if tail else f' {number.capitalize()}'} completions did not happen (estimate)"
     return Words(
-        text=sentence + tail + ("." if tail else ""),
+        text=sentence_of(claim, ground, claim.details) + tail + ("." if tail else ""),
         value="" if claim.value_ns is None else shown(claim.value_ns),
-        consistent=CONSISTENT[claim.kind],
+        consistent=consistent,
         against=claim.against,
         command=command_of(claim, ground, source),
     )
@@ -279,29 +279,20 @@ def _modes(claim: Claim, ground: Ground, details: Details) -> str:
     return f"{gathers} Until {at} {before} were above {valley}, from there on it was {after}."
 
 
-SENTENCES: dict[str, Callable[[Claim, Ground, Details], str]] = {
-    STALL: _stall,
-    SLOW_MEMBER: _slow_member,
-    THROTTLED: _throttled,
-    EPISODE: _episode,
-    STEP: _step,
-    DRIFT: _drift,
-    RHYTHM: _rhythm,
-    MODES: _modes,
-    IMBALANCE: _imbalance,
-    OMISSION: _omission,
-    EDGE: _edge,
-}
-CONSISTENT = {
-    STALL: "a device, network path or process that stopped answering, and then answered what was waiting",
-    SLOW_MEMBER: "slower hardware, a busy neighbour or other settings on this member",
-    THROTTLED: "a limit on operations or bytes a second; also a device that is at its limit with a fixed queue depth",
-    EPISODE: "background work or a neighbour that was busy for that time",
-    STEP: "a change of state: a full cache or write buffer, a failed or added device, another load that began",
-    DRIFT: "something that fills up or wears out: a cache, a log, free space; or a load that grows",
-    RHYTHM: "a job that runs on a timer: flushes, checkpoints, garbage collection, scrubbing",
-    MODES: "two paths through the system, such as cache hits and misses",
-    IMBALANCE: "an uneven spread of data or clients",
-    OMISSION: "a closed loop that waits for slow answers; its service times hide the waiting",
-    EDGE: "ramp-up, caches that are still cold, or threads that end one after the other",
+# Of each kind what makes its sentence, and what it is consistent with.
+WORDS: dict[str, tuple[Callable[[Claim, Ground, Details], str], str]] = {
+    STALL: (_stall, "a device, network path or process that stopped answering, and then answered what was waiting"),
+    SLOW_MEMBER: (_slow_member, "slower hardware, a busy neighbour or other settings on this member"),
+    THROTTLED: (
+        _throttled,
+        "a limit on operations or bytes a second; also a device that is at its limit with a fixed queue depth",
+    ),
+    EPISODE: (_episode, "background work or a neighbour that was busy for that time"),
+    STEP: (_step, "a change of state: a full cache or write buffer, a failed or added device, another load that began"),
+    DRIFT: (_drift, "something that fills up or wears out: a cache, a log, free space; or a load that grows"),
+    RHYTHM: (_rhythm, "a job that runs on a timer: flushes, checkpoints, garbage collection, scrubbing"),
+    MODES: (_modes, "two paths through the system, such as cache hits and misses"),
+    IMBALANCE: (_imbalance, "an uneven spread of data or clients"),
+    OMISSION: (_omission, "a closed loop that waits for slow answers; its service times hide the waiting"),
+    EDGE: (_edge, "ramp-up, caches that are still cold, or threads that end one after the other"),
 }
