@@ -437,7 +437,10 @@ class ShareAbove:
 def share_above_of(above: Float, samples: Float) -> ShareAbove:
     """Return the share above a threshold of windows in the order of time, those of one run; equal lengths, counts."""
     windows, total, over = len(samples), float(samples.sum()), float(above.sum())
-    batches = batches_of(above - over / total * samples) if total and windows >= LEAST_SHARE_BATCHES else 0
+    batches = 0
+    if total and windows >= LEAST_SHARE_BATCHES:  # so that their sums are as good as independent
+        length = LENGTHS * autocorrelation_time(above - over / total * samples)
+        batches = max(LEAST_SHARE_BATCHES, min(MOST_BATCHES, int(windows / length)))
     naive = over * (1 - over / total) if total else 0.0
     if batches < LEAST_SHARE_BATCHES or naive <= 0:
         return ShareAbove(over, total, math.nan, batches, windows)
@@ -460,12 +463,6 @@ def of_runs(shares: list[ShareAbove]) -> ShareAbove:
     left = np.array([share.above - above / total * share.samples for share in shares])
     between = float(left @ left) * len(shares) / (len(shares) - 1) / naive
     return ShareAbove(above, total, max(between, 1.0), len(shares), windows)
-
-
-def batches_of(values: Float) -> int:
-    """Return into how many batches a series is cut so that their sums are as good as independent."""
-    length = LENGTHS * autocorrelation_time(values)
-    return max(LEAST_SHARE_BATCHES, min(MOST_BATCHES, int(len(values) / length)))
 
 
 def autocorrelation_time(values: Float) -> float:

@@ -116,21 +116,15 @@ def explained(origin: Origin, question: Question, box: Box) -> Explained:
         raise UsageError("a box counts whole I/Os: leave out --attribution in-flight")
     whole = origin.answer(replace(question, by=("run",), step=ALL, merge_runs=False))
     check_bins(whole, "boxes of latency")
-    kinds = _kinds_of(whole)
+    kinds = frozenset(whole.layouts)  # the run and kind of all that is counted
+    if len({run for run, _ in kinds}) < len(kinds):
+        raise UsageError(f"a box counts one kind of latency: choose it with --where kind=..., one of {whole.kind}")
     layout = common_layout(layout for layouts in whole.layouts.values() for layout in layouts)
     counting = _Counting(box, layout, whole, max(run.step_ns for run in origin.runs() if run.run in whole.runs))
     for rows in origin.windows(replace(question, by=NAMES, step=ALL)):
         counting.add(rows.where(lambda key: key[:2] in kinds))
     notes = (UNLIKE_EVENTS,) if any(kind == LAG for _, kind in kinds) else ()
     return counting.explained(notes)
-
-
-def _kinds_of(answer: Answer) -> frozenset[tuple[str, str]]:
-    """Return the run and kind of all that is counted; UsageError where a run has several kinds."""
-    runs = [run for run, _ in answer.layouts]
-    if len(set(runs)) < len(runs):
-        raise UsageError(f"a box counts one kind of latency: choose it with --where kind=..., one of {answer.kind}")
-    return frozenset(answer.layouts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +138,7 @@ class _Clock:
 
     def places(self, starts_ns: Int) -> Int:
         """Return the places of windows by their starts."""
-        places: Int = self.first + np.clip((starts_ns - self.base_ns) // self.width_ns, 0, self.number - 1)
-        return places
+        return self.first + np.clip((starts_ns - self.base_ns) // self.width_ns, 0, self.number - 1)
 
 
 class _Values:

@@ -77,8 +77,7 @@ def _segments(y: Float, level: float) -> tuple[NDArray[np.int64], Float, Float, 
 def _straight(x: Float, y: Float, level: float) -> Float:
     """Return where straight lines between points reach the level."""
     below, _, part, _ = _segments(y, level)
-    reached: Float = x[below] + (x[below + 1] - x[below]) * part
-    return reached
+    return x[below] + (x[below + 1] - x[below]) * part
 
 
 def _cubic(x: Float, y: Float, level: float) -> Float:

@@ -43,7 +43,7 @@ from ingest.query.aggregate import run_starts
 from ingest.query.files import Files
 from ingest.query.origin import LOGS, Origin, require
 from ingest.query.question import Answer, Question, edges_of, shape_of
-from ingest.query.table import Table
+from ingest.query.table import Table, groups_in
 from ingest.read import events_of, read
 from ingest.read.account import Account
 from ingest.read.fio import averaged_log
@@ -84,12 +84,10 @@ class Places:
     """The rows of a table by group and window, to find where other rows of the same windows belong."""
 
     def __init__(self, table: Table, step_ns: int) -> None:
-        names = [table.columns[name].tolist() for name in table.labels]
-        groups: list[Group] = list(zip(*names, strict=True)) if names else [()] * len(table)
         self.size = len(table)
         self.step_ns = step_ns
         self.known: dict[Group, int] = {}
-        self.group = np.array([self.known.setdefault(group, len(self.known)) for group in groups], np.int64)
+        self.group = np.array([self.known.setdefault(group, len(self.known)) for group in groups_in(table)], np.int64)
         starts = np.asarray(table.columns["start_ns"], np.int64) if step_ns else np.zeros(self.size, np.int64)
         self.starts, window = np.unique(starts, return_inverse=True)
         key = self.group * len(self.starts) + window.reshape(-1)

@@ -141,8 +141,7 @@ def seconds_covered(start_ns: Int, end_ns: Int, spans: Int) -> NDArray[np.float6
     first, last = spans.T
     low, high = np.maximum(first, start_ns), np.minimum(last, end_ns)
     widths = np.where(low < high, high - low, end_ns - start_ns)
-    seconds: NDArray[np.float64] = np.where(widths > 1, widths, np.nan) / NS
-    return seconds
+    return np.where(widths > 1, widths, np.nan) / NS
 
 
 def narrowed(answer: Answer, percentile: Percentile, accuracy: float) -> Answer:

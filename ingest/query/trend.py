@@ -182,10 +182,9 @@ def levels(values: Float, least: float = LEAST_CHANGE, scores: Float | None = No
 
 def series_of(table: Table) -> dict[tuple[object, ...], list[int]]:
     """Return the rows of each series (labels, measure) of the table of `trend`, in the order of the runs."""
-    names = [name for name in table.labels if name != "run"]
+    names = (*(name for name in table.labels if name != "run"), "measure")
     series: dict[tuple[object, ...], list[int]] = {}
-    for row in range(len(table)):
-        key = (*(table.columns[name][row] for name in names), table.columns["measure"][row])
+    for row, key in enumerate(zip(*(table.columns[name] for name in names), strict=True)):
         series.setdefault(key, []).append(row)
     return series
 

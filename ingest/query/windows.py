@@ -251,8 +251,7 @@ def _weights_of(answer: Answer, regroup: Callable[[Group], Group]) -> dict[Group
 
 def weights_in(rows: Intervals[Group], weights: Mapping[Group, int]) -> Int:
     """Return the weight of each row, 0 where its counts are weighed already."""
-    each: Int = np.array([weights.get(key, 0) for key in rows.table], np.int64)[rows.series]
-    return each
+    return np.array([weights.get(key, 0) for key in rows.table], np.int64)[rows.series]
 
 
 def _times_weight(rows: Intervals[Group], known: Mapping[Group, int]) -> Intervals[Group]:

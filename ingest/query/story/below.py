@@ -305,7 +305,9 @@ def _measured(lower: Lower, number: int, windows: Bool, outside: Bool) -> Member
         if len(now) and len(then):
             counts = _counts(lower.rows, now)
             stretches = list(_stretches(lower, then, int(windows.sum()), int(counts.sum())))
-            typical = _typical(lower, then)
+            part = lower.rows.take(then)
+            p99 = Ranked(part).values(np.arange(len(part)), P99.ranks(part.samples))
+            typical = _counts(lower.rows, then[p99 <= np.median(p99)])  # of rows whose p99 is at or below the median of theirs
             bounds = _bounds(counts, typical, lower.rows.layout)
             least, most = least + bounds[0], most + bounds[1]
             others = max([others, *(_bounds(each, typical, lower.rows.layout)[0] / each.sum() for each in stretches)])
@@ -317,15 +319,7 @@ def _measured(lower: Lower, number: int, windows: Bool, outside: Bool) -> Member
 def _counts(rows: Intervals[Group], chosen: Int) -> Int:
     """Return the counts by bin of some rows together."""
     part = rows.take(chosen)
-    held: Int = np.bincount(part.bins, part.counts, rows.layout.bins).astype(np.int64)
-    return held
-
-
-def _typical(lower: Lower, rows: Int) -> Int:
-    """Return the counts by bin of those rows whose p99 is at or below the median of their p99s."""
-    part = lower.rows.take(rows)
-    p99 = Ranked(part).values(np.arange(len(part)), P99.ranks(part.samples))
-    return _counts(lower.rows, rows[p99 <= np.median(p99)])
+    return np.bincount(part.bins, part.counts, rows.layout.bins).astype(np.int64)
 
 
 def _stretches(lower: Lower, rows: Int, width: int, samples: int) -> Iterator[Int]:

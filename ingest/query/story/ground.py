@@ -122,8 +122,7 @@ class Ground:
     def counts(self, groups: Int, windows: Int) -> Int:
         """Return the counts by bin (all bins of the layout) of some groups in some windows together."""
         part = self.rows.take(np.flatnonzero(self.cells(groups, windows)[self.group_of, self.window_of]))
-        held: Int = np.bincount(part.bins, part.counts, self.rows.layout.bins).astype(np.int64)  # exact below 2^53
-        return held
+        return np.bincount(part.bins, part.counts, self.rows.layout.bins).astype(np.int64)  # exact below 2^53
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,7 +356,7 @@ def ground_of(answer: Answer) -> Ground:
         rows=rows,
         group_of=group,
         window_of=window,
-        occupied=_occupied(rows),
+        occupied=np.flatnonzero(np.bincount(rows.bins)),
         reference=reference,
         warnings=answer.warnings,
         lacks=sentences(caveats_of(answer.missing)),
@@ -377,13 +376,6 @@ def _figures(rows: Intervals[Group]) -> tuple[Float, Float, Float, Float, Float]
         top[place] = percentile_values(piece, P100, ranked=ranked)
         mean[place] = extremes(piece, ranked)[2]
     return samples, p50, p99, top, mean
-
-
-def _occupied(rows: Intervals[Group]) -> Int:
-    """Return the bins that hold samples of any row."""
-    held = np.zeros(rows.layout.bins, np.bool_)
-    held[rows.bins] = True
-    return np.flatnonzero(held)
 
 
 def reference_of(rows: Intervals[Group], group: Int, p99_ns: Float, usable: Bool, groups: int) -> Intervals[Group]:
@@ -451,11 +443,13 @@ def _union_ns(spans: Iterable[tuple[int, int]]) -> int:
 
 
 def _missing_of(ground: Ground, codes: Collection[int]) -> list[Missing]:
-    return [entry for entry in ground.missing if any(_may_be_of(entry, ground.groups[code]) for code in codes)]
-
-
-def _may_be_of(entry: Missing, labels: Labels) -> bool:
-    return all(entry.labels.get(name, value) == value for name, value in labels)
+    """Return the entries that may be of some groups."""
+    wanted = [ground.groups[code] for code in codes]
+    return [
+        entry
+        for entry in ground.missing
+        if any(all(entry.labels.get(name, value) == value for name, value in labels) for labels in wanted)
+    ]
 
 
 def apart(ground: Ground, first_ns: float, second_ns: float) -> bool:
@@ -519,8 +513,7 @@ def known_most(values: Float, axis: int | None = None, *, keepdims: bool = False
 def _of(function: Callable[..., Any], values: Float, axis: int | None, *, keepdims: bool) -> Float:
     none = np.isnan(values).all(axis=axis, keepdims=True)
     if not values.size:
-        empty: Float = np.full(none.shape if keepdims else np.squeeze(none, axis=axis).shape, np.nan)
-        return empty
+        return np.full(none.shape if keepdims else np.squeeze(none, axis=axis).shape, np.nan)
     out = function(np.where(none, 0.0, values), axis=axis, keepdims=True)
     found: Float = np.where(none, np.nan, out)
     return found if keepdims else np.squeeze(found, axis=axis)
@@ -582,8 +575,7 @@ class Stretches:
     @property
     def samples(self) -> Float:
         """Return how many samples each group has in each stretch."""
-        count: Float = self.below[..., -1].astype(np.float64)
-        return count
+        return self.below[..., -1].astype(np.float64)
 
     def quantile(self, share: float, above_ns: float = 0.0, upto_ns: float = math.inf) -> Float:
         """Return a quantile in ns of the samples within bounds (by the middles of their bins), NaN where there are none."""

@@ -97,7 +97,8 @@ def changes_of(series: Float, tests: int, least: float = 0.0) -> list[Change]:
     places = _places(count)
     if count < FEW_RUNS or not len(places):
         return []
-    values = _drawn_in(series)
+    # Without what passes: an episode of up to a tenth of the run hardly moves the median of so many blocks.
+    values = tamed(series, PASSING if count >= 2 * PASSING else LEAST_PASSING)
     fits = _fitted(values, places)
     at, turn = (int(fit.min(axis=0).argmin()) for fit in (fits.step, fits.both))
     step, both = fits.step[:, at], fits.both[:, turn]
@@ -122,11 +123,6 @@ def _places(count: int) -> Int:
     """Return the first blocks that a second level may have."""
     shortest = math.ceil(max(LEAST_LENGTH * count, 2))
     return np.arange(shortest, count - shortest + 1)
-
-
-def _drawn_in(series: Float) -> Float:
-    """Return a series without what passes: an episode of up to a tenth of the run hardly moves the median of so many blocks."""
-    return tamed(series, PASSING if len(series) >= 2 * PASSING else LEAST_PASSING)
 
 
 def _rising(count: int) -> Float:
@@ -367,8 +363,7 @@ def pooled(blocks: Float, members: Int) -> Float:
     centred = rows - known_median(rows, axis=1, keepdims=True)
     middle = known_median(centred, axis=0) if len(members) >= FEW else known_mean(centred, axis=0)
     known = np.flatnonzero(~np.isnan(middle))
-    bridged: Float = np.interp(np.arange(len(middle)), known, middle[known]) if len(known) else np.zeros(len(middle))
-    return bridged
+    return np.interp(np.arange(len(middle)), known, middle[known]) if len(known) else np.zeros(len(middle))
 
 
 def classes_of(ground: Ground, members: Int, measure: Measure) -> Int:

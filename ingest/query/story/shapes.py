@@ -646,8 +646,7 @@ def _above(ground: Ground, valley_ns: float) -> Float:
     slow = ground.rows.layout.middles_of(ground.rows.bins) > valley_ns
     row = ground.rows.row[slow]
     codes = ground.group_of[row] * ground.shape[1] + ground.window_of[row]
-    above: Float = np.bincount(codes, ground.rows.counts[slow], math.prod(ground.shape)).reshape(ground.shape).astype(np.float64)
-    return above
+    return np.bincount(codes, ground.rows.counts[slow], math.prod(ground.shape)).reshape(ground.shape).astype(np.float64)
 
 
 def _at_once(ground: Ground, slow: Float, members: Int) -> bool:
@@ -752,16 +751,14 @@ class Beat:
 
     def windows(self, count: int) -> Bool:
         """Return which of so many windows are those of events, for at least half of what an event may have of a window."""
-        inside: Bool = overlaps(count, self.period, self.first, self.width) >= min(self.width, 1.0) / 2
-        return inside
+        return overlaps(count, self.period, self.first, self.width) >= min(self.width, 1.0) / 2
 
 
 def overlaps(count: int, period: float, first: float, width: float) -> Float:
     """Return what share of each of so many windows lies in events of that width, at `first` and every period from there."""
     since = np.arange(count + 1) - first
     turns = np.floor(since / period)
-    share: Float = np.diff(turns * width + np.minimum(since - turns * period, width))
-    return share
+    return np.diff(turns * width + np.minimum(since - turns * period, width))
 
 
 def rhythms(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
@@ -824,8 +821,7 @@ def _mean(rows: Float, members: Int) -> Float:
     """Return the mean of members; a window without any counts as usual."""
     values = rows[members]
     held = (~np.isnan(values)).sum(axis=0)
-    mean: Float = np.where(held > 0, np.nansum(values, axis=0) / np.maximum(held, 1), 0.0)
-    return mean
+    return np.where(held > 0, np.nansum(values, axis=0) / np.maximum(held, 1), 0.0)
 
 
 def _periods(series: Float) -> list[float]:
@@ -885,8 +881,7 @@ def _profile(values: Float, period: float) -> Float:
     parts = max(int(period), 2)
     phase = np.minimum((np.arange(len(values)) + 0.5) % period / period * parts, parts - 1).astype(np.int64)
     sums = np.bincount(phase, values, parts)
-    profile: Float = sums / np.maximum(np.bincount(phase, minlength=parts), 1)
-    return profile
+    return sums / np.maximum(np.bincount(phase, minlength=parts), 1)
 
 
 def _fold(series: Float, period: float, tests: int) -> Beat | None:
@@ -1287,7 +1282,9 @@ def edges(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
         excess = ground.excess_ns[codes].sum(axis=0)
         completions = ground.samples[codes].sum(axis=0).astype(np.float64)
         for first, last in ((0, most), (windows - most, windows)):
-            times, fewer = _edge_slower(excess, first, last), _fewer(completions, ground, first, last)
+            largest = _largest(excess[most : windows - most], most)  # of any stretch of that length outside of both ends
+            times = float(excess[first:last].sum()) / largest if largest else 0.0
+            fewer = _fewer(completions, ground, first, last)
             if times < SLOWER and not fewer:
                 continue
             span = ground.span(first, last - 1)
@@ -1306,13 +1303,6 @@ def edges(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
                 )
             )
     return claims
-
-
-def _edge_slower(excess: Float, first: int, last: int) -> float:
-    """Return how many times the excess of a stretch is the largest of any stretch of its length outside of both ends."""
-    length = last - first
-    largest = _largest(excess[length : len(excess) - length], length)
-    return float(excess[first:last].sum()) / largest if largest else 0.0
 
 
 def _fewer(completions: Float, ground: Ground, first: int, last: int) -> float:
@@ -1373,7 +1363,11 @@ def steps(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
     for measure in measures(ground, so_far, edges, aside):
         for moved in _moves(measure.blocks, gatherings(ground.groups), known):
             known.append(moved)
-            claims.append(_step(ground, measure, moved, _window(ground, measure, moved, aside, edges), aside))
+            members, window = moved.together.members, 0  # a drift begins at the first
+            if moved.change.kind == STEP:
+                classes = classes_of(ground, members, measure)
+                window = window_of_change(ground, members, classes, aside, edges, moved.change.place)
+            claims.append(_step(ground, measure, moved, window, aside))
     return [claim for claim in claims if claim is not None]
 
 
@@ -1401,14 +1395,6 @@ def _moves(blocks: Float, sets: list[Together], known: Sequence[Moved]) -> list[
 def _take_out(blocks: Float, moved: Moved) -> None:
     """Take a change out of the levels of its members, in place."""
     blocks[moved.together.members] -= moved.change.shape(blocks.shape[1])
-
-
-def _window(ground: Ground, measure: Measure, moved: Moved, aside: Bool, edges: Int) -> int:
-    """Return the window at which a change begins: a drift at the first."""
-    if moved.change.kind == DRIFT:
-        return 0
-    members = moved.together.members
-    return window_of_change(ground, members, classes_of(ground, members, measure), aside, edges, moved.change.place)
 
 
 def _step(ground: Ground, measure: Measure, moved: Moved, window: int, aside: Bool) -> Claim | None:
