@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -127,8 +128,7 @@ def explained(origin: Origin, question: Question, box: Box) -> Explained:
     return counting.explained(notes)
 
 
-@dataclass(frozen=True, slots=True)
-class _Clock:
+class _Clock(NamedTuple):
     """Where the windows of a run stand among those of a side: from `first` on `number` of them, the first begins at `base_ns`."""
 
     first: int
@@ -249,8 +249,7 @@ class _Counting:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(NamedTuple):
     """A value of a label: its counts and shares on both sides."""
 
     label: str

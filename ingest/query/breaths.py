@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -161,8 +161,7 @@ def fits(windows: BreathWindows, name: Name) -> dict[str, Fit]:
     return {group_name: fitted(moments(taken(windows, np.flatnonzero(group == code)))) for code, group_name in enumerate(groups)}
 
 
-@dataclass(frozen=True, slots=True)
-class Moments:
+class Moments(NamedTuple):
     """Exact sums over breaths that record their packets, each `weight` times; `alike`: how many equal weights are as certain."""
 
     n: int

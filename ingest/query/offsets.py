@@ -521,7 +521,7 @@ class RunTicks:
     """The offsets of one run (or of several added up) for a page.
 
     `fine` and `wide` have the same groups: (host, volume, job, process, tag, op, ""), or REST at the end for what was added
-    up, `folded` threads in all. `gaps_ms` are stretches (starts, ends) of whole units of `gap_ms` without any event of the run,
+    up, `folded` threads in all. `gaps_ms` are stretches (starts, ends) without any event of the run,
     whatever was selected; `late` has ticks of `late_ms`. From `first_ms` to `end_ms`: tenths of a second with an event.
     """
 
@@ -533,7 +533,6 @@ class RunTicks:
     first_ms: int
     end_ms: int
     gaps_ms: Int
-    gap_ms: int
     late: Ticks
     late_ms: int
 
@@ -671,16 +670,16 @@ def _ticks(run: str, parts: Sequence[Intervals[Group]], groups: Sequence[Group] 
     return Ticks(order, group[at], index[at], rows.counts[at])
 
 
-def _gaps(tenths: Int) -> tuple[Int, int]:
-    """Return stretches in ms without any event, and the unit that they are given in; the longest, where they are too many."""
+def _gaps(tenths: Int) -> Int:
+    """Return stretches in ms without any event, of whole seconds or the longest where they are too many."""
     for unit in (TENTH_MS, 1000):
         occupied = np.unique(tenths * TENTH_MS // unit)
         jumps = np.flatnonzero(np.diff(occupied) > 1)
         gaps = np.stack([occupied[jumps] + 1, occupied[jumps + 1]]) * unit
         if gaps.shape[1] <= MOST_GAPS:
-            return gaps, unit
+            return gaps
     longest = np.sort(np.argsort(gaps[0] - gaps[1], kind="stable")[:MOST_GAPS])
-    return gaps[:, longest], unit
+    return gaps[:, longest]
 
 
 def kept_of(met: Met, *, full: bool = False) -> tuple[TickSums, bool]:
@@ -703,7 +702,6 @@ def all_ticks(met: Met, kept: TickSums) -> Iterator[RunTicks]:
         resolution = kept.resolutions[run]
         fine = _ticks(run, kept.fine.parts())
         tenths = met.occupied(run)
-        gaps, unit = _gaps(tenths)
         mine = _together([part.relabelled(_folded(run, resolution)) for part in met.late.parts()])
         for late_ms in LATE_UNITS_MS:  # as fine as there is room for
             late = _ticks(run, [_blocks(part, _times_ms(part) // late_ms) for part in mine], fine.groups)
@@ -718,8 +716,7 @@ def all_ticks(met: Met, kept: TickSums) -> Iterator[RunTicks]:
             folded=0 if resolution.threads is None else len(threads - resolution.threads),
             first_ms=int(tenths[0]) * TENTH_MS,
             end_ms=int(tenths[-1] + 1) * TENTH_MS,
-            gaps_ms=gaps,
-            gap_ms=unit,
+            gaps_ms=_gaps(tenths),
             late=late,
             late_ms=late_ms,
         )

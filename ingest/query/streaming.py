@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -242,8 +242,7 @@ class Gathered:
 MARGIN = 4
 
 
-@dataclass(frozen=True, slots=True)
-class _Range:
+class _Range(NamedTuple):
     """The parts of all logs in one range of time, and the starts [low, high) of the windows that are its own."""
 
     parts: Sequence[Part]
@@ -255,8 +254,7 @@ class _Range:
         return (part.start_ns >= self.low_ns) & (part.start_ns < self.high_ns)
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
+class _Outcome(NamedTuple):
     """What a range gave: tables of its own windows, the windows near its edges, sums of all, tails and accounts by log.
 
     `met` is what was met of all that is selected, also outside of the range that the question asks for.

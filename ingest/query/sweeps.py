@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ingest.core.labels import RunLabels
 
@@ -24,8 +24,7 @@ PERMUTATION = "permutation"  # the label that keeps runs of archives apart in co
 Words = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Sweep:
+class Sweep(NamedTuple):
     """Runs at several depths: the label that is the depth, and of each run its depth and the line that it is on."""
 
     label: str
@@ -103,8 +102,7 @@ def _number(text: str) -> float:
     return number if 0 < number < math.inf else math.nan
 
 
-@dataclass(frozen=True, slots=True)
-class Paired:
+class Paired(NamedTuple):
     """Runs of two sides that are the same thing: (what it is, baseline, run) of each, and the runs that have none like them."""
 
     pairs: tuple[tuple[str, str, str], ...]

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -87,8 +88,7 @@ class Lower:
         return f"cannot tell: its bins are about {width} wide, and what stays within a bin is not seen"
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(NamedTuple):
     """What a member took longer in some windows: at least and at most, in ns, and by how many operations.
 
     `others` is the most, in ns an operation, that as many other windows of it have at least; `before` how many operations it did

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -527,8 +527,7 @@ TOGETHER = 20  # blocks that a run is cut into where something must hold through
 THROUGHOUT = 0.8
 
 
-@dataclass(frozen=True, slots=True)
-class Blocks:
+class Blocks(NamedTuple):
     """The groups (rows) in blocks of `width` neighbouring windows: samples, p50 and p99 in ns, NaN where nothing completed."""
 
     width: int

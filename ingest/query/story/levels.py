@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -50,8 +50,7 @@ STEADY = 1 / 8  # of a drift, that the level moves at least from each third of t
 INNER = 0.9  # of a line from end to end: from the middle of the first tenth to that of the last
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """A step or a drift: the first block of the new level (of a drift the middle one), by how much, how far beyond chance."""
 
     kind: str
@@ -66,8 +65,7 @@ class Change:
         return self.size / INNER * _rising(count)
 
 
-@dataclass(frozen=True, slots=True)
-class _Columns:
+class _Columns(NamedTuple):
     """What is fitted with one phi, made independent and of length 1, each without those before it; steps are (count, places)."""
 
     phi: float
@@ -77,8 +75,7 @@ class _Columns:
     steps_beside: Float  # without what `rising` explains of them
 
 
-@dataclass(frozen=True, slots=True)
-class _Fits:
+class _Fits(NamedTuple):
     """-2 log-likelihoods of one level and of a drift, (PHIS), of a step and of both, (PHIS, places)."""
 
     level: Float
@@ -216,8 +213,7 @@ CLASSES = np.array([0.02, 0.05, *(np.arange(1, 10) / 10), 0.95, 0.98, 0.99, 0.99
 ALIKE = 0.5  # of what members do together, that each does at least
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(NamedTuple):
     """A quantile of members, as logarithms of ns in blocks (G, blocks), NaN where it tells nothing; `share` by group.
 
     Samples of a group are those within (`above_ns`, `upto_ns`], by group: all of them where it has no modes.
@@ -229,8 +225,7 @@ class Measure:
     upto_ns: Float
 
 
-@dataclass(frozen=True, slots=True)
-class Together:
+class Together(NamedTuple):
     """Some groups of a ground that have labels in common and may do the same at the same time: all, those of a host, of an op."""
 
     who: Labels

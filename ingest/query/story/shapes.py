@@ -22,7 +22,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -103,8 +103,7 @@ STALL_FEW, LONGER = 4, 3.0  # where there are more gaps than that, one counts on
 NO_LATE_ONE = "no late completion came afterwards: nothing was under way, as when the load itself pauses"
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(NamedTuple):
     """A dark stretch: its first window and the one after its last, when it began and ended in ns, what did not complete."""
 
     first: int
@@ -221,8 +220,7 @@ BOTH = 2  # sides of a valley
 OWN = (STALL, RHYTHM, EPISODE, STEP, DRIFT)  # of which a peer may have one that the member has not
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+class Level(NamedTuple):
     """A percentile of each group in stretches of the run, and over all of it, ns (G, stretches) and (G).
 
     Of all samples, or of those on one side of the valley between modes, which all of `groups` have.
@@ -241,8 +239,7 @@ class Level:
         return self.above_ns if math.isinf(self.upto_ns) else self.upto_ns
 
 
-@dataclass(frozen=True, slots=True)
-class Slower:
+class Slower(NamedTuple):
     """A group that is slower than its peers: how many times, its value and that of the middle peer in ns, at which level."""
 
     times: float
@@ -254,16 +251,14 @@ class Slower:
     worse: tuple[int, ...]  # peers that do not count, as they are further from the others still
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(NamedTuple):
     """What groups complete in each whole window, and how many are under way: rate times mean latency (Little's law)."""
 
     rate: Float
     under_way: float
 
 
-@dataclass(frozen=True, slots=True)
-class Ceiling:
+class Ceiling(NamedTuple):
     """A rate that stays below that of peers: its share of theirs, and its coefficient of variation."""
 
     share: float
@@ -510,8 +505,7 @@ TOGETHER = 0.6  # of the smaller mode, that comes in windows with the other one
 FEW_BLOCKS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(NamedTuple):
     """Where a distribution has its maxima (ns), the share of samples at each, and the latencies (ns) of the valleys between."""
 
     peaks_ns: tuple[float, ...]
@@ -1087,8 +1081,7 @@ class Stretch:
     certainty: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Level:
+class _Level(NamedTuple):
     """The median of windows, and how far above it a window is beyond; one of each, or one for all."""
 
     middle: Float
@@ -1344,8 +1337,7 @@ STEP_LEAST = 1.2
 MOST_CHANGES = 3  # of one set of members
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
+class Moved(NamedTuple):
     """A change of some members together."""
 
     together: Together

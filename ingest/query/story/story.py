@@ -10,8 +10,8 @@ A claim that keeps less than half of its own excess and of its windows, because 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import asdict, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -161,8 +161,7 @@ Detector = Callable[[Ground, Sequence[Claim]], list[Claim]]
 DETECTORS: tuple[Detector, ...] = (stalls, rhythms, episodes, modes, steps, beside_peers, omissions, edges)
 
 
-@dataclass(frozen=True, slots=True)
-class Allotted:
+class Allotted(NamedTuple):
     """A claim and the excess in ns that it is given."""
 
     claim: Claim
