@@ -12,10 +12,10 @@ import numpy as np
 from ingest.core.coverage import in_last_bin
 from ingest.core.errors import plural
 from ingest.core.grid import clipped, coarsened, in_flight, in_windows, to_windows, window_parts
-from ingest.core.intervals import Intervals, Sum, merged
+from ingest.core.intervals import Intervals, Sum, distinct, merged
 from ingest.core.labels import IN_FLIGHT, LABELS, LAYER, OFFSET, Group, RunLabels, Series, default_kind, in_flight_kind
 from ingest.query.plan import Sums
-from ingest.query.question import AUTO, AnswerKey, Question, keys_of, note_layouts, note_series, range_in
+from ingest.query.question import AUTO, AnswerKey, Question, keys_of, note_layouts, range_in
 from ingest.query.windows import auto_span, dense, note_time_range, of_runs, ranges, sure_step, widen, widened, with_one_span
 from ingest.read.account import Account
 from ingest.read.formats import row_labels, single_events
@@ -45,16 +45,6 @@ def all_of(adding: Mapping[str, Aggregation]) -> Sums:
         total.widen(sums)
         total.parts += sums.parts
     return total
-
-
-def wide_enough(total: Sum[Group], step: int, wider: int) -> tuple[int, Sum[Group]]:
-    """Return a step that is no less than a wider one, and the sums at it."""
-    if wider <= step:
-        return step, total
-    sums: Sum[Group] = Sum()
-    for part in widened(total.parts(), wider):
-        sums.add(part)
-    return wider, sums
 
 
 def is_grained(step: int, stored: int) -> bool:
@@ -169,7 +159,8 @@ class Aggregation:
         """Return the rows of a chunk that are asked for, under the groups of the question; what was met is noted."""
         weighed = self._weighed
         rows = chunk.relabelled(lambda series: self._key(in_flight_kind(series) if weighed else series))
-        note_series(self.sums.series, chunk, self._key)
+        there = (chunk.table[code] for code in distinct(chunk.series).tolist())
+        self.sums.series.update(series for series in there if self._key(series) is not None)
         note_time_range(self.sums.reach, rows)
         note_layouts(self.sums.layouts, keys_of(rows), rows.layout)
         if weighed and rows.completions is None:
@@ -195,7 +186,10 @@ class Aggregation:
             if self._question.step == AUTO:
                 first, last = auto_span(of_runs(self.sums.reach), {self._run: self._bounds}, self._finest)
                 wider = sure_step(first, last, self._finest, self._question.windows)
-                self._step, self._total = wide_enough(self._total, self._step, wider)
+                if wider > self._step:
+                    held, self._step, self._total = self._total.parts(), wider, Sum()
+                    for part in widened(held, wider):
+                        self._total.add(part)
             for part in window_parts(rows, self._step, self._stored if self._grained else 0):
                 self._total.add(dense(part))
 

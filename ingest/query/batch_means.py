@@ -59,14 +59,12 @@ from numpy.typing import NDArray
 
 from ingest.core.intervals import Intervals
 from ingest.core.labels import Group
-from ingest.core.layout import common_layout
+from ingest.core.layout import Float, common_layout
 from ingest.core.quantiles import Percentile
 
 if TYPE_CHECKING:
     from ingest.query.question import Answer
 
-
-Float = NDArray[np.float64]
 
 LEAST_BATCHES = 5
 LEAST_RUNS = 3
@@ -117,11 +115,7 @@ class Windows:
 
     def value_above(self, share: float) -> float:
         """Return the latency above which that share of the samples lies."""
-        return self._values.setdefault(share, _crossing(self.knots, self.knot_shares, share))
-
-    @cached_property
-    def _values(self) -> dict[float, float]:
-        return {}
+        return _crossing(self.knots, self.knot_shares, share)
 
     def log_values(self, share: float) -> Float:
         """Return the log of the latency above which that share of each run's samples lies, of runs that have samples."""
@@ -132,6 +126,15 @@ class Windows:
     def bin_at(self, value: float) -> int:
         """Return which used bin a latency is in, the one below where it is between two."""
         return min(max(int(np.searchsorted(self.lowest, value, side="right")) - 1, 0), len(self.lowest) - 1)
+
+    def lowest_at(self, value: float) -> float:
+        """Return the least that a latency can be, wherever in its bin it is."""
+        return min(float(self.lowest[self.bin_at(value)]), value)
+
+    def highest_at(self, value: float) -> float:
+        """Return the most that a latency can be, infinite in a bin without an upper edge."""
+        place = self.bin_at(value)
+        return math.inf if self.is_open and place == len(self.edges) - 1 else max(float(self.edges[place]), value)
 
     def above_at(self, value: float) -> list[Float]:
         """Return, run by run, how many samples of each window lie above a latency."""
@@ -183,10 +186,10 @@ def ratio_between(baseline: Windows, run: Windows, percentile: Percentile, ratio
         low, high = _between_runs(baseline, run, percentile, rows)
         low, high = min(low, ratio), max(high, ratio)
     else:
-        test = _Test.of(baseline, run, percentile, rows)
-        if test is None:
+        excess = _excess(baseline, run, percentile, rows)
+        if excess is None:
             return NONE, NONE
-        low, high = (_outermost(test.excess, math.log(ratio), direction) for direction in (-1, 1))
+        low, high = (_outermost(excess, math.log(ratio), direction) for direction in (-1, 1))
     return low * _widening(baseline, run, percentile, low, -1), high * _widening(baseline, run, percentile, high, 1)
 
 
@@ -197,27 +200,22 @@ def values_between(windows: Windows, percentile: Percentile, rows: int = 1) -> t
     few batches.
     """
     share = 1 - _share(percentile)
-    firsts = _batches(windows, batch_length(windows, percentile)) if 0 < share < 1 else None
-    if firsts is None:
+    batches = _Batches.of(windows, batch_length(windows, percentile)) if 0 < share < 1 else None
+    if batches is None:
         return NONE, NONE
-    sizes = _summed([run[:, 0] for run in windows.above], firsts)
-    allowed = student(len(sizes) - 1, TAIL / rows)
+    allowed = student(len(batches.sizes) - 1, TAIL / rows)
 
     def excess(value: float) -> float:
-        above, variance = _spread(windows, value, firsts, sizes)
+        above, variance = batches.spread(value)
         if not variance:
             return 0.0 if above == share else math.copysign(math.inf, share - above)
         return (share - above) / (allowed * math.sqrt(variance))
 
     middle = math.log(max(windows.value_above(share), 1.0))
     low, high = (_outermost(excess, middle, direction) for direction in (-1, 1))
-    if not math.isnan(low):
-        low = min(low, float(windows.lowest[windows.bin_at(low)])) or NONE
-    if not math.isnan(high):
-        place = windows.bin_at(high)
-        is_open = windows.is_open and place == len(windows.edges) - 1
-        high = NONE if is_open else max(high, float(windows.edges[place]))
-    return low, high
+    low = low if math.isnan(low) else windows.lowest_at(low) or NONE
+    high = high if math.isnan(high) else windows.highest_at(high)
+    return low, high if high < math.inf else NONE
 
 
 def _between_runs(baseline: Windows, run: Windows, percentile: Percentile, rows: int) -> tuple[float, float]:
@@ -242,12 +240,7 @@ def _widening(baseline: Windows, run: Windows, percentile: Percentile, ratio: fl
     factors = []
     values = _latencies(baseline, run, 1 - _share(percentile), ratio)
     for side, value, sign in zip((baseline, run), values, (-direction, direction), strict=True):
-        place = side.bin_at(value)
-        if sign > 0:
-            is_open = side.is_open and place == len(side.edges) - 1
-            edge = math.inf if is_open else max(float(side.edges[place]), value)
-        else:
-            edge = min(float(side.lowest[place]), value)
+        edge = side.highest_at(value) if sign > 0 else side.lowest_at(value)
         factors.append((edge / value) ** (1 if side is run else -1) if value > 0 and edge > 0 else 0.0)
     widened = factors[0] * factors[1]
     return widened if 0 < widened < math.inf else NONE
@@ -268,50 +261,50 @@ def _latencies(baseline: Windows, run: Windows, share: float, ratio: float) -> t
 
 
 @dataclass(frozen=True)
-class _Test:
-    """Whether a ratio of two percentiles is possible."""
+class _Batches:
+    """The windows of one side in batches: run by run the first window of each, and how many samples each has."""
 
-    baseline: Windows
-    run: Windows
-    share: float
-    tail: float
-    firsts: tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]]
-    sizes: tuple[Float, Float]
+    side: Windows
+    firsts: list[NDArray[np.int64]]
+    sizes: Float
 
     @classmethod
-    def of(cls, baseline: Windows, run: Windows, percentile: Percentile, rows: int) -> _Test | None:
-        """Return the test, None where there are too few batches."""
-        length_ns = max(batch_length(side, percentile) * side.step_ns for side in (baseline, run))
-        first, second = (_batches(side, -(-length_ns // side.step_ns)) for side in (baseline, run))
-        if first is None or second is None or not 0 < _share(percentile) < 1:
+    def of(cls, side: Windows, length: int) -> _Batches | None:
+        """Return batches of so many windows; None where there are too few."""
+        counts = [max(1, len(run) // length) for run in side.above]
+        if sum(counts) < LEAST_BATCHES:
             return None
-        sizes = (_summed([each[:, 0] for each in baseline.above], first), _summed([each[:, 0] for each in run.above], second))
-        return cls(baseline, run, _share(percentile), TAIL / rows, (first, second), sizes)
+        firsts = [np.arange(count) * len(run) // count for count, run in zip(counts, side.above, strict=True)]
+        return cls(side, firsts, _summed([run[:, 0] for run in side.above], firsts))
 
-    def excess(self, ratio: float) -> float:
-        """Return D in units of what chance allows: possible from -1 to 1, above where the ratio is too large."""
-        difference, variances, freedoms = 0.0, [], []
-        values = _latencies(self.baseline, self.run, 1 - self.share, ratio)
-        for side, firsts, sizes, value, sign in zip(
-            (self.baseline, self.run), self.firsts, self.sizes, values, (1, -1), strict=True
-        ):
-            share, own_variance = _spread(side, value, firsts, sizes)
-            difference += sign * share
-            variances.append(own_variance)
-            freedoms.append(len(sizes) - 1)
-        variance = sum(variances)
+    def spread(self, value: float) -> tuple[float, float]:
+        """Return the share of samples above a latency, and its variance from how the shares of batches vary."""
+        above, batches = _summed(self.side.above_at(value), self.firsts), len(self.sizes)
+        share = float(above.sum()) / self.side.count
+        rest = above - share * self.sizes
+        return share, float(rest @ rest) * batches / (batches - 1) / self.side.count**2
+
+
+def _excess(baseline: Windows, run: Windows, percentile: Percentile, rows: int) -> Callable[[float], float] | None:
+    """Return what gives D of a ratio of two percentiles in units of what chance allows; None where there are too few batches.
+
+    The ratio is possible from -1 to 1, above where it is too large.
+    """
+    length_ns = max(batch_length(side, percentile) * side.step_ns for side in (baseline, run))
+    first, second = (_Batches.of(side, -(-length_ns // side.step_ns)) for side in (baseline, run))
+    if first is None or second is None:
+        return None
+
+    def excess(ratio: float) -> float:
+        values = _latencies(baseline, run, 1 - _share(percentile), ratio)
+        (share, own), (other_share, other) = first.spread(values[0]), second.spread(values[1])
+        difference, variance = share - other_share, own + other
         if not variance:
             return 0.0 if not difference else math.copysign(math.inf, difference)
-        freedom = variance**2 / sum(own**2 / free for own, free in zip(variances, freedoms, strict=True))
-        return difference / (math.sqrt(variance) * student(freedom, self.tail))
+        freedom = variance**2 / (own**2 / (len(first.sizes) - 1) + other**2 / (len(second.sizes) - 1))
+        return difference / (math.sqrt(variance) * student(freedom, TAIL / rows))
 
-
-def _spread(side: Windows, value: float, firsts: Sequence[NDArray[np.int64]], sizes: Float) -> tuple[float, float]:
-    """Return the share of samples above a latency, and its variance from how the shares of batches vary."""
-    above, batches = _summed(side.above_at(value), firsts), len(sizes)
-    share = float(above.sum()) / side.count
-    rest = above - share * sizes
-    return share, float(rest @ rest) * batches / (batches - 1) / side.count**2
+    return excess
 
 
 def _outermost(excess: Callable[[float], float], middle: float, direction: int) -> float:
@@ -379,15 +372,6 @@ def _share(percentile: Percentile) -> float:
     return percentile.top / (100 * percentile.bottom)
 
 
-def _batches(windows: Windows, length: int) -> list[NDArray[np.int64]] | None:
-    """Return, run by run, the first window of each batch; None where there are too few."""
-    firsts = []
-    for run in windows.above:
-        batches = max(1, len(run) // length)
-        firsts.append(np.arange(batches) * len(run) // batches)
-    return firsts if sum(map(len, firsts)) >= LEAST_BATCHES else None
-
-
 def _summed(series: Sequence[Float], firsts: Sequence[NDArray[np.int64]]) -> Float:
     """Return the sums of batches, all runs after one another."""
     return np.concatenate([np.add.reduceat(run, first) for run, first in zip(series, firsts, strict=True)])
@@ -453,7 +437,10 @@ class ShareAbove:
 def share_above_of(above: Float, samples: Float) -> ShareAbove:
     """Return the share above a threshold of windows in the order of time, those of one run; equal lengths, counts."""
     windows, total, over = len(samples), float(samples.sum()), float(above.sum())
-    batches = batches_of(above - over / total * samples) if total and windows >= LEAST_SHARE_BATCHES else 0
+    batches = 0
+    if total and windows >= LEAST_SHARE_BATCHES:  # so that their sums are as good as independent
+        length = LENGTHS * autocorrelation_time(above - over / total * samples)
+        batches = max(LEAST_SHARE_BATCHES, min(MOST_BATCHES, int(windows / length)))
     naive = over * (1 - over / total) if total else 0.0
     if batches < LEAST_SHARE_BATCHES or naive <= 0:
         return ShareAbove(over, total, math.nan, batches, windows)
@@ -476,12 +463,6 @@ def of_runs(shares: list[ShareAbove]) -> ShareAbove:
     left = np.array([share.above - above / total * share.samples for share in shares])
     between = float(left @ left) * len(shares) / (len(shares) - 1) / naive
     return ShareAbove(above, total, max(between, 1.0), len(shares), windows)
-
-
-def batches_of(values: Float) -> int:
-    """Return into how many batches a series is cut so that their sums are as good as independent."""
-    length = LENGTHS * autocorrelation_time(values)
-    return max(LEAST_SHARE_BATCHES, min(MOST_BATCHES, int(len(values) / length)))
 
 
 def autocorrelation_time(values: Float) -> float:
@@ -594,16 +575,11 @@ class Lift:
 def lifts(inside: Side, outside: Side, rows: int) -> list[Lift]:
     """Return the lift of each value; `rows` is how many are held together, 95 times in 100 (see docs/explanation/boxes.md)."""
     found = []
-    for own in zip(inside.counts, outside.counts, strict=True):
-        pairs = list(zip(own, (inside.every, outside.every), strict=True))
-        own_factors = [dependence(counts, every) for counts, every in pairs]
-        factors = [
-            factor if windows_with(every) >= ENOUGH else max(own_factors)
-            for factor, (_, every) in zip(own_factors, pairs, strict=True)
-        ]
-        found.append(
-            _lift(*(share_of(counts, every, rows, factor) for factor, (counts, every) in zip(factors, pairs, strict=True)))
-        )
+    enough = [windows_with(side.every) >= ENOUGH for side in (inside, outside)]
+    for first, second in zip(inside.counts, outside.counts, strict=True):
+        factors = dependence(first, inside.every), dependence(second, outside.every)
+        own, other = (factor if sure else max(factors) for factor, sure in zip(factors, enough, strict=True))
+        found.append(_lift(share_of(first, inside.every, rows, own), share_of(second, outside.every, rows, other)))
     return found
 
 
@@ -617,7 +593,7 @@ def dependence(counts: Float, every: Float) -> float:
     power = float(rest @ rest)
     factor, blocks = 1.0, 1
     while power and len(rest) // blocks >= LEAST_BLOCKS:
-        sums = rest[: len(rest) // blocks * blocks].reshape(-1, blocks).sum(axis=1)
+        sums = _blocks(rest, blocks)
         correlation = neighbours([sums])
         wider = float(sums @ sums) / len(sums) / blocks / (power / len(rest))
         factor = max(factor, wider * (1 + correlation) / (1 - correlation))

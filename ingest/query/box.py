@@ -13,14 +13,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ingest.core.coverage import ANY_TIME
 from ingest.core.errors import UsageError
 from ingest.core.grid import MS, SECOND, whole_windows
-from ingest.core.intervals import Intervals, row_sums
+from ingest.core.intervals import Int, Intervals, row_sums
 from ingest.core.labels import IN_FLIGHT, LABELS, LAG, Group
 from ingest.core.layout import Layout, common_layout
 from ingest.core.quantiles import parse_percentiles, percentile_values
@@ -28,17 +28,13 @@ from ingest.core.units import Instant, parse_duration, parse_instant
 from ingest.query.batch_means import Lift, Side, lifts, windows_with
 from ingest.query.compare import UNLIKE_EVENTS
 from ingest.query.coverage import cut_at
-from ingest.query.heatmap import row_layout
 from ingest.query.means import check_bins
 from ingest.query.offsets import OffsetOverview, offset_overviews
 from ingest.query.origin import Origin
 from ingest.query.overview import AN_OCTAVE
-from ingest.query.question import ALL, Answer, Question
-from ingest.query.table import Table
+from ingest.query.question import ALL, Answer, Question, edges_of
+from ingest.query.table import Table, of_rows
 from ingest.query.windows import Bounds, Span, widen
-
-Int = NDArray[np.int64]
-Float = NDArray[np.float64]
 
 NAMES = tuple(name for name in LABELS if name != "kind")
 MOST_WINDOWS = 240  # of a side, that bounds are made of: neighbours are added up to so many
@@ -121,7 +117,9 @@ def explained(origin: Origin, question: Question, box: Box) -> Explained:
         raise UsageError("a box counts whole I/Os: leave out --attribution in-flight")
     whole = origin.answer(replace(question, by=("run",), step=ALL, merge_runs=False))
     check_bins(whole, "boxes of latency")
-    kinds = _kinds_of(whole)
+    kinds = frozenset(whole.layouts)  # the run and kind of all that is counted
+    if len({run for run, _ in kinds}) < len(kinds):
+        raise UsageError(f"a box counts one kind of latency: choose it with --where kind=..., one of {whole.kind}")
     layout = common_layout(layout for layouts in whole.layouts.values() for layout in layouts)
     counting = _Counting(box, layout, whole, max(run.step_ns for run in origin.runs() if run.run in whole.runs))
     for rows in origin.windows(replace(question, by=NAMES, step=ALL)):
@@ -130,16 +128,7 @@ def explained(origin: Origin, question: Question, box: Box) -> Explained:
     return counting.explained(notes)
 
 
-def _kinds_of(answer: Answer) -> frozenset[tuple[str, str]]:
-    """Return the run and kind of all that is counted; UsageError where a run has several kinds."""
-    runs = [run for run, _ in answer.layouts]
-    if len(set(runs)) < len(runs):
-        raise UsageError(f"a box counts one kind of latency: choose it with --where kind=..., one of {answer.kind}")
-    return frozenset(answer.layouts)
-
-
-@dataclass(frozen=True, slots=True)
-class _Clock:
+class _Clock(NamedTuple):
     """Where the windows of a run stand among those of a side: from `first` on `number` of them, the first begins at `base_ns`."""
 
     first: int
@@ -149,8 +138,7 @@ class _Clock:
 
     def places(self, starts_ns: Int) -> Int:
         """Return the places of windows by their starts."""
-        places: Int = self.first + np.clip((starts_ns - self.base_ns) // self.width_ns, 0, self.number - 1)
-        return places
+        return self.first + np.clip((starts_ns - self.base_ns) // self.width_ns, 0, self.number - 1)
 
 
 class _Values:
@@ -187,7 +175,10 @@ class _Counting:
         self._bounds: dict[str, Bounds] = {}
         spans = _spans_of(whole)
         self._clocks = (
-            _clocks({run: _clipped(span, _asked(box, whole.run_start_ns[run])) for run, span in spans.items()}, step_ns),
+            _clocks(
+                {run: _clipped(span, edges_of(box.begin, box.end, whole.run_start_ns[run])) for run, span in spans.items()},
+                step_ns,
+            ),
             _clocks(spans, step_ns),
         )
         wide = [sum(clock.number for clock in clocks.values()) for clocks in self._clocks]
@@ -201,10 +192,9 @@ class _Counting:
                 self._add(run, own.in_layout(self._layout))
 
     def _add(self, run: str, rows: Intervals[Group]) -> None:
-        begin, end = self._bounds.setdefault(run, self._used(run, int(rows.end_ns[0] - rows.start_ns[0])))
-        during = (rows.start_ns >= (ANY_TIME[0] if begin is None else begin)) & (
-            rows.start_ns < (ANY_TIME[1] if end is None else end)
-        )
+        bounds = self._bounds.setdefault(run, self._used(run, int(rows.end_ns[0] - rows.start_ns[0])))
+        begin, end = (limit if edge is None else edge for edge, limit in zip(bounds, ANY_TIME, strict=True))
+        during = (rows.start_ns >= begin) & (rows.start_ns < end)
         banded = (rows.bins >= self._first) & (rows.bins < self._stop) & during[rows.row]
         counts = [row_sums(rows.indptr, np.where(chosen, rows.counts, 0)) for chosen in (banded, ~banded)]
         for side, chosen in enumerate((banded, ~banded, during[rows.row])):
@@ -215,7 +205,7 @@ class _Counting:
 
     def _used(self, run: str, step_ns: int) -> Bounds:
         """Return from when to when the box holds windows of a run."""
-        return whole_windows(*_asked(self._box, self._whole.run_start_ns[run]), step_ns)
+        return whole_windows(*edges_of(self._box.begin, self._box.end, self._whole.run_start_ns[run]), step_ns)
 
     def explained(self, notes: tuple[str, ...]) -> Explained:
         """Return what was counted."""
@@ -259,8 +249,7 @@ class _Counting:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(NamedTuple):
     """A value of a label: its counts and shares on both sides."""
 
     label: str
@@ -269,12 +258,6 @@ class _Line:
     shares: tuple[float, float]
     lift: Lift
     complete: bool
-
-
-def _asked(box: Box, start_ns: int) -> Bounds:
-    """Return the asked times in ns since 1970 for a run that began at `start_ns`."""
-    begin, end = (None if edge is None else edge.epoch_ns(start_ns) for edge in (box.begin, box.end))
-    return begin, end
 
 
 def _bins_of(box: Box, layout: Layout) -> tuple[int, int]:
@@ -316,7 +299,7 @@ def _clocks(spans: Mapping[str, Span], step_ns: int) -> dict[str, _Clock]:
 
 def _distribution(layout: Layout, bins: Int) -> Table:
     """Return the samples of all sides by latency, as wide as the page holds them; empty rows are left out."""
-    wide = row_layout(layout, AN_OCTAVE)
+    wide = layout.coarser(AN_OCTAVE)
     sums = np.zeros((len(bins), wide.bins), np.int64)
     for side, counts in zip(sums, bins, strict=True):
         np.add.at(side, layout.moved_to(wide), counts)
@@ -341,26 +324,16 @@ def _percentiles(layout: Layout, bins: Int) -> tuple[tuple[float, ...], ...]:
 
 def _table(lines: Sequence[_Line]) -> Table:
     """Return the columns of lines in their order."""
-    inside, outside = (np.array([line.counts[side] for line in lines], np.int64) for side in (0, 1))
-    shares = [np.array([line.shares[side] for line in lines], np.float64) for side in (0, 1)]
-    return Table(
-        {
-            "label": np.array([line.label for line in lines], object),
-            "value": np.array([line.value for line in lines], object),
-            "inside": inside,
-            "outside": outside,
-            "share_inside": shares[0],
-            "share_outside": shares[1],
-            "lift": np.array([line.lift.lift for line in lines], np.float64),
-            "lo": np.array([line.lift.low for line in lines], np.float64),
-            "hi": np.array([line.lift.high for line in lines], np.float64),
-            "score": shares[0] - shares[1],
-            "verdict": np.array([line.lift.verdict for line in lines], object),
-            "exact": np.ones(len(lines), np.bool_),
-            "complete": np.array([line.complete for line in lines], np.bool_),
-        },
-        ("label", "value"),
-    )
+    rows = [
+        (
+            *(line.label, line.value, *line.counts, *line.shares, line.lift.lift, line.lift.low, line.lift.high),
+            *(line.shares[0] - line.shares[1], line.lift.verdict, True, line.complete),
+        )
+        for line in lines
+    ]
+    kinds = dict.fromkeys(("label", "value"), object) | dict.fromkeys(("inside", "outside"), np.int64)
+    kinds |= dict.fromkeys(("share_inside", "share_outside", "lift", "lo", "hi", "score"), np.float64)
+    return of_rows(rows, {**kinds, "verdict": object, "exact": np.bool_, "complete": np.bool_}, ("label", "value"))
 
 
 # When within the second the events of a box's time happened, beside those of all other times: for sources of single events.

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -40,7 +40,7 @@ from ingest.core.pool import fork_map
 from ingest.core.units import figure, number
 from ingest.query.aggregate import run_starts
 from ingest.query.origin import BREATHS, Origin
-from ingest.query.question import Question
+from ingest.query.question import Question, edges_of
 from ingest.read.format_names import SNABB
 
 if TYPE_CHECKING:
@@ -122,11 +122,6 @@ def breath_rows(windows: BreathWindows) -> BreathWindows:
     return only(windows, lambda series: series.op == BREATH)
 
 
-def callback_rows(windows: BreathWindows) -> BreathWindows:
-    """Return the windows of callbacks: of files whose events record what these moved, until December 2022."""
-    return only(windows, lambda series: series.op != BREATH)
-
-
 def grouped(windows: BreathWindows, name: Name) -> tuple[tuple[str, ...], Int]:
     """Return the names of groups in order, and the group of each row."""
     names = [name(series) for series in windows.table]
@@ -166,8 +161,7 @@ def fits(windows: BreathWindows, name: Name) -> dict[str, Fit]:
     return {group_name: fitted(moments(taken(windows, np.flatnonzero(group == code)))) for code, group_name in enumerate(groups)}
 
 
-@dataclass(frozen=True, slots=True)
-class Moments:
+class Moments(NamedTuple):
     """Exact sums over breaths that record their packets, each `weight` times; `alike`: how many equal weights are as certain."""
 
     n: int
@@ -311,10 +305,10 @@ def selected(question: Question, labels: RunLabels) -> Callable[[Series], bool]:
 
 def in_range(kept: StoredBreaths, question: Question, start_ns: int) -> StoredBreaths:
     """Return what lies in the windows that begin in [floor(begin), end)."""
-    if question.begin is None and question.end is None:
+    begin, end = edges_of(question.begin, question.end, start_ns)
+    if begin is None and end is None:
         return kept
-    low = -math.inf if question.begin is None else question.begin.epoch_ns(start_ns) // SECOND * SECOND
-    high = math.inf if question.end is None else question.end.epoch_ns(start_ns)
+    low, high = -math.inf if begin is None else begin // SECOND * SECOND, math.inf if end is None else end
     starts = kept.windows.start_ns
     moments = (kept.sample.at_ns - 1) // SECOND * SECOND
     return StoredBreaths(

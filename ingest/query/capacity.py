@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ingest.core.errors import UsageError
 from ingest.core.intervals import Intervals, merged
 from ingest.core.labels import Group, RunLabels
+from ingest.core.layout import Float
 from ingest.core.quantiles import Percentile, parse_percentiles, percentile_values
 from ingest.core.units import figure, parse_duration
 from ingest.query.batch_means import ShareAbove, of_runs, share_above_of
@@ -21,7 +22,7 @@ from ingest.query.means import check_bins
 from ingest.query.percentiles import spans_of
 from ingest.query.question import Answer
 from ingest.query.sweeps import AT_ONCE, RATES, loads
-from ingest.query.table import Table
+from ingest.query.table import Table, of_rows
 
 # Where rising curves through uncertain points cross a level.
 #
@@ -33,8 +34,6 @@ from ingest.query.table import Table
 # (1988), theorem 1.4.4; cubics: Fritsch and Carlson, SIAM J. Numer. Anal. 17 (1980), slopes as Fritsch and Butland, SIAM J.
 # Sci. Stat. Comput. 5 (1984); at the ends three-point slopes, as Moler, Numerical computing with MATLAB (2004), section 3.6.
 
-
-Float = NDArray[np.float64]
 
 APART = 1e-6  # in logits: points of one height are taken for this far apart
 
@@ -78,8 +77,7 @@ def _segments(y: Float, level: float) -> tuple[NDArray[np.int64], Float, Float, 
 def _straight(x: Float, y: Float, level: float) -> Float:
     """Return where straight lines between points reach the level."""
     below, _, part, _ = _segments(y, level)
-    reached: Float = x[below] + (x[below + 1] - x[below]) * part
-    return reached
+    return x[below] + (x[below + 1] - x[below]) * part
 
 
 def _cubic(x: Float, y: Float, level: float) -> Float:
@@ -200,9 +198,8 @@ def parse_sla(text: str) -> Sla:
     [percentile] = parse_percentiles(match["percentile"])
     if not 0 < percentile.top < 100 * percentile.bottom:
         raise UsageError(f"--sla {text}: p{percentile.text} says nothing of a share of samples: take one above 0 and below 100")
-    return Sla(
-        percentile, parse_duration(match["limit"].replace(" ", "")), f"p{percentile.text}<{match['limit'].replace(' ', '')}"
-    )
+    limit = match["limit"].replace(" ", "")
+    return Sla(percentile, parse_duration(limit), f"p{percentile.text}<{limit}")
 
 
 def axis_of(labels: RunLabels, wanted: str = "") -> tuple[str, Mapping[str, tuple[float, str]]]:
@@ -256,9 +253,9 @@ def capacities(tested: Mapping[tuple[str, Group], Sequence[Load]], axis: str, sl
 
 def binding(capacity: Sequence[Capacity]) -> Capacity:
     """Return the capacity by all objectives of a line: the lowest, which binds, or why it cannot be told."""
-    failed = next((by_sla for by_sla in capacity if by_sla.verdict == NONE_MEETS), None)
-    if failed is not None:
-        return failed
+    for by_sla in capacity:
+        if by_sla.verdict == NONE_MEETS:
+            return by_sla
     known = [by_sla for by_sla in capacity if by_sla.verdict == BRACKETED]
     lowest = min(known, key=lambda by_sla: by_sla.load, default=None)
     open_ones = [by_sla for by_sla in capacity if by_sla.verdict == CANNOT_TELL]
@@ -269,63 +266,42 @@ def binding(capacity: Sequence[Capacity]) -> Capacity:
 
 def rows_of(results: Sequence[Sequence[Capacity]], by: Sequence[str]) -> Table:
     """Return one row a line, group and objective: labels, then sla, axis, verdict, binds, capacity, lo, hi, met, missed, knee."""
-    flat = [(by_sla, binding(capacity)) for capacity in results for by_sla in capacity]
-    words = {
-        "line": [by_sla.line for by_sla, _ in flat],
-        **{name: [by_sla.group[place] for by_sla, _ in flat] for place, name in enumerate(by)},
-        "sla": [by_sla.sla.text for by_sla, _ in flat],
-        "axis": [by_sla.axis for by_sla, _ in flat],
-        "verdict": [by_sla.verdict for by_sla, _ in flat],
-        "binds": ["true" if by_sla is bound else "false" for by_sla, bound in flat],
-    }
-    numbers = {
-        "capacity": [by_sla.load for by_sla, _ in flat],
-        "lo": [by_sla.low for by_sla, _ in flat],
-        "hi": [by_sla.high for by_sla, _ in flat],
-        "met": [by_sla.between[0] for by_sla, _ in flat],
-        "missed": [by_sla.between[1] for by_sla, _ in flat],
-        "knee": [by_sla.knee for by_sla, _ in flat],
-    }
-    return _table(words, numbers)
+    rows = [
+        (
+            *(by_sla.line, *by_sla.group[: len(by)], by_sla.sla.text, by_sla.axis, by_sla.verdict),
+            "true" if by_sla is binding(capacity) else "false",
+            *(by_sla.load, by_sla.low, by_sla.high, *by_sla.between, by_sla.knee),
+        )
+        for capacity in results
+        for by_sla in capacity
+    ]
+    return _table(rows, ("line", *by, "sla", "axis", "verdict", "binds"), ("capacity", "lo", "hi", "met", "missed", "knee"))
 
 
 def points_of(results: Sequence[Sequence[Capacity]], by: Sequence[str]) -> Table:
     """Return one row a line, group, objective and tested load: achieved a second, percentile (ns), share above, bounds."""
-    flat = [(by_sla, place, point) for capacity in results for place, by_sla in enumerate(capacity) for point in by_sla.points]
-    words = {
-        "line": [by_sla.line for by_sla, _, _ in flat],
-        **{name: [by_sla.group[at] for by_sla, _, _ in flat] for at, name in enumerate(by)},
-        "sla": [by_sla.sla.text for by_sla, _, _ in flat],
-        "axis": [by_sla.axis for by_sla, _, _ in flat],
-        "runs": [" ".join(point.tested.runs) for _, _, point in flat],
-        "verdict": [point.verdict for _, _, point in flat],
-    }
-    numbers = {
-        "load": [point.tested.load for _, _, point in flat],
-        "achieved": [point.tested.achieved for _, _, point in flat],
-        "count": [point.tested.shares[place].samples for _, place, point in flat],
-        "value": [point.tested.values_ns[place] for _, place, point in flat],
-        "above": [point.share for _, _, point in flat],
-        "above_lo": [point.low for _, _, point in flat],
-        "above_hi": [point.high for _, _, point in flat],
-        "batches": [float(point.batches) for _, _, point in flat],
-    }
-    return _table(words, numbers)
+    rows = [
+        (
+            *(by_sla.line, *by_sla.group[: len(by)], by_sla.sla.text, by_sla.axis, " ".join(point.tested.runs), point.verdict),
+            *(point.tested.load, point.tested.achieved, point.tested.shares[place].samples, point.tested.values_ns[place]),
+            *(point.share, point.low, point.high, point.batches),
+        )
+        for capacity in results
+        for place, by_sla in enumerate(capacity)
+        for point in by_sla.points
+    ]
+    numbers = ("load", "achieved", "count", "value", "above", "above_lo", "above_hi", "batches")
+    return _table(rows, ("line", *by, "sla", "axis", "runs", "verdict"), numbers)
 
 
-def _table(words: dict[str, list[str]], numbers: dict[str, list[float]]) -> Table:
-    columns = {name: np.array(cells, object) for name, cells in words.items()}
-    return Table({**columns, **{name: np.array(cells, np.float64) for name, cells in numbers.items()}}, tuple(words))
+def _table(rows: Sequence[Sequence[object]], words: Sequence[str], numbers: Sequence[str]) -> Table:
+    return of_rows(rows, dict.fromkeys(words, object) | dict.fromkeys(numbers, np.float64), words)
 
 
 def _surely_met_to(capacity: Capacity) -> float:
     """Return up to which tested load an objective is surely met."""
-    met = -math.inf
-    for point in capacity.points:
-        if point.verdict != MEETS:
-            break
-        met = point.tested.load
-    return met
+    met = takewhile(lambda point: point.verdict == MEETS, capacity.points)
+    return max((point.tested.load for point in met), default=-math.inf)
 
 
 def _above(rows: Intervals, limit_ns: int) -> tuple[Float, Float]:

@@ -22,9 +22,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-Float = NDArray[np.float64]
+from ingest.core.layout import Float
 
 METHOD = "likelihood of a step against a series that wanders, 99 %"
 LEAST_CHANGE = 1.1

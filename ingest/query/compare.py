@@ -17,14 +17,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.errors import InputError, UsageError, listed, marks_for
-from ingest.core.intervals import Int, Intervals, merged
+from ingest.core.intervals import Int, Intervals
 from ingest.core.labels import LAG, Group
-from ingest.core.layout import Layout, common_layout
+from ingest.core.layout import Float, common_layout
 from ingest.core.marks import (
     AFTER,
     AFTER_END_NS,
@@ -48,9 +49,9 @@ from ingest.query.means import check_bins
 from ingest.query.origin import Origin
 from ingest.query.overview import span_of
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.query.question import ALL, Answer, NothingMatchesError, Question
+from ingest.query.question import ALL, Answer, NothingMatchesError, Question, edges_of
 from ingest.query.sweeps import PERMUTATION
-from ingest.query.table import Table, concatenated
+from ingest.query.table import Table, concatenated, groups_in, label_columns
 from ingest.query.windows import regrouped, spanned, widened
 
 # How two runs differ: percentiles side by side, their ratio with bounds from whole windows, the largest effect first.
@@ -63,7 +64,6 @@ from ingest.query.windows import regrouped, spanned, widened
 # One run a side: bounds are about these two executions. How much executions of the same thing differ is not in them.
 
 
-Float = NDArray[np.float64]
 Sides = tuple[tuple[Answer, ...], tuple[Answer, ...]]
 
 COLUMNS = ("percentile", "baseline", "run", "ratio", "lo", "hi", "count_baseline", "count_run", "verdict")
@@ -144,15 +144,23 @@ def together(answers: Sequence[Answer]) -> Answer:
     if len({answer.relative for answer in answers}) > 1:
         without = listed(run for answer in answers if answer.relative for run in answer.runs)
         raise UsageError(f"runs with and without a start time are not added up: {without} has none; name the others alone")
-    joined = replace(
-        answers[0],
+    return _added(
+        answers,
         parts=tuple(spanned([part for answer in answers for part in answer.parts])),
         runs=tuple(sorted({run for answer in answers for run in answer.runs})),
         run_start_ns={run: start for answer in answers for run, start in answer.run_start_ns.items()},
         series=sum(answer.series for answer in answers),
-        warnings=tuple(dict.fromkeys(text for answer in answers for text in answer.warnings)),
+    )
+
+
+def _added(answers: Sequence[Answer], notes: Sequence[str] = (), **changes: Any) -> Answer:
+    """Return what several answers say and lack together as one: the first, with changes."""
+    joined = replace(
+        answers[0],
+        warnings=(*notes, *dict.fromkeys(text for answer in answers for text in answer.warnings)),
         missing=union(answer.missing for answer in answers),
         caveats=tuple(dict.fromkeys(caveat for answer in answers for caveat in answer.caveats)),
+        **changes,
     )
     return regrouped(joined, joined.by)
 
@@ -193,10 +201,7 @@ def paired(baseline: Answer, run: Answer, by: Sequence[str], *, unlike: bool = F
         sides = [regrouped(side, by) for side in sides]
     elif sides[0].by != sides[1].by:
         raise UsageError(f"several kinds here ({', '.join(sorted(kinds[0] | kinds[1]))}): choose one with --where kind=KIND")
-    layouts = {part.layout for side in sides for part in side.parts}
-    notes: tuple[str, ...] = ()
-    if len(layouts) > 1:
-        notes = (UNLIKE_BINS,)
+    notes = (UNLIKE_BINS,) if len({part.layout for side in sides for part in side.parts}) > 1 else ()
     first, second = (tuple(like(each, side.by) for each in own) for own, side in zip(windows, sides, strict=True))
     return Pair(sides[0], sides[1], notes, (first, second))
 
@@ -263,15 +268,10 @@ def halvings(pair: Pair) -> tuple[Percentile, ...]:
 
 def alone(table: Table) -> tuple[list[Group], list[Group]]:
     """Return the groups that only the baseline and that only the run has."""
-    groups: tuple[dict[Group, None], dict[Group, None]] = ({}, {})
-    names = [table.columns[name] for name in table.labels]
-    for row in range(len(table)):
-        key = tuple(str(column[row]) for column in names)
-        if not table.columns["count_run"][row]:
-            groups[0][key] = None
-        elif not table.columns["count_baseline"][row]:
-            groups[1][key] = None
-    return sorted(groups[0]), sorted(groups[1])
+    keys = groups_in(table)
+    baseline = {key for key, count in zip(keys, table.columns["count_run"].tolist(), strict=True) if not count}
+    both = zip(keys, table.columns["count_baseline"].tolist(), table.columns["count_run"].tolist(), strict=True)
+    return sorted(baseline), sorted({key for key, before, count in both if count and not before})
 
 
 def _aligned(pair: Pair) -> Iterator[tuple[list[Group], Intervals[Group] | None, Intervals[Group] | None]]:
@@ -294,10 +294,7 @@ def _aligned(pair: Pair) -> Iterator[tuple[list[Group], Intervals[Group] | None,
 
 def _by_layout(answer: Answer) -> list[Intervals[Group]]:
     """Return the rows of an answer, one part a layout."""
-    parts: dict[Layout, list[Intervals[Group]]] = {}
-    for part in spanned(answer.parts):
-        parts.setdefault(part.layout, []).append(part)
-    return [merged(alike) for _, alike in sorted(parts.items())]
+    return sorted(spanned(answer.parts), key=lambda part: part.layout.rank)
 
 
 def _keys(part: Intervals[Group]) -> list[Group]:
@@ -334,7 +331,7 @@ def _rows(
         "" if math.isnan(first) or math.isnan(second) else verdict(least, most, pair.same_within)
         for first, second, least, most in zip(baseline.value, run.value, low, high, strict=True)
     ]
-    columns: dict[str, object] = {name: np.array([key[place] for key in groups], object) for place, name in enumerate(by)}
+    columns = label_columns(groups, by)
     cells = (
         np.full(len(groups), float(percentile.text)),
         *(baseline.value, run.value, ratio, low, high),
@@ -423,12 +420,8 @@ def alone_in(pair: Pair, group: Group) -> Pair:
 
 
 def _only(answer: Answer, group: Group) -> Answer:
-    parts = []
-    for part in answer.parts:
-        chosen = part.relabelled(lambda key: () if key == group else None)
-        if len(chosen):
-            parts.append(chosen)
-    return replace(answer, parts=tuple(parts), by=())
+    parts = (part.relabelled(lambda key: () if key == group else None) for part in answer.parts)
+    return replace(answer, parts=tuple(part for part in parts if len(part)), by=())
 
 
 Ask = Callable[[Question], Answer]
@@ -464,45 +457,33 @@ class Side:
     spans: tuple[Span, ...]
     notes: tuple[str, ...] = ()
 
-    def questions(self, question: Question) -> Iterator[Question]:
-        """Yield the questions about this side: the one that is asked, a range at a time."""
-        for low, high in self.spans:
-            begin, end = (Instant(edge - self.zero_ns, relative=True) for edge in (low, high))
-            yield replace(question.about([self.run]), begin=begin, end=end)
-
     def ask(self, ask: Ask) -> Ask:
         """Return what answers questions about this side; InputError where nothing of them lies in it."""
 
         def asked(question: Question) -> Answer:
             answers = []
-            for part in self.questions(question):
+            for span in self.spans:  # a range at a time
+                begin, end = (Instant(edge - self.zero_ns, relative=True) for edge in span)
                 with suppress(NothingMatchesError):
-                    answers.append(ask(part))
+                    answers.append(ask(replace(question.about([self.run]), begin=begin, end=end)))
             if not answers:
                 raise InputError(f"nothing of what is asked lies in {self.name}")
-            return self._added(answers)
+            # The sum of answers about ranges is one about a run with the name of this side.
+            step = math.lcm(*(answer.step_ns for answer in answers)) if all(answer.step_ns for answer in answers) else 0
+            parts = [part for answer in answers for part in answer.parts]
+            return _added(
+                answers,
+                self.notes,
+                parts=tuple(widened(parts, step) if step else spanned(parts)),
+                step_ns=step,
+                runs=(self.name,),
+                run_start_ns={self.name: self.spans[0][0]},
+                covered={},
+                undated=frozenset(),
+                series=max(answer.series for answer in answers),
+            )
 
         return asked
-
-    def _added(self, answers: Sequence[Answer]) -> Answer:
-        """Return the sum of answers about ranges, as one about a run with the name of this side."""
-        step = math.lcm(*(answer.step_ns for answer in answers)) if all(answer.step_ns for answer in answers) else 0
-        parts = [part for answer in answers for part in answer.parts]
-        first = answers[0]
-        joined = replace(
-            first,
-            parts=tuple(widened(parts, step) if step else spanned(parts)),
-            step_ns=step,
-            runs=(self.name,),
-            run_start_ns={self.name: self.spans[0][0]},
-            covered={},
-            undated=frozenset(),
-            series=max(answer.series for answer in answers),
-            warnings=(*self.notes, *dict.fromkeys(text for answer in answers for text in answer.warnings)),
-            missing=union(answer.missing for answer in answers),
-            caveats=tuple(dict.fromkeys(caveat for answer in answers for caveat in answer.caveats)),
-        )
-        return regrouped(joined, joined.by)
 
 
 def sides_of(origin: Origin, run: str, glob: str, question: Question, given: Sequence[Mark] = ()) -> tuple[Side, Side]:
@@ -515,7 +496,7 @@ def sides_of(origin: Origin, run: str, glob: str, question: Question, given: Seq
     whole = origin.answer(Question(step=ALL).about([run]))
     step, zero = record.step_ns, whole.run_start_ns[run]
     low, high = span_of(whole.parts)
-    begin, end = (edge.epoch_ns(zero) if edge else None for edge in (question.begin, question.end))
+    begin, end = edges_of(question.begin, question.end, zero)
     low, high = max(low, low if begin is None else begin), min(high, high if end is None else end)
     low, high = low // step * step, -(-high // step) * step
     if low >= high:
@@ -569,19 +550,12 @@ def gap(answer: Answer, percentile: Percentile) -> Table:
     if RESPONSE not in set(kinds.tolist()):
         raise InputError("no response time here: logs with tags -rt, or operation logs with --rate, have it")
     names = tuple(name for name in table.labels if name != "kind")
-    cells = [np.asarray(table.columns[name], object).tolist() for name in names]
-    labels = zip(*cells, strict=True) if names else [()] * len(table)
-    spans = zip(table.columns["start_ns"].tolist(), table.columns["end_ns"].tolist(), strict=True)
-    keys = [(*span, *group) for span, group in zip(spans, labels, strict=True)]
+    keys = list(zip(*(table.columns[name].tolist() for name in ("start_ns", "end_ns", *names)), strict=True))
     places = {key: place for place, key in enumerate(sorted(set(keys)))}
     values = {kind: np.full(len(places), np.nan) for kind in (SERVICE, RESPONSE, WAIT)}
     for key, kind, value in zip(keys, kinds.tolist(), table.columns[percentile.name].tolist(), strict=True):
         if kind in values:
             values[kind][places[key]] = value
-    columns: dict[str, object] = {
-        "start_ns": np.array([key[0] for key in places], np.int64),
-        "end_ns": np.array([key[1] for key in places], np.int64),
-    }
-    columns |= {name: np.array([key[2 + at] for key in places], object) for at, name in enumerate(names)}
-    columns |= {**values, "gap": values[RESPONSE] - values[SERVICE]}
-    return Table(columns, names)
+    spans = (np.array([key[edge] for key in places], np.int64) for edge in (0, 1))
+    columns = dict(zip(("start_ns", "end_ns"), spans, strict=True)) | label_columns([key[2:] for key in places], names)
+    return Table({**columns, **values, "gap": values[RESPONSE] - values[SERVICE]}, names)

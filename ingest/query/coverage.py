@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ingest.core.coverage import ANY_TIME, MEANS_ALONE, NO_LACK, OPEN, OTHER_KIND, UNKNOWN, Caveat, Missing, MissingRows, Possible
 from ingest.core.errors import listed
@@ -27,8 +27,9 @@ from ingest.core.labels import (
     layer_of,
     run_matches,
 )
+from ingest.core.layout import Float
 from ingest.core.quantiles import Percentile, Ranked
-from ingest.query.table import Table
+from ingest.query.table import Table, groups_in
 from ingest.query.windows import Bounds
 
 if TYPE_CHECKING:
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
 # An entry belongs to a row if its labels can be those of the row and its time overlaps the window's. Where both are sure to lie
 # within, all of its samples are the row's; where it only overlaps, or some label is not known, none to all of them are.
 
-
-Float = NDArray[np.float64]
 
 ANY_KIND = "*"  # of a file whose rows alone tell their kinds
 EARLIER = "before"
@@ -77,11 +76,10 @@ def missing_from(
             continue
         of_run = run_labels.get(entry.run)
         labels = {**of_run, **entry.labels} if of_run else entry.labels
-        asked = [_label(labels, name) for name in question.where]
-        wanted = zip(question.where.items(), asked, strict=True)
-        if any(value is not None and not _matches(name, value, glob) for (name, glob), value in wanted):
-            continue
-        selected.append(Lack(replace(entry, labels=labels) if of_run else entry, None not in asked and entry is whole))
+        asked = {name: _label(labels, name) for name in question.where}
+        if all(value is None or _matches(name, value, question.where[name]) for name, value in asked.items()):
+            sure = None not in asked.values() and entry is whole
+            selected.append(Lack(replace(entry, labels=labels) if of_run else entry, sure))
     return tuple(selected)
 
 
@@ -99,10 +97,9 @@ def _matches(name: str, value: str, glob: str) -> bool:
 
 def _in_range(entry: Missing, bounds: Bounds) -> Missing | None:
     """Return an entry cut at the range of a question: itself where it lies within, None where it lies outside."""
-    begin, end = bounds
     low, high = entry.span
-    from_ns = low if begin is None else max(low, begin)
-    to_ns = high if end is None else min(high, end)
+    from_ns = low if bounds[0] is None else max(low, bounds[0])
+    to_ns = high if bounds[1] is None else min(high, bounds[1])
     if (from_ns, to_ns) == (low, high):
         return entry
     return replace(entry, from_ns=from_ns, to_ns=to_ns) if from_ns < to_ns else None
@@ -146,11 +143,15 @@ def stored_entries(run: str, accounts: Iterable[Mapping[str, Any]]) -> list[Miss
 
 def cut(rows: Intervals[Group], answer: Answer) -> MissingRows:
     """Return what the rows of a part of an answer lack."""
-    table = rows.table
-    start_ns, end_ns = rows.start_ns, rows.end_ns
-    if not answer.step_ns:  # a row over all of a range has all of it, also what completed after the last row
-        start_ns, end_ns = (np.full(len(rows), edge) for edge in ANY_TIME)
-    return cut_at(rows.series, table, start_ns, end_ns, answer.by, answer.missing, counted=rows.completions is None)
+    spans = _spans(rows.start_ns, rows.end_ns, answer)
+    return cut_at(rows.series, rows.table, *spans, answer.by, answer.missing, counted=rows.completions is None)
+
+
+def _spans(start_ns: Int, end_ns: Int, answer: Answer) -> tuple[Int, Int]:
+    """Return from when to when rows are; one over all of a range has all of it, also what completed after the last row."""
+    if answer.step_ns:
+        return start_ns, end_ns
+    return np.full(len(start_ns), ANY_TIME[0]), np.full(len(end_ns), ANY_TIME[1])
 
 
 def cut_at(
@@ -164,15 +165,14 @@ def cut_at(
     counted: bool = True,
 ) -> MissingRows:
     """Return what windows (start, end] of groups lack; of weights in flight numbers are unknown (not `counted`)."""
-    parts: list[tuple[Int, Int, Int, Int, Int]] = []
-    rows_of = _RowsOf(series, table)
+    parts: list[tuple[Int, ...]] = []
+    rows_of = _rows_of(series, table)
     for lack in lacking:
         entry = lack.entry
         rows = rows_of(wanted := tuple(_label(entry.labels, name) for name in by))
-        starts, ends = start_ns[rows], end_ns[rows]
         low, high = entry.span
-        touches = (starts < high) & (ends > low) if low < high else (starts < high) & (ends >= high)
-        picked = rows[touches]
+        after = end_ns[rows] > low if low < high else end_ns[rows] >= high
+        picked = rows[(start_ns[rows] < high) & after]
         if not len(picked):
             continue
         inside = (start_ns[picked] <= low) & (end_ns[picked] >= high)
@@ -181,39 +181,35 @@ def cut_at(
         least = np.where(inside, number, 0) if known and number is not None else np.zeros(len(picked), np.int64)
         many = UNKNOWN if number is None else number
         top = OPEN if entry.high_ns is None else entry.high_ns
-        most, low_ns, high_ns = (np.full(len(picked), value, np.int64) for value in (many, entry.low_ns, top))
-        parts.append((picked, least, most, low_ns, high_ns))
+        parts.append((picked, least, *(np.full(len(picked), value, np.int64) for value in (many, entry.low_ns, top))))
     if not parts:
         return NO_LACK
-    return MissingRows(*(np.concatenate([part[place] for part in parts]).astype(np.int64) for place in range(5)))
+    return MissingRows(*(np.concatenate(column).astype(np.int64) for column in zip(*parts, strict=True)))
 
 
-class _RowsOf:
-    """The rows whose groups have some labels, None standing for any: each is looked for once, however many entries ask for it."""
+def _rows_of(series: Int, table: Sequence[Group]) -> Callable[[tuple[str | None, ...]], Int]:
+    """Return what finds the rows whose groups have some labels, ascending, None standing for any.
 
-    def __init__(self, series: Int, table: Sequence[Group]) -> None:
-        self._table = table
-        self._order = np.argsort(series, kind="stable")
-        self._first = np.searchsorted(series[self._order], np.arange(len(table) + 1))
-        self._groups: dict[tuple[int, ...], dict[tuple[str, ...], list[int]]] = {}
-        self._rows: dict[tuple[str | None, ...], Int] = {}
+    Each is looked for once, however many entries ask for it.
+    """
+    order = np.argsort(series, kind="stable")
+    first = np.searchsorted(series[order], np.arange(len(table) + 1))
 
-    def __call__(self, wanted: tuple[str | None, ...]) -> Int:
-        """Return the numbers of the rows, ascending."""
-        if wanted not in self._rows:
-            codes = self._codes(wanted)
-            picked = [self._order[self._first[code] : self._first[code + 1]] for code in codes]
-            self._rows[wanted] = np.sort(np.concatenate(picked)) if picked else np.empty(0, np.int64)
-        return self._rows[wanted]
+    @cache
+    def by_labels(places: tuple[int, ...]) -> dict[tuple[str, ...], list[int]]:
+        groups: dict[tuple[str, ...], list[int]] = {}
+        for code, key in enumerate(table):
+            groups.setdefault(tuple(key[place] for place in places), []).append(code)
+        return groups
 
-    def _codes(self, wanted: tuple[str | None, ...]) -> list[int]:
-        """Return the codes of the groups that have the labels."""
-        places = tuple(place for place, label in enumerate(wanted) if label is not None)
-        if places not in self._groups:
-            groups = self._groups[places] = {}
-            for code, key in enumerate(self._table):
-                groups.setdefault(tuple(key[place] for place in places), []).append(code)
-        return self._groups[places].get(tuple(label for label in wanted if label is not None), [])
+    @cache
+    def rows(wanted: tuple[str | None, ...]) -> Int:
+        known = {place: label for place, label in enumerate(wanted) if label is not None}
+        codes = by_labels(tuple(known)).get(tuple(known.values()), [])
+        picked = [order[first[code] : first[code + 1]] for code in codes]
+        return np.sort(np.concatenate(picked)) if picked else np.empty(0, np.int64)
+
+    return rows
 
 
 class Cells(NamedTuple):
@@ -252,9 +248,12 @@ class Rows:
         """
         if not len(self.lacking):
             return Cells(measured, measured, measured)
-        least, most = self.limits(percentile, measured)
+        return self._told(measured, *self.limits(percentile, measured))
+
+    def _told(self, measured: Float, least: Float, most: Float) -> Cells:
+        """Return what is shown of values, with the least and the largest that they can be where that can be said."""
         given = ~self.uncounted | (least == measured)
-        return Cells(np.where(given, least, measured), np.where(given, least, np.nan), np.where(given, most, np.nan))
+        return Cells(np.where(given, least, measured), *(np.where(given, bound, np.nan) for bound in (least, most)))
 
     def shares(self, threshold_ns: int, measured: Float) -> Cells:
         """Return the share of each row's samples below a threshold, which is `measured` of those that are there.
@@ -266,9 +265,8 @@ class Rows:
         least, most = self.lacking.shares_below(threshold_ns, measured * samples, samples)
         untouched = self.complete | np.isnan(measured)  # not even by rounding
         least, most = (np.where(untouched, measured, bound) for bound in (least, most))
-        given = ~self.uncounted | (least == measured)
-        known = np.where(given | (most == measured), most, np.nan)
-        return Cells(np.where(given, least, measured), np.where(given, least, np.nan), known)
+        cells = self._told(measured, least, most)
+        return cells._replace(most=np.where(most == measured, most, cells.most))
 
     def means(self, measured: Float) -> Cells:
         """Return the mean of each row, which is `measured` of the samples that are there; by the rule of `cells`.
@@ -277,9 +275,7 @@ class Rows:
         """
         if not len(self.lacking):
             return Cells(measured, measured, measured)
-        least, most = self.lacking.means(measured, self.rows.samples)
-        given = ~self.uncounted | (least == measured)
-        return Cells(measured, np.where(given, least, np.nan), np.where(given, most, np.nan))
+        return self._told(measured, *self.lacking.means(measured, self.rows.samples))._replace(value=measured)
 
     def limits(self, percentile: Percentile, measured: Float) -> tuple[Float, Float]:
         """Return the least and the largest value of a percentile of each row: any number of samples where it is unknown.
@@ -302,16 +298,11 @@ def with_complete(table: Table, answer: Answer) -> Table:
 
     For entries without a number and for estimates: no percentile becomes a range.
     """
-    columns = dict(table.columns)
-    start_ns, end_ns = columns["start_ns"], columns["end_ns"]
-    if not answer.step_ns:
-        start_ns, end_ns = (np.full(len(table), edge) for edge in ANY_TIME)
-    labels = [columns[name].tolist() for name in answer.by]
-    rows: list[Group] = list(zip(*labels, strict=True)) if labels else [()] * len(table)
-    keys = list(dict.fromkeys(rows))
-    place = {key: number for number, key in enumerate(keys)}
-    codes = np.array([place[key] for key in rows], np.int64)
-    complete = cut_at(codes, keys, start_ns, end_ns, answer.by, answer.missing).complete(len(table))
+    columns = table.columns
+    place: dict[Group, int] = {}
+    codes = np.array([place.setdefault(key, len(place)) for key in groups_in(table)], np.int64)
+    spans = _spans(columns["start_ns"], columns["end_ns"], answer)
+    complete = cut_at(codes, list(place), *spans, answer.by, answer.missing).complete(len(table))
     rewritten: dict[str, Any] = {}
     for name, column in columns.items():
         if name == f"max{MOST}":

@@ -11,7 +11,7 @@ from ingest.core.quantiles import reported
 from ingest.query.lags import whole_counts
 from ingest.query.means import check_bins
 from ingest.query.question import Answer
-from ingest.query.table import Table
+from ingest.query.table import Table, of_rows
 from ingest.read.curves import Curve
 
 LAST = 100.0
@@ -26,18 +26,14 @@ def curves(answer: Answer, others: Sequence[Curve] = (), ticks: int = TICKS) -> 
     what a file does not hold, and for x at the last level of a curve. Error bound: that of each layout.
     """
     check_bins(answer, "percentile curves")
-    all_curves = [*_measured(answer, ticks), *others]
-    lengths = [len(curve.shares) for curve in all_curves]
-    names = np.repeat(np.array([curve.name for curve in all_curves], object), lengths)
-    counts = [count for curve in all_curves for count in curve.counts or (math.nan,) * len(curve.shares)]
-    columns = {
-        "curve": names,
-        "percentile": np.array([share for curve in all_curves for share in curve.shares]),
-        "x": np.array([x if x < math.inf else math.nan for curve in all_curves for x in curve.x]),
-        "value": np.array([value for curve in all_curves for value in curve.values_ns]),
-        "count": np.array(counts, float),
-    }
-    return Table(columns, ("curve",))
+    rows = [
+        (curve.name, share, x if x < math.inf else math.nan, value, count)
+        for curve in (*_measured(answer, ticks), *others)
+        for share, x, value, count in zip(
+            curve.shares, curve.x, curve.values_ns, curve.counts or (math.nan,) * len(curve.shares), strict=True
+        )
+    ]
+    return of_rows(rows, {"curve": object, "percentile": None, "x": None, "value": None, "count": float}, ("curve",))
 
 
 def _measured(answer: Answer, ticks: int) -> list[Curve]:

@@ -170,8 +170,7 @@ class Windows:
 
     def take(self, rows: Int) -> Windows:
         """Return the given rows in the given order."""
-        columns = {name: getattr(self, name)[rows] for name in Windows.__slots__}
-        return Windows(**columns)
+        return Windows(*(getattr(self, name)[rows] for name in Windows.__slots__))
 
     def until(self, end_ns: int, step_ns: int) -> Windows:
         """Return the windows that end by a time, which is an edge of windows."""
@@ -224,19 +223,16 @@ def judged(objective: Objective, answer: Answer, life: Life) -> list[Verdict]:
     Latencies in ns, off by at most the error of their layout; windows, samples and times are exact.
     """
     check_bins(answer, "objectives of percentiles")
-    asked = HOST in objective.by
-    labels = tuple(name for name in answer.by if name != HOST or asked)
-    narrow = answer if asked else regrouped(answer, labels)
+    labels = tuple(name for name in answer.by if name != HOST or HOST in objective.by)
+    narrow = answer if HOST in objective.by else regrouped(answer, labels)
     parts = [part for part in narrow.parts if len(part)]
-    keys = {part.table[code] for part in parts for code in np.unique(part.series).tolist()}
-    groups = sorted(keys)
+    groups = sorted({part.table[code] for part in parts for code in np.unique(part.series).tolist()})
     rows = _concatenated([_rows(part, narrow, objective.percentile, groups) for part in parts])
     low, high = int(min(rows.start_ns.min(), life.start_ns)), int(max(rows.end_ns.max(), life.end_ns))
     part = replace(life, start_ns=low, end_ns=high).within(objective.window_ns)
     rows = rows.take(np.flatnonzero((rows.start_ns >= part.start_ns) & (rows.end_ns <= part.end_ns)))
     named = [tuple(zip(labels, key, strict=True)) for key in groups]
-    group_verdicts = verdicts(objective, rows, named, part, answer.kind, narrow.missing)
-    return _with_worst_hosts(group_verdicts, answer, labels, objective)
+    return _with_worst_hosts(verdicts(objective, rows, named, part, answer.kind, narrow.missing), answer, labels, objective)
 
 
 def verdicts(
@@ -266,9 +262,8 @@ def verdicts(
     episodes: dict[Labels, list[Episode]] = {}
     for ordered in sorted([*certain, *open_yet], key=lambda episode: episode.start_ns):
         episodes.setdefault(ordered.labels, []).append(ordered)
-    empty = final.samples == 0
-    chosen = (None, empty, final.thin, bad, perhaps & ~bad)
-    windows, silent, thin, count, unknown = (_by_group(final, mask, len(groups)).tolist() for mask in chosen)
+    masks = {"windows": None, "silent": final.samples == 0, "thin": final.thin, "violated": bad, "unknown": perhaps & ~bad}
+    counts = {name: _by_group(final, mask, len(groups)).tolist() for name, mask in masks.items()}
     all_windows = _by_group(every, None, len(groups)).tolist()
     return [
         Verdict(
@@ -276,14 +271,10 @@ def verdicts(
             run=life.run,
             labels=labels,
             kind=kind,
-            windows=windows[code],
-            silent=silent[code],
-            thin=thin[code],
-            violated=count[code],
-            provisional=all_windows[code] - windows[code],
-            unknown=unknown[code],
+            **{name: count[code] for name, count in counts.items()},
+            provisional=all_windows[code] - counts["windows"][code],
             possible=labels in maybe,
-            not_judged=int(whole[code]) - windows[code],
+            not_judged=int(whole[code]) - counts["windows"][code],
             episodes=tuple(episodes.get(labels, ())),
             zero_ns=life.zero_ns,
             relative=life.relative,
@@ -386,10 +377,12 @@ def joined(rows: Windows, bad: Bool, life: Life, objective: Objective, groups: S
     at_peak = own.open & (values == np.repeat(peak, last - first + 1))
     total = np.append(0, np.cumsum(rows.samples))
     starts, ends = own.start_ns[first], own.end_ns[last]
+    # What is violated in a stretch that is judged up to the end of the life may go on.
+    judged_until = np.array([end for _, end in life.judged.spans] if life.judged else [FOREVER], np.int64)
     columns = (
         own.group[first],
         peak,
-        (ends + objective.hold_ns >= life.end_ns) & _goes_on(own.stretch[first], life),
+        (ends + objective.hold_ns >= life.end_ns) & (judged_until[own.stretch[first]] >= life.end_ns),
         starts,
         ends,
         np.logical_or.reduceat(at_peak, first),
@@ -416,13 +409,6 @@ def joined(rows: Windows, bad: Bool, life: Life, objective: Objective, groups: S
         )
         for group, highest, goes_on, *figures in zip(*(column[lasting].tolist() for column in columns), strict=True)
     ]
-
-
-def _goes_on(stretch: Int, life: Life) -> Bool:
-    """Return of numbered stretches whether they are judged up to the end of the life: what is violated there may go on."""
-    ends = np.array([end for _, end in life.judged.spans] if life.judged else [FOREVER], np.int64)
-    reaches: Bool = ends[stretch] >= life.end_ns
-    return reaches
 
 
 def _by_group(rows: Windows, chosen: Bool | None, groups: int) -> Int:
@@ -453,37 +439,28 @@ def _rows(part: Intervals[Group], answer: Answer, percentile: Percentile, groups
 
 
 def _concatenated(parts: Sequence[Windows]) -> Windows:
-    names = Windows.__slots__
-    return Windows(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+    return Windows(*(np.concatenate([getattr(part, name) for part in parts]) for name in Windows.__slots__))
 
 
 def _with_worst_hosts(
     group_verdicts: list[Verdict], answer: Answer, labels: Sequence[str], objective: Objective
 ) -> list[Verdict]:
     """Return the verdicts with the host that made most samples above the threshold in each episode, the first of equals."""
-    if HOST in labels:
-        named = [(verdict, dict(verdict.labels)[HOST]) for verdict in group_verdicts]
-        return [
-            replace(verdict, episodes=tuple(replace(each, worst_host=host) for each in verdict.episodes))
-            for verdict, host in named
-        ]
-    above = _above(answer, labels, objective.threshold_ns)
+    above = {} if HOST in labels else _above(answer, labels, objective.threshold_ns)
     with_hosts = []
     for group_verdict in group_verdicts:
+        episodes = group_verdict.episodes
+        most = [dict(group_verdict.labels).get(HOST, "")] * len(episodes)
         hosts = sorted(above.get(tuple(value for _, value in group_verdict.labels), {}).items())
-        begins, ends = (
-            np.array([getattr(each, name) for each in group_verdict.episodes], np.int64) for name in ("start_ns", "end_ns")
-        )
-        if not hosts or not group_verdict.episodes:
-            with_hosts.append(group_verdict)
-            continue
-        sums = np.zeros((len(hosts), len(begins)), np.int64)
-        for number, (_, parts) in enumerate(hosts):
-            for starts, totals in parts:
-                sums[number] += totals[np.searchsorted(starts, ends)] - totals[np.searchsorted(starts, begins)]
-        most = [hosts[place][0] if sums[place, at] else "" for at, place in enumerate(sums.argmax(axis=0).tolist())]
-        named_episodes = (replace(each, worst_host=host) for each, host in zip(group_verdict.episodes, most, strict=True))
-        with_hosts.append(replace(group_verdict, episodes=tuple(named_episodes)))
+        if hosts and episodes:
+            begins, ends = np.array([(each.start_ns, each.end_ns) for each in episodes], np.int64).T
+            sums = np.zeros((len(hosts), len(begins)), np.int64)
+            for number, (_, parts) in enumerate(hosts):
+                for starts, totals in parts:
+                    sums[number] += totals[np.searchsorted(starts, ends)] - totals[np.searchsorted(starts, begins)]
+            most = [hosts[place][0] if sums[place, at] else "" for at, place in enumerate(sums.argmax(axis=0).tolist())]
+        named = tuple(replace(each, worst_host=host) for each, host in zip(episodes, most, strict=True))
+        with_hosts.append(replace(group_verdict, episodes=named))
     return with_hosts
 
 

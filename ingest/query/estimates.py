@@ -25,24 +25,25 @@ here it is the last by name.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ingest.core.errors import InputError, UsageError, plural
-from ingest.core.grid import window_start
+from ingest.core.grid import MS, SECOND, window_start
 from ingest.core.intervals import Int, Intervals
-from ingest.core.labels import IN_FLIGHT, LABELS, OPS, Group, Series, run_and_kind
+from ingest.core.labels import IN_FLIGHT, LABELS, OPS, Group, Series
+from ingest.core.layout import Float
 from ingest.core.quantiles import Percentile, Ranked, extremes, percentile_values
 from ingest.core.units import format_duration
 from ingest.query.aggregate import run_starts
 from ingest.query.files import Files
 from ingest.query.origin import LOGS, Origin, require
-from ingest.query.question import Answer, Question, shape_of
-from ingest.query.table import Table
+from ingest.query.question import Answer, Question, edges_of, shape_of
+from ingest.query.table import Table, groups_in
 from ingest.read import events_of, read
 from ingest.read.account import Account
 from ingest.read.fio import averaged_log
@@ -52,9 +53,6 @@ from ingest.read.sources import COMPLETION, PREFER_HIST, PREFER_RAW, Source
 from ingest.read.text import COMPRESSED
 
 # What estimators share: where their values stand in the exact table, and percentiles of plain values.
-
-
-Float = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +84,10 @@ class Places:
     """The rows of a table by group and window, to find where other rows of the same windows belong."""
 
     def __init__(self, table: Table, step_ns: int) -> None:
-        names = [table.columns[name].tolist() for name in table.labels]
-        groups: list[Group] = list(zip(*names, strict=True)) if names else [()] * len(table)
         self.size = len(table)
         self.step_ns = step_ns
         self.known: dict[Group, int] = {}
-        self.group = np.array([self.known.setdefault(group, len(self.known)) for group in groups], np.int64)
+        self.group = np.array([self.known.setdefault(group, len(self.known)) for group in groups_in(table)], np.int64)
         starts = np.asarray(table.columns["start_ns"], np.int64) if step_ns else np.zeros(self.size, np.int64)
         self.starts, window = np.unique(starts, return_inverse=True)
         key = self.group * len(self.starts) + window.reshape(-1)
@@ -111,7 +107,7 @@ class Places:
         return np.where(there, self.order[place], -1)
 
 
-def means_of(at: Int, values: NDArray[np.int64] | Float, size: int) -> Float:
+def means_of(at: Int, values: Int | Float, size: int) -> Float:
     """Return the plain mean of the values at each row, NaN where there is none."""
     count = np.bincount(at, minlength=size)
     total = np.bincount(at, weights=values, minlength=size)
@@ -120,22 +116,14 @@ def means_of(at: Int, values: NDArray[np.int64] | Float, size: int) -> Float:
     return means
 
 
-@dataclass(frozen=True, slots=True)
 class Sorted:
     """Values by row, in order of size within each: what ranks and quantiles are looked up in."""
 
-    rows: Int
-    first: Int
-    count: Int
-    values: NDArray[np.int64] | Float
-    size: int
-
-    @classmethod
-    def of(cls, at: Int, values: NDArray[np.int64] | Float, size: int) -> Sorted:
-        """Return the values at each row (not -1) in order."""
+    def __init__(self, at: Int, values: Int | Float, size: int) -> None:
+        """Take the values at each row (not -1)."""
         order = np.lexsort((values, at))
-        rows, first, count = np.unique(at[order], return_index=True, return_counts=True)
-        return cls(rows, first, count, values[order], size)
+        self.rows, self.first, self.count = np.unique(at[order], return_index=True, return_counts=True)
+        self.values, self.size = values[order], size
 
     def nearest(self, percentile: Percentile, *, carried: bool = False) -> Float:
         """Return the value of rank ceil(N p / 100) of each row; with `carried` NaN where so few cannot carry it."""
@@ -162,6 +150,7 @@ CBT, HISTOGRAM = "cbt", "histogram"
 ESTIMATORS = (CBT, MEAN_OF_MEANS, MEAN_OF_PERCENTILES, HISTOGRAM)
 OF_FILES = (CBT, HISTOGRAM)
 UNNAMED = ("run", "kind")
+NO_ROW = np.zeros(0, np.int64)
 
 
 def parse_estimates(text: str) -> tuple[str, ...]:
@@ -190,7 +179,9 @@ def estimated(
     for name in names:
         if name == MEAN_OF_PERCENTILES:
             fine = by_series(origin, question, answer)
-            estimates.append(Estimate(name, mean_of_percentiles(fine, answer.by, places, wanted), (_averaged(fine),)))
+            series = len({part.table[code] for part in fine.parts for code in np.unique(part.series).tolist()})
+            said = f"{name}: the plain mean of the percentiles of {series:,} series, whatever their counts"
+            estimates.append(Estimate(name, mean_of_percentiles(fine, answer.by, places, wanted), (said,)))
         elif name == MEAN_OF_MEANS:
             estimates.append(mean_of_means(origin, question, answer, places, wanted))
         elif name == CBT:
@@ -236,22 +227,12 @@ def mean_of_percentiles(fine: Answer, by: Sequence[str], places: Places, wanted:
         ranked = Ranked(rows)
         at.append(table_rows[kept])
         for percentile in wanted:
-            values[percentile.name].append(_nearest(ranked, percentile)[kept])
+            nearest = ranked.values(np.arange(len(rows)), percentile.ranks(ranked.samples)).astype(np.float64)
+            if percentile.top == 100 * percentile.bottom and rows.exact is not None:
+                nearest = np.where(rows.exact.known, rows.exact.max_ns, nearest)
+            values[percentile.name].append(nearest[kept])
     where = np.concatenate(at)
     return {name: means_of(where, np.concatenate(chunks), places.size) for name, chunks in values.items()}
-
-
-def _nearest(ranked: Ranked, percentile: Percentile) -> Float:
-    rows = ranked.rows
-    values = ranked.values(np.arange(len(rows)), percentile.ranks(ranked.samples)).astype(np.float64)
-    if percentile.top == 100 * percentile.bottom and rows.exact is not None:
-        return np.where(rows.exact.known, rows.exact.max_ns, values)
-    return values
-
-
-def _averaged(fine: Answer) -> str:
-    series = len({part.table[code] for part in fine.parts for code in np.unique(part.series).tolist()})
-    return f"{MEAN_OF_PERCENTILES}: the plain mean of the percentiles of {series:,} series, whatever their counts"
 
 
 def mean_of_means(origin: Origin, question: Question, answer: Answer, places: Places, wanted: Sequence[Percentile]) -> Estimate:
@@ -260,7 +241,7 @@ def mean_of_means(origin: Origin, question: Question, answer: Answer, places: Pl
     Where windows are asked for that the stored step does not divide, the means are those of the windows asked for.
     """
     every = every_label(question)
-    means = _Means.of(origin.windows(replace(question, by=every)), every)
+    means = _Means(origin.windows(replace(question, by=every)), every)
     if answer.step_ns and answer.step_ns % means.width_ns:
         means = _Means.of_answer(by_series(origin, question, answer), places.step_ns)
     groups = means.groups(question, answer.by)
@@ -275,40 +256,40 @@ def mean_of_means(origin: Origin, question: Question, answer: Answer, places: Pl
 
 def percentiles_of_means(at: Int, means: Float, size: int, wanted: Sequence[Percentile]) -> dict[str, Float]:
     """Return the plain mean of means, and their percentiles by nearest rank, for each row."""
-    ordered = Sorted.of(at, means, size)  # in order, so that a sum does not hang on who came first
+    ordered = Sorted(at, means, size)  # in order, so that a sum does not hang on who came first
     mean = means_of(np.repeat(ordered.rows, ordered.count), ordered.values, size)
     return {"mean": mean, **{percentile.name: ordered.nearest(percentile) for percentile in wanted}}
+
+
+def _in_order(*columns: Int) -> tuple[Int, Int]:
+    """Return the order of rows by some columns, and where in it each group of equal ones begins."""
+    order = np.lexsort(columns[::-1])
+    unlike = np.any([column[order][1:] != column[order][:-1] for column in columns], axis=0)
+    return order, np.flatnonzero(np.append(True, unlike)[: len(order)])
 
 
 class _Means:
     """Means of series over windows of `width_ns`: `value[i]` of `keys[code[i]]` (run, kind, then labels) from `start[i]` on."""
 
-    def __init__(
-        self, keys: Sequence[Group], labels: Sequence[str], rows: Sequence[tuple[Int, Int, Float, Int]], width_ns: int
-    ) -> None:
-        self.keys, self.labels, self.width_ns = keys, tuple(labels), width_ns
-        empty = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64))
-        code, start, total, count = (np.concatenate(column) for column in zip(*(empty, *rows), strict=True))
-        start = start // width_ns * width_ns if width_ns else start
-        order = np.lexsort((start, code))
-        code, start, total, count = code[order], start[order], total[order], count[order]
-        new = np.flatnonzero(np.append(True, (code[1:] != code[:-1]) | (start[1:] != start[:-1]))[: len(code)])
-        self.code, self.start = code[new], start[new]
-        self.value: Float = np.add.reduceat(total, new) / np.add.reduceat(count, new) if len(new) else np.zeros(0)
-
-    @classmethod
-    def of(cls, parts: Iterator[Intervals[Group]], labels: Sequence[str]) -> _Means:
-        """Return the means of stored windows, of which only sums are kept."""
+    def __init__(self, parts: Iterable[Intervals[Group]], labels: Sequence[str], width_ns: int | None = None) -> None:
+        """Take windows under run, kind and labels, of which only sums are kept; of the widest, unless a width is given."""
         known: dict[Group, int] = {}
-        sums, width = [], 0
+        sums, widest = [(NO_ROW, NO_ROW, np.zeros(0), NO_ROW)], 0
         for part in parts:
             rows = part.take(np.flatnonzero(part.samples > 0))
             if not len(rows):
                 continue
-            codes = [known.setdefault(key, len(known)) for key in rows.table]
-            width = max(width, int((rows.end_ns - rows.start_ns).max()))
-            sums.append((np.array(codes, np.int64)[rows.series], rows.start_ns, *_sums(rows)))
-        return cls(list(known), labels, sums, width)
+            codes = np.array([known.setdefault(key, len(known)) for key in rows.table], np.int64)
+            widest = max(widest, int((rows.end_ns - rows.start_ns).max()))
+            sums.append((codes[rows.series], rows.start_ns, extremes(rows)[2] * rows.samples, rows.samples))
+        self.keys, self.labels, self.width_ns = list(known), labels, widest if width_ns is None else width_ns
+        code, start, total, count = (np.concatenate(column) for column in zip(*sums, strict=True))
+        start = start // self.width_ns * self.width_ns if self.width_ns else start
+        order, new = _in_order(code, start)
+        self.code, self.start = code[order][new], start[order][new]
+        self.value = np.zeros(0)
+        if len(new):
+            self.value = np.add.reduceat(total[order], new) / np.add.reduceat(count[order], new)
 
     @classmethod
     def of_answer(cls, fine: Answer, step_ns: int) -> _Means:
@@ -317,15 +298,11 @@ class _Means:
         run = fine.by.index("run")
         labels = tuple(name for name in fine.by if name not in UNNAMED)
         places = [fine.by.index(name) for name in labels]
-        known: dict[Group, int] = {}
-        sums = []
-        for part in fine.parts:
-            rows = part.take(np.flatnonzero(part.samples > 0))
-            keys = rows.table
-            full = [(key[run], fine.kind if kind is None else key[kind], *(key[place] for place in places)) for key in keys]
-            codes = [known.setdefault(key, len(known)) for key in full]
-            sums.append((np.array(codes, np.int64)[rows.series], rows.start_ns, *_sums(rows)))
-        return cls(list(known), labels, sums, step_ns)
+
+        def full(key: Group) -> Group:
+            return key[run], fine.kind if kind is None else key[kind], *(key[place] for place in places)
+
+        return cls((part.relabelled(full) for part in fine.parts), labels, step_ns)
 
     def groups(self, question: Question, by: Sequence[str]) -> list[Group | None]:
         """Return the group that each key belongs to in an answer by some labels; None where its kind is not in it."""
@@ -333,20 +310,8 @@ class _Means:
         for run, kind, *_ in self.keys:
             kinds.setdefault(run, set()).add(kind)
         taken = shape_of(question, kinds).taken if kinds else {}
-        return [
-            _grouped(dict(zip((*UNNAMED, *self.labels), key, strict=True)), by) if kind in taken[run] else None
-            for key in self.keys
-            for run, kind in [run_and_kind(key)]
-        ]
-
-
-def _grouped(labels: Mapping[str, str], by: Sequence[str]) -> Group:
-    return tuple(labels[name] for name in by)
-
-
-def _sums(rows: Intervals[Group]) -> tuple[Float, Int]:
-    _, _, mean, _ = extremes(rows)
-    return mean * rows.samples, rows.samples
+        places = [(*UNNAMED, *self.labels).index(name) for name in by]
+        return [tuple(key[place] for place in places) if key[1] in taken[key[0]] else None for key in self.keys]
 
 
 def groups_of(rows: Intervals[Group], labels: Sequence[str], by: Sequence[str]) -> list[Group]:
@@ -361,7 +326,6 @@ def groups_of(rows: Intervals[Group], labels: Sequence[str], by: Sequence[str]) 
 # window are cut by time. Where fio also logged each I/O (`write_lat_log` without `log_avg_msec`), both can be seen.
 
 
-HISTOGRAM_NAME = "histogram"
 MOST_SAMPLES = 50_000_000
 Job = tuple[str, str, str, str, str]
 
@@ -377,23 +341,23 @@ def histogram(files: Files, question: Question, answer: Answer, places: Places, 
     both = bins.keys() & samples.keys() if answer.kind == COMPLETION else set()
     if not both:
         note = (
-            f"{HISTOGRAM_NAME}: cannot be computed here: needs jobs that have both a histogram log and a log of single I/Os "
+            f"{HISTOGRAM}: cannot be computed here: needs jobs that have both a histogram log and a log of single I/Os "
             "(write_lat_log without log_avg_msec), of completion latency (--where kind=completion)"
         )
-        return Estimate(HISTOGRAM_NAME, empty, (note,), empty)
+        return Estimate(HISTOGRAM, empty, (note,), empty)
     lone = {**bins, **samples}
     alone = [source for job, source in lone.items() if job not in both]
-    key = _Key(files, question, answer)
-    partial = {group for source in alone for group in key.groups([source.context.series.replaced(op=op) for op in OPS])}
+    find = _Finder(files, question, answer, places)
+    partial = {group for source in alone for group in find.groups([source.context.series.replaced(op=op) for op in OPS])}
     complete = np.array([group not in partial for group in places.known], np.bool_)
-    binned, exact = _of_bins(by_bins, question, answer, places, wanted), _of_samples(samples, both, key, places, wanted)
+    binned, exact = _of_bins(by_bins, question, answer, places, wanted), _of_samples(samples, both, find, wanted)
     kept = complete[places.group] if places.size else np.zeros(0, np.bool_)
     against = "percentiles of histogram logs against those of each I/O (p.._samples)"
-    notes = [f"{HISTOGRAM_NAME}: {against}, of {len(both)} jobs that have both"]
+    notes = [f"{HISTOGRAM}: {against}, of {len(both)} jobs that have both"]
     if alone:
-        notes.append(f"{HISTOGRAM_NAME}: {len(alone)} of {len(lone)} jobs have one of the two logs only: their groups are empty")
+        notes.append(f"{HISTOGRAM}: {len(alone)} of {len(lone)} jobs have one of the two logs only: their groups are empty")
     return Estimate(
-        HISTOGRAM_NAME,
+        HISTOGRAM,
         {name: np.where(kept, values, np.nan) for name, values in binned.items()},
         tuple(notes),
         {name: np.where(kept, values, np.nan) for name, values in exact.items()},
@@ -410,29 +374,31 @@ def _jobs(files: Files, question: Question, kind: str) -> dict[Job, Source]:
     return jobs
 
 
-class _Key:
-    """Finds the groups of an answer that series belong to."""
+class _Finder:
+    """Finds the rows of a table that values of series belong to."""
 
-    def __init__(self, files: Files, question: Question, answer: Answer) -> None:
-        self.question, self.answer = question, answer
-        self.key = question.key(files.found.labels)
-        self.starts = run_starts(files.selected(question))
+    def __init__(self, files: Files, question: Question, answer: Answer, places: Places) -> None:
+        self._question, self._by = question, answer.by
+        self._key = question.key(files.found.labels)
+        self._starts = run_starts(files.selected(question))
+        self.places = places
 
     def groups(self, table: Sequence[Series]) -> list[Group | None]:
         """Return the group of each series, None where it is not selected."""
-        keys = (self.key(series) for series in table)
-        named = (None if key is None else dict(zip(("run", "kind", *self.question.by), key, strict=True)) for key in keys)
-        return [None if labels is None else tuple(labels[name] for name in self.answer.by) for labels in named]
+        at = [(*UNNAMED, *self._question.by).index(name) for name in self._by]
+        return [None if (key := self._key(series)) is None else tuple(key[place] for place in at) for series in table]
 
-    def inside(self, run: str, stamps_ns: Int) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-        """Return which of some stamps lie in the range that is asked for."""
-        begin, end = self.question.begin, self.question.end
-        inside = np.ones(len(stamps_ns), np.bool_)
+    def rows(self, series: Sequence[Series], codes: Int, stamps_ns: Int) -> Int:
+        """Return the table's row of values of some series of a run (by code) that are stamped at some ns; -1 where none is."""
+        step = self.places.step_ns
+        at = self.places.rows(self.groups(series), codes, window_start(stamps_ns, step) if step else stamps_ns)
+        begin, end = edges_of(self._question.begin, self._question.end, self._starts[series[0].run])
+        inside = np.ones(len(at), np.bool_)
         if begin is not None:
-            inside &= stamps_ns > begin.epoch_ns(self.starts[run])
+            inside &= stamps_ns > begin
         if end is not None:
-            inside &= stamps_ns <= end.epoch_ns(self.starts[run])
-        return inside
+            inside &= stamps_ns <= end
+        return np.where(inside, at, -1)
 
 
 def _of_bins(files: Files, question: Question, answer: Answer, places: Places, wanted: Sequence[Percentile]) -> dict[str, Float]:
@@ -447,72 +413,49 @@ def _of_bins(files: Files, question: Question, answer: Answer, places: Places, w
     return columns
 
 
-def _of_samples(
-    sources: dict[Job, Source], both: set[Job], key: _Key, places: Places, wanted: Sequence[Percentile]
-) -> dict[str, Float]:
-    pairs = list(_samples(sources, both, key, places))
-    at = np.concatenate([np.zeros(0, np.int64), *(where for where, _ in pairs)])
-    ordered = Sorted.of(at, np.concatenate([np.zeros(0, np.int64), *(values for _, values in pairs)]), places.size)
+def _of_samples(sources: dict[Job, Source], both: set[Job], find: _Finder, wanted: Sequence[Percentile]) -> dict[str, Float]:
+    pairs = [(NO_ROW, NO_ROW), *_samples(sources, both, find)]
+    at, values = (np.concatenate(column) for column in zip(*pairs, strict=True))
+    ordered = Sorted(at, values, find.places.size)
     return {percentile.name: ordered.nearest(percentile, carried=True) for percentile in wanted}
 
 
-def _samples(sources: dict[Job, Source], both: set[Job], key: _Key, places: Places) -> Iterator[tuple[Int, Int]]:
+def _samples(sources: dict[Job, Source], both: set[Job], find: _Finder) -> Iterator[tuple[Int, Int]]:
     """Yield the table's row and the latency of single I/Os, log by log."""
     held = 0
     for job in sorted(both):
         source = sources[job]
-        own = replace(source, context=replace(source.context, account=Account(path=str(source.path))))
         try:
-            for chunk in events_of(own):
-                window = window_start(chunk.end_ns, places.step_ns) if places.step_ns else chunk.end_ns
-                at = places.rows(key.groups(chunk.table), np.asarray(chunk.series, np.int64), window)
-                kept = np.flatnonzero((at >= 0) & key.inside(job[0], chunk.end_ns))
+            for chunk in events_of(_unnoted(source)):
+                at = find.rows(chunk.table, np.asarray(chunk.series, np.int64), chunk.end_ns)
+                kept = np.flatnonzero(at >= 0)
                 held += len(kept)
                 if held > MOST_SAMPLES:
                     raise UsageError(
-                        f"--estimate {HISTOGRAM_NAME} holds at most {MOST_SAMPLES:,} I/Os: narrow it by --from, --to or --where"
+                        f"--estimate {HISTOGRAM} holds at most {MOST_SAMPLES:,} I/Os: narrow it by --from, --to or --where"
                     )
                 yield at[kept], chunk.latency_ns[kept]
         except InputError as error:
             raise InputError(error.reason, source.path) from None
 
 
-MS = 1_000_000
-SECOND = 1e9
-CBT_NAME = "cbt"
+def _unnoted(source: Source) -> Source:
+    """Return a source whose reading is noted in no account of others."""
+    return replace(source, context=replace(source.context, account=Account(path=str(source.path))))
+
+
 COMPRESSED_TIMES = 16
 
 Process = tuple[str, str, str, str]
-Find = Callable[[Sequence[Series], Int, Int], Int]
 
 
-@dataclass(frozen=True, slots=True)
-class _Rows:
+class _Rows(NamedTuple):
     """Rows of one process: the table's row of each, its ms, direction and latency."""
 
     at: Int
     ms: Int
     direction: Int
     value: Float
-
-    @property
-    def summed(self) -> tuple[Int, Float]:
-        """Return place and value of rows with those of equal ms and direction added."""
-        order = np.lexsort((self.direction, self.ms, self.at))
-        at, ms, direction, value = self.at[order], self.ms[order], self.direction[order], self.value[order]
-        same = (at[1:] == at[:-1]) & (ms[1:] == ms[:-1]) & (direction[1:] == direction[:-1])
-        new = np.flatnonzero(np.append(True, ~same)[: len(at)])
-        return at[new], np.add.reduceat(value, new) if len(new) else value
-
-
-def _together(parts: Sequence[_Rows]) -> _Rows:
-    none = np.zeros(0, np.int64)
-    return _Rows(
-        np.concatenate([none, *(part.at for part in parts)]),
-        np.concatenate([none, *(part.ms for part in parts)]),
-        np.concatenate([none, *(part.direction for part in parts)]),
-        np.concatenate([np.zeros(0), *(part.value for part in parts)]),
-    )
 
 
 @dataclass(slots=True)
@@ -527,41 +470,38 @@ class _Tally:
     def notes(self) -> Iterator[str]:
         """Yield what a reader of the numbers must know."""
         for reason, count in sorted(self.faults.items()):
-            yield f"{CBT_NAME}: {count} {plural(count, 'log')} left out: {reason}"
+            yield f"{CBT}: {count} {plural(count, 'log')} left out: {reason}"
         if self.made:
             yield (
-                f"{CBT_NAME}: {self.made} of {self.logs} jobs have no _clat log beside their histogram log: their rows are the "
+                f"{CBT}: {self.made} of {self.logs} jobs have no _clat log beside their histogram log: their rows are the "
                 "means of its intervals, as log_avg_msec of that width would have logged them"
             )
         if self.counted:
-            yield f"{CBT_NAME}: {self.counted} of {self.logs} jobs have no _iops log: weighted by their I/Os instead"
+            yield f"{CBT}: {self.counted} of {self.logs} jobs have no _iops log: weighted by their I/Os instead"
 
 
 def cbt(files: Files, question: Question, answer: Answer, table: Table, places: Places, wanted: Sequence[Percentile]) -> Estimate:
     """Return what CBT reports for each row of a table; empty where the sources are not logs of fio."""
     tally = _Tally()
     processes = _processes(files, question, answer, tally)
-    find = _finder(files, question, answer, places)
+    find = _Finder(files, question, answer, places)
     names = ["mean", *(percentile.name for percentile in wanted)]
     columns = {name: np.full(places.size, np.nan) for name in names}
     hosts = sorted({process[:2] for process in processes})
     several = False
     for host in hosts:
-        values = _of_host([sources for process, sources in processes.items() if process[:2] == host], find, places, wanted, tally)
-        groups = np.unique(places.group[_there(values)])
-        replaced = np.isin(places.group, groups)
-        several |= bool((_there(columns) & replaced).any())
+        values = _of_host([sources for process, sources in processes.items() if process[:2] == host], find, names, wanted, tally)
+        replaced = np.isin(places.group, places.group[~np.isnan(values["mean"])])
+        several |= bool((~np.isnan(columns["mean"]) & replaced).any())
         for name in names:
             columns[name] = np.where(replaced, values[name], columns[name])
     columns["mean"] /= np.asarray(table.columns["end_ns"] - table.columns["start_ns"], np.float64) / SECOND
     notes = [*tally.notes()]
     if several:
-        notes.append(
-            f"{CBT_NAME}: hosts are not combined: of each group the last by name is shown, as CBT keeps the last it reads"
-        )
+        notes.append(f"{CBT}: hosts are not combined: of each group the last by name is shown, as CBT keeps the last it reads")
     if not processes:
-        notes.append(f"{CBT_NAME}: cannot be computed here: needs logs of fio, of completion latency (--where kind=completion)")
-    return Estimate(CBT_NAME, columns, tuple(notes))
+        notes.append(f"{CBT}: cannot be computed here: needs logs of fio, of completion latency (--where kind=completion)")
+    return Estimate(CBT, columns, tuple(notes))
 
 
 def effort(files: Files, question: Question) -> int | None:
@@ -572,10 +512,6 @@ def effort(files: Files, question: Question) -> int | None:
     if not known or len(known) < len(files.selected(question)):
         return None
     return sum(path.stat().st_size * (COMPRESSED_TIMES if path.suffix in COMPRESSED else 1) for path in known)
-
-
-def _there(columns: dict[str, Float]) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    return ~np.isnan(columns["mean"])
 
 
 def _processes(files: Files, question: Question, answer: Answer | None, tally: _Tally) -> dict[Process, list[Source]]:
@@ -592,66 +528,37 @@ def _processes(files: Files, question: Question, answer: Answer | None, tally: _
     return processes
 
 
-def _finder(files: Files, question: Question, answer: Answer, places: Places) -> Find:
-    """Return the function that finds the table's row of values of some series (by code) that are stamped at some ns."""
-    key = question.key(files.found.labels)
-    starts = run_starts(files.selected(question))
-
-    def find(series: Sequence[Series], codes: Int, stamps_ns: Int) -> Int:
-        groups: list[Group | None] = []
-        for stream in series:
-            group = key(stream)
-            labels = None if group is None else dict(zip(("run", "kind", *question.by), group, strict=True))
-            groups.append(None if labels is None else tuple(labels[name] for name in answer.by))
-        window = window_start(stamps_ns, places.step_ns) if places.step_ns else stamps_ns
-        at = places.rows(groups, codes, window)
-        start = starts[series[0].run]
-        begin = question.begin.epoch_ns(start) if question.begin else None
-        end = question.end.epoch_ns(start) if question.end else None
-        inside = np.ones(len(at), np.bool_)
-        if begin is not None:
-            inside &= stamps_ns > begin
-        if end is not None:
-            inside &= stamps_ns <= end
-        return np.where(inside, at, -1)
-
-    return find
-
-
 def _of_host(
-    processes: Sequence[Sequence[Source]], find: Find, places: Places, wanted: Sequence[Percentile], tally: _Tally
+    processes: Sequence[Sequence[Source]], find: _Finder, names: Sequence[str], wanted: Sequence[Percentile], tally: _Tally
 ) -> dict[str, Float]:
     """Return the means over the processes of a host, weighted by their rates."""
-    names = ["mean", *(percentile.name for percentile in wanted)]
-    weighted, weights = {name: np.zeros(places.size) for name in names}, np.zeros(places.size)
-    plain: dict[str, list[tuple[Int, Float]]] = {name: [] for name in names}
+    size = find.places.size
+    weighted, weights = {name: np.zeros(size) for name in names}, np.zeros(size)
+    plain: dict[str, list[tuple[Int, Float]]] = {name: [(NO_ROW, np.zeros(0))] for name in names}
     for sources in processes:
-        rows, rate = _of_process(sources, find, places.size, tally)
-        at, values = rows.summed
-        ordered = Sorted.of(at, values, places.size)
-        columns = {
-            "mean": np.full(places.size, np.nan),
-            **{percentile.name: ordered.interpolated(percentile) for percentile in wanted},
-        }
-        columns["mean"][ordered.rows] = np.bincount(at, weights=values, minlength=places.size)[ordered.rows]
-        there = np.flatnonzero(_there(columns))
+        rows, rate = _of_process(sources, find, tally)
+        order, new = _in_order(rows.at, rows.ms, rows.direction)  # those of one ms and direction are added
+        at, values = rows.at[order][new], np.add.reduceat(rows.value[order], new) if len(new) else rows.value
+        ordered = Sorted(at, values, size)
+        columns = {"mean": np.full(size, np.nan), **{percentile.name: ordered.interpolated(percentile) for percentile in wanted}}
+        columns["mean"][ordered.rows] = np.bincount(at, weights=values, minlength=size)[ordered.rows]
+        there = np.flatnonzero(~np.isnan(columns["mean"]))
         weights[there] += rate[there]
         for name in names:
             weighted[name][there] += columns[name][there] * rate[there]
             plain[name].append((there, columns[name][there]))
     averages = {}
     for name in names:
-        at = np.concatenate([np.zeros(0, np.int64), *(where for where, _ in plain[name])])
-        means = means_of(at, np.concatenate([np.zeros(0), *(values for _, values in plain[name])]), places.size)
-        np.divide(weighted[name], weights, out=means, where=weights > 0)
-        averages[name] = means
+        at, values = (np.concatenate(column) for column in zip(*plain[name], strict=True))
+        averages[name] = means_of(at, values, size)
+        np.divide(weighted[name], weights, out=averages[name], where=weights > 0)
     return averages
 
 
-def _of_process(sources: Sequence[Source], find: Find, size: int, tally: _Tally) -> tuple[_Rows, Float]:
+def _of_process(sources: Sequence[Source], find: _Finder, tally: _Tally) -> tuple[_Rows, Float]:
     """Return the rows of all jobs of a process, and the sum of its rates at each row of the table."""
-    parts: list[_Rows] = []
-    rate = np.zeros(size)
+    parts = [_Rows(NO_ROW, NO_ROW, NO_ROW, np.zeros(0))]
+    rate = np.zeros(find.places.size)
     seen: set[Path] = set()
     for source in sources:
         path = source.path if source.format == RAW else log_beside(source.path, LATENCIES)
@@ -661,65 +568,53 @@ def _of_process(sources: Sequence[Source], find: Find, size: int, tally: _Tally)
         if path is not None:
             seen.add(path)
         try:
-            made, count = _logged(source, path, find, size) if path else (None, None)
+            made, count = _logged(source, path, find) if path else (None, None)
             rates = log_beside(source.path, RATES)
             if made is None or (count is None and rates is None):
                 tally.made += made is None
-                held, counted = _of_intervals(source, find, size)
+                held, counted = _of_intervals(source, find)
                 made, count = made or held, counted if count is None else count
             if rates is not None:
-                count = _rates(source, rates, find, size)
+                rows, at, kept = _placed(source, rates, find, latencies=False)
+                count = np.bincount(at, weights=rows.value[kept], minlength=find.places.size).astype(np.float64)
             tally.counted += rates is None
             rate += 0 if count is None else count
         except InputError as error:
             tally.faults[error.reason] += 1
             continue
         parts.append(made)
-    return _together(parts), rate
+    return _Rows(*(np.concatenate(column) for column in zip(*parts, strict=True))), rate
 
 
-def _series_of(source: Source) -> list[Series]:
-    return [source.context.series.replaced(op=op) for op in OPS]
-
-
-def _placed(source: Source, rows: averaged_log.Rows, find: Find) -> Int:
-    """Return the table's row of each row of a log, -1 where it has none."""
+def _placed(source: Source, path: Path, find: _Finder, *, latencies: bool) -> tuple[averaged_log.Rows, Int, Int]:
+    """Return the rows of a log of averages, the table's rows of those that have one, and which these are."""
     context = source.context
+    rows = averaged_log.rows_of(path, context, latencies=latencies)
     base = (0 if rows.unix else context.zero.epoch_ns or 0) + context.offset_ns
     known = (rows.direction >= 0) & (rows.direction < len(OPS))
-    at = find(_series_of(source), np.where(known, rows.direction, 0), rows.stamp_ms * MS + base)
-    return np.where(known, at, -1)
+    series = [context.series.replaced(op=op) for op in OPS]
+    at = np.where(known, find.rows(series, np.where(known, rows.direction, 0), rows.stamp_ms * MS + base), -1)
+    kept = np.flatnonzero(at >= 0)
+    return rows, at[kept], kept
 
 
-def _logged(source: Source, path: Path, find: Find, size: int) -> tuple[_Rows, Float | None]:
+def _logged(source: Source, path: Path, find: _Finder) -> tuple[_Rows, Float | None]:
     """Return the rows of a `_clat` log, and how many I/Os they are where each is one."""
-    rows = averaged_log.rows_of(path, source.context, latencies=True)
-    at = _placed(source, rows, find)
-    kept = np.flatnonzero(at >= 0)
-    logged = _Rows(at[kept], rows.stamp_ms[kept], rows.direction[kept], rows.value[kept].astype(np.float64))
-    return logged, None if rows.averaged else np.bincount(logged.at, minlength=size).astype(np.float64)
+    rows, at, kept = _placed(source, path, find, latencies=True)
+    logged = _Rows(at, rows.stamp_ms[kept], rows.direction[kept], rows.value[kept].astype(np.float64))
+    return logged, None if rows.averaged else np.bincount(at, minlength=find.places.size).astype(np.float64)
 
 
-def _rates(source: Source, path: Path, find: Find, size: int) -> Float:
-    """Return the sum of the rows of an `_iops` log at each row of the table."""
-    rows = averaged_log.rows_of(path, source.context, latencies=False)
-    at = _placed(source, rows, find)
-    kept = np.flatnonzero(at >= 0)
-    return np.bincount(at[kept], weights=rows.value[kept], minlength=size).astype(np.float64)
-
-
-def _of_intervals(source: Source, find: Find, size: int) -> tuple[_Rows, Float]:
+def _of_intervals(source: Source, find: _Finder) -> tuple[_Rows, Float]:
     """Return the means of a histogram log's intervals as rows, and how many I/Os they hold; of a raw log how many it has."""
-    own = replace(source, context=replace(source.context, account=Account(path=str(source.path))))
-    parts: list[_Rows] = []
-    count = np.zeros(size)
-    for chunk in read(own):
+    parts = [_Rows(NO_ROW, NO_ROW, NO_ROW, np.zeros(0))]
+    count = np.zeros(find.places.size)
+    for chunk in read(_unnoted(source)):
         rows = chunk.take(np.flatnonzero(chunk.samples > 0))
-        series = rows.table
-        at = find(series, rows.series, rows.end_ns) if len(rows) else rows.series
+        at = find.rows(rows.table, rows.series, rows.end_ns) if len(rows) else rows.series
         kept = np.flatnonzero(at >= 0)
         rows, at = rows.take(kept), at[kept]
-        direction = np.array([OPS.index(stream.op) if stream.op in OPS else 0 for stream in series], np.int64)[rows.series]
+        direction = np.array([OPS.index(stream.op) if stream.op in OPS else 0 for stream in rows.table], np.int64)[rows.series]
         parts.append(_Rows(at, rows.end_ns // MS, direction, extremes(rows)[2]))
-        count += np.bincount(at, weights=rows.samples, minlength=size)
-    return _together(parts), count
+        count += np.bincount(at, weights=rows.samples, minlength=find.places.size)
+    return _Rows(*(np.concatenate(column) for column in zip(*parts, strict=True))), count

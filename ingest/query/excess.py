@@ -15,11 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ingest.core.intervals import Int, Intervals
 from ingest.core.labels import Group
-from ingest.core.layout import common_layout
+from ingest.core.layout import Float, common_layout
 from ingest.core.quantiles import parse_percentiles, percentile_values
 from ingest.core.units import figure, latency
 from ingest.query.question import Answer
@@ -27,8 +26,6 @@ from ingest.query.windows import pieces, spanned
 
 # By how much samples took longer than as many of a reference: the area by which one quantile function lies above another.
 
-
-Float = NDArray[np.float64]
 
 CELLS = 1 << 14
 MANY_ROWS = 100  # from here on the table of all cells takes less time than it spares
@@ -162,11 +159,8 @@ def _name(group: Group, by: Sequence[str]) -> str:
 
 def _rows_of(answer: Answer) -> dict[Group, Intervals[Group]]:
     """Return the row of each group over the whole range."""
-    rows = {}
-    for part in spanned(answer.parts):
-        for row, code in enumerate(part.series.tolist()):
-            rows[part.table[code]] = part.take(np.array([row], np.int64))
-    return rows
+    parts = ((part, row, code) for part in spanned(answer.parts) for row, code in enumerate(part.series.tolist()))
+    return {part.table[code]: part.take(np.array([row], np.int64)) for part, row, code in parts}
 
 
 def _excess(group: Group, baseline: Intervals[Group], run: Intervals[Group]) -> Excess:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ingest.core.coverage import WholeRow
 from ingest.core.errors import InputError, counted
 from ingest.core.grid import UNTIMED, stored_step
 from ingest.core.intervals import Intervals, Sum
@@ -44,7 +46,6 @@ from ingest.query.question import (
     logs_left_out,
     range_in,
     undated_runs,
-    whole_rows_of,
 )
 from ingest.query.windows import auto_span, auto_step, check_step, of_runs, widened
 from ingest.read import read, read_many, small_ones_together
@@ -58,11 +59,8 @@ from ingest.read.placement import discover
 from ingest.read.sources import Found, ReadOptions, Source
 
 if TYPE_CHECKING:
-    from ingest.core.breaths import StoredBreaths
     from ingest.core.coverage import WholeRun
     from ingest.query.episodes import Episode
-    from ingest.query.interval_log import IntervalLog
-    from ingest.query.offsets import OffsetMap, OffsetOverview, WantedOffsets
     from ingest.query.percentiles import Wanted
     from ingest.query.table import Table
 
@@ -72,36 +70,15 @@ if TYPE_CHECKING:
 
 def capabilities_of(files: Files) -> Capabilities:
     """Return what log files offer: they can be read again in any other way."""
-    logs = _Reading(files)
     offers = Capabilities().add(LOGS, files).add(WEIGHED, files.weighed).add(PERCENTILES, files.percentiles)
-    offers = offers.add(WHOLE_RUNS, files.whole_runs)
-    offers = offers.add(INTERVAL_LOG, logs.interval_log).add(OFFSETS, logs.offsets).add(OFFSET_TICKS, logs.offset_ticks)
-    return offers.add(BREATHS, logs.breaths)
+    offers.add(WHOLE_RUNS, files.whole_runs).add(INTERVAL_LOG, _later(files, "interval_log", "from_files"))
+    offers.add(OFFSETS, _later(files, "offsets", "from_files")).add(OFFSET_TICKS, _later(files, "offsets", "of_files"))
+    return offers.add(BREATHS, _later(files, "breaths", "from_files"))
 
 
-class _Reading:
-    def __init__(self, files: Files) -> None:
-        self._files = files
-
-    def interval_log(self, question: Question) -> IntervalLog:
-        from ingest.query.interval_log import from_files
-
-        return from_files(self._files, question)
-
-    def offsets(self, wanted: WantedOffsets) -> OffsetMap:
-        from ingest.query.offsets import from_files
-
-        return from_files(self._files, wanted)
-
-    def offset_ticks(self, names: Mapping[str, str], wanted: WantedOffsets, *, full: bool) -> list[OffsetOverview]:
-        from ingest.query.offsets import of_files
-
-        return of_files(self._files, names, wanted, full=full)
-
-    def breaths(self, question: Question) -> StoredBreaths:
-        from ingest.query.breaths import from_files
-
-        return from_files(self._files, question)
+def _later(files: Files, module: str, name: str) -> Callable[..., Any]:
+    """Return what asks files by a function whose code is loaded when it is called."""
+    return lambda *asked, **words: getattr(import_module(f"ingest.query.{module}"), name)(files, *asked, **words)
 
 
 # Answers straight from log files, without a store: read, grid, merge, in parallel and in bounded memory.
@@ -228,9 +205,8 @@ class Files:
         """
         undated = undated_runs(sources)
         files = [source.context.series for source in self.choice(question, every_kind=True)[0]]
-        before = series_before_reading(
-            files, question, self.found.labels
-        )  # also of files that were not read, as theirs is another kind
+        # Also of files that were not read, as theirs is another kind.
+        before = series_before_reading(files, question, self.found.labels)
         return Merged(
             sums=sums,
             step_ns=step,
@@ -244,7 +220,11 @@ class Files:
             jobs=sums.series.union(before),
             means_alone=[source.context.series for source in self.found.sources if holds_means_alone(source)],
             whole_runs=whole_runs_of(sources),
-            whole_rows=whole_rows_of(sources),
+            whole_rows=[
+                WholeRow.from_dict(source.context.series.run, row)
+                for source in sources
+                for row in source.context.account.whole_rows
+            ],
             lacking=[*self._lacking, *(entry for source in sources for entry in source.context.account.missing)],
             caveats=self.found.caveats,
             remarks=[finer] if finer else [],

@@ -23,12 +23,12 @@ from ingest.core.errors import InputError, UsageError, choices, counted
 from ingest.core.grid import WEIGHT_BITS
 from ingest.core.intervals import Int, Intervals, in_time_order, surely_addable
 from ingest.core.labels import Group
-from ingest.core.layout import Layout, common_layout
+from ingest.core.layout import Float, Layout, common_layout
 from ingest.core.units import format_duration, latency
 from ingest.query.lags import whole_counts
 from ingest.query.means import check_bins
 from ingest.query.question import Answer, Question
-from ingest.query.table import Table, concatenated
+from ingest.query.table import Table, concatenated, label_columns
 from ingest.query.windows import regrouped, widened
 
 # Where did the samples lie, over time and latency, and how are they distributed in all.
@@ -46,15 +46,6 @@ LADDERS: tuple[tuple[float, ...], ...] = (
 HIGHEST_POWER = 18
 
 
-def _labels(part: Intervals[Group], answer: Answer, series: Int) -> dict[str, NDArray[Any]]:
-    """Return the label columns of rows with these series codes."""
-    columns = {}
-    for place, name in enumerate(answer.by):
-        values = np.array([key[place] for key in part.table], object)
-        columns[name] = values[series] if len(values) else values
-    return columns
-
-
 def heatmap(answer: Answer) -> Table:
     """Return one row per window, group and occupied bin: start_ns, end_ns, labels, lower, upper (ns), count.
 
@@ -63,9 +54,9 @@ def heatmap(answer: Answer) -> Table:
     check_bins(answer, "heat maps")
     tables = []
     for part in map(in_time_order, whole_counts(answer)):
-        row = part.row
-        columns = {"start_ns": part.start_ns[row], "end_ns": part.end_ns[row], **_labels(part, answer, part.series[row])}
-        edges = part.layout.edges
+        row, edges = part.row, part.layout.edges
+        columns = {"start_ns": part.start_ns[row], "end_ns": part.end_ns[row]}
+        columns |= label_columns(part.table, answer.by, part.series[row])
         columns |= {"lower": edges[part.bins], "upper": edges[part.bins + 1], "count": part.counts}
         tables.append(Table(columns, answer.by))
     return concatenated(tables) if len(tables) > 1 else tables[0]
@@ -77,20 +68,17 @@ def distribution(answer: Answer) -> Table:
     `cumulative` counts the samples of the group up to and with the bin. Windows must span the whole range (step all).
     """
     check_bins(answer, "distributions")
-    tables = []
-    for part in whole_counts(answer):
-        row = part.row
-        edges = part.layout.edges
-        tables.append(_distributed(part, answer, row, edges[part.bins], edges[part.bins + 1], part.counts))
+    tables = [_distributed(part, answer, part.row, part.bins, part.bins + 1, part.counts) for part in whole_counts(answer)]
     return concatenated(tables, order=()) if len(tables) > 1 else tables[0]
 
 
-def _distributed(part: Intervals[Group], answer: Answer, row: Int, lower: Int, upper: Int, count: Int) -> Table:
+def _distributed(part: Intervals[Group], answer: Answer, row: Int, first_bin: Int, end_bin: Int, count: Int) -> Table:
     """Return the table of a distribution from its rows, those of a group one after another."""
     first = np.flatnonzero(np.append(True, np.diff(row) != 0))
     before = (np.cumsum(count) - count)[first]
     cumulative = np.cumsum(count) - np.repeat(before, np.diff(np.append(first, len(row))))
-    columns = {**_labels(part, answer, part.series[row]), "lower": lower, "upper": upper}
+    edges = part.layout.edges
+    columns = {**label_columns(part.table, answer.by, part.series[row]), "lower": edges[first_bin], "upper": edges[end_bin]}
     return Table({**columns, "count": count, "cumulative": cumulative}, answer.by)
 
 
@@ -123,13 +111,10 @@ def _in_ranges(part: Intervals[Group], answer: Answer, ladder: Sequence[float]) 
     row, place = part.row, np.searchsorted(starts, part.bins, side="right") - 1
     first = np.flatnonzero(np.append(True, (np.diff(row) != 0) | (np.diff(place) != 0)))
     counts = np.add.reduceat(part.counts, first)
-    table = _distributed(part, answer, row[first], edges[starts[place[first]]], edges[ends[place[first]]], counts)
+    table = _distributed(part, answer, row[first], starts[place[first]], ends[place[first]], counts)
     totals = np.bincount(row[first], counts)[row[first]]
     table = replace(table, columns={**table.columns, "share": table.columns["cumulative"] / totals})
     return table, int(np.bincount(row[first]).max(initial=0))
-
-
-Float = NDArray[np.float64]
 
 
 def overlaps(lower: Int, upper: Int, edges: NDArray[Any]) -> tuple[Int, Int, Float]:
@@ -218,11 +203,6 @@ def ladder(rows: Rows, layout: Layout, sums: NDArray[Any]) -> Ladder:
     return Ladder(edges, stop if top >= full.open_from else stop + 1, full.first, stop, stop)
 
 
-def row_layout(layout: Layout, an_octave: int) -> Layout:
-    """Return the layout of rows of so many an octave where their edges are edges of the bins, else the bins themselves."""
-    return layout.coarser(an_octave)
-
-
 def _logarithmic(rows: Rows, layout: Layout, used: Int, below: int) -> Ladder:
     """Return the finest rows that nest in the bins, are no more than asked, and hold the range, or the first `below` bins."""
     end = rows.high_ns or layout.edges[below]
@@ -232,7 +212,7 @@ def _logarithmic(rows: Rows, layout: Layout, used: Int, below: int) -> Ladder:
     an_octave = rows.octave or layout.octave
     while True:
         finest = an_octave >= layout.octave
-        chosen = layout if finest else row_layout(layout, an_octave)
+        chosen = layout if finest else layout.coarser(an_octave)
         edges = chosen.edges
         low, high = rows.low_ns or int(layout.edges[inside[0]]), rows.high_ns or int(layout.edges[inside[-1]]) + 1
         first, stop = int(np.searchsorted(edges, low, side="right")) - 1, int(np.searchsorted(edges[:-1], high, side="left"))
@@ -325,8 +305,7 @@ class Cells:
     def table(self, *, dropped: bool) -> Table:
         """Return start_ns, end_ns, labels, lower, upper, count; `over` where `dropped`, `highlighted` where something is."""
         columns: dict[str, Any] = {"start_ns": self.start_ns, "end_ns": self.end_ns}
-        for place, name in enumerate(self.by):
-            columns[name] = np.array([key[place] for key in self.groups], object)[self.group]
+        columns |= label_columns(self.groups, self.by, self.group)
         columns |= {"lower": self.lower, "upper": self.upper, "count": self.count}
         columns |= {"highlighted": self.lit} if self.lit is not None else {}
         columns |= {"over": self.over} if dropped else {}

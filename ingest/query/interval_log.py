@@ -16,8 +16,8 @@ from ingest.core.units import UNITS_NS
 from ingest.query.means import REMEDY
 from ingest.query.origin import INTERVAL_LOG, Origin
 from ingest.query.question import ALL, Answer, Question, check_labels, shown_beside
-from ingest.query.streaming import regrouped, union
-from ingest.query.windows import check_step
+from ingest.query.streaming import union
+from ingest.query.windows import check_step, of_places
 
 if TYPE_CHECKING:
     from ingest.query.files import Files
@@ -68,22 +68,22 @@ def from_files(files: Files, question: Question) -> IntervalLog:
     from ingest.query.streaming import entries_at_once, streams
 
     check_labels(question, files.found.labels)
-    chosen, apart = files.choice(question)
-    runs = sorted({source.context.series.run for source in chosen})
+    sources, apart = files.choice(question)
+    runs = sorted({source.context.series.run for source in sources})
     names = _names(question, runs)
     places = [(("run", "kind", *question.by)).index(name) for name in names]
     stored = max(files.stored[run] for run in runs)
     step = question.step if isinstance(question.step, int) and question.step else stored
-    check_step(step, median_width(chosen), force=question.force)
-    logs, _ = streams(files, question, step, chosen)
-    parts = [(regrouped(part, places) for part in log) for log in logs]
-    known = all(source.context.zero.epoch_ns is not None for source in chosen)
-    start = min(run_starts(chosen).values()) // MS * MS if known else None
-    unit = _unit(parse_layout(source.layout) for source in chosen if source.layout)
-    windows = union(parts, entries_at_once(chosen))
+    check_step(step, median_width(sources), force=question.force)
+    logs, _ = streams(files, question, step, sources)
+    parts = [(of_places(part, places) for part in log) for log in logs]
+    known = all(source.context.zero.epoch_ns is not None for source in sources)
+    start = min(run_starts(sources).values()) // MS * MS if known else None
+    unit = _unit(parse_layout(source.layout) for source in sources if source.layout)
+    windows = union(parts, entries_at_once(sources))
 
     def warnings() -> Sequence[str]:
-        return [*apart, *warnings_of(chosen, files.found)]
+        return [*apart, *warnings_of(sources, files.found)]
 
     return IntervalLog(windows, names, unit, start, warnings)
 
@@ -101,7 +101,7 @@ def from_answers(origin: Origin, question: Question) -> IntervalLog:
     total: Sum[Group] = Sum()
     step = question.step
     for part in origin.windows(question):
-        rows = regrouped(_of_runs(part, answer.runs), places)
+        rows = of_places(_of_runs(part, answer.runs), places)
         total.add(coarsened(rows, step) if isinstance(step, int) else rows)
     parts = [in_time_order(part) for part in total.parts()]
     return IntervalLog(iter(parts), names, _unit(part.layout for part in parts), start, lambda: answer.warnings)

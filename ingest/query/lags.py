@@ -12,7 +12,7 @@ anchor among the stored events.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -22,7 +22,7 @@ from ingest.core.intervals import Bool, Int, Intervals
 from ingest.core.labels import LAG, Group
 from ingest.query.origin import WEIGHED, Origin
 from ingest.query.question import Answer, Question
-from ingest.query.windows import regrouped
+from ingest.query.windows import regrouped, weights_in
 
 SAMPLED = r"(\d),(\d) after "
 ALWAYS, FIFTH = 9, 5
@@ -67,8 +67,7 @@ def mixed_rows(answer: Answer, rows: Intervals[Group]) -> Bool:
     weights = answer.weights
     if weights is None:
         return np.zeros(len(rows), np.bool_)
-    mixed: Bool = np.array([key not in weights for key in rows.table], np.bool_)[rows.series]
-    return mixed
+    return np.array([key not in weights for key in rows.table], np.bool_)[rows.series]
 
 
 def events_of(answer: Answer, rows: Intervals[Group], count: Int) -> Int:
@@ -76,14 +75,8 @@ def events_of(answer: Answer, rows: Intervals[Group], count: Int) -> Int:
     weights = answer.weights
     if weights is None:
         return count
-    each = _each(weights, rows)
+    each = weights_in(rows, weights)
     return np.where(each > 0, count * each, rows.samples >> WEIGHT_BITS)
-
-
-def _each(weights: Mapping[Group, int], rows: Intervals[Group]) -> Int:
-    """Return the weight of each row, 0 where its counts are weighed already."""
-    each: Int = np.array([weights.get(key, 0) for key in rows.table], np.int64)[rows.series]
-    return each
 
 
 def whole_counts(answer: Answer) -> tuple[Intervals[Group], ...]:
@@ -100,7 +93,7 @@ def in_events(answer: Answer) -> tuple[Intervals[Group], ...]:
         return answer.parts
     parts = []
     for part in answer.parts:
-        each = _each(answer.weights, part)[part.row]
+        each = weights_in(part, answer.weights)[part.row]
         counts = np.where(each > 0, part.counts * each, part.counts >> WEIGHT_BITS)
         parts.append(replace(part, counts=counts, completions=None, exact=None))
     return tuple(parts)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from ingest.core.coverage import BY_KIND, MEANS_ALONE, NOT_IN_NUMBERS
+from ingest.core.coverage import BY_KIND, MEANS_ALONE, NOT_IN_NUMBERS, WholeRow, WholeRun, bytes_of, replaced_rows, sum_of
 from ingest.core.errors import InputError, listed
 from ingest.core.intervals import Intervals, no_exact
 from ingest.core.labels import MEAN, Group, Series, is_mean, mean_kind
@@ -19,7 +19,6 @@ from ingest.core.units import format_duration
 from ingest.query.question import ALL, Answer, AnswerKey, Question
 
 if TYPE_CHECKING:
-    from ingest.core.coverage import WholeRun
     from ingest.read.sources import Source
 
 
@@ -36,6 +35,9 @@ NO_OWN = "Counts come from fio's rates, not from its own count; so do the weight
 FROM_RATES = "counts come only from fio's log of IOPS"  # in what readers note and keep as missing
 MEANS_NOTE = "means: "  # begins what readers of means note
 
+Told = TypeVar("Told", WholeRun, WholeRow)
+Known = dict[Group, tuple[int, int, int, int, int | None]]  # count, sum, minimum, maximum, bytes
+
 
 def holds_means_alone(source: Source) -> bool:
     """Return whether a source holds means of jobs that have no histogram."""
@@ -46,16 +48,8 @@ def holds_means_alone(source: Source) -> bool:
 
 def whole_runs_of(sources: Iterable[Source]) -> list[WholeRun]:
     """Return what the tools themselves report of whole runs that have no histogram, by labels; known once sources are read."""
-    reported = [source for source in sources if source.context.account.whole_runs]
-    if not reported:
-        return []
-    from ingest.core.coverage import whole_runs
-
-    tool_runs = [
-        whole_run
-        for source in reported
-        for whole_run in whole_runs(source.context.series.run, [source.context.account.as_dict()])
-    ]
+    accounts = ((source.context.series.run, source.context.account) for source in sources)
+    tool_runs = [WholeRun.from_dict(run, told) for run, account in accounts for told in account.whole_runs]
     return sorted(tool_runs, key=lambda whole_run: whole_run.series)
 
 
@@ -101,36 +95,52 @@ def with_bins(answer: Answer) -> Answer:
 
 
 def with_whole_runs(
-    parts: Sequence[Intervals[Group]], question: Question, key: AnswerKey, tool_runs: Sequence[WholeRun]
+    parts: Sequence[Intervals[Group]],
+    question: Question,
+    key: AnswerKey,
+    tool_runs: Sequence[WholeRun],
+    exact_rows: Sequence[WholeRow],
 ) -> list[Intervals[Group]]:
-    """Return parts of an answer about whole runs with the tool's own sums, extremes and bytes where they are of the same samples.
+    """Return parts of an answer about whole runs with sums, extremes and bytes that are known of the same samples.
 
-    Rows are keyed as `key` keys series. They are the same samples where both count the same.
+    Of means they are the tool's own. Of others those of the rows that the parts were made of: fio's json+ is one row of a whole
+    run, which loses its exact minimum, maximum and sum where it crosses an edge of the stored grid; the account of each source
+    keeps them. Rows are keyed as `key` keys series. They are the same samples where both count the same.
     """
-    if question.step != ALL or question.begin is not None or question.end is not None or not tool_runs:
+    if question.step != ALL or question.begin is not None or question.end is not None:
         return list(parts)
-    from ingest.core.coverage import bytes_of, sum_of
+    means = _by_group(tool_runs, lambda series: key(series.replaced(kind=mean_kind(series.kind))))
+    of_means: Known = {group: (*sum_of(members), bytes_of(members)) for group, members in means.items()}
+    of_rows: Known = {}
+    for group, members in _by_group(exact_rows, key).items():
+        count, total = sum(row.count for row in members), sum(row.sum_ns for row in members)
+        of_rows[group] = count, total, min(row.min_ns for row in members), max(row.max_ns for row in members), None
+    return [
+        part
+        if part.layout.has_bins and part.completions is not None
+        else _replaced(part, of_rows if part.layout.has_bins else of_means)
+        for part in parts
+    ]
 
-    groups: dict[Group, list[WholeRun]] = {}
-    for whole_run in tool_runs:
-        group = key(whole_run.series.replaced(kind=mean_kind(whole_run.series.kind)))
-        if group is not None:
-            groups.setdefault(group, []).append(whole_run)
-    sums = {group: (*sum_of(members), bytes_of(members)) for group, members in groups.items()}
-    return [part if part.layout.has_bins else _replaced(part, sums) for part in parts]
+
+def _by_group(told: Iterable[Told], key: AnswerKey) -> dict[Group, list[Told]]:
+    """Return what is told of whole runs by the groups that `key` gives to its series."""
+    groups: dict[Group, list[Told]] = {}
+    for one in told:
+        if (group := key(one.series)) is not None:
+            groups.setdefault(group, []).append(one)
+    return groups
 
 
-def _replaced(part: Intervals[Group], sums: dict[Group, tuple[int, int, int, int, int | None]]) -> Intervals[Group]:
-    from ingest.core.coverage import replaced_rows
-
+def _replaced(part: Intervals[Group], known: Known) -> Intervals[Group]:
     rows, moved = {}, {}
     for row, (code, count) in enumerate(zip(part.series.tolist(), part.samples.tolist(), strict=True)):
-        tool_sums = sums.get(part.table[code])
-        if tool_sums is not None and tool_sums[0] == count:
-            rows[row] = tool_sums[1:4]
-            if tool_sums[4] is not None:
-                moved[row] = tool_sums[4]
-    return replace(part, exact=replaced_rows(part.exact or no_exact(len(part)), rows, moved))
+        told = known.get(part.table[code])
+        if told is not None and told[0] == count:
+            rows[row] = told[1:4]
+            if told[4] is not None:
+                moved[row] = told[4]
+    return replace(part, exact=replaced_rows(part.exact or no_exact(len(part)), rows, moved)) if rows else part
 
 
 def described(answer: Answer, tool_runs: Sequence[WholeRun]) -> Answer:

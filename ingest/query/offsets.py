@@ -13,13 +13,13 @@ Threads that there is no room for are added up, by host where that can be, never
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ingest.core.errors import InputError, UsageError, counted
 from ingest.core.events import Events
@@ -31,8 +31,8 @@ from ingest.core.units import format_duration
 from ingest.query.aggregate import run_starts, warnings_of
 from ingest.query.origin import OFFSET_TICKS, Origin
 from ingest.query.overview import selected_runs
-from ingest.query.question import AUTO, Question, check_labels, left_out_by_clock, logs_left_out, undated_runs
-from ingest.query.table import Table
+from ingest.query.question import AUTO, Question, check_labels, edges_of, left_out_by_clock, logs_left_out, undated_runs
+from ingest.query.table import Table, label_columns
 from ingest.read import events_once, offset_sources
 from ingest.read.account import Account
 from ingest.read.formats import single_events
@@ -88,7 +88,7 @@ def offsets(answer: OffsetMap) -> Table:
     """
     part = in_time_order(answer.cells)
     row, edges = part.row, answer.periods.edges
-    columns = {"start_ns": part.start_ns[row], **_labels(part, answer.by, part.series[row])}
+    columns = {"start_ns": part.start_ns[row], **label_columns(part.table, answer.by, part.series[row])}
     columns |= {"offset_lower": edges[part.bins], "offset_upper": edges[part.bins + 1], "count": part.counts}
     columns |= {"highlighted": lit_counts(answer)} if answer.lit is not None else {}
     return Table(columns, answer.by)
@@ -137,12 +137,6 @@ def _widened(cells: Intervals[Group], first_ns: int, width_ns: int) -> Intervals
     return merged([replace(cells, start_ns=start, end_ns=start + width_ns)])
 
 
-def _labels(part: Intervals[Group], by: Sequence[str], series: Int) -> dict[str, NDArray[Any]]:
-    """Return the label columns of rows with these series codes."""
-    keys = [np.array([key[place] for key in part.table], object) for place in range(len(by))]
-    return {name: column[series] for name, column in zip(by, keys, strict=True)}
-
-
 # Events and stored offsets -> counts by what they are: cells of the map, shared bins, late events, all events of a run.
 #
 # Counts are intervals whose keys are (what, run, labels): sums of them can be handed from process to process.
@@ -180,24 +174,24 @@ class WantedOffsets:
 
     def takes(self, run: str) -> bool:
         """Return whether a run is among those that labels choose."""
-        here = [(globs, True) for name, globs in (*self.isolate.items(), *self.lit.items()) if name == "run"]
-        here += [(globs, False) for name, globs in self.exclude.items() if name == "run"]
-        return all(_matches(run, globs) == wanted for globs, wanted in here)
+        return all(_matches(run, globs) == wanted for name, globs, wanted in self._criteria() if name == "run")
+
+    def _criteria(self) -> Iterator[tuple[str, Sequence[str], bool]]:
+        """Yield labels with globs, and whether one of these must match, or none may."""
+        yield from ((name, globs, True) for name, globs in (*self.isolate.items(), *self.lit.items()))
+        yield from ((name, globs, False) for name, globs in self.exclude.items())
 
     def key(self, run_labels: RunLabels) -> Key:
         """Return the function that gives a series its group (run, then the labels of `by`), None if it is not selected.
 
         All events are of the kind offset here, as a store keeps them, whatever was timed beside their moment.
         """
+        criteria = list(self._criteria())
 
         def key(timed: Series) -> Group | None:
             series = timed.replaced(kind=OFFSET)
-            for name, globs in (*self.isolate.items(), *self.lit.items()):
-                if not _matches(label_of(series, name, run_labels), globs):
-                    return None
-            for name, globs in self.exclude.items():
-                if _matches(label_of(series, name, run_labels), globs):
-                    return None
+            if any(_matches(label_of(series, name, run_labels), globs) != wanted for name, globs, wanted in criteria):
+                return None
             return (series.run, *(label_of(series, name, run_labels) for name in self.question.by))
 
         return key
@@ -209,26 +203,31 @@ def _matches(text: str, globs: Sequence[str]) -> bool:
 
 def of_source(source: Source, wanted: WantedOffsets, key: Key, start_ns: int) -> Iterator[Intervals[Group]]:
     """Yield the counts of the events of a source, chunk by chunk."""
-    begin, end = range_of(wanted.question, start_ns)
-    source.context.account.replace(Account(path=source.context.account.path, notes=source.context.account.notes))
-    order, run = Order(), source.context.series.run
     known: dict[Series, Group | None] = {}
+    for events, late in _events_in(source, wanted.question, start_ns):
+        known |= {series: key(series) for series in events.table if series not in known}
+        groups = [known[series] for series in events.table]
+        yield from _of_events(events, late, groups, source.context.series.run, wanted.periods)
+
+
+def _events_in(source: Source, question: Question, start_ns: int) -> Iterator[tuple[Events, Bool]]:
+    """Yield the events of a source in the range of a question, and which came late; counted anew, as they are read anew."""
+    begin, end = edges_of(question.begin, question.end, start_ns)
+    order, account = Order(), source.context.account
+    account.replace(Account(path=account.path, notes=account.notes))
     try:
         for chunk in events_once(source):
-            source.context.account.samples += chunk.samples
+            account.samples += chunk.samples
             late = order.late(chunk)
             inside = np.ones(len(chunk), np.bool_)
             if begin is not None:
                 inside &= chunk.end_ns >= begin
             if end is not None:
                 inside &= chunk.end_ns < end
-            at = np.flatnonzero(inside)
-            known |= {series: key(series) for series in chunk.table if series not in known}
-            if len(at):
-                groups = [known[series] for series in chunk.table]
-                yield from _of_events(chunk.take(at), late[at], groups, run, wanted.periods)
+            if len(at := np.flatnonzero(inside)):
+                yield chunk.take(at), late[at]
     except InputError as error:
-        source.context.account.note(f"not read: {error.reason}")
+        account.note(f"not read: {error.reason}")
 
 
 def _of_events(
@@ -254,12 +253,6 @@ def _without_rows(placed: Intervals[Other]) -> Intervals[Other]:
     """Return how many events there are by column alone."""
     ends = np.arange(len(placed) + 1, dtype=np.int64)
     return replace(placed, indptr=ends, bins=np.zeros(len(placed), np.int64), counts=placed.samples)
-
-
-def range_of(question: Question, start_ns: int) -> tuple[int | None, int | None]:
-    """Return from when to when a question asks about a run, in epoch ns; None for no bound."""
-    begin = question.begin.epoch_ns(start_ns) if question.begin else None
-    return begin, question.end.epoch_ns(start_ns) if question.end else None
 
 
 def of_windows(windows: Intervals[Series], periods: Periods, key: Key) -> Iterator[Intervals[Group]]:
@@ -403,19 +396,17 @@ def selection_in_words(wanted: WantedOffsets) -> str:
 
 def _late(parts: Sequence[Intervals[Group]]) -> tuple[Int, Int]:
     """Return the periods in which events came late, and how many."""
-    if not parts:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    late, place = np.unique(np.concatenate([part.start_ns for part in parts]), return_inverse=True)
+    none = np.empty(0, np.int64)
+    late, place = np.unique(np.concatenate([none, *(part.start_ns for part in parts)]), return_inverse=True)
     count = np.zeros(len(late), np.int64)
-    np.add.at(count, place, np.concatenate([part.samples for part in parts]))
+    np.add.at(count, place, np.concatenate([none, *(part.samples for part in parts)]))
     return late, count
 
 
 def _marked(periods: Periods, gaps: Int, late: Int) -> Iterator[str]:
     """Yield a sentence on what is marked in the map."""
     period = format_duration(periods.period_ns)
-    missing = int(((gaps[1] - gaps[0]) // periods.period_ns).sum())
-    if missing:
+    if missing := int(((gaps[1] - gaps[0]) // periods.period_ns).sum()):
         yield f"{missing} whole periods of {period} without any event of these runs: marked as missing, not as zero"
     if len(late):
         sentence = f"{counted(int(late.sum()), 'event was', 'events were')} reported more than a second late"
@@ -499,10 +490,9 @@ def resolution_of(totals: Mapping[Group, int], seconds: int, most: int) -> Resol
 
 def _filled(order: Sequence[Group], totals: Mapping[Group, int], threads: int, cells: int, *, by_host: bool) -> int:
     """Return an upper bound of how many ticks are filled where `cells` can be, by thread."""
-    rest: dict[str, int] = {}
+    rest = Counter[str]()
     for key in order[threads:]:
-        host = key[HOST] if by_host else ""
-        rest[host] = rest.get(host, 0) + totals[key]
+        rest[key[HOST] if by_host else ""] += totals[key]
     return sum(min(total, cells) for total in (*(totals[key] for key in order[:threads]), *rest.values()))
 
 
@@ -531,7 +521,7 @@ class RunTicks:
     """The offsets of one run (or of several added up) for a page.
 
     `fine` and `wide` have the same groups: (host, volume, job, process, tag, op, ""), or REST at the end for what was added
-    up, `folded` threads in all. `gaps_ms` are stretches (starts, ends) of whole units of `gap_ms` without any event of the run,
+    up, `folded` threads in all. `gaps_ms` are stretches (starts, ends) without any event of the run,
     whatever was selected; `late` has ticks of `late_ms`. From `first_ms` to `end_ms`: tenths of a second with an event.
     """
 
@@ -543,7 +533,6 @@ class RunTicks:
     first_ms: int
     end_ms: int
     gaps_ms: Int
-    gap_ms: int
     late: Ticks
     late_ms: int
 
@@ -558,7 +547,7 @@ class Met:
     """What a first pass has met: of each thread how many events, when there were any, which came late; all while they are few."""
 
     most: int = MOST_HELD
-    totals: dict[Group, int] = field(default_factory=dict)
+    totals: Counter[Group] = field(default_factory=Counter)
     tenths: dict[str, list[Int]] = field(default_factory=dict)
     late: Sum[Group] = field(default_factory=lambda: Sum(MOST_HELD))
     rows: list[Intervals[Group]] | None = field(default_factory=list)
@@ -573,8 +562,7 @@ class Met:
             return
         totals = np.zeros(len(rows.table), np.int64)
         np.add.at(totals, rows.series, rows.samples)
-        for key, total in zip(rows.table, totals.tolist(), strict=True):
-            self.totals[key] = self.totals.get(key, 0) + total
+        self.totals.update(dict(zip(rows.table, totals.tolist(), strict=True)))
         if any(series.segment and group for series, group in names.items()):
             self.late.add(windows.relabelled(lambda series: names[series] if series.segment else None))
         self._hold([rows])
@@ -583,8 +571,7 @@ class Met:
         """Take what another process has met."""
         for run, tenths in other.tenths.items():
             self._note(run, *tenths)
-        for key, total in other.totals.items():
-            self.totals[key] = self.totals.get(key, 0) + total
+        self.totals.update(other.totals)
         for part in other.late.parts():
             self.late.add(part)
         if other.rows is None:
@@ -615,6 +602,7 @@ class Met:
 
 
 def _together(parts: Sequence[Intervals[Group]]) -> list[Intervals[Group]]:
+    """Return the sum of parts, none where they are empty."""
     filled = [part for part in parts if len(part)]
     return [merged(filled)] if filled else []
 
@@ -667,37 +655,12 @@ def _blocks(rows: Intervals[Group], index: Int) -> Intervals[Group]:
     return counted_offsets(rows.table, rows.series[rows.row], index // BLOCK, index % BLOCK, rows.counts, SECOND, LAYOUT)
 
 
-def run_ticks(run: str, met: Met, kept: TickSums) -> RunTicks:
-    """Return what was met of a run, at the resolution that it was kept at."""
-    resolution = kept.resolutions[run]
-    fine = _ticks(run, kept.fine.parts())
-    wide = _ticks(run, kept.wide.parts(), fine.groups) if resolution.wide_ms else None
-    tenths = met.occupied(run)
-    gaps, unit = _gaps(tenths)
-    late, late_ms = _late_ticks(run, met.late.parts(), resolution, fine.groups)
-    threads = {key for key in met.totals if key[0] == run}
-    return RunTicks(
-        run=run,
-        resolution=resolution,
-        fine=fine,
-        wide=wide,
-        folded=0 if resolution.threads is None else len(threads - resolution.threads),
-        first_ms=int(tenths[0]) * TENTH_MS,
-        end_ms=int(tenths[-1] + 1) * TENTH_MS,
-        gaps_ms=gaps,
-        gap_ms=unit,
-        late=late,
-        late_ms=late_ms,
-    )
-
-
 def _ticks(run: str, parts: Sequence[Intervals[Group]], groups: Sequence[Group] = ()) -> Ticks:
     """Return the ticks of a run, its groups in order unless they are given."""
-    mine = [part.relabelled(lambda key: key if key[0] == run else None) for part in parts]
-    filled = [part for part in mine if len(part)]
-    if not filled:
+    mine = _together([part.relabelled(lambda key: key if key[0] == run else None) for part in parts])
+    if not mine:
         return Ticks(groups, *(np.empty(0, np.int64) for _ in range(3)))
-    rows = merged(filled)
+    (rows,) = mine
     used = [key[1:] for key in rows.table]
     order = list(groups) or sorted(used)
     place = np.array([order.index(key) for key in used], np.int64)
@@ -707,26 +670,16 @@ def _ticks(run: str, parts: Sequence[Intervals[Group]], groups: Sequence[Group] 
     return Ticks(order, group[at], index[at], rows.counts[at])
 
 
-def _gaps(tenths: Int) -> tuple[Int, int]:
-    """Return stretches in ms without any event, and the unit that they are given in; the longest, where they are too many."""
+def _gaps(tenths: Int) -> Int:
+    """Return stretches in ms without any event, of whole seconds or the longest where they are too many."""
     for unit in (TENTH_MS, 1000):
         occupied = np.unique(tenths * TENTH_MS // unit)
         jumps = np.flatnonzero(np.diff(occupied) > 1)
         gaps = np.stack([occupied[jumps] + 1, occupied[jumps + 1]]) * unit
         if gaps.shape[1] <= MOST_GAPS:
-            return gaps, unit
+            return gaps
     longest = np.sort(np.argsort(gaps[0] - gaps[1], kind="stable")[:MOST_GAPS])
-    return gaps[:, longest], unit
-
-
-def _late_ticks(run: str, late: Sequence[Intervals[Group]], resolution: Resolution, groups: Sequence[Group]) -> tuple[Ticks, int]:
-    """Return late events by group and ticks of the unit beside them, as fine as there is room for."""
-    mine = _together([part.relabelled(_folded(run, resolution)) for part in late])
-    for unit in LATE_UNITS_MS:
-        ticks = _ticks(run, [_blocks(part, _times_ms(part) // unit) for part in mine], groups)
-        if len(ticks.index) <= MOST_LATE:
-            break
-    return ticks, unit
+    return gaps[:, longest]
 
 
 def kept_of(met: Met, *, full: bool = False) -> tuple[TickSums, bool]:
@@ -743,15 +696,30 @@ def kept_of(met: Met, *, full: bool = False) -> tuple[TickSums, bool]:
     return kept, met.rows is not None
 
 
-def unkept(kept: TickSums) -> TickSums:
-    """Return an empty one of the same resolutions, for another process."""
-    return replace(kept, fine=Sum(MOST_HELD), wide=Sum(MOST_HELD))
-
-
 def all_ticks(met: Met, kept: TickSums) -> Iterator[RunTicks]:
-    """Yield the ticks of each run, by name."""
+    """Yield the ticks of each run, by name, at the resolution that it was kept at."""
     for run in sorted(kept.resolutions):
-        yield run_ticks(run, met, kept)
+        resolution = kept.resolutions[run]
+        fine = _ticks(run, kept.fine.parts())
+        tenths = met.occupied(run)
+        mine = _together([part.relabelled(_folded(run, resolution)) for part in met.late.parts()])
+        for late_ms in LATE_UNITS_MS:  # as fine as there is room for
+            late = _ticks(run, [_blocks(part, _times_ms(part) // late_ms) for part in mine], fine.groups)
+            if len(late.index) <= MOST_LATE:
+                break
+        threads = {key for key in met.totals if key[0] == run}
+        yield RunTicks(
+            run=run,
+            resolution=resolution,
+            fine=fine,
+            wide=_ticks(run, kept.wide.parts(), fine.groups) if resolution.wide_ms else None,
+            folded=0 if resolution.threads is None else len(threads - resolution.threads),
+            first_ms=int(tenths[0]) * TENTH_MS,
+            end_ms=int(tenths[-1] + 1) * TENTH_MS,
+            gaps_ms=_gaps(tenths),
+            late=late,
+            late_ms=late_ms,
+        )
 
 
 # What a report's page holds of offsets: ticks of each selected run, from files or a store, read in bounded memory.
@@ -775,14 +743,6 @@ class OffsetOverview:
     warnings: tuple[str, ...] = ()
 
 
-class Pass(Protocol):
-    """What a pass over all offsets adds up in: `Met` or `Kept`."""
-
-    def add(self, run: str, windows: Intervals[Series], name: Name) -> None:
-        """Take windows of a run."""
-        ...
-
-
 def shown_names(names: Sequence[str], question: Question) -> dict[str, str]:
     """Return under which name each run that a question selects is shown; of all together with `merge_runs`."""
     chosen = selected_runs(names, question)
@@ -800,13 +760,6 @@ def offset_overviews(origin: Origin, names: Mapping[str, str], question: Questio
     return ticks(names, wanted, full=full) if ticks else []
 
 
-def _raw(files: Files) -> Files:
-    """Return the files with raw logs in place of the histogram logs that hold the same I/Os."""
-    if not any(skipped.action == "shadowed" for skipped in files.found.skipped):
-        return files
-    return files.preferring(PREFER_RAW)
-
-
 def name_of(wanted: WantedOffsets, labels: RunLabels, names: Mapping[str, str]) -> Name:
     """Return the function that gives a series (run as it is shown, *LABELS), None where it is not asked for."""
     key = wanted.key(labels)
@@ -820,7 +773,8 @@ def name_of(wanted: WantedOffsets, labels: RunLabels, names: Mapping[str, str]) 
 
 def of_files(files: Files, names: Mapping[str, str], wanted: WantedOffsets, *, full: bool) -> list[OffsetOverview]:
     """Return the offsets of runs in files; where a raw log and a histogram log hold the same I/Os, those of the raw log."""
-    files = _raw(files)
+    if any(skipped.action == "shadowed" for skipped in files.found.skipped):
+        files = files.preferring(PREFER_RAW)
     wanted.check(files.found.labels)
     logs = [source for source in files.found.sources if source.context.series.run in names]
     sources = offset_sources(logs)
@@ -831,16 +785,16 @@ def of_files(files: Files, names: Mapping[str, str], wanted: WantedOffsets, *, f
     _read(files, sources, wanted.question, names, name, met, Met())
     kept, there = kept_of(met, full=full)
     if not there:
-        _read(files, sources, wanted.question, names, name, kept, unkept(kept))
-    return [
-        _overview(
-            ticks,
-            files,
-            [source for source in sources if names[source.context.series.run] == ticks.run],
-            [source for source in logs if names[source.context.series.run] == ticks.run],
-        )
-        for ticks in all_ticks(met, kept)
-    ]
+        _read(files, sources, wanted.question, names, name, kept, TickSums(kept.resolutions))
+    overviews = []
+    for ticks in all_ticks(met, kept):
+        taken, own = ([source for source in of if names[source.context.series.run] == ticks.run] for of in (sources, logs))
+        histograms = sum(not single_events(source) for source in own)
+        said = f"{histograms} of {len(own)} logs hold histograms, not single events: they are not in the map of offsets"
+        relative, starts = all(undated_runs(taken).values()), run_starts(taken)
+        about = (tuple(sorted(starts)), min(starts.values()), relative, (said,) if histograms else ())
+        overviews.append(OffsetOverview(ticks, *about, tuple(warnings_of(taken, files.found))))
+    return overviews
 
 
 def _read(
@@ -858,44 +812,16 @@ def _read(
     def work(some: Sequence[Source]) -> None:
         for source in some:
             run = source.context.series.run
-            for windows in _windows_of(source, *range_of(question, starts[run])):
-                mine.add(names[run], windows, name)
+            for events, late in _events_in(source, question, starts[run]):
+                mine.add(names[run], _windows(events, late.astype(np.int64)), name)
 
     last: Callable[[], Any] = (lambda: mine) if isinstance(mine, Met) else mine.handed
     for result in files.in_processes([[source] for source in sources], work, last):
         total.absorb(result)
 
 
-def _overview(ticks: RunTicks, files: Files, taken: Sequence[Source], logs: Sequence[Source]) -> OffsetOverview:
-    relative = all(source.context.zero.epoch_ns is None for source in taken)
-    histograms = sum(not single_events(source) for source in logs)
-    said = f"{histograms} of {len(logs)} logs hold histograms, not single events: they are not in the map of offsets"
-    starts = run_starts(taken)
-    warnings = tuple(warnings_of(taken, files.found))
-    return OffsetOverview(ticks, tuple(sorted(starts)), min(starts.values()), relative, (said,) if histograms else (), warnings)
-
-
-def _windows_of(source: Source, begin_ns: int | None, end_ns: int | None) -> Iterator[Intervals[Series]]:
-    """Yield the offsets of a source's events in [begin, end) as a store keeps them: late ones are of segment 1."""
-    order, account = Order(), source.context.account
-    account.replace(Account(path=account.path, notes=account.notes))  # read anew, counted anew
-    try:
-        for chunk in events_once(source):
-            account.samples += chunk.samples
-            late = order.late(chunk)
-            inside = np.ones(len(chunk), np.bool_)
-            if begin_ns is not None:
-                inside &= chunk.end_ns >= begin_ns
-            if end_ns is not None:
-                inside &= chunk.end_ns < end_ns
-            at = np.flatnonzero(inside)
-            if len(at):
-                yield _windows(chunk.take(at), late[at].astype(np.int64))
-    except InputError as error:
-        source.context.account.note(f"not read: {error.reason}")
-
-
-def _windows(events: Events, segment: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Intervals[Series]:
+def _windows(events: Events, segment: Int) -> Intervals[Series]:
+    """Return offsets of events as a store keeps them: late ones are of segment 1."""
     second, within_it = np.divmod(events.end_ns, SECOND)
     series, many = list(events.table), len(events.table)
     table = [stream.replaced(segment=number) for number in range(int(segment.max()) + 1) for stream in series]

@@ -52,32 +52,26 @@ class Run(Protocol):
     @property
     def run(self) -> str:
         """Return its name."""
-        ...
 
     @property
     def labels(self) -> Mapping[str, str]:
         """Return the labels of the whole run."""
-        ...
 
     @property
     def start_ns(self) -> int:
         """Return its start in epoch ns; where its times are relative, the time that they count from."""
-        ...
 
     @property
     def relative(self) -> bool:
         """Return whether its start is not known, so that its times are elapsed."""
-        ...
 
     @property
     def final_ns(self) -> int | None:
         """Return the end of its last final window in ns while it is being watched, else None."""
-        ...
 
     @property
     def step_ns(self) -> int:
         """Return the width of its windows in ns; of files that which a store would keep."""
-        ...
 
 
 class Capability(NamedTuple, Generic[T]):
@@ -117,7 +111,6 @@ class Answering(Protocol):
 
         InputError where nothing matches, UsageError for labels and steps that cannot be.
         """
-        ...
 
 
 class Origin(Answering, Protocol):
@@ -126,32 +119,25 @@ class Origin(Answering, Protocol):
     @property
     def indexed(self) -> bool:
         """Return whether a question about a part of the data reads hardly more than that part: large ones are then cut up."""
-        ...
 
     @property
     def offers(self) -> Capabilities:
         """Return what it can do beyond this."""
-        ...
 
     def runs(self) -> Sequence[Run]:
         """Return all runs, by name."""
-        ...
 
     def windows(self, question: Question) -> Iterator[Intervals[Group]]:
         """Yield the selected windows at the stored step under (run, kind, then the question's labels), in bounded batches."""
-        ...
 
     def facts(self, answer: Answer) -> Sequence[tuple[str, str]]:
         """Return (name, value) pairs about the runs of an answer."""
-        ...
 
     def marks(self, answer: Answer) -> Sequence[Mapping[str, Any]]:
         """Return the marks of the runs of an answer in time order: run, at_ns, text, and end_ns where there is one."""
-        ...
 
     def episodes(self, runs: Iterable[str]) -> Sequence[Episode]:
         """Return the kept episodes of runs in time order."""
-        ...
 
 
 class OffsetTicks(Protocol):
@@ -159,7 +145,6 @@ class OffsetTicks(Protocol):
 
     def __call__(self, names: Mapping[str, str], wanted: WantedOffsets, *, full: bool) -> list[OffsetOverview]:
         """Return the offsets of the runs in `names` (run: under which name it is shown), those that have any."""
-        ...
 
 
 WHOLE = "are not available here: ask for the whole answer"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
@@ -12,18 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.errors import InputError, choices, listed
-from ingest.core.intervals import Intervals, Sum, merged
+from ingest.core.intervals import Int, Intervals, Sum, merged
 from ingest.core.labels import LAG, THREAD, Group, run_matches
 from ingest.core.layout import common_layout
 from ingest.core.quantiles import Percentile, Ranked, censored, extremes, parse_percentiles, percentile_values
 from ingest.core.units import Instant, format_duration
 from ingest.query.coverage import union
-from ingest.query.heatmap import row_layout
+from ingest.query.heatmap import of_step
 from ingest.query.lags import asked_weighed, in_events, mixed_rows
 from ingest.query.means import MeansAloneError, with_bins
 from ingest.query.origin import Origin
 from ingest.query.question import ABSOLUTE, Answer, Question, is_absolute, literal
-from ingest.query.windows import MULTIPLES, Span, regrouped, widen, widened
+from ingest.query.windows import MULTIPLES, of_places, regrouped, widened, widest
 
 # When was it worst, and which series contributed most: the windows whose samples lie furthest above the usual of the range.
 
@@ -146,9 +147,9 @@ class Gathering:
         if self._weighed:
             return
         places = {name: answer.by.index(name) for name in (*CELL_NAMES, "kind")}
-        for part in widened([part.in_layout(row_layout(part.layout, AN_OCTAVE)) for part in answer.parts], step_ns or 1 << 62):
+        for part in widened([part.in_layout(part.layout.coarser(AN_OCTAVE)) for part in answer.parts], step_ns or 1 << 62):
             for name, total in self._sums.items():
-                total.add(part.relabelled(_only(places[name], places["op"], places["kind"])))
+                total.add(of_places(part, [places[name], places["op"], places["kind"]]))
 
     def cells(self) -> BoxCells | None:
         """Return the cells of what was added; None where I/Os count by shares, which no box has whole."""
@@ -157,21 +158,15 @@ class Gathering:
         parts = {name: total.parts() for name, total in self._sums.items()}
         layout = common_layout(part.layout for some in parts.values() for part in some)
         labels = {name: merged([part.in_layout(layout) for part in some]) for name, some in parts.items()}
-        return BoxCells(self._step_ns, {name: rows for name, rows in labels.items() if name == "op" or _values(rows) > 1})
+        return BoxCells(
+            self._step_ns,
+            {name: rows for name, rows in labels.items() if name == "op" or len({key[0] for key in rows.table}) > 1},
+        )
 
 
 def coarser(cells: BoxCells) -> BoxCells:
     """Return the cells in windows of twice the width."""
     return BoxCells(2 * cells.step_ns, {name: widened([rows], 2 * cells.step_ns)[0] for name, rows in cells.labels.items()})
-
-
-def _only(*places: int) -> Callable[[Group], Group]:
-    """Return what makes a key of these places of another one."""
-    return lambda key: tuple(key[place] for place in places)
-
-
-def _values(rows: Intervals[Group]) -> int:
-    return len({key[0] for key in rows.table})
 
 
 # What a report is made of: each run's cluster, hosts and threads, as fine as a page can hold them.
@@ -191,8 +186,6 @@ FEW_SERIES = 64
 UNLIMITED = 1 << 40
 P50, P99 = parse_percentiles("50,99")
 SLICES = 8
-
-Int = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,10 +319,8 @@ def _in_slices(origin: Origin, question: Question) -> Answer:
     cuts = [question.begin, *(Instant(cut) for cut in inner), question.end]
     answers = []
     for first, last in pairwise(cuts):
-        try:
+        with suppress(InputError):  # nothing in this slice
             answers.append(ask(replace(question, begin=first, end=last, step=step)))
-        except InputError:  # nothing in this slice
-            continue
     # What is missing is that of the whole: slices would cut it in pieces.
     return replace(
         regrouped(_joined(answers), answers[0].by), missing=whole.missing, caveats=whole.caveats, warnings=whole.warnings
@@ -348,29 +339,20 @@ def _joined(answers: Sequence[Answer]) -> Answer:
         run_start_ns={run: start for answer in answers for run, start in answer.run_start_ns.items()},
         series=max(answer.series for answer in answers),
         answered_from=" and ".join(sorted(ways)),
-        weights=None if all(answer.weights is None for answer in answers) else _weights(answers),
-        covered=_covered(answers),
+        weights=_weights(answers),
+        covered=widest(item for answer in answers for item in answer.covered.items()),
         missing=union(answer.missing for answer in answers),
     )
 
 
-def _covered(answers: Sequence[Answer]) -> dict[str, Span]:
-    """Return from when to when any of the answers has data, by run."""
-    spans: dict[str, Span] = {}
-    for answer in answers:
-        for run, span in answer.covered.items():
-            widen(spans, run, span)
-    return spans
-
-
-def _weights(answers: Sequence[Answer]) -> dict[Group, int]:
-    """Return how many events stored ones stand for, of all groups that the answers have."""
+def _weights(answers: Sequence[Answer]) -> dict[Group, int] | None:
+    """Return how many events stored ones stand for, of all groups that the answers have; None where none was sampled."""
+    if all(answer.weights is None for answer in answers):
+        return None
     weights: dict[Group, int] = {}
     for answer in answers:
-        if answer.weights is None:
-            weights |= {key: 1 for part in answer.parts for key in part.table}
-        else:
-            weights |= answer.weights
+        plain = {key: 1 for part in answer.parts for key in part.table}
+        weights |= plain if answer.weights is None else answer.weights
     return weights
 
 
@@ -393,10 +375,8 @@ def _threads(origin: Origin, question: Question, hosts: Answer, boxes: Gathering
     if not shares:
         return _joined(whole), None
     coarse, coarse_together, fine, together = (_joined(column) for column in zip(*shares, strict=True))
-    several = len({key[len(THREAD)] for part in fine.parts for key in part.table}) > 1
-    if not several:
-        return fine, Tails((coarse,), (fine,))
-    return fine, Tails((coarse, coarse_together), (fine, together))
+    several = 2 if len({key[len(THREAD)] for part in fine.parts for key in part.table}) > 1 else 1
+    return fine, Tails((coarse, coarse_together)[:several], (fine, together)[:several])
 
 
 def _by_host(origin: Origin, question: Question, hosts: Answer) -> Iterator[Answer]:
@@ -413,10 +393,7 @@ def _tails(answer: Answer, low: int, high: int) -> tuple[Answer, ...]:
     together = regrouped(answer, tuple(name for name in answer.by if name != "op"))
     step = answer.step_ns
     wider = _wider_step(low // step * step, -(-high // step) * step, step, LEAST_WINDOWS) if step else step
-    coarse = [
-        view if wider == step else replace(view, parts=tuple(widened(view.parts, wider)), step_ns=wider)
-        for view in (answer, together)
-    ]
+    coarse = [of_step(view, wider) for view in (answer, together)]
     return tuple(replace(view, parts=tuple(thinned(part) for part in view.parts)) for view in (*coarse, answer, together))
 
 
@@ -446,10 +423,7 @@ def fitted(answer: Answer, most: int) -> tuple[Answer, tuple[str, ...]]:
 
 
 def _in_windows(answer: Answer, most: int) -> Answer:
-    wider = _wider_step(*span_of(answer.parts), answer.step_ns, most)
-    if wider == answer.step_ns:
-        return answer
-    return replace(answer, parts=tuple(widened(answer.parts, wider)), step_ns=wider)
+    return of_step(answer, _wider_step(*span_of(answer.parts), answer.step_ns, most))
 
 
 def _wider_step(low: int, high: int, step: int, most: int) -> int:

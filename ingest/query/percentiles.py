@@ -21,7 +21,7 @@ from ingest.query.means import check_bins, lacks_bins
 from ingest.query.origin import PERCENTILES, Origin
 from ingest.query.precision import precision_in
 from ingest.query.question import Answer, Question
-from ingest.query.table import Table, concatenated
+from ingest.query.table import Table, concatenated, label_columns
 from ingest.query.windows import Span, widened
 
 NS, MIB = 1e9, 1 << 20
@@ -80,12 +80,11 @@ def rows_of(part: Intervals[Group], answer: Answer, wanted: Wanted) -> Table:
     low, high, mean, exact = extremes(rows, ranked)
     events, seconds = events_of(answer, rows, count), covered_seconds(answer, rows)
     columns: dict[str, object] = {"start_ns": rows.start_ns, "end_ns": rows.end_ns}
-    for place, name in enumerate(answer.by):
-        values = np.array([key[place] for key in rows.table], object)
-        columns[name] = values[rows.series] if len(values) else values
+    columns |= label_columns(rows.table, answer.by, rows.series)
     columns |= {"count": count, "rate": events / seconds}
     if lacks_bins(answer):
-        columns[BANDWIDTH] = _moved(rows) / seconds / MIB
+        moved = (rows.exact or no_exact(len(rows))).moved
+        columns[BANDWIDTH] = np.where(moved == NO_BYTES, np.nan, moved) / seconds / MIB
     columns |= {"min": low, "mean": mean, "max": high}
     mixed = mixed_rows(answer, rows)
     with_lacks = Rows(rows, answer, ranked=ranked, interpolate=wanted.interpolate)
@@ -117,13 +116,6 @@ def rows_of(part: Intervals[Group], answer: Answer, wanted: Wanted) -> Table:
     return Table(columns, labels=answer.by, precision=bound)
 
 
-def _moved(rows: Intervals[Group]) -> NDArray[np.float64]:
-    """Return the bytes of each row, NaN where they are not known."""
-    moved = (rows.exact or no_exact(len(rows))).moved
-    sizes: NDArray[np.float64] = np.where(moved == NO_BYTES, np.nan, moved)
-    return sizes
-
-
 def covered_seconds(answer: Answer, rows: Intervals[Group]) -> NDArray[np.float64]:
     """Return the seconds of each window within the time that its run, or all runs, have data of; all where that is not known."""
     if not answer.covered or not answer.step_ns:
@@ -149,8 +141,7 @@ def seconds_covered(start_ns: Int, end_ns: Int, spans: Int) -> NDArray[np.float6
     first, last = spans.T
     low, high = np.maximum(first, start_ns), np.minimum(last, end_ns)
     widths = np.where(low < high, high - low, end_ns - start_ns)
-    seconds: NDArray[np.float64] = np.where(widths > 1, widths, np.nan) / NS
-    return seconds
+    return np.where(widths > 1, widths, np.nan) / NS
 
 
 def narrowed(answer: Answer, percentile: Percentile, accuracy: float) -> Answer:
@@ -177,11 +168,10 @@ def narrowed(answer: Answer, percentile: Percentile, accuracy: float) -> Answer:
 
 
 def _narrow_share(parts: Sequence[Intervals[Group]], percentile: Percentile, accuracy: float) -> float:
-    narrow, windows = 0, 0
+    """Return the share of windows that are narrow enough, 1 of none."""
+    narrow, windows = 0, sum(map(len, parts))
     for part in parts:
         low, high = bounds(part, percentile)
-        value = percentile_values(part, percentile)
         with np.errstate(invalid="ignore"):
-            narrow += int(np.count_nonzero((high - low) <= accuracy * value))
-        windows += len(part)
+            narrow += int(np.count_nonzero((high - low) <= accuracy * percentile_values(part, percentile)))
     return narrow / windows if windows else 1.0

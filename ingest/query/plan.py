@@ -20,8 +20,8 @@ from ingest.core.labels import Group, RunLabels, Series, mean_kind
 from ingest.core.layout import Layout
 from ingest.query.coverage import missing_from
 from ingest.query.means import described, with_left_out, with_whole_runs
-from ingest.query.question import Answer, Question, beside, finish, moved_edges, range_in, shown_beside, with_whole_rows
-from ingest.query.windows import Reach, RunLayer, Span, of_layers, over_time_range, reach_inside, widen
+from ingest.query.question import Answer, Question, beside, finish, moved_edges, range_in, shown_beside
+from ingest.query.windows import Reach, RunLayer, Span, inside, of_layers, over_time_range, widen
 
 if TYPE_CHECKING:
     from ingest.core.coverage import Caveat, Missing, WholeRow, WholeRun
@@ -100,8 +100,7 @@ def answer_of(merged: Merged, question: Question) -> Answer:
         steps = {run.run: run.step_ns for run in merged.runs}
         windows = {name: (span, steps[name[0]]) for name, span in sums.windows.items()}
         parts = over_time_range(parts, of_layers(sums.reach), windows, question.adds_up_runs)
-        parts = with_whole_runs(parts, question, key, merged.whole_runs)
-        parts = with_whole_rows(parts, question, key, merged.whole_rows)
+        parts = with_whole_runs(parts, question, key, merged.whole_runs, merged.whole_rows)
     facts = Answer(
         parts=(),
         by=question.by,
@@ -119,8 +118,9 @@ def answer_of(merged: Merged, question: Question) -> Answer:
         layouts=sums.layouts,
         alike=merged.alike,
     )
-    settled = {name: span for name, span in sums.reach.items() if name[0] not in merged.loading}
-    answer = finish(parts, question, facts, reach_inside(settled, bounds), merged.selected, merged.jobs)
+    settled = ((name, span) for name, span in sums.reach.items() if name[0] not in merged.loading)
+    reach = {name: cut for name, span in settled if (cut := inside(span, bounds[name[0]])) is not None}
+    answer = finish(parts, question, facts, reach, merged.selected, merged.jobs)
     without_bins = [told.series for told in merged.whole_runs if not told.has_bins]
     alone = (*merged.means_alone, *(series.replaced(kind=mean_kind(series.kind)) for series in without_bins))
     return with_left_out(described(answer, merged.whole_runs), alone, key)

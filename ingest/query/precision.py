@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import or_
 
 import numpy as np
 
@@ -35,14 +33,11 @@ class Precision(Value):
     low_ns: int = 0
     off_ns: int = 0
 
-    def __or__(self, other: Precision) -> Precision:
-        return Precision(max(self.share, other.share), max(self.low_ns, other.low_ns), max(self.off_ns, other.off_ns))
-
 
 def together(precisions: Iterable[Precision | None]) -> Precision | None:
     """Return the precision of several tables as one."""
-    known = [precision for precision in precisions if precision is not None]
-    return reduce(or_, known) if known else None
+    known = [(precision.share, precision.low_ns, precision.off_ns) for precision in precisions if precision is not None]
+    return Precision(*map(max, zip(*known, strict=True))) if known else None
 
 
 def precision_of(parts: Iterable[Intervals[Group]], percentiles: Sequence[Percentile]) -> Precision | None:

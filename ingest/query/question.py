@@ -13,8 +13,8 @@ import numpy as np
 
 from ingest.core.coverage import Caveat, sentences
 from ingest.core.errors import InputError, TailboardError, UsageError, choices, counted, listed
-from ingest.core.grid import whole_windows
-from ingest.core.intervals import Intervals, distinct, no_exact, total
+from ingest.core.grid import MS, SECOND, whole_windows
+from ingest.core.intervals import Intervals, total
 from ingest.core.labels import (
     ASKABLE,
     CLIENT,
@@ -37,10 +37,9 @@ from ingest.core.units import Instant, format_duration
 from ingest.core.values import Value
 from ingest.query.coverage import Lack, caveats_of, left_out, of_kinds, taken_of
 from ingest.query.origin import Origin
-from ingest.query.windows import AUTO_WINDOWS, Bounds, Span, by_layout, covered_by
+from ingest.query.windows import AUTO_WINDOWS, Bounds, Span, by_layout, widest
 
 if TYPE_CHECKING:
-    from ingest.core.coverage import WholeRow
     from ingest.read.sources import Source
 
 
@@ -48,7 +47,6 @@ if TYPE_CHECKING:
 
 
 AUTO, ALL = "auto", "all"
-NS_A_SECOND, NS_A_MS = 1_000_000_000, 1_000_000
 
 AnswerKey = Callable[[Series], Group | None]
 RunKind = tuple[str, str]
@@ -232,13 +230,17 @@ def literal(text: str) -> str:
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in text)
 
 
+def edges_of(begin: Instant | None, end: Instant | None, run_start_ns: int) -> Bounds:
+    """Return both edges of a range in epoch ns, for a run that began then; None for no bound."""
+    return None if begin is None else begin.epoch_ns(run_start_ns), None if end is None else end.epoch_ns(run_start_ns)
+
+
 def range_in(question: Question, run_start_ns: int, step_ns: int) -> Bounds:
     """Return from when to when a question asks about a run that is kept in windows of `step_ns`, in epoch ns; None for no bound.
 
     A range is that of the windows it touches: what was within a window is not kept.
     """
-    begin, end = (None if edge is None else edge.epoch_ns(run_start_ns) for edge in (question.begin, question.end))
-    return whole_windows(begin, end, step_ns)
+    return whole_windows(*edges_of(question.begin, question.end, run_start_ns), step_ns)
 
 
 def moved_edges(question: Question, run_start_ns: int, step_ns: int) -> str:
@@ -247,7 +249,7 @@ def moved_edges(question: Question, run_start_ns: int, step_ns: int) -> str:
     edges = zip(("--from", "--to"), (question.begin, question.end), range_in(question, run_start_ns, step_ns), strict=True)
     for name, edge, to in edges:
         if edge is not None and to is not None and edge.epoch_ns(run_start_ns) != to:
-            since, at = f"{(to - run_start_ns) / NS_A_SECOND:+.9g}s", f"{np.datetime64(to // NS_A_MS, 'ms')}Z"
+            since, at = f"{(to - run_start_ns) / SECOND:+.9g}s", f"{np.datetime64(to // MS, 'ms')}Z"
             moved.append(f"{name} to {since if edge.relative else at}")
     return f"moved to whole windows of {format_duration(step_ns)}: {', '.join(moved)}" if moved else ""
 
@@ -284,52 +286,57 @@ def finish(
     for run, kind, *_ in keys:
         kinds.setdefault(run, set()).add(kind)
     shape = shape_of(question, kinds)
-    name_runs, name_kinds, name_layers = (name in shape.named for name in ("run", "kind", LAYER))
 
     def regroup(key: Group) -> Group | None:
         run, kind, *labels = key
         if kind not in shape.taken.get(run, ()):  # a table may hold keys that no row is of
             return None
-        layer = (layer_of(kind),) if name_layers else ()
-        return (*((run,) if name_runs else ()), *((kind,) if name_kinds else ()), *layer, *labels)
+        own = {"run": run, "kind": kind, LAYER: layer_of(kind)}
+        return (*(own[name] for name in shape.named), *labels)
 
     targets = _targets(rows, facts.layouts, shape, question)
     joined = by_layout([taken for part in rows for alike in _alike(part, targets) if len(taken := alike.relabelled(regroup))])
     alone = bool(facts.undated) and facts.undated.issuperset(shape.runs)
     undated = frozenset() if alone else facts.undated.intersection(shape.runs)
-    covered = covered_by(reach or {}, shape.taken, all_kinds=not facts.step_ns)
-    layouts = {key: (layout,) for key, layout in targets.items()}
-    held = taken_of(series, kinds, shape.taken)
-    shown = replace(facts, parts=tuple(joined), by=shape.by, kind=shape.kind, runs=shape.runs, series=len(held))
-    shown = with_layers(replace(shown, covered=covered, layouts=layouts), kinds, question)
-    shown = with_caveats(shown, of_kinds(facts.missing, shape.taken))
-    beside = left_out(series if jobs is None else jobs, kinds, shape.taken, shown.missing)
-    return replace(shown, warnings=(*beside, *shown.warnings), relative=facts.relative or alone, undated=undated)
-
-
-def with_layers(answer: Answer, kinds: Mapping[str, Collection[str]], question: Question) -> Answer:
-    """Return the answer with the layers of all kinds that were selected, and a sentence on those that it holds nothing of."""
+    of_kind = (
+        (run, span) for (run, kind), span in (reach or {}).items() if not facts.step_ns or kind in shape.taken.get(run, ())
+    )
+    covered = widest((run, span) for run, span in of_kind if run in shape.taken)
     there = {layer_of(kind) for run_kinds in kinds.values() for kind in run_kinds}
-    answer = replace(answer, layers=tuple(layer for layer in LAYERS if layer in there))
-    return replace(answer, warnings=(*layers_beside(answer, question), *answer.warnings))
+    layers = tuple(layer for layer in LAYERS if layer in there)
+    missing = of_kinds(facts.missing, shape.taken)
+    caveats = caveats_of(missing, facts.caveats)
+    said = {f"{lack.caveat.subject}: {lack.caveat.sentence}" for lack in missing} | {str(caveat) for caveat in facts.caveats}
+    rest = (text for text in (*layers_beside(layers, shape.kind, question), *facts.warnings) if text not in said)
+    return replace(
+        facts,
+        parts=tuple(joined),
+        by=shape.by,
+        kind=shape.kind,
+        runs=shape.runs,
+        relative=facts.relative or alone,
+        series=len(taken_of(series, kinds, shape.taken)),
+        warnings=(
+            *left_out(series if jobs is None else jobs, kinds, shape.taken, missing),
+            *dict.fromkeys((*rest, *sentences(caveats))),
+        ),
+        undated=undated,
+        covered=covered,
+        missing=missing,
+        caveats=caveats,
+        layouts={key: (layout,) for key, layout in targets.items()},
+        layers=layers,
+    )
 
 
-def layers_beside(answer: Answer, question: Question) -> tuple[str, ...]:
-    """Return a sentence on layers that were selected and that an answer holds nothing of."""
-    shown = {layer_of(kind) for kind in answer.kind.split(", ")}
-    beside = [layer for layer in answer.layers if layer not in shown]
+def layers_beside(layers: Sequence[str], kind: str, question: Question) -> tuple[str, ...]:
+    """Return a sentence on layers that were selected and that an answer of these kinds holds nothing of."""
+    shown = {layer_of(own) for own in kind.split(", ")}
+    beside = [layer for layer in layers if layer not in shown]
     if not beside or LAYER in question.where or "kind" in question.where:
         return ()
-    inside = [layer for layer in answer.layers if layer in shown]
+    inside = [layer for layer in layers if layer in shown]
     return (f"of the {' and '.join(inside)} layer; {' and '.join(beside)} latencies are there, too: --by layer shows them apart",)
-
-
-def with_caveats(answer: Answer, missing: tuple[Lack, ...]) -> Answer:
-    """Return the answer with what it lacks, and each of its caveats once among its warnings."""
-    caveats = caveats_of(missing, answer.caveats)
-    said = {f"{lack.caveat.subject}: {lack.caveat.sentence}" for lack in missing} | {str(caveat) for caveat in answer.caveats}
-    rest = (text for text in answer.warnings if text not in said)
-    return replace(answer, missing=missing, caveats=caveats, warnings=tuple(dict.fromkeys((*rest, *sentences(caveats)))))
 
 
 def _targets(parts: Sequence[Intervals[Group]], layouts: Layouts, shape: Shape, question: Question) -> dict[RunKind, Layout]:
@@ -367,12 +374,6 @@ def keys_of(rows: Intervals[Group]) -> list[Group]:
     """Return the keys that rows with samples have: a table may name others."""
     filled = rows.series[np.diff(rows.indptr) > 0]
     return [rows.table[code] for code in np.flatnonzero(np.bincount(filled)).tolist()]
-
-
-def note_series(noted: set[Series], rows: Intervals[Series], key: AnswerKey) -> None:
-    """Note the series of rows that `key` selects."""
-    there = (rows.table[code] for code in distinct(rows.series).tolist())
-    noted.update(series for series in there if key(series) is not None)
 
 
 def note_layouts(met: dict[RunKind, set[Layout]], keys: Iterable[Group], layout: Layout) -> None:
@@ -426,7 +427,6 @@ def _default_kinds(kinds: Collection[str], question: Question) -> list[str]:
 # each run with a range of its own; there times without a clock are written as `+12.5s`, as --from and --to take them.
 
 
-SECOND = 1e9
 ABSOLUTE = "this run has no start time, so its times are elapsed: give --from and --to as +90s, or give --t0"
 
 
@@ -538,52 +538,3 @@ def _values(origins: Sequence[Origin], question: Question, name: str) -> Collect
             place = answer.by.index(name)
             values |= {part.table[code][place] for part in answer.parts for code in set(part.series.tolist())}
     return values
-
-
-# Exact values of rows that windows cut: fio's json+ is one row of a whole run, and its parts no longer have them.
-#
-# A row that crosses an edge of the stored grid loses its exact minimum, maximum and sum, in a store as in files. Over the whole
-# run they are what they were: the account of each source keeps them.
-
-
-def whole_rows_of(sources: Iterable[Source]) -> list[WholeRow]:
-    """Return the exact values of whole rows of sources, known once these are read."""
-    reported = [source for source in sources if source.context.account.whole_rows]
-    if not reported:
-        return []
-    from ingest.core.coverage import whole_rows
-
-    return [
-        whole_row
-        for source in reported
-        for whole_row in whole_rows(source.context.series.run, [source.context.account.as_dict()])
-    ]
-
-
-def with_whole_rows(
-    parts: Sequence[Intervals[Group]], question: Question, key: AnswerKey, exact_rows: Sequence[WholeRow]
-) -> list[Intervals[Group]]:
-    """Return parts of an answer about whole runs with the exact values of the rows that they were made of.
-
-    Rows are keyed as `key` keys series. Where both count the same samples they are the same ones.
-    """
-    if question.step != ALL or question.begin is not None or question.end is not None or not exact_rows:
-        return list(parts)
-    groups: dict[Group, list[WholeRow]] = {}
-    for whole_row in exact_rows:
-        group = key(whole_row.series)
-        if group is not None:
-            groups.setdefault(group, []).append(whole_row)
-    return [_replaced(part, groups) if part.layout.has_bins and part.completions is None else part for part in parts]
-
-
-def _replaced(part: Intervals[Group], groups: dict[Group, list[WholeRow]]) -> Intervals[Group]:
-    from ingest.core.coverage import replaced_rows
-
-    rows = {}
-    for row, (code, count) in enumerate(zip(part.series.tolist(), part.samples.tolist(), strict=True)):
-        members = groups.get(part.table[code], [])
-        if members and sum(member.count for member in members) == count:
-            least, most = min(member.min_ns for member in members), max(member.max_ns for member in members)
-            rows[row] = sum(member.sum_ns for member in members), least, most
-    return replace(part, exact=replaced_rows(part.exact or no_exact(len(part)), rows)) if rows else part

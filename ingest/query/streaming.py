@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,11 +119,6 @@ def union(
             entries = sum(len(piece.bins) for piece in pending)
             limit = entries + most_entries
     yield from _passed(pending, INT64_MAX)[0]
-
-
-def regrouped(part: Intervals[Group], places: Sequence[int]) -> Intervals[Group]:
-    """Return windows with only these places of their groups kept: equal groups become one when they are added up."""
-    return part.relabelled(lambda key: tuple(key[place] for place in places))
 
 
 def _passed(pending: list[Intervals[Group]], until_ns: int) -> tuple[list[Intervals[Group]], list[Intervals[Group]]]:
@@ -247,8 +242,7 @@ class Gathered:
 MARGIN = 4
 
 
-@dataclass(frozen=True, slots=True)
-class _Range:
+class _Range(NamedTuple):
     """The parts of all logs in one range of time, and the starts [low, high) of the windows that are its own."""
 
     parts: Sequence[Part]
@@ -260,8 +254,7 @@ class _Range:
         return (part.start_ns >= self.low_ns) & (part.start_ns < self.high_ns)
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
+class _Outcome(NamedTuple):
     """What a range gave: tables of its own windows, the windows near its edges, sums of all, tails and accounts by log.
 
     `met` is what was met of all that is selected, also outside of the range that the question asks for.
@@ -300,38 +293,21 @@ def in_ranges(files: Files, question: Question, gathered: Gathered, sources: Seq
     met = Sums()
     for outcome in parts:
         met.widen(outcome.met)
-    if not in_one_layout(met):
-        return None
     gathered.add_answers([table for outcome in parts for table in outcome.tables])
     if edges:
         gathered.answer(in_time_order(merged(edges)))
-    for range_outcome in parts:
-        for part in range_outcome.sums:
-            gathered.sum(part)
+    for part in (part for outcome in parts for part in outcome.sums):
+        gathered.sum(part)
     for place, source in enumerate(sources):
-        settled(
-            source.path,
-            source.context,
-            [outcome.tails[place] for outcome in parts],
-            [outcome.accounts[place] for outcome in parts],
-        )
+        tails, accounts = ([outcome.tails[place] for outcome in parts], [outcome.accounts[place] for outcome in parts])
+        settled(source.path, source.context, tails, accounts)
     return met
-
-
-def in_one_layout(met: Sums) -> bool:
-    """Return whether all that was met is in one layout."""
-    return len({layout for layouts in met.layouts.values() for layout in layouts}) <= 1
 
 
 def _apart(ranges: Sequence[_Range], parts: Sequence[_Outcome]) -> bool:
     """Return whether no range has rows in windows that are another's own."""
-    return not any(
-        ranges[other].own(part).any()
-        for number, outcome in enumerate(parts)
-        for part in outcome.edges
-        for other in range(len(ranges))
-        if other != number
-    )
+    edges = [(number, part) for number, outcome in enumerate(parts) for part in outcome.edges]
+    return not any(other.own(part).any() for number, part in edges for at, other in enumerate(ranges) if at != number)
 
 
 def _answered(
@@ -390,7 +366,13 @@ def streamed(files: Files, question: Question, wanted: Wanted) -> tuple[Table, A
     finer = check_step(question.step, width, force=question.force)
     gathered = Gathered((RUN, KIND, *question.by), question.step, wanted)
     try:
-        met = in_ranges(files, question, gathered, sources, width) or _in_one(files, question, gathered, sources)
+        met = in_ranges(files, question, gathered, sources, width)
+        if met is None:
+            logs, adding = streams(files, question, question.step, sources)
+            in_order = gathered.take(union(logs, entries_at_once(sources), slack_ns=question.step)) is not None
+            met = all_of(adding) if in_order else None
+        if met is not None and len(set().union(*met.layouts.values())) > 1:
+            met = None
         sums = gathered.sums if met else []
     except CapacityError:  # of the whole range, perhaps, and not of any window
         met = None
@@ -407,16 +389,6 @@ def streamed(files: Files, question: Question, wanted: Wanted) -> tuple[Table, A
     if any(lack.entry.count is not None for lack in answer.missing):
         return None  # percentiles of windows that are let go cannot become ranges any more
     return with_complete(_named(gathered.tables, answer), answer), answer
-
-
-def _in_one(files: Files, question: Question, gathered: Gathered, sources: Sequence[Source]) -> Sums | None:
-    """Return what was met where all windows came in order and in one layout, and were gathered; else None."""
-    step = question.step if isinstance(question.step, int) else 0
-    logs, adding = streams(files, question, step, sources)
-    if gathered.take(union(logs, entries_at_once(sources), slack_ns=step)) is None:
-        return None
-    met = all_of(adding)
-    return met if in_one_layout(met) else None
 
 
 def _named(tables: Sequence[Table], answer: Answer) -> Table:

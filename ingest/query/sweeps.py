@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ingest.core.labels import RunLabels
 
@@ -24,8 +24,7 @@ PERMUTATION = "permutation"  # the label that keeps runs of archives apart in co
 Words = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Sweep:
+class Sweep(NamedTuple):
     """Runs at several depths: the label that is the depth, and of each run its depth and the line that it is on."""
 
     label: str
@@ -51,8 +50,13 @@ def _sweep(labels: RunLabels, names: Sequence[str], *, repeated: bool) -> Sweep 
         depths = {run: _number(run_labels.get(label, "")) for run, run_labels in labels.items()}
         if len(set(depths.values())) < 2 or any(math.isnan(depth) for depth in depths.values()):
             continue
-        with_depth = [name for name in names if name == label or _follows(labels, name, label)]
-        settings = {run: _settings(run_labels, with_depth) for run, run_labels in labels.items()}
+        # Labels that have one value for each value of this one are no settings of their own.
+        pairs = {name: {(run_labels.get(label), run_labels.get(name)) for run_labels in labels.values()} for name in names}
+        with_depth = [name for name, own in pairs.items() if name == label or len(own) == len({first for first, _ in own})]
+        settings = {
+            run: tuple(f"{name}={value}" for name, value in sorted(run_labels.items()) if name not in with_depth)
+            for run, run_labels in labels.items()
+        }
         # A sweep in each of several archives is a line each; archives of one depth each are one line.
         for keys in ({run: (*_archive(run), *words) for run, words in settings.items()}, settings):
             lines = _named(keys, labels, with_depth)
@@ -76,26 +80,10 @@ def _named(keys: Mapping[str, Words], labels: RunLabels, left_out: Sequence[str]
     return {run: ", ".join(chosen[run]) for run in keys}
 
 
-def _settings(labels: Mapping[str, str], left_out: Sequence[str]) -> Words:
-    """Return what a run is but for some of its labels."""
-    return tuple(f"{name}={value}" for name, value in sorted(labels.items()) if name not in left_out)
-
-
-def _below(run: str) -> list[str]:
-    """Return the words of a run's name but for CBT's ids."""
-    return [word for word in run.split("/") if not ID.fullmatch(word)]
-
-
 def _archive(run: str) -> Words:
     """Return what a run's name has in front of CBT's id: its archive and its iteration; nothing without an id."""
     words = run.split("/")
     return next((tuple(words[:at]) for at, word in enumerate(words) if ID.fullmatch(word)), ())
-
-
-def _follows(labels: RunLabels, name: str, label: str) -> bool:
-    """Return whether a label has one value for each value of another one."""
-    pairs = {(run_labels.get(label), run_labels.get(name)) for run_labels in labels.values()}
-    return len(pairs) == len({first for first, _ in pairs})
 
 
 def _varying(labels: Iterable[Mapping[str, str]]) -> list[str]:
@@ -114,8 +102,7 @@ def _number(text: str) -> float:
     return number if 0 < number < math.inf else math.nan
 
 
-@dataclass(frozen=True, slots=True)
-class Paired:
+class Paired(NamedTuple):
     """Runs of two sides that are the same thing: (what it is, baseline, run) of each, and the runs that have none like them."""
 
     pairs: tuple[tuple[str, str, str], ...]
@@ -131,11 +118,8 @@ def paired_runs(baseline: Sequence[str], run: Sequence[str], labels: RunLabels) 
     if set(baseline) & set(run):
         return None
     sides = (baseline, run)
-    paths = [{name: tuple(reversed(_below(name))) for name in side} for side in sides]  # from their ends: archives lie in front
-    most = max(len(words) for side in paths for words in side.values())
-    filled = [{name: (*words, *[""] * (most - len(words))) for name, words in side.items()} for side in paths]
-    places = [at for at in reversed(range(most)) if any(len({words[at] for words in side.values()}) > 1 for side in filled)]
-    by_path = [{name: "/".join(words[at] for at in places) for name, words in side.items()} for side in filled]
+    paths = [{name: [word for word in name.split("/") if not ID.fullmatch(word)][::-1] for name in side} for side in sides]
+    by_path = [{name: "/".join(words[::-1]) for name, words in side.items()} for side in _unlike(paths)]  # archives lie in front
     side_labels = [[labels.get(name, {}) for name in side] for side in sides]
     names = sorted({name for side in side_labels for name in _varying(side)}, key=_order)
     by_label = [{name: _said(labels.get(name, {}), names) for name in side} for side in sides]
@@ -165,16 +149,21 @@ def permutations(runs: Sequence[str], labels: RunLabels) -> dict[str, tuple[str,
     short = len(once) == len(archives) and all(once)
     names = {words: "/".join(words[:-1] if short and ITERATION.fullmatch(words[-1]) else words) for words in archives}
     paths = {run: run.split("/")[len(words) + 1 :] for run, words in archived.items()}
-    most = max(map(len, paths.values()))
-    filled = {run: (*words, *[""] * (most - len(words))) for run, words in paths.items()}
-    places = [at for at in range(most) if len({words[at] for words in filled.values()}) > 1]
-    by_path = {run: "/".join(words[at] for at in places) for run, words in filled.items()}
+    by_path = {run: "/".join(words) for run, words in _unlike([paths])[0].items()}
     varying = {name for mine in archives.values() for name in _varying(labels.get(run, {}) for run in mine)}
     by_label = {run: _said(labels.get(run, {}), sorted(varying, key=_order)) for run in runs}
     for keys in (by_path, by_label):
         if len(set(keys.values())) > 1 and all(len({keys[run] for run in mine}) == len(mine) for mine in archives.values()):
             return {run: (names[archived[run]], key) for run, key in keys.items()}
     return None
+
+
+def _unlike(paths: Sequence[Mapping[str, Sequence[str]]]) -> list[dict[str, Words]]:
+    """Return the words of paths at those places at which they differ within a set of them, empty where one is shorter."""
+    most = max(len(words) for own in paths for words in own.values())
+    filled = [{run: (*words, *[""] * (most - len(words))) for run, words in own.items()} for own in paths]
+    places = [at for at in range(most) if any(len({words[at] for words in own.values()}) > 1 for own in filled)]
+    return [{run: tuple(words[at] for at in places) for run, words in own.items()} for own in filled]
 
 
 def _said(labels: Mapping[str, str], names: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ingest.core.labels import Group
 from ingest.core.values import Value
 from ingest.query.precision import Precision, together
 
@@ -29,6 +30,25 @@ class Table(Value):
     def take(self, rows: Any) -> Table:
         """Return the given rows in the given order."""
         return Table({name: column[rows] for name, column in self.columns.items()}, self.labels, self.precision)
+
+
+def label_columns(groups: Sequence[Group], by: Sequence[str], codes: Any = ...) -> dict[str, Any]:
+    """Return the columns of labels of groups: a row each, or of those with some codes."""
+    columns = {name: np.array([key[place] for key in groups], object) for place, name in enumerate(by)}
+    return {name: column[codes] if len(column) else column for name, column in columns.items()}
+
+
+def groups_in(table: Table) -> list[Group]:
+    """Return the labels of each row of a table."""
+    names = [map(str, table.columns[name].tolist()) for name in table.labels]
+    return list(zip(*names, strict=True)) if names else [()] * len(table)
+
+
+def of_rows(rows: Sequence[Sequence[Any]], kinds: Mapping[str, Any], labels: Sequence[str]) -> Table:
+    """Return a table of rows of cells; `kinds` names the columns, and says what each is kept as."""
+    cells = zip(*rows, strict=True) if rows else [()] * len(kinds)
+    columns = {name: np.array(column, kind) for (name, kind), column in zip(kinds.items(), cells, strict=True)}
+    return Table(columns, tuple(labels))
 
 
 def concatenated(tables: Sequence[Table], order: Sequence[str] = ("start_ns",)) -> Table:

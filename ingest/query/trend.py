@@ -10,10 +10,10 @@ from itertools import pairwise
 from statistics import median
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ingest.core.errors import UsageError, listed
 from ingest.core.labels import Group, RunLabels
+from ingest.core.layout import Float
 from ingest.core.quantiles import Percentile
 from ingest.core.units import format_duration
 from ingest.query.batch_means import sides_of, student, values_between
@@ -23,7 +23,7 @@ from ingest.query.means import check_bins
 from ingest.query.percentiles import Wanted
 from ingest.query.percentiles import percentiles as whole_runs
 from ingest.query.question import Answer
-from ingest.query.table import Table
+from ingest.query.table import Table, groups_in, of_rows
 from ingest.query.windows import regrouped
 from ingest.read.placement import undated_part_of
 
@@ -32,8 +32,6 @@ from ingest.read.placement import undated_part_of
 # Each of these is a measure, each measure of a group a series, and a series has levels: see change_points.py. Regressions of
 # the newest run are judged in regressions.py.
 
-
-Float = NDArray[np.float64]
 
 COLUMNS = ("run", "start_ns", "percentile", "value", "lo", "hi", "count", "level", "change", "measure")
 LATENCIES = ("value", "lo", "hi", "level")
@@ -54,11 +52,8 @@ class Night:
     windows: tuple[Answer, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """One measure of one run by group: value, lo, hi, count, whether the value is a lower bound, and the error of its bins."""
-
-    rows: Mapping[Group, tuple[float, float, float, int, bool, float]]
+# One measure of one run by group: value, lo, hi, count, whether the value is a lower bound, and the error of its bins.
+Measured = Mapping[Group, tuple[float, float, float, int, bool, float]]
 
 
 def lower_is_worse(measure: str) -> bool:
@@ -141,35 +136,21 @@ def trend(
     """
     by = nights[0].answer.by
     groups = sorted({key for night in nights for part in night.answer.parts for key in part.table})
-    columns: dict[str, list[object]] = {name: [] for name in (*by, *COLUMNS, "value_censored")}
+    rows: list[tuple[object, ...]] = []
     for measure, percentile, measured in _measures(nights, percentiles, throughput=throughput, above_ns=above_ns):
         for group in groups:
-            held = [(night, each.rows[group]) for night, each in zip(nights, measured, strict=True) if group in each.rows]
+            held = [(night, each[group]) for night, each in zip(nights, measured, strict=True) if group in each]
             values = np.array([value for _, (value, *_) in held])
             error = max((error for _, (*_, error) in held), default=0.0)
             scores = positive(measure, values, np.array([count for _, (_, _, _, count, *_) in held]))
             level, change = levels(values, max(least, 1 + 2 * error), scores)
             for place, (night, (value, low, high, count, opened, _)) in enumerate(held):
                 known = not math.isnan(value)
-                cells = (
-                    *group,
-                    night.run,
-                    night.start_ns,
-                    percentile,
-                    value,
-                    low if known and low > 0 else math.nan,
-                    high if known and high < math.inf else math.nan,
-                    count,
-                    level[place],
-                    change[place],
-                    measure,
-                    opened,
-                )
-                for name, cell in zip(columns, cells, strict=True):
-                    columns[name].append(cell)
-    texts = (*by, "run", "measure")
-    table = Table({name: np.array(cells, object if name in texts else None) for name, cells in columns.items()}, (*by, "run"))
-    return table.take(sorted(range(len(table)), key=lambda row: tuple(str(columns[name][row]) for name in by)))
+                bounds = low if known and low > 0 else math.nan, high if known and high < math.inf else math.nan
+                measured_by = (percentile, value, *bounds, count, level[place], change[place], measure, opened)
+                rows.append((*group, night.run, night.start_ns, *measured_by))
+    kinds = {name: object if name in (*by, "run", "measure") else None for name in (*by, *COLUMNS, "value_censored")}
+    return of_rows(sorted(rows, key=lambda row: tuple(map(str, row[: len(by)]))), kinds, (*by, "run"))
 
 
 def positive(measure: str, values: Float, counts: Float) -> Float:
@@ -201,10 +182,9 @@ def levels(values: Float, least: float = LEAST_CHANGE, scores: Float | None = No
 
 def series_of(table: Table) -> dict[tuple[object, ...], list[int]]:
     """Return the rows of each series (labels, measure) of the table of `trend`, in the order of the runs."""
-    names = [name for name in table.labels if name != "run"]
+    names = (*(name for name in table.labels if name != "run"), "measure")
     series: dict[tuple[object, ...], list[int]] = {}
-    for row in range(len(table)):
-        key = (*(table.columns[name][row] for name in names), table.columns["measure"][row])
+    for row, key in enumerate(zip(*(table.columns[name] for name in names), strict=True)):
         series.setdefault(key, []).append(row)
     return series
 
@@ -222,28 +202,25 @@ def _measures(
         yield THROUGHPUT, math.nan, [_column(table, table.columns["rate"]) for table in tables]
     for latency_ns in above_ns:
         name = format_duration(latency_ns)
-        yield f"{ABOVE}{name}", math.nan, [_share_above(table, f"below_{name}") for table in tables]
-
-
-def _share_above(table: Table, below: str) -> Measured:
-    """Return the share above a latency of each group; where samples are missing, its bounds are what they leave open."""
-    shares, most, least = (1 - table.columns[name] for name in (below, f"{below}_lo", f"{below}_hi"))
-    complete = table.columns["complete"]
-    return _column(table, shares, np.where(complete, math.nan, least), np.where(complete, math.nan, most))
+        below = (f"below_{name}", f"below_{name}_hi", f"below_{name}_lo")
+        measured = []
+        for table in tables:  # where samples are missing, the bounds of a share are what they leave open
+            shares, *bounds = (1 - table.columns[column] for column in below)
+            measured.append(_column(table, shares, *(np.where(table.columns["complete"], math.nan, bound) for bound in bounds)))
+        yield f"{ABOVE}{name}", math.nan, measured
 
 
 def _column(table: Table, values: Float, low: Float | None = None, high: Float | None = None) -> Measured:
     """Return a column of a table of percentiles over whole runs, and its bounds where it has any."""
     none = np.full(len(table), math.nan)
-    groups = [tuple(str(table.columns[name][row]) for name in table.labels) for row in range(len(table))]
     columns = (values, none if low is None else low, none if high is None else high, table.columns["count"])
-    cells = zip(groups, *(column.tolist() for column in columns), strict=True)
-    return Measured({group: (value, bottom, top, int(count), False, 0.0) for group, value, bottom, top, count in cells})
+    cells = zip(groups_in(table), *(column.tolist() for column in columns), strict=True)
+    return {group: (value, bottom, top, int(count), False, 0.0) for group, value, bottom, top, count in cells}
 
 
 def _bounds(night: Night, percentile: Percentile) -> Measured:
     """Return a percentile of each group of a run with its bounds."""
-    rows: dict[Group, tuple[float, float, float, int, bool, float]] = {}
+    rows = {}
     sides = sides_of([like(windows, night.answer.by) for windows in night.windows])
     for part in night.answer.parts:
         measured = measured_of(part, percentile, night.answer)
@@ -253,7 +230,7 @@ def _bounds(night: Night, percentile: Percentile) -> Measured:
             low, high = values_between(sides[key], percentile) if key in sides else (math.nan, math.nan)
             # What is missing may lie anywhere in its range.
             rows[key] = (value, float(np.minimum(low, least)), float(np.maximum(high, most)), *rest)
-    return Measured(rows)
+    return rows
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
@@ -373,18 +350,20 @@ def _of_levels(labels: Group, measure: str, table: Table, reference: Reference) 
     sign = -1.0 if lower_is_worse(measure) else 1.0
     logs = sign * np.log(positive(measure, table.columns["value"], table.columns["count"]))
     edges = [0, *(row for row in range(1, len(runs)) if not math.isnan(table.columns["change"][row])), len(runs)]
-    accepted = _accepted(runs, reference)
+    place = accepted_place(reference)
+    since_then = set(reference.order[place:]) if place >= 0 else set()
+    accepted = next((row for row, run in enumerate(runs) if run in since_then), None)  # itself, or the first one after it
     begin = 0 if accepted is None else _first_alike(logs, edges, accepted)
     edges = sorted({*edges, begin})
     settled = len(runs) - 1 - min(LEAST_RUNS - 1, max(len(runs) - 1 - LEAST_SETTLED, 0))
     spread, phi, freedom = _spread(logs[:settled], [*(edge for edge in edges if edge < settled), settled])
     levels = [(first, last, float(np.median(logs[first:last]))) for first, last in pairwise(edges) if first >= begin]
     earlier = [level for first, last, level in ((a, min(b, len(runs) - 1), c) for a, b, c in levels) if last > first]
-    name = "" if accepted is None else reference.order[accepted_place(reference)]
+    name = "" if accepted is None else reference.order[place]
     if not earlier:
         return Judgement(labels, measure, runs[-1], math.nan, math.nan, 0, accepted=name)
     best = min(earlier)
-    at = max(place for place, level in enumerate(earlier) if level <= best + math.log(reference.least_change))
+    at = max(number for number, level in enumerate(earlier) if level <= best + math.log(reference.least_change))
     first, last, _ = levels[at]
     last = min(last, len(runs) - 1)
     usual, count = float(np.median(logs[first:last])), last - first
@@ -422,13 +401,6 @@ def changed_labels(labels: RunLabels, before: str, since: str) -> tuple[tuple[st
 def accepted_place(reference: Reference) -> int:
     """Return the place in the order of the runs of the last one that was accepted, -1 without one."""
     return max((place for place, run in enumerate(reference.order) if run in reference.accepted), default=-1)
-
-
-def _accepted(runs: Sequence[str], reference: Reference) -> int | None:
-    """Return the row of the accepted run in a series, or of the first one after it; None without one."""
-    place = accepted_place(reference)
-    since = set(reference.order[place:]) if place >= 0 else set()
-    return next((row for row, run in enumerate(runs) if run in since), None)
 
 
 def _first_alike(logs: Float, edges: Sequence[int], accepted: int) -> int:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ingest.core.errors import InputError, UsageError
 from ingest.core.grid import INT64_MAX, WEIGHT_BITS, coarsened
-from ingest.core.intervals import Intervals, Sum, merged, total
+from ingest.core.intervals import Int, Intervals, Sum, merged, total
 from ingest.core.labels import Group, labels_first, layer_of, run_and_kind
 from ingest.core.layout import Layout, common_layout, in_order
 from ingest.core.units import format_duration
@@ -28,10 +28,16 @@ if TYPE_CHECKING:
 MANY_ENTRIES = 100_000
 PIECE = 1 << 16
 
+Name = TypeVar("Name")
 Span = tuple[int, int]
 Bounds = tuple[int | None, int | None]  # from when to when, None for no bound
 RunLayer = tuple[str, str]  # each layer of a run is timed by itself: polls of a server may go on when its clients have ended
 Reach = dict[tuple[str, str], Span]  # from when to when the rows of a run and kind are, before they are cut into windows
+
+
+def of_places(rows: Intervals[Group], places: Sequence[int]) -> Intervals[Group]:
+    """Return rows with only these places of their groups kept: equal groups become one when they are added up."""
+    return rows.relabelled(lambda key: tuple(key[place] for place in places))
 
 
 def with_one_span(rows: Intervals[Group], low_ns: int = 0, high_ns: int = 0) -> Intervals[Group]:
@@ -55,12 +61,11 @@ def dense(part: Intervals[Group]) -> Intervals[Group]:
     return merged([part])
 
 
-def spanned(parts: Sequence[Intervals[Group]], span: Span | None = None) -> list[Intervals[Group]]:
-    """Return the parts with every row over `span`, by default the range of all of them, added up per key."""
+def spanned(parts: Sequence[Intervals[Group]]) -> list[Intervals[Group]]:
+    """Return the parts with every row over the range of all of them, added up per key."""
     filled = [part for part in parts if len(part)]
-    if not filled:
-        return []
-    low, high = span or (min(int(p.start_ns.min()) for p in filled), max(int(p.end_ns.max()) for p in filled))
+    low = min((int(part.start_ns.min()) for part in filled), default=0)
+    high = max((int(part.end_ns.max()) for part in filled), default=0)
     total: Sum[Group] = Sum()
     for part in filled:
         total.add(with_one_span(part, low, high))
@@ -69,16 +74,10 @@ def spanned(parts: Sequence[Intervals[Group]], span: Span | None = None) -> list
 
 def ranges(parts: Sequence[Intervals[Group]]) -> dict[RunLayer, Span]:
     """Return from when to when the rows of each layer of a run are; keys begin with run and kind."""
-    spans: dict[RunLayer, Span] = {}
+    reach: Reach = {}
     for part in parts:
-        names, places = _layers_of(part)
-        low, high = np.full(len(names), INT64_MAX), np.full(len(names), -INT64_MAX)
-        np.minimum.at(low, places, part.start_ns)
-        np.maximum.at(high, places, part.end_ns)
-        for name, first, last in zip(names, low.tolist(), high.tolist(), strict=True):
-            known = spans.get(name, (first, last))
-            spans[name] = min(first, known[0]), max(last, known[1])
-    return {name: (first, last) for name, (first, last) in spans.items() if first < INT64_MAX}
+        note_time_range(reach, part)
+    return of_layers(reach)
 
 
 def spanned_by_run(parts: Sequence[Intervals[Group]], spans: Mapping[RunLayer, Span] | None = None) -> list[Intervals[Group]]:
@@ -89,11 +88,10 @@ def spanned_by_run(parts: Sequence[Intervals[Group]], spans: Mapping[RunLayer, S
     known = ranges(parts) if spans is None else spans
     total: Sum[Group] = Sum()
     for part in parts:
-        if not len(part):
-            continue
-        names, places = _layers_of(part)
-        low, high = (np.array([known.get(name, (0, 0))[edge] for name in names], np.int64) for edge in (0, 1))
-        total.add(replace(part, start_ns=low[places], end_ns=high[places]))
+        if len(part):
+            layers = ((run, layer_of(kind)) for run, kind in map(run_and_kind, part.table))
+            low, high = np.array([known.get(layer, (0, 0)) for layer in layers], np.int64)[part.series].T
+            total.add(replace(part, start_ns=low, end_ns=high))
     return total.parts()
 
 
@@ -112,9 +110,7 @@ def over_time_range(
     partial = {name: narrowed(span, reach.get(name), step) for name, (span, step) in windows.items()}
     spans = {**present, **reach, **partial}
     if adds_up_runs:
-        of_layer: dict[str, Span] = {}
-        for name in windows.keys() | present.keys():
-            widen(of_layer, name[1], spans[name])
+        of_layer = widest((name[1], spans[name]) for name in windows.keys() | present.keys())
         spans = {name: of_layer[name[1]] for name in present}
     return spanned_by_run(parts, spans)
 
@@ -138,34 +134,28 @@ def note_time_range(reach: Reach, rows: Intervals[Group]) -> None:
             widen(reach, run_and_kind(key), (first, last))
 
 
-def widen(spans: dict[Any, Span], key: Any, span: Span) -> None:
+def widen(spans: dict[Name, Span], key: Name, span: Span) -> None:
     """Widen the span of a key so that it holds another one."""
     known = spans.get(key, span)
     spans[key] = min(known[0], span[0]), max(known[1], span[1])
 
 
+def widest(spans: Iterable[tuple[Name, Span]]) -> dict[Name, Span]:
+    """Return from when to when all spans of each name are together."""
+    known: dict[Name, Span] = {}
+    for name, span in spans:
+        widen(known, name, span)
+    return known
+
+
 def of_layers(reach: Mapping[tuple[str, str], Span]) -> dict[RunLayer, Span]:
     """Return from when to when the rows of each layer of a run are, of all its kinds."""
-    spans: dict[RunLayer, Span] = {}
-    for (run, kind), span in reach.items():
-        widen(spans, (run, layer_of(kind)), span)
-    return spans
+    return widest(((run, layer_of(kind)), span) for (run, kind), span in reach.items())
 
 
 def of_runs(reach: Mapping[tuple[str, str], Span]) -> dict[str, Span]:
     """Return from when to when the rows of each run are, of all its kinds."""
-    spans: dict[str, Span] = {}
-    for (run, _), span in reach.items():
-        widen(spans, run, span)
-    return spans
-
-
-def _layers_of(part: Intervals[Group]) -> tuple[list[RunLayer], NDArray[np.int64]]:
-    """Return the layers of runs in the keys of a part, and which of them each row is of."""
-    of_keys = [(run, layer_of(kind)) for run, kind in map(run_and_kind, part.table)]
-    names = list(dict.fromkeys(of_keys))
-    place = {name: number for number, name in enumerate(names)}
-    return names, np.array([place[name] for name in of_keys], np.int64)[part.series]
+    return widest((run, span) for (run, _), span in reach.items())
 
 
 def inside(span: Span, bounds: Bounds) -> Span | None:
@@ -173,22 +163,6 @@ def inside(span: Span, bounds: Bounds) -> Span | None:
     low = span[0] if bounds[0] is None else max(span[0], bounds[0])
     high = span[1] if bounds[1] is None else min(span[1], bounds[1])
     return (low, high) if low <= high else None
-
-
-def reach_inside(reach: Mapping[tuple[str, str], Span], bounds: Mapping[str, Bounds]) -> Reach:
-    """Return what of the reach of each run and kind lies within the bounds of its run."""
-    return {key: span for key, whole in reach.items() if (span := inside(whole, bounds[key[0]])) is not None}
-
-
-def covered_by(
-    reach: Mapping[tuple[str, str], Span], taken: Mapping[str, Collection[str]], *, all_kinds: bool
-) -> dict[str, Span]:
-    """Return from when to when there is data of each run that an answer holds: of the kinds taken of it, or of all its kinds."""
-    covered: dict[str, Span] = {}
-    for (run, kind), span in reach.items():
-        if run in taken and (all_kinds or kind in taken[run]):
-            widen(covered, run, span)
-    return covered
 
 
 # At which step a question is answered: that of its windows, where it says `auto` one that makes about 150 of them.
@@ -200,21 +174,16 @@ MULTIPLES = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 
 
 def auto_span(reach: Mapping[str, Span], bounds: Mapping[str, Bounds], stored_ns: int) -> Span:
     """Return the whole windows that runs reach within the bounds of each: what `auto` makes its windows of."""
-    spans = [
-        inside((low // stored_ns * stored_ns, -(-high // stored_ns) * stored_ns), bounds[run])
-        for run, (low, high) in reach.items()
-    ]
-    known = [span for span in spans if span is not None]
+    whole = ((run, (low // stored_ns * stored_ns, -(-high // stored_ns) * stored_ns)) for run, (low, high) in reach.items())
+    known = [span for run, windows in whole if (span := inside(windows, bounds[run])) is not None]
     return (min(low for low, _ in known), max(high for _, high in known)) if known else (0, 0)
 
 
 def auto_step(first_ns: int, last_ns: int, stored_ns: int, windows: int = AUTO_WINDOWS) -> int:
     """Return the multiple of the stored step that makes about `windows` windows of the range, never more."""
     span = max(last_ns - first_ns, stored_ns)
-    for multiple in MULTIPLES:
-        if span <= windows * stored_ns * multiple:
-            return stored_ns * multiple
-    return stored_ns * MULTIPLES[-1] * -(-span // (windows * stored_ns * MULTIPLES[-1]))
+    wider = MULTIPLES[-1] * -(-span // (windows * stored_ns * MULTIPLES[-1]))
+    return stored_ns * next((multiple for multiple in MULTIPLES if span <= windows * stored_ns * multiple), wider)
 
 
 def sure_step(first_ns: int, last_ns: int, stored_ns: int, windows: int = AUTO_WINDOWS) -> int:
@@ -262,10 +231,9 @@ def regrouped(answer: Answer, by: Sequence[str]) -> Answer:
         return replace(answer, parts=tuple(parts), by=tuple(by))
     weights = _weights_of(answer, regroup)
     mixed = {group for group, group_weights in weights.items() if len(group_weights) > 1 or 0 in group_weights}
-    plain, heavy = [], []
-    for part in answer.parts:
-        plain.append(part.where(lambda key: regroup(key) not in mixed).relabelled(regroup))
-        heavy.append(_times_weight(part.where(lambda key: regroup(key) in mixed), answer).relabelled(regroup))
+    plain = [part.where(lambda key: regroup(key) not in mixed).relabelled(regroup) for part in answer.parts]
+    mixed_rows = (part.where(lambda key: regroup(key) in mixed) for part in answer.parts)
+    heavy = [_times_weight(rows, answer.weights).relabelled(regroup) for rows in mixed_rows]
     parts = [part for rows in (plain, heavy) for part in by_layout([share for share in rows if len(share)])]
     alike = {group: group_weights.pop() for group, group_weights in weights.items() if group not in mixed}
     return replace(answer, parts=tuple(parts), by=tuple(by), weights=alike)
@@ -277,15 +245,18 @@ def _weights_of(answer: Answer, regroup: Callable[[Group], Group]) -> dict[Group
     weights: dict[Group, set[int]] = {}
     for part in answer.parts:
         for code in np.flatnonzero(np.bincount(part.series)).tolist():
-            key = part.table[code]
-            weights.setdefault(regroup(key), set()).add(known.get(key, 0))
+            weights.setdefault(regroup(part.table[code]), set()).add(known.get(part.table[code], 0))
     return weights
 
 
-def _times_weight(rows: Intervals[Group], answer: Answer) -> Intervals[Group]:
+def weights_in(rows: Intervals[Group], weights: Mapping[Group, int]) -> Int:
+    """Return the weight of each row, 0 where its counts are weighed already."""
+    return np.array([weights.get(key, 0) for key in rows.table], np.int64)[rows.series]
+
+
+def _times_weight(rows: Intervals[Group], known: Mapping[Group, int]) -> Intervals[Group]:
     """Return rows with each count times the weight of its group in units of 2^-16, what was stored as completions."""
-    known = answer.weights or {}
-    weights = np.array([known.get(key, 0) for key in rows.table], np.int64)[rows.series]
+    weights = weights_in(rows, known)
     if not len(rows) or not weights.any():
         return rows
     if rows.completions is not None:
@@ -362,14 +333,8 @@ def _by_layout(parts: Iterable[Intervals[Group]]) -> list[Intervals[Group]]:
 
 def _split(part: Intervals[Group], place: tuple[Group, int]) -> tuple[Intervals[Group], Intervals[Group]]:
     """Return the rows of an ordered part before a place and those from it on."""
-    low, high = 0, len(part)
-    while low < high:
-        middle = (low + high) // 2
-        if _place(part, middle) < place:
-            low = middle + 1
-        else:
-            high = middle
-    return part.take(np.arange(low)), part.take(np.arange(low, len(part)))
+    first = bisect_left(range(len(part)), place, key=lambda row: _place(part, row))
+    return part.take(np.arange(first)), part.take(np.arange(first, len(part)))
 
 
 def _interleaved(parts: Sequence[Intervals[Group]]) -> Iterator[Intervals[Group]]:

@@ -20,18 +20,17 @@ from ingest.query.offsets import (
     Met,
     OffsetMap,
     OffsetOverview,
-    Pass,
+    TickSums,
     WantedOffsets,
     all_ticks,
     kept_of,
     map_of,
     name_of,
     of_windows,
-    range_of,
     selection_in_words,
 )
 from ingest.query.plan import troubles
-from ingest.query.question import AUTO, run_left_out
+from ingest.query.question import AUTO, edges_of, run_left_out
 from ingest.store.records import COMPLETE, UNKNOWN_ZERO, on_one_clock, selected_records
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def from_store(store: Store, wanted: WantedOffsets) -> OffsetMap:
     total: Sum[Group] = Sum(HELD_ENTRIES)
     empty, accounts = [], []
     for record in chosen:
-        begin, end = range_of(wanted.question, record.start_ns)
+        begin, end = edges_of(wanted.question.begin, wanted.question.end, record.start_ns)
         any_counts = False
         for part in counts_of_store(store, record.run, wanted, key, begin, end):
             any_counts = True
@@ -139,9 +138,9 @@ def overviews_from_store(store: Store, names: Mapping[str, str], wanted: WantedO
     wanted.check(labels)
     name = name_of(wanted, labels, names)
 
-    def read(total: Pass) -> None:
+    def read(total: Met | TickSums) -> None:
         for run in sorted(names):
-            begin, end = range_of(wanted.question, records[run].start_ns)
+            begin, end = edges_of(wanted.question.begin, wanted.question.end, records[run].start_ns)
             for windows in store.offset_windows(run, begin, end):
                 total.add(names[run], windows, name)
 

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from breath_rings import BAD, GOOD, HZ, Work, ring, rings
-from ingest.core.breaths import BEHIND, BREATH, CYCLES, KEPT, LONGEST, PACKETS, BreathWindows, taken
+from ingest.core.breaths import BEHIND, BREATH, CYCLES, KEPT, LONGEST, PACKETS, BreathWindows, only, taken
 from ingest.core.errors import InputError
 from ingest.core.units import parse_instant
-from ingest.query.breaths import breath_rows, callback_rows, costs, density, fits, from_files, names_of
+from ingest.query.breaths import breath_rows, costs, density, fits, from_files, names_of
 from ingest.query.files import Files
 from ingest.query.question import Question
 from ingest.read.sources import ReadOptions
@@ -106,7 +106,7 @@ def test_the_line_is_that_of_exact_fractions(timeline) -> None:
 
 def test_callbacks_are_those_with_link_statistics(timeline) -> None:
     found = [one for one in oracle.callbacks(decoded(timeline.read_bytes())[0]) if one["packets"] is not None]
-    windows = callback_rows(kept_of(timeline).windows)
+    windows = only(kept_of(timeline).windows, lambda series: series.op != BREATH)
     by_app = Counter((one["app"], one["op"]) for one in found)
     assert {(one.job, one.op) for one in windows.table} == by_app.keys()
     for cost in costs(windows, lambda series: f"{series.job} {series.op}"):
@@ -167,7 +167,7 @@ def test_the_real_timeline(tmp_path) -> None:
     found = snabb.breaths(snabb.decode(lzma.open(SAMPLE).read()))
     assert cells_of(kept.windows) == oracle.density(found)
     assert len(kept.sample) == len(found) == 1553
-    assert not len(callback_rows(kept.windows))
+    assert not len(only(kept.windows, lambda series: series.op != BREATH))
     name = names_of(kept.windows)
     line = fits(kept.windows, name)["real"]
     assert line.why == "no line: every breath moved 204 packets"

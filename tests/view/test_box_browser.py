@@ -14,7 +14,6 @@ from ingest.core.units import Instant
 from ingest.query.batch_means import MORE
 from ingest.query.box import SIDES, Box, box_offsets, explained
 from ingest.query.files import Files
-from ingest.query.heatmap import row_layout
 from ingest.query.overview import AN_OCTAVE, MOST_CELL_WINDOWS, coarser
 from ingest.query.question import Question
 from ingest.view.boxes import offsets_sentence, sentences
@@ -217,10 +216,10 @@ def test_names_do_nothing_and_what_does_not_fit_is_named(browser, tmp_path, monk
 
 @pytest.mark.parametrize("layout", FIO_LAYOUTS + HDR_LAYOUTS, ids=str)
 def test_edges_of_the_page_are_edges_of_the_stored_bins(layout) -> None:
-    coarse = row_layout(layout, AN_OCTAVE)
+    coarse = layout.coarser(AN_OCTAVE)
     assert layout.nests_in(coarse)
     assert coarse.half >> coarse.coarseness <= 8
-    assert coarse == row_layout(coarse, AN_OCTAVE)
+    assert coarse == coarse.coarser(AN_OCTAVE)
     pairs = zip(coarse.edges[:-2].tolist(), coarse.edges[1:-1].tolist(), strict=True)
     widths = [(high - low) / low for low, high in pairs if low >= 16 * coarse.first_ns]
     assert max(widths) == 1 / min(8, layout.half >> layout.coarseness)

@@ -23,7 +23,6 @@ from ingest.core.intervals import merged
 from ingest.core.layout import LogLinear, common_layout, fio_layout
 from ingest.core.quantiles import parse_percentiles
 from ingest.query.files import Files
-from ingest.query.heatmap import row_layout
 from ingest.query.overview import MOST_HOSTS, overviews, worst_windows
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question, literal
@@ -320,7 +319,7 @@ def test_cells_are_the_bins_between_their_edges(example):
 @given(layouts, st.integers(1, 1855))
 def test_rows_nest_in_the_bins(layout, bins):
     for bounded in (layout, replace(layout, fine=min(bins, layout.fine))):
-        rows = row_layout(bounded, 8)
+        rows = bounded.coarser(8)
         assert bounded.nests_in(rows)
         assert rows.open_ended == bounded.open_ended
         assert rows.index(bounded.edges[-2:-1])[0] == rows.bins - 1
@@ -328,7 +327,7 @@ def test_rows_nest_in_the_bins(layout, bins):
 
 def test_rows_are_8_an_octave():
     for layout in (NS, fio_layout(19, 1000), LogLinear(1024, 1024 * 25, 1000, reports="highest")):
-        edges = row_layout(layout, 8).edges
+        edges = layout.coarser(8).edges
         upper = edges[edges >= 1 << 20]
         assert (upper[8:] == 2 * upper[:-8]).all()
 
@@ -348,7 +347,7 @@ def test_unlike_layouts_share_the_rows():
     cells = vega.cells(answer)
     assert sum(cells["c"]) == 7
     assert cells["group"] == ["read", "write"]
-    rows = row_layout(common_layout(part.layout for part in answer.parts), 8)
+    rows = common_layout(part.layout for part in answer.parts).coarser(8)
     assert {*cells["lower"], *cells["upper"]} <= set(rows.edges.tolist())
 
 

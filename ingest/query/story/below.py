@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from ingest.core.intervals import Bool, Int, Intervals, concatenate, distinct, merged
 from ingest.core.labels import CLIENT, LABELS, LAYER, LAYERS, Group
-from ingest.core.layout import Layout, common_layout
+from ingest.core.layout import Float, Layout, common_layout
 from ingest.core.quantiles import Ranked
 from ingest.core.units import figure
 from ingest.query.means import with_bins
@@ -39,7 +40,6 @@ from ingest.query.story.ground import (
     THROTTLED,
     Below,
     Finding,
-    Float,
     Ground,
     Story,
 )
@@ -59,7 +59,7 @@ LEAST_OUTSIDE = 5  # windows that are typical of a member
 AFTER_STALL = 2  # windows in which what waited arrives
 PERCENT = 100
 SEEN, NOT_SEEN, CANNOT_TELL = "seen", "not seen", "cannot tell"
-PLURAL = {"service": "services", "device": "devices"}
+ABOVE = "not seen there: it can hold {} of it at most, so the cause lies above"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +79,16 @@ class Lower:
     op_at: int = len(BY) - 1
 
     @property
-    def widest(self) -> float:
-        """Return how much wider than its lower edge a bin of it is, at the median sample: 1 is an octave."""
+    def within_bins(self) -> str:
+        """Return what cannot be told because of its bins: how much wider than its lower edge one is, at the median sample."""
         layout, counts = self.rows.layout, np.bincount(self.rows.bins, self.rows.counts, self.rows.layout.bins)
         place = int(np.searchsorted(np.cumsum(counts), counts.sum() / 2))
         low, high = (int(edge) for edge in layout.edges[place : place + 2])
-        return (high - low) / max(low, 1)
+        width = f"{PERCENT * ((high - low) / max(low, 1)):.0f} %"
+        return f"cannot tell: its bins are about {width} wide, and what stays within a bin is not seen"
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(NamedTuple):
     """What a member took longer in some windows: at least and at most, in ns, and by how many operations.
 
     `others` is the most, in ns an operation, that as many other windows of it have at least; `before` how many operations it did
@@ -152,7 +152,8 @@ def lower_of(answer: Answer, ground: Ground, layer: str) -> Lower | None:
     places = [answer.by.index(name) for name in BY]
     rows = merged([concatenate([part.in_layout(layout) for part in parts])])
     keys = [tuple(key[place] for place in places) for key in rows.table]
-    names = [_member(key) for key in keys]
+    # Host and volume; job and process of a series that has no volume.
+    names = [(host, volume, "", "") if volume else (host, "", job, process) for host, volume, job, process, _ in keys]
     members = {name: number for number, name in enumerate(sorted(set(names)))}
     member_of = np.array([members[name] for name in names], np.int64)[rows.series]
     pairs = [(name, key[-1]) for name, key in zip(names, keys, strict=True)]
@@ -164,12 +165,6 @@ def lower_of(answer: Answer, ground: Ground, layer: str) -> Lower | None:
         return None
     at = answer.by.index(OP)
     return Lower(layer, tuple(members), rows.take(inside), member_of[inside], code_of[inside], window[inside], at)
-
-
-def _member(key: Group) -> Group:
-    """Return host and volume of a series; job and process where it has no volume."""
-    host, volume, job, process, _ = key
-    return (host, volume, "", "") if volume else (host, "", job, process)
 
 
 def _told(finding: Finding, windows: Bool, quiet: Bool, ground: Ground, lower: Sequence[Lower]) -> Finding:
@@ -220,12 +215,8 @@ def beside_peers(lower: Lower, finding: Finding, ground: Ground) -> Below:
     if covered < COVERED or lower.rows.samples[mine].sum() < NOT_THERE * of_all * lower.rows.samples.sum():
         return told(CANNOT_TELL, "cannot tell: it has no data in some windows", (), least, most)
     if most < NOT_THERE:
-        return told(
-            NOT_SEEN, f"not seen there: it can hold {_percent(most)} of it at most, so the cause lies above", (), least, most
-        )
-    width = f"{PERCENT * lower.widest:.0f} %"
-    why = f"cannot tell: its bins are about {width} wide, and what stays within a bin is not seen"
-    return told(CANNOT_TELL, why, (), least, most)
+        return told(NOT_SEEN, ABOVE.format(_percent(most)), (), least, most)
+    return told(CANNOT_TELL, lower.within_bins, (), least, most)
 
 
 def _against(lower: Lower, number: int, peers: Sequence[int]) -> tuple[float, float, float]:
@@ -299,9 +290,8 @@ def judged(lower: Lower, windows: Bool, quiet: Bool, excess_ns: float, done: Flo
     if covered < COVERED or counted_then < NOT_THERE * of_clients * counted_else:  # polls that were lost, or spread over others
         return told(CANNOT_TELL, "cannot tell: it has no data in some of these windows")
     if most < NOT_THERE:
-        return told(NOT_SEEN, f"not seen there: it can hold {_percent(most)} of it at most, so the cause lies above")
-    width = f"{PERCENT * lower.widest:.0f} %"
-    return told(CANNOT_TELL, f"cannot tell: its bins are about {width} wide, and what stays within a bin is not seen")
+        return told(NOT_SEEN, ABOVE.format(_percent(most)))
+    return told(CANNOT_TELL, lower.within_bins)
 
 
 def _measured(lower: Lower, number: int, windows: Bool, outside: Bool) -> Member:
@@ -315,7 +305,9 @@ def _measured(lower: Lower, number: int, windows: Bool, outside: Bool) -> Member
         if len(now) and len(then):
             counts = _counts(lower.rows, now)
             stretches = list(_stretches(lower, then, int(windows.sum()), int(counts.sum())))
-            typical = _typical(lower, then)
+            part = lower.rows.take(then)
+            p99 = Ranked(part).values(np.arange(len(part)), P99.ranks(part.samples))
+            typical = _counts(lower.rows, then[p99 <= np.median(p99)])  # of rows whose p99 is at or below the median of theirs
             bounds = _bounds(counts, typical, lower.rows.layout)
             least, most = least + bounds[0], most + bounds[1]
             others = max([others, *(_bounds(each, typical, lower.rows.layout)[0] / each.sum() for each in stretches)])
@@ -327,15 +319,7 @@ def _measured(lower: Lower, number: int, windows: Bool, outside: Bool) -> Member
 def _counts(rows: Intervals[Group], chosen: Int) -> Int:
     """Return the counts by bin of some rows together."""
     part = rows.take(chosen)
-    held: Int = np.bincount(part.bins, part.counts, rows.layout.bins).astype(np.int64)
-    return held
-
-
-def _typical(lower: Lower, rows: Int) -> Int:
-    """Return the counts by bin of those rows whose p99 is at or below the median of their p99s."""
-    part = lower.rows.take(rows)
-    p99 = Ranked(part).values(np.arange(len(part)), P99.ranks(part.samples))
-    return _counts(lower.rows, rows[p99 <= np.median(p99)])
+    return np.bincount(part.bins, part.counts, rows.layout.bins).astype(np.int64)
 
 
 def _stretches(lower: Lower, rows: Int, width: int, samples: int) -> Iterator[Int]:

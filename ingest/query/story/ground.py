@@ -11,17 +11,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ingest.core.coverage import Missing, sentences
-from ingest.core.grid import MS, coarsened
+from ingest.core.grid import MS, SECOND, coarsened
 from ingest.core.intervals import Bool, Int, Intervals, concatenate, distinct, merged
 from ingest.core.labels import LAG, OFFSET, Group
-from ingest.core.layout import common_layout
+from ingest.core.layout import Float, common_layout
 from ingest.core.quantiles import Ranked, extremes, parse_percentiles, percentile_values
 from ingest.query.coverage import caveats_of
 from ingest.query.excess import excess_of
@@ -30,13 +29,11 @@ from ingest.query.origin import Answering
 from ingest.query.question import Answer, Question
 from ingest.query.windows import pieces, regrouped, with_one_span
 
-Float = NDArray[np.float64]
 Labels = tuple[tuple[str, str], ...]
 
 STALL, SLOW_MEMBER, THROTTLED, EPISODE, STEP, DRIFT = "stall", "slow member", "throttled", "episode", "step", "drift"
 RHYTHM, MODES, IMBALANCE, OMISSION, EDGE = "rhythm", "modes", "imbalance", "omission", "edge"
 KINDS = (STALL, SLOW_MEMBER, THROTTLED, EPISODE, STEP, DRIFT, RHYTHM, MODES, IMBALANCE, OMISSION, EDGE)
-SECOND = 1_000_000_000
 MEMBER = ("host", "volume", "job", "process")  # what tells the members of a layer apart
 
 
@@ -104,13 +101,28 @@ class Ground:
             total[low : low + len(sums)] += sums
         return total.reshape(codes, width)
 
+    def cells(self, groups: Int | Sequence[int], windows: Int | Bool | slice) -> Bool:
+        """Return which cells (G, T) are those of some groups in some windows."""
+        chosen = np.zeros(self.shape, np.bool_)
+        for group in groups:
+            chosen[group, windows] = True
+        return chosen
+
+    def span(self, first: int, last: int) -> tuple[int, int]:
+        """Return from when to when windows are, the last of them included, in ns."""
+        return int(self.start_ns[first]), int(self.start_ns[last]) + self.step_ns
+
+    def by_member(self) -> dict[Labels, list[int]]:
+        """Return the groups of each member, in order: it does all of its operations."""
+        members: dict[Labels, list[int]] = {who: [] for who in sorted(map(member, self.groups))}
+        for code, labels in enumerate(self.groups):
+            members[member(labels)].append(code)
+        return members
+
     def counts(self, groups: Int, windows: Int) -> Int:
         """Return the counts by bin (all bins of the layout) of some groups in some windows together."""
-        chosen = np.zeros(self.shape, np.bool_)
-        chosen[np.ix_(groups, windows)] = True
-        part = self.rows.take(np.flatnonzero(chosen[self.group_of, self.window_of]))
-        held: Int = np.bincount(part.bins, part.counts, self.rows.layout.bins).astype(np.int64)  # exact below 2^53
-        return held
+        part = self.rows.take(np.flatnonzero(self.cells(groups, windows)[self.group_of, self.window_of]))
+        return np.bincount(part.bins, part.counts, self.rows.layout.bins).astype(np.int64)  # exact below 2^53
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +146,7 @@ class Claim:
     certainty: float = 0.0
     latency_ns: tuple[int, int] | None = None
     against: str = ""
-    details: Mapping[str, Any] | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +356,7 @@ def ground_of(answer: Answer) -> Ground:
         rows=rows,
         group_of=group,
         window_of=window,
-        occupied=_occupied(rows),
+        occupied=np.flatnonzero(np.bincount(rows.bins)),
         reference=reference,
         warnings=answer.warnings,
         lacks=sentences(caveats_of(answer.missing)),
@@ -366,20 +378,12 @@ def _figures(rows: Intervals[Group]) -> tuple[Float, Float, Float, Float, Float]
     return samples, p50, p99, top, mean
 
 
-def _occupied(rows: Intervals[Group]) -> Int:
-    """Return the bins that hold samples of any row."""
-    held = np.zeros(rows.layout.bins, np.bool_)
-    held[rows.bins] = True
-    return np.flatnonzero(held)
-
-
 def reference_of(rows: Intervals[Group], group: Int, p99_ns: Float, usable: Bool, groups: int) -> Intervals[Group]:
     """Return a row for each group, in their order: its windows whose p99 is at or below the median of its p99s, merged."""
     parts = []
     for code in range(groups):
-        mine = np.flatnonzero((group == code) & usable)
-        if not len(mine):
-            mine = np.flatnonzero(group == code)
+        own = group == code
+        mine = np.flatnonzero(own & usable if (own & usable).any() else own)
         parts.append(merged([with_one_span(rows.take(mine[p99_ns[mine] <= np.median(p99_ns[mine])]))]))
     return concatenate(parts)
 
@@ -387,23 +391,21 @@ def reference_of(rows: Intervals[Group], group: Int, p99_ns: Float, usable: Bool
 def excess_against(ground: Ground, group: int, others: Sequence[int]) -> Float:
     """Return the excess in ns (T) of the windows of a group against the merged references of other groups: its peers."""
     chosen = np.flatnonzero(ground.group_of == group)
-    peers = ground.reference.take(np.array(list(others), np.int64))
-    alike = merged([peers.keyed((("",),), np.zeros(len(peers), np.int64))])
+    alike = as_one(ground.reference.take(np.array(list(others), np.int64)))
     out = np.zeros(len(ground.start_ns))
-    rows = ground.rows.take(chosen)
-    out[ground.window_of[chosen]] = excess_of(rows, np.zeros(len(rows), np.int64), alike)
+    out[ground.window_of[chosen]] = excess_of(ground.rows.take(chosen), np.zeros(len(chosen), np.int64), alike)
     return out
+
+
+def as_one(rows: Intervals[Group]) -> Intervals[Group]:
+    """Return all rows added up, whatever group and window they are of."""
+    return merged([with_one_span(rows.keyed((("",),), np.zeros(len(rows), np.int64)))])
 
 
 def peers_of(ground: Ground, group: int) -> list[int]:
     """Return the groups that do the same as a group on another host (or volume, or job): its peers."""
-    mine = dict(ground.groups[group])
-    alike = {name: value for name, value in mine.items() if name not in MEMBERS}
-    return [
-        code
-        for code, labels in enumerate(ground.groups)
-        if code != group and {name: value for name, value in labels if name not in MEMBERS} == alike
-    ]
+    does = [{name: value for name, value in labels if name not in MEMBERS} for labels in ground.groups]
+    return [code for code, work in enumerate(does) if code != group and work == does[group]]
 
 
 def most_times(ground: Ground, codes: Collection[int]) -> float:
@@ -441,11 +443,13 @@ def _union_ns(spans: Iterable[tuple[int, int]]) -> int:
 
 
 def _missing_of(ground: Ground, codes: Collection[int]) -> list[Missing]:
-    return [entry for entry in ground.missing if any(_may_be_of(entry, ground.groups[code]) for code in codes)]
-
-
-def _may_be_of(entry: Missing, labels: Labels) -> bool:
-    return all(entry.labels.get(name, value) == value for name, value in labels)
+    """Return the entries that may be of some groups."""
+    wanted = [ground.groups[code] for code in codes]
+    return [
+        entry
+        for entry in ground.missing
+        if any(all(entry.labels.get(name, value) == value for name, value in labels) for labels in wanted)
+    ]
 
 
 def apart(ground: Ground, first_ns: float, second_ns: float) -> bool:
@@ -501,11 +505,6 @@ def known_mean(values: Float, axis: int | None = None, *, keepdims: bool = False
     return _of(np.nanmean, values, axis, keepdims=keepdims)
 
 
-def known_least(values: Float, axis: int | None = None, *, keepdims: bool = False) -> Float:
-    """Return the least of the values that are not NaN."""
-    return _of(np.nanmin, values, axis, keepdims=keepdims)
-
-
 def known_most(values: Float, axis: int | None = None, *, keepdims: bool = False) -> Float:
     """Return the largest of the values that are not NaN."""
     return _of(np.nanmax, values, axis, keepdims=keepdims)
@@ -514,8 +513,7 @@ def known_most(values: Float, axis: int | None = None, *, keepdims: bool = False
 def _of(function: Callable[..., Any], values: Float, axis: int | None, *, keepdims: bool) -> Float:
     none = np.isnan(values).all(axis=axis, keepdims=True)
     if not values.size:
-        empty: Float = np.full(none.shape if keepdims else np.squeeze(none, axis=axis).shape, np.nan)
-        return empty
+        return np.full(none.shape if keepdims else np.squeeze(none, axis=axis).shape, np.nan)
     out = function(np.where(none, 0.0, values), axis=axis, keepdims=True)
     found: Float = np.where(none, np.nan, out)
     return found if keepdims else np.squeeze(found, axis=axis)
@@ -529,8 +527,7 @@ TOGETHER = 20  # blocks that a run is cut into where something must hold through
 THROUGHOUT = 0.8
 
 
-@dataclass(frozen=True, slots=True)
-class Blocks:
+class Blocks(NamedTuple):
     """The groups (rows) in blocks of `width` neighbouring windows: samples, p50 and p99 in ns, NaN where nothing completed."""
 
     width: int
@@ -577,8 +574,7 @@ class Stretches:
     @property
     def samples(self) -> Float:
         """Return how many samples each group has in each stretch."""
-        count: Float = self.below[..., -1].astype(np.float64)
-        return count
+        return self.below[..., -1].astype(np.float64)
 
     def quantile(self, share: float, above_ns: float = 0.0, upto_ns: float = math.inf) -> Float:
         """Return a quantile in ns of the samples within bounds (by the middles of their bins), NaN where there are none."""

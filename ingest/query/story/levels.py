@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from ingest.core.intervals import Bool, Int
+from ingest.core.layout import Float
 from ingest.core.quantiles import Ranked
 from ingest.query.change_points import FEW_RUNS, PHIS, fits, kept_share, likelihood, limit_of, places_of, tamed, whitened
 from ingest.query.story.ground import (
@@ -29,7 +30,6 @@ from ingest.query.story.ground import (
     STALL,
     STEP,
     Claim,
-    Float,
     Ground,
     Labels,
     added_up,
@@ -50,8 +50,7 @@ STEADY = 1 / 8  # of a drift, that the level moves at least from each third of t
 INNER = 0.9  # of a line from end to end: from the middle of the first tenth to that of the last
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """A step or a drift: the first block of the new level (of a drift the middle one), by how much, how far beyond chance."""
 
     kind: str
@@ -66,8 +65,7 @@ class Change:
         return self.size / INNER * _rising(count)
 
 
-@dataclass(frozen=True, slots=True)
-class _Columns:
+class _Columns(NamedTuple):
     """What is fitted with one phi, made independent and of length 1, each without those before it; steps are (count, places)."""
 
     phi: float
@@ -77,8 +75,7 @@ class _Columns:
     steps_beside: Float  # without what `rising` explains of them
 
 
-@dataclass(frozen=True, slots=True)
-class _Fits:
+class _Fits(NamedTuple):
     """-2 log-likelihoods of one level and of a drift, (PHIS), of a step and of both, (PHIS, places)."""
 
     level: Float
@@ -97,7 +94,8 @@ def changes_of(series: Float, tests: int, least: float = 0.0) -> list[Change]:
     places = _places(count)
     if count < FEW_RUNS or not len(places):
         return []
-    values = _drawn_in(series)
+    # Without what passes: an episode of up to a tenth of the run hardly moves the median of so many blocks.
+    values = tamed(series, PASSING if count >= 2 * PASSING else LEAST_PASSING)
     fits = _fitted(values, places)
     at, turn = (int(fit.min(axis=0).argmin()) for fit in (fits.step, fits.both))
     step, both = fits.step[:, at], fits.both[:, turn]
@@ -122,11 +120,6 @@ def _places(count: int) -> Int:
     """Return the first blocks that a second level may have."""
     shortest = math.ceil(max(LEAST_LENGTH * count, 2))
     return np.arange(shortest, count - shortest + 1)
-
-
-def _drawn_in(series: Float) -> Float:
-    """Return a series without what passes: an episode of up to a tenth of the run hardly moves the median of so many blocks."""
-    return tamed(series, PASSING if len(series) >= 2 * PASSING else LEAST_PASSING)
 
 
 def _rising(count: int) -> Float:
@@ -220,8 +213,7 @@ CLASSES = np.array([0.02, 0.05, *(np.arange(1, 10) / 10), 0.95, 0.98, 0.99, 0.99
 ALIKE = 0.5  # of what members do together, that each does at least
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(NamedTuple):
     """A quantile of members, as logarithms of ns in blocks (G, blocks), NaN where it tells nothing; `share` by group.
 
     Samples of a group are those within (`above_ns`, `upto_ns`], by group: all of them where it has no modes.
@@ -233,8 +225,7 @@ class Measure:
     upto_ns: Float
 
 
-@dataclass(frozen=True, slots=True)
-class Together:
+class Together(NamedTuple):
     """Some groups of a ground that have labels in common and may do the same at the same time: all, those of a host, of an op."""
 
     who: Labels
@@ -246,19 +237,15 @@ def gatherings(groups: Sequence[Labels]) -> list[Together]:
 
     But for the operation, where all groups have the same.
     """
-    sets: dict[tuple[int, ...], None] = {tuple(range(len(groups))): None}
-    for label in dict.fromkeys(label for labels in groups for label in labels):
-        sets[tuple(code for code, labels in enumerate(groups) if label in labels)] = None
-    for code in range(len(groups)):
-        sets[code,] = None
+    labels_there = dict.fromkeys(label for labels in groups for label in labels)
+    by_label = (tuple(code for code, labels in enumerate(groups) if label in labels) for label in labels_there)
+    sets = dict.fromkeys((tuple(range(len(groups))), *by_label, *((code,) for code in range(len(groups)))))
     everywhere = {label for label in common(groups) if label[0] == OP}
-    return [
-        Together(
-            tuple(label for label in common([groups[code] for code in members]) if label not in everywhere),
-            np.array(members, np.int64),
-        )
-        for members in sorted(sets, key=lambda members: -len(members))
-    ]
+    gathered = []
+    for members in sorted(sets, key=lambda members: -len(members)):
+        who = (label for label in common([groups[code] for code in members]) if label not in everywhere)
+        gathered.append(Together(tuple(who), np.array(members, np.int64)))
+    return gathered
 
 
 def common(groups: Sequence[Labels]) -> Labels:
@@ -271,7 +258,7 @@ def measures(ground: Ground, so_far: Sequence[Claim], edges: Int, aside: Bool) -
     valleys = np.full(len(ground.groups), np.nan)
     for claim in so_far:
         if claim.kind == MODES:
-            valleys[list(covered_groups(ground, claim.who))] = (claim.details or {})["valley_ns"]
+            valleys[list(covered_groups(ground, claim.who))] = claim.details["valley_ns"]
     none, every = np.zeros(len(valleys)), np.full(len(valleys), np.inf)
     low = _middle(ground, edges, aside, none, np.where(np.isnan(valleys), np.inf, valleys))
     high = _tail(ground, edges, aside)
@@ -279,15 +266,9 @@ def measures(ground: Ground, so_far: Sequence[Claim], edges: Int, aside: Bool) -
     if not cut.any():
         return [low, high]
     upper = _middle(ground, edges, aside, np.where(cut, valleys, 0), every)
-    return [
-        low,
-        Measure(
-            np.where(cut[:, None], upper.blocks, high.blocks),
-            np.where(cut, upper.share, high.share),
-            np.where(cut, upper.above_ns, high.above_ns),
-            every,
-        ),
-    ]
+    blocks = np.where(cut[:, None], upper.blocks, high.blocks)
+    share, above_ns = np.where(cut, upper.share, high.share), np.where(cut, upper.above_ns, high.above_ns)
+    return [low, Measure(blocks, share, above_ns, every)]
 
 
 def _middle(ground: Ground, edges: Int, aside: Bool, above_ns: Float, upto_ns: Float) -> Measure:
@@ -377,8 +358,7 @@ def pooled(blocks: Float, members: Int) -> Float:
     centred = rows - known_median(rows, axis=1, keepdims=True)
     middle = known_median(centred, axis=0) if len(members) >= FEW else known_mean(centred, axis=0)
     known = np.flatnonzero(~np.isnan(middle))
-    bridged: Float = np.interp(np.arange(len(middle)), known, middle[known]) if len(known) else np.zeros(len(middle))
-    return bridged
+    return np.interp(np.arange(len(middle)), known, middle[known]) if len(known) else np.zeros(len(middle))
 
 
 def classes_of(ground: Ground, members: Int, measure: Measure) -> Int:

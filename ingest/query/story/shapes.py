@@ -22,11 +22,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ingest.core.intervals import Bool, Int, merged
+from ingest.core.grid import SECOND
+from ingest.core.intervals import Bool, Int
+from ingest.core.layout import Float
 from ingest.core.quantiles import Ranked, parse_percentiles
 from ingest.query.story.ground import (
     DRIFT,
@@ -37,7 +39,6 @@ from ingest.query.story.ground import (
     OMISSION,
     OP,
     RHYTHM,
-    SECOND,
     SLOW_MEMBER,
     STALL,
     STEP,
@@ -46,17 +47,16 @@ from ingest.query.story.ground import (
     THROUGHOUT,
     Blocks,
     Claim,
-    Float,
     Ground,
     Labels,
     Stretches,
     apart,
+    as_one,
     beyond_peers,
     carrying,
     covered_groups,
     in_blocks,
     is_lost,
-    known_least,
     known_mean,
     known_median,
     known_most,
@@ -77,6 +77,7 @@ from ingest.query.story.levels import (
     gatherings,
     judged,
     levels_in_blocks,
+    logarithms,
     measures,
     passing,
     pooled,
@@ -84,7 +85,6 @@ from ingest.query.story.levels import (
     usable,
     window_of_change,
 )
-from ingest.query.windows import with_one_span
 from ingest.read.schedule import OMISSION as WARNING
 
 # Stall: completions of a member stop, then some arrive with latencies as long as the gap.
@@ -103,8 +103,7 @@ STALL_FEW, LONGER = 4, 3.0  # where there are more gaps than that, one counts on
 NO_LATE_ONE = "no late completion came afterwards: nothing was under way, as when the load itself pauses"
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(NamedTuple):
     """A dark stretch: its first window and the one after its last, when it began and ended in ns, what did not complete."""
 
     first: int
@@ -119,17 +118,16 @@ def stalls(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
 
     None where samples of that time are known to be missing: rows that a log has lost look like a stall.
     """
-    members = sorted({member(labels) for labels in ground.groups})
+    members = ground.by_member()
     claims, dark = [], np.zeros(ground.shape, np.bool_)
-    for who in members:
-        codes = [code for code, labels in enumerate(ground.groups) if member(labels) == who]
+    for who, codes in members.items():
         for gap in gaps(ground.samples[codes].sum(axis=0).astype(np.float64), ground):
             if is_lost(ground, codes, gap.start_ns, gap.end_ns):
                 continue
             claims.append(_stall(gap, codes, who, ground))
             dark[codes, max(gap.first - 1, 0) : gap.last + 1] = True
     for code, labels in enumerate(ground.groups):
-        if sum(member(other) == member(labels) for other in ground.groups) == 1:
+        if len(members[member(labels)]) == 1:
             continue
         own = gaps(ground.samples[code].astype(np.float64), ground)
         own = [gap for gap in own if not is_lost(ground, [code], gap.start_ns, gap.end_ns)]
@@ -186,15 +184,13 @@ def _stall(gap: Gap, codes: list[int], who: Labels, ground: Ground) -> Claim:
     top = float(known_most(ground.top_ns[codes, first:last])) if len(late) else None
     if top is not None and abs(length - top) <= ground.step_ns:  # what ends with the gap was under way since it began
         began, length = gap.end_ns - round(top), round(top)
-    typical = _typical_p99(codes, ground)
-    cells = np.zeros(ground.shape, np.bool_)
-    cells[codes, first:last] = len(late) > 0  # without late ones the gap explains no latency
+    typical = max(float(known_median(ground.p99_ns[code])) for code in codes)  # the highest of the groups
     return Claim(
         kind=STALL,
         who=who,
         start_ns=began,
         end_ns=gap.end_ns,
-        cells=cells,
+        cells=ground.cells(codes if len(late) else (), slice(first, last)),  # without late ones the gap explains no latency
         value_ns=top,
         times=None if top is None or not typical else top / typical,
         samples=int(counts[late].sum()),
@@ -204,11 +200,6 @@ def _stall(gap: Gap, codes: list[int], who: Labels, ground: Ground) -> Claim:
         against="" if len(late) else NO_LATE_ONE,
         details={"typical_ns": typical, "gap_ns": length, "silent": not ground.samples[codes, gap.first : gap.last].any()},
     )
-
-
-def _typical_p99(codes: list[int], ground: Ground) -> float:
-    """Return the median of the p99s of groups over all windows, the highest of them, in ns."""
-    return max(float(known_median(ground.p99_ns[code])) for code in codes)
 
 
 # Members held against their peers, those that do the same: slow throughout, throttled, and unequal work.
@@ -229,8 +220,7 @@ BOTH = 2  # sides of a valley
 OWN = (STALL, RHYTHM, EPISODE, STEP, DRIFT)  # of which a peer may have one that the member has not
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+class Level(NamedTuple):
     """A percentile of each group in stretches of the run, and over all of it, ns (G, stretches) and (G).
 
     Of all samples, or of those on one side of the valley between modes, which all of `groups` have.
@@ -249,8 +239,7 @@ class Level:
         return self.above_ns if math.isinf(self.upto_ns) else self.upto_ns
 
 
-@dataclass(frozen=True, slots=True)
-class Slower:
+class Slower(NamedTuple):
     """A group that is slower than its peers: how many times, its value and that of the middle peer in ns, at which level."""
 
     times: float
@@ -262,21 +251,18 @@ class Slower:
     worse: tuple[int, ...]  # peers that do not count, as they are further from the others still
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(NamedTuple):
     """What groups complete in each whole window, and how many are under way: rate times mean latency (Little's law)."""
 
     rate: Float
     under_way: float
 
 
-@dataclass(frozen=True, slots=True)
-class Ceiling:
-    """A rate that stays below that of peers: its share of theirs, and the coefficient of variation of it and of theirs."""
+class Ceiling(NamedTuple):
+    """A rate that stays below that of peers: its share of theirs, and its coefficient of variation."""
 
     share: float
     varies: float
-    theirs_vary: float
 
 
 def beside_peers(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
@@ -302,7 +288,7 @@ def _levels(ground: Ground, stretches: Stretches, so_far: Sequence[Claim]) -> li
     wanted = [("p50", 0.5, 0.0, math.inf, every), ("p99", 0.99, 0.0, math.inf, every)]
     for claim in so_far:
         if claim.kind == MODES:
-            valley, groups = float((claim.details or {})["valley_ns"]), covered_groups(ground, claim.who)
+            valley, groups = float(claim.details["valley_ns"]), covered_groups(ground, claim.who)
             wanted += [("p50", 0.5, 0.0, valley, groups), ("p50", 0.5, valley, math.inf, groups)]
     whole = stretches.together()
     return [
@@ -321,9 +307,7 @@ def _slower(
     theirs_alone = [cells for groups, cells in events if code not in groups]
     aside = np.logical_or.reduce(theirs_alone) if theirs_alone else np.zeros(stretches.samples.shape, np.bool_)
     out = []
-    for level in levels:
-        if not level.groups.issuperset((code, *alike)):
-            continue
+    for level in (level for level in levels if level.groups.issuperset((code, *alike))):
         counting = np.where(aside, np.nan, level.ns)
         none = np.isnan(counting[alike]).all(axis=0)
         counting[:, none] = level.ns[:, none]
@@ -360,10 +344,9 @@ def _slow(slower: Sequence[Slower | None], said: set[int], ground: Ground) -> li
 
 def _throttled(slower: Sequence[Slower | None], ground: Ground) -> list[Claim]:
     """Return a claim for each member, or one operation of it, with a flat ceiling of its rate and latencies beyond its peers'."""
-    members = sorted({member(labels) for labels in ground.groups})
-    if len(members) < 2:
+    codes_of = ground.by_member()
+    if len(codes_of) < 2:
         return []
-    codes_of = {who: [code for code, labels in enumerate(ground.groups) if member(labels) == who] for who in members}
     works = {who: _work(ground, codes) for who, codes in codes_of.items()}
     alone = [_work(ground, [code]) for code in range(len(ground.groups))]
     claims: list[Claim] = []
@@ -373,10 +356,7 @@ def _throttled(slower: Sequence[Slower | None], ground: Ground) -> list[Claim]:
         if ceiling is not None and ceiling.share * most_times(ground, codes) < CEILING:
             claims.append(_peer(THROTTLED, codes, who, ground, max(own, key=lambda each: each.times), ceiling))
             continue
-        for code in codes:
-            found = slower[code]
-            if found is None:
-                continue
+        for code, found in ((code, found) for code in codes if (found := slower[code]) is not None):
             ceiling = _ceiling(alone[code], [alone[peer] for peer in peers_of(ground, code)])
             if ceiling is not None and ceiling.share * most_times(ground, [code]) < CEILING:
                 claims.append(_peer(THROTTLED, [code], ground.groups[code], ground, found, ceiling))
@@ -416,7 +396,7 @@ def _unequal(samples: Float, explained: set[int], ground: Ground) -> list[Claim]
 def _overall(ground: Ground, code: int, name: str) -> float:
     """Return a percentile of a group over the whole run in ns, as the command of the finding shows it."""
     rows = ground.rows.take(np.flatnonzero(ground.group_of == code))
-    whole = merged([with_one_span(rows.keyed((("",),), np.zeros(len(rows), np.int64)))])
+    whole = as_one(rows)
     (percentile,) = parse_percentiles(name)
     return float(Ranked(whole).values(np.zeros(1, np.int64), percentile.ranks(whole.samples))[0])
 
@@ -452,7 +432,7 @@ def _ceiling(work: Work, others: Sequence[Work]) -> Ceiling | None:
     varies, they_vary = _varies(work.rate, width), float(np.median([_varies(other.rate, width) for other in others]))
     queued = work.under_way >= QUEUED * float(np.median([other.under_way for other in others]))
     steady = math.isfinite(they_vary) and varies <= STEADIER * they_vary
-    return Ceiling(own / usual, varies, they_vary) if steady or (queued and varies <= STEADY) else None
+    return Ceiling(own / usual, varies) if steady or (queued and varies <= STEADY) else None
 
 
 def _peer(kind: str, codes: list[int], who: Labels, ground: Ground, slower: Slower, ceiling: Ceiling | None = None) -> Claim:
@@ -460,7 +440,9 @@ def _peer(kind: str, codes: list[int], who: Labels, ground: Ground, slower: Slow
     details: dict[str, Any] = {"typical_ns": slower.theirs_ns, "op": slower.op}
     details |= {"measure": level.name, "above_ns": level.above_ns, "upto_ns": level.upto_ns}
     if ceiling is not None:
-        details |= {"below": ceiling.share, "varies": ceiling.varies, "rate": _per_second(ground, codes)}
+        rate = _work(ground, codes).rate
+        a_second = float(np.median(rate)) * SECOND / ground.step_ns if len(rate) else 0.0
+        details |= {"below": ceiling.share, "varies": ceiling.varies, "rate": a_second}
     return replace(
         _whole(kind, codes, who, ground, slower.times, details),
         value_ns=slower.value_ns,
@@ -483,29 +465,19 @@ def _tail_alone(ground: Ground, codes: list[int], level: Level) -> str:
 
 def of_the_tail(ground: Ground, codes: Iterable[int]) -> bool:
     """Return whether members that are slower than their peers are not so at p50: each within BEYOND of its slowest peer."""
-    for code in codes:
-        peers = peers_of(ground, code)
-        if peers and _overall(ground, code, "p50") >= BEYOND * max(_overall(ground, peer, "p50") for peer in peers):
-            return False
-    return True
-
-
-def _per_second(ground: Ground, codes: list[int]) -> float:
-    rate = _work(ground, codes).rate
-    return float(np.median(rate)) * SECOND / ground.step_ns if len(rate) else 0.0
+    beside = ((code, peers) for code in codes if (peers := peers_of(ground, code)))
+    p50 = cache(lambda code: _overall(ground, code, "p50"))
+    return not any(p50(code) >= BEYOND * max(map(p50, peers)) for code, peers in beside)
 
 
 def _whole(kind: str, codes: list[int], who: Labels, ground: Ground, times: float, details: dict[str, Any]) -> Claim:
     """Return a claim about the whole run of some groups."""
-    cells = np.zeros(ground.shape, np.bool_)
-    cells[codes] = kind != IMBALANCE  # which explains no latency
     filled = np.flatnonzero(ground.samples[codes].sum(axis=0))
     return Claim(
-        kind=kind,
-        who=who,
-        start_ns=int(ground.start_ns[filled[0]]),
-        end_ns=int(ground.start_ns[filled[-1]]) + ground.step_ns,
-        cells=cells,
+        kind,
+        who,
+        *ground.span(filled[0], filled[-1]),
+        cells=ground.cells(() if kind == IMBALANCE else codes, slice(None)),  # that explains no latency
         times=times,
         samples=int(ground.samples[codes].sum()),
         certainty=abs(math.log(times)),
@@ -533,8 +505,7 @@ TOGETHER = 0.6  # of the smaller mode, that comes in windows with the other one
 FEW_BLOCKS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(NamedTuple):
     """Where a distribution has its maxima (ns), the share of samples at each, and the latencies (ns) of the valleys between."""
 
     peaks_ns: tuple[float, ...]
@@ -559,7 +530,8 @@ def modes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
         places = _places(ground, counts, members)
         if places is None:
             continue
-        valley = _widest(places)
+        below = np.cumsum(places.shares)[:-1]
+        valley = places.valleys_ns[int(np.argmin(np.abs(below - 0.5)))]  # the one that divides the samples most evenly
         slow = _above(ground, valley)
         if not _at_once(ground, slow, members):
             continue
@@ -578,7 +550,8 @@ def places_of(ground: Ground, bins: Int, counts: Int) -> Places | None:
     logs = np.log(np.maximum(layout.middles_of(bins[used]).astype(np.float64), 1.0))
     weights = counts[used].astype(np.float64)
     grid = np.linspace(logs[0] - 3 * KERNEL, logs[-1] + 3 * KERNEL, POINTS)
-    widths = np.maximum(_widths(logs), KERNEL)
+    gaps = np.diff(logs)
+    widths = np.maximum(np.minimum(np.append(gaps, gaps[-1]), np.append(gaps[0], gaps)), KERNEL)
     density = _density(grid, logs, widths, weights)
     peaks, valleys = _kept(density, grid)
     peaks, valleys = _heavy(peaks, valleys, density, grid, logs, weights)
@@ -614,11 +587,8 @@ def _places(ground: Ground, counts: tuple[Int, Int], members: Int) -> Places | N
     """Return the modes of some groups: of the whole run, else of one of its halves, where their shares may tell them apart."""
     bins, halves = counts
     first, second = halves[:, members].sum(axis=1)
-    for part in (first + second, first, second):
-        places = places_of(ground, bins, part)
-        if places is not None:
-            return places
-    return None
+    found = (places_of(ground, bins, part) for part in (first + second, first, second))
+    return next((places for places in found if places is not None), None)
 
 
 def _counts(ground: Ground) -> tuple[Int, Int]:
@@ -627,13 +597,6 @@ def _counts(ground: Ground) -> tuple[Int, Int]:
     groups = ground.shape[0]
     counts = ground.by_bin(half * groups + ground.group_of, 2 * groups)
     return ground.occupied, counts.reshape(2, groups, -1)
-
-
-def _widths(logs: Float) -> Float:
-    """Return how wide the kernel of each used bin must be at least: the smaller of the gaps to its neighbours."""
-    gaps = np.diff(logs)
-    widths: Float = np.minimum(np.append(gaps, gaps[-1]), np.append(gaps[0], gaps))
-    return widths
 
 
 def _kept(density: Float, grid: Float) -> tuple[list[int], list[int]]:
@@ -672,19 +635,12 @@ def _heavy(
     return peaks, valleys
 
 
-def _widest(places: Places) -> float:
-    """Return the valley that divides the samples most evenly."""
-    below = np.cumsum(places.shares)[:-1]
-    return places.valleys_ns[int(np.argmin(np.abs(below - 0.5)))]
-
-
 def _above(ground: Ground, valley_ns: float) -> Float:
     """Return the samples above a latency by group and window, (G, T)."""
     slow = ground.rows.layout.middles_of(ground.rows.bins) > valley_ns
     row = ground.rows.row[slow]
     codes = ground.group_of[row] * ground.shape[1] + ground.window_of[row]
-    above: Float = np.bincount(codes, ground.rows.counts[slow], math.prod(ground.shape)).reshape(ground.shape).astype(np.float64)
-    return above
+    return np.bincount(codes, ground.rows.counts[slow], math.prod(ground.shape)).reshape(ground.shape).astype(np.float64)
 
 
 def _at_once(ground: Ground, slow: Float, members: Int) -> bool:
@@ -708,17 +664,12 @@ def _modes(
     shares = np.where(ground.samples > 0, slow / held, np.nan)
     window, before, after = _change(ground, members, shares, slow, valley, aside, edges, sets)
     changes = abs(after - before) >= LEAST_MOVED
-    cells = np.zeros(ground.shape, np.bool_)
     reach = (np.arange(ground.shape[1]) >= window) == (after > before) if changes else np.ones(ground.shape[1], np.bool_)
-    first, last = np.flatnonzero(reach)[[0, -1]]
-    if changes:
-        cells[np.ix_(members, reach)] = True
     return Claim(
-        kind=MODES,
-        who=together.who,
-        start_ns=int(ground.start_ns[first]),
-        end_ns=int(ground.start_ns[last]) + ground.step_ns,
-        cells=cells,
+        MODES,
+        together.who,
+        *ground.span(*np.flatnonzero(reach)[[0, -1]]),
+        cells=ground.cells(members if changes else (), reach),
         value_ns=places.peaks_ns[-1],
         times=places.peaks_ns[-1] / places.peaks_ns[0],
         samples=int(slow[members].sum()),
@@ -794,16 +745,14 @@ class Beat:
 
     def windows(self, count: int) -> Bool:
         """Return which of so many windows are those of events, for at least half of what an event may have of a window."""
-        inside: Bool = overlaps(count, self.period, self.first, self.width) >= min(self.width, 1.0) / 2
-        return inside
+        return overlaps(count, self.period, self.first, self.width) >= min(self.width, 1.0) / 2
 
 
 def overlaps(count: int, period: float, first: float, width: float) -> Float:
     """Return what share of each of so many windows lies in events of that width, at `first` and every period from there."""
     since = np.arange(count + 1) - first
     turns = np.floor(since / period)
-    share: Float = np.diff(turns * width + np.minimum(since - turns * period, width))
-    return share
+    return np.diff(turns * width + np.minimum(since - turns * period, width))
 
 
 def rhythms(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
@@ -823,8 +772,7 @@ def rhythms(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
             beat = beat_of(_mean(values, together.members), len(sets) * len(MEASURES))
             if beat is None or not _all_have(values, together.members, beat):
                 continue
-            claim = _rhythm(ground, together, beat, measure, span)
-            if claim is not None:
+            if (claim := _rhythm(ground, together, beat, measure, span)) is not None:
                 claims.append(claim)
                 taken |= set(together.members.tolist())
     return claims
@@ -835,15 +783,9 @@ def beat_of(series: Float, tests: int) -> Beat | None:
 
     Held to 1 in 100 for all periods, phases and `tests` together.
     """
-    found: list[tuple[float, Beat]] = []
-    for period in _periods(series):
-        beat = _fold(series, _refined(series, period), tests)
-        if beat is not None:
-            found.append((beat.certainty, beat))
-    if not found:
-        return None
-    best = max(found, key=lambda pair: pair[0])[1]
-    return _placed(series, _fundamental(series, best, tests))
+    folds = (_fold(series, _refined(series, period), tests) for period in _periods(series))
+    best = max((beat for beat in folds if beat is not None), key=lambda beat: beat.certainty, default=None)
+    return None if best is None else _placed(series, _fundamental(series, best, tests))
 
 
 def _measures(ground: Ground, span: slice) -> dict[str, Float]:
@@ -851,8 +793,7 @@ def _measures(ground: Ground, span: slice) -> dict[str, Float]:
     measures = {}
     with np.errstate(all="ignore"):
         for name, values in (("p50", ground.p50_ns), ("p99", ground.p99_ns)):
-            logs = np.log(judged(np.where(values > 0, values, np.nan), ground.samples))[:, span]
-            measures[name] = _levelled(logs)
+            measures[name] = _levelled(logarithms(judged(values, ground.samples))[:, span])
         rate = ground.samples[:, span] / np.maximum(np.median(ground.samples[:, span], axis=1, keepdims=True), 1)
         measures["missing"] = np.maximum(_levelled(np.where(rate.sum(axis=1, keepdims=True) > 0, -rate, np.nan)), -LEAST_BEYOND)
     return measures
@@ -874,8 +815,7 @@ def _mean(rows: Float, members: Int) -> Float:
     """Return the mean of members; a window without any counts as usual."""
     values = rows[members]
     held = (~np.isnan(values)).sum(axis=0)
-    mean: Float = np.where(held > 0, np.nansum(values, axis=0) / np.maximum(held, 1), 0.0)
-    return mean
+    return np.where(held > 0, np.nansum(values, axis=0) / np.maximum(held, 1), 0.0)
 
 
 def _periods(series: Float) -> list[float]:
@@ -935,8 +875,7 @@ def _profile(values: Float, period: float) -> Float:
     parts = max(int(period), 2)
     phase = np.minimum((np.arange(len(values)) + 0.5) % period / period * parts, parts - 1).astype(np.int64)
     sums = np.bincount(phase, values, parts)
-    profile: Float = sums / np.maximum(np.bincount(phase, minlength=parts), 1)
-    return profile
+    return sums / np.maximum(np.bincount(phase, minlength=parts), 1)
 
 
 def _fold(series: Float, period: float, tests: int) -> Beat | None:
@@ -1077,34 +1016,28 @@ def _rhythm(ground: Ground, together: Together, beat: Beat, measure: str, span: 
     inside[span] = beat.windows(span.stop - span.start)
     during, else_ = np.flatnonzero(inside), np.flatnonzero(~inside & ground.whole)
     source = {"p50": ground.p50_ns, "p99": ground.p99_ns}.get(measure)
-    missing = 0.0
+    missing, value = 0.0, None
     if source is None:
-        usual = np.median(ground.samples[together.members][:, else_], axis=1)
-        lost = np.maximum(usual[:, None] - ground.samples[together.members][:, during], 0)
-        missing = float(lost.sum())
-        times = float(usual.sum() * len(during) / max(float(ground.samples[together.members][:, during].sum()), 1.0))
-        value = None
-        if times < LEAST_TIMES:
-            return None
+        then, usual = (ground.samples[together.members][:, part] for part in (during, else_))
+        usual = np.median(usual, axis=1)
+        missing = float(np.maximum(usual[:, None] - then, 0).sum())
+        times = float(usual.sum() * len(during) / max(float(then.sum()), 1.0))
     else:
         with np.errstate(all="ignore"):
-            slow = float(known_median(source[together.members][:, during]))
-            usual_ns = float(known_median(source[together.members][:, else_]))
-        times, value = slow / usual_ns if usual_ns > 0 else math.inf, slow
-        if not times >= LEAST_TIMES:
-            return None
-    cells = np.zeros(ground.shape, np.bool_)
-    cells[np.ix_(together.members, during)] = True
+            value, usual_ns = (float(known_median(source[together.members][:, part])) for part in (during, else_))
+        times = value / usual_ns if usual_ns > 0 else math.inf
+    if not times >= LEAST_TIMES:
+        return None
+    cells = ground.cells(together.members, during)
     step = ground.step_ns
     first_ns = int(ground.start_ns[0] + (span.start + beat.first) * step)
     with np.errstate(all="ignore"):
-        low = float(known_least(ground.p50_ns[cells])) if cells.any() else 0.0
+        low = -float(known_most(-ground.p50_ns[cells])) if cells.any() else 0.0
         high = float(known_most(ground.top_ns[cells])) if cells.any() else 0.0
     return Claim(
-        kind=RHYTHM,
-        who=together.who,
-        start_ns=int(ground.start_ns[0]),
-        end_ns=int(ground.start_ns[-1]) + step,
+        RHYTHM,
+        together.who,
+        *ground.span(0, -1),
         cells=cells,
         value_ns=value,
         times=times,
@@ -1148,8 +1081,7 @@ class Stretch:
     certainty: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Level:
+class _Level(NamedTuple):
     """The median of windows, and how far above it a window is beyond; one of each, or one for all."""
 
     middle: Float
@@ -1171,7 +1103,8 @@ def episodes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
         kept = np.flatnonzero(np.add.reduceat(beats[code], np.arange(0, len(ground.start_ns), width)) <= width / 2)
         found: list[tuple[str, Stretch]] = []
         for name, values in (("p50", blocks.p50_ns[code]), ("p99", blocks.p99_ns[code])):
-            series = _logs(values, blocks.samples[code])[kept]
+            # A percentile of so few samples says nothing.
+            series = logarithms(np.where(blocks.samples[code] >= THIN / 2, values, np.nan))[kept]
             for within in stretches(series, len(ground.groups)):
                 stretch = replace(within, first=int(kept[within.first]), last=int(kept[within.last - 1]) + 1)
                 if all(stretch.first >= other.last or other.first >= stretch.last for _, other in found):
@@ -1182,13 +1115,6 @@ def episodes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
             if _carried(ground, code, name, stretch, width)
         ]
     return claims
-
-
-def _logs(values: Float, samples: Float) -> Float:
-    """Return logarithms of percentiles, NaN for windows of so few samples that a percentile says nothing."""
-    with np.errstate(invalid="ignore"):
-        logs: Float = np.log(np.where((samples >= THIN / 2) & (values > 0), values, np.nan))
-    return logs
 
 
 def stretches(logs: Float, groups: int) -> list[Stretch]:
@@ -1290,7 +1216,7 @@ def _certainty(logs: Float, beyond: Bool, first: int, last: int, groups: int) ->
     inside = logs[first:last]
     if last - first < EPISODE_LEAST_WINDOWS:
         rest = logs[outside & ~np.isnan(logs)]
-        return float(known_least(inside) - rest.max() - math.log(ALONE)) if len(rest) and not np.isnan(inside).all() else 0.0
+        return float(-known_most(-inside) - rest.max() - math.log(ALONE)) if len(rest) and not np.isnan(inside).all() else 0.0
     often = (count + 1) / windows
     followed = int((others[1:] & others[:-1]).sum())
     follows = (followed + FEW_FOLLOW) / (count + 1)
@@ -1311,18 +1237,15 @@ def _carried(ground: Ground, code: int, name: str, stretch: Stretch, width: int)
 
 def _episode(ground: Ground, code: int, name: str, stretch: Stretch, width: int) -> Claim:
     first, last = stretch.first * width, min(stretch.last * width, len(ground.start_ns))
-    cells = np.zeros(ground.shape, np.bool_)
-    cells[code, first:last] = True
     values = ground.p50_ns if name == "p50" else ground.p99_ns
     typical = math.exp(stretch.typical)
     inside = np.sort(values[code, first:last][~np.isnan(values[code, first:last])])
     reached = float(inside[(len(inside) - 1) // 2])  # that of a window, which the command of the finding shows
     return Claim(
-        kind=EPISODE,
-        who=ground.groups[code],
-        start_ns=int(ground.start_ns[first]),
-        end_ns=int(ground.start_ns[last - 1]) + ground.step_ns,
-        cells=cells,
+        EPISODE,
+        ground.groups[code],
+        *ground.span(first, last - 1),
+        cells=ground.cells([code], slice(first, last)),
         value_ns=reached,
         times=reached / typical if typical else None,
         samples=int(ground.samples[code, first:last].sum()),
@@ -1348,26 +1271,24 @@ def edges(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
     if windows < LEAST_RUN or most < 1:
         return []
     claims = []
-    for who in sorted({member(labels) for labels in ground.groups}):
-        codes = [code for code, labels in enumerate(ground.groups) if member(labels) == who]
+    for who, codes in ground.by_member().items():
         excess = ground.excess_ns[codes].sum(axis=0)
         completions = ground.samples[codes].sum(axis=0).astype(np.float64)
         for first, last in ((0, most), (windows - most, windows)):
-            times, fewer = _edge_slower(excess, first, last), _fewer(completions, ground, first, last)
+            largest = _largest(excess[most : windows - most], most)  # of any stretch of that length outside of both ends
+            times = float(excess[first:last].sum()) / largest if largest else 0.0
+            fewer = _fewer(completions, ground, first, last)
             if times < SLOWER and not fewer:
                 continue
-            start, end = int(ground.start_ns[first]), int(ground.start_ns[last - 1]) + ground.step_ns
-            if is_lost(ground, codes, start, end, LOST):  # what a log lacks may be counted there: its last row is of all of it
+            span = ground.span(first, last - 1)
+            if is_lost(ground, codes, *span, LOST):  # what a log lacks may be counted there: its last row is of all of it
                 continue
-            cells = np.zeros(ground.shape, np.bool_)
-            cells[codes, first:last] = True
             claims.append(
                 Claim(
-                    kind=EDGE,
-                    who=who,
-                    start_ns=start,
-                    end_ns=end,
-                    cells=cells,
+                    EDGE,
+                    who,
+                    *span,
+                    cells=ground.cells(codes, slice(first, last)),
                     samples=int(completions[first:last].sum()),
                     missing=fewer,
                     certainty=times if math.isfinite(times) else 0.0,
@@ -1375,13 +1296,6 @@ def edges(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
                 )
             )
     return claims
-
-
-def _edge_slower(excess: Float, first: int, last: int) -> float:
-    """Return how many times the excess of a stretch is the largest of any stretch of its length outside of both ends."""
-    length = last - first
-    largest = _largest(excess[length : len(excess) - length], length)
-    return float(excess[first:last].sum()) / largest if largest else 0.0
 
 
 def _fewer(completions: Float, ground: Ground, first: int, last: int) -> float:
@@ -1423,8 +1337,7 @@ STEP_LEAST = 1.2
 MOST_CHANGES = 3  # of one set of members
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
+class Moved(NamedTuple):
     """A change of some members together."""
 
     together: Together
@@ -1442,9 +1355,12 @@ def steps(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
     for measure in measures(ground, so_far, edges, aside):
         for moved in _moves(measure.blocks, gatherings(ground.groups), known):
             known.append(moved)
-            claim = _step(ground, measure, moved, _window(ground, measure, moved, aside, edges), aside)
-            claims += [claim] if claim is not None else []
-    return claims
+            members, window = moved.together.members, 0  # a drift begins at the first
+            if moved.change.kind == STEP:
+                classes = classes_of(ground, members, measure)
+                window = window_of_change(ground, members, classes, aside, edges, moved.change.place)
+            claims.append(_step(ground, measure, moved, window, aside))
+    return [claim for claim in claims if claim is not None]
 
 
 def _moves(blocks: Float, sets: list[Together], known: Sequence[Moved]) -> list[Moved]:
@@ -1473,14 +1389,6 @@ def _take_out(blocks: Float, moved: Moved) -> None:
     blocks[moved.together.members] -= moved.change.shape(blocks.shape[1])
 
 
-def _window(ground: Ground, measure: Measure, moved: Moved, aside: Bool, edges: Int) -> int:
-    """Return the window at which a change begins: a drift at the first."""
-    if moved.change.kind == DRIFT:
-        return 0
-    members = moved.together.members
-    return window_of_change(ground, members, classes_of(ground, members, measure), aside, edges, moved.change.place)
-
-
 def _step(ground: Ground, measure: Measure, moved: Moved, window: int, aside: Bool) -> Claim | None:
     """Return the claim of a change; None where its levels lie within one bin or next to it.
 
@@ -1502,16 +1410,12 @@ def _step(ground: Ground, measure: Measure, moved: Moved, window: int, aside: Bo
     slow = after if reached > start else before
     windows = np.arange(ground.shape[1])
     reach = windows >= 0 if change.kind == DRIFT else (windows >= window) == (reached > start)
-    cells = np.zeros(ground.shape, np.bool_)
-    cells[np.ix_(together.members, reach)] = True
     low, high = (quantile(ground, together.members, slow, measure, at) for at in (0.25, 0.99))
-    first, last = np.flatnonzero(reach)[[0, -1]]
     return Claim(
-        kind=change.kind,
-        who=together.who,
-        start_ns=int(ground.start_ns[first]),
-        end_ns=int(ground.start_ns[last]) + ground.step_ns,
-        cells=cells,
+        change.kind,
+        together.who,
+        *ground.span(*np.flatnonzero(reach)[[0, -1]]),
+        cells=ground.cells(together.members, reach),
         value_ns=reached,
         times=reached / start if start > 0 else None,
         samples=int(ground.samples[np.ix_(together.members, slow)].sum()),
@@ -1538,11 +1442,10 @@ def omissions(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
         return []
     return [
         Claim(
-            kind=OMISSION,
-            who=(),
-            start_ns=int(ground.start_ns[0]),
-            end_ns=int(ground.start_ns[-1]) + ground.step_ns,
-            cells=np.zeros(ground.shape, np.bool_),
+            OMISSION,
+            (),
+            *ground.span(0, -1),
+            cells=ground.cells((), slice(None)),
             samples=int(ground.samples.sum()),
             details={"said": tuple(re.sub(f"^.*?{WARNING}", "", text) for text in said)},
         )

@@ -73,19 +73,8 @@ def story_from(documents: Iterable[StoredFinding], stamp: str, source: str = "")
 def _document(run: str, rank: int, stamp: str, finding: Finding) -> StoredFinding:
     content = {field.name: getattr(finding, field.name) for field in fields(finding) if field.name != "below"}
     content |= {"below": [each.as_dict() for each in finding.below]} if finding.below else {}
-    return StoredFinding(
-        run=run,
-        rank=rank,
-        stamp=stamp,
-        kind=finding.kind,
-        labels=dict(finding.who),
-        start_ns=finding.start_ns,
-        end_ns=finding.end_ns,
-        text=finding.text,
-        share=finding.share,
-        missing_share=finding.missing_share,
-        content=content,
-    )
+    told = {name: getattr(finding, name) for name in ("kind", "start_ns", "end_ns", "text", "share", "missing_share")}
+    return StoredFinding(run=run, rank=rank, stamp=stamp, labels=dict(finding.who), content=content, **told)
 
 
 def _finding(content: Mapping[str, Any], source: str) -> Finding:

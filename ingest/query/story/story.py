@@ -10,13 +10,15 @@ A claim that keeps less than half of its own excess and of its windows, because 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ingest.core.errors import InputError
 from ingest.core.intervals import distinct
 from ingest.core.labels import default_kind
+from ingest.core.layout import Float
 from ingest.query.origin import FINDINGS, Answering, Origin
 from ingest.query.overview import Overview, selected_runs
 from ingest.query.question import Answer, Question
@@ -38,7 +40,6 @@ from ingest.query.story.ground import (
     THROTTLED,
     Claim,
     Finding,
-    Float,
     Ground,
     Labels,
     NoGroundError,
@@ -96,7 +97,7 @@ def _one_event(ground: Ground, first: Claim, second: Claim) -> bool:
     """Return whether two claims of a kind may be about one event: they begin and end at the same time, or nearly."""
     if covered_groups(ground, first.who) & covered_groups(ground, second.who):
         return False
-    periods = [float((claim.details or {}).get("period_ns", 1.0)) for claim in (first, second)]
+    periods = [float(claim.details.get("period_ns", 1.0)) for claim in (first, second)]
     if abs(periods[0] / periods[1] - 1) > ALIKE:
         return False
     near = NEAR * ground.step_ns
@@ -160,8 +161,7 @@ Detector = Callable[[Ground, Sequence[Claim]], list[Claim]]
 DETECTORS: tuple[Detector, ...] = (stalls, rhythms, episodes, modes, steps, beside_peers, omissions, edges)
 
 
-@dataclass(frozen=True, slots=True)
-class Allotted:
+class Allotted(NamedTuple):
     """A claim and the excess in ns that it is given."""
 
     claim: Claim
@@ -247,7 +247,7 @@ def story_of(ground: Ground, source: str = "", detectors: Sequence[Detector] | N
     for detect in DETECTORS if detectors is None else detectors:
         claims += detect(ground, claims)
     kept = unexplained_claims(ground, [claim for claim in joined(ground, claims) if _differs(ground, claim)])
-    facts = [claim for claim in kept if claim.kind == MODES and not (claim.details or {})["changes"]]
+    facts = [claim for claim in kept if claim.kind == MODES and not claim.details["changes"]]
     kept = [claim for claim in kept if not any(claim is fact for fact in facts)]
     excess = excess_with_peers(ground, kept)
     shares = allotted(kept, excess, ground.excess_ns)
@@ -273,7 +273,7 @@ def story_of(ground: Ground, source: str = "", detectors: Sequence[Detector] | N
 
 def _differs(ground: Ground, claim: Claim) -> bool:
     """Return whether an episode is more than a percentile that goes to the next bin, for the worst of its members at least."""
-    return claim.kind != EPISODE or apart(ground, (claim.details or {})["typical_ns"], claim.value_ns or 0.0)
+    return claim.kind != EPISODE or apart(ground, claim.details["typical_ns"], claim.value_ns or 0.0)
 
 
 def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
@@ -285,17 +285,13 @@ def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
         if other.kind == RHYTHM and claim.kind == SLOW_MEMBER:
             # A rhythm of a member alone lifts its p99 above that of its peers, and leaves its p50 as theirs.
             hosts = [{member(ground.groups[code]) for code in groups} for groups in (mine, others)]
-            return hosts[0] <= hosts[1] and not _of_all(ground, other) and of_the_tail(ground, mine)
-        moved = claim.kind == STEP and other.kind == MODES and bool((other.details or {})["changes"])
-        near_it = moved and abs((claim.details or {})["at_ns"] - (other.details or {})["at_ns"]) <= near
+            of_all = {label for label, _ in other.who} <= {OP} and len(ground.by_member()) > 1
+            return hosts[0] <= hosts[1] and not of_all and of_the_tail(ground, mine)
+        moved = claim.kind == STEP and other.kind == MODES and bool(other.details["changes"])
+        near_it = moved and abs(claim.details["at_ns"] - other.details["at_ns"]) <= near
         return mine <= others and (claim.kind in EXPLAINED.get(other.kind, ()) or near_it)
 
     return [claim for claim in claims if not any(explains(other, claim) for other in claims)]
-
-
-def _of_all(ground: Ground, claim: Claim) -> bool:
-    """Return whether a claim is about all members, at least of an operation."""
-    return {label for label, _ in claim.who} <= {OP} and len({member(labels) for labels in ground.groups}) > 1
 
 
 def excess_with_peers(ground: Ground, claims: Sequence[Claim]) -> Float:
@@ -338,22 +334,8 @@ def _finding(each: Allotted, ground: Ground, total: float, missing: float, sourc
     share = each.excess_ns / total if total else 0.0
     missing_share = claim.missing / missing if missing else 0.0
     words = words_of(claim, ground, share, source)
-    return Finding(
-        kind=claim.kind,
-        run=ground.run,
-        who=claim.who,
-        start_ns=claim.start_ns,
-        end_ns=claim.end_ns,
-        text=words.text,
-        value=words.value,
-        times=claim.times,
-        samples=claim.samples,
-        excess_ns=each.excess_ns,
-        share=share,
-        missing=claim.missing,
-        missing_share=missing_share,
-        latency_ns=claim.latency_ns,
-        consistent=words.consistent,
-        against=words.against,
-        command=words.command,
-    )
+    told = {
+        name: getattr(claim, name) for name in ("kind", "who", "start_ns", "end_ns", "times", "samples", "missing", "latency_ns")
+    }
+    shares: dict[str, Any] = {"excess_ns": each.excess_ns, "share": share, "missing_share": missing_share}
+    return Finding(run=ground.run, **told, **shares, **asdict(words))

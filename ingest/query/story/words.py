@@ -1,6 +1,6 @@
 """Findings in words: a sentence with numbers, what it is consistent with, what speaks against it, and the command that shows it.
 
-Each kind has a function in SENTENCES that makes its first sentence of a claim; what all share is added here.
+Each kind has a function in WORDS that makes its first sentence of a claim; what all share is added here.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ingest.core.grid import SECOND
 from ingest.core.units import figure, format_duration, latency
 from ingest.query.question import literal
 from ingest.query.story.ground import (
@@ -23,7 +24,6 @@ from ingest.query.story.ground import (
     OMISSION,
     OP,
     RHYTHM,
-    SECOND,
     SLOW_MEMBER,
     STALL,
     STEP,
@@ -42,6 +42,7 @@ REFERENCE = (
 LEAST_SHARE = 0.005
 PERCENT = 100
 SHOWN, BESIDE = "50,99,100", 2
+Details = Mapping[str, Any]  # of a claim
 NAMES = {"volume": "volume ", "job": "job ", "process": "process ", "tag": "tag "}
 
 
@@ -58,21 +59,15 @@ class Words:
 
 def words_of(claim: Claim, ground: Ground, share: float, source: str) -> Words:
     """Return what is said of a claim that is given a share of all excess."""
-    sentence = SENTENCES[claim.kind](claim, ground)
-    tail = ""
-    if share >= LEAST_SHARE:
-        tail = f" It accounts for {PERCENT * share:.0f} % of all excess latency"
+    sentence_of, consistent = WORDS[claim.kind]
+    tail = f" It accounts for {PERCENT * share:.0f} % of all excess latency" if share >= LEAST_SHARE else ""
     if claim.missing >= 1:
         number = about(claim.missing)
-        tail += (
-            f"; {number} completions did not happen (estimate)"
-            if tail
-            else f" {number.capitalize()} completions did not happen (estimate)"
-        )
+        tail += f"{f'; {number}' if tail else f' {number.capitalize()}'} completions did not happen (estimate)"
     return Words(
-        text=sentence + tail + ("." if tail else ""),
+        text=sentence_of(claim, ground, claim.details) + tail + ("." if tail else ""),
         value="" if claim.value_ns is None else shown(claim.value_ns),
-        consistent=CONSISTENT[claim.kind],
+        consistent=consistent,
         against=claim.against,
         command=command_of(claim, ground, source),
     )
@@ -107,8 +102,7 @@ def about(count: float) -> str:
 
 def seconds(stamp_ns: int, ground: Ground) -> str:
     """Return a time since the start of the run: 26.0 s; in as many digits as windows have."""
-    value = (stamp_ns - ground.zero_ns) / SECOND
-    return f"{value:.1f} s"
+    return f"{(stamp_ns - ground.zero_ns) / SECOND:.1f} s"
 
 
 def name_of(who: Labels, ground: Ground) -> str:
@@ -134,7 +128,6 @@ def command_of(claim: Claim, ground: Ground, source: str) -> str:
     What is held against peers, and what is so throughout, is shown over the whole run; else the windows of the claim and a few on
     either side of it.
     """
-    details = claim.details or {}
     words = ["tailboard", "distribution" if claim.kind == MODES else "percentiles", *shlex.split(source)]
     runs = ground.run.split(", ") if ground.run else []
     for run in runs:
@@ -150,7 +143,7 @@ def command_of(claim: Claim, ground: Ground, source: str) -> str:
         return shlex.join(words)
     first, last = ground.zero_ns, int(ground.start_ns[-1]) + ground.step_ns
     if claim.kind in (STEP, DRIFT):
-        first = details["at_ns"] if claim.kind == STEP else claim.end_ns - (claim.end_ns - claim.start_ns) // 10
+        first = claim.details["at_ns"] if claim.kind == STEP else claim.end_ns - (claim.end_ns - claim.start_ns) // 10
         words += ["--by", ",".join(name for name, _ in claim.who)] if claim.who else []
         return shlex.join([*words, "--from", _since(first, ground), "--step", "all", "-p", SHOWN])
     words += ["--by", by]
@@ -172,8 +165,7 @@ def _since(stamp_ns: int, ground: Ground) -> str:
     return f"+{max(0, round((stamp_ns - ground.zero_ns) / SECOND, 1)):.9g}s"
 
 
-def _stall(claim: Claim, ground: Ground) -> str:
-    details = claim.details or {}
+def _stall(claim: Claim, ground: Ground, details: Details) -> str:
     completed = "nothing" if details["silent"] else "hardly anything"
     gap = (
         f"{name_of(claim.who, ground)} stalled {range_words(claim, ground)}: {completed} completed for {shown(details['gap_ns'])}"
@@ -184,14 +176,12 @@ def _stall(claim: Claim, ground: Ground) -> str:
     return f"{gap}, and {late} took up to {shown(claim.value_ns)} (typical p99: {shown(details['typical_ns'])})."
 
 
-def _slow_member(claim: Claim, ground: Ground) -> str:
-    details = claim.details or {}
+def _slow_member(claim: Claim, ground: Ground, details: Details) -> str:
     levels = f"{_percentile(claim)} {shown(claim.value_ns or 0)}, theirs {shown(details['typical_ns'])}"
     return f"{name_of(claim.who, ground)} was {_ratio(claim)} times slower than its peers throughout: {levels}."
 
 
-def _throttled(claim: Claim, ground: Ground) -> str:
-    details = claim.details or {}
+def _throttled(claim: Claim, ground: Ground, details: Details) -> str:
     below, varies = details["below"], details["varies"]
     rate = f"{details['rate']:,.0f} operations a second, {PERCENT * below:.0f} % of its peers"
     steady = f"and hardly more or less at any time (+-{PERCENT * varies:.1f} %)"
@@ -202,9 +192,8 @@ def _throttled(claim: Claim, ground: Ground) -> str:
 
 def _percentile(claim: Claim) -> str:
     """Return which percentile it is, with its operation where the claim is about several."""
-    details = claim.details or {}
-    op = "" if OP in dict(claim.who) else details["op"]
-    return f"{op} {_measure(details)}".strip()
+    op = "" if OP in dict(claim.who) else claim.details["op"]
+    return f"{op} {_measure(claim.details)}".strip()
 
 
 def _was(claim: Claim, ground: Ground) -> str:
@@ -212,8 +201,7 @@ def _was(claim: Claim, ground: Ground) -> str:
     return f"{name} {'were' if name.startswith('all ') else 'was'}"
 
 
-def _episode(claim: Claim, ground: Ground) -> str:
-    details = claim.details or {}
+def _episode(claim: Claim, ground: Ground, details: Details) -> str:
     return (
         f"{_was(claim, ground)} {_ratio(claim)} times slower {range_words(claim, ground)}: "
         f"{details['percentile']} {shown(claim.value_ns or 0)} (typical: {shown(details['typical_ns'])}), the slowest operation "
@@ -221,28 +209,25 @@ def _episode(claim: Claim, ground: Ground) -> str:
     )
 
 
-def _imbalance(claim: Claim, ground: Ground) -> str:
-    more = bool((claim.details or {})["more"])
+def _imbalance(claim: Claim, ground: Ground, details: Details) -> str:
     times = claim.times or 1
-    what = f"{factor(times)} times the work" if more else f"{PERCENT * times:.0f} % of the work"
+    what = f"{factor(times)} times the work" if details["more"] else f"{PERCENT * times:.0f} % of the work"
     return f"{name_of(claim.who, ground)} did {what} of its peers throughout: {claim.samples:,} operations."
 
 
-def _omission(claim: Claim, _ground: Ground) -> str:
-    said = (claim.details or {})["said"]
+def _omission(_claim: Claim, _ground: Ground, details: Details) -> str:
+    said = details["said"]
     more = f" ({len(said) - 1} more like this)" if len(said) > 1 else ""
     return f"The load generator was behind its schedule (coordinated omission): {said[0]}{more}."
 
 
-def _edge(claim: Claim, ground: Ground) -> str:
-    details = claim.details or {}
+def _edge(claim: Claim, ground: Ground, details: Details) -> str:
     what = " and ".join(word for word, holds in (("slower", details["slower"]), ("doing less", details["fewer"])) if holds)
     where = "beginning" if details["first"] else "end"
     return f"{_was(claim, ground)} {what} at the {where} of the run, {range_words(claim, ground)}."
 
 
-def _step(claim: Claim, ground: Ground) -> str:
-    details = claim.details or {}
+def _step(claim: Claim, ground: Ground, details: Details) -> str:
     name, at = name_of(claim.who, ground), seconds(details["at_ns"], ground)
     levels = f"{_measure(details)} went from {shown(details['from_ns'])} to {shown(details['to_ns'])}"
     if details["to_ns"] > details["from_ns"]:
@@ -250,15 +235,14 @@ def _step(claim: Claim, ground: Ground) -> str:
     return f"{_was(claim, ground)} {_ratio(claim)} times slower until {at} than from there on: {levels}."
 
 
-def _drift(claim: Claim, ground: Ground) -> str:
-    details = claim.details or {}
+def _drift(claim: Claim, ground: Ground, details: Details) -> str:
     way = "slower" if details["to_ns"] > details["from_ns"] else "faster"
     levels = f"from {shown(details['from_ns'])} in the first tenth to {shown(details['to_ns'])} in the last"
     became = f"{name_of(claim.who, ground)} became {_ratio(claim)} times {way} little by little over the run"
     return f"{became}: {_measure(details)} went {levels}."
 
 
-def _measure(details: Mapping[str, Any]) -> str:
+def _measure(details: Details) -> str:
     """Return what was measured: p50, or the p50 of one of two modes."""
     low, high = details["above_ns"], details["upto_ns"]
     if low > 0:
@@ -271,8 +255,7 @@ def _ratio(claim: Claim) -> str:
     return factor(times if times >= 1 else 1 / times)
 
 
-def _rhythm(claim: Claim, ground: Ground) -> str:
-    details = claim.details or {}
+def _rhythm(claim: Claim, ground: Ground, details: Details) -> str:
     missing = details["measure"] == "missing"
     what = f"{name_of(claim.who, ground)} completed fewer operations" if missing else f"{_was(claim, ground)} slower"
     reached = f", {details['measure']} {shown(claim.value_ns)}" if claim.value_ns and not missing else ""
@@ -282,8 +265,7 @@ def _rhythm(claim: Claim, ground: Ground) -> str:
     )
 
 
-def _modes(claim: Claim, ground: Ground) -> str:
-    details = claim.details or {}
+def _modes(claim: Claim, ground: Ground, details: Details) -> str:
     places = ", ".join(
         f"{shown(peak)} ({PERCENT * share:.0f} %)" for peak, share in zip(details["peaks_ns"], details["shares"], strict=True)
     )
@@ -297,29 +279,20 @@ def _modes(claim: Claim, ground: Ground) -> str:
     return f"{gathers} Until {at} {before} were above {valley}, from there on it was {after}."
 
 
-SENTENCES: dict[str, Callable[[Claim, Ground], str]] = {
-    STALL: _stall,
-    SLOW_MEMBER: _slow_member,
-    THROTTLED: _throttled,
-    EPISODE: _episode,
-    STEP: _step,
-    DRIFT: _drift,
-    RHYTHM: _rhythm,
-    MODES: _modes,
-    IMBALANCE: _imbalance,
-    OMISSION: _omission,
-    EDGE: _edge,
-}
-CONSISTENT = {
-    STALL: "a device, network path or process that stopped answering, and then answered what was waiting",
-    SLOW_MEMBER: "slower hardware, a busy neighbour or other settings on this member",
-    THROTTLED: "a limit on operations or bytes a second; also a device that is at its limit with a fixed queue depth",
-    EPISODE: "background work or a neighbour that was busy for that time",
-    STEP: "a change of state: a full cache or write buffer, a failed or added device, another load that began",
-    DRIFT: "something that fills up or wears out: a cache, a log, free space; or a load that grows",
-    RHYTHM: "a job that runs on a timer: flushes, checkpoints, garbage collection, scrubbing",
-    MODES: "two paths through the system, such as cache hits and misses",
-    IMBALANCE: "an uneven spread of data or clients",
-    OMISSION: "a closed loop that waits for slow answers; its service times hide the waiting",
-    EDGE: "ramp-up, caches that are still cold, or threads that end one after the other",
+# Of each kind what makes its sentence, and what it is consistent with.
+WORDS: dict[str, tuple[Callable[[Claim, Ground, Details], str], str]] = {
+    STALL: (_stall, "a device, network path or process that stopped answering, and then answered what was waiting"),
+    SLOW_MEMBER: (_slow_member, "slower hardware, a busy neighbour or other settings on this member"),
+    THROTTLED: (
+        _throttled,
+        "a limit on operations or bytes a second; also a device that is at its limit with a fixed queue depth",
+    ),
+    EPISODE: (_episode, "background work or a neighbour that was busy for that time"),
+    STEP: (_step, "a change of state: a full cache or write buffer, a failed or added device, another load that began"),
+    DRIFT: (_drift, "something that fills up or wears out: a cache, a log, free space; or a load that grows"),
+    RHYTHM: (_rhythm, "a job that runs on a timer: flushes, checkpoints, garbage collection, scrubbing"),
+    MODES: (_modes, "two paths through the system, such as cache hits and misses"),
+    IMBALANCE: (_imbalance, "an uneven spread of data or clients"),
+    OMISSION: (_omission, "a closed loop that waits for slow answers; its service times hide the waiting"),
+    EDGE: (_edge, "ramp-up, caches that are still cold, or threads that end one after the other"),
 }

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from rich.table import Table as RichTable
 
 from ingest.core.errors import counted
+from ingest.core.intervals import Int
 from ingest.core.units import Stamp, format_duration, latency
-from ingest.query.box import PERCENTILES, BoxOffsets, Explained, Int
+from ingest.query.box import PERCENTILES, BoxOffsets, Explained
 from ingest.query.story.ground import Finding, Story
 from ingest.query.story.words import shown
 from ingest.view.boxes import latencies, offsets_sentence, percent, sentences, times, times_of

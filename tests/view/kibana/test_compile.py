@@ -195,11 +195,10 @@ def test_e10_intervals_of_a_calendar_are_asked_for_as_kibana_does() -> None:
 
 def test_edges_are_edges_of_fios_bins_and_of_heat_map_rows() -> None:
     from ingest.core.layout import fio_layout
-    from ingest.query.heatmap import row_layout
 
     fine = fio_layout(29, 1)
     assert set(edges(64)[:-1]) - set(fine.edges.tolist()) == {edge for edge in edges(64)[:-1] if edge > fine.edges[-1]}
-    rows = row_layout(fine, 8).edges.tolist()
+    rows = fine.coarser(8).edges.tolist()
     assert [edge for edge in edges(8) if edge <= fine.edges[-2]] == [edge for edge in rows[:-1] if edge >= 1024]
     assert len(PERCENTS) == 25
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ingest.core.labels import default_kind
+from ingest.core.layout import Float
 from ingest.core.quantiles import COMMON, Percentile, extremes, parse_percentiles
 from ingest.query.estimates import (
     CBT,
     MEAN_OF_MEANS,
     MEAN_OF_PERCENTILES,
-    Float,
     Places,
     groups_of,
     mean_of_percentiles,
