@@ -324,5 +324,4 @@ def share_below(rows: Intervals, threshold_ns: int) -> NDArray[np.float64]:
     if rows.layout.open_ended:
         part = np.where(rows.bins == rows.layout.bins - 1, 0, part)
     sums = np.add.reduceat(rows.counts * part, rows.indptr[:-1]) if len(rows) else part[:0]
-    shares: NDArray[np.float64] = sums / rows.samples
-    return shares
+    return sums / rows.samples

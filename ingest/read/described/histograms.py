@@ -8,11 +8,13 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
-from itertools import pairwise
+from functools import cached_property
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +42,7 @@ from ingest.read.described.description import (
 )
 from ingest.read.described.table import WHITESPACE, fields
 from ingest.read.format_names import DESCRIBED_HISTOGRAMS
-from ingest.read.formats import AGAIN, Reader
-from ingest.read.polls import OPEN, FileBin, FileHistogram, Lost, Polls, WrongError, count, in_bins, lines_of, objects_of, readers
+from ingest.read.polls import OPEN, FileBin, FileHistogram, Lost, Polls, WrongError, count, in_bins, lines_of, objects_of, polled
 from ingest.read.sample_file import Answer, SampleFile, is_sample_file, seconds
 from ingest.read.text import CUT_OFF
 
@@ -66,14 +67,12 @@ class Place:
     def found(self, path: str) -> Any:
         """Return the value that a path names from here, None where there is none."""
         place: Place | None = self
-        steps = path.split("/")
-        while steps and steps[0] == "..":
-            place = None if place is None else place.above
-            steps = steps[1:]
-        name = "/".join(steps)
+        name = path
+        while place is not None and (name == ".." or name.startswith("../")):
+            place, name = place.above, name[3:]
         while place is not None:
             value = inner(place.value, name)
-            if value is not MISSING or len(steps) < len(path.split("/")):
+            if value is not MISSING or name != path:
                 return value
             place = place.above
         return MISSING
@@ -86,10 +85,8 @@ def inner(value: Any, path: str) -> Any:
     mapping = _mapping(value)
     if mapping is None:
         return MISSING
-    if path in mapping:
-        return mapping[path]
     steps = path.split(".")
-    for size in range(len(steps) - 1, 0, -1):
+    for size in range(len(steps), 0, -1):
         key = ".".join(steps[:size])
         if key in mapping:
             return inner(mapping[key], ".".join(steps[size:]))
@@ -158,11 +155,6 @@ def decoded(value: Any) -> Any:
     return [decoded(entry) for entry in value] if isinstance(value, (list, tuple)) else value
 
 
-def numeral(value: Any) -> Any:
-    """Return a number without the blanks around its text."""
-    return value.strip() if isinstance(value, str) else value
-
-
 def bound_ns(value: Any, unit: Fraction) -> Fraction | None:
     """Return an edge in ns, None of one that is open; WrongError where it is no number."""
     if value is None or (isinstance(value, str) and value.strip().lower() in WORDS_OPEN):
@@ -206,7 +198,6 @@ def stamp_ns(value: Any, unit: str, zone: str) -> int:
 # file.
 
 
-NOTHING = "holds no histogram as its description says"
 NOT_WHERE = "a record that `where` leaves out"
 NO_PYTHON = "no Python literal"
 UNFIT = "an edge that the description does not have"
@@ -216,35 +207,25 @@ NO_TEMPORALITY = "nothing says whether it counts an interval or since a start"
 MOST_DOCUMENT = 1 << 28
 
 
-def polls(path: Path, context: Context) -> Polls:
-    """Return the histograms of a file; records that cannot be read are rejected with their reason."""
+def read(path: Path, context: Context, held: Polls) -> None:
+    """Add the histograms of a file to `held`; records that cannot be read are rejected with their reason."""
     description = context.description
     if not isinstance(description, HistogramDescription):
         raise InputError("needs a description of its histograms: --input-format FILE.yml", path)
-    held = Polls(context, description.every_ns)
+    held.every_ns = description.every_ns
     file = SampleFile(path, context) if is_sample_file(path, context.upto) else None
     if file is None:
-        histograms = list(_Reading(path, context, description, held).histograms())
+        histograms = list(Reading(path, context, description, held).histograms())
     else:
         histograms = [
-            histogram
-            for answer in file.answers()
-            for histogram in _Reading(path, context, description, held, answer).histograms()
+            histogram for answer in file.answers() for histogram in Reading(path, context, description, held, answer).histograms()
         ]
     in_bins(histograms, description, context, held)
     if file is not None:
         file.finish(held)
-    return held
 
 
-def of_document(
-    document: Any, answer: Answer, context: Context, description: HistogramDescription, held: Polls
-) -> Iterator[FileHistogram]:
-    """Yield the histograms of a document that is the answer to a poll."""
-    yield from _Reading(Path(), context, description, held, answer).of_document(answer.line, document)
-
-
-class _Reading:
+class Reading:
     """Takes the records of one file in turn, or of one answer to a poll; `_newest` is the newest one that only tells the time."""
 
     def __init__(
@@ -256,7 +237,6 @@ class _Reading:
         self._context = context
         self._description = description
         self._newest: Place | None = None
-        self._file: tuple[int, int] | None = None
 
     def histograms(self) -> Iterator[FileHistogram]:
         """Yield the histograms of the file."""
@@ -269,8 +249,10 @@ class _Reading:
 
     def of_document(self, line: int, document: Any) -> Iterator[FileHistogram]:
         """Yield the histograms of a document."""
+        record = self._description.time.record
         try:
-            if self._tells_time(document):
+            if record and isinstance(document, dict) and _fits(Place(document), record):
+                self._newest = Place(document)
                 return
             found = list(places(document, self._description.each))
         except RecursionError:
@@ -295,20 +277,17 @@ class _Reading:
             if not _fits(place, self._description.where):
                 self._context.account.skip(NOT_WHERE, 1)
                 return
-            taken = bins()
-            if taken:
+            if taken := bins():
                 yield self._found(line, place, taken)
         except WrongError as error:
-            self._reject(str(error), line, place)
+            lost = Lost(self._context.series)
+            with suppress(WrongError):  # its time, where that can be read
+                start, end = self._times(place)
+                lost = replace(lost, start_ns=start, end_ns=end, total=self._is_total(place))
+            self._held.reject(str(error), line, lost)
 
-    def _reject(self, reason: str, line: int, place: Place) -> None:
-        """Count a histogram that cannot be taken, with its time where that can be read."""
-        try:
-            start, end = self._times(place)
-            total = _said(self._description.over_time, place, NO_TEMPORALITY) == TOTAL
-            self._held.reject(reason, line, Lost(self._context.series, start, end, total=total))
-        except WrongError:
-            self._held.reject(reason, line, Lost(self._context.series))
+    def _is_total(self, place: Place) -> bool:
+        return _said(self._description.over_time, place, NO_TEMPORALITY) == TOTAL
 
     def _documents(self) -> Iterator[tuple[int, Any]]:
         description, context, answer = self._description, self._context, self._answer
@@ -335,13 +314,6 @@ class _Reading:
                     context.account.reject(NO_PYTHON if whole else CUT_OFF, [number])
         else:
             yield from objects_of(self._path, context)
-
-    def _tells_time(self, document: Any) -> bool:
-        record = self._description.time.record
-        if record and isinstance(document, dict) and _fits(Place(document), record):
-            self._newest = Place(document)
-            return True
-        return False
 
     def _table(self) -> Iterator[tuple[int, Place]]:
         """Yield the rows of a table with their line numbers."""
@@ -394,33 +366,28 @@ class _Reading:
         if description.bins == MAP:
             if not isinstance(value, dict):
                 raise WrongError("no map of edges and counts")
-            edge = (description.lower and "lower") or (description.value and "value") or "upper"
-            bins = [self._bin(place, {edge: key, "count": number}, plain=True) for key, number in value.items()]
+            role = (description.lower and "lower") or (description.value and "value") or "upper"
+            entries = [{role: edge, "count": number} for edge, number in value.items()]
         elif description.bins == LIST:
             if not isinstance(value, list):
                 raise WrongError("no list of bins")
-            bins = [self._bin(place, entry) for entry in value if isinstance(entry, dict)]
+            entries = [entry for entry in value if isinstance(entry, dict)]
         else:
-            bins = self._of_arrays(place)
-        return self._upwards(bins)
-
-    def _of_arrays(self, place: Place) -> list[FileBin]:
-        description = self._description
-        numbers = place.found(description.count)
-        role = next(name for name in ("upper", "lower", "value") if getattr(description, name))
-        edges = place.found(getattr(description, role))
-        if not isinstance(numbers, list) or not isinstance(edges, list) or not 0 <= len(numbers) - len(edges) <= 1:
-            raise WrongError("no lists of edges and counts that belong together")
-        padded = [*edges, None] if len(numbers) > len(edges) else edges
-        return [self._bin(place, {role: edge, "count": number}, plain=True) for edge, number in zip(padded, numbers, strict=True)]
+            role = next(name for name in ("upper", "lower", "value") if getattr(description, name))
+            numbers, edges = place.found(description.count), place.found(getattr(description, role))
+            if not isinstance(numbers, list) or not isinstance(edges, list) or not 0 <= len(numbers) - len(edges) <= 1:
+                raise WrongError("no lists of edges and counts that belong together")
+            entries = [{role: edge, "count": number} for edge, number in zip_longest(edges, numbers)]
+        return self._upwards([self._bin(place, entry, plain=description.bins != LIST) for entry in entries])
 
     def _bin(self, place: Place, entry: Mapping[str, Any], *, plain: bool = False) -> FileBin:
         """Return a bin; the keys of `plain` entries are the roles themselves."""
         description = self._description
         key = {name: name if plain else getattr(description, name) for name in ("lower", "upper", "value", "count")}
         inside = Place(entry)
-        number = count(numeral(inside.found(key["count"])))
-        unit = UNITS[_said(self._description.unit, place, NO_UNIT)]
+        said = inside.found(key["count"])
+        number = count(said.strip() if isinstance(said, str) else said)
+        unit = UNITS[_said(description.unit, place, NO_UNIT)]
         if description.rule:
             role = next(name for name in ("value", "upper", "lower") if key[name] and inside.found(key[name]) is not None)
             return self._of_rule(bound_ns(inside.found(key[role]), unit), unit, number)
@@ -470,7 +437,7 @@ class _Reading:
         asked = "" if self._answer is None else self._answer.host
         series = base.replaced(kind=description.kind, **{**known, "host": base.host or known.get("host", "") or asked})
         start, end = self._times(place)
-        return FileHistogram(line, series, start, end, bins, _said(description.over_time, place, NO_TEMPORALITY) == TOTAL)
+        return FileHistogram(line, series, start, end, bins, self._is_total(place))
 
     def _times(self, place: Place) -> tuple[int | None, int]:
         """Return when counting began and ended, by the description."""
@@ -479,8 +446,7 @@ class _Reading:
             every = self._description.every_ns
             return self._answer.at_ns - every if every else None, self._answer.at_ns
         if times.of_file:
-            self._file = self._file or self._of_file()
-            return self._file
+            return self._of_file
         holder = (self._newest if times.record else None) or place
         if times.record and self._newest is None:
             raise WrongError(NO_TIME)
@@ -492,6 +458,7 @@ class _Reading:
             raise WrongError("a time of the start needs every: how long an interval is")
         return at, at + self._description.every_ns
 
+    @cached_property
     def _of_file(self) -> tuple[int, int]:
         end = self._path.stat().st_mtime_ns
         length = self._description.time.length
@@ -522,8 +489,7 @@ def _fits(place: Place, where: Mapping[str, str]) -> bool:
     return all(as_word(place.found(key)) == value for key, value in where.items())
 
 
-locate, rows = readers(DESCRIBED_HISTOGRAMS, polls, NOTHING)
-READER = Reader(locate, rows=rows, grows=AGAIN)
+READER = polled(DESCRIBED_HISTOGRAMS, read, "holds no histogram as its description says")
 
 
 def fitting(path: Path) -> tuple[str, int, int] | None:
@@ -534,8 +500,10 @@ def fitting(path: Path) -> tuple[str, int, int] | None:
     fits = []
     for name in presets():
         context = Context(description=description_of(name), account=Account(path=str(path)))
+        held = Polls(context)
         try:
-            found = sum(len(part) for part in polls(path, context).intervals())
+            read(path, context, held)
+            found = sum(len(part) for part in held.intervals())
         except TailboardError:
             continue
         if context.account.samples:

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Decimal, InvalidOperation
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ import orjson
 
 from ingest.core.errors import InputError
 from ingest.core.events import Events
-from ingest.core.intervals import Bool, Int
+from ingest.core.intervals import Int
 from ingest.core.labels import Series
 from ingest.core.units import MOST_NS, UNITS_NS
 from ingest.read.account import Account
@@ -161,20 +162,47 @@ def read(path: Path, context: Context) -> Iterator[Events]:
         raise InputError("no description of its columns: --input-format takes the path of one, such as events.yml", path)
     pa = arrow(path)
     columns = columns_of(path, context, description)
-    series = SeriesTable(lambda labels: _series(context.series, {**description.fixed, **labels}, description.kind))
+
+    def series_of(labels: Mapping[str, str]) -> Series:
+        given = {**description.fixed, **labels}
+        texts = {name: text.lower() if name == "op" else text for name, text in given.items() if text}
+        return context.series.replaced(**texts, kind=description.kind)
+
+    series = SeriesTable(series_of)
     if columns.is_json:
-        chunks = tables_of_json(path, columns, context.account, context.upto)
+        objects = _Objects(pa, columns, context.account)
+        blocks = whole_blocks(path, context.account, context.upto)
+        chunks: Iterator[tuple[Any, Int]] = chain.from_iterable(objects.tables(bytes(block)) for block in blocks)
     else:
-        parsed = Lines(_form(columns, description), context.account, skipped=columns.skipped)
-        chunks = tables(path, parsed, context.upto)
-    clock = _Clock()
+        chunks = tables(path, Lines(_form(columns, description), context.account, skipped=columns.skipped), context.upto)
+    real: bool | None = None  # whether stamps are real times: not known before the first rows
     for table, lines in chunks:
-        yield _events(pa, table, lines, columns, context, series, clock)
-
-
-def _series(base: Series, labels: Mapping[str, str], kind: str) -> Series:
-    texts = {name: text.lower() if name == "op" else text for name, text in labels.items() if text}
-    return base.replaced(**texts, kind=kind)
+        sure = np.ones(len(table), np.bool_)
+        by_role: dict[str, Int] = {}
+        for role, name in columns.roles.items():
+            by_role[role], known = nanoseconds(pa, table.column(name), columns.units[role] or 1)
+            sure &= known
+        latency = by_role["latency"] if "latency" in by_role else by_role["end"] - by_role["start"]
+        end = by_role["end"] if "end" in by_role else by_role["start"] + latency
+        weight = by_role.get("weight")
+        heavy = np.zeros_like(sure) if weight is None else (weight < 1) | (weight > MOST_WEIGHED // np.maximum(latency, 1))
+        codes = series.codes({label: table.column(name) for label, name in columns.labels.items()}, len(table))
+        faults: list[tuple[str, Any]] = [
+            (NO_NUMBER, ~sure),
+            (BACKWARDS, latency < 0),
+            (LATENCY_TOO_LONG, latency > DAY_NS),
+            (TOO_HEAVY, heavy),
+            (TOO_MANY_LABELS, codes == -2),
+        ]
+        sound = ~np.logical_or.reduce([bad for _, bad in faults])
+        dated = end - latency >= YEAR_NS
+        if real is None and sound.any():
+            real = 2 * int(np.count_nonzero(dated & sound)) >= int(np.count_nonzero(sound))
+        faults.append((NOT_REAL if real else NOT_RELATIVE, dated if real is False else ~dated))
+        good = sound_rows(context.account, lines, faults)
+        context.account.accept(len(good))
+        base = context.offset_ns + (0 if real else context.zero.epoch_ns or 0)
+        yield Events(series.table, codes, end + base, latency, weight).take(good)
 
 
 def _form(columns: Columns, description: Description) -> Form:
@@ -209,13 +237,11 @@ def _quick(sample: str, unit_ns: int) -> Any:
 
 def _pattern(columns: Columns, description: Description, numbers: Mapping[str, int], level: int) -> str:
     """Return the pattern of whole lines whose numbers are decimals (or times with a zone), or any floats (or without)."""
+    plain, stamp = (DECIMAL, FLOAT)[level], (ISO_ZONED, ISO_PLAIN)[level]
     if description.delimiter == WHITESPACE:
-        number, stamp = (DECIMAL, FLOAT)[level], (ISO_ZONED, ISO_PLAIN)[level]
-        kinds = {name: number if unit else stamp for name, unit in numbers.items()}
+        kinds = {name: plain if unit else stamp for name, unit in numbers.items()}
         return "^" + _escaped(MARK).join(kinds.get(name, r"[^\n\x1f]*") for name in columns.names) + "\n$"
     space = "" if description.delimiter in " \t" else "[ \\t]*"
-    plain = (DECIMAL, FLOAT)[level]
-    stamp = (ISO_ZONED, ISO_PLAIN)[level]
     other = rf'(?:"(?:[^"\n]|"")*"|[^"\n{_escaped(description.delimiter)}]*)'
     cells = [
         rf'{space}"?{plain if numbers[name] else stamp}"?{space}' if name in numbers else f"{space}{other}"
@@ -226,65 +252,6 @@ def _pattern(columns: Columns, description: Description, numbers: Mapping[str, i
 
 def _escaped(mark: str) -> str:
     return f"\\x{ord(mark):02x}"
-
-
-@dataclass(slots=True)
-class _Clock:
-    """Whether the stamps of a file are real times; None before its first rows."""
-
-    real: bool | None = None
-
-    def others(self, start: Int, sound: Bool) -> Bool:
-        """Return which rows are of another clock than most of the sound rows of the first chunk."""
-        real: Bool = start >= YEAR_NS
-        if self.real is None and sound.any():
-            self.real = 2 * int(np.count_nonzero(real & sound)) >= int(np.count_nonzero(sound))
-        return real if self.real is False else ~real
-
-
-def _events(pa: Any, table: Any, lines: Int, columns: Columns, context: Context, series: SeriesTable, clock: _Clock) -> Events:
-    """Return the events of a chunk of lines; what cannot be taken is rejected with its lines."""
-    rows = len(table)
-    sure = np.ones(rows, np.bool_)
-    by_role: dict[str, Int] = {}
-    for role, name in columns.roles.items():
-        by_role[role], known = _ns(pa, table.column(name), columns.units[role])
-        sure &= known
-    end, latency = _times(by_role)
-    weight = by_role.get("weight")
-    codes = series.codes({label: table.column(name) for label, name in columns.labels.items()}, rows)
-    faults: Sequence[tuple[str, Any]] = (
-        (NO_NUMBER, ~sure),
-        (BACKWARDS, latency < 0),
-        (LATENCY_TOO_LONG, latency > DAY_NS),
-        (TOO_HEAVY, np.zeros(rows, np.bool_) if weight is None else _too_heavy(weight, latency)),
-        (TOO_MANY_LABELS, codes == -2),
-    )
-    others = clock.others(end - latency, ~np.logical_or.reduce([bad for _, bad in faults]))
-    good = sound_rows(context.account, lines, (*faults, (NOT_REAL if clock.real else NOT_RELATIVE, others)))
-    context.account.accept(len(good))
-    base = context.offset_ns + (0 if clock.real else context.zero.epoch_ns or 0)
-    return Events(series.table, codes, end + base, latency, weight).take(good)
-
-
-def _ns(pa: Any, column: Any, unit_ns: int) -> tuple[Int, Any]:
-    """Return a column of numbers, or of ISO 8601 where there is no unit, as ns, and which of them there are."""
-    if unit_ns:
-        return nanoseconds(pa, column, unit_ns)
-    values = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    return nanoseconds(pa, pa.chunked_array([values.cast(pa.int64())]), 1)
-
-
-def _times(by_role: Mapping[str, Int]) -> tuple[Int, Int]:
-    """Return completion and latency of each, from the two that are there."""
-    if "latency" in by_role:
-        end = by_role["end"] if "end" in by_role else by_role["start"] + by_role["latency"]
-        return end, by_role["latency"]
-    return by_role["end"], by_role["end"] - by_role["start"]
-
-
-def _too_heavy(weight: Int, latency: Int) -> Any:
-    return (weight < 1) | (weight > MOST_WEIGHED // np.maximum(latency, 1))
 
 
 def first_end_ns(path: Path, context: Context, description: Description) -> int:
@@ -326,21 +293,11 @@ NO_OBJECT = "no JSON object"
 LEVELS = 4
 
 
-def tables_of_json(path: Path, columns: Columns, account: Account, upto: int | None = None) -> Iterator[tuple[Any, Int]]:
-    """Yield the wanted columns of all lines of a file (or of its first `upto` bytes) with their line numbers.
-
-    What is no object is counted.
-    """
-    reader = _Objects(columns, account, path)
-    for block in whole_blocks(path, account, upto):
-        yield from reader.tables(bytes(block))
-
-
 class _Objects:
     """Parses the blocks of one file in turn; `line` is the number of the next line."""
 
-    def __init__(self, columns: Columns, account: Account, path: Path) -> None:
-        self.pa = arrow(path)
+    def __init__(self, pa: Any, columns: Columns, account: Account) -> None:
+        self.pa = pa
         import pyarrow.json
 
         self.json = pyarrow.json
@@ -350,11 +307,6 @@ class _Objects:
         self._level = 0
         self._numbers = {name: columns.units[role] for role, name in columns.roles.items()}
         self._words = tuple(columns.labels.values())
-
-    def _schema(self, level: int) -> Any:
-        pa = self.pa
-        fields = [(name, types(pa, unit)[level] if unit else pa.string()) for name, unit in self._numbers.items()]
-        return pa.schema([*fields, *((name, pa.string()) for name in self._words if name not in self._numbers)])
 
     def tables(self, text: bytes) -> Iterator[tuple[Any, Int]]:
         """Yield the columns of the objects in a block with their line numbers."""
@@ -390,14 +342,15 @@ class _Objects:
 
     def _block(self, text: bytes) -> Any:
         """Return the columns of a block, None where no level of numbers fits all of it."""
+        pa, json = self.pa, self.json
+        whole = json.ReadOptions(use_threads=False, block_size=len(text) + 1)
         for level in range(self._level, LEVELS):
+            kinds = {name: types(pa, unit)[level] if unit else pa.string() for name, unit in self._numbers.items()}
+            schema = pa.schema({**dict.fromkeys(self._words, pa.string()), **kinds})
+            wanted = json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
             try:
-                table = self.json.read_json(
-                    self.pa.BufferReader(text),
-                    read_options=self.json.ReadOptions(use_threads=False, block_size=len(text) + 1),
-                    parse_options=self.json.ParseOptions(explicit_schema=self._schema(level), unexpected_field_behavior="ignore"),
-                )
-            except (self.pa.ArrowInvalid, self.pa.ArrowNotImplementedError, self.pa.ArrowKeyError):
+                table = json.read_json(pa.BufferReader(text), read_options=whole, parse_options=wanted)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError):
                 continue
             self._level = level
             return table
@@ -440,19 +393,11 @@ class _Objects:
         for reason, lines in bad.items():
             reject(self.account, reason, np.array(lines, np.int64))
         if numbers:
-            yield self._table(cells), np.array(numbers, np.int64)
-
-    def _table(self, cells: Mapping[str, list[Any]]) -> Any:
-        pa = self.pa
-        columns = {}
-        for name, values in cells.items():
-            if name in self._words:
-                columns[name] = pa.array(values, pa.string()).dictionary_encode()
-            elif self._numbers[name] == 0:
-                columns[name] = pa.array(values, pa.int64())
-            else:
-                columns[name] = pa.array(values, pa.decimal128(PRECISION, places(self._numbers[name])))
-        return pa.table(columns)
+            pa = self.pa
+            columns = {name: pa.array(cells[name], pa.string()).dictionary_encode() for name in self._words}
+            for name, unit in self._numbers.items():
+                columns[name] = pa.array(cells[name], pa.decimal128(PRECISION, places(unit)) if unit else pa.int64())
+            yield pa.table(columns), np.array(numbers, np.int64)
 
 
 def _object(line: bytes) -> dict[str, Any] | None:

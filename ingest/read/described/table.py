@@ -396,6 +396,7 @@ def nanoseconds(pa: ModuleType, column: Any, unit_ns: int) -> tuple[Int, Bool]:
     """Return a column of numbers as ns, and which of them there are: neither missing nor past 146 years."""
     values = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     there = flags(values.is_valid()) if values.null_count else np.ones(len(values), np.bool_)
+    values = values.cast(pa.int64()) if pa.types.is_timestamp(values.type) else values
     if pa.types.is_decimal(values.type):
         ns, sure = _of_decimals(pa, values, unit_ns)
     elif pa.types.is_floating(values.type):

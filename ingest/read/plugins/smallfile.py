@@ -26,21 +26,19 @@ from ingest.read.sources import Around, Source
 from ingest.read.text import TABLE_ENDINGS, name_without, plain_name
 
 SECOND = 1_000_000_000
-NAME = re.compile(r"^rsptimes_(?P<thread>\d+)_(?P<host>.+)_(?P<op>[-,a-zA-Z]+)_(?P<start>\d{1,12}(?:\.\d{1,12})?)\.csv$")
+NAME = re.compile(r"^rsptimes_(?P<thread>\d+)_(?P<host>.+)_[-,a-zA-Z]+_(?P<start>\d{1,12}(?:\.\d{1,12})?)\.csv$")
 LINE = re.compile(rb"^ *[-A-Za-z_]+, +\d+\.\d{6}, +\d+\.\d{6}\r?$")
 OP = r"[-A-Za-z_][-A-Za-z0-9_]*"
 NUMBER = r"\d{1,10}\.\d{1,9}"
 NOT_A_ROW = "not op, start, duration as smallfile writes them"
-TOO_LONG = "a duration of more than a day"
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadName:
-    """The parts of a file's name: thread, host, the test's op, and when the thread started in epoch ns."""
+    """The parts of a file's name: thread, host, and when the thread started in epoch ns."""
 
     thread: str
     host: str
-    op: str
     start_ns: int
 
 
@@ -49,7 +47,7 @@ def parse_name(path: Path) -> ThreadName | None:
     match = NAME.match(plain_name(path))
     if not match:
         return None
-    return ThreadName(match["thread"], match["host"], match["op"], int(Fraction(match["start"]) * SECOND))
+    return ThreadName(match["thread"], match["host"], int(Fraction(match["start"]) * SECOND))
 
 
 def looks_like_smallfile(start: bytes) -> bool:
@@ -60,11 +58,7 @@ def looks_like_smallfile(start: bytes) -> bool:
 def read(path: Path, context: Context) -> Iterator[Events]:
     """Yield the operations of a file, kind service (smallfile has no schedule); times as written. Rejected lines are counted."""
     pa = arrow(path)
-    types = {
-        "op": pa.dictionary(pa.int32(), pa.binary()),
-        "start": pa.decimal128(38, 9),
-        "duration": pa.decimal128(38, 9),
-    }
+    types = {"op": pa.dictionary(pa.int32(), pa.binary())} | dict.fromkeys(("start", "duration"), pa.decimal128(38, 9))
     pattern = rf"^[ \t]*{OP}[ \t]*,[ \t]*{NUMBER}[ \t]*,[ \t]*{NUMBER}[ \t]*\n$"
     form = Form(("op", "start", "duration"), types, [(pattern, types)], NOT_A_ROW)
     series = SeriesTable(lambda labels: context.series.replaced(op=labels["op"].lower(), kind="service"))
@@ -75,7 +69,7 @@ def read(path: Path, context: Context) -> Iterator[Events]:
         latency, known = nanoseconds(pa, table.column("duration"), SECOND)
         faults = (
             (NOT_A_ROW, ~(sure & known) | (latency < 0) | (start < 0) | (codes == -1)),
-            (TOO_LONG, latency > DAY_NS),
+            ("a duration of more than a day", latency > DAY_NS),
             (TOO_MANY_LABELS, codes == -2),
         )
         rows = sound_rows(context.account, lines, faults)

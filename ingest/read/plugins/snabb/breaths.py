@@ -11,18 +11,17 @@ second, the larger of in and out. Events have borne them until December 2022; ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ingest.core.breaths import BREATH, Float, StoredBreaths, Work, joined, sampled, windows_of
 from ingest.core.intervals import Bool, Int
 from ingest.core.labels import Series
 from ingest.read.context import TSC_HZ
 from ingest.read.format_names import SNABB
-from ingest.read.plugins.snabb.timeline import BREATH_END, BREATH_START, COUNTED, Lags, Message, Timeline, nanoseconds, timeline
+from ingest.read.plugins.snabb.timeline import BREATH_END, BREATH_START, COUNTED, Lags, Timeline, nanoseconds, timeline
 from ingest.read.sources import Source
 
 # Breaths of a Snabb timeline: what each cost and what it moved, one row a breath that was stored whole.
@@ -73,11 +72,13 @@ def breaths(timeline: Timeline) -> Breaths:
     size, has_size = timeline.argument(end, OWN_SIZE)
     with np.errstate(over="ignore", invalid="ignore"):
         packets = np.where(has_own, own, moved["totalpackets"])
+        said = timeline.argument(start, NUMBER)[0].astype(np.float64)
+        number = np.where((said >= 0) & (said < EXACT), said, -1).astype(np.int64)  # -1 for what is no number
         volume = np.where(has_own & has_size, own.astype(np.float64) * size, moved["totalbytes"])
     rates = np.array([message.rate for message in timeline.messages], np.int64)
     return Breaths(
         start_ns=timeline.stamp_ns[start],
-        number=_whole(timeline.argument(start, NUMBER)[0]),
+        number=number,
         core=timeline.core[start],
         cycles=cycles,
         lasted_ns=nanoseconds(cycles, timeline.clock.hz),
@@ -118,14 +119,6 @@ def _possible(values: Float) -> Float:
         return np.where((values >= 0) & (values < np.inf), values, np.nan)
 
 
-def _whole(numbers: NDArray[np.generic]) -> Int:
-    """Return numbers of breaths as integers; -1 for values that are no number."""
-    values = numbers.astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        usable = (values >= 0) & (values < EXACT)
-    return np.where(usable, values, -1).astype(np.int64)
-
-
 CALLBACKS = {"app.pulled": "app.pull", "app.pushed": "app.push"}
 IN, OUT = ("inpackets", "inbytes"), ("outpackets", "outbytes")
 
@@ -143,15 +136,14 @@ class Callbacks:
     bytes: Float
     rate: Int
 
-    def __len__(self) -> int:
-        return len(self.end)
-
 
 def callbacks(timeline: Timeline, lags: Lags) -> Callbacks:
     """Return the callbacks of a timeline, oldest first: those of which both events are there, one right within the other's."""
     ends = timeline.named(*CALLBACKS)
     begins = lags.anchor[ends]
-    starts = _starts(timeline.messages)
+    known = {(message.name.lower(), message.attributes): code for code, message in enumerate(timeline.messages)}
+    wanted = [(CALLBACKS.get(message.name.lower(), ""), message.attributes) for message in timeline.messages]
+    starts = np.array([known.get(key, -1) if key[0] else -1 for key in wanted], np.int64)  # which message begins one of its app
     mine = (lags.fault[ends] == COUNTED) & (starts[timeline.codes[ends]] >= 0)
     mine[mine] = timeline.codes[begins[mine]] == starts[timeline.codes[ends[mine]]]
     end, start = ends[mine], begins[mine]
@@ -161,13 +153,6 @@ def callbacks(timeline: Timeline, lags: Lags) -> Callbacks:
         for inward, outward in zip(IN, OUT, strict=True)
     )
     return Callbacks(end, lags.cycles[end], packets, volume, np.minimum(rates[timeline.codes[start]], rates[timeline.codes[end]]))
-
-
-def _starts(messages: Sequence[Message]) -> Int:
-    """Return, of each message that ends a callback, which message begins one of the same app; -1 for all others."""
-    known = {(message.name.lower(), message.attributes): code for code, message in enumerate(messages)}
-    wanted = [(CALLBACKS.get(message.name.lower(), ""), message.attributes) for message in messages]
-    return np.array([known.get(key, -1) if key[0] else -1 for key in wanted], np.int64)
 
 
 # The breaths and callbacks of a source as they are kept: under labels, at the time of its run.

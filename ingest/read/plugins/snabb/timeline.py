@@ -43,7 +43,7 @@ op is the event as category.event in lower case, job the app, process the Snabb 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -133,12 +133,8 @@ def _split(body: str) -> tuple[str, tuple[str, ...]]:
     return body, ()
 
 
-def messages_of(strings: bytes, numbers: Iterable[int]) -> dict[int, Message]:
-    """Return the message of each of these numbers; unknown ones where the table has no text there."""
-    return {number: _at(strings, number) for number in numbers}
-
-
 def _at(strings: bytes, number: int) -> Message:
+    """Return the message of a number, an unknown one where the table has no text there."""
     start = number * ALIGNED
     if start >= len(strings) or (start and strings[start - 1]):
         return UNKNOWN
@@ -197,8 +193,7 @@ class Clock:
         offsets = np.full(1 << 16, self.other_ns, np.int64)
         for number, shown in self.core_ns.items():
             offsets[number] = shown
-        stamps_ns: Int = nanoseconds(tsc - self.zero_tsc, self.hz) + offsets[core]
-        return stamps_ns
+        return nanoseconds(tsc - self.zero_tsc, self.hz) + offsets[core]
 
 
 def nanoseconds(cycles: Int, hz: int) -> Int:
@@ -221,13 +216,10 @@ def clock_of(readings: Readings, first_tsc: int, hz: int = 0, path: Path | None 
         return Clock(hz, first_tsc, 0, {}, real=False, notes=tuple(notes))
     shown = straight.ns - nanoseconds(straight.tsc - first_tsc, hz)
     cores = {int(core): _mean(shown[straight.core == core]) for core in np.unique(straight.core)}
-    spread = (
-        int(shown.max() - shown.min()) if len(cores) == 1 else max(int(np.ptp(shown[straight.core == core])) for core in cores)
-    )
+    spread = max(int(np.ptp(shown[straight.core == core])) for core in cores)
     if spread > 2 * MS:
         notes.append(f"its clock readings lie up to {spread / MS:.0f} ms apart around a straight line: was the clock set?")
-    if len(cores) > 1 and max(cores.values()) - min(cores.values()) > MS:
-        apart = (max(cores.values()) - min(cores.values())) / MS
+    if (apart := (max(cores.values()) - min(cores.values())) / MS) > 1:
         core_names = ", ".join(str(core & CPU) for core in sorted(cores))
         notes.append(f"the counters of its cores ({core_names}) lie {apart:.0f} ms apart: each core's own clock was taken")
     return Clock(hz, first_tsc, _mean(shown), cores, bool((straight.ns >= REAL_FROM).all()), tuple(notes))
@@ -340,22 +332,7 @@ def units(codes: Int, messages: Sequence[Message]) -> Int:
     if len(first_outside):
         marks = last_mark[first_outside]
         begins[first_outside[np.append(True, marks[1:] != marks[:-1])]] = True
-    unit_numbers: Int = np.cumsum(begins)
-    return unit_numbers
-
-
-def lags_of(tsc: Int, core: Int, codes: Int, messages: Sequence[Message], lost: Int) -> Lags:
-    """Return the lag of each event, oldest first; `lost` counts the entries before each that were lost."""
-    depth = np.array([message.depth for message in messages], np.int64)[codes]
-    anchor = anchors(depth)
-    at = np.maximum(anchor, 0)
-    unit = units(codes, messages)
-    fault = np.select(
-        [depth < 0, anchor < 0, core != core[at], lost != lost[at], unit != unit[at]],
-        [UNNAMED, FIRST, OTHER_CORE, LOST, BETWEEN],
-        COUNTED,
-    )
-    return Lags(anchor, np.where(anchor < 0, 0, tsc - tsc[at]), fault)
+    return np.cumsum(begins)
 
 
 Numbers = NDArray[Any]
@@ -363,7 +340,6 @@ Numbers = NDArray[Any]
 CHUNK = 1 << 17
 MOST_SERIES = 50_000
 LONGEST_NS = 1 << 61
-NO_EVENT = "holds no event: its ring is empty"
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,8 +368,7 @@ class Timeline:
 
     def arguments(self, rows: Int) -> Numbers:
         """Return the six arguments of the given events as they were stored: unsigned integers in version 2, else doubles."""
-        numbers: Numbers = self.ring.entries["arguments"][self.place[rows]]
-        return numbers
+        return self.ring.entries["arguments"][self.place[rows]]
 
     def argument(self, rows: Int, name: str) -> tuple[Numbers, Bool]:
         """Return the argument of this name of the given events, and where their message has it (0 elsewhere)."""
@@ -407,14 +382,23 @@ class Timeline:
         return np.flatnonzero(wanted[self.codes])
 
     def lags(self) -> Lags:
-        """Return the lag of each event."""
+        """Return the lag of each event; `lost` counts the entries before each that were lost."""
         gone = [places for reason, places in self.ring.rejected.items() if len(places)]
         lost = np.zeros(len(self), np.int64)
         if gone and len(self):
             size, oldest = len(self.ring.entries), int(self.place[0])
             behind = np.sort((np.concatenate(gone) - oldest) % size)
             lost = np.searchsorted(behind, (self.place - oldest) % size)
-        return lags_of(self.tsc, self.core, self.codes, self.messages, lost)
+        depth = np.array([message.depth for message in self.messages], np.int64)[self.codes]
+        anchor = anchors(depth)
+        at = np.maximum(anchor, 0)
+        unit = units(self.codes, self.messages)
+        fault = np.select(
+            [depth < 0, anchor < 0, self.core != self.core[at], lost != lost[at], unit != unit[at]],
+            [UNNAMED, FIRST, OTHER_CORE, LOST, BETWEEN],
+            COUNTED,
+        )
+        return Lags(anchor, np.where(anchor < 0, 0, self.tsc - self.tsc[at]), fault)
 
 
 def _place(message: Message, name: str) -> int:
@@ -429,7 +413,7 @@ def timeline(path: Path, hz: int = 0) -> Timeline:
     ring = read_ring(path)
     order = ring.order
     if not len(order):
-        raise InputError(NO_EVENT, path)
+        raise InputError("holds no event: its ring is empty", path)
     numbers = ring.entries["message"][order]
     messages, codes = _coded(ring.strings, numbers)
     tsc, core = ring.entries["tsc"][order].astype(np.int64), ring.entries["core"][order].astype(np.int64)
@@ -442,12 +426,10 @@ def timeline(path: Path, hz: int = 0) -> Timeline:
 
 def _coded(strings: bytes, numbers: Numbers) -> tuple[tuple[Message, ...], Int]:
     """Return the messages that occur, and which of them each event is; equal texts under two numbers are one message."""
-    there = np.flatnonzero(np.bincount(numbers, minlength=1))
-    messages = messages_of(strings, there.tolist())
     table: dict[Message, int] = {}
     codes = np.zeros(1 << 16, np.int64)
-    for number, message in messages.items():
-        codes[number] = table.setdefault(message, len(table))
+    for number in np.flatnonzero(np.bincount(numbers, minlength=1)).tolist():
+        codes[number] = table.setdefault(_at(strings, number), len(table))
     return tuple(table), codes[numbers]
 
 
