@@ -217,12 +217,11 @@ def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 def taken(rows: Rows, which: Int) -> Rows:
     """Return the given rows."""
+    held = {"table", "indptr", "cells", "counts"}
+    moved = {column.name: getattr(rows, column.name)[which] for column in fields(rows) if column.name not in held}
     if isinstance(rows, BreathWindows):
         indptr, flat = gather(rows.indptr, which)
-        held = {"table", "indptr", "cells", "counts"}
-        moved = {column.name: getattr(rows, column.name)[which] for column in fields(rows) if column.name not in held}
-        return replace(rows, **moved, indptr=indptr, cells=rows.cells[flat], counts=rows.counts[flat])
-    moved = {column.name: getattr(rows, column.name)[which] for column in fields(rows) if column.name != "table"}
+        moved |= {"indptr": indptr, "cells": rows.cells[flat], "counts": rows.counts[flat]}
     return replace(rows, **moved)
 
 

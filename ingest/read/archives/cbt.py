@@ -146,9 +146,8 @@ def place_of(folder: Path, settings: Settings) -> Place | None:
     config = settings.of(anchor.permutation / PERMUTATION)
     cluster = config.get("cluster", config)
     plain = cluster if isinstance(cluster, dict) else {}
-    named = str(plain.get("benchmark", "")).lower()
-    folders = [part.lower() for part in anchor.below if part.lower() in CLASSES]
-    benchmark = named or next(iter(folders), "")
+    classes = (part.lower() for part in below if part.lower() in CLASSES)
+    benchmark = str(plain.get("benchmark", "")).lower() or next(classes, "")
     tools = [match[1] for part in below if (match := MONITORING.match(part))]
     if tools or any(part.startswith(".") for part in below):
         return Place(archive, "/".join(anchor.above), unread=f"CBT's monitoring ({tools[-1] if tools else 'idle'}): not read")
@@ -156,7 +155,8 @@ def place_of(folder: Path, settings: Settings) -> Place | None:
         return Place(archive, "/".join(anchor.above), unread="CBT's own report: not read, as it averages percentiles")
     if benchmark in OTHERS:
         return Place(archive, "/".join(anchor.above), unread=f"CBT's {benchmark}: recognised, not read")
-    own = _config_of(anchor)
+    own = archive / RESULTS / ARCHIVE  # the archive's own settings, in its results folder or beside it
+    own = own if own.is_file() else archive / ARCHIVE
     workload = host = why = ""
     at = next((at for at, part in enumerate(below) if NUMJOBS.match(part)), 0)
     if at and "." in below[0]:
@@ -174,12 +174,6 @@ def place_of(folder: Path, settings: Settings) -> Place | None:
     labels = _labels(plain, below, workload, cluster_wide)
     clients = tuple(dict.fromkeys(_hosts(cluster_wide, ("clients",))))
     return Place(archive, run, host, labels=labels, evidence=tuple(evidence), clients=clients, together=anchor.permutation)
-
-
-def _config_of(anchor: _Anchor) -> Path:
-    """Return the path of the archive's own settings: in its results folder, or beside it."""
-    results = anchor.archive / RESULTS / ARCHIVE
-    return results if results.is_file() else anchor.archive / ARCHIVE
 
 
 def _hosts(config: Mapping[str, Any], roles: Sequence[str] = NODES) -> Iterable[str]:

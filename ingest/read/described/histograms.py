@@ -83,14 +83,14 @@ def inner(value: Any, path: str) -> Any:
     if not path:
         return value
     mapping = _mapping(value)
-    if mapping is None:
-        return MISSING
-    steps = path.split(".")
-    for size in range(len(steps), 0, -1):
-        key = ".".join(steps[:size])
-        if key in mapping:
-            return inner(mapping[key], ".".join(steps[size:]))
-    return MISSING
+    found = None if mapping is None else _longest(mapping, path.split("."))
+    return MISSING if found is None else inner(found[0], ".".join(found[1]))
+
+
+def _longest(mapping: Mapping[str, Any], steps: list[str]) -> tuple[Any, list[str]] | None:
+    """Return the value of the longest key that steps begin with, and the steps behind it; None where there is no such key."""
+    keys = ((".".join(steps[:size]), steps[size:]) for size in range(len(steps), 0, -1))
+    return next(((mapping[key], rest) for key, rest in keys if key in mapping), None)
 
 
 def _mapping(value: Any) -> Mapping[str, Any] | None:
@@ -122,12 +122,8 @@ def _below(place: Place, steps: list[str]) -> Iterator[Place]:
         for key, entry in entries:
             labels = (*place.labels, (named, str(key))) if named else place.labels
             yield from _below(Place(entry, place, labels), steps[1:])
-    elif isinstance(value, dict):
-        for size in range(len(steps), 0, -1):
-            key = ".".join(steps[:size])
-            if key in value:
-                yield from _below(Place(value[key], place, place.labels), steps[size:])
-                return
+    elif isinstance(value, dict) and (found := _longest(value, steps)) is not None:
+        yield from _below(Place(found[0], place, place.labels), found[1])
 
 
 # Values in records, as descriptions name them: edges, times and words, exact whatever they are written as.
@@ -177,15 +173,14 @@ def stamp_ns(value: Any, unit: str, zone: str) -> int:
     text = as_word(value).strip()
     if unit in UNITS:
         number = bound_ns(text, UNITS[unit])
-        if number is None or abs(number) > 2**62:
-            raise WrongError(f"{text[:40]!r} is no time")
-        return int(number // 1)
-    if unit != "iso":
-        try:
-            text = datetime.strptime(text, unit).isoformat()  # noqa: DTZ007 - its zone follows
-        except ValueError:
-            raise WrongError(f"{text[:40]!r} is no time as described") from None
-    stamp = iso_ns(text if not zone or re.search(r"(Z|[-+]\d\d:?\d\d)$", text) else text + zone)
+        stamp = None if number is None or abs(number) > 2**62 else int(number // 1)
+    else:
+        if unit != "iso":
+            try:
+                text = datetime.strptime(text, unit).isoformat()  # noqa: DTZ007 - its zone follows
+            except ValueError:
+                raise WrongError(f"{text[:40]!r} is no time as described") from None
+        stamp = iso_ns(text if not zone or re.search(r"(Z|[-+]\d\d:?\d\d)$", text) else text + zone)
     if stamp is None:
         raise WrongError(f"{text[:40]!r} is no time")
     return stamp
@@ -198,10 +193,6 @@ def stamp_ns(value: Any, unit: str, zone: str) -> int:
 # file.
 
 
-NOT_WHERE = "a record that `where` leaves out"
-NO_PYTHON = "no Python literal"
-UNFIT = "an edge that the description does not have"
-FALLS = "counts up to an edge that fall"
 NO_UNIT = "a unit that the description does not have"
 NO_TEMPORALITY = "nothing says whether it counts an interval or since a start"
 MOST_DOCUMENT = 1 << 28
@@ -225,22 +216,20 @@ def read(path: Path, context: Context, held: Polls) -> None:
         file.finish(held)
 
 
+@dataclass
 class Reading:
-    """Takes the records of one file in turn, or of one answer to a poll; `_newest` is the newest one that only tells the time."""
+    """Takes the records of one file in turn, or of one answer to a poll; `newest` is the newest one that only tells the time."""
 
-    def __init__(
-        self, path: Path, context: Context, description: HistogramDescription, held: Polls, answer: Answer | None = None
-    ) -> None:
-        self._answer = answer
-        self._held = held
-        self._path = path
-        self._context = context
-        self._description = description
-        self._newest: Place | None = None
+    path: Path
+    context: Context
+    description: HistogramDescription
+    held: Polls
+    answer: Answer | None = None
+    newest: Place | None = None
 
     def histograms(self) -> Iterator[FileHistogram]:
         """Yield the histograms of the file."""
-        shape = self._description.shape
+        shape = self.description.shape
         if shape in (CSV, TEXT):
             yield from self._of_rows(self._table() if shape == CSV else self._text())
             return
@@ -249,14 +238,14 @@ class Reading:
 
     def of_document(self, line: int, document: Any) -> Iterator[FileHistogram]:
         """Yield the histograms of a document."""
-        record = self._description.time.record
+        record = self.description.time.record
         try:
             if record and isinstance(document, dict) and _fits(Place(document), record):
-                self._newest = Place(document)
+                self.newest = Place(document)
                 return
-            found = list(places(document, self._description.each))
+            found = list(places(document, self.description.each))
         except RecursionError:
-            self._context.account.reject("nested too deeply", [line])
+            self.context.account.reject("nested too deeply", [line])
             return
         for place in found:
             if isinstance(place.value, (dict, list)):
@@ -264,33 +253,33 @@ class Reading:
 
     def _lines(self) -> Iterator[tuple[int, bytes, bool]]:
         """Yield the lines of the file, or of the answer."""
-        if self._answer is None:
-            yield from lines_of(self._path, self._context)
+        if self.answer is None:
+            yield from lines_of(self.path, self.context)
         else:
-            said = self._answer.said
+            said = self.answer.said
             text = said if isinstance(said, str) else json.dumps(said, default=str)
-            yield from ((self._answer.line, line.encode(), True) for line in text.split("\n"))
+            yield from ((self.answer.line, line.encode(), True) for line in text.split("\n"))
 
     def _kept(self, line: int, place: Place, bins: Any) -> Iterator[FileHistogram]:
         """Yield the histogram at a place, unless `where` leaves it out or it cannot be taken."""
         try:
-            if not _fits(place, self._description.where):
-                self._context.account.skip(NOT_WHERE, 1)
+            if not _fits(place, self.description.where):
+                self.context.account.skip("a record that `where` leaves out", 1)
                 return
             if taken := bins():
                 yield self._found(line, place, taken)
         except WrongError as error:
-            lost = Lost(self._context.series)
+            lost = Lost(self.context.series)
             with suppress(WrongError):  # its time, where that can be read
                 start, end = self._times(place)
                 lost = replace(lost, start_ns=start, end_ns=end, total=self._is_total(place))
-            self._held.reject(str(error), line, lost)
+            self.held.reject(str(error), line, lost)
 
     def _is_total(self, place: Place) -> bool:
-        return _said(self._description.over_time, place, NO_TEMPORALITY) == TOTAL
+        return _said(self.description.over_time, place, NO_TEMPORALITY) == TOTAL
 
     def _documents(self) -> Iterator[tuple[int, Any]]:
-        description, context, answer = self._description, self._context, self._answer
+        description, context, answer = self.description, self.context, self.answer
         if answer is not None and description.shape == NDJSON:
             stamp = Decimal(seconds(answer.at_ns))
             yield answer.line, {"sampled_at": stamp, "host": answer.host, "command": answer.command, "said": answer.said}
@@ -299,7 +288,7 @@ class Reading:
         elif description.shape == JSON:
             text = b"".join(line + b"\n" for _, line, _ in self._lines())
             if len(text) > MOST_DOCUMENT:
-                raise InputError("more than 256 MiB are no single document: describe it as ndjson", self._path)
+                raise InputError("more than 256 MiB are no single document: describe it as ndjson", self.path)
             try:
                 yield 1, json.loads(text, parse_float=Decimal)
             except (ValueError, RecursionError):
@@ -311,13 +300,13 @@ class Reading:
                 try:
                     yield number, decoded(ast.literal_eval(line.decode("utf-8", "replace").strip()))
                 except (ValueError, SyntaxError, MemoryError, RecursionError):
-                    context.account.reject(NO_PYTHON if whole else CUT_OFF, [number])
+                    context.account.reject("no Python literal" if whole else CUT_OFF, [number])
         else:
-            yield from objects_of(self._path, context)
+            yield from objects_of(self.path, context)
 
     def _table(self) -> Iterator[tuple[int, Place]]:
         """Yield the rows of a table with their line numbers."""
-        description, context = self._description, self._context
+        description, context = self.description, self.context
         names: list[str] = []
         for number, line, whole in self._lines():
             if not line.strip():
@@ -341,7 +330,7 @@ class Reading:
 
     def _text(self) -> Iterator[tuple[int, Place]]:
         """Yield the lines of text that are bins, as rows of their groups."""
-        pattern = re.compile(self._description.bin)
+        pattern = re.compile(self.description.bin)
         for number, line, _ in self._lines():
             match = pattern.search(line.decode("utf-8", "replace"))
             if match is not None:
@@ -358,11 +347,11 @@ class Reading:
             try:
                 yield replace(found, bins=self._upwards(bins))
             except WrongError as error:
-                self._context.account.reject(str(error), [found.line])
+                self.context.account.reject(str(error), [found.line])
 
     def _listed(self, place: Place) -> list[FileBin]:
         """Return the bins at a place."""
-        description, value = self._description, place.value
+        description, value = self.description, place.value
         if description.bins == MAP:
             if not isinstance(value, dict):
                 raise WrongError("no map of edges and counts")
@@ -382,7 +371,7 @@ class Reading:
 
     def _bin(self, place: Place, entry: Mapping[str, Any], *, plain: bool = False) -> FileBin:
         """Return a bin; the keys of `plain` entries are the roles themselves."""
-        description = self._description
+        description = self.description
         key = {name: name if plain else getattr(description, name) for name in ("lower", "upper", "value", "count")}
         inside = Place(entry)
         said = inside.found(key["count"])
@@ -401,20 +390,20 @@ class Reading:
 
     def _of_rule(self, bound: Fraction | None, unit: Fraction, number: int) -> FileBin:
         """Return the bin of the description whose name is nearest, at most half way to the next."""
-        names, ends = self._description.names, self._description.rule
+        names, ends = self.description.names, self.description.rule
         if bound is None:
             return FileBin(ends[-1], OPEN, number)
         above = bisect_left(names, bound)
         place = min(range(max(above - 1, 0), min(above + 1, len(names))), key=lambda at: abs(names[at] - bound))
         gap = names[place + 1] - names[place] if place + 1 < len(names) else names[place] - names[place - 1]
         if abs(names[place] - bound) > max(Fraction(gap) / 2, unit):
-            raise WrongError(UNFIT)
+            raise WrongError("an edge that the description does not have")
         below = ends[place - 1] if place else -1
         return FileBin(below, ends[place] if place < len(ends) else OPEN, number)
 
     def _upwards(self, bins: list[FileBin]) -> list[FileBin]:
         """Return bins by their edges, counts of each alone; the upper edge of one that has none is the next lower one."""
-        description = self._description
+        description = self.description
         if description.lower and not description.upper and not description.rule:
             ordered = sorted(bins, key=lambda entry: -1 if entry.before is None else entry.before)
             nexts = [entry.before for entry in ordered[1:]]
@@ -423,47 +412,47 @@ class Reading:
         if description.edge == UP_TO:
             counts = [0, *(entry.count for entry in bins)]
             if any(low > high for low, high in pairwise(counts)):
-                raise WrongError(FALLS)
+                raise WrongError("counts up to an edge that fall")
             bins = [replace(entry, count=entry.count - below) for entry, below in zip(bins, counts, strict=False)]
         return bins
 
     def _found(self, line: int, place: Place, bins: Sequence[FileBin]) -> FileHistogram:
-        description = self._description
+        description = self.description
         named = dict(place.labels)
         words = {label: named.get(label) or place.found(key) for label, key in description.labels.items()}
         labels = {**named, **{label: as_word(word) for label, word in words.items() if word is not None}, **description.fixed}
         known = {label: text for label, text in labels.items() if label in Series.__slots__ and label not in ("run", "segment")}
-        base = self._context.series
-        asked = "" if self._answer is None else self._answer.host
+        base = self.context.series
+        asked = "" if self.answer is None else self.answer.host
         series = base.replaced(kind=description.kind, **{**known, "host": base.host or known.get("host", "") or asked})
         start, end = self._times(place)
         return FileHistogram(line, series, start, end, bins, self._is_total(place))
 
     def _times(self, place: Place) -> tuple[int | None, int]:
         """Return when counting began and ended, by the description."""
-        times = self._description.time
-        if times.of_file and self._answer is not None:
-            every = self._description.every_ns
-            return self._answer.at_ns - every if every else None, self._answer.at_ns
+        times = self.description.time
+        if times.of_file and self.answer is not None:
+            every = self.description.every_ns
+            return self.answer.at_ns - every if every else None, self.answer.at_ns
         if times.of_file:
             return self._of_file
-        holder = (self._newest if times.record else None) or place
-        if times.record and self._newest is None:
+        holder = (self.newest if times.record else None) or place
+        if times.record and self.newest is None:
             raise WrongError(NO_TIME)
         at = sum(stamp_ns(holder.found(key), unit, times.zone) for key, unit in zip(times.at, times.units, strict=True))
         begun = stamp_ns(place.found(times.start), times.units[0], times.zone) if times.start else None
         if not times.is_start:
             return begun, at
-        if not self._description.every_ns:
+        if not self.description.every_ns:
             raise WrongError("a time of the start needs every: how long an interval is")
-        return at, at + self._description.every_ns
+        return at, at + self.description.every_ns
 
     @cached_property
     def _of_file(self) -> tuple[int, int]:
-        end = self._path.stat().st_mtime_ns
-        length = self._description.time.length
+        end = self.path.stat().st_mtime_ns
+        length = self.description.time.length
         if not length:
-            every = self._description.every_ns
+            every = self.description.every_ns
             if not every:
                 raise WrongError("a time of the file needs every: or length: how long it took")
             return end - every, end

@@ -36,14 +36,12 @@ from ingest.read.described.table import (
     MARK,
     MORE_PLACES,
     PRECISION,
-    TOO_LONG,
     WHITESPACE,
     Form,
     Lines,
+    WholeLines,
     arrow,
-    data_at,
     fields,
-    header_at,
     nanoseconds,
     places,
     reject,
@@ -55,11 +53,9 @@ from ingest.read.format_names import DESCRIBED
 from ingest.read.formats import AGAIN, Reader
 from ingest.read.operations import DAY_NS, TOO_MANY_LABELS, SeriesTable, events_layout, newest_ns
 from ingest.read.sources import Around, Source
-from ingest.read.text import CUT_OFF, LONGEST_LINE, NEWLINE, NULS, TABLE_ENDINGS, head, name_without, whole_blocks
+from ingest.read.text import LONGEST_LINE, NULS, TABLE_ENDINGS, head, name_without, whole_blocks
 
 NO_NUMBER = "a time, latency or weight is no number, or is missing"
-BACKWARDS = "it ended before it began"
-LATENCY_TOO_LONG = "a latency of more than a day: damage, or another unit than was given"
 TOO_HEAVY = "a weight of 0 or less, or so large that weight times latency passes 2^60 ns"
 DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
 ENDING = re.compile(r"_(?P<unit>[^_()]*)$|\((?P<inside>[^()]*)\)$")
@@ -109,10 +105,17 @@ def _first_at(lines: Sequence[bytes], description: Description) -> int:
     """Return which line names the columns, or is the first of data: before a table that blanks part text may stand."""
     if description.delimiter != WHITESPACE:
         return 0
-    if not description.header:
-        return data_at(lines, description.columns.values())
-    names = (*description.columns.values(), *description.labels.values())
-    return header_at(lines, {name for name in names if not name.isdigit()})
+    columns = tuple(description.columns.values())
+    names = {name for name in (*columns, *description.labels.values()) if not name.isdigit()}
+    places = [int(name) - 1 for name in columns if name.isdigit()]
+
+    def fits(cells: Sequence[str]) -> bool:
+        """Return whether a line names all wanted columns, or begins a number in each of those that are numbered."""
+        if description.header:
+            return bool(names) and names <= set(cells)
+        return all(0 <= place < len(cells) and cells[place].lstrip("-.")[:1].isdigit() for place in places)
+
+    return next((number for number, line in enumerate(lines[:100]) if (cells := fields(line)) and fits(cells)), 0)
 
 
 def _check_once(names: Sequence[str], path: Path) -> None:
@@ -141,12 +144,8 @@ def _units(roles: Mapping[str, str], context: Context, description: Description,
         ending = UNITS_NS.get(match["unit"] or match["inside"]) if match else None
         unit = description.units.get(role, ending if ending is not None else context.recorded_unit_ns)
         if unit is None and role != "weight":
-            raise InputError(
-                f"the unit of column {name!r} is given neither in {description.path} (unit:) nor by its name's ending (_us): "
-                "give it there, or with --recorded-unit",
-                path,
-                1,
-            )
+            told = f"is given neither in {description.path} (unit:) nor by its name's ending (_us)"
+            raise InputError(f"the unit of column {name!r} {told}: give it there, or with --recorded-unit", path, 1)
         units[role] = 1 if role == "weight" else unit or 0
     return units
 
@@ -169,10 +168,10 @@ def read(path: Path, context: Context) -> Iterator[Events]:
         return context.series.replaced(**texts, kind=description.kind)
 
     series = SeriesTable(series_of)
-    if columns.is_json:
+    if not columns.names:  # NDJSON
         objects = _Objects(pa, columns, context.account)
         blocks = whole_blocks(path, context.account, context.upto)
-        chunks: Iterator[tuple[Any, Int]] = chain.from_iterable(objects.tables(bytes(block)) for block in blocks)
+        chunks: Iterator[tuple[Any, Int]] = chain.from_iterable(objects.tables(block) for block in blocks)
     else:
         chunks = tables(path, Lines(_form(columns, description), context.account, skipped=columns.skipped), context.upto)
     real: bool | None = None  # whether stamps are real times: not known before the first rows
@@ -189,8 +188,8 @@ def read(path: Path, context: Context) -> Iterator[Events]:
         codes = series.codes({label: table.column(name) for label, name in columns.labels.items()}, len(table))
         faults: list[tuple[str, Any]] = [
             (NO_NUMBER, ~sure),
-            (BACKWARDS, latency < 0),
-            (LATENCY_TOO_LONG, latency > DAY_NS),
+            ("it ended before it began", latency < 0),
+            ("a latency of more than a day: damage, or another unit than was given", latency > DAY_NS),
             (TOO_HEAVY, heavy),
             (TOO_MANY_LABELS, codes == -2),
         ]
@@ -200,7 +199,6 @@ def read(path: Path, context: Context) -> Iterator[Events]:
             real = 2 * int(np.count_nonzero(dated & sound)) >= int(np.count_nonzero(sound))
         faults.append((NOT_REAL if real else NOT_RELATIVE, dated if real is False else ~dated))
         good = sound_rows(context.account, lines, faults)
-        context.account.accept(len(good))
         base = context.offset_ns + (0 if real else context.zero.epoch_ns or 0)
         yield Events(series.table, codes, end + base, latency, weight).take(good)
 
@@ -294,7 +292,7 @@ LEVELS = 4
 
 
 class _Objects:
-    """Parses the blocks of one file in turn; `line` is the number of the next line."""
+    """Parses the blocks of one file in turn."""
 
     def __init__(self, pa: Any, columns: Columns, account: Account) -> None:
         self.pa = pa
@@ -302,43 +300,29 @@ class _Objects:
 
         self.json = pyarrow.json
         self.account = account
-        self.line = 1
-        self._open = False
+        self._whole = WholeLines(account)
         self._level = 0
         self._numbers = {name: columns.units[role] for role, name in columns.roles.items()}
         self._words = tuple(columns.labels.values())
 
-    def tables(self, text: bytes) -> Iterator[tuple[Any, Int]]:
-        """Yield the columns of the objects in a block with their line numbers."""
-        text = self._whole_lines(text)
+    def tables(self, block: memoryview) -> Iterator[tuple[Any, Int]]:
+        """Yield the columns of the objects in a block with their line numbers; the last needs no newline if it is whole."""
+        text = bytes(block)
+        rest = text[text.rfind(b"\n") + 1 :]
+        if not rest.strip():
+            text = text[: len(text) - len(rest)]
+        elif len(rest) < LONGEST_LINE and _object(rest) is not None:
+            text += b"\n"
+        text = self._whole.of(memoryview(text)).tobytes()
         count = text.count(b"\n")
         if not count:
             return
         table = self._block(text) if b"\n\n" not in text and b"\r" not in text else None
         if table is not None and len(table) == count and (_ready := self._ready(table)) is not None:
-            yield _ready, np.arange(self.line, self.line + count)
+            yield _ready, np.arange(self._whole.line, self._whole.line + count)
         else:
             yield from self._by_line(text)
-        self.line += count
-
-    def _whole_lines(self, text: bytes) -> bytes:
-        """Return the whole lines of a block; half an object at the end is rejected, a whole one without newline is taken."""
-        if self._open:
-            at = text.find(b"\n") + 1
-            if not at:
-                return b""
-            text, self._open = text[at:], False
-            self.line += 1
-        if not text or text[-1] == NEWLINE:
-            return text
-        cut = text.rfind(b"\n") + 1
-        rest = text[cut:]
-        if len(rest) < LONGEST_LINE and _object(rest) is not None:
-            return text + b"\n"
-        if rest.strip():
-            self.account.reject(TOO_LONG if len(rest) >= LONGEST_LINE else CUT_OFF, [self.line + text.count(b"\n")])
-        self._open = True
-        return text[:cut]
+        self._whole.line += count
 
     def _block(self, text: bytes) -> Any:
         """Return the columns of a block, None where no level of numbers fits all of it."""
@@ -382,9 +366,9 @@ class _Objects:
             entry = _object(line)
             if entry is None:
                 reason = NULS if b"\0" in line else NO_OBJECT
-                bad.setdefault(reason, []).append(self.line + place)
+                bad.setdefault(reason, []).append(self._whole.line + place)
                 continue
-            numbers.append(self.line + place)
+            numbers.append(self._whole.line + place)
             for name, unit in self._numbers.items():
                 cells[name].append(_number(entry.get(name), unit) if unit else _stamp(self.pa, entry.get(name)))
             for name in self._words:

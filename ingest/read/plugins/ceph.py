@@ -38,7 +38,10 @@ def read(path: Path, context: Context, held: Polls) -> None:
     """Add the histograms of a file to `held`; those of other things than latencies are skipped."""
     for line, entry in objects_of(path, context):
         try:
-            end = _time(entry.get("sampled_at"))
+            if (said := entry.get("sampled_at")) is None:
+                raise WrongError("a poll without sampled_at: the time it was made, in epoch s or ISO 8601")
+            stamp = iso_ns(said) if isinstance(said, str) else None
+            end = end_ns(said, UNITS_NS["s"]) if stamp is None else stamp
         except WrongError as error:
             context.account.reject(str(error), [line])
             continue
@@ -63,14 +66,6 @@ def take(dump: Any, line: int, end: int, host: str, daemon: str, context: Contex
             held.add(Poll(line, series, None, end, *histogram, total=True))
         except WrongError as error:
             held.reject(str(error), line, Lost(series, None, end, total=True))
-
-
-def _time(value: Any) -> int:
-    if isinstance(value, str) and (stamp := iso_ns(value)) is not None:
-        return stamp
-    if value is None:
-        raise WrongError("a poll without sampled_at: the time it was made, in epoch s or ISO 8601")
-    return end_ns(value, UNITS_NS["s"])
 
 
 def histograms(dump: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -32,6 +32,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
@@ -132,16 +133,11 @@ def _parsed(text: bytes, line: int) -> tuple[Objects | None, int]:
     end = len(text)
     for _ in range(TRIED):
         end = text.rfind(b"}", 0, end)
-        match = BETWEEN.match(text, end) if end >= 0 else None
         if end < 0:
             break
-        if match is None:
-            continue
-        try:
-            values = orjson.loads(b"[" + text[: end + 1] + b"]")
-        except orjson.JSONDecodeError:
-            continue
-        return Objects(values, text[: end + 1], line), match.end() - 1
+        if match := BETWEEN.match(text, end):
+            with suppress(orjson.JSONDecodeError):
+                return Objects(orjson.loads(b"[" + text[: end + 1] + b"]"), text[: end + 1], line), match.end() - 1
     return None, 0
 
 
@@ -302,7 +298,6 @@ EPOCH_US = 20 * 365 * 86_400 * 10**6  # no clock that starts with the machine re
 NAMES = re.compile(rb'"(?:process|thread)_name"')
 STAMP = re.compile(rb'"ts"\s*:\s*"?(\d+)')
 NEAR = 1 << 12
-NO_OPERATION = "trace events that are no operations (metadata, instants, counters, flows)"
 NO_PHASE = "no trace event: it has no phase (ph)"
 NO_TIME = "ts or dur is missing, or no time"
 BACKWARDS = "it ended before it began"
@@ -467,7 +462,7 @@ class _Trace:
 
     def _events(self, objects: Objects, part: _Part) -> Events:
         account = self.context.account
-        account.skip(NO_OPERATION, part.skipped)
+        account.skip("trace events that are no operations (metadata, instants, counters, flows)", part.skipped)
         words = zip(*part.labels, strict=True) if part.labels else ((), (), ())
         columns = {
             name: self.pa.array(values, self.pa.string()).dictionary_encode()
@@ -514,14 +509,12 @@ class _Trace:
 
     def _codes(self, name: Int, place: Int) -> Int:
         """Return the series of operations by the numbers of their names and places."""
-        named = [self._named(known) for known in self._places]
-        texts = (list(self._words), *([words[at] for words in named] for at in (0, 1)))
-        columns = {
-            label: self.pa.DictionaryArray.from_arrays(
-                self.pa.array(numbers.astype(np.int32)), self.pa.array(text, self.pa.string())
-            )
-            for label, numbers, text in zip(("op", "process", "tag"), (name, place, place), texts, strict=True)
-        }
+        texts = {"op": (name, list(self._words))}
+        for at, label in enumerate(("process", "tag")):
+            texts[label] = place, [self._named(known)[at] for known in self._places]
+        pa, columns = self.pa, {}
+        for label, (numbers, words) in texts.items():
+            columns[label] = pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int32)), pa.array(words, pa.string()))
         return self.series.codes(columns, len(name))
 
     def _kept(self, codes: Int, start: Int, end: Int, *, rows_each: int) -> Events:

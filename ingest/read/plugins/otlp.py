@@ -102,11 +102,8 @@ def series_of(base: Series, metric: str, attributes: Mapping[str, str]) -> Serie
 
 DELTA, CUMULATIVE = 1, 2
 TEMPORALITIES = {"AGGREGATION_TEMPORALITY_DELTA": DELTA, "AGGREGATION_TEMPORALITY_CUMULATIVE": CUMULATIVE}
-NO_TIME = "not a latency: its unit is no unit of time"
-NO_TEMPORALITY = "nothing says whether it counts since a start or since the point before"
 UNIT_UNKNOWN = "the unit of its values is not stated: give --recorded-unit s, ms, us or ns"
 NO_SUM = "the counts of its buckets are not its count: it was damaged"
-NO_BUCKETS = "a histogram without buckets, of which only the mean is known: have the SDK keep buckets"
 MOST_BUCKETS = 1 << 16
 ESCAPED = str.maketrans({"µ": "u", "μ": "u"})
 
@@ -168,7 +165,7 @@ def _take(
             continue
         points = list(_dicts(body.get("dataPoints")))
         if unit and unit not in UNITS_NS:
-            context.account.skip(NO_TIME, len(points))
+            context.account.skip("not a latency: its unit is no unit of time", len(points))
             continue
         for point in points:
             attributes = {**resource, **_attributes(point.get("attributes") or point.get("labels"))}
@@ -220,7 +217,7 @@ def _total(body: Mapping[str, Any]) -> bool:
     said = body.get("aggregationTemporality")
     temporality = TEMPORALITIES.get(said, 0) if isinstance(said, str) else said
     if temporality not in (DELTA, CUMULATIVE):
-        raise WrongError(NO_TEMPORALITY)
+        raise WrongError("nothing says whether it counts since a start or since the point before")
     return bool(temporality == CUMULATIVE)
 
 
@@ -264,7 +261,7 @@ def _explicit(point: Mapping[str, Any], unit_ns: int, _: Mapping[str, str] | Non
     if not isinstance(bounds, list) or not isinstance(numbers, list):
         raise WrongError("no list of buckets")
     if not bounds or not numbers:
-        raise WrongError(NO_BUCKETS)
+        raise WrongError("a histogram without buckets, of which only the mean is known: have the SDK keep buckets")
     if len(numbers) != len(bounds) + 1:
         raise WrongError("buckets are not one more than bounds")
     ends = [end_ns(bound, unit_ns) for bound in bounds]

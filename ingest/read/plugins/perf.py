@@ -48,7 +48,7 @@ from ingest.core.intervals import Bool, Int
 from ingest.core.labels import OFFSET, Series
 from ingest.read.account import Account
 from ingest.read.context import KEEP_IDLE, Context, TimeZero
-from ingest.read.described.table import WholeLines, arrow, binary_lines, flags, reject
+from ingest.read.described.table import WholeLines, arrow, binary_lines, flags, lying, reject
 from ingest.read.format_names import PERF
 from ingest.read.formats import ROW_LABELS, Reader
 from ingest.read.operations import DAY_NS, TOO_MANY_LABELS, SeriesTable, events_layout
@@ -64,9 +64,6 @@ SAMPLE = rf"^ *{WHO}{WHEN}(?: +\d+)? +(?P<event>[^ ]+?):(?P<rest> .*)?\r?\n$"
 FRAME = r"^ +[0-9a-f]{4,16}(?: .*\)| \[unknown\])?\r?\n$|^  [^ ]+:\d+(?: \(inlined\))?\r?\n$"
 FTRACE = r"-\d+ +(?:\([ \d-]+\) +)?\[\d+\] +[^ ]+$"  # what a name ends in where the kernel or trace-cmd wrote the line
 OWN_RECORD = " PERF_RECORD_"
-NOT_A_LINE = "not a line of perf script"
-NO_TIME = "a time stamp past the year 2096"
-OWN = "perf's own records of processes and mappings, not samples"
 TAB, COMMENT, SPACE = 9, 35, 32
 MOST_KEPT = 4 * LONGEST_LINE
 
@@ -135,14 +132,14 @@ def _samples(pa: Any, text: bytes, line: int, account: Account) -> Samples:
     names = compute.struct_field(columns, "comm").fill_null(b"")
     good &= ~flags(compute.match_substring_regex(names, FTRACE))
     left = ~good & ~own & ~flags(compute.match_substring_regex(candidates, FRAME + r"|^[ \t]*\r?\n$"))
-    reject(account, NOT_A_LINE, line + place[left])
-    account.skip(OWN, int(own.sum()))
+    reject(account, "not a line of perf script", line + place[left])
+    account.skip("perf's own records of processes and mappings, not samples", int(own.sum()))
     seconds = _number(pa, columns, "seconds", good)
     late = good & (seconds > LATEST_S)
-    reject(account, NO_TIME, line + place[late])
+    reject(account, "a time stamp past the year 2096", line + place[late])
     rows = np.flatnonzero(good & ~late)
     fields = columns.take(pa.array(rows))
-    digits = np.frombuffer(compute.binary_length(compute.struct_field(fields, "part")).buffers()[1], np.int32)[: len(rows)]
+    digits = lying(compute.binary_length(compute.struct_field(fields, "part")), np.int32)
     part = _number(pa, fields, "part", np.ones(len(rows), np.bool_)) * np.where(digits == NS_DIGITS, 1, 1000)
     leaf = _leaves(pa, lines, data, place[rows], compute.struct_field(fields, "rest"))
     return Samples(fields, line + place[rows], seconds[rows] * SECOND + part, leaf)
@@ -167,7 +164,7 @@ def _leaves(pa: Any, lines: Any, data: NDArray[np.uint8], place: Int, rest: Any)
 def _number(pa: Any, columns: Any, name: str, there: NDArray[np.bool_]) -> Int:
     """Return a field of digits as numbers, 0 where it is not there."""
     text = pa.compute.if_else(pa.array(there), pa.compute.struct_field(columns, name), b"0").cast(pa.string())
-    return np.frombuffer(text.cast(pa.int64()).buffers()[1], np.int64)[: len(there)]
+    return lying(text.cast(pa.int64()))
 
 
 ANY_SAMPLE = re.compile(SAMPLE.encode())
@@ -297,10 +294,7 @@ BLOCK = r"^ *(?P<device>\d+,\d+) (?P<flags>[A-Z]+) (?:\d+ )?\([^)]*\) (?P<sector
 ISSUE, COMPLETE = "block:block_rq_issue", "block:block_rq_complete"
 NO_SECTOR = str(2**64 - 1)
 ENTER, EXIT = "syscalls:sys_enter_", "syscalls:sys_exit_"
-NO_BEGINNING = "an end whose beginning is not in the recording"
 NO_END = "a beginning whose end is not in the recording"
-AGAIN = "begun again before it ended (requeued): the later beginning counts"
-OTHER_ARGUMENTS = "arguments of a block request that are not device, flags, sector"
 TOO_LONG = "a latency of more than a day, or below zero"
 PAIRS = ((ISSUE, COMPLETE), (ENTER, EXIT))
 MOST_OPEN = 1 << 20
@@ -375,20 +369,16 @@ class _Trace:
         compute, pa = self.pa.compute, self.pa
         event = compute.struct_field(chunk.fields, "event").dictionary_encode()
         names = [_word(name) for name in event.dictionary.to_pylist()]
-        codes = np.frombuffer(event.indices.buffers()[1], np.int32)[: len(event)] if len(event) else chunk.line
+        codes = lying(event.indices, np.int32) if len(event) else chunk.line
         block = np.array([name in (ISSUE, COMPLETE) for name in names], np.bool_)
         arguments = compute.extract_regex(compute.struct_field(chunk.fields, "rest"), BLOCK)
         is_block = block[codes] if len(codes) else np.zeros(0, np.bool_)
         odd = is_block & ~flags(arguments.is_valid())
-        reject(self.context.account, OTHER_ARGUMENTS, chunk.line[odd])
+        reject(self.context.account, "arguments of a block request that are not device, flags, sector", chunk.line[odd])
         keep = np.flatnonzero(~odd)
         chunk, arguments, is_block, codes = chunk.take(keep), arguments.take(pa.array(keep)), is_block[keep], codes[keep]
-        columns = {
-            "event": compute.struct_field(chunk.fields, "event").dictionary_encode(),
-            "comm": compute.struct_field(chunk.fields, "comm").dictionary_encode(),
-            "device": compute.struct_field(arguments, "device").dictionary_encode(),
-            "flags": compute.struct_field(arguments, "flags").dictionary_encode(),
-        }
+        held = {"event": chunk.fields, "comm": chunk.fields, "device": arguments, "flags": arguments}
+        columns = {name: compute.struct_field(fields, name).dictionary_encode() for name, fields in held.items()}
         series = self.series.codes(columns, len(keep))
         ends = np.array([name == COMPLETE or name.startswith(EXIT) for name in names], np.bool_)
         key = np.where(is_block, self._requests(arguments, columns["device"]), self._calls(chunk.fields, names, codes))
@@ -401,7 +391,7 @@ class _Trace:
         """Return a number for each block request: of its device and sector."""
         words = [_word(word) for word in device.dictionary.to_pylist()] + [""]
         codes = np.array([self.keys.setdefault(f"device {word}", len(self.keys)) for word in words], np.int64)
-        place = np.frombuffer(device.indices.fill_null(len(words) - 1).buffers()[1], np.int32)[: len(device)]
+        place: Int = lying(device.indices.fill_null(len(words) - 1), np.int32)
         return (codes[place] << 52) + _whole(self.pa, arguments, "sector")
 
     def _calls(self, fields: Any, names: list[str], codes: Any) -> Int:
@@ -422,8 +412,8 @@ class _Trace:
         first = np.flatnonzero(~ends & same & np.append(ends[1:], False))
         alone = np.ones(len(marks), np.bool_)
         alone[first] = alone[first + 1] = False
-        reject(account, NO_BEGINNING, np.sort(line[alone & ends]))
-        reject(account, AGAIN, np.sort(line[alone & ~ends & same]))
+        reject(account, "an end whose beginning is not in the recording", np.sort(line[alone & ends]))
+        reject(account, "begun again before it ended (requeued): the later beginning counts", np.sort(line[alone & ~ends & same]))
         self.open = self._bounded(marks[alone & ~ends & ~same])
         latency, codes = at_ns[first + 1] - at_ns[first], marks["series"][first]
         wrong, many = (latency < 0) | (latency > DAY_NS), codes < 0
@@ -447,8 +437,7 @@ def _whole(pa: Any, fields: Any, name: str) -> Int:
     """Return a field of digits as numbers, 0 where there is none, and -1 for the sector of a request that has none."""
     text = pa.compute.struct_field(fields, name).cast(pa.string())
     text = pa.compute.if_else(pa.compute.equal(text, ""), "0", text).fill_null("0")
-    values = pa.compute.if_else(pa.compute.equal(text, NO_SECTOR), "-1", text).cast(pa.int64())
-    return np.frombuffer(values.buffers()[1], np.int64)[values.offset : values.offset + len(values)]
+    return lying(pa.compute.if_else(pa.compute.equal(text, NO_SECTOR), "-1", text).cast(pa.int64()))
 
 
 def _word(word: Any) -> str:

@@ -46,7 +46,6 @@ WORDS = ("skipped", "failed", "serialization", "deadlock")
 ROW = re.compile(rb"^\d+ \d+ (?:\d+|skipped|failed|serialization|deadlock) \d+ \d{9,10} \d{1,6}(?: \d+){0,2}\s*$")
 LEADING_ZERO = re.compile(rb" 0\d")
 NOT_A_ROW = "not a transaction as pgbench writes them"
-NONE = "holds no transaction that can be read"
 SEVENTH_LAG = "its seventh column is taken as the lag of -R, since it is more than a number of tries"
 SEVENTH_TRIES = "its seventh column is taken as the number of tries of --max-tries, since it is small, and not as the lag of -R"
 LOG_BOTH = "log with -R and --max-tries (eight columns) where it is not so"
@@ -196,13 +195,9 @@ def locate(path: Path, around: Around) -> Source:
     ends = [line.split() for line in head(path, upto=context.upto).split(b"\n") if ROW.match(line)]
     if not ends:
         aggregates = AGGREGATE.match(head(path, upto=context.upto).split(b"\n", 1)[0])
-        raise InputError(AGGREGATES if aggregates else NONE, path)
-    zero = around.zero(
-        path,
-        TimeZero(min(int(cells[4]) * SECOND + int(cells[5]) * US for cells in ends), "epoch stamps in the log"),
-        lambda: 0,
-        absolute=True,
-    )
+        raise InputError(AGGREGATES if aggregates else "holds no transaction that can be read", path)
+    first = min(int(cells[4]) * SECOND + int(cells[5]) * US for cells in ends)
+    zero = around.zero(path, TimeZero(first, "epoch stamps in the log"), lambda: 0, absolute=True)
     return Source(path, PGBENCH, replace(context, zero=zero), SECOND, str(hdr_layout(DIGITS, 0, 1)))
 
 

@@ -59,9 +59,7 @@ RULES = {"(]": 0, "[)": 1, "()": 2, "[]": 3}
 ESCAPES = {"\\n": "\n", '\\"': '"', "\\\\": "\\"}
 BUCKET, CREATED, PROCESS_START = "_bucket", "_created", "process_start_time_seconds"
 ENDINGS = {"seconds": "s", "milliseconds": "ms", "ms": "ms", "microseconds": "us", "us": "us", "nanoseconds": "ns", "ns": "ns"}
-NO_LATENCY = "not a latency by its name: its unit is no unit of time (--recorded-unit says which it is)"
 FRACTIONS = "counts that are no whole numbers, as of rate(): ask for the buckets themselves, as in NAME_bucket[1h]"
-FALLS = "counts up to an edge that fall"
 NO_START = "a scrape without time stamps, and nothing says when its process began: dump the series with promtool, or query them"
 ANSWERS = re.compile(rb'\[*\s*(\{(?!__name__)[^}]*"|\{?\s*$)')  # not `{__name__=` of a dump
 CLOSED, LEFT_OPEN = 3, 0
@@ -175,7 +173,7 @@ def _add(
     """Add the histogram of one series and time, which is `told` for so many ns a unit."""
     unit_ns = _unit(name, context)
     if unit_ns is None:
-        context.account.skip(NO_LATENCY, 1)
+        context.account.skip("not a latency by its name: its unit is no unit of time (--recorded-unit says which it is)", 1)
         return
     series = series_of(context.series, name, labels)
     try:
@@ -200,7 +198,7 @@ def _classic(told: Mapping[str, str], unit_ns: int, *, lacks_start: bool = False
     upto = [_count(told[edge]) for _, edge in edges] + [_count(told[top[0]])]
     counts = [high - low for low, high in pairwise([0, *upto])]
     if min(counts) < 0:
-        raise WrongError(FALLS)
+        raise WrongError("counts up to an edge that fall")
     ends = [end_ns(edge, unit_ns) for edge, _ in edges]
     layout, places = between_edges(ends, counts, is_open=True)
     return layout, *sparse(places, counts)

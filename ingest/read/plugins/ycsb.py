@@ -130,17 +130,10 @@ HISTOGRAM = polled(YCSB_HISTOGRAM, read_histograms, "holds no histogram: YCSB wr
 US = UNITS_NS["us"]
 FIRST = re.compile(rb"^[A-Za-z][-A-Za-z0-9_]*,(\d{1,15}),-?\d{1,15}$", re.MULTILINE)
 NOT_A_ROW = "not op, time stamp (ms), latency (us) as YCSB writes them"
-TOO_LONG = "a latency of more than a day, or below zero"
 PASSED = (
     r"^(?:\[.*|\S+ latency raw data: op, timestamp\(ms\), latency\(us\)|Raw data measurement: .*|YCSB Client .*|Command line: .*"
     r"|Loading workload.*|Starting test.*|\d{4}-\d\d-\d\d .* sec: \d+ operations.*|[ \t]*)\r?\n$"
 )
-
-
-def first_ns(path: Path, context: Context) -> int:
-    """Return the stamp of the first operation in the beginning of a file in ns, 0 where there is none."""
-    match = FIRST.search(head(path, upto=context.upto))
-    return int(match[1]) * MS if match else 0
 
 
 def read(path: Path, context: Context) -> Iterator[Events]:
@@ -157,18 +150,18 @@ def read(path: Path, context: Context) -> Iterator[Events]:
         latency, known = nanoseconds(pa, table.column("latency"), US)
         faults = (
             (NOT_A_ROW, ~(sure & known) | (end < 0)),
-            (TOO_LONG, (latency > DAY_NS) | (latency < 0)),
+            ("a latency of more than a day, or below zero", (latency > DAY_NS) | (latency < 0)),
             (TOO_MANY_LABELS, codes == -2),
         )
         rows = sound_rows(context.account, lines, faults)
-        context.account.accept(len(rows))
         yield Events(series.table, codes, end + context.offset_ns, latency).take(rows)
 
 
 def locate_raw(path: Path, around: Around) -> Source:
     """Return the source of a file of raw measurements, which are stamped with real times."""
     context = around.context(path, process=name_without(path, TABLE_ENDINGS))
-    own = TimeZero(first_ns(path, context), "epoch stamps in the log")
+    first = FIRST.search(head(path, upto=context.upto))
+    own = TimeZero(int(first[1]) * MS if first else 0, "epoch stamps in the log")
     zero = around.zero(path, own, lambda: 0, absolute=True)
     return Source(path, YCSB, replace(context, zero=zero), layout=str(events_layout(around.options.digits)))
 

@@ -166,7 +166,7 @@ def kept_of(source: Source) -> StoredBreaths | None:
     if source.format != SNABB:
         return None
     recorded = timeline(source.path, int(source.context.options.get(TSC_HZ, "0")))
-    zero = 0 if recorded.real else (source.context.zero.epoch_ns or 0)
+    zero = 0 if recorded.clock.real else (source.context.zero.epoch_ns or 0)
     shift, labels = zero + source.context.offset_ns, source.context.series.replaced(kind="")
     whole = breaths_of(recorded, labels, shift)
     parts = [windows_of(whole), *(windows_of(part) for part in callbacks_of(recorded, labels, shift))]
@@ -176,17 +176,9 @@ def kept_of(source: Source) -> StoredBreaths | None:
 def breaths_of(recorded: Timeline, labels: Series, shift_ns: int) -> Work:
     """Return the breaths of a timeline; `shift_ns` is added to when they ended."""
     rows = breaths(recorded)
-    return Work(
-        table=(labels.replaced(op=BREATH),),
-        series=np.zeros(len(rows), np.int64),
-        rate=rows.rate,
-        end_ns=rows.start_ns + rows.lasted_ns + shift_ns,
-        number=rows.number,
-        cycles=rows.cycles,
-        packets=credible(rows.packets),
-        bytes=credible(rows.bytes),
-        bits=credible(rows.bits),
-    )
+    table, series = (labels.replaced(op=BREATH),), np.zeros(len(rows), np.int64)
+    ended, moved = rows.start_ns + rows.lasted_ns + shift_ns, map(credible, (rows.packets, rows.bytes, rows.bits))
+    return Work(table, series, rows.rate, ended, rows.number, rows.cycles, *moved)
 
 
 def callbacks_of(recorded: Timeline, labels: Series, shift_ns: int) -> Iterator[Work]:
@@ -203,17 +195,15 @@ def callbacks_of(recorded: Timeline, labels: Series, shift_ns: int) -> Iterator[
             series = labels.replaced(op=name, job=message.app)
             codes[code] = table.setdefault(series, len(table))
     end = rows.end[counted]
-    yield Work(
-        table=tuple(table),
-        series=codes[recorded.codes[end]],
-        rate=rows.rate[counted],
-        end_ns=recorded.stamp_ns[end] + shift_ns,
-        number=recorded.place[end],
-        cycles=rows.cycles[counted],
-        packets=packets[counted],
-        bytes=credible(rows.bytes[counted]),
-        bits=np.full(len(counted), np.nan),
+    moved = packets[counted], credible(rows.bytes[counted]), np.full(len(counted), np.nan)
+    done = (
+        codes[recorded.codes[end]],
+        rows.rate[counted],
+        recorded.stamp_ns[end] + shift_ns,
+        recorded.place[end],
+        rows.cycles[counted],
     )
+    yield Work(tuple(table), *done, *moved)
 
 
 def credible(moved: Float) -> Float:

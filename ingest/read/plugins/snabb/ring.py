@@ -242,12 +242,6 @@ class Ring:
     notes: tuple[str, ...] = ()
 
 
-def dtype_of(major: int) -> np.dtype[Any]:
-    """Return the dtype of an entry: 64 bytes, stamps and arguments unsigned integers in version 2, doubles in version 3."""
-    number = NUMBERS[major]
-    return np.dtype([("tsc", number), ("message", "<u2"), ("core", "<u2"), ("reserved", "<u4"), ("arguments", number, ARGUMENTS)])
-
-
 def read_ring(path: Path) -> Ring:
     """Return the ring of a timeline, plain (mapped and copied once) or compressed.
 
@@ -362,6 +356,8 @@ def _without_overwritten(ring: Ring, copied: bytes, mapped: mmap.mmap) -> Ring:
 def _ring_of(data: bytes, path: Path) -> Ring:
     size = size_of(data[:HEADER_BYTES], path)
     _, major, minor, length, _ = HEADER.unpack_from(data)
-    entries = np.frombuffer(data, dtype_of(major), length // ENTRY_BYTES, HEADER_BYTES)
+    number = NUMBERS[major]
+    fields = [("tsc", number), ("message", "<u2"), ("core", "<u2"), ("reserved", "<u4"), ("arguments", number, ARGUMENTS)]
+    entries = np.frombuffer(data, np.dtype(fields), length // ENTRY_BYTES, HEADER_BYTES)
     order, rejected = in_order(entries, path)
     return Ring((major, minor), entries, data[HEADER_BYTES + length : size], order, rejected)

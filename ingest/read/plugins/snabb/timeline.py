@@ -169,10 +169,6 @@ class Readings:
     core: Int
     ns: Int
 
-    def take(self, rows: Int) -> Readings:
-        """Return the given readings."""
-        return Readings(self.tsc[rows], self.core[rows], self.ns[rows])
-
 
 @dataclass(frozen=True, slots=True)
 class Clock:
@@ -245,7 +241,8 @@ def _straight(readings: Readings, hz: int) -> Readings:
         mine = readings.core == core
         off[mine] -= np.median(off[mine])
     allowed = STRAIGHT_NS + STRAIGHT_SHARE * slope * (since.max() - since.min())
-    return readings.take(np.flatnonzero(np.abs(off) <= allowed))
+    near = np.abs(off) <= allowed
+    return Readings(readings.tsc[near], readings.core[near], readings.ns[near])
 
 
 def _usual_slope(readings: Readings) -> float:
@@ -323,16 +320,13 @@ def units(codes: Int, messages: Sequence[Message]) -> Int:
     starts = np.array([name == BREATH_START for name in names], np.bool_)[codes]
     ends = np.array([name == BREATH_END for name in names], np.bool_)[codes]
     trailing = np.array([name in OF_BREATH for name in names], np.bool_)[codes]
-    begins = starts.copy()
     # After breath_end the breath goes on while events are trailing ones: the first other one is outside.
     outside = np.flatnonzero(~trailing & ~ends & ~starts)
-    last_mark = np.maximum.accumulate(np.where(ends | begins, np.arange(len(codes)), -1))
+    last_mark = np.maximum.accumulate(np.where(ends | starts, np.arange(len(codes)), -1))
     after_end = (last_mark >= 0) & ends[np.maximum(last_mark, 0)]
     first_outside = outside[after_end[outside]]
-    if len(first_outside):
-        marks = last_mark[first_outside]
-        begins[first_outside[np.append(True, marks[1:] != marks[:-1])]] = True
-    return np.cumsum(begins)
+    starts[first_outside[np.flatnonzero(np.diff(last_mark[first_outside], prepend=-1))]] = True
+    return np.cumsum(starts)
 
 
 Numbers = NDArray[Any]
@@ -346,7 +340,7 @@ LONGEST_NS = 1 << 61
 class Timeline:
     """The events of a timeline, oldest first: event i is `messages[codes[i]]`, stored at `tsc[i]` on core `core[i]`.
 
-    `place` is its number in the ring, from 0. `stamp_ns` counts from 1970 where `real`, else from the first event.
+    `place` is its number in the ring, from 0. `stamp_ns` counts from 1970 where the `clock` is `real`, else from the first event.
     """
 
     ring: Ring
@@ -360,11 +354,6 @@ class Timeline:
 
     def __len__(self) -> int:
         return len(self.codes)
-
-    @property
-    def real(self) -> bool:
-        """Return whether stamps are times since 1970."""
-        return self.clock.real
 
     def arguments(self, rows: Int) -> Numbers:
         """Return the six arguments of the given events as they were stored: unsigned integers in version 2, else doubles."""
@@ -435,10 +424,8 @@ def _coded(strings: bytes, numbers: Numbers) -> tuple[tuple[Message, ...], Int]:
 
 def _readings(ring: Ring, messages: Sequence[Message], codes: Int, tsc: Int, core: Int) -> Readings:
     """Return the clock readings among the events; arguments that no clock shows are left out."""
-    places = np.full(len(messages), -1, np.int64)
-    for code, message in enumerate(messages):
-        if message.name.lower() == READING:
-            places[code] = _place(message, READING_ARGUMENT)
+    shows = [_place(message, READING_ARGUMENT) if message.name.lower() == READING else -1 for message in messages]
+    places = np.array(shows, np.int64)
     rows = np.flatnonzero(places[codes] >= 0)
     shown = ring.entries["arguments"][ring.order[rows], places[codes[rows]]]
     rows, shown = rows[(shown >= 1) & (shown < MOST_NS)], shown[(shown >= 1) & (shown < MOST_NS)]
@@ -464,7 +451,7 @@ def read(path: Path, context: Context) -> Iterator[Events]:
     _note_lost(lags, ~usable, account)
     rows, latency = rows[usable], latency[usable]
     table, series = _series(recorded, rows, lags.anchor[rows], context.series, path)
-    zero = 0 if recorded.real else (context.zero.epoch_ns or 0)
+    zero = 0 if recorded.clock.real else (context.zero.epoch_ns or 0)
     end = recorded.stamp_ns[rows] + (zero + context.offset_ns)
     for first in range(0, len(rows), CHUNK):
         part = slice(first, first + CHUNK)
@@ -481,14 +468,10 @@ def _series(recorded: Timeline, rows: Int, anchor: Int, labels: Series, path: Pa
         raise InputError(f"more than {MOST_SERIES:,} pairs of an event and the one it counts from: damage?", path)
     for place, pair in enumerate(pairs.tolist()):
         event, before = recorded.messages[pair // count], recorded.messages[pair % count]
-        series = labels.replaced(op=event.name.lower(), job=event.app, kind=LAG, tag=tag_of(event, before))
+        tag = f"{event.level},{event.rate} after {before.text}"
+        series = labels.replaced(op=event.name.lower(), job=event.app, kind=LAG, tag=tag)
         places[place] = table.setdefault(series, len(table))
     return tuple(table), places[codes]
-
-
-def tag_of(event: Message, anchor: Message) -> str:
-    """Return the tag of the lags of an event: its level and rate, and the event that they count from."""
-    return f"{event.level},{event.rate} after {anchor.text}"
 
 
 def _note_lost(lags: Lags, too_long: Bool, account: Account) -> None:
@@ -507,8 +490,8 @@ def locate(path: Path, around: Around) -> Source:
     """Return the source of a timeline; InputError where it is none, or the speed of its counter is not known."""
     context = around.context(path, origin="place of the file", process=process_of(path), kind=LAG)
     recorded = timeline(path, around.options.tsc_hz)
-    own = TimeZero(int(recorded.stamp_ns[0]), "clock readings in the timeline") if recorded.real else TimeZero()
-    zero = around.zero(path, own, lambda: int(recorded.stamp_ns[-1]), absolute=recorded.real)
+    own = TimeZero(int(recorded.stamp_ns[0]), "clock readings in the timeline") if recorded.clock.real else TimeZero()
+    zero = around.zero(path, own, lambda: int(recorded.stamp_ns[-1]), absolute=recorded.clock.real)
     return Source(path, SNABB, replace(context, zero=zero), layout=str(events_layout(around.options.digits)))
 
 
