@@ -261,13 +261,12 @@ def from_bins(stored: Intervals[Series], periods: Periods) -> tuple[Intervals[Se
     time = stored.start_ns[stored.row] + stored.bins * MS
     code, column, row = stored.series[stored.row], periods.column(time), periods.row(time)
     straddles = periods.row(time + MS - 1) != row
-    parts = []
-    for chosen in (~straddles, straddles):
-        at = np.flatnonzero(chosen)
-        parts.append(
-            counted_offsets(stored.table, code[at], column[at], row[at], stored.counts[at], periods.period_ns, periods.layout)
-        )
-    return parts[0], parts[1]
+
+    def counted(at: Int) -> Intervals[Series]:
+        places = code[at], column[at], row[at], stored.counts[at]
+        return counted_offsets(stored.table, *places, periods.period_ns, periods.layout)
+
+    return counted(np.flatnonzero(~straddles)), counted(np.flatnonzero(straddles))
 
 
 def shared(straddling: Intervals[Key], periods: Periods) -> Intervals[Key]:

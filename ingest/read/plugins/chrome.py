@@ -177,13 +177,10 @@ class _Walk:
                 return place
             try:
                 _, end = decoder.raw_decode(plain, place)
-            except json.JSONDecodeError as error:
-                if self._may_go_on(error, place):
+            except (RecursionError, ValueError) as error:  # also brackets by the thousand; a number of thousands of digits
+                if isinstance(error, json.JSONDecodeError) and self._may_go_on(error, place):
                     self.cut_off = self.last
                     return len(plain) if self.last else place
-                place = self._resumed(place)
-                continue
-            except (RecursionError, ValueError):  # brackets by the thousand; a number of thousands of digits
                 place = self._resumed(place)
                 continue
             self._take(place, end)

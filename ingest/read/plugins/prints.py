@@ -121,8 +121,7 @@ def add(
                 held.reject(UNTIMED, entry.line, Lost(entry.series))
         prints = timed
     # Printed twice after the last time: the second time as the script ended.
-    last = len(stamps) - 1
-    series = [entry.series for entry in prints if entry.stamp == last]
+    series = [entry.series for entry in prints if entry.stamp == len(stamps) - 1]
     times = _resolved(stamps, path_ns, at_the_end=len(set(series)) < len(series))
     path = context.account.path
     if any(entry.stamp is not None and stamps[entry.stamp].of_day for entry in prints):

@@ -187,8 +187,7 @@ class Clock:
     def stamps(self, tsc: Int, core: Int) -> Int:
         """Return the ns that the clock shows at each cycle, rounded down."""
         offsets = np.full(1 << 16, self.other_ns, np.int64)
-        for number, shown in self.core_ns.items():
-            offsets[number] = shown
+        offsets[list(self.core_ns)] = list(self.core_ns.values())
         return nanoseconds(tsc - self.zero_tsc, self.hz) + offsets[core]
 
 
