@@ -34,8 +34,8 @@ HOSTS, OSDS_A_HOST, CLIENTS = 4, 2, 3
 RATE = 400  # operations a second and client
 CACHED = 0.2
 CLIENT_LAYOUT = fio_layout(29, 1)
-CEPH = Edges((0, *(100_000 << step for step in range(31))), is_open=True)
-BPF = Edges((0, *(1_000 << step for step in range(26))), is_open=True)
+CEPH = Edges((0, *(100_000 << step for step in range(31))), open_ended=True)
+BPF = Edges((0, *(1_000 << step for step in range(26))), open_ended=True)
 CAUSES = ("disk", "osd", "network", "within", "all", "no service data", "no device data", "quiet", "client")
 SLOW = {"disk": (3.0, 8.0), "osd": (3.0, 8.0), "within": (1.9, 1.9), "all": (3.0, 6.0)}
 

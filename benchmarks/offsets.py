@@ -33,7 +33,7 @@ from ingest.query.question import Question
 from ingest.read import formats
 from ingest.read.context import Context
 from ingest.read.described import operations
-from ingest.read.described.description import parse_description
+from ingest.read.described.description import description_of
 from ingest.read.format_names import DESCRIBED
 from ingest.read.formats import Reader
 from ingest.read.sources import ReadOptions
@@ -85,7 +85,7 @@ def stand_in(words: argparse.Namespace) -> None:
 def mapped(folder: Path, words: argparse.Namespace, **asked: object) -> OffsetMap:
     """Return a map of all files in the folder."""
     stand_in(words)
-    options = ReadOptions(run="cloud", description=parse_description(folder / "columns.yml"))
+    options = ReadOptions(run="cloud", description=description_of(str(folder / "columns.yml")))
     files = Files(sorted(folder.glob("h*.csv")), options, jobs=words.jobs)
     return from_files(files, WantedOffsets(**asked))  # type: ignore[arg-type]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from ingest.read.described.description import parse_description
+from ingest.read.described.description import description_of
 from ingest.read.sources import ReadOptions
 
 COLUMNS = "end_ns,took_ns,host,process,op,weight"
@@ -37,4 +37,4 @@ def description(folder: Path) -> Path:
 
 def reading(folder: Path, **words) -> ReadOptions:
     """Return the options that read such files."""
-    return ReadOptions(run="r", description=parse_description(description(folder)), **words)
+    return ReadOptions(run="r", description=description_of(str(description(folder))), **words)

@@ -156,14 +156,14 @@ def test_a_stored_form_of_no_layout_is_refused(text: str) -> None:
 
 
 def test_log2_bins_of_microseconds_nest_in_fio() -> None:
-    octaves = Edges((0, *(1000 << k for k in range(24))), is_open=True)
+    octaves = Edges((0, *(1000 << k for k in range(24))), open_ended=True)
     assert fio_layout(29, 1).nests_in(octaves)
     assert common_layout([fio_layout(29, 1), octaves]) == octaves
 
 
 def test_a_wide_bin_keeps_its_bound_in_a_merge() -> None:
     """Bins of nine times their lower edge: a merged bin must be as wide as 16 times, not 8."""
-    listed = Edges((0, MS, 10 * MS, 100 * MS), is_open=True)
+    listed = Edges((0, MS, 10 * MS, 100 * MS), open_ended=True)
     target = common_layout([listed, Exponential(3, MS)])
     place = listed.moved_to(target)[1]
     assert target.lowest_of(np.array([place]))[0] <= MS

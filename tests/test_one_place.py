@@ -10,7 +10,7 @@ import pytest
 
 from ingest.core.labels import LABELS, THREAD
 from ingest.core.quantiles import COMMON, STORED, SUMMARY
-from ingest.core.schema import column, fields, in_store, schema_version, sqlite_schema
+from ingest.core.schema import fields, in_store, schema_version
 from ingest.store.elastic.documents import PATHS
 from ingest.store.rollups import VALUES, column_of
 from ingest.store.sqlite import documents as sqlite_documents
@@ -23,6 +23,7 @@ from ingest.store.sqlite import rollups as sqlite_rollups
 from ingest.store.sqlite import store as sqlite
 from ingest.store.sqlite.file import SCHEMA_VERSION, insert, put, put_unless_newer
 from tests.databases import database
+from tools.build import column, sqlite_schema
 from tools.kibana.requests import by_thread
 
 ROOT = Path(__file__).parents[1]

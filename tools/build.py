@@ -12,12 +12,13 @@ import argparse
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
 from ingest.cli import COMMANDS, tailboard
 from ingest.core.errors import listed
-from ingest.core.schema import assets, reference, sqlite_schema
+from ingest.core.schema import ELASTICSEARCH, assets, fields, in_store
 from ingest.read.formats import BY_DESCRIPTION, TABLE
 from ingest.store.elastic.templates import generated_templates
 from tools.kibana.compile import kibana_files
@@ -28,6 +29,9 @@ PAGES = Path(__file__).parents[1] / "docs" / "reference"
 FORMATS_MARK = "<!-- formats: generated from the table in ingest/read/formats.py by `make build` -->"
 FORMATS_END = "<!-- end of formats -->"
 
+SQLITE = "sqlite"
+TYPES = {"long": "INTEGER", "date": "INTEGER", "boolean": "INTEGER", "double": "REAL", "histogram": "BLOB"}
+
 
 def generated() -> dict[Path, str]:
     """Return the text of each generated file by its path."""
@@ -36,10 +40,56 @@ def generated() -> dict[Path, str]:
         mappings / "sqlite.sql": sqlite_schema(),
         **{mappings / path: text for path, text in generated_templates().items()},
         **{assets("kibana") / path: text for path, text in kibana_files().items()},
-        PAGES / "fields.md": reference(),
+        PAGES / "fields.md": field_reference(),
         PAGES / "commands.md": command_reference(),
         PAGES / "formats.md": with_formats((PAGES / "formats.md").read_text(encoding="utf-8")),
     }
+
+
+def column(field: dict[str, Any]) -> str:
+    """Return the SQLite column of a field."""
+    return str(field.get("sqlite", field["name"].replace(".", "_")))
+
+
+def sqlite_schema() -> str:
+    """Return the SQL that creates the embedded store's tables."""
+    content = fields()
+    parts = ["-- Generated from fields.yml by `make build`; do not edit.", f"PRAGMA user_version = {content['version']};"]
+    for table, document in content["documents"].items():
+        own = in_store(document, SQLITE)
+        single = [field for field in own if field.get("key")]
+        lines = []
+        for field in own:
+            kind = TYPES.get(field["type"], "TEXT")
+            whole = " PRIMARY KEY" if len(single) == 1 and field.get("key") else ""
+            lines.append(f"  {column(field)} {kind}{whole}{'' if field.get('null') else ' NOT NULL'}")
+        keys = ", ".join(column(field) for field in single)
+        if len(single) > 1:
+            lines.append(f"  PRIMARY KEY ({keys})")
+        unique = ", ".join(column(field) for field in own if field.get("unique"))
+        if unique:
+            lines.append(f"  UNIQUE ({unique})")
+        parts.append(f"CREATE TABLE {table} (\n" + ",\n".join(lines) + "\n);")
+    return "\n".join(parts) + "\n"
+
+
+def field_reference() -> str:
+    """Return docs/reference/fields.md: every document with its fields."""
+    parts = ["# Fields", "", "Generated from `mappings/fields.yml` by `make build`; do not edit.", ""]
+    for table, document in fields()["documents"].items():
+        parts += [f"## {table}", "", document["description"].strip(), ""]
+        if "index" in document:
+            joined = f" with the fields of `{document['joins']}`" if "joins" in document else ""
+            parts += [f"Elasticsearch: in `tailboard-{document['index']}`{joined}.", ""]
+        parts += ["| field | SQLite column | type | unit | description |", "|---|---|---|---|---|"]
+        for field in document["fields"]:
+            name = f"`{field['name']}`" + (" (key)" if field.get("key") else "")
+            shown = "Elasticsearch only" if field.get("only") == ELASTICSEARCH else f"`{column(field)}`"
+            only = " (SQLite only)" if field.get("only") == SQLITE else ""
+            cells = (name, shown + only, field["type"], field.get("unit", ""), field["description"])
+            parts.append("| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |")
+        parts.append("")
+    return "\n".join(parts)
 
 
 def with_formats(page: str) -> str:

@@ -90,8 +90,8 @@ def events(options: Options) -> None:
     [source] = discover([options.file], reading).sources
     recording = timeline(options.file, reading.tsc_hz)
     zero = source.context.zero.epoch_ns
-    start = int(recording.stamp_ns[0]) if recording.real else zero or 0
-    shift_ns, stamp = 0 if recording.real else start, _stamp(options.time_base, start, known=zero is not None)
+    start = int(recording.stamp_ns[0]) if recording.clock.real else zero or 0
+    shift_ns, stamp = 0 if recording.clock.real else start, _stamp(options.time_base, start, known=zero is not None)
     if options.breaths or options.callbacks:
         of = _breath_rows if options.breaths else _callback_rows
         table = of(recording, stamp, shift_ns, lambda stamps: _inside(stamps, start, options))

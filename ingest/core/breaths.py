@@ -112,8 +112,7 @@ class StoredBreaths:
 
 def weight_of(rate: Int) -> Int:
     """Return how many breaths a stored one of each rate stands for: 5^(9-rate)."""
-    weights: Int = FIFTH ** (ALWAYS - np.clip(rate, 0, ALWAYS))
-    return weights
+    return FIFTH ** (ALWAYS - np.clip(rate, 0, ALWAYS))
 
 
 def window_of(end_ns: Int) -> Int:
@@ -213,18 +212,16 @@ def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
         values = values + np.uint64(0x9E3779B97F4A7C15)
         values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: NDArray[np.uint64] = values ^ (values >> np.uint64(31))
-    return mixed
+    return values ^ (values >> np.uint64(31))
 
 
 def taken(rows: Rows, which: Int) -> Rows:
     """Return the given rows."""
+    held = {"table", "indptr", "cells", "counts"}
+    moved = {column.name: getattr(rows, column.name)[which] for column in fields(rows) if column.name not in held}
     if isinstance(rows, BreathWindows):
         indptr, flat = gather(rows.indptr, which)
-        held = {"table", "indptr", "cells", "counts"}
-        moved = {column.name: getattr(rows, column.name)[which] for column in fields(rows) if column.name not in held}
-        return replace(rows, **moved, indptr=indptr, cells=rows.cells[flat], counts=rows.counts[flat])
-    moved = {column.name: getattr(rows, column.name)[which] for column in fields(rows) if column.name != "table"}
+        moved |= {"indptr": indptr, "cells": rows.cells[flat], "counts": rows.counts[flat]}
     return replace(rows, **moved)
 
 

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.errors import as_text, counted
-from ingest.core.intervals import MOST_SAMPLES, Exact, Int, Intervals, distinct, gather
+from ingest.core.intervals import MOST_SAMPLES, Exact, Int, Intervals, distinct, gather, summed
 from ingest.core.labels import LABELS, MEAN, Series, default_kind, is_mean
 from ingest.core.quantiles import COMMON, INT64_MAX, Percentile
 from ingest.core.units import fine_latency
@@ -36,6 +36,7 @@ from ingest.core.values import Value
 # What a reader of numbers must know beside them: one value for files, stores, tables, pages and programs.
 
 
+CAVEAT_WORDS = ("code", "subject", "sentence", "remedy")
 MOST_ALIKE = 4  # sentences of one code and remedy that are all shown
 
 
@@ -53,8 +54,7 @@ class Caveat(Value):
 
     def to_dict(self) -> dict[str, str]:
         """Return the caveat as plain values, as `from_dict` takes them."""
-        words = {"code": self.code, "subject": self.subject, "sentence": self.sentence, "remedy": self.remedy}
-        return {name: as_text(word) for name, word in words.items()}  # stores hold no bytes of names that are no UTF-8
+        return {name: as_text(getattr(self, name)) for name in CAVEAT_WORDS}  # stores hold no bytes of names that are no UTF-8
 
     @staticmethod
     def from_dict(stored: Mapping[str, str]) -> Caveat:
@@ -220,16 +220,10 @@ class MissingRows(Value):
 
     def _summed(self, numbers: Int, samples: Int) -> Callable[[NDArray[np.bool_]], NDArray[np.float64]]:
         """Return how the numbers of some of the entries are added up by row."""
-
-        def summed(chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
-            return np.bincount(self.row[chosen], numbers[chosen].astype(np.float64), len(samples)).astype(np.float64)
-
-        return summed
+        return lambda chosen: np.bincount(self.row[chosen], numbers[chosen].astype(np.float64), len(samples)).astype(np.float64)
 
 
 NO_LACK = MissingRows(*(np.empty(0, np.int64) for _ in range(5)))
-
-Values = Callable[[Int, Int], NDArray[np.float64]]
 
 
 class Possible:
@@ -239,7 +233,7 @@ class Possible:
     A row without samples is allowed: its percentiles are those of what it lacks.
     """
 
-    def __init__(self, rows: Intervals, lacking: MissingRows, values: Values) -> None:
+    def __init__(self, rows: Intervals, lacking: MissingRows, values: Callable[[Int, Int], NDArray[np.float64]]) -> None:
         self.rows = distinct(lacking.row)
         self._values = values
         self._samples = rows.samples[self.rows]
@@ -254,8 +248,7 @@ class Possible:
         at = np.searchsorted(self.rows, free.row)
         np.minimum.at(self._least, at, free.low_ns)
         np.maximum.at(self._most, at, free.high_ns)
-        sure = np.zeros(len(self.rows), np.int64)
-        np.add.at(sure, place, known.least)
+        sure = summed(known.least, place, len(self.rows))
         self._up = _Sweep(own, reported, counts, place, known.low_ns, known, self._samples + sure)
         self._down = _Sweep(own, -reported, counts, place, -known.high_ns, known, self._samples + sure)
 
@@ -315,9 +308,7 @@ class _Sweep:
         self.added = self._running(most[order], base)
         passed_least = self._running(least[order], base)
         self.reached = self._running(there[order], base) + self.added
-        all_least = np.zeros(len(total), np.int64)
-        np.add.at(all_least, place, lacking.least)
-        self.beyond = all_least[self._row] - passed_least
+        self.beyond = summed(lacking.least, place, len(total))[self._row] - passed_least
         self.total = total[self._row] + self.added - passed_least
 
     def _running(self, numbers: Int, base: Int) -> Int:
@@ -527,12 +518,9 @@ def sum_of(parts: Sequence[WholeRun]) -> tuple[int, int, int, int]:
 
 def bytes_of(parts: Iterable[WholeRun]) -> int | None:
     """Return the bytes of several together, None where those of one are unknown."""
-    total = 0
-    for part in parts:
-        if part.bytes is None:
-            return None
-        total += part.bytes
-    return total if total <= MOST_SAMPLES else None
+    moved = [part.bytes for part in parts]
+    known = [each for each in moved if each is not None]
+    return sum(known) if len(known) == len(moved) and sum(known) <= MOST_SAMPLES else None
 
 
 def replaced_rows(exact: Exact, rows: Mapping[int, tuple[int, int, int]], moved: Mapping[int, int] | None = None) -> Exact:

@@ -115,17 +115,9 @@ def told_exact(
 
 def pack(windows: Intervals[Series]) -> Documents:
     """Return windows (one row per series and window) as documents."""
-    codings, blobs = packed_bins(windows)
-    return Documents(
-        layout=windows.layout,
-        table=windows.table,
-        series=windows.series,
-        start_ns=windows.start_ns,
-        count=windows.samples if windows.completions is None else windows.completions,
-        coding=codings,
-        blobs=blobs,
-        exact=windows.exact,
-    )
+    count = windows.samples if windows.completions is None else windows.completions
+    columns = windows.layout, windows.table, windows.series, windows.start_ns, count
+    return Documents(*columns, *packed_bins(windows), windows.exact)
 
 
 def packed_bins(windows: Intervals) -> tuple[Int, Blobs]:

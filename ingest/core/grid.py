@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.errors import CapacityError, InputError
-from ingest.core.intervals import MOST_SAMPLES, TOO_MANY, Exact, Intervals, Key, concatenate, gather, sum_rows
+from ingest.core.intervals import MOST_SAMPLES, TOO_MANY, Exact, Intervals, Key, concatenate, gather, sum_rows, summed
 
 Int = NDArray[np.int64]
 
@@ -192,9 +192,9 @@ def _rounded_share(values: Int, top: Int, bottom: Int) -> Int:
     if int(values.max(initial=1)) <= MOST_EXACT // int(max(top.max(initial=1), bottom.max(initial=1))):
         return np.rint(values * top / bottom).astype(np.int64)
     if int(values.max(initial=1)) <= INT64_MAX // 4 // int(max(top.max(initial=1), bottom.max(initial=1))):
-        return _round_ratio(values * top, bottom)
+        return round_ratio(values * top, bottom)
     large = np.maximum(values, 1) > INT64_MAX // 4 // np.maximum(np.maximum(top, bottom), 1)
-    out = _round_ratio(np.where(large, 0, values) * top, bottom)
+    out = round_ratio(np.where(large, 0, values) * top, bottom)
     for at in np.flatnonzero(large):
         product, divisor = int(values[at]) * int(top[at]), int(bottom[at])
         quotient, rest = divmod(product, divisor)
@@ -202,7 +202,7 @@ def _rounded_share(values: Int, top: Int, bottom: Int) -> Int:
     return out
 
 
-def _round_ratio(top: Int, bottom: Int) -> Int:
+def round_ratio(top: Int, bottom: Int | int) -> Int:
     """Return top / bottom rounded, halves to even, from floor(top / bottom + 1/2)."""
     rounded, rest = np.divmod(2 * top + bottom, 2 * bottom)
     rounded -= (rest == 0) & (rounded & 1 == 1)
@@ -246,30 +246,14 @@ def in_flight(rows: Intervals[Key], step_ns: int) -> Intervals[Key]:
     done = np.where((latency[entry] == 0) | (edge == end[entry]), 1 << WEIGHT_BITS, done)
     weight = np.where(offset == 0, done, np.diff(done, prepend=0)) * rows.counts[entry]
     final = offset == pieces[entry] - 1
-    return _weighted(rows, start, entry, weight, np.where(final, rows.counts[entry], 0), step_ns)
-
-
-def _weighted(rows: Intervals[Key], start: Int, entry: Int, weight: Int, completed: Int, step_ns: int) -> Intervals[Key]:
-    series = rows.series[rows.row[entry]]
-    keys, group = np.unique(np.stack([series, start]), axis=1, return_inverse=True)
+    keys, group = np.unique(np.stack([rows.series[row[entry]], start]), axis=1, return_inverse=True)
     group = group.reshape(-1)
     count = keys.shape[1]
     order = np.argsort(group, kind="stable")
     indptr = np.searchsorted(group, np.arange(count + 1), sorter=order)
     indptr, bins, counts = sum_rows(indptr, rows.bins[entry[order]], weight[order], np.arange(count), count)
-    completions = np.zeros(count, np.int64)
-    np.add.at(completions, group, completed)
-    return replace(
-        rows,
-        series=keys[0],
-        start_ns=keys[1],
-        end_ns=keys[1] + step_ns,
-        indptr=indptr,
-        bins=bins,
-        counts=counts,
-        exact=None,
-        completions=completions,
-    )
+    completions = summed(np.where(final, rows.counts[entry], 0), group, count)
+    return Intervals(rows.layout, rows.table, keys[0], keys[1], keys[1] + step_ns, indptr, bins, counts, None, completions)
 
 
 def coarsened(windows: Intervals[Key], step_ns: int) -> Intervals[Key]:

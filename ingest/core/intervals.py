@@ -426,18 +426,11 @@ class Intervals(Value, Generic[Key_co]):
             indptr = indptr - indptr[0]
         else:
             indptr, entries = gather(self.indptr, rows)
-        return Intervals(
-            layout=self.layout,
-            table=self.table,
-            series=self.series[rows],
-            start_ns=self.start_ns[rows],
-            end_ns=self.end_ns[rows],
-            indptr=indptr,
-            bins=self.bins[entries],
-            counts=self.counts[entries],
-            exact=None if self.exact is None else self.exact.take(rows),
-            completions=None if self.completions is None else self.completions[rows],
-        )
+        series, start, end = self.series[rows], self.start_ns[rows], self.end_ns[rows]
+        bins, counts = self.bins[entries], self.counts[entries]
+        exact = None if self.exact is None else self.exact.take(rows)
+        completions = None if self.completions is None else self.completions[rows]
+        return Intervals(self.layout, self.table, series, start, end, indptr, bins, counts, exact, completions)
 
     def where(self, wanted: Callable[[Key_co], bool]) -> Intervals[Key_co]:
         """Return the rows of the keys that are wanted, under the same table; `wanted` is asked once a key, not once a row."""
@@ -525,13 +518,10 @@ def _joined_exact(chunks: Sequence[Intervals]) -> Exact | None:
     if all(chunk.exact is None for chunk in chunks):
         return None
     filled = [chunk.exact or no_exact(len(chunk)) for chunk in chunks]
-    return Exact(
-        np.concatenate([part.min_ns for part in filled]),
-        np.concatenate([part.max_ns for part in filled]),
-        np.concatenate([part.sum_ns for part in filled]),
-        np.concatenate([part.known for part in filled]),
-        None if all(part.bytes is None for part in filled) else np.concatenate([part.moved for part in filled]),
-    )
+    names = ("min_ns", "max_ns", "sum_ns", "known")
+    low, high, sums, known = (np.concatenate([getattr(part, name) for part in filled]) for name in names)
+    moved = None if all(part.bytes is None for part in filled) else np.concatenate([part.moved for part in filled])
+    return Exact(low, high, sums, known, moved)
 
 
 def _joined_completions(chunks: Sequence[Intervals]) -> Int | None:
@@ -604,19 +594,10 @@ def _added_up(chunks: list[Intervals[Key]], rows: _Ordered[Key]) -> Intervals[Ke
     first = order[~same]
     groups = len(first)
     indptr, bins, counts = sum_parts([(chunk.indptr, chunk.bins, chunk.counts) for chunk in chunks], group, groups)
-    completions = _joined_completions(chunks)
-    result = Intervals(
-        layout=chunks[0].layout,
-        table=table,
-        series=series[first],
-        start_ns=start[first],
-        end_ns=end[first],
-        indptr=indptr,
-        bins=bins,
-        counts=counts,
-        exact=_summed_exact(_joined_exact(chunks), group, groups),
-        completions=None if completions is None else summed(completions, group, groups),
-    )
+    exact, completions = _summed_exact(_joined_exact(chunks), group, groups), _joined_completions(chunks)
+    completions = None if completions is None else summed(completions, group, groups)
+    columns = series[first], start[first], end[first], indptr, bins, counts
+    result = Intervals(chunks[0].layout, table, *columns, exact, completions)
     filled = np.diff(indptr) > 0
     return result if filled.all() else result.take(np.flatnonzero(filled))
 

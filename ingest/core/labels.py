@@ -118,12 +118,11 @@ def runs_asked(runs: Iterable[str], globs: Iterable[str], where: Mapping[str, st
     of_runs = {name: glob for name, glob in where.items() if name == "run" or name not in ASKABLE}
     if not of_runs:
         return named
-    fits = [
-        run
-        for run in named
-        if all(fnmatchcase(label_of(Series(run=run), name, run_labels), glob) for name, glob in of_runs.items())
-    ]
-    return fits or named
+
+    def fits(run: str) -> bool:
+        return all(fnmatchcase(label_of(Series(run=run), name, run_labels), glob) for name, glob in of_runs.items())
+
+    return list(filter(fits, named)) or named
 
 
 def layer_of(kind: str) -> str:

@@ -18,12 +18,13 @@ Sources: fio stat.c (plat_val_to_idx, plat_idx_to_val) for the arithmetic, check
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,18 @@ Float = NDArray[np.float64]
 REPORTS = MIDPOINT, HIGHEST, UPPER, NOTHING = ("midpoint", "highest", "upper", "nothing")
 LAST_NS = 2**63 - 1
 UNLIKE = "means without a histogram are never added to histograms: choose one kind, as in --where kind=completion"
+
+
+def _kept(work: Callable[[Any], Int]) -> Callable[[Any], Int]:
+    """Return numbers of a layout that are worked out once, and that nobody writes to: layouts are few and never change."""
+
+    @lru_cache(maxsize=64)
+    def numbers(layout: Layout) -> Int:
+        worked_out = work(layout)
+        worked_out.flags.writeable = False
+        return worked_out
+
+    return numbers
 
 
 class Layout:
@@ -121,13 +134,17 @@ class Layout:
         raise NotImplementedError
 
     @property
+    @_kept
     def values(self) -> Int:
         """Return the value in ns that is reported for each bin; none is above what the open last bin reports.
 
         The open last bin reports the lowest latency that its samples can have: its lower edge; where unlike bins were merged,
         less, as one of these may have begun below.
         """
-        return _highest_values(self)
+        values: Int = self.edges[1:] - self.grain
+        if self.open_ended:
+            values[-1] = self.edges[-2]
+        return values
 
     @property
     def keys(self) -> Int:
@@ -218,15 +235,6 @@ class Layout:
         return _moved(self, target)
 
 
-@lru_cache(maxsize=64)
-def _highest_values(layout: Layout) -> Int:
-    values: Int = layout.edges[1:] - layout.grain
-    if layout.open_ended:
-        values[-1] = layout.edges[-2]
-    values.flags.writeable = False
-    return values
-
-
 @lru_cache(maxsize=8)
 def _middles(layout: Layout) -> Int:
     return layout._middles_of(np.arange(layout.bins))  # noqa: SLF001  # its own, for all bins at once
@@ -249,7 +257,7 @@ def _moved(source: Layout, target: Layout) -> Int:
 
 
 NO_BINS_TEXT = "nobins"
-TOPS = OPEN, _ = ("open", "closed")
+TOPS = {"open": True, "closed": False}
 MOST_SAID = 200
 
 
@@ -297,9 +305,19 @@ class LogLinear(Layout):
         return 0, self.half, self.fine, self.unit_ns, self.coarseness, self.reports, self.open_ended, self.grain_ns
 
     @property
+    @_kept
     def edges(self) -> Int:
         """Return the `bins + 1` edges in ns; bin i is [edges[i], edges[i + 1])."""
-        return _edges(self)
+        index = np.minimum(np.arange(self.bins + 1, dtype=np.int64) << self.coarseness, self.fine)
+        octave = np.maximum(index // self.half - 1, 0)
+        lower = np.where(index < 2 * self.half, index, (self.half + index % self.half) << octave)
+        edges: Int = lower * self.unit_ns
+        last = max(self.fine // self.half - 1, 0)
+        if ((self.fine - last * self.half) << last) * self.unit_ns > LAST_NS:  # of merged bins the last may end at 2^63
+            edges[-1] = LAST_NS
+        if (np.diff(edges) <= 0).any():
+            raise ValueError(f"{self} reaches past 2^63 ns")
+        return edges
 
     @property
     def grain(self) -> int:
@@ -318,18 +336,32 @@ class LogLinear(Layout):
         return -(-self.fine // (1 << self.coarseness))
 
     @property
+    @_kept
     def values(self) -> Int:
         """Return the value in ns that is reported for each bin; none is above what the open last bin reports.
 
         The open last bin reports the lowest latency that its samples can have: its lower edge; where unlike bins were merged,
         less, as one of these may have begun below.
         """
-        return _values(self)
+        lower, upper = self.edges[:-1], self.edges[1:]
+        if self.reports == MIDPOINT:
+            values = lower + (upper - lower) // self.unit_ns // 2 * self.unit_ns
+        elif self.reports == HIGHEST:
+            values = upper - self.grain
+        else:
+            values = (upper if self.has_bins else lower).copy()
+        return np.minimum(values, self.lowest_of(np.array([self.bins - 1]))) if self.open_ended else values
 
     @property
+    @_kept
     def keys(self) -> Int:
         """Return the number that stands for each bin where a store keeps one instead of the bin: each is another, rising."""
-        return _keys(self)
+        if self.reports != UPPER:
+            return self.values
+        keys = self.edges[1:].copy()
+        if self.open_ended:  # 1 ns above the edge that stands for the bin before it
+            keys[-1] = self.edges[-2] + 1
+        return keys
 
     def lowest_of(self, bins: Int) -> Int:
         """Return the lowest latency in ns that a sample in each of the bins can have: its lower edge.
@@ -389,82 +421,23 @@ class LogLinear(Layout):
         return coarser if self.nests_in(coarser) else self
 
 
-@lru_cache(maxsize=64)
-def _edges(layout: LogLinear) -> Int:
-    index = np.arange(layout.bins + 1, dtype=np.int64) << layout.coarseness
-    index = np.minimum(index, layout.fine)
-    octave = np.maximum(index // layout.half - 1, 0)
-    lower = np.where(index < 2 * layout.half, index, (layout.half + index % layout.half) << octave)
-    edges: Int = lower * layout.unit_ns
-    octave = max(layout.fine // layout.half - 1, 0)
-    if ((layout.fine - octave * layout.half) << octave) * layout.unit_ns > LAST_NS:  # of merged bins the last may end at 2^63
-        edges[-1] = LAST_NS
-    if (np.diff(edges) <= 0).any():
-        raise ValueError(f"{layout} reaches past 2^63 ns")
-    edges.flags.writeable = False
-    return edges
-
-
-@lru_cache(maxsize=64)
-def _values(layout: LogLinear) -> Int:
-    edges = layout.edges
-    lower, upper = edges[:-1], edges[1:]
-    if layout.reports == MIDPOINT:
-        units = (upper - lower) // layout.unit_ns
-        values = lower + units // 2 * layout.unit_ns
-    elif layout.reports == HIGHEST:
-        values = upper - layout.grain
-    elif layout.has_bins:
-        values = upper.copy()
-    else:
-        values = lower.copy()
-    if layout.open_ended:
-        values = np.minimum(values, layout.lowest_of(np.array([layout.bins - 1])))
-    values.flags.writeable = False
-    return values
-
-
-@lru_cache(maxsize=64)
-def _keys(layout: LogLinear) -> Int:
-    if layout.reports != UPPER:
-        return layout.values
-    keys = layout.edges[1:].copy()
-    if layout.open_ended:  # 1 ns above the edge that stands for the bin before it
-        keys[-1] = layout.edges[-2] + 1
-    keys.flags.writeable = False
-    return keys
-
-
 def parse_layout(text: str) -> Layout:
     """Return the layout that `str(layout)` wrote; ValueError if it is not one."""
-    if text == NO_BINS_TEXT:
-        return NO_BINS
-    name, _, rest = text.partition(":")
-    try:
-        if name == "loglinear":
-            return _log_linear(text)
-
-        if name == "exponential":
-            scale, unit, *below = rest.split(":")
-            ppm, ns = below or ("0ppm", "0ns")
-            sizes = (unit.removesuffix("ns"), ppm.removesuffix("ppm"), ns.removesuffix("ns"))
-            return Exponential(int(scale.removeprefix("s")), *map(int, sizes))
-        if name == "edges":
-            bounds, top = rest.split(":")
-            if top not in TOPS:
-                raise ValueError
-            return Edges(tuple(map(int, bounds.removeprefix("e").split(","))), top == OPEN)
-        raise ValueError
-    except ValueError:
-        raise ValueError(f"not a bin layout: {text[:MOST_SAID]!r}") from None
-
-
-def _log_linear(text: str) -> LogLinear:
-    _, half, fine, unit, coarseness, reports, top, *grains = text.split(":")
-    grain = int(grains[0].removesuffix("ns")) if grains else 0
-    if len(grains) > 1 or top not in TOPS:
-        raise ValueError
-    return LogLinear(int(half), int(fine), int(unit.removesuffix("ns")), int(coarseness[1:]), reports, top == OPEN, grain)
+    with suppress(ValueError, KeyError):
+        match text.split(":"):
+            case [only] if only == NO_BINS_TEXT:
+                return NO_BINS
+            case ["loglinear", half, fine, unit, coarseness, reports, top, *grains]:
+                [grain] = grains or ["0ns"]
+                numbers = int(half), int(fine), int(unit.removesuffix("ns")), int(coarseness[1:])
+                return LogLinear(*numbers, reports, TOPS[top], int(grain.removesuffix("ns")))
+            case ["exponential", scale, unit, *below]:
+                ppm, ns = below or ("0ppm", "0ns")
+                sizes = (unit.removesuffix("ns"), ppm.removesuffix("ppm"), ns.removesuffix("ns"))
+                return Exponential(int(scale.removeprefix("s")), *map(int, sizes))
+            case ["edges", bounds, top]:
+                return Edges(tuple(map(int, bounds.removeprefix("e").split(","))), TOPS[top])
+    raise ValueError(f"not a bin layout: {text[:MOST_SAID]!r}")
 
 
 def common_layout(layouts: Iterable[Layout]) -> Layout:
@@ -509,11 +482,8 @@ def _alike(layout: Layout, other: Layout) -> bool:
     Log-linear bins must report the same, recorded in the same unit; of other kinds those that were merged before never are.
     """
     if isinstance(layout, LogLinear) and isinstance(other, LogLinear):
-        return (layout.reports, layout.grain, layout.reports == UPPER and layout.grain_ns) == (
-            other.reports,
-            other.grain,
-            other.reports == UPPER and other.grain_ns,
-        )
+        own, others = ((one.reports, one.grain, one.reports == UPPER and one.grain_ns) for one in (layout, other))
+        return own == others
     if any(own > others for own, others in zip(layout.below, other.below, strict=True)):
         return False
     return UPPER not in (layout.reports, other.reports) and other.grain <= layout.grain
@@ -647,8 +617,7 @@ class Exponential(Layout, Value):
         if not self.below_ppm and not self.below_ns:
             return lower
         relative = np.floor(lower / (1 + self.below_ppm / MILLION) * (1 - 1e-15)).astype(np.int64)
-        lowest: Int = np.maximum(np.minimum(relative, lower - self.below_ns), 0)
-        return lowest
+        return np.maximum(np.minimum(relative, lower - self.below_ns), 0)
 
     def coarser(self, an_octave: int) -> Exponential:
         """Return the layout of a lower scale with at most so many bins an octave."""
@@ -689,7 +658,7 @@ class Edges(Layout, Value):
     """Bins between the edges of a tool's own list: `bounds` in whole ns, from 0 on, rising."""
 
     bounds: tuple[int, ...]
-    is_open: bool = False
+    open_ended: bool = False
 
     def __post_init__(self) -> None:
         rising = all(low < high for low, high in zip(self.bounds, self.bounds[1:], strict=False))
@@ -700,12 +669,12 @@ class Edges(Layout, Value):
 
     def __str__(self) -> str:
         """Return the stored form, which `parse_layout` reads back."""
-        return f"edges:e{','.join(map(str, self.bounds))}:{'open' if self.is_open else 'closed'}"
+        return f"edges:e{','.join(map(str, self.bounds))}:{'open' if self.open_ended else 'closed'}"
 
     @property
     def rank(self) -> tuple[int | str | tuple[int, ...], ...]:
         """Return the place of these bins among layouts: behind all others."""
-        return 2, self.bounds, self.is_open
+        return 2, self.bounds, self.open_ended
 
     @staticmethod
     def of_ends(ends_ns: Sequence[int], *, is_open: bool) -> tuple[Edges, Int]:
@@ -724,19 +693,15 @@ class Edges(Layout, Value):
         return Edges(tuple(bounds), is_open), places.astype(np.int64)
 
     @property
-    def open_ended(self) -> bool:
-        """Return whether the last bin also holds everything above its lower edge."""
-        return self.is_open
-
-    @property
     def even(self) -> bool:
         """Return that nothing is known of all bins together."""
         return False
 
     @property
+    @_kept
     def edges(self) -> Int:
         """Return the edges in ns."""
-        return _listed(self)
+        return np.array(self.bounds, np.int64)
 
     @property
     def octave(self) -> int:
@@ -749,7 +714,7 @@ class Edges(Layout, Value):
     @property
     def _inner(self) -> tuple[Int, Int]:
         """Return the edges of all bins but the first and an open last one."""
-        edges = self.edges[1:-1] if self.is_open else self.edges[1:]
+        edges = self.edges[1:-1] if self.open_ended else self.edges[1:]
         return edges[:-1], edges[1:]
 
     @property
@@ -773,18 +738,11 @@ class Edges(Layout, Value):
 
 
 @lru_cache(maxsize=64)
-def _listed(layout: Edges) -> Int:
-    edges = np.array(layout.bounds, np.int64)
-    edges.flags.writeable = False
-    return edges
-
-
-@lru_cache(maxsize=64)
 def _thinned(layout: Edges, an_octave: int) -> Edges:
     bounds, least = [0], 2.0 ** (1 / an_octave) * (1 - 1e-9)
-    last = layout.bounds[-2] if layout.is_open else layout.bounds[-1]
+    last = layout.bounds[-2] if layout.open_ended else layout.bounds[-1]
     for bound in layout.bounds[1:]:
         if bound < last and (len(bounds) == 1 or bound >= bounds[-1] * least):
             bounds.append(bound)
-    bounds.extend(layout.bounds[-2:] if layout.is_open and last > 0 else layout.bounds[-1:])
-    return Edges(tuple(bounds), layout.is_open)
+    bounds.extend(layout.bounds[-2:] if layout.open_ended and last > 0 else layout.bounds[-1:])
+    return Edges(tuple(bounds), layout.open_ended)

@@ -17,11 +17,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ingest.core.errors import UsageError
-from ingest.core.grid import INT64_MAX, MS, SECOND
-from ingest.core.intervals import Bool, Int, Intervals, Key, Sum
+from ingest.core.grid import INT64_MAX, MS, SECOND, round_ratio
+from ingest.core.intervals import Bool, Int, Intervals, Key, Sum, summed
 from ingest.core.labels import OFFSET, Series
 from ingest.core.layout import LogLinear
 from ingest.core.units import format_duration
@@ -100,26 +99,20 @@ def counted_offsets(
     key = (codes.astype(np.int64) * len(starts) + window) * high + bins
     size = len(table) * len(starts) * high
     if size <= max(DENSE_CELLS, 8 * len(key)):
-        dense = np.bincount(key, minlength=size) if weight is None else _added(key, weight, size)
+        dense = np.bincount(key, minlength=size) if weight is None else summed(weight, key, size)
         filled = np.flatnonzero(dense)
         counts = dense[filled]
     elif weight is None:
         filled, counts = np.unique(key, return_counts=True)
     else:
         filled, place = np.unique(key, return_inverse=True)
-        counts = _added(place, weight, len(filled))
+        counts = summed(weight, place, len(filled))
     cell, bin_of_cell = np.divmod(filled, high)
     new = np.flatnonzero(np.diff(cell, prepend=-1))
     code, column = np.divmod(cell[new], max(len(starts), 1))
     start = starts[column] * width_ns
     indptr = np.append(new, len(cell))
     return Intervals(layout, table, code, start, start + width_ns, indptr, bin_of_cell, counts.astype(np.int64))
-
-
-def _added(place: Int, weight: Int, size: int) -> Int:
-    total = np.zeros(size, np.int64)
-    np.add.at(total, place, weight)
-    return total
 
 
 class Order:
@@ -268,13 +261,12 @@ def from_bins(stored: Intervals[Series], periods: Periods) -> tuple[Intervals[Se
     time = stored.start_ns[stored.row] + stored.bins * MS
     code, column, row = stored.series[stored.row], periods.column(time), periods.row(time)
     straddles = periods.row(time + MS - 1) != row
-    parts = []
-    for chosen in (~straddles, straddles):
-        at = np.flatnonzero(chosen)
-        parts.append(
-            counted_offsets(stored.table, code[at], column[at], row[at], stored.counts[at], periods.period_ns, periods.layout)
-        )
-    return parts[0], parts[1]
+
+    def counted(at: Int) -> Intervals[Series]:
+        places = code[at], column[at], row[at], stored.counts[at]
+        return counted_offsets(stored.table, *places, periods.period_ns, periods.layout)
+
+    return counted(np.flatnonzero(~straddles)), counted(np.flatnonzero(straddles))
 
 
 def shared(straddling: Intervals[Key], periods: Periods) -> Intervals[Key]:
@@ -283,15 +275,11 @@ def shared(straddling: Intervals[Key], periods: Periods) -> Intervals[Key]:
     No count is lost; a row is off by at most the events of the two bins at its edges.
     """
     edge = periods.edges[straddling.bins + 1]
-    part = edge % MS
-    doubled = 2 * straddling.counts * part + MS
-    lower, rest = np.divmod(doubled, 2 * MS)
-    lower -= (rest == 0) & (lower & 1 == 1)
+    lower = round_ratio(straddling.counts * (edge % MS), MS)
     code, window = straddling.series[straddling.row], straddling.start_ns[straddling.row] // periods.period_ns
-    both = (np.concatenate([column, column]) for column in (code, window))
+    codes, windows = (np.concatenate([column, column]) for column in (code, window))
     bins = np.concatenate([straddling.bins, straddling.bins + 1])
-    counts: NDArray[np.int64] = np.concatenate([lower, straddling.counts - lower])
-    codes, windows = both
+    counts = np.concatenate([lower, straddling.counts - lower])
     filled = np.flatnonzero(counts)
     return counted_offsets(
         straddling.table, codes[filled], windows[filled], bins[filled], counts[filled], periods.period_ns, periods.layout

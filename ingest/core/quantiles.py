@@ -73,7 +73,7 @@ def parse_percentiles(text: str) -> tuple[Percentile, ...]:
         try:
             number = Decimal(plain)
         except InvalidOperation:
-            raise UsageError(f"{word.strip()!r} is not a percentile: give numbers from 0 to 100, as in 50,99,99.9") from None
+            number = Decimal("nan")
         if not number.is_finite() or not 0 <= number <= 100 or -int(number.as_tuple().exponent) > 12:
             raise UsageError(f"{word.strip()!r} is not a percentile: give numbers from 0 to 100, as in 50,99,99.9")
         scale = 10 ** max(0, -int(number.as_tuple().exponent))
@@ -287,7 +287,10 @@ def extremes(rows: Intervals, ranked: Ranked | None = None) -> tuple[NDArray[Any
     not known is NaN.
     """
     if not rows.layout.has_bins:
-        return _known_extremes(rows)
+        exact = rows.exact or no_exact(len(rows))
+        least, most = np.where(exact.known_min, exact.min_ns, np.nan), np.where(exact.known_max, exact.max_ns, np.nan)
+        mean = np.where(exact.known_sum, exact.sum_ns / rows.samples, np.nan)
+        return least, most, mean, exact.known_min & exact.known_max
     first, last = rows.bins[rows.indptr[:-1]], rows.bins[rows.indptr[1:] - 1]
     low, high = rows.layout.lowest_of(first), rows.layout.highest_of(last)
     weighted = rows.layout.weights_of(rows.bins)
@@ -300,15 +303,6 @@ def extremes(rows: Intervals, ranked: Ranked | None = None) -> tuple[NDArray[Any
         high = np.where(known, rows.exact.max_ns, high)
         sums = np.where(known, rows.exact.sum_ns, sums)
     return low, high, sums / (rows.samples if ranked is None else ranked.samples), known
-
-
-def _known_extremes(rows: Intervals) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], Bool]:
-    """Return what `extremes` does of rows without bins: the values that their source gives."""
-    exact = rows.exact or no_exact(len(rows))
-    low = np.where(exact.known_min, exact.min_ns, np.nan)
-    high = np.where(exact.known_max, exact.max_ns, np.nan)
-    mean = np.where(exact.known_sum, exact.sum_ns / rows.samples, np.nan)
-    return low, high, mean, exact.known_min & exact.known_max
 
 
 def share_below(rows: Intervals, threshold_ns: int) -> NDArray[np.float64]:
@@ -324,5 +318,4 @@ def share_below(rows: Intervals, threshold_ns: int) -> NDArray[np.float64]:
     if rows.layout.open_ended:
         part = np.where(rows.bins == rows.layout.bins - 1, 0, part)
     sums = np.add.reduceat(rows.counts * part, rows.indptr[:-1]) if len(rows) else part[:0]
-    shares: NDArray[np.float64] = sums / rows.samples
-    return shares
+    return sums / rows.samples

@@ -1,4 +1,4 @@
-"""mappings/fields.yml and the files generated from it: the SQLite schema, the Elasticsearch mappings and the field reference."""
+"""mappings/fields.yml, and the Elasticsearch mappings that follow from it; `tools/build.py` makes files of it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-SQLITE, ELASTICSEARCH = "sqlite", "elasticsearch"
-TYPES = {"long": "INTEGER", "date": "INTEGER", "boolean": "INTEGER", "double": "REAL", "histogram": "BLOB"}
+ELASTICSEARCH = "elasticsearch"
 LABEL_LENGTH = 1024
 DATE_FORMAT = "epoch_millis||strict_date_optional_time"
 
@@ -34,36 +33,9 @@ def schema_version() -> int:
         return next(int(line.partition(":")[2]) for line in lines if line.startswith("version:"))
 
 
-def column(field: dict[str, Any]) -> str:
-    """Return the SQLite column of a field."""
-    return str(field.get("sqlite", field["name"].replace(".", "_")))
-
-
 def in_store(document: dict[str, Any], store: str) -> list[dict[str, Any]]:
     """Return the fields of a document that a store has."""
     return [field for field in document["fields"] if field.get("only", store) == store]
-
-
-def sqlite_schema() -> str:
-    """Return the SQL that creates the embedded store's tables."""
-    content = fields()
-    parts = ["-- Generated from fields.yml by `make build`; do not edit.", f"PRAGMA user_version = {content['version']};"]
-    for table, document in content["documents"].items():
-        own = in_store(document, SQLITE)
-        single = [field for field in own if field.get("key")]
-        lines = []
-        for field in own:
-            kind = TYPES.get(field["type"], "TEXT")
-            whole = " PRIMARY KEY" if len(single) == 1 and field.get("key") else ""
-            lines.append(f"  {column(field)} {kind}{whole}{'' if field.get('null') else ' NOT NULL'}")
-        keys = ", ".join(column(field) for field in single)
-        if len(single) > 1:
-            lines.append(f"  PRIMARY KEY ({keys})")
-        unique = ", ".join(column(field) for field in own if field.get("unique"))
-        if unique:
-            lines.append(f"  UNIQUE ({unique})")
-        parts.append(f"CREATE TABLE {table} (\n" + ",\n".join(lines) + "\n);")
-    return "\n".join(parts) + "\n"
 
 
 def indices() -> tuple[str, ...]:
@@ -99,22 +71,3 @@ def _elasticsearch_type(field: dict[str, Any]) -> dict[str, Any]:
     if kind == "date":
         return {"type": "date", "format": DATE_FORMAT} if field["unit"] == "ms" else {"type": "long", **meta}
     return {"type": kind, **(meta if kind in ("long", "double") else {})}
-
-
-def reference() -> str:
-    """Return docs/reference/fields.md: every document with its fields."""
-    parts = ["# Fields", "", "Generated from `mappings/fields.yml` by `make build`; do not edit.", ""]
-    for table, document in fields()["documents"].items():
-        parts += [f"## {table}", "", document["description"].strip(), ""]
-        if "index" in document:
-            joined = f" with the fields of `{document['joins']}`" if "joins" in document else ""
-            parts += [f"Elasticsearch: in `tailboard-{document['index']}`{joined}.", ""]
-        parts += ["| field | SQLite column | type | unit | description |", "|---|---|---|---|---|"]
-        for field in document["fields"]:
-            name = f"`{field['name']}`" + (" (key)" if field.get("key") else "")
-            shown = "Elasticsearch only" if field.get("only") == ELASTICSEARCH else f"`{column(field)}`"
-            only = " (SQLite only)" if field.get("only") == SQLITE else ""
-            cells = (name, shown + only, field["type"], field.get("unit", ""), field["description"])
-            parts.append("| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |")
-        parts.append("")
-    return "\n".join(parts)

@@ -9,8 +9,11 @@ import selectors
 import signal
 import struct
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +24,7 @@ LENGTH, HEAD = struct.Struct("<Q"), struct.Struct("<QQQ")  # of a text; of the l
 PIPE_BYTES, MOST_VIEWS = 1 << 20, 1000
 NOTHING = object()
 NO_TEXT = memoryview(b"")
+KILLED = "a worker process was killed in mid-work: is the machine out of memory?"
 
 
 def shared(
@@ -46,14 +50,11 @@ def shared(
                 _serve(work, items, take, answer, last)
             os.close(answer)
             workers[results] = child
-        with _Inboxes(workers) as inboxes:
-            while joining and (raw := os.read(take, INDEX.size)):
-                number = INDEX.unpack(raw)[0]
-                for result in work(items[number]):
+        with closing(_Inboxes(workers)) as inboxes:
+            for number, made in _jobs(work, items, take, last) if joining else ():
+                for result in made():
                     yield number, result
                 yield from inboxes.read(wait=False)
-            if joining and last is not None:
-                yield len(items), last()
             yield from inboxes.read(wait=True)
     finally:
         os.close(take)
@@ -62,6 +63,17 @@ def shared(
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
+
+
+def _jobs(
+    work: Callable[[Any], Iterator[Any]], items: Sequence[Any], take: int, last: Callable[[], Any] | None
+) -> Iterator[tuple[int, Callable[[], Iterable[Any]]]]:
+    """Yield the number of each item that this process takes, with what makes its results; at the end what `last` gathered."""
+    while raw := os.read(take, INDEX.size):
+        number = INDEX.unpack(raw)[0]
+        yield number, partial(work, items[number])
+    if last is not None:
+        yield len(items), lambda: [last()]
 
 
 def _widen(pipe: int) -> None:
@@ -79,18 +91,12 @@ def _serve(
     status = 1
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        while raw := os.read(take, INDEX.size):
-            number = INDEX.unpack(raw)[0]
+        for number, made in _jobs(work, items, take, last):
             try:
-                for result in work(items[number]):
+                for result in made():
                     _send(answer, (number, result, None))
             except TailboardError as error:
                 _send(answer, (number, None, error))
-        if last is not None:
-            try:
-                _send(answer, (len(items), last(), None))
-            except TailboardError as error:
-                _send(answer, (len(items), None, error))
         status = 0
     except BrokenPipeError:
         pass
@@ -150,18 +156,12 @@ class _Inbox:
             self._left[0] = self._left[0][got:]
             return NOTHING
         if not self._data:
-            sizes, data, texts = HEAD.unpack(self._head)
-            self._data, self._texts = bytearray(sizes + data), np.empty(texts, np.uint8).data  # the latter is not filled first
+            table, data, texts = HEAD.unpack(self._head)
+            self._data, self._texts = bytearray(table + data), np.empty(texts, np.uint8).data  # the latter is not filled first
             self._left = [memoryview(part) for part in (self._data, self._texts) if part]
             return NOTHING
-        return self._whole()
-
-    def _whole(self) -> Any:
         sizes = [size for (size,) in LENGTH.iter_unpack(self._data[: HEAD.unpack(self._head)[0]])]
-        parts, first = [], 0
-        for size in sizes:
-            parts.append(self._texts[first : first + size])
-            first += size
+        parts = [self._texts[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True)]
         message = pickle.loads(memoryview(self._data)[LENGTH.size * len(sizes) :], buffers=parts)  # from our own fork
         self._data, self._texts = bytearray(), NO_TEXT
         self._left = [memoryview(self._head)]
@@ -178,10 +178,8 @@ class _Inboxes:
         for results in workers:
             self._ready.register(results, selectors.EVENT_READ)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Look for nothing any more."""
         self._ready.close()
 
     def read(self, *, wait: bool) -> Iterator[tuple[int, Any]]:
@@ -191,7 +189,12 @@ class _Inboxes:
                 try:
                     message = self._inboxes[results].read()
                 except EOFError:
-                    self._ended(results)
+                    whole = self._inboxes.pop(results).between
+                    self._ready.unregister(results)
+                    os.close(results)
+                    _, status = os.waitpid(self._workers.pop(results), 0)
+                    if status or not whole:
+                        raise TailboardError(KILLED) from None
                     continue
                 if message is not NOTHING:
                     number, result, error = message
@@ -200,11 +203,3 @@ class _Inboxes:
                     if error is not None:
                         raise RuntimeError(f"a worker failed:\n{error}")
                     yield (number, result)
-
-    def _ended(self, results: int) -> None:
-        whole = self._inboxes.pop(results).between
-        self._ready.unregister(results)
-        os.close(results)
-        _, status = os.waitpid(self._workers.pop(results), 0)
-        if status or not whole:
-            raise TailboardError("a worker process was killed in mid-work: is the machine out of memory?")

@@ -38,7 +38,7 @@ from ingest.core.units import MOST_NS
 from ingest.read.account import Account
 from ingest.read.context import OWN_STAMPS, Context, TimeZero
 from ingest.read.described.description import HistogramDescription
-from ingest.read.formats import ROW_LABELS
+from ingest.read.formats import AGAIN, ROW_LABELS, Reader
 from ingest.read.missing import REJECTED, SEE_INSPECT
 from ingest.read.sources import Around, Source
 from ingest.read.text import CUT_OFF, NEWLINE, TABLE_ENDINGS, name_without, whole_blocks
@@ -112,9 +112,9 @@ def sparse(places: Int, counts: Sequence[int] | Int) -> tuple[Int, Int]:
 class Polls:
     """Takes the histograms of one file; `every_ns` is how far apart they are where nothing else says it (0: not known)."""
 
-    def __init__(self, context: Context, every_ns: int = 0) -> None:
+    def __init__(self, context: Context) -> None:
         self._context = context
-        self._every_ns = every_ns
+        self.every_ns = 0
         self._held: dict[Series, list[Poll]] = {}
         self._resets = 0
         self._lost_ones: list[Lost] = []
@@ -155,7 +155,7 @@ class Polls:
         by_layout: dict[Layout, list[Poll]] = {}
         for series in self._held:
             polls = self._once(self._held[series])
-            every = self._every_ns or typical_gap([poll.end_ns for poll in polls])
+            every = self.every_ns or typical_gap([poll.end_ns for poll in polls])
             totals, alone = [poll for poll in polls if poll.total], [poll for poll in polls if not poll.total]
             rows = [*self._differences(totals, every), *self._begun(alone, every)]
             for poll in self._apart(rows):
@@ -217,7 +217,7 @@ class Polls:
             if start is None and before is None:
                 start = poll.end_ns - every_ns if every_ns else None
             elif start is None and before is not None:
-                start = max(before, poll.end_ns - self._every_ns) if self._every_ns else before
+                start = max(before, poll.end_ns - self.every_ns) if self.every_ns else before
             before = poll.end_ns
             if start is None:
                 self._context.account.reject(NO_START, [poll.line])
@@ -539,7 +539,7 @@ BELOW_ZERO = "values below zero: not a latency"
 ENDINGS = (*TABLE_ENDINGS, ".jsonl", ".ndjson", ".json", ".txt", ".log", ".prom")
 KEYS = re.compile(r"[\[{]")
 SHOWN = 4
-Filled = Callable[[Path, Context], Polls]
+Filling = Callable[[Path, Context, Polls], None]
 
 
 class WrongError(ValueError):
@@ -612,10 +612,15 @@ def _short(value: Any) -> str:
     return repr(str(value) if isinstance(value, Decimal) else value)[:40]
 
 
-def readers(
-    format_name: str, filled: Filled, none: str
-) -> tuple[Callable[[Path, Around], Source], Callable[[Path, Context], Iterator[Intervals[Series]]]]:
-    """Return `locate` and `rows` of a format whose histograms `filled` takes; `none` is why a file without any is refused."""
+def polled(
+    format_name: str, fill: Filling, none: str, *, grows: str = AGAIN, accepts: Callable[[Path, bytes], bool] | None = None
+) -> Reader:
+    """Return the reader of a format whose histograms `fill` takes of a file; `none` is why one without any is refused."""
+
+    def filled(path: Path, context: Context) -> Polls:
+        held = Polls(context)
+        fill(path, context, held)
+        return held
 
     def locate(path: Path, around: Around) -> Source:
         context = around.context(path, process=name_without(path, ENDINGS))
@@ -639,7 +644,7 @@ def readers(
         context.account.caveats.extend(_several(path, parts))
         yield from parts
 
-    return locate, rows
+    return Reader(locate, rows=rows, accepts=accepts, grows=grows)
 
 
 def _several(path: Path, parts: list[Intervals[Series]]) -> Iterator[Caveat]:

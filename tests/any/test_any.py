@@ -31,7 +31,7 @@ from ingest.load.plan import LoadOptions
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.read.described.description import parse_description
+from ingest.read.described.description import description_of
 from ingest.read.sources import Found, ReadOptions
 from ingest.store import open_store
 from ingest.view.text import csv_lines
@@ -87,7 +87,7 @@ def reading(data: Data, folder: Path) -> ReadOptions:
         return told
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "events.yml").write_text(DESCRIPTION)
-    return replace(told, recorded_unit_ns=None, description=parse_description(folder / "events.yml"))
+    return replace(told, recorded_unit_ns=None, description=description_of(str(folder / "events.yml")))
 
 
 def live(data: Data, name: str, url: str, folder: Path, add_up: tuple[str, ...] = ()) -> None:

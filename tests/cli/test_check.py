@@ -18,7 +18,7 @@ from ingest.objectives.check import Checked, after
 from ingest.objectives.junit import junit
 from ingest.objectives.objectives import WORDS, read_objectives
 from ingest.query.episodes import Verdict
-from ingest.read.described.description import parse_description
+from ingest.read.described.description import description_of
 from ingest.store import open_store
 from oracles import episodes as oracle
 from tests.cli.test_commands import EXAMPLE, ROOT, tailboard
@@ -98,7 +98,7 @@ def test_random_incidents_are_found_in_stores_as_by_the_oracle(tmp_path: Path, s
                 folder = tmp_path / kind / str(seed)
                 path = written(folder, events)
                 (folder / "SLA.yml").write_text(as_yaml(promise))
-                loaded(ground.url, [path], run=f"r{seed}", reading={"description": parse_description(folder / "events.yml")})
+                loaded(ground.url, [path], run=f"r{seed}", reading={"description": description_of(str(folder / "events.yml"))})
                 words = ["check", str(folder / "SLA.yml"), ground.url, "--run", f"r{seed}", "--format", "ndjson"]
                 capsys.readouterr()
                 status = command(words)
@@ -118,7 +118,7 @@ def test_runs_are_judged_one_by_one_and_named(tmp_path: Path) -> None:
         for run, seconds in slow.items():
             events = [("h1", "read", ZERO + at * SECOND + 1000, (50 if at in seconds else 1) * MS) for at in range(20)]
             path = written(tmp_path / run, events)
-            loaded(ground.url, [path], run=run, reading={"description": parse_description(tmp_path / run / "events.yml")})
+            loaded(ground.url, [path], run=run, reading={"description": description_of(str(tmp_path / run / "events.yml"))})
         found = rows(tailboard("check", sla, ground.url, "--format", "csv", "--time", "elapsed"))
         only = rows(tailboard("check", sla, ground.url, "--format", "csv", "--run", "r2"))
     assert [(row["run"], row["state"]) for row in found] == [("r1", "ended"), ("r2", "ended")]
@@ -347,7 +347,7 @@ def test_a_watched_run_tells_of_each_beginning_and_end_once(tmp_path: Path) -> N
     with grounds("sqlite", tmp_path) as ground:
         for second in range(2, 41, 2):
             log = written(tmp_path / "log", events[:second])
-            loaded(ground.url, [log], run="live", reading={"description": parse_description(tmp_path / "log" / "events.yml")})
+            loaded(ground.url, [log], run="live", reading={"description": description_of(str(tmp_path / "log" / "events.yml"))})
             # Each cycle in a store and with a memory of its own, as after a restart.
             with open_store(ground.url, write=True) as store:
                 judge = after(read_objectives(path), lambda one: told.append((one.start_ns, one.end_ns, one.state)), path)

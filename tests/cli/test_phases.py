@@ -14,7 +14,7 @@ from ingest.cli.watch import Telling
 from ingest.core.units import utc
 from ingest.objectives.check import after
 from ingest.objectives.objectives import read_objectives
-from ingest.read.described.description import parse_description
+from ingest.read.described.description import description_of
 from ingest.read.marks import read_marks
 from ingest.store import open_store
 from ingest.view.kibana.rules import reasons_against
@@ -67,7 +67,7 @@ def told(capsys, *words: object, status: int = 1) -> tuple[str, str]:
 def test_files_with_marks_and_stores_that_keep_them_judge_alike(tmp_path: Path, ground_files, kind: str, capsys) -> None:
     sla, log, marks, described = (ground_files[name] for name in ("sla", "log", "marks", "described"))
     with grounds(kind, tmp_path) as ground:
-        loaded(ground.url, [log], run="r", reading={"description": parse_description(described)})
+        loaded(ground.url, [log], run="r", reading={"description": description_of(str(described))})
         for form in ("csv", "ndjson", "junit", "table"):
             from_files = told(
                 capsys, "check", sla, log, "--input-format", described, "--run", "r", "--marks", marks, "--format", form
@@ -165,7 +165,7 @@ def test_a_watched_run_is_judged_by_the_marks_that_came_so_far(ground_files, tmp
     with grounds("sqlite", tmp_path) as ground:
         for until in (8, 12, 16, 30):
             log = written(tmp_path / "log", events(range(until)))
-            loaded(ground.url, [log], run="r", reading={"description": parse_description(ground_files["described"])})
+            loaded(ground.url, [log], run="r", reading={"description": description_of(str(ground_files["described"]))})
             with open_store(ground.url, write=True) as store:
                 if until == 12:
                     store.mark("r", ZERO + 10 * SECOND, "rebalance 1")
@@ -226,7 +226,7 @@ def test_a_rule_of_kibana_is_refused_with_a_sentence(tmp_path: Path) -> None:
 def test_one_run_is_compared_with_itself_from_files_and_stores_alike(tmp_path: Path, ground_files, kind: str, capsys) -> None:
     log, marks, described = (ground_files[name] for name in ("log", "marks", "described"))
     with grounds(kind, tmp_path) as ground:
-        loaded(ground.url, [log], run="r", reading={"description": parse_description(described)})
+        loaded(ground.url, [log], run="r", reading={"description": description_of(str(described))})
         assert command(["mark", "--store", ground.url, "--run", "r", "--marks", str(marks)]) == 0
         for at, counts in (("cache on", {"10", "50"}), ("rebalance*", {"50", "8"})):
             words = ("--at", at, "--format", "csv", "-p", "50,75")
@@ -278,7 +278,7 @@ def test_a_watch_judges_by_the_marks_of_its_files_and_says_at_its_end_which_part
     for marks, expected in ((ground_files["marks"], []), (tmp_path / "open.csv", ["moving", "cached", "cold"])):
         (tmp_path / marks.stem).mkdir()
         with grounds("sqlite", tmp_path / marks.stem) as ground:
-            reading = {"description": parse_description(ground_files["described"])}
+            reading = {"description": description_of(str(ground_files["described"]))}
             loaded(ground.url, [ground_files["log"]], run="r", reading=reading)
             with open_store(ground.url, write=True) as store:
                 telling = Telling(ground_files["sla"], None, read_marks(marks).marks)

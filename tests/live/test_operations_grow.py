@@ -9,7 +9,7 @@ import pytest
 
 from ingest.live.watch import tail as again
 from ingest.read import operation_log
-from ingest.read.described.description import parse_description
+from ingest.read.described.description import description_of
 from ingest.store import open_store
 from tests.live.feeding import EPOCH, HLOG, OBJECTS, OPERATIONS, YCSB, Clock, Kind, Writer, answers, batch, begun
 from tests.live.test_watch import schedule
@@ -57,7 +57,7 @@ def scheduled(log: Kind, kind: str, seed: int, words: dict[str, object], folder:
     if log is OBJECTS:
         told = folder / "events.yml"
         told.write_text(TOLD)
-        words = {**words, "reading": {"description": parse_description(told)}}
+        words = {**words, "reading": {"description": description_of(str(told))}}
     with grounds(kind, folder) as ground:
         schedule(seed, folder / "logs", ground.url, folder, cycles, cycles // 8, log, offsets=False, **words)
 

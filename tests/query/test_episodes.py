@@ -14,7 +14,7 @@ from ingest.objectives.objectives import read_objectives
 from ingest.query.episodes import OPEN, PROVISIONAL, Episode
 from ingest.query.files import Files
 from ingest.query.question import Question
-from ingest.read.described.description import parse_description
+from ingest.read.described.description import description_of
 from ingest.read.sources import ReadOptions
 from oracles import episodes as oracle
 from oracles import logs
@@ -26,7 +26,7 @@ SCENARIOS, CHUNK = 200, 25
 
 def files_of(folder: Path, events: list[oracle.Event]) -> Files:
     path = written(folder, events)
-    return Files([path], ReadOptions(description=parse_description(folder / "events.yml")), jobs=1)
+    return Files([path], ReadOptions(description=description_of(str(folder / "events.yml"))), jobs=1)
 
 
 def checked(folder: Path, events: list[oracle.Event], text: str, **words) -> Checked:

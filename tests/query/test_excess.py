@@ -13,7 +13,7 @@ from ingest.core.units import latency
 from ingest.query.excess import excess_sentence, excesses
 from ingest.query.files import Files
 from ingest.query.question import Question
-from ingest.read.described.description import parse_description
+from ingest.read.described.description import description_of
 from ingest.read.sources import ReadOptions
 from oracles.events import index_of, midpoint
 from tests.cli.test_commands import tailboard
@@ -25,7 +25,7 @@ def answer_of(folder: Path, latencies: dict[str, list[int]]):
         ("h", op, ZERO + place * SECOND // 10 + 1000, value) for op, own in latencies.items() for place, value in enumerate(own)
     ]
     path = written(folder, sorted(events, key=lambda one: one[2]))
-    files = Files([path], ReadOptions(description=parse_description(folder / "events.yml")), jobs=1)
+    files = Files([path], ReadOptions(description=description_of(str(folder / "events.yml"))), jobs=1)
     return files.answer(Question(by=("op",), step="all"))
 
 

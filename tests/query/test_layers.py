@@ -215,7 +215,7 @@ def test_a_kind_bears_its_layer_and_the_clients_comes_first() -> None:
     assert kind_preference("service:completion.mean") < kind_preference("completion.mean")
 
 
-LAYOUTS = (fio_layout(12, 1), Edges((0, *(100 << step for step in range(12))), is_open=False))
+LAYOUTS = (fio_layout(12, 1), Edges((0, *(100 << step for step in range(12))), open_ended=False))
 
 
 @given(some.sampled_from(LAYOUTS), some.data())

@@ -21,7 +21,7 @@ from ingest.query.compare import noted_in, sides_of
 from ingest.query.episodes import ENDED, OPEN, Episode
 from ingest.query.files import Files
 from ingest.query.question import Question
-from ingest.read.described.description import parse_description
+from ingest.read.described.description import description_of
 from ingest.read.sources import ReadOptions
 from ingest.store import open_store
 from oracles import episodes as oracle
@@ -105,7 +105,7 @@ def phased(folder: Path, events: list[oracle.Event], text: str, marks: list[Mark
     """Return what check says: of files with marks of files, or of a store that keeps them."""
     path = written(folder, events)
     (folder / "SLA.yml").write_text(text)
-    reading = {"description": parse_description(folder / "events.yml")}
+    reading = {"description": description_of(str(folder / "events.yml"))}
     objectives, question = read_objectives(folder / "SLA.yml"), words.pop("question", Question())
     words |= {"objectives": objectives, "selection": question, "path": folder / "SLA.yml"}
     if ground is None:
@@ -283,7 +283,7 @@ def test_both_sides_hold_the_windows_of_their_phase_whatever_the_step(tmp_path: 
             events, _ = drawn(seed)
             spans = [(low, None if seed % 2 else high or low + 3 * SECOND) for low, high in drawn_marks(seed)]
             path, run = written(tmp_path / str(seed), events), f"r{seed}"
-            reading = {"description": parse_description(tmp_path / str(seed) / "events.yml")}
+            reading = {"description": description_of(str(tmp_path / str(seed) / "events.yml"))}
             if ground is None:
                 origin = Files([path], ReadOptions(run=run, **reading), jobs=1)
             else:
@@ -323,7 +323,7 @@ def test_both_sides_hold_the_windows_of_their_phase_whatever_the_step(tmp_path: 
 
 def test_sides_are_refused_with_a_sentence(tmp_path: Path) -> None:
     path = written(tmp_path, BUSY)
-    files = Files([path], ReadOptions(run="r", description=parse_description(tmp_path / "events.yml")), jobs=1)
+    files = Files([path], ReadOptions(run="r", description=description_of(str(tmp_path / "events.yml"))), jobs=1)
     mixed = [*MOVE, Mark(Instant(ZERO + 20 * SECOND), "rebalance ends")]
     for marks, glob, error, text in (
         (
@@ -346,7 +346,7 @@ def test_sides_are_refused_with_a_sentence(tmp_path: Path) -> None:
     many = [Mark(Instant(ZERO + place * 200 * MS), "gc", Instant(ZERO + place * 200 * MS + 1)) for place in range(150)]
     long = Files(
         [written(tmp_path / "long", at(*range(400)))],
-        ReadOptions(run="r", description=parse_description(tmp_path / "events.yml")),
+        ReadOptions(run="r", description=description_of(str(tmp_path / "events.yml"))),
     )
     far = [
         replace(mark, at=Instant(mark.at.ns * 10 - 9 * ZERO), end=Instant(mark.at.ns * 10 - 9 * ZERO + SECOND)) for mark in many

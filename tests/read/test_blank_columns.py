@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ingest.core.errors import InputError, UsageError
 from ingest.read import events_of
 from ingest.read.account import Account
-from ingest.read.described.description import parse_description
+from ingest.read.described.description import description_of
 from ingest.read.described.table import fields, marked
 from ingest.read.placement import discover
 from ingest.read.sources import ReadOptions
@@ -37,7 +37,7 @@ def taken(folder: Path, lines: str, text: bytes | Path, name: str = "log.txt") -
     path = text if isinstance(text, Path) else folder / name
     if isinstance(text, bytes):
         path.write_bytes(text)
-    [source] = discover([path], ReadOptions(description=parse_description(told))).sources
+    [source] = discover([path], ReadOptions(description=description_of(str(told)))).sources
     found: Found = []
     for chunk in events_of(source):
         for code, end, latency in zip(chunk.series.tolist(), chunk.end_ns.tolist(), chunk.latency_ns.tolist(), strict=True):

@@ -23,7 +23,7 @@ from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.read import events_of, read
-from ingest.read.described.description import parse_description
+from ingest.read.described.description import description_of
 from ingest.read.operations import Windows
 from ingest.read.placement import discover
 from ingest.read.sources import ReadOptions
@@ -168,7 +168,7 @@ def described(folder: Path, lines: str, text: str | bytes, name: str = "log.csv"
     (folder / "events.yml").write_text(lines)
     path = folder / name
     path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return {"description": parse_description(folder / "events.yml")}
+    return {"description": description_of(str(folder / "events.yml"))}
 
 
 def rows_of(count: int = 200) -> list[tuple[int, int, str, str]]:
@@ -384,7 +384,7 @@ def test_a_whole_last_object_without_newline_is_taken_half_a_one_rejected(tmp_pa
 def test_a_description_that_says_too_little_is_refused(tmp_path: Path, lines: str, reason: str) -> None:
     (tmp_path / "events.yml").write_text(lines)
     with pytest.raises(UsageError, match=f"events.yml: .*{re.escape(reason)}"):
-        parse_description(tmp_path / "events.yml")
+        description_of(str(tmp_path / "events.yml"))
 
 
 @pytest.mark.parametrize(
@@ -414,7 +414,7 @@ def test_relative_times_and_hosts_of_folders(tmp_path: Path) -> None:
         (tmp_path / host).mkdir()
         (tmp_path / host / "log.csv").write_text("t_ms,l_us\n" + "".join(f"{number * 10},{number}\n" for number in range(1, 301)))
     (tmp_path / "events.yml").write_text("time: t_ms\nlatency: l_us\n")
-    files = Files([tmp_path], ReadOptions(description=parse_description(tmp_path / "events.yml")), jobs=1)
+    files = Files([tmp_path], ReadOptions(description=description_of(str(tmp_path / "events.yml"))), jobs=1)
     table = percentiles(files.answer(Question(step=SECOND, by=("host",))), Wanted([])).columns
     assert table["host"].tolist() == ["n1", "n2"] * 3 and table["count"].tolist() == [100] * 6
     assert all(source.context.zero.epoch_ns is None for source in files.found.sources)
@@ -471,7 +471,7 @@ def test_mutated_files_never_crash_and_every_line_is_accounted_for(
     path = described.folder / "log.txt"
     if case in ("csv", "ndjson"):
         (described.folder / "events.yml").write_text("time: t_ms\nlatency: l_us\nlabels: {op: op}\n")
-        told = {"description": parse_description(described.folder / "events.yml")}
+        told = {"description": description_of(str(described.folder / "events.yml"))}
     path.write_bytes(content)
     try:
         files = Files([path], ReadOptions(**told), jobs=1)

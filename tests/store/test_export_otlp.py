@@ -35,7 +35,7 @@ LAYOUTS = [
     *(hdr_layout(digits, magnitude, unit) for digits, magnitude, unit in ((1, 0, 1000), (2, 14, 1), (3, 0, 1))),
     *(Exponential(scale, unit) for scale, unit in ((3, MS), (8, SECOND), (-2, 1000), (2, 777))),
     Exponential(4, SECOND, 20_000, 300),
-    Edges((0, *(100_000 << step for step in range(31))), is_open=True),
+    Edges((0, *(100_000 << step for step in range(31))), open_ended=True),
     Edges((0, 1, 999, 10**6, 2**40)),
 ]
 latencies = st.lists(st.one_of(st.integers(0, 3000), st.integers(0, 2**34)), min_size=1, max_size=30)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from ingest.core.coverage import Caveat
@@ -14,19 +15,17 @@ class Archives:
     """The places of folders. Each folder is looked at once; folders of no known archive have none."""
 
     def __init__(self) -> None:
-        self._places: dict[Path, Place | None] = {}
         self._cbt = cbt.Settings()
+        self.place_of = cache(self._place_of)
 
     def unreadable(self) -> Iterator[Caveat]:
         """Yield the settings of archives that could not be read: hosts and labels of their runs rest on names alone."""
         for file, reason in sorted(self._cbt.unreadable.items()):
             yield Caveat("settings-unread", str(file), f"{reason}: hosts and labels come only from the names of folders")
 
-    def place_of(self, folder: Path) -> Place | None:
+    def _place_of(self, folder: Path) -> Place | None:
         """Return where the files of an absolute folder belong, None where no archive's grammar fits."""
-        if folder not in self._places:
-            self._places[folder] = cbt.place_of(folder, self._cbt) or pbench.place_of(folder)
-        return self._places[folder]
+        return cbt.place_of(folder, self._cbt) or pbench.place_of(folder)
 
 
 __all__ = ["Archives"]

@@ -19,6 +19,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,24 +60,15 @@ class Settings:
     """CBT's YAML files, each read once. `unreadable` names those that could not be read, with the reason."""
 
     def __init__(self) -> None:
-        self.read: dict[Path, Mapping[str, Any]] = {}
-        self.there: dict[Path, bool] = {}
         self.unreadable: dict[Path, str] = {}
-        self.workloads: dict[Path, tuple[str, str, str]] = {}
-
-    def has(self, file: Path) -> bool:
-        """Return whether a file is there."""
-        if file not in self.there:
-            self.there[file] = os.path.isfile(file)  # noqa: PTH113  # a closed folder is an answer, no error
-        return self.there[file]
-
-    def of(self, file: Path) -> Mapping[str, Any]:
-        """Return the values of a YAML file, none where it is not there or cannot be read."""
-        if file not in self.read:
-            self.read[file] = self._loaded(file) if self.has(file) else {}
-        return self.read[file]
+        self.has = cache(os.path.isfile)  # whether a file is there: a closed folder is an answer, no error
+        self.of = cache(self._loaded)
+        self.workload = cache(self._workload)
 
     def _loaded(self, file: Path) -> Mapping[str, Any]:
+        """Return the values of a YAML file, none where it is not there or cannot be read."""
+        if not self.has(file):
+            return {}
         import yaml  # a quarter of the start-up time, and most runs need none
 
         try:
@@ -88,6 +80,19 @@ class Settings:
             self.unreadable[file] = f"cannot be read ({str(error).splitlines()[0]})"
             return {}
         return content if isinstance(content, dict) else {}
+
+    def _workload(self, folder: Path, file: Path) -> tuple[str, str, str]:
+        """Return workload, host and their evidence of a folder WORKLOAD.HOST; `file` is the archive's own settings."""
+        name = folder.name
+        hosts = [host for host in _hosts(self.of(file)) if name.endswith(f".{host}") and len(name) > len(host) + 1]
+        if known := max(hosts, key=len, default=""):
+            return name[: -len(known) - 1], known, f"folder {name}, host of {ARCHIVE}"
+        job_name = _job_name(folder)
+        for at in (place for place, letter in enumerate(name) if letter == "."):
+            if job_name and job_name == f"{name[:at]}-{name[at + 1 :]}":
+                return name[:at], name[at + 1 :], f"folder {name}, job name in fio's JSON"
+        workload, _, host = name.partition(".")
+        return workload, host, f"folder {name}, split at its first dot"
 
 
 def is_note(name: str) -> bool:
@@ -141,9 +146,8 @@ def place_of(folder: Path, settings: Settings) -> Place | None:
     config = settings.of(anchor.permutation / PERMUTATION)
     cluster = config.get("cluster", config)
     plain = cluster if isinstance(cluster, dict) else {}
-    named = str(plain.get("benchmark", "")).lower()
-    folders = [part.lower() for part in anchor.below if part.lower() in CLASSES]
-    benchmark = named or next(iter(folders), "")
+    classes = (part.lower() for part in below if part.lower() in CLASSES)
+    benchmark = str(plain.get("benchmark", "")).lower() or next(classes, "")
     tools = [match[1] for part in below if (match := MONITORING.match(part))]
     if tools or any(part.startswith(".") for part in below):
         return Place(archive, "/".join(anchor.above), unread=f"CBT's monitoring ({tools[-1] if tools else 'idle'}): not read")
@@ -151,7 +155,12 @@ def place_of(folder: Path, settings: Settings) -> Place | None:
         return Place(archive, "/".join(anchor.above), unread="CBT's own report: not read, as it averages percentiles")
     if benchmark in OTHERS:
         return Place(archive, "/".join(anchor.above), unread=f"CBT's {benchmark}: recognised, not read")
-    workload, host, why = _workload(anchor, settings)
+    own = archive / RESULTS / ARCHIVE  # the archive's own settings, in its results folder or beside it
+    own = own if own.is_file() else archive / ARCHIVE
+    workload = host = why = ""
+    at = next((at for at, part in enumerate(below) if NUMJOBS.match(part)), 0)
+    if at and "." in below[0]:
+        workload, host, why = settings.workload(anchor.permutation / below[0], own)
     rest = list(below)
     evidence: list[Evidence] = []
     if workload:
@@ -161,41 +170,10 @@ def place_of(folder: Path, settings: Settings) -> Place | None:
         rest = [part for part in rest if not DEPTH.match(part)]
     run = "/".join((*anchor.above, *rest))
     evidence.append(Evidence("run", run, "folders of CBT"))
-    cluster_wide = settings.of(_config_of(anchor))
+    cluster_wide = settings.of(own)
     labels = _labels(plain, below, workload, cluster_wide)
     clients = tuple(dict.fromkeys(_hosts(cluster_wide, ("clients",))))
     return Place(archive, run, host, labels=labels, evidence=tuple(evidence), clients=clients, together=anchor.permutation)
-
-
-def _config_of(anchor: _Anchor) -> Path:
-    """Return the path of the archive's own settings: in its results folder, or beside it."""
-    results = anchor.archive / RESULTS / ARCHIVE
-    return results if results.is_file() else anchor.archive / ARCHIVE
-
-
-def _workload(anchor: _Anchor, settings: Settings) -> tuple[str, str, str]:
-    """Return workload, host and their evidence, of a folder WORKLOAD.HOST above numjobs-NNN; empty texts of others."""
-    below = anchor.below
-    at = next((at for at, part in enumerate(below) if NUMJOBS.match(part)), 0)
-    if not at or "." not in below[0]:
-        return "", "", ""
-    folder = anchor.permutation / below[0]
-    if folder not in settings.workloads:
-        settings.workloads[folder] = _split(folder, settings.of(_config_of(anchor)))
-    return settings.workloads[folder]
-
-
-def _split(folder: Path, config: Mapping[str, Any]) -> tuple[str, str, str]:
-    name = folder.name
-    known = max((host for host in _hosts(config) if name.endswith(f".{host}") and len(name) > len(host) + 1), key=len, default="")
-    if known:
-        return name[: -len(known) - 1], known, f"folder {name}, host of {ARCHIVE}"
-    job_name = _job_name(folder)
-    for at in (place for place, letter in enumerate(name) if letter == "."):
-        if job_name and job_name == f"{name[:at]}-{name[at + 1 :]}":
-            return name[:at], name[at + 1 :], f"folder {name}, job name in fio's JSON"
-    workload, _, host = name.partition(".")
-    return workload, host, f"folder {name}, split at its first dot"
 
 
 def _hosts(config: Mapping[str, Any], roles: Sequence[str] = NODES) -> Iterable[str]:

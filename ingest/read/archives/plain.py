@@ -69,11 +69,12 @@ class Plain:
         whole = self._whole_paths()
         base, why = self.said or self.root.name or "run", LOADED_AS if self.said else f"folder {self.root.name}"
         runs = {}
-        if len(whole) == 1 and (others := self._outside(*whole)) and all(self.formats[path] in SERVERS for path in others):
+        if len(whole) == 1:
             [(clients, name)] = whole.items()
-            return dict.fromkeys(
-                self.formats, (self.said or name, LOADED_AS if self.said else f"path {clients.name}, the clients")
-            )
+            outside = [path for path in self.formats if clients not in (own := self.folder_of(path), *own.parents)]
+            if outside and all(self.formats[path] in SERVERS for path in outside):
+                told = self.said or name, LOADED_AS if self.said else f"path {clients.name}, the clients"
+                return dict.fromkeys(self.formats, told)
         for path in self.formats:
             folder = self.folder_of(path)
             unit = next((parent for parent in (folder, *folder.parents) if parent in whole), None) if whole else None
@@ -84,17 +85,11 @@ class Plain:
             log = parse_log_name(path)
             cbt_named = log.cbt if log else parse_summary_name(path) is not None
             if cbt_named and folder != self.root and self.root in folder.parents:
-                runs[path] = (
-                    f"{base}/{folder.relative_to(self.root).as_posix().removeprefix('results/')}",
-                    "folder of CBT's logs",
-                )
+                below = folder.relative_to(self.root).as_posix().removeprefix("results/")
+                runs[path] = (f"{base}/{below}", "folder of CBT's logs")
             else:
                 runs[path] = (base, why)
         return runs
-
-    def _outside(self, folder: Path) -> list[Path]:
-        """Return the files that do not lie in a folder, nor below it."""
-        return [path for path in self.formats if folder not in (own := self.folder_of(path), *own.parents)]
 
     def _whole_paths(self) -> dict[Path, str]:
         """Return the paths of the call that are archives of their own, with short names: folders with a fio JSON and its logs."""

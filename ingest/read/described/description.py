@@ -37,14 +37,14 @@ the pattern of a line of text, with the groups that `value`, `upper`, `lower` an
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation, localcontext
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from ingest.core.errors import UsageError
 from ingest.core.labels import CLIENT, LABELS, LAYER, LAYERS, in_layer
@@ -59,14 +59,14 @@ ISO = "iso"
 LARGEST = 1 << 16
 DESCRIBABLE = tuple(name for name in LABELS if name not in ("run", "kind"))
 ENDINGS = (".yml", ".yaml")
-Described = TypeVar("Described")
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of one file: all names in order (none for NDJSON), and by role the column and its unit in ns (0: ISO 8601).
+    """The columns of one file: all names in order, and by role the column and its unit in ns (0: ISO 8601).
 
-    `blanks` is the place of the column whose text may hold blanks, in tables that blanks part.
+    There are no names where lines are JSON objects. `blanks` is the place of the column whose text may hold blanks, in tables
+    that blanks part.
     """
 
     names: tuple[str, ...]
@@ -76,11 +76,6 @@ class Columns:
     labels: Mapping[str, str]
     sample: Mapping[str, str]
     blanks: int | None = None
-
-    @property
-    def is_json(self) -> bool:
-        """Return whether lines are JSON objects."""
-        return not self.names
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,24 +104,6 @@ class Description:
         return repr((*pairs, self.kind, self.delimiter, self.header, *more))
 
 
-def is_description(text: str) -> bool:
-    """Return whether the value of --input-format is a file that describes a format."""
-    return text.endswith(ENDINGS)
-
-
-def parse_description(path: Path) -> Description:
-    """Return the description of columns in a file; UsageError names its fault."""
-    return described(path, yaml_in(path), column_description)
-
-
-def described(path: Path, entries: Any, parsed: Callable[[str, Any], Described]) -> Described:
-    """Return what `parsed` makes of a file's lines; UsageError names the file and the fault."""
-    try:
-        return parsed(str(path), entries)
-    except ValueError as error:
-        raise UsageError(f"--input-format {path}: {error}") from None
-
-
 def yaml_in(path: Path) -> Any:
     """Return what the YAML of a file says; UsageError where it is none."""
     import yaml
@@ -148,17 +125,20 @@ def yaml_in(path: Path) -> Any:
 def column_description(path: str, entries: Any) -> Description:
     """Return the description of columns in YAML that was read; ValueError names its fault."""
     check(isinstance(entries, dict), "expected lines such as `time: done_ms` and `latency: took_us`")
-    unknown = [str(name) for name in entries if name not in OPERATION_KEYS]
-    if unknown:
-        raise ValueError(f"no line {unknown[0]!r}: there are {', '.join(OPERATION_KEYS)}")
+    _known(entries, OPERATION_KEYS, "")
     columns = {name: column_name(name, entries[name]) for name in (*TIMES, "weight") if name in entries}
-    _check_roles(columns)
+    times = columns.keys() & set(TIMES)  # start and end have to follow from them, in one way only
+    check(not {"time", "end"} <= times, "time and end are the same: the completion; give one of them")
+    check(len(times) < 3, "start, end and latency: give two of them")
+    check(len(times) == 2, "give the columns of two of these: time (or end), start, latency")
     if "time" in columns:
         columns["end"] = columns.pop("time")
     labels, fixed = labels_in(entries.get("labels", {}))
     delimiter = entries.get("delimiter", ",")
-    if delimiter != WHITESPACE and (not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\n\r\\'):
-        raise ValueError("delimiter is one character, such as ; or \\t in double quotes, or the word whitespace")
+    check(
+        delimiter == WHITESPACE or (isinstance(delimiter, str) and len(delimiter) == 1 and delimiter not in '"\n\r\\'),
+        "delimiter is one character, such as ; or \\t in double quotes, or the word whitespace",
+    )
     blanks = column_name("blanks", entries["blanks"]) if "blanks" in entries else ""
     check(not blanks or delimiter == WHITESPACE, "blanks is for tables: it needs delimiter: whitespace")
     header, kind = entries.get("header", True), kind_in(entries, entries.get("labels", {}))
@@ -175,37 +155,24 @@ def check(good: bool, wrong: str) -> None:  # noqa: FBT001
 
 def column_name(role: str, value: Any) -> str:
     """Return the name or number of a column or key; ValueError where it is none."""
-    if isinstance(value, bool) or not isinstance(value, (str, int)) or not str(value).strip():
-        raise ValueError(f"{role} takes the name or number of a column")
+    named = isinstance(value, (str, int)) and not isinstance(value, bool) and bool(str(value).strip())
+    check(named, f"{role} takes the name or number of a column")
     return str(value).strip()
-
-
-def _check_roles(columns: Mapping[str, str]) -> None:
-    """Raise ValueError unless start and end of an operation follow from the columns, in one way only."""
-    times = {name for name in columns if name in TIMES}
-    if {"time", "end"} <= times:
-        raise ValueError("time and end are the same: the completion; give one of them")
-    if {"start", "latency"} <= times and times & {"time", "end"}:
-        raise ValueError("start, end and latency: give two of them")
-    if len(times) < 2 or not (times & {"time", "end"} or "start" in times):
-        raise ValueError("give the columns of two of these: time (or end), start, latency")
 
 
 def _units(setting: Any, columns: Mapping[str, str]) -> dict[str, int]:
     """Return the unit of each role in ns, 0 for ISO 8601; roles without one are left out."""
-    by_role = dict.fromkeys(columns, setting) if isinstance(setting, str) else setting if isinstance(setting, dict) else None
-    if setting is not None and by_role is None:
-        raise ValueError("unit is one of ns, us, ms, s, or one for each of time, start, end and latency")
+    if setting is None:
+        return {}
+    check(isinstance(setting, (str, dict)), "unit is one of ns, us, ms, s, or one for each of time, start, end and latency")
+    timed = [role for role in columns if role != "weight"]
+    by_role = setting if isinstance(setting, dict) else dict.fromkeys(timed, setting)
     units = {}
-    for role, unit in (by_role or {}).items():
+    for role, unit in by_role.items():
         name = "end" if role == "time" else role
-        if name not in columns or name == "weight":
-            if isinstance(setting, dict):
-                raise ValueError(f"unit of {role}: there is no such line")
-            continue
+        check(name in timed, f"unit of {role}: there is no such line")
         iso = name != "latency" and isinstance(setting, dict) and unit == ISO
-        if unit not in OPERATION_UNITS and not iso:
-            raise ValueError(f"unit {unit!r}: there are ns, us, ms, s, and iso for times")
+        check(iso or unit in OPERATION_UNITS, f"unit {unit!r}: there are ns, us, ms, s, and iso for times")
         units[name] = 0 if iso else UNITS_NS[unit]
     return units
 
@@ -226,8 +193,7 @@ def labels_in(pairs: Any) -> tuple[dict[str, str], dict[str, str]]:
     for name, value in pairs.items():
         if name == LAYER:
             continue
-        if name not in DESCRIBABLE:
-            raise ValueError(f"no label {name!r}: there are {', '.join((*DESCRIBABLE, LAYER))}")
+        check(name in DESCRIBABLE, f"no label {name!r}: there are {', '.join((*DESCRIBABLE, LAYER))}")
         text = column_name(f"label {name}", value)
         if text.startswith("="):
             fixed[name] = text[1:]
@@ -321,51 +287,41 @@ def histogram_description(path: str, entries: Any) -> HistogramDescription:
     """Return the description in YAML that was read; ValueError names its fault."""
     _known(entries, KEYS, "")
     shape = _one_of("histogram", entries.get("histogram"), SHAPES)
-    words = {name: column_name(name, entries[name]) for name in ("each", "lower", "upper", "value") if name in entries}
-    bins = _one_of("bins", entries.get("bins", LIST), BINS)
-    edge = _one_of("edge", entries.get("edge", HALF_OPEN), EDGES)
-    if "count" not in entries and not (bins == MAP and edge):
-        raise ValueError("count is missing: the key or column of the counts")
-    check(bins == MAP or bool(words.keys() & {"lower", "upper", "value"}), "lower, upper or value is missing: the edges of bins")
-    rule, names, is_open = _rule(entries["edges"], edge, entries.get("unit")) if "edges" in entries else ((), (), False)
-    check("value" not in words or bool(rule), "value needs edges: the list or rule of all bins")
-    pattern = entries.get("bin", "")
+    told: dict[str, Any] = {
+        name: column_name(name, entries[name]) for name in ("each", "lower", "upper", "value") if name in entries
+    }
+    edges = told.keys() & {"lower", "upper", "value"}
+    bins = told["bins"] = _one_of("bins", entries.get("bins", LIST), BINS)
+    edge = told["edge"] = _one_of("edge", entries.get("edge", HALF_OPEN), EDGES)
+    check("count" in entries or bins == MAP, "count is missing: the key or column of the counts")
+    check(bins == MAP or bool(edges), "lower, upper or value is missing: the edges of bins")
+    if "edges" in entries:
+        told["rule"], told["names"], told["is_open"] = _rule(entries["edges"], edge, entries.get("unit"))
+    check("value" not in told or "rule" in told, "value needs edges: the list or rule of all bins")
+    pattern = told["bin"] = entries.get("bin", "")
     check((shape == TEXT) == bool(pattern), "bin is the pattern of a line, for histogram: text")
     check(not pattern or _is_pattern(pattern), f"bin is no regular expression: {pattern!r}")
     check("unit" in entries, "unit is missing: ps, ns, us, ms or s")
-    labels, fixed = labels_in(entries.get("labels", {}))
-    delimiter, header = entries.get("delimiter", ","), entries.get("header", True)
-    check(
-        delimiter == WHITESPACE or (isinstance(delimiter, str) and len(delimiter) == 1),
-        "delimiter is one character, or whitespace",
-    )
+    told["labels"], told["fixed"] = labels_in(entries.get("labels", {}))
+    delimiter, header = told["delimiter"], told["header"] = entries.get("delimiter", ","), entries.get("header", True)
+    one = delimiter == WHITESPACE or (isinstance(delimiter, str) and len(delimiter) == 1)
+    check(one, "delimiter is one character, or whitespace")
     check(isinstance(header, bool), "header is true or false")
     every = entries.get("every", "")
     try:
-        every_ns = parse_duration(str(every)) if every else 0
+        told["every_ns"] = parse_duration(str(every)) if every else 0
     except UsageError as error:
         raise ValueError(f"every: {error}") from None
     return HistogramDescription(
         path,
         shape,
         count=column_name("count", entries.get("count", UP_TO)),
-        bins=bins,
-        bin=pattern,
-        edge=edge,
-        rule=rule,
-        names=names,
-        is_open=is_open,
         unit=_chosen("unit", entries["unit"], tuple(UNITS)),
         over_time=_chosen("over_time", entries.get("over_time", INTERVAL), (INTERVAL, TOTAL)),
-        every_ns=every_ns,
         time=_times(entries.get("time", {}), shape),
-        labels=labels,
-        fixed=fixed,
         where=_pairs("where", entries.get("where", {})),
         kind=kind_in(entries, entries.get("labels", {})),
-        delimiter=delimiter,
-        header=header,
-        **words,
+        **told,
     )
 
 
@@ -376,8 +332,7 @@ def _known(entries: Mapping[str, Any], keys: tuple[str, ...], where: str) -> Non
 
 
 def _one_of(name: str, value: Any, words: tuple[str, ...]) -> str:
-    if value not in words:
-        raise ValueError(f"{name} is one of {', '.join(words)}, not {value!r}")
+    check(value in words, f"{name} is one of {', '.join(words)}, not {value!r}")
     return str(value)
 
 
@@ -497,13 +452,16 @@ def presets() -> tuple[str, ...]:
 
 def is_described(text: str) -> bool:
     """Return whether the value of --input-format is a file that describes a format, or the name of a preset."""
-    return is_description(text) or text in presets()
+    return text.endswith(ENDINGS) or text in presets()
 
 
 def description_of(text: str) -> Description | HistogramDescription:
     """Return the description in a file, or of a preset; UsageError names its fault."""
     path = PRESETS / f"{text}.yml" if text in presets() else Path(text)
     entries = yaml_in(path)
-    if isinstance(entries, dict) and "histogram" in entries:
-        return described(path, entries, histogram_description)
-    return described(path, entries, column_description)
+    try:
+        if isinstance(entries, dict) and "histogram" in entries:
+            return histogram_description(str(path), entries)
+        return column_description(str(path), entries)
+    except ValueError as error:
+        raise UsageError(f"--input-format {path}: {error}") from None

@@ -8,11 +8,13 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
-from itertools import pairwise
+from functools import cached_property
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +42,7 @@ from ingest.read.described.description import (
 )
 from ingest.read.described.table import WHITESPACE, fields
 from ingest.read.format_names import DESCRIBED_HISTOGRAMS
-from ingest.read.formats import AGAIN, Reader
-from ingest.read.polls import OPEN, FileBin, FileHistogram, Lost, Polls, WrongError, count, in_bins, lines_of, objects_of, readers
+from ingest.read.polls import OPEN, FileBin, FileHistogram, Lost, Polls, WrongError, count, in_bins, lines_of, objects_of, polled
 from ingest.read.sample_file import Answer, SampleFile, is_sample_file, seconds
 from ingest.read.text import CUT_OFF
 
@@ -66,14 +67,12 @@ class Place:
     def found(self, path: str) -> Any:
         """Return the value that a path names from here, None where there is none."""
         place: Place | None = self
-        steps = path.split("/")
-        while steps and steps[0] == "..":
-            place = None if place is None else place.above
-            steps = steps[1:]
-        name = "/".join(steps)
+        name = path
+        while place is not None and (name == ".." or name.startswith("../")):
+            place, name = place.above, name[3:]
         while place is not None:
             value = inner(place.value, name)
-            if value is not MISSING or len(steps) < len(path.split("/")):
+            if value is not MISSING or name != path:
                 return value
             place = place.above
         return MISSING
@@ -84,16 +83,14 @@ def inner(value: Any, path: str) -> Any:
     if not path:
         return value
     mapping = _mapping(value)
-    if mapping is None:
-        return MISSING
-    if path in mapping:
-        return mapping[path]
-    steps = path.split(".")
-    for size in range(len(steps) - 1, 0, -1):
-        key = ".".join(steps[:size])
-        if key in mapping:
-            return inner(mapping[key], ".".join(steps[size:]))
-    return MISSING
+    found = None if mapping is None else _longest(mapping, path.split("."))
+    return MISSING if found is None else inner(found[0], ".".join(found[1]))
+
+
+def _longest(mapping: Mapping[str, Any], steps: list[str]) -> tuple[Any, list[str]] | None:
+    """Return the value of the longest key that steps begin with, and the steps behind it; None where there is no such key."""
+    keys = ((".".join(steps[:size]), steps[size:]) for size in range(len(steps), 0, -1))
+    return next(((mapping[key], rest) for key, rest in keys if key in mapping), None)
 
 
 def _mapping(value: Any) -> Mapping[str, Any] | None:
@@ -125,12 +122,8 @@ def _below(place: Place, steps: list[str]) -> Iterator[Place]:
         for key, entry in entries:
             labels = (*place.labels, (named, str(key))) if named else place.labels
             yield from _below(Place(entry, place, labels), steps[1:])
-    elif isinstance(value, dict):
-        for size in range(len(steps), 0, -1):
-            key = ".".join(steps[:size])
-            if key in value:
-                yield from _below(Place(value[key], place, place.labels), steps[size:])
-                return
+    elif isinstance(value, dict) and (found := _longest(value, steps)) is not None:
+        yield from _below(Place(found[0], place, place.labels), found[1])
 
 
 # Values in records, as descriptions name them: edges, times and words, exact whatever they are written as.
@@ -158,11 +151,6 @@ def decoded(value: Any) -> Any:
     return [decoded(entry) for entry in value] if isinstance(value, (list, tuple)) else value
 
 
-def numeral(value: Any) -> Any:
-    """Return a number without the blanks around its text."""
-    return value.strip() if isinstance(value, str) else value
-
-
 def bound_ns(value: Any, unit: Fraction) -> Fraction | None:
     """Return an edge in ns, None of one that is open; WrongError where it is no number."""
     if value is None or (isinstance(value, str) and value.strip().lower() in WORDS_OPEN):
@@ -185,15 +173,14 @@ def stamp_ns(value: Any, unit: str, zone: str) -> int:
     text = as_word(value).strip()
     if unit in UNITS:
         number = bound_ns(text, UNITS[unit])
-        if number is None or abs(number) > 2**62:
-            raise WrongError(f"{text[:40]!r} is no time")
-        return int(number // 1)
-    if unit != "iso":
-        try:
-            text = datetime.strptime(text, unit).isoformat()  # noqa: DTZ007 - its zone follows
-        except ValueError:
-            raise WrongError(f"{text[:40]!r} is no time as described") from None
-    stamp = iso_ns(text if not zone or re.search(r"(Z|[-+]\d\d:?\d\d)$", text) else text + zone)
+        stamp = None if number is None or abs(number) > 2**62 else int(number // 1)
+    else:
+        if unit != "iso":
+            try:
+                text = datetime.strptime(text, unit).isoformat()  # noqa: DTZ007 - its zone follows
+            except ValueError:
+                raise WrongError(f"{text[:40]!r} is no time as described") from None
+        stamp = iso_ns(text if not zone or re.search(r"(Z|[-+]\d\d:?\d\d)$", text) else text + zone)
     if stamp is None:
         raise WrongError(f"{text[:40]!r} is no time")
     return stamp
@@ -206,61 +193,43 @@ def stamp_ns(value: Any, unit: str, zone: str) -> int:
 # file.
 
 
-NOTHING = "holds no histogram as its description says"
-NOT_WHERE = "a record that `where` leaves out"
-NO_PYTHON = "no Python literal"
-UNFIT = "an edge that the description does not have"
-FALLS = "counts up to an edge that fall"
 NO_UNIT = "a unit that the description does not have"
 NO_TEMPORALITY = "nothing says whether it counts an interval or since a start"
 MOST_DOCUMENT = 1 << 28
 
 
-def polls(path: Path, context: Context) -> Polls:
-    """Return the histograms of a file; records that cannot be read are rejected with their reason."""
+def read(path: Path, context: Context, held: Polls) -> None:
+    """Add the histograms of a file to `held`; records that cannot be read are rejected with their reason."""
     description = context.description
     if not isinstance(description, HistogramDescription):
         raise InputError("needs a description of its histograms: --input-format FILE.yml", path)
-    held = Polls(context, description.every_ns)
+    held.every_ns = description.every_ns
     file = SampleFile(path, context) if is_sample_file(path, context.upto) else None
     if file is None:
-        histograms = list(_Reading(path, context, description, held).histograms())
+        histograms = list(Reading(path, context, description, held).histograms())
     else:
         histograms = [
-            histogram
-            for answer in file.answers()
-            for histogram in _Reading(path, context, description, held, answer).histograms()
+            histogram for answer in file.answers() for histogram in Reading(path, context, description, held, answer).histograms()
         ]
     in_bins(histograms, description, context, held)
     if file is not None:
         file.finish(held)
-    return held
 
 
-def of_document(
-    document: Any, answer: Answer, context: Context, description: HistogramDescription, held: Polls
-) -> Iterator[FileHistogram]:
-    """Yield the histograms of a document that is the answer to a poll."""
-    yield from _Reading(Path(), context, description, held, answer).of_document(answer.line, document)
+@dataclass
+class Reading:
+    """Takes the records of one file in turn, or of one answer to a poll; `newest` is the newest one that only tells the time."""
 
-
-class _Reading:
-    """Takes the records of one file in turn, or of one answer to a poll; `_newest` is the newest one that only tells the time."""
-
-    def __init__(
-        self, path: Path, context: Context, description: HistogramDescription, held: Polls, answer: Answer | None = None
-    ) -> None:
-        self._answer = answer
-        self._held = held
-        self._path = path
-        self._context = context
-        self._description = description
-        self._newest: Place | None = None
-        self._file: tuple[int, int] | None = None
+    path: Path
+    context: Context
+    description: HistogramDescription
+    held: Polls
+    answer: Answer | None = None
+    newest: Place | None = None
 
     def histograms(self) -> Iterator[FileHistogram]:
         """Yield the histograms of the file."""
-        shape = self._description.shape
+        shape = self.description.shape
         if shape in (CSV, TEXT):
             yield from self._of_rows(self._table() if shape == CSV else self._text())
             return
@@ -269,12 +238,14 @@ class _Reading:
 
     def of_document(self, line: int, document: Any) -> Iterator[FileHistogram]:
         """Yield the histograms of a document."""
+        record = self.description.time.record
         try:
-            if self._tells_time(document):
+            if record and isinstance(document, dict) and _fits(Place(document), record):
+                self.newest = Place(document)
                 return
-            found = list(places(document, self._description.each))
+            found = list(places(document, self.description.each))
         except RecursionError:
-            self._context.account.reject("nested too deeply", [line])
+            self.context.account.reject("nested too deeply", [line])
             return
         for place in found:
             if isinstance(place.value, (dict, list)):
@@ -282,36 +253,33 @@ class _Reading:
 
     def _lines(self) -> Iterator[tuple[int, bytes, bool]]:
         """Yield the lines of the file, or of the answer."""
-        if self._answer is None:
-            yield from lines_of(self._path, self._context)
+        if self.answer is None:
+            yield from lines_of(self.path, self.context)
         else:
-            said = self._answer.said
+            said = self.answer.said
             text = said if isinstance(said, str) else json.dumps(said, default=str)
-            yield from ((self._answer.line, line.encode(), True) for line in text.split("\n"))
+            yield from ((self.answer.line, line.encode(), True) for line in text.split("\n"))
 
     def _kept(self, line: int, place: Place, bins: Any) -> Iterator[FileHistogram]:
         """Yield the histogram at a place, unless `where` leaves it out or it cannot be taken."""
         try:
-            if not _fits(place, self._description.where):
-                self._context.account.skip(NOT_WHERE, 1)
+            if not _fits(place, self.description.where):
+                self.context.account.skip("a record that `where` leaves out", 1)
                 return
-            taken = bins()
-            if taken:
+            if taken := bins():
                 yield self._found(line, place, taken)
         except WrongError as error:
-            self._reject(str(error), line, place)
+            lost = Lost(self.context.series)
+            with suppress(WrongError):  # its time, where that can be read
+                start, end = self._times(place)
+                lost = replace(lost, start_ns=start, end_ns=end, total=self._is_total(place))
+            self.held.reject(str(error), line, lost)
 
-    def _reject(self, reason: str, line: int, place: Place) -> None:
-        """Count a histogram that cannot be taken, with its time where that can be read."""
-        try:
-            start, end = self._times(place)
-            total = _said(self._description.over_time, place, NO_TEMPORALITY) == TOTAL
-            self._held.reject(reason, line, Lost(self._context.series, start, end, total=total))
-        except WrongError:
-            self._held.reject(reason, line, Lost(self._context.series))
+    def _is_total(self, place: Place) -> bool:
+        return _said(self.description.over_time, place, NO_TEMPORALITY) == TOTAL
 
     def _documents(self) -> Iterator[tuple[int, Any]]:
-        description, context, answer = self._description, self._context, self._answer
+        description, context, answer = self.description, self.context, self.answer
         if answer is not None and description.shape == NDJSON:
             stamp = Decimal(seconds(answer.at_ns))
             yield answer.line, {"sampled_at": stamp, "host": answer.host, "command": answer.command, "said": answer.said}
@@ -320,7 +288,7 @@ class _Reading:
         elif description.shape == JSON:
             text = b"".join(line + b"\n" for _, line, _ in self._lines())
             if len(text) > MOST_DOCUMENT:
-                raise InputError("more than 256 MiB are no single document: describe it as ndjson", self._path)
+                raise InputError("more than 256 MiB are no single document: describe it as ndjson", self.path)
             try:
                 yield 1, json.loads(text, parse_float=Decimal)
             except (ValueError, RecursionError):
@@ -332,20 +300,13 @@ class _Reading:
                 try:
                     yield number, decoded(ast.literal_eval(line.decode("utf-8", "replace").strip()))
                 except (ValueError, SyntaxError, MemoryError, RecursionError):
-                    context.account.reject(NO_PYTHON if whole else CUT_OFF, [number])
+                    context.account.reject("no Python literal" if whole else CUT_OFF, [number])
         else:
-            yield from objects_of(self._path, context)
-
-    def _tells_time(self, document: Any) -> bool:
-        record = self._description.time.record
-        if record and isinstance(document, dict) and _fits(Place(document), record):
-            self._newest = Place(document)
-            return True
-        return False
+            yield from objects_of(self.path, context)
 
     def _table(self) -> Iterator[tuple[int, Place]]:
         """Yield the rows of a table with their line numbers."""
-        description, context = self._description, self._context
+        description, context = self.description, self.context
         names: list[str] = []
         for number, line, whole in self._lines():
             if not line.strip():
@@ -369,7 +330,7 @@ class _Reading:
 
     def _text(self) -> Iterator[tuple[int, Place]]:
         """Yield the lines of text that are bins, as rows of their groups."""
-        pattern = re.compile(self._description.bin)
+        pattern = re.compile(self.description.bin)
         for number, line, _ in self._lines():
             match = pattern.search(line.decode("utf-8", "replace"))
             if match is not None:
@@ -386,41 +347,36 @@ class _Reading:
             try:
                 yield replace(found, bins=self._upwards(bins))
             except WrongError as error:
-                self._context.account.reject(str(error), [found.line])
+                self.context.account.reject(str(error), [found.line])
 
     def _listed(self, place: Place) -> list[FileBin]:
         """Return the bins at a place."""
-        description, value = self._description, place.value
+        description, value = self.description, place.value
         if description.bins == MAP:
             if not isinstance(value, dict):
                 raise WrongError("no map of edges and counts")
-            edge = (description.lower and "lower") or (description.value and "value") or "upper"
-            bins = [self._bin(place, {edge: key, "count": number}, plain=True) for key, number in value.items()]
+            role = (description.lower and "lower") or (description.value and "value") or "upper"
+            entries = [{role: edge, "count": number} for edge, number in value.items()]
         elif description.bins == LIST:
             if not isinstance(value, list):
                 raise WrongError("no list of bins")
-            bins = [self._bin(place, entry) for entry in value if isinstance(entry, dict)]
+            entries = [entry for entry in value if isinstance(entry, dict)]
         else:
-            bins = self._of_arrays(place)
-        return self._upwards(bins)
-
-    def _of_arrays(self, place: Place) -> list[FileBin]:
-        description = self._description
-        numbers = place.found(description.count)
-        role = next(name for name in ("upper", "lower", "value") if getattr(description, name))
-        edges = place.found(getattr(description, role))
-        if not isinstance(numbers, list) or not isinstance(edges, list) or not 0 <= len(numbers) - len(edges) <= 1:
-            raise WrongError("no lists of edges and counts that belong together")
-        padded = [*edges, None] if len(numbers) > len(edges) else edges
-        return [self._bin(place, {role: edge, "count": number}, plain=True) for edge, number in zip(padded, numbers, strict=True)]
+            role = next(name for name in ("upper", "lower", "value") if getattr(description, name))
+            numbers, edges = place.found(description.count), place.found(getattr(description, role))
+            if not isinstance(numbers, list) or not isinstance(edges, list) or not 0 <= len(numbers) - len(edges) <= 1:
+                raise WrongError("no lists of edges and counts that belong together")
+            entries = [{role: edge, "count": number} for edge, number in zip_longest(edges, numbers)]
+        return self._upwards([self._bin(place, entry, plain=description.bins != LIST) for entry in entries])
 
     def _bin(self, place: Place, entry: Mapping[str, Any], *, plain: bool = False) -> FileBin:
         """Return a bin; the keys of `plain` entries are the roles themselves."""
-        description = self._description
+        description = self.description
         key = {name: name if plain else getattr(description, name) for name in ("lower", "upper", "value", "count")}
         inside = Place(entry)
-        number = count(numeral(inside.found(key["count"])))
-        unit = UNITS[_said(self._description.unit, place, NO_UNIT)]
+        said = inside.found(key["count"])
+        number = count(said.strip() if isinstance(said, str) else said)
+        unit = UNITS[_said(description.unit, place, NO_UNIT)]
         if description.rule:
             role = next(name for name in ("value", "upper", "lower") if key[name] and inside.found(key[name]) is not None)
             return self._of_rule(bound_ns(inside.found(key[role]), unit), unit, number)
@@ -434,20 +390,20 @@ class _Reading:
 
     def _of_rule(self, bound: Fraction | None, unit: Fraction, number: int) -> FileBin:
         """Return the bin of the description whose name is nearest, at most half way to the next."""
-        names, ends = self._description.names, self._description.rule
+        names, ends = self.description.names, self.description.rule
         if bound is None:
             return FileBin(ends[-1], OPEN, number)
         above = bisect_left(names, bound)
         place = min(range(max(above - 1, 0), min(above + 1, len(names))), key=lambda at: abs(names[at] - bound))
         gap = names[place + 1] - names[place] if place + 1 < len(names) else names[place] - names[place - 1]
         if abs(names[place] - bound) > max(Fraction(gap) / 2, unit):
-            raise WrongError(UNFIT)
+            raise WrongError("an edge that the description does not have")
         below = ends[place - 1] if place else -1
         return FileBin(below, ends[place] if place < len(ends) else OPEN, number)
 
     def _upwards(self, bins: list[FileBin]) -> list[FileBin]:
         """Return bins by their edges, counts of each alone; the upper edge of one that has none is the next lower one."""
-        description = self._description
+        description = self.description
         if description.lower and not description.upper and not description.rule:
             ordered = sorted(bins, key=lambda entry: -1 if entry.before is None else entry.before)
             nexts = [entry.before for entry in ordered[1:]]
@@ -456,47 +412,47 @@ class _Reading:
         if description.edge == UP_TO:
             counts = [0, *(entry.count for entry in bins)]
             if any(low > high for low, high in pairwise(counts)):
-                raise WrongError(FALLS)
+                raise WrongError("counts up to an edge that fall")
             bins = [replace(entry, count=entry.count - below) for entry, below in zip(bins, counts, strict=False)]
         return bins
 
     def _found(self, line: int, place: Place, bins: Sequence[FileBin]) -> FileHistogram:
-        description = self._description
+        description = self.description
         named = dict(place.labels)
         words = {label: named.get(label) or place.found(key) for label, key in description.labels.items()}
         labels = {**named, **{label: as_word(word) for label, word in words.items() if word is not None}, **description.fixed}
         known = {label: text for label, text in labels.items() if label in Series.__slots__ and label not in ("run", "segment")}
-        base = self._context.series
-        asked = "" if self._answer is None else self._answer.host
+        base = self.context.series
+        asked = "" if self.answer is None else self.answer.host
         series = base.replaced(kind=description.kind, **{**known, "host": base.host or known.get("host", "") or asked})
         start, end = self._times(place)
-        return FileHistogram(line, series, start, end, bins, _said(description.over_time, place, NO_TEMPORALITY) == TOTAL)
+        return FileHistogram(line, series, start, end, bins, self._is_total(place))
 
     def _times(self, place: Place) -> tuple[int | None, int]:
         """Return when counting began and ended, by the description."""
-        times = self._description.time
-        if times.of_file and self._answer is not None:
-            every = self._description.every_ns
-            return self._answer.at_ns - every if every else None, self._answer.at_ns
+        times = self.description.time
+        if times.of_file and self.answer is not None:
+            every = self.description.every_ns
+            return self.answer.at_ns - every if every else None, self.answer.at_ns
         if times.of_file:
-            self._file = self._file or self._of_file()
-            return self._file
-        holder = (self._newest if times.record else None) or place
-        if times.record and self._newest is None:
+            return self._of_file
+        holder = (self.newest if times.record else None) or place
+        if times.record and self.newest is None:
             raise WrongError(NO_TIME)
         at = sum(stamp_ns(holder.found(key), unit, times.zone) for key, unit in zip(times.at, times.units, strict=True))
         begun = stamp_ns(place.found(times.start), times.units[0], times.zone) if times.start else None
         if not times.is_start:
             return begun, at
-        if not self._description.every_ns:
+        if not self.description.every_ns:
             raise WrongError("a time of the start needs every: how long an interval is")
-        return at, at + self._description.every_ns
+        return at, at + self.description.every_ns
 
+    @cached_property
     def _of_file(self) -> tuple[int, int]:
-        end = self._path.stat().st_mtime_ns
-        length = self._description.time.length
+        end = self.path.stat().st_mtime_ns
+        length = self.description.time.length
         if not length:
-            every = self._description.every_ns
+            every = self.description.every_ns
             if not every:
                 raise WrongError("a time of the file needs every: or length: how long it took")
             return end - every, end
@@ -522,8 +478,7 @@ def _fits(place: Place, where: Mapping[str, str]) -> bool:
     return all(as_word(place.found(key)) == value for key, value in where.items())
 
 
-locate, rows = readers(DESCRIBED_HISTOGRAMS, polls, NOTHING)
-READER = Reader(locate, rows=rows, grows=AGAIN)
+READER = polled(DESCRIBED_HISTOGRAMS, read, "holds no histogram as its description says")
 
 
 def fitting(path: Path) -> tuple[str, int, int] | None:
@@ -534,8 +489,10 @@ def fitting(path: Path) -> tuple[str, int, int] | None:
     fits = []
     for name in presets():
         context = Context(description=description_of(name), account=Account(path=str(path)))
+        held = Polls(context)
         try:
-            found = sum(len(part) for part in polls(path, context).intervals())
+            read(path, context, held)
+            found = sum(len(part) for part in held.intervals())
         except TailboardError:
             continue
         if context.account.samples:

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Decimal, InvalidOperation
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ import orjson
 
 from ingest.core.errors import InputError
 from ingest.core.events import Events
-from ingest.core.intervals import Bool, Int
+from ingest.core.intervals import Int
 from ingest.core.labels import Series
 from ingest.core.units import MOST_NS, UNITS_NS
 from ingest.read.account import Account
@@ -35,14 +36,12 @@ from ingest.read.described.table import (
     MARK,
     MORE_PLACES,
     PRECISION,
-    TOO_LONG,
     WHITESPACE,
     Form,
     Lines,
+    WholeLines,
     arrow,
-    data_at,
     fields,
-    header_at,
     nanoseconds,
     places,
     reject,
@@ -54,11 +53,9 @@ from ingest.read.format_names import DESCRIBED
 from ingest.read.formats import AGAIN, Reader
 from ingest.read.operations import DAY_NS, TOO_MANY_LABELS, SeriesTable, events_layout, newest_ns
 from ingest.read.sources import Around, Source
-from ingest.read.text import CUT_OFF, LONGEST_LINE, NEWLINE, NULS, TABLE_ENDINGS, head, name_without, whole_blocks
+from ingest.read.text import LONGEST_LINE, NULS, TABLE_ENDINGS, head, name_without, whole_blocks
 
 NO_NUMBER = "a time, latency or weight is no number, or is missing"
-BACKWARDS = "it ended before it began"
-LATENCY_TOO_LONG = "a latency of more than a day: damage, or another unit than was given"
 TOO_HEAVY = "a weight of 0 or less, or so large that weight times latency passes 2^60 ns"
 DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
 ENDING = re.compile(r"_(?P<unit>[^_()]*)$|\((?P<inside>[^()]*)\)$")
@@ -108,10 +105,17 @@ def _first_at(lines: Sequence[bytes], description: Description) -> int:
     """Return which line names the columns, or is the first of data: before a table that blanks part text may stand."""
     if description.delimiter != WHITESPACE:
         return 0
-    if not description.header:
-        return data_at(lines, description.columns.values())
-    names = (*description.columns.values(), *description.labels.values())
-    return header_at(lines, {name for name in names if not name.isdigit()})
+    columns = tuple(description.columns.values())
+    names = {name for name in (*columns, *description.labels.values()) if not name.isdigit()}
+    places = [int(name) - 1 for name in columns if name.isdigit()]
+
+    def fits(cells: Sequence[str]) -> bool:
+        """Return whether a line names all wanted columns, or begins a number in each of those that are numbered."""
+        if description.header:
+            return bool(names) and names <= set(cells)
+        return all(0 <= place < len(cells) and cells[place].lstrip("-.")[:1].isdigit() for place in places)
+
+    return next((number for number, line in enumerate(lines[:100]) if (cells := fields(line)) and fits(cells)), 0)
 
 
 def _check_once(names: Sequence[str], path: Path) -> None:
@@ -140,12 +144,8 @@ def _units(roles: Mapping[str, str], context: Context, description: Description,
         ending = UNITS_NS.get(match["unit"] or match["inside"]) if match else None
         unit = description.units.get(role, ending if ending is not None else context.recorded_unit_ns)
         if unit is None and role != "weight":
-            raise InputError(
-                f"the unit of column {name!r} is given neither in {description.path} (unit:) nor by its name's ending (_us): "
-                "give it there, or with --recorded-unit",
-                path,
-                1,
-            )
+            told = f"is given neither in {description.path} (unit:) nor by its name's ending (_us)"
+            raise InputError(f"the unit of column {name!r} {told}: give it there, or with --recorded-unit", path, 1)
         units[role] = 1 if role == "weight" else unit or 0
     return units
 
@@ -161,20 +161,46 @@ def read(path: Path, context: Context) -> Iterator[Events]:
         raise InputError("no description of its columns: --input-format takes the path of one, such as events.yml", path)
     pa = arrow(path)
     columns = columns_of(path, context, description)
-    series = SeriesTable(lambda labels: _series(context.series, {**description.fixed, **labels}, description.kind))
-    if columns.is_json:
-        chunks = tables_of_json(path, columns, context.account, context.upto)
+
+    def series_of(labels: Mapping[str, str]) -> Series:
+        given = {**description.fixed, **labels}
+        texts = {name: text.lower() if name == "op" else text for name, text in given.items() if text}
+        return context.series.replaced(**texts, kind=description.kind)
+
+    series = SeriesTable(series_of)
+    if not columns.names:  # NDJSON
+        objects = _Objects(pa, columns, context.account)
+        blocks = whole_blocks(path, context.account, context.upto)
+        chunks: Iterator[tuple[Any, Int]] = chain.from_iterable(objects.tables(block) for block in blocks)
     else:
-        parsed = Lines(_form(columns, description), context.account, skipped=columns.skipped)
-        chunks = tables(path, parsed, context.upto)
-    clock = _Clock()
+        chunks = tables(path, Lines(_form(columns, description), context.account, skipped=columns.skipped), context.upto)
+    real: bool | None = None  # whether stamps are real times: not known before the first rows
     for table, lines in chunks:
-        yield _events(pa, table, lines, columns, context, series, clock)
-
-
-def _series(base: Series, labels: Mapping[str, str], kind: str) -> Series:
-    texts = {name: text.lower() if name == "op" else text for name, text in labels.items() if text}
-    return base.replaced(**texts, kind=kind)
+        sure = np.ones(len(table), np.bool_)
+        by_role: dict[str, Int] = {}
+        for role, name in columns.roles.items():
+            by_role[role], known = nanoseconds(pa, table.column(name), columns.units[role] or 1)
+            sure &= known
+        latency = by_role["latency"] if "latency" in by_role else by_role["end"] - by_role["start"]
+        end = by_role["end"] if "end" in by_role else by_role["start"] + latency
+        weight = by_role.get("weight")
+        heavy = np.zeros_like(sure) if weight is None else (weight < 1) | (weight > MOST_WEIGHED // np.maximum(latency, 1))
+        codes = series.codes({label: table.column(name) for label, name in columns.labels.items()}, len(table))
+        faults: list[tuple[str, Any]] = [
+            (NO_NUMBER, ~sure),
+            ("it ended before it began", latency < 0),
+            ("a latency of more than a day: damage, or another unit than was given", latency > DAY_NS),
+            (TOO_HEAVY, heavy),
+            (TOO_MANY_LABELS, codes == -2),
+        ]
+        sound = ~np.logical_or.reduce([bad for _, bad in faults])
+        dated = end - latency >= YEAR_NS
+        if real is None and sound.any():
+            real = 2 * int(np.count_nonzero(dated & sound)) >= int(np.count_nonzero(sound))
+        faults.append((NOT_REAL if real else NOT_RELATIVE, dated if real is False else ~dated))
+        good = sound_rows(context.account, lines, faults)
+        base = context.offset_ns + (0 if real else context.zero.epoch_ns or 0)
+        yield Events(series.table, codes, end + base, latency, weight).take(good)
 
 
 def _form(columns: Columns, description: Description) -> Form:
@@ -209,13 +235,11 @@ def _quick(sample: str, unit_ns: int) -> Any:
 
 def _pattern(columns: Columns, description: Description, numbers: Mapping[str, int], level: int) -> str:
     """Return the pattern of whole lines whose numbers are decimals (or times with a zone), or any floats (or without)."""
+    plain, stamp = (DECIMAL, FLOAT)[level], (ISO_ZONED, ISO_PLAIN)[level]
     if description.delimiter == WHITESPACE:
-        number, stamp = (DECIMAL, FLOAT)[level], (ISO_ZONED, ISO_PLAIN)[level]
-        kinds = {name: number if unit else stamp for name, unit in numbers.items()}
+        kinds = {name: plain if unit else stamp for name, unit in numbers.items()}
         return "^" + _escaped(MARK).join(kinds.get(name, r"[^\n\x1f]*") for name in columns.names) + "\n$"
     space = "" if description.delimiter in " \t" else "[ \\t]*"
-    plain = (DECIMAL, FLOAT)[level]
-    stamp = (ISO_ZONED, ISO_PLAIN)[level]
     other = rf'(?:"(?:[^"\n]|"")*"|[^"\n{_escaped(description.delimiter)}]*)'
     cells = [
         rf'{space}"?{plain if numbers[name] else stamp}"?{space}' if name in numbers else f"{space}{other}"
@@ -226,65 +250,6 @@ def _pattern(columns: Columns, description: Description, numbers: Mapping[str, i
 
 def _escaped(mark: str) -> str:
     return f"\\x{ord(mark):02x}"
-
-
-@dataclass(slots=True)
-class _Clock:
-    """Whether the stamps of a file are real times; None before its first rows."""
-
-    real: bool | None = None
-
-    def others(self, start: Int, sound: Bool) -> Bool:
-        """Return which rows are of another clock than most of the sound rows of the first chunk."""
-        real: Bool = start >= YEAR_NS
-        if self.real is None and sound.any():
-            self.real = 2 * int(np.count_nonzero(real & sound)) >= int(np.count_nonzero(sound))
-        return real if self.real is False else ~real
-
-
-def _events(pa: Any, table: Any, lines: Int, columns: Columns, context: Context, series: SeriesTable, clock: _Clock) -> Events:
-    """Return the events of a chunk of lines; what cannot be taken is rejected with its lines."""
-    rows = len(table)
-    sure = np.ones(rows, np.bool_)
-    by_role: dict[str, Int] = {}
-    for role, name in columns.roles.items():
-        by_role[role], known = _ns(pa, table.column(name), columns.units[role])
-        sure &= known
-    end, latency = _times(by_role)
-    weight = by_role.get("weight")
-    codes = series.codes({label: table.column(name) for label, name in columns.labels.items()}, rows)
-    faults: Sequence[tuple[str, Any]] = (
-        (NO_NUMBER, ~sure),
-        (BACKWARDS, latency < 0),
-        (LATENCY_TOO_LONG, latency > DAY_NS),
-        (TOO_HEAVY, np.zeros(rows, np.bool_) if weight is None else _too_heavy(weight, latency)),
-        (TOO_MANY_LABELS, codes == -2),
-    )
-    others = clock.others(end - latency, ~np.logical_or.reduce([bad for _, bad in faults]))
-    good = sound_rows(context.account, lines, (*faults, (NOT_REAL if clock.real else NOT_RELATIVE, others)))
-    context.account.accept(len(good))
-    base = context.offset_ns + (0 if clock.real else context.zero.epoch_ns or 0)
-    return Events(series.table, codes, end + base, latency, weight).take(good)
-
-
-def _ns(pa: Any, column: Any, unit_ns: int) -> tuple[Int, Any]:
-    """Return a column of numbers, or of ISO 8601 where there is no unit, as ns, and which of them there are."""
-    if unit_ns:
-        return nanoseconds(pa, column, unit_ns)
-    values = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    return nanoseconds(pa, pa.chunked_array([values.cast(pa.int64())]), 1)
-
-
-def _times(by_role: Mapping[str, Int]) -> tuple[Int, Int]:
-    """Return completion and latency of each, from the two that are there."""
-    if "latency" in by_role:
-        end = by_role["end"] if "end" in by_role else by_role["start"] + by_role["latency"]
-        return end, by_role["latency"]
-    return by_role["end"], by_role["end"] - by_role["start"]
-
-
-def _too_heavy(weight: Int, latency: Int) -> Any:
-    return (weight < 1) | (weight > MOST_WEIGHED // np.maximum(latency, 1))
 
 
 def first_end_ns(path: Path, context: Context, description: Description) -> int:
@@ -326,78 +291,50 @@ NO_OBJECT = "no JSON object"
 LEVELS = 4
 
 
-def tables_of_json(path: Path, columns: Columns, account: Account, upto: int | None = None) -> Iterator[tuple[Any, Int]]:
-    """Yield the wanted columns of all lines of a file (or of its first `upto` bytes) with their line numbers.
-
-    What is no object is counted.
-    """
-    reader = _Objects(columns, account, path)
-    for block in whole_blocks(path, account, upto):
-        yield from reader.tables(bytes(block))
-
-
 class _Objects:
-    """Parses the blocks of one file in turn; `line` is the number of the next line."""
+    """Parses the blocks of one file in turn."""
 
-    def __init__(self, columns: Columns, account: Account, path: Path) -> None:
-        self.pa = arrow(path)
+    def __init__(self, pa: Any, columns: Columns, account: Account) -> None:
+        self.pa = pa
         import pyarrow.json
 
         self.json = pyarrow.json
         self.account = account
-        self.line = 1
-        self._open = False
+        self._whole = WholeLines(account)
         self._level = 0
         self._numbers = {name: columns.units[role] for role, name in columns.roles.items()}
         self._words = tuple(columns.labels.values())
 
-    def _schema(self, level: int) -> Any:
-        pa = self.pa
-        fields = [(name, types(pa, unit)[level] if unit else pa.string()) for name, unit in self._numbers.items()]
-        return pa.schema([*fields, *((name, pa.string()) for name in self._words if name not in self._numbers)])
-
-    def tables(self, text: bytes) -> Iterator[tuple[Any, Int]]:
-        """Yield the columns of the objects in a block with their line numbers."""
-        text = self._whole_lines(text)
+    def tables(self, block: memoryview) -> Iterator[tuple[Any, Int]]:
+        """Yield the columns of the objects in a block with their line numbers; the last needs no newline if it is whole."""
+        text = bytes(block)
+        rest = text[text.rfind(b"\n") + 1 :]
+        if not rest.strip():
+            text = text[: len(text) - len(rest)]
+        elif len(rest) < LONGEST_LINE and _object(rest) is not None:
+            text += b"\n"
+        text = self._whole.of(memoryview(text)).tobytes()
         count = text.count(b"\n")
         if not count:
             return
         table = self._block(text) if b"\n\n" not in text and b"\r" not in text else None
         if table is not None and len(table) == count and (_ready := self._ready(table)) is not None:
-            yield _ready, np.arange(self.line, self.line + count)
+            yield _ready, np.arange(self._whole.line, self._whole.line + count)
         else:
             yield from self._by_line(text)
-        self.line += count
-
-    def _whole_lines(self, text: bytes) -> bytes:
-        """Return the whole lines of a block; half an object at the end is rejected, a whole one without newline is taken."""
-        if self._open:
-            at = text.find(b"\n") + 1
-            if not at:
-                return b""
-            text, self._open = text[at:], False
-            self.line += 1
-        if not text or text[-1] == NEWLINE:
-            return text
-        cut = text.rfind(b"\n") + 1
-        rest = text[cut:]
-        if len(rest) < LONGEST_LINE and _object(rest) is not None:
-            return text + b"\n"
-        if rest.strip():
-            self.account.reject(TOO_LONG if len(rest) >= LONGEST_LINE else CUT_OFF, [self.line + text.count(b"\n")])
-        self._open = True
-        return text[:cut]
+        self._whole.line += count
 
     def _block(self, text: bytes) -> Any:
         """Return the columns of a block, None where no level of numbers fits all of it."""
+        pa, json = self.pa, self.json
+        whole = json.ReadOptions(use_threads=False, block_size=len(text) + 1)
         for level in range(self._level, LEVELS):
+            kinds = {name: types(pa, unit)[level] if unit else pa.string() for name, unit in self._numbers.items()}
+            schema = pa.schema({**dict.fromkeys(self._words, pa.string()), **kinds})
+            wanted = json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
             try:
-                table = self.json.read_json(
-                    self.pa.BufferReader(text),
-                    read_options=self.json.ReadOptions(use_threads=False, block_size=len(text) + 1),
-                    parse_options=self.json.ParseOptions(explicit_schema=self._schema(level), unexpected_field_behavior="ignore"),
-                )
-            except (self.pa.ArrowInvalid, self.pa.ArrowNotImplementedError, self.pa.ArrowKeyError):
+                table = json.read_json(pa.BufferReader(text), read_options=whole, parse_options=wanted)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError):
                 continue
             self._level = level
             return table
@@ -429,9 +366,9 @@ class _Objects:
             entry = _object(line)
             if entry is None:
                 reason = NULS if b"\0" in line else NO_OBJECT
-                bad.setdefault(reason, []).append(self.line + place)
+                bad.setdefault(reason, []).append(self._whole.line + place)
                 continue
-            numbers.append(self.line + place)
+            numbers.append(self._whole.line + place)
             for name, unit in self._numbers.items():
                 cells[name].append(_number(entry.get(name), unit) if unit else _stamp(self.pa, entry.get(name)))
             for name in self._words:
@@ -440,19 +377,11 @@ class _Objects:
         for reason, lines in bad.items():
             reject(self.account, reason, np.array(lines, np.int64))
         if numbers:
-            yield self._table(cells), np.array(numbers, np.int64)
-
-    def _table(self, cells: Mapping[str, list[Any]]) -> Any:
-        pa = self.pa
-        columns = {}
-        for name, values in cells.items():
-            if name in self._words:
-                columns[name] = pa.array(values, pa.string()).dictionary_encode()
-            elif self._numbers[name] == 0:
-                columns[name] = pa.array(values, pa.int64())
-            else:
-                columns[name] = pa.array(values, pa.decimal128(PRECISION, places(self._numbers[name])))
-        return pa.table(columns)
+            pa = self.pa
+            columns = {name: pa.array(cells[name], pa.string()).dictionary_encode() for name in self._words}
+            for name, unit in self._numbers.items():
+                columns[name] = pa.array(cells[name], pa.decimal128(PRECISION, places(unit)) if unit else pa.int64())
+            yield pa.table(columns), np.array(numbers, np.int64)
 
 
 def _object(line: bytes) -> dict[str, Any] | None:

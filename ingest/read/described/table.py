@@ -13,7 +13,7 @@ stands before it is counted from the left, what stands behind it from the right.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -33,7 +33,6 @@ WHITESPACE = "whitespace"
 MARK = "\x1f"
 BLANK = ord(" ")
 ONE_BLANK = bytes.maketrans(b"\t\v\f\x1f", b"   ?")
-LINES_AHEAD = 100
 
 
 def fields(line: bytes, width: int = 0, blanks: int | None = None) -> list[str]:
@@ -43,24 +42,6 @@ def fields(line: bytes, width: int = 0, blanks: int | None = None) -> list[str]:
     if blanks is None or more <= 0:
         return columns
     return [*columns[:blanks], " ".join(columns[blanks : blanks + more + 1]), *columns[blanks + more + 1 :]]
-
-
-def header_at(lines: Sequence[bytes], wanted: Collection[str]) -> int:
-    """Return which of the first lines names all wanted columns, 0 if none does."""
-    for number, line in enumerate(lines[:LINES_AHEAD]):
-        if wanted and set(wanted) <= set(fields(line)):
-            return number
-    return 0
-
-
-def data_at(lines: Sequence[bytes], numbers: Collection[str]) -> int:
-    """Return which of the first lines begins a number in each of these columns, which are numbered from 1; 0 if none does."""
-    places = [int(number) - 1 for number in numbers if number.isdigit()]
-    for number, line in enumerate(lines[:LINES_AHEAD]):
-        cells = fields(line)
-        if cells and all(0 <= place < len(cells) and cells[place].lstrip("-.")[:1].isdigit() for place in places):
-            return number
-    return 0
 
 
 def marked(data: NDArray[np.uint8], width: int, blanks: int | None) -> NDArray[np.uint8]:
@@ -100,7 +81,6 @@ def marked(data: NDArray[np.uint8], width: int, blanks: int | None) -> NDArray[n
 # itself, and a file of nothing but bad lines no more than a few passes over it.
 
 
-HEXADECIMAL_MARK = ord("x")
 MOST_TRIES = 4096
 MISSING = "needs pyarrow, which is not installed: pip install 'tailboard[raw]'"
 TOO_LONG = "a line of more than 1 MiB"
@@ -195,12 +175,8 @@ class Lines:
             column_types=dict(types), include_columns=list(types), null_values=[], strings_can_be_null=False
         )
 
-    def tables(self, block: memoryview) -> Iterator[tuple[Any, Int]]:
-        """Yield the columns of the rows in a block (a table of one chunk) with their line numbers."""
-        yield from self.rows(self.whole.of(block), block)
-
     def rows(self, data: NDArray[np.uint8], block: memoryview) -> Iterator[tuple[Any, Int]]:
-        """Do what `tables` does of the whole lines of a block."""
+        """Yield the columns of the rows in the whole lines of a block (a table of one chunk) with their line numbers."""
         if not len(data):
             return
         count = int(np.count_nonzero(data == NEWLINE))
@@ -210,7 +186,7 @@ class Lines:
         odd = _holds(block, b"\0") or (not self.form.hexadecimal and _holds(block, b"x"))
         table = None if odd else self.table(self.pa.py_buffer(data))
         # A carriage return inside a line would make two rows of it.
-        if table is not None and len(table) == count and self._fits(table) and self._hexadecimal_in_place(table, data):
+        if table is not None and len(table) == count and self._fits(table, data):
             if returns:
                 self.account.note(CRLF)
             yield table, np.arange(self.whole.line, self.whole.line + count)
@@ -218,18 +194,15 @@ class Lines:
             yield from self._sifted(data, count)
         self.whole.line += count
 
-    def _fits(self, table: Any) -> bool:
-        """Return whether the columns of text fit their patterns."""
-        match = self.pa.compute.match_substring_regex
-        return all(self.pa.compute.all(match(table.column(name), pattern)).as_py() for name, pattern in self.form.texts.items())
-
-    def _hexadecimal_in_place(self, table: Any, data: NDArray[np.uint8]) -> bool:
-        """Return whether 0x numbers stand in columns of text alone: Arrow would take them in a column of numbers, too."""
-        if not (self.form.hexadecimal and self.form.texts):
+    def _fits(self, table: Any, data: NDArray[np.uint8]) -> bool:
+        """Return whether columns of text fit their patterns, and 0x numbers are in them alone: Arrow would take others, too."""
+        compute, texts = self.pa.compute, self.form.texts
+        if not all(compute.all(compute.match_substring_regex(table.column(name), texts[name])).as_py() for name in texts):
+            return False
+        if not (self.form.hexadecimal and texts):
             return True
-        count = self.pa.compute.count_substring
-        inside = sum(self.pa.compute.sum(count(table.column(name), b"x")).as_py() or 0 for name in self.form.texts)
-        return inside == int(np.count_nonzero(data == HEXADECIMAL_MARK))
+        inside = sum(compute.sum(compute.count_substring(table.column(name), b"x")).as_py() or 0 for name in texts)
+        return inside == int(np.count_nonzero(data == ord("x")))
 
     def table(self, buffer: Any, convert: Any = None) -> Any:
         """Return the columns of whole lines (bytes), None where Arrow refuses them; `convert` are other types than the form's."""
@@ -275,7 +248,7 @@ class Lines:
         if not left.any():
             return
         counted = compute.count_substring(lines, form.delimiter.encode())
-        cells = np.frombuffer(counted.buffers()[1], np.int32)[counted.offset : counted.offset + len(counted)] + 1
+        cells = lying(counted, np.int32) + 1
         width, which = len(form.names), WHICH if form.marked else ""
         for reason, faulty in (
             (NULS, flags(compute.match_substring(lines, b"\0"))),
@@ -329,12 +302,14 @@ def reject(account: Account, reason: str, lines: Int) -> None:
 
 
 def sound_rows(account: Account, lines: Int, faults: Iterable[tuple[str, Bool]]) -> Int:
-    """Return the rows without any of the faults; each other row is rejected for the first that it has."""
+    """Return the rows without any of the faults, which are accepted; each other row is rejected for the first that it has."""
     left = np.ones(len(lines), np.bool_)
     for reason, bad in faults:
         reject(account, reason, lines[left & bad])
         left &= ~bad
-    return np.flatnonzero(left)
+    good = np.flatnonzero(left)
+    account.accept(len(good))
+    return good
 
 
 def _holds(block: memoryview, byte: bytes) -> bool:
@@ -350,10 +325,19 @@ def _text(lines: Any) -> Any:
     return data.slice(int(places[0]), int(places[-1] - places[0]))
 
 
+def combined(column: Any) -> Any:
+    """Return the values of a column as one array."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def lying(values: Any, kind: Any = np.int64) -> NDArray[Any]:
+    """Return the numbers of an array where they lie; Arrow's own conversion would import pandas where there is one."""
+    return np.frombuffer(values.buffers()[1], kind)[values.offset : values.offset + len(values)]
+
+
 def integers(column: Any) -> Int:
-    """Return a column of 64-bit integers where it lies; Arrow's own conversion would import pandas where there is one."""
-    values = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-    return np.frombuffer(values.buffers()[1], np.int64)[values.offset : values.offset + len(values)]
+    """Return a column of 64-bit integers where it lies."""
+    return lying(combined(column))
 
 
 def flags(values: Any) -> NDArray[np.bool_]:
@@ -366,7 +350,7 @@ def flags(values: Any) -> NDArray[np.bool_]:
 def tables(path: Path, lines: Lines, upto: int | None = None) -> Iterator[tuple[Any, Int]]:
     """Yield the columns of all rows of a file, or of its first `upto` bytes; damage at its end is noted, the rest kept."""
     for block in whole_blocks(path, lines.account, upto):
-        yield from lines.tables(block)
+        yield from lines.rows(lines.whole.of(block), block)
 
 
 # Numbers in text -> integer nanoseconds: decimals exactly, never by way of a float where that can be avoided.
@@ -394,25 +378,21 @@ def types(pa: ModuleType, unit_ns: int) -> list[Any]:
 
 def nanoseconds(pa: ModuleType, column: Any, unit_ns: int) -> tuple[Int, Bool]:
     """Return a column of numbers as ns, and which of them there are: neither missing nor past 146 years."""
-    values = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    values = combined(column)
     there = flags(values.is_valid()) if values.null_count else np.ones(len(values), np.bool_)
+    values = values.cast(pa.int64()) if pa.types.is_timestamp(values.type) else values
     if pa.types.is_decimal(values.type):
         ns, sure = _of_decimals(pa, values, unit_ns)
     elif pa.types.is_floating(values.type):
         with np.errstate(over="ignore"):
-            real = _lying(values.fill_null(0), np.float64) * float(unit_ns)
+            real = lying(values.fill_null(0), np.float64) * float(unit_ns)
         sure = np.abs(real) < MOST_NS
         ns = np.rint(np.where(sure, real, 0)).astype(np.int64)
     else:
-        whole = _lying(values.fill_null(0) if values.null_count else values, np.int64)
+        whole = lying(values.fill_null(0) if values.null_count else values)
         sure = (whole < MOST_NS // unit_ns) & (whole > -MOST_NS // unit_ns)
         ns = np.where(sure, whole, 0) * unit_ns if not sure.all() else whole * unit_ns
     return ns, there & sure
-
-
-def _lying(values: Any, kind: Any) -> NDArray[Any]:
-    """Return the numbers of an array where they lie."""
-    return np.frombuffer(values.buffers()[1], kind)[values.offset : values.offset + len(values)]
 
 
 def _of_decimals(pa: ModuleType, values: Any, unit_ns: int) -> tuple[Int, Bool]:

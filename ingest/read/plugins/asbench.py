@@ -27,15 +27,9 @@ from ingest.core.units import UNITS_NS, iso_ns
 from ingest.read.context import Context
 from ingest.read.described.description import NDJSON, HistogramDescription
 from ingest.read.format_names import ASBENCH
-from ingest.read.formats import AGAIN, Reader
-from ingest.read.polls import OPEN, FileBin, FileHistogram, Lost, Polls, WrongError, in_bins, lines_of, readers
+from ingest.read.polls import OPEN, FileBin, FileHistogram, Lost, Polls, WrongError, in_bins, lines_of, polled
 from ingest.read.text import CUT_OFF
 
-NOTHING = "holds no histogram: asbench writes them with --output-file FILE"
-NO_LINE = "no histogram: not `read_hist TIME, SECONDSs, COUNT, BUCKET:COUNT, ...`"
-NO_BUCKET = "a bucket that the head of the file does not name"
-WRONG_SUM = "its buckets do not add up to its count"
-WHOLE_SECONDS = "its stamps are whole seconds: times of its windows are right to a second"
 SECOND, US = UNITS_NS["s"], UNITS_NS["us"]
 RANGES = ((100, 4000, 100), (4000, 64_000, 1000), (64_000, 128_000, 4000))  # us; what all versions have
 MOST_BUCKETS = 1400
@@ -68,15 +62,14 @@ class _Buckets(NamedTuple):
         for cell in text.split(", ")[1:]:
             low, _, count = cell.partition(":")
             if int(low) not in self.ends:
-                raise WrongError(NO_BUCKET)
+                raise WrongError("a bucket that the head of the file does not name")
             end = self.ends[int(low)]
             found.append(FileBin(int(low) * US - 1, OPEN if end is None else end * US - 1, int(count)))
         return found
 
 
-def polls(path: Path, context: Context) -> Polls:
-    """Return the histograms of a file."""
-    held = Polls(context)
+def read(path: Path, context: Context, held: Polls) -> None:
+    """Add the histograms of a file to `held`."""
     buckets, found = _Buckets.of(RANGES), defaultdict[tuple[int, ...], list[FileHistogram]](list)  # by the ends of buckets
     limits: list[int] = []
     ends: dict[str, int] = {}
@@ -96,14 +89,14 @@ def polls(path: Path, context: Context) -> Polls:
         series = context.series.replaced(op=text.partition("_")[0], kind="service")
         second = iso_ns(match[2]) if match else None
         if match is None or second is None:
-            held.reject(NO_LINE, number, Lost(series))
+            held.reject("no histogram: not `read_hist TIME, SECONDSs, COUNT, BUCKET:COUNT, ...`", number, Lost(series))
             continue
         start, end = _times(second, match[3], ends.get(match[1]))
         ends[match[1]] = end
         try:
             bins = buckets.bins(match[5])
             if sum(one.count for one in bins) != int(match[4]):
-                raise WrongError(WRONG_SUM)
+                raise WrongError("its buckets do not add up to its count")
         except WrongError as error:
             held.reject(str(error), number, Lost(series, start, end, int(match[4])))
             continue
@@ -111,8 +104,7 @@ def polls(path: Path, context: Context) -> Polls:
     for rule, alike in found.items():
         in_bins(alike, HistogramDescription("", NDJSON, "", rule=rule, is_open=True), context, held)
     if found:
-        context.account.note(WHOLE_SECONDS)
-    return held
+        context.account.note("its stamps are whole seconds: times of its windows are right to a second")
 
 
 def _told(limits: list[int]) -> _Buckets | None:
@@ -135,5 +127,4 @@ def _times(second: int, period: str, before: int | None) -> tuple[int, int]:
     return end - length, end
 
 
-locate, rows = readers(ASBENCH, polls, NOTHING)
-READER = Reader(locate, rows=rows, grows=AGAIN)
+READER = polled(ASBENCH, read, "holds no histogram: asbench writes them with --output-file FILE")

@@ -22,12 +22,10 @@ from pathlib import Path
 from ingest.core.units import UNITS_NS
 from ingest.read.context import Context
 from ingest.read.format_names import BCC
-from ingest.read.formats import AGAIN, Reader
 from ingest.read.plugins.prints import Print, Script, add, with_labels
-from ingest.read.polls import FileBin, Polls, lines_of, readers
+from ingest.read.polls import FileBin, Polls, lines_of, polled
 from ingest.read.text import CUT_OFF
 
-NOTHING = "holds no histogram of latencies"
 HEAD = re.compile(r"^\s+([nmu]?secs)\s+: count\s+distribution\s*$")
 BIN = re.compile(r"^\s*(\d{1,18}) -> (\d{1,18})\s*: (\d{1,18})\s+\|")
 KEY = re.compile(r"^\s*(?:Bucket )?(?!avg = )([A-Za-z][\w ]*?) = (?:b?'([^']*)'|(.*?))\s*$")
@@ -37,12 +35,10 @@ FLAGS = "flags"  # of requests to block devices
 LABELS = {"disk": "volume", FLAGS: "op", "operation": "op", "ptr": "volume"}
 
 
-def polls(path: Path, context: Context) -> Polls:
-    """Return the histograms of a file."""
-    held = Polls(context)
+def read(path: Path, context: Context, held: Polls) -> None:
+    """Add the histograms of a file to `held`."""
     script = Script(re.compile("Tracing "))
     add(list(_prints(path, context, script)), script.stamps, path.stat().st_mtime_ns, context, held, total=False)
-    return held
 
 
 def _prints(path: Path, context: Context, script: Script) -> Iterator[Print]:
@@ -82,5 +78,4 @@ def _prints(path: Path, context: Context, script: Script) -> Iterator[Print]:
     yield from printed()
 
 
-locate, rows = readers(BCC, polls, NOTHING)
-READER = Reader(locate, rows=rows, grows=AGAIN)
+READER = polled(BCC, read, "holds no histogram of latencies")

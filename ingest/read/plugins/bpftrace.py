@@ -15,7 +15,7 @@ Source: bpftrace's output.cpp and tools/biolatency_example.txt; bpftrace did not
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,14 +24,11 @@ from ingest.core.labels import Series
 from ingest.core.units import UNITS_NS
 from ingest.read.context import Context
 from ingest.read.format_names import BPFTRACE
-from ingest.read.formats import AGAIN, Reader
 from ingest.read.plugins.prints import Print, Script, add, with_labels
-from ingest.read.polls import OPEN, FileBin, Lost, Polls, WrongError, count, documents_of, lines_of, readers, whole
+from ingest.read.polls import OPEN, FileBin, Lost, Polls, WrongError, count, documents_of, lines_of, polled, whole
 from ingest.read.text import CUT_OFF
 
 NOTHING = "holds no histogram of latencies: name its map by the unit, as in @usecs, or give --recorded-unit"
-NO_LATENCY = "not a latency by its name: its unit is no unit of time (--recorded-unit says which it is)"
-NAMELESS = "bins without the name of their map"
 LOST_EVENTS = "bpftrace lost events: {}"
 NAME = re.compile(r"^(@\w*)(?:\[(.*)\])?:\s*$")
 OPENED = re.compile(r"^(@\w*)\[((?:(?!\]:).)*)$")
@@ -46,19 +43,16 @@ WORDS = {
 }
 DEVICE = re.compile(r"\d+,\d+|(sd|vd|xvd|hd)[a-z]+\d*|nvme\d+n\d+(p\d+)?|dm-\d+|md\d+|loop\d+")
 DOTS = "..."
-ATTACHED = "Attached 1 probe"  # what text says where JSON has a record of its own
 JSON = re.compile(rb"\s*(\{|\[\s*(\{|$))")
 
 
-def polls(path: Path, context: Context) -> Polls:
-    """Return the histograms of a file."""
-    held = Polls(context)
+def read(path: Path, context: Context, held: Polls) -> None:
+    """Add the histograms of a file to `held`."""
     lines = [(number, line, ended) for number, line, ended in lines_of(path, context) if line.strip()]
     is_json = bool(lines) and JSON.match(lines[0][1]) is not None
     script = Script(re.compile(r"Attach(ing|ed) \d+ probes?"))
     prints = list((_of_json if is_json else _of_text)(lines, context, held, script))
     add(list(_with_beginnings(prints)), script.stamps, path.stat().st_mtime_ns, context, held, total=None)
-    return held
 
 
 def _with_beginnings(prints: Sequence[Print]) -> Iterator[Print]:
@@ -83,7 +77,7 @@ def _of_text(lines: Sequence[tuple[int, bytes, bool]], context: Context, held: P
             bins.append((match[1], match[2] or "", match[3], match[4]))
             continue
         if named is not None and bins:
-            yield from _printed(*named, bins, script, context, held)
+            yield from _of_map(named[0], named[1], {named[2]: bins}, _text_bins, script, context, held)
         named, bins = None, []
         if not ended:
             context.account.reject(CUT_OFF, [number])
@@ -98,38 +92,11 @@ def _of_text(lines: Sequence[tuple[int, bytes, bool]], context: Context, held: P
                 named = None if closing[2] else (opened[0], opened[1], ";".join(filter(None, opened[2])))
                 opened = None
         elif match is not None:
-            held.reject(NAMELESS, number, Lost(context.series))
+            held.reject("bins without the name of their map", number, Lost(context.series))
         elif script.takes(text):
             continue
         elif text.startswith("Lost "):
             context.account.note(LOST_EVENTS.format(text))
-
-
-def _printed(
-    number: int,
-    name: str,
-    key: str,
-    rows: Sequence[tuple[str, str, str, str]],
-    script: Script,
-    context: Context,
-    held: Polls,
-) -> Iterator[Print]:
-    """Yield one histogram of text."""
-    unit = _unit(name, context)
-    if unit is None:
-        context.account.skip(NO_LATENCY, 1)
-        return
-    bins = []
-    for lower, upper, closing, samples in rows:
-        first = None if lower == DOTS else _number(lower)
-        end = OPEN if upper == DOTS else _number(upper or lower) + (closing == "]")
-        before = None if first is None else first * unit - 1
-        bins.append(FileBin(before, None if end is None else end * unit - 1, int(samples)))
-    series = _series(context.series, name, key, script)
-    if any(one.count >= 1 << 62 for one in bins):
-        held.reject("a count out of range", number, Lost(series))
-    else:
-        yield Print(number, series, bins, script.newest, script=script.first)
 
 
 def _number(text: str) -> int:
@@ -142,28 +109,53 @@ def _of_json(lines: Sequence[tuple[int, bytes, bool]], context: Context, held: P
         if kind in ("printf", "time"):
             script.takes(str(data).strip())
         elif kind == "attached_probes":
-            script.takes(ATTACHED)
+            script.takes("Attached 1 probe")  # as text says it
         elif kind == "lost_events":
             context.account.note(LOST_EVENTS.format(str(data)[:80]))
         elif kind in ("hist", "lhist") and isinstance(data, dict):
             for name, body in data.items():
-                yield from _maps(number, str(name), body, script, context, held)
+                told = body if isinstance(body, dict) else {"": body}
+                yield from _of_map(number, str(name), told, _json_bins, script, context, held)
 
 
-def _maps(number: int, name: str, body: Any, script: Script, context: Context, held: Polls) -> Iterator[Print]:
-    """Yield the histograms of a map, which has one, or one for each key."""
+def _of_map(
+    number: int,
+    name: str,
+    told: Mapping[Any, Any],
+    bins: Callable[[Any, int], list[FileBin]],
+    script: Script,
+    context: Context,
+    held: Polls,
+) -> Iterator[Print]:
+    """Yield the histograms of a map by key, with the `bins` that they have where a unit is so many ns."""
     unit = _unit(name, context)
     if unit is None:
-        context.account.skip(NO_LATENCY, 1)
+        context.account.skip("not a latency by its name: its unit is no unit of time (--recorded-unit says which it is)", 1)
         return
-    for key, rows in body.items() if isinstance(body, dict) else [("", body)]:
+    for key, rows in told.items():
         series = _series(context.series, name, str(key), script)
         try:
-            if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-                raise WrongError("no list of bins")
-            yield Print(number, series, [_bin(row, unit) for row in rows], script.newest, script=script.first)
+            yield Print(number, series, bins(rows, unit), script.newest, script=script.first)
         except WrongError as error:
             held.reject(str(error), number, Lost(series))
+
+
+def _text_bins(rows: Sequence[tuple[str, str, str, str]], unit: int) -> list[FileBin]:
+    bins = []
+    for lower, upper, closing, samples in rows:
+        first = None if lower == DOTS else _number(lower)
+        end = OPEN if upper == DOTS else _number(upper or lower) + (closing == "]")
+        before = None if first is None else first * unit - 1
+        bins.append(FileBin(before, None if end is None else end * unit - 1, int(samples)))
+    if any(one.count >= 1 << 62 for one in bins):
+        raise WrongError("a count out of range")
+    return bins
+
+
+def _json_bins(rows: Any, unit: int) -> list[FileBin]:
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise WrongError("no list of bins")
+    return [_bin(row, unit) for row in rows]
 
 
 def _bin(row: Mapping[str, Any], unit: int) -> FileBin:
@@ -188,5 +180,4 @@ def _series(base: Series, name: str, key: str, script: Script) -> Series:
     )
 
 
-locate, rows = readers(BPFTRACE, polls, NOTHING)
-READER = Reader(locate, rows=rows, grows=AGAIN)
+READER = polled(BPFTRACE, read, NOTHING)

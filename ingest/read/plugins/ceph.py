@@ -14,7 +14,6 @@ Source: Ceph's perf_histogram.h and doc/dev/perf_histograms.rst; synthetic polls
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,71 +25,47 @@ from ingest.core.layout import Layout
 from ingest.core.units import UNITS_NS, iso_ns
 from ingest.read.context import Context
 from ingest.read.format_names import CEPH
-from ingest.read.formats import AGAIN, Reader
-from ingest.read.polls import Lost, Poll, Polls, WrongError, between_edges, end_ns, objects_of, readers, sparse, whole
+from ingest.read.polls import Lost, Poll, Polls, WrongError, between_edges, end_ns, objects_of, polled, sparse, whole
 
 KIND = in_layer("service", SERVICE)
 OPS = {"op_r_": "read", "op_w_": "write", "op_rw_": "read and write"}
 TWICE = "op_rw_latency_out_"
 UNITS = {"nanoseconds": "ns", "microseconds": "us", "milliseconds": "ms", "seconds": "s"}
 LATENCY = ("latency", "duration", "usec")
-NOTHING = "holds no histogram of latencies: poll `ceph daemon osd.N perf histogram dump -f json`"
-NO_AXIS = "a histogram without an axis of latencies"
-SAME = "operations that another histogram of the dump holds by another size"
-NO_TIME = "a poll without sampled_at: the time it was made, in epoch s or ISO 8601"
 
 
-@dataclass(frozen=True, slots=True)
-class Poller:
-    """When and where a dump was made: line, time in ns, host and daemon."""
-
-    line: int
-    at_ns: int
-    host: str
-    daemon: str
-
-
-def polls(path: Path, context: Context) -> Polls:
-    """Return the histograms of a file; those of other things than latencies are skipped."""
-    held = Polls(context)
+def read(path: Path, context: Context, held: Polls) -> None:
+    """Add the histograms of a file to `held`; those of other things than latencies are skipped."""
     for line, entry in objects_of(path, context):
         try:
-            end = _time(entry.get("sampled_at"))
+            if (said := entry.get("sampled_at")) is None:
+                raise WrongError("a poll without sampled_at: the time it was made, in epoch s or ISO 8601")
+            stamp = iso_ns(said) if isinstance(said, str) else None
+            end = end_ns(said, UNITS_NS["s"]) if stamp is None else stamp
         except WrongError as error:
             context.account.reject(str(error), [line])
             continue
-        daemon, host = str(entry.get("daemon") or ""), str(entry.get("host") or "")
-        take(entry.get("dump"), Poller(line, end, host, daemon), context, held)
-    return held
+        host, daemon = str(entry.get("host") or ""), str(entry.get("daemon") or "")
+        take(entry.get("dump"), line, end, host, daemon, context, held)
 
 
-def take(dump: Any, poller: Poller, context: Context, held: Polls) -> None:
-    """Add the histograms of one dump to `held`."""
+def take(dump: Any, line: int, end: int, host: str, daemon: str, context: Context, held: Polls) -> None:
+    """Add the histograms of one dump to `held`: of a daemon on a host, asked at `end` in ns."""
     base = context.series
     for name, body in histograms(dump):
         op = next((word for prefix, word in OPS.items() if name.startswith(prefix)), name)
-        series = base.replaced(
-            host=base.host or poller.host, volume=poller.daemon, op=op, kind=KIND, tag=name.removesuffix("_histogram")
-        )
+        series = base.replaced(host=base.host or host, volume=daemon, op=op, kind=KIND, tag=name.removesuffix("_histogram"))
         try:
             if name.startswith(TWICE):
-                context.account.skip(SAME, 1)
+                context.account.skip("operations that another histogram of the dump holds by another size", 1)
                 continue
             histogram = _latencies(body)
             if histogram is None:
-                context.account.skip(NO_AXIS, 1)
+                context.account.skip("a histogram without an axis of latencies", 1)
                 continue
-            held.add(Poll(poller.line, series, None, poller.at_ns, *histogram, total=True))
+            held.add(Poll(line, series, None, end, *histogram, total=True))
         except WrongError as error:
-            held.reject(str(error), poller.line, Lost(series, None, poller.at_ns, total=True))
-
-
-def _time(value: Any) -> int:
-    if isinstance(value, str) and (stamp := iso_ns(value)) is not None:
-        return stamp
-    if value is None:
-        raise WrongError(NO_TIME)
-    return end_ns(value, UNITS_NS["s"])
+            held.reject(str(error), line, Lost(series, None, end, total=True))
 
 
 def histograms(dump: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -127,5 +102,4 @@ def _latencies(body: Mapping[str, Any]) -> tuple[Layout, Int, Int] | None:
     return layout, *sparse(places, sums)
 
 
-locate, rows = readers(CEPH, polls, NOTHING)
-READER = Reader(locate, rows=rows, grows=AGAIN)
+READER = polled(CEPH, read, "holds no histogram of latencies: poll `ceph daemon osd.N perf histogram dump -f json`")

@@ -31,25 +31,27 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from ingest.core.errors import InputError
 from ingest.core.events import Events
-from ingest.core.intervals import Bool, Int
+from ingest.core.intervals import Int
 from ingest.core.labels import Series
 from ingest.read.account import Account
 from ingest.read.context import Context, TimeZero
 from ingest.read.described.table import arrow, reject
 from ingest.read.format_names import CHROME
 from ingest.read.formats import ROW_LABELS, Reader
-from ingest.read.operations import DAY_NS, TOO_MANY_LABELS, SeriesTable, events_layout
+from ingest.read.operations import DAY_NS, TOO_MANY_LABELS, SeriesTable, events_layout, newest_ns
 from ingest.read.sources import Around, Source
 from ingest.read.text import TRACE_ENDINGS, head, name_without, whole_blocks
 
@@ -131,16 +133,11 @@ def _parsed(text: bytes, line: int) -> tuple[Objects | None, int]:
     end = len(text)
     for _ in range(TRIED):
         end = text.rfind(b"}", 0, end)
-        match = BETWEEN.match(text, end) if end >= 0 else None
         if end < 0:
             break
-        if match is None:
-            continue
-        try:
-            values = orjson.loads(b"[" + text[: end + 1] + b"]")
-        except orjson.JSONDecodeError:
-            continue
-        return Objects(values, text[: end + 1], line), match.end() - 1
+        if match := BETWEEN.match(text, end):
+            with suppress(orjson.JSONDecodeError):
+                return Objects(orjson.loads(b"[" + text[: end + 1] + b"]"), text[: end + 1], line), match.end() - 1
     return None, 0
 
 
@@ -180,13 +177,10 @@ class _Walk:
                 return place
             try:
                 _, end = decoder.raw_decode(plain, place)
-            except json.JSONDecodeError as error:
-                if self._may_go_on(error, place):
+            except (RecursionError, ValueError) as error:  # also brackets by the thousand; a number of thousands of digits
+                if isinstance(error, json.JSONDecodeError) and self._may_go_on(error, place):
                     self.cut_off = self.last
                     return len(plain) if self.last else place
-                place = self._resumed(place)
-                continue
-            except (RecursionError, ValueError):  # brackets by the thousand; a number of thousands of digits
                 place = self._resumed(place)
                 continue
             self._take(place, end)
@@ -230,32 +224,13 @@ class _Walk:
 MOST_HELD = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Marks:
-    """Beginnings and ends in the order of the file: of which operation (`key`), when, in which line, its name and its place.
-
-    `thread` are those that nest in a thread. Keys, names and places are numbers that only their owner knows.
-    """
-
-    key: Int
-    at_ns: Int
-    line: Int
-    name: Int
-    place: Int
-    ends: Bool
-    thread: Bool
-
-    def __len__(self) -> int:
-        return len(self.key)
-
-    def take(self, rows: Int | Bool) -> Marks:
-        """Return the given marks."""
-        return Marks(*(getattr(self, column.name)[rows] for column in fields(self)))
-
-    @classmethod
-    def joined(cls, parts: list[Marks]) -> Self:
-        """Return the marks of several parts, at least one."""
-        return cls(*(np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(cls)))
+# A beginning or an end, in the order of the file: of which operation, when, in which line, its name and its place, which end
+# it is, and whether it nests in a thread. Keys, names and places are numbers that only their owner knows.
+MARK = np.dtype(
+    [(name, np.int64) for name in ("key", "at_ns", "line", "name", "place")] + [("ends", np.bool_), ("thread", np.bool_)],
+    align=True,
+)
+Marks = NDArray[Any]
 
 
 def paired(marks: Marks) -> tuple[Int, Int, Int]:
@@ -265,19 +240,19 @@ def paired(marks: Marks) -> tuple[Int, Int, Int]:
     beginning and an end of one time that the file holds the wrong way round belong together, too, but not in a thread, which
     writes its own in order.
     """
-    begin, end = _nested(marks, np.lexsort((marks.at_ns, marks.key)))
+    begin, end = _nested(marks, np.lexsort((marks["at_ns"], marks["key"])))
     left = _others(len(marks), begin, end)
-    again = left[~marks.thread[left]]
-    rest = marks.take(again)
-    late_begin, late_end = (again[rows] for rows in _nested(rest, np.lexsort((rest.ends, rest.at_ns, rest.key))))
+    again = left[~marks["thread"][left]]
+    rest = marks[again]
+    late_begin, late_end = (again[rows] for rows in _nested(rest, np.lexsort((rest["ends"], rest["at_ns"], rest["key"]))))
     begin, end = np.append(begin, late_begin), np.append(end, late_end)
     return begin, end, _others(len(marks), begin, end)
 
 
 def is_out_of_order(marks: Marks) -> bool:
     """Return whether the marks of a key do not stand in the order of their times."""
-    order = np.argsort(marks.key, kind="stable")
-    key, at_ns = marks.key[order], marks.at_ns[order]
+    order = np.argsort(marks["key"], kind="stable")
+    key, at_ns = marks["key"][order], marks["at_ns"][order]
     return bool(((key[1:] == key[:-1]) & (at_ns[1:] < at_ns[:-1])).any())
 
 
@@ -292,7 +267,7 @@ def _nested(marks: Marks, order: Int) -> tuple[Int, Int]:
 
     At each place a key is so many levels deep; an end for which nothing is open lowers the ground that depth is counted from.
     """
-    key, ends, size = marks.key[order], marks.ends[order], len(order)
+    key, ends, size = marks["key"][order], marks["ends"][order], len(order)
     if not size:
         return order, order
     fresh = np.append(True, key[1:] != key[:-1])
@@ -320,7 +295,6 @@ EPOCH_US = 20 * 365 * 86_400 * 10**6  # no clock that starts with the machine re
 NAMES = re.compile(rb'"(?:process|thread)_name"')
 STAMP = re.compile(rb'"ts"\s*:\s*"?(\d+)')
 NEAR = 1 << 12
-NO_OPERATION = "trace events that are no operations (metadata, instants, counters, flows)"
 NO_PHASE = "no trace event: it has no phase (ph)"
 NO_TIME = "ts or dur is missing, or no time"
 BACKWARDS = "it ended before it began"
@@ -342,12 +316,6 @@ def zero_of(path: Path) -> int | None:
         raise InputError(NO_ARRAY, path, 1)
     first = next((int(match[1]) for match in STAMP.finditer(start) if int(match[1])), 0)
     return 0 if EPOCH_US <= first <= LATEST_US else None
-
-
-def last_ns(path: Path) -> int:
-    """Return when the last operation ended in ns of the trace's clock, 0 if there is none; reads all of it."""
-    chunks = read(path, Context(account=Account(path=str(path))))
-    return max((int(events.end_ns.max()) for events in chunks if len(events)), default=0)
 
 
 def read(path: Path, context: Context) -> Iterator[Events]:
@@ -401,11 +369,9 @@ def _around(text: bytes, place: int) -> Mapping[str, Any] | None:
 class _Part:
     """The whole operations of one part, its beginnings and ends, and the faults of its other rows."""
 
-    rows: list[int] = field(default_factory=list)
-    start: list[int] = field(default_factory=list)
-    end: list[int] = field(default_factory=list)
+    whole: list[tuple[int, int, int]] = field(default_factory=list)  # row, start and end
     labels: list[tuple[str, str, str]] = field(default_factory=list)
-    marks: list[tuple[int, ...]] = field(default_factory=list)  # as `Marks`, with rows for lines
+    marks: list[tuple[int, ...]] = field(default_factory=list)  # as MARK, with rows for lines
     bad: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     skipped: int = 0
 
@@ -471,9 +437,7 @@ class _Trace:
         elif length < 0 or length > DAY_NS:
             part.bad[BACKWARDS if length < 0 else TOO_LONG].append(row)
         else:
-            part.rows.append(row)
-            part.start.append(start)
-            part.end.append(start + length)
+            part.whole.append((row, start, start + length))
             part.labels.append((name, *self._named(place)))
 
     def _key(self, event: Mapping[str, Any], phase: str, name: str) -> str:
@@ -495,58 +459,59 @@ class _Trace:
 
     def _events(self, objects: Objects, part: _Part) -> Events:
         account = self.context.account
-        account.skip(NO_OPERATION, part.skipped)
-        names = zip(*part.labels, strict=True) if part.labels else ((), (), ())
-        columns = {name: self._texts(values) for name, values in zip(("op", "process", "tag"), names, strict=True)}
-        codes = self.series.codes(columns, len(part.rows))
+        account.skip("trace events that are no operations (metadata, instants, counters, flows)", part.skipped)
+        words = zip(*part.labels, strict=True) if part.labels else ((), (), ())
+        columns = {
+            name: self.pa.array(values, self.pa.string()).dictionary_encode()
+            for name, values in zip(("op", "process", "tag"), words, strict=True)
+        }
+        rows, start, end = np.array(part.whole, np.int64).reshape(-1, 3).T
+        codes = self.series.codes(columns, len(rows))
         if part.bad or part.marks or (codes < 0).any():
             lines = objects.lines()
             for reason, bad in part.bad.items():
                 reject(account, reason, lines[bad])
-            reject(account, TOO_MANY_LABELS, lines[np.array(part.rows, np.int64)[codes < 0]])
+            reject(account, TOO_MANY_LABELS, lines[rows[codes < 0]])
             if part.marks:
-                key, at, row, name, place, ends, thread = np.array(part.marks, np.int64).T
-                self._waiting.append(Marks(key, at, lines[row], name, place, ends > 0, thread > 0))
-                self.held += len(key)
-        return self._kept(codes, np.array(part.start, np.int64), np.array(part.end, np.int64), rows_each=1)
-
-    def _texts(self, values: Iterable[str]) -> Any:
-        return self.pa.array(values, self.pa.string()).dictionary_encode()
+                marks = np.array(part.marks, MARK)
+                marks["line"] = lines[marks["line"]]
+                self._waiting.append(marks)
+                self.held += len(marks)
+        return self._kept(codes, start, end, rows_each=1)
 
     def ended(self, *, last: bool) -> Events:
         """Return the operations whose beginning and end are known; the others wait on, unless they are too many or the `last`."""
         if not self._waiting:
             return self._kept(NONE, NONE, NONE, rows_each=2)
-        account, marks = self.context.account, Marks.joined(self._waiting)
+        account, marks = self.context.account, np.concatenate(self._waiting)
         self._out_of_order |= is_out_of_order(marks)
         self._several |= not last
         if self._several and self._out_of_order:
             account.note(FAR_APART)
         begin, end, left = paired(marks)
-        start, length = marks.at_ns[begin], marks.at_ns[end] - marks.at_ns[begin]
-        codes = self._codes(marks.name[begin], marks.place[end])
+        start, length = marks["at_ns"][begin], marks["at_ns"][end] - marks["at_ns"][begin]
+        codes = self._codes(marks["name"][begin], marks["place"][end])
         for reason, bad in ((TOO_LONG, length > DAY_NS), (TOO_MANY_LABELS, (length <= DAY_NS) & (codes < 0))):
-            reject(account, reason, np.sort(marks.line[end[bad]]))
+            reject(account, reason, np.sort(marks["line"][end[bad]]))
             account.reject(reason, (), more=int(bad.sum()))
-        rest = marks.take(left)
+        rest = marks[left]
         if last or len(rest) > MOST_HELD // 2:
-            reject(account, NO_BEGINNING, np.sort(rest.line[rest.ends]))
-            reject(account, NO_END, np.sort(rest.line[~rest.ends]))
-            rest = rest.take(NONE)
-        key, name, place = self._keys.keep(rest.key), self._words.keep(rest.name), self._places.keep(rest.place)
-        self._waiting, self.held = [replace(rest, key=key, name=name, place=place)], len(rest)
+            reject(account, NO_BEGINNING, np.sort(rest["line"][rest["ends"]]))
+            reject(account, NO_END, np.sort(rest["line"][~rest["ends"]]))
+            rest = rest[:0]
+        for name, numbers in (("key", self._keys), ("name", self._words), ("place", self._places)):
+            rest[name] = numbers.keep(rest[name])
+        self._waiting, self.held = [rest], len(rest)
         return self._kept(np.where(length <= DAY_NS, codes, -1), start, start + length, rows_each=2)
 
     def _codes(self, name: Int, place: Int) -> Int:
         """Return the series of operations by the numbers of their names and places."""
-        named = [self._named(known) for known in self._places]
-        texts = (list(self._words), *([words[at] for words in named] for at in (0, 1)))
-        columns = {
-            label: self.pa.DictionaryArray.from_arrays(
-                self.pa.array(numbers.astype(np.int32)), self.pa.array(text, self.pa.string())
-            )
-            for label, numbers, text in zip(("op", "process", "tag"), (name, place, place), texts, strict=True)
-        }
+        texts = {"op": (name, list(self._words))}
+        for at, label in enumerate(("process", "tag")):
+            texts[label] = place, [self._named(known)[at] for known in self._places]
+        pa, columns = self.pa, {}
+        for label, (numbers, words) in texts.items():
+            columns[label] = pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int32)), pa.array(words, pa.string()))
         return self.series.codes(columns, len(name))
 
     def _kept(self, codes: Int, start: Int, end: Int, *, rows_each: int) -> Events:
@@ -580,7 +545,8 @@ def locate(path: Path, around: Around) -> Source:
     zero_ns = zero_of(path)
     context = around.context(path, job=name_without(path, TRACE_ENDINGS, every=True))
     own = TimeZero(zero_ns, "unknown" if zero_ns is None else "epoch stamps in the log")
-    zero = around.zero(path, own, lambda: last_ns(path), absolute=zero_ns == 0)
+    quiet = Context(account=Account(path=str(path)))
+    zero = around.zero(path, own, lambda: newest_ns(read(path, quiet)), absolute=zero_ns == 0)
     return Source(path, CHROME, replace(context, zero=zero), layout=str(events_layout(around.options.digits)))
 
 

@@ -21,16 +21,13 @@ from ingest.core.layout import Layout, hdr_layout
 from ingest.core.units import iso_ns
 from ingest.read.context import Context
 from ingest.read.format_names import HDR_SNAPSHOTS
-from ingest.read.formats import AGAIN, Reader
-from ingest.read.polls import Lost, Poll, Polls, WrongError, count, objects_of, readers, sparse, whole
+from ingest.read.polls import Lost, Poll, Polls, WrongError, count, objects_of, polled, sparse, whole
 
-NOTHING = "holds no snapshot of a histogram"
 MOST_DIGITS, MOST_LOWEST = 5, 1 << 40
 
 
-def polls(path: Path, context: Context) -> Polls:
-    """Return the snapshots of a file."""
-    held = Polls(context)
+def read(path: Path, context: Context, held: Polls) -> None:
+    """Add the snapshots of a file to `held`."""
     for line, entry in objects_of(path, context):
         series = context.series.replaced(op=str(entry.get("Name") or ""), kind="service")
         lost = Lost(series)
@@ -45,7 +42,6 @@ def polls(path: Path, context: Context) -> Polls:
             held.add(Poll(line, series, stamp - elapsed, stamp, *_snapshot(body), total=False))
         except WrongError as error:
             held.reject(str(error), line, lost)
-    return held
 
 
 def _snapshot(body: Mapping[str, Any]) -> tuple[Layout, Int, Int]:
@@ -64,5 +60,4 @@ def _snapshot(body: Mapping[str, Any]) -> tuple[Layout, Int, Int]:
     return layout, *sparse(np.arange(len(kept), dtype=np.int64), kept)
 
 
-locate, rows = readers(HDR_SNAPSHOTS, polls, NOTHING)
-READER = Reader(locate, rows=rows, grows=AGAIN)
+READER = polled(HDR_SNAPSHOTS, read, "holds no snapshot of a histogram")

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,25 +27,19 @@ from ingest.core.layout import Layout, hdr_layout
 from ingest.core.units import UNITS_NS
 from ingest.read.context import Context
 from ingest.read.format_names import MEMTIER
-from ingest.read.formats import WHOLE, Reader
+from ingest.read.formats import WHOLE
 from ingest.read.hdr.payload import PayloadError, counts_of, payload_of
-from ingest.read.polls import Lost, Poll, Polls, WrongError, count, documents_of, lines_of, readers, sparse
+from ingest.read.polls import Lost, Poll, Polls, WrongError, count, documents_of, lines_of, polled, sparse
 
 NOTHING = "holds no histogram: memtier_benchmark writes them from version 1.3 on, unless --hide-histogram is given"
-AVERAGE = "the average of several runs, which are read themselves"
-TOTALS = "the sum of all commands"
 NO_TIME = "nothing says when the run began and ended"
-NO_HISTOGRAM = "no histogram of a command that has samples"
-RUNS_LEFT_OUT = "runs-left-out"
-ONE_OF_THEM = "the best or the worst of the runs, which are read themselves"
 BEST_AND_WORST = "it holds the best and the worst of its runs, and none of the others by itself"
 ONE_EACH = "give memtier_benchmark --print-all-runs, or run each by itself"
 NOT_COMMANDS = ("Runtime", "Totals", "Per-Key Misses")
 
 
-def polls(path: Path, context: Context) -> Polls:
-    """Return the histograms of a file."""
-    held = Polls(context)
+def read(path: Path, context: Context, held: Polls) -> None:
+    """Add the histograms of a file to `held`."""
     for line, document in documents_of(lines_of(path, context), context.account, partial(json.loads, object_pairs_hook=_all_of)):
         sections = {
             str(name): body for name, body in document.items() if isinstance(body, dict) and isinstance(body.get("Runtime"), dict)
@@ -54,14 +47,13 @@ def polls(path: Path, context: Context) -> Polls:
         each_run = any(name.startswith("RUN #") for name in sections)
         for name, body in sections.items():
             if name.startswith("AGGREGATED"):
-                context.account.skip(AVERAGE, 1)
+                context.account.skip("the average of several runs, which are read themselves", 1)
             elif each_run and not name.startswith("RUN #"):
-                context.account.skip(ONE_OF_THEM, 1)
+                context.account.skip("the best or the worst of the runs, which are read themselves", 1)
             else:
                 _take(line, body, context, held)
         if len(sections) > 1 and not each_run:
-            context.account.caveats.append(Caveat(RUNS_LEFT_OUT, str(path), BEST_AND_WORST, ONE_EACH))
-    return held
+            context.account.caveats.append(Caveat("runs-left-out", str(path), BEST_AND_WORST, ONE_EACH))
 
 
 def _take(line: int, body: Mapping[str, Any], context: Context, held: Polls) -> None:
@@ -81,7 +73,7 @@ def _take(line: int, body: Mapping[str, Any], context: Context, held: Polls) -> 
             samples = count(stats.get("Count"))
             histogram = _histogram(stats)
             if histogram is None and samples:
-                raise WrongError(NO_HISTOGRAM)
+                raise WrongError("no histogram of a command that has samples")
             if histogram is not None:
                 more += max(int(histogram[2].sum()) - samples, 0)
                 held.add(Poll(line, series, start, end, *histogram, total=False))
@@ -97,19 +89,16 @@ def _commands(body: Mapping[str, Any], context: Context) -> Iterator[tuple[str, 
     With them a tag: two calls of one command, as `--command` may give them, are told by it.
     """
     for name, entry in body.items():
-        every = entry.entries if isinstance(entry, _Several) else [entry]
+        every = entry if isinstance(entry, _Several) else [entry]
         for place, stats in enumerate(every, 1):
             if name == "Totals":
-                context.account.skip(TOTALS, 1)
+                context.account.skip("the sum of all commands", 1)
             elif name not in NOT_COMMANDS and isinstance(stats, dict) and "Count" in stats:
                 yield str(name).removesuffix("s").lower(), f"{{call={place}}}" if len(every) > 1 else "", stats
 
 
-@dataclass(frozen=True, slots=True)
-class _Several:
+class _Several(list[Any]):
     """The values of a key that an object has more than once."""
-
-    entries: list[Any]
 
 
 def _all_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -142,5 +131,4 @@ def _histogram(stats: Mapping[str, Any]) -> tuple[Layout, Int, Int] | None:
     return (layout, bins, numbers) if len(bins) else None
 
 
-locate, rows = readers(MEMTIER, polls, NOTHING)
-READER = Reader(locate, rows=rows, grows=WHOLE)
+READER = polled(MEMTIER, read, NOTHING, grows=WHOLE)

@@ -17,6 +17,7 @@ Source: opentelemetry-proto's metrics.proto; checked against the counts of the P
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,6 @@ from ingest.core.layout import LEAST_SCALE, MOST_SCALE, Exponential, Layout
 from ingest.core.units import UNITS_NS
 from ingest.read.context import Context
 from ingest.read.format_names import OTLP
-from ingest.read.formats import AGAIN, Reader
 from ingest.read.polls import (
     BELOW_ZERO,
     Lost,
@@ -40,7 +40,7 @@ from ingest.read.polls import (
     count,
     end_ns,
     objects_of,
-    readers,
+    polled,
     sparse,
     whole,
 )
@@ -48,6 +48,7 @@ from ingest.read.polls import (
 # The OpenTelemetry metrics that `export --format otlp` writes: their words, and what they are when they are read again.
 
 
+NOTHING = "holds no histogram of latencies: export histograms with a unit of time (s, ms, us or ns), not gauges or sums"
 SCOPE = "tailboard"
 PREFIX, SUFFIX = "tailboard.", ".duration"
 HOST, RUN, KIND = "host.name", "tailboard.run", "tailboard.kind"
@@ -61,12 +62,6 @@ def own_series(base: Series, metric: str, metadata: Mapping[str, str], attribute
     labels = {name: attributes.get(name, "") for name in TAKEN}
     host = base.host or attributes.get(HOST, "")
     return base.replaced(**{**labels, "host": host, "kind": metadata.get(KIND) or in_layer(kind, layer)})
-
-
-def with_error(layout: Exponential, metadata: Mapping[str, str]) -> Exponential:
-    """Return the layout with what the export says of samples below their buckets; ValueError where it is no number."""
-    below = [int(metadata.get(name, "0")) for name in (BELOW_PPM, BELOW_NS)]
-    return Exponential(layout.scale, layout.unit_ns, *below)
 
 
 # Which labels of ours the attributes of a metric are: those that people use for hosts, operations and volumes, by name.
@@ -107,25 +102,16 @@ def series_of(base: Series, metric: str, attributes: Mapping[str, str]) -> Serie
 
 DELTA, CUMULATIVE = 1, 2
 TEMPORALITIES = {"AGGREGATION_TEMPORALITY_DELTA": DELTA, "AGGREGATION_TEMPORALITY_CUMULATIVE": CUMULATIVE}
-NOTHING = "holds no histogram of latencies: export histograms with a unit of time (s, ms, us or ns), not gauges or sums"
-NO_TIME = "not a latency: its unit is no unit of time"
-NO_VALUE = "a point without a value"
-EMPTY_POINT = "a point without samples"
-NO_TEMPORALITY = "nothing says whether it counts since a start or since the point before"
 UNIT_UNKNOWN = "the unit of its values is not stated: give --recorded-unit s, ms, us or ns"
 NO_SUM = "the counts of its buckets are not its count: it was damaged"
-NO_BUCKETS = "a histogram without buckets, of which only the mean is known: have the SDK keep buckets"
-COARSE = f"a scale below {LEAST_SCALE}: its bins are wider than all latencies"
 MOST_BUCKETS = 1 << 16
 ESCAPED = str.maketrans({"µ": "u", "μ": "u"})
 
 
-def polls(path: Path, context: Context) -> Polls:
-    """Return the histograms of a file; points that cannot be taken are rejected, metrics that are no latencies skipped."""
-    held = Polls(context)
+def read(path: Path, context: Context, held: Polls) -> None:
+    """Add the histograms of a file to `held`; points that cannot be taken are rejected, metrics that are no latencies skipped."""
     for line, entry in objects_of(path, context):
         take(entry, line, context, held)
-    return held
 
 
 def take(entry: Mapping[str, Any], line: int, context: Context, held: Polls) -> None:
@@ -179,7 +165,7 @@ def _take(
             continue
         points = list(_dicts(body.get("dataPoints")))
         if unit and unit not in UNITS_NS:
-            context.account.skip(NO_TIME, len(points))
+            context.account.skip("not a latency: its unit is no unit of time", len(points))
             continue
         for point in points:
             attributes = {**resource, **_attributes(point.get("attributes") or point.get("labels"))}
@@ -191,13 +177,13 @@ def _take(
                     raise WrongError(UNIT_UNKNOWN)
                 total = _total(body)
                 if whole(point.get("flags") or 0) & 1:
-                    context.account.skip(NO_VALUE, 1)
+                    context.account.skip("a point without a value", 1)
                     continue
                 layout, places, counts = binned(point, unit_ns, own)
                 if sum(counts) != count(point.get("count") or 0):
                     raise WrongError(NO_SUM)
                 if not sum(counts) and not total:
-                    context.account.skip(EMPTY_POINT, 1)
+                    context.account.skip("a point without samples", 1)
                     continue
                 start, end = (whole(point.get(moment) or 0) for moment in ("startTimeUnixNano", "timeUnixNano"))
                 if not end:
@@ -231,7 +217,7 @@ def _total(body: Mapping[str, Any]) -> bool:
     said = body.get("aggregationTemporality")
     temporality = TEMPORALITIES.get(said, 0) if isinstance(said, str) else said
     if temporality not in (DELTA, CUMULATIVE):
-        raise WrongError(NO_TEMPORALITY)
+        raise WrongError("nothing says whether it counts since a start or since the point before")
     return bool(temporality == CUMULATIVE)
 
 
@@ -239,15 +225,15 @@ def _exponential(point: Mapping[str, Any], unit_ns: int, own: Mapping[str, str] 
     """Return the layout of a point, the bin of each bucket and its count; scales above 8 are brought down, which is exact."""
     scale = whole(point.get("scale") or 0)
     if scale < LEAST_SCALE:
-        raise WrongError(COARSE)
+        raise WrongError(f"a scale below {LEAST_SCALE}: its bins are wider than all latencies")
     if any(count(number) for number in _buckets(point.get("negative"))[1]):
         raise WrongError(BELOW_ZERO)
     offset, numbers = _buckets(point.get("positive"))
     finest = min(scale, MOST_SCALE)
     layout = Exponential(finest, unit_ns)
     if own is not None:
-        try:
-            layout = with_error(layout, own)
+        try:  # what the export says of samples below their buckets
+            layout = replace(layout, below_ppm=int(own.get(BELOW_PPM, "0")), below_ns=int(own.get(BELOW_NS, "0")))
         except ValueError as error:
             raise WrongError(str(error)) from None
     indices = np.arange(len(numbers), dtype=np.int64) + offset
@@ -275,7 +261,7 @@ def _explicit(point: Mapping[str, Any], unit_ns: int, _: Mapping[str, str] | Non
     if not isinstance(bounds, list) or not isinstance(numbers, list):
         raise WrongError("no list of buckets")
     if not bounds or not numbers:
-        raise WrongError(NO_BUCKETS)
+        raise WrongError("a histogram without buckets, of which only the mean is known: have the SDK keep buckets")
     if len(numbers) != len(bounds) + 1:
         raise WrongError("buckets are not one more than bounds")
     ends = [end_ns(bound, unit_ns) for bound in bounds]
@@ -285,5 +271,4 @@ def _explicit(point: Mapping[str, Any], unit_ns: int, _: Mapping[str, str] | Non
     return *between_edges(ends, counts, is_open=True), counts
 
 
-locate, rows = readers(OTLP, polls, NOTHING)
-READER = Reader(locate, rows=rows, grows=AGAIN)
+READER = polled(OTLP, read, NOTHING)

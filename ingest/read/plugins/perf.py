@@ -35,6 +35,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ from ingest.core.intervals import Bool, Int
 from ingest.core.labels import OFFSET, Series
 from ingest.read.account import Account
 from ingest.read.context import KEEP_IDLE, Context, TimeZero
-from ingest.read.described.table import WholeLines, arrow, binary_lines, flags, reject
+from ingest.read.described.table import WholeLines, arrow, binary_lines, flags, lying, reject
 from ingest.read.format_names import PERF
 from ingest.read.formats import ROW_LABELS, Reader
 from ingest.read.operations import DAY_NS, TOO_MANY_LABELS, SeriesTable, events_layout
@@ -63,9 +64,6 @@ SAMPLE = rf"^ *{WHO}{WHEN}(?: +\d+)? +(?P<event>[^ ]+?):(?P<rest> .*)?\r?\n$"
 FRAME = r"^ +[0-9a-f]{4,16}(?: .*\)| \[unknown\])?\r?\n$|^  [^ ]+:\d+(?: \(inlined\))?\r?\n$"
 FTRACE = r"-\d+ +(?:\([ \d-]+\) +)?\[\d+\] +[^ ]+$"  # what a name ends in where the kernel or trace-cmd wrote the line
 OWN_RECORD = " PERF_RECORD_"
-NOT_A_LINE = "not a line of perf script"
-NO_TIME = "a time stamp past the year 2096"
-OWN = "perf's own records of processes and mappings, not samples"
 TAB, COMMENT, SPACE = 9, 35, 32
 MOST_KEPT = 4 * LONGEST_LINE
 
@@ -134,14 +132,14 @@ def _samples(pa: Any, text: bytes, line: int, account: Account) -> Samples:
     names = compute.struct_field(columns, "comm").fill_null(b"")
     good &= ~flags(compute.match_substring_regex(names, FTRACE))
     left = ~good & ~own & ~flags(compute.match_substring_regex(candidates, FRAME + r"|^[ \t]*\r?\n$"))
-    reject(account, NOT_A_LINE, line + place[left])
-    account.skip(OWN, int(own.sum()))
+    reject(account, "not a line of perf script", line + place[left])
+    account.skip("perf's own records of processes and mappings, not samples", int(own.sum()))
     seconds = _number(pa, columns, "seconds", good)
     late = good & (seconds > LATEST_S)
-    reject(account, NO_TIME, line + place[late])
+    reject(account, "a time stamp past the year 2096", line + place[late])
     rows = np.flatnonzero(good & ~late)
     fields = columns.take(pa.array(rows))
-    digits = np.frombuffer(compute.binary_length(compute.struct_field(fields, "part")).buffers()[1], np.int32)[: len(rows)]
+    digits = lying(compute.binary_length(compute.struct_field(fields, "part")), np.int32)
     part = _number(pa, fields, "part", np.ones(len(rows), np.bool_)) * np.where(digits == NS_DIGITS, 1, 1000)
     leaf = _leaves(pa, lines, data, place[rows], compute.struct_field(fields, "rest"))
     return Samples(fields, line + place[rows], seconds[rows] * SECOND + part, leaf)
@@ -166,7 +164,7 @@ def _leaves(pa: Any, lines: Any, data: NDArray[np.uint8], place: Int, rest: Any)
 def _number(pa: Any, columns: Any, name: str, there: NDArray[np.bool_]) -> Int:
     """Return a field of digits as numbers, 0 where it is not there."""
     text = pa.compute.if_else(pa.array(there), pa.compute.struct_field(columns, name), b"0").cast(pa.string())
-    return np.frombuffer(text.cast(pa.int64()).buffers()[1], np.int64)[: len(there)]
+    return lying(text.cast(pa.int64()))
 
 
 ANY_SAMPLE = re.compile(SAMPLE.encode())
@@ -189,15 +187,6 @@ NO_STAMPS = (
 LINES_LOOKED_AT, LONGEST_HEAD = 2000, 1 << 12
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
-    """The host, empty where unknown; and the epoch ns at which the clock of the stamps was zero, None where unknown."""
-
-    host: str = ""
-    zero_ns: int | None = None
-    origin: str = "unknown"
-
-
 def looks_like_perf(start: bytes) -> bool:
     """Return whether a file begins like the text of `perf script`."""
     if start.startswith(b"# ===") and CAPTURED in start[:400]:
@@ -210,21 +199,24 @@ def lacks_stamps(start: bytes) -> bool:
     return UNTIMED.search(start) is not None and next(_sample_heads(start), None) is None
 
 
-def header_of(path: Path) -> Header:
-    """Return the host and the clock by the beginning of a file."""
+def header_of(path: Path) -> tuple[str, int | None, str]:
+    """Return by the beginning of a file the host, when the clock of its stamps was zero in epoch ns, and what told that.
+
+    The host is empty text where it is unknown, the time None.
+    """
     start = head(path)
     named = HOSTNAME.search(start)
     host = named[1].decode("utf-8", "replace") if named else ""
     first = next(_sample_heads(start), None)
     if first and int(first["seconds"]) >= EPOCH_S:
-        return Header(host, 0, "epoch stamps in the log")
+        return host, 0, "epoch stamps in the log"
     match = REFERENCE.search(start)
     if not match:
-        return Header(host)
+        return host, None, "unknown"
     day, clock = (
         int(seconds) * SECOND + int(part.ljust(NS_DIGITS, b"0")) for seconds, part in ((match[1], match[2]), (match[3], match[4]))
     )
-    return Header(host, day - clock, "reference time in the header")
+    return host, day - clock, "reference time in the header"
 
 
 def last_ns(path: Path) -> int:
@@ -258,33 +250,18 @@ PRECISION = re.compile(r":([a-zA-Z]*)$")
 IDLE = "samples of idle CPUs (--keep-idle keeps them)"
 
 
-class Moments:
-    """Makes events of the samples of one recording that have no latency."""
-
-    def __init__(self, context: Context, *, keep_idle: bool = False) -> None:
-        self.context = context
-        self.keep_idle = keep_idle
-        self.series = SeriesTable(self._series)
-
-    def _series(self, labels: Mapping[str, str]) -> Series:
-        return self.context.series.replaced(op=op_of(labels["event"]), kind=OFFSET, process=labels["comm"])
-
-    def events(self, pa: Any, samples: Samples) -> Events:
-        """Return the samples of a block, each at its own time; those of idle CPUs are counted as skipped."""
-        account, compute = self.context.account, pa.compute
-        left = np.ones(len(samples), np.bool_)
-        if not self.keep_idle:
-            idle = idle_of(pa, samples)
-            account.skip(IDLE, int(idle.sum()))
-            left &= ~idle
-        columns = {name: compute.struct_field(samples.fields, name).dictionary_encode() for name in ("event", "comm")}
-        codes = self.series.codes(columns, len(samples))
-        many = left & (codes < 0)
-        reject(account, TOO_MANY_LABELS, samples.line[many])
-        rows: Int = np.flatnonzero(left & ~many)
-        account.accept(len(rows))
-        at = samples.at_ns[rows] + (self.context.zero.epoch_ns or 0) + self.context.offset_ns
-        return Events(self.series.table, codes[rows], at, np.zeros(len(rows), np.int64))
+def moments(pa: Any, samples: Samples, series: SeriesTable, context: Context) -> Events:
+    """Return the samples of a block, each at its own time; those of idle CPUs are counted as skipped, unless they are kept."""
+    left = np.ones(len(samples), np.bool_) if context.options.get(KEEP_IDLE) else ~idle_of(pa, samples)
+    context.account.skip(IDLE, int(np.count_nonzero(~left)))
+    columns = {name: pa.compute.struct_field(samples.fields, name).dictionary_encode() for name in ("event", "comm")}
+    codes = series.codes(columns, len(samples))
+    many = left & (codes < 0)
+    reject(context.account, TOO_MANY_LABELS, samples.line[many])
+    rows: Int = np.flatnonzero(left & ~many)
+    context.account.accept(len(rows))
+    at = samples.at_ns[rows] + (context.zero.epoch_ns or 0) + context.offset_ns
+    return Events(series.table, codes[rows], at, np.zeros(len(rows), np.int64))
 
 
 def idle_of(pa: Any, samples: Samples) -> Bool:
@@ -313,43 +290,19 @@ def op_of(event: str) -> str:
     return event.lower()
 
 
-def note_left_out(account: Account) -> None:
-    """Say in the account how many samples of idle CPUs were left out."""
-    if account.skipped[IDLE]:
-        account.note(f"{account.skipped[IDLE]:,} {IDLE}, left out")
-
-
 BLOCK = r"^ *(?P<device>\d+,\d+) (?P<flags>[A-Z]+) (?:\d+ )?\([^)]*\) (?P<sector>\d{1,15}|18446744073709551615) \+ \d+"
 ISSUE, COMPLETE = "block:block_rq_issue", "block:block_rq_complete"
 NO_SECTOR = str(2**64 - 1)
 ENTER, EXIT = "syscalls:sys_enter_", "syscalls:sys_exit_"
-NO_BEGINNING = "an end whose beginning is not in the recording"
 NO_END = "a beginning whose end is not in the recording"
-AGAIN = "begun again before it ended (requeued): the later beginning counts"
-OTHER_ARGUMENTS = "arguments of a block request that are not device, flags, sector"
 TOO_LONG = "a latency of more than a day, or below zero"
 PAIRS = ((ISSUE, COMPLETE), (ENTER, EXIT))
 MOST_OPEN = 1 << 20
 
 
-@dataclass(slots=True)
-class _Marks:
-    """Beginnings and ends in the order of the file: of which operation (`key`), when, in which line, of which series."""
-
-    key: Int
-    at_ns: Int
-    line: Int
-    ends: Int
-    series: Int
-
-    def take(self, rows: Int) -> _Marks:
-        """Return the given marks in the given order."""
-        return _Marks(self.key[rows], self.at_ns[rows], self.line[rows], self.ends[rows], self.series[rows])
-
-    def after(self, before: _Marks) -> _Marks:
-        """Return these marks behind those of `before`."""
-        pairs = ((getattr(before, name), getattr(self, name)) for name in ("key", "at_ns", "line", "ends", "series"))
-        return _Marks(*(np.concatenate(pair) for pair in pairs))
+# A beginning or an end, in the order of the file: of which operation, when, in which line, of which series.
+MARK = np.dtype([(name, np.int64) for name in ("key", "at_ns", "line", "series")] + [("ends", np.bool_)], align=True)
+Marks = NDArray[Any]
 
 
 def read(path: Path, context: Context) -> Iterator[Events]:
@@ -358,44 +311,37 @@ def read(path: Path, context: Context) -> Iterator[Events]:
     Times are as exact as perf's stamps. Samples of idle CPUs are skipped unless the context says otherwise, and counted;
     everything else is counted with its line. InputError where pyarrow is missing.
     """
-    pa = arrow(path)
-    trace, paired = _Trace(context), _BothEnds(path)
-    moments = Moments(context, keep_idle=bool(context.options.get(KEEP_IDLE)))
-    for chunk in samples(path, context.account):
-        timed = paired.of(pa, chunk)
-        yield trace.events(chunk.take(np.flatnonzero(timed)))
-        yield moments.events(pa, chunk.take(np.flatnonzero(~timed)))
-    trace.finish()
-    note_left_out(context.account)
+    pa, account = arrow(path), context.account
+    trace = _Trace(context)
 
+    def moment(labels: Mapping[str, str]) -> Series:
+        return context.series.replaced(op=op_of(labels["event"]), kind=OFFSET, process=labels["comm"])
 
-class _BothEnds:
-    """Finds the samples that are a beginning or an end; a file is searched for the other one when the first of a pair is met."""
+    seen = SeriesTable(moment)
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._known: dict[tuple[str, str], bool] = {}
+    @cache
+    def both_ends(pair: tuple[str, str]) -> bool:
+        """Return whether the file has both events of a pair: it is searched when the first of them is met."""
+        missing = {word.encode() for word in pair}
+        for block in whole_blocks(path, Account()):
+            text = bytes(block)
+            missing -= {word for word in missing if word in text}
+            if not missing:
+                return True
+        return False
 
-    def of(self, pa: Any, chunk: Samples) -> Bool:
-        """Return which samples are of pairs that the file holds both ends of."""
+    for chunk in samples(path, account):
         event = pa.compute.struct_field(chunk.fields, "event")
         timed = np.zeros(len(chunk), np.bool_)
         for pair in PAIRS:
             mine = flags(pa.compute.starts_with(event, pair[0])) | flags(pa.compute.starts_with(event, pair[1]))
-            if mine.any() and self._both(pair):
+            if mine.any() and both_ends(pair):
                 timed |= mine
-        return timed
-
-    def _both(self, pair: tuple[str, str]) -> bool:
-        if pair not in self._known:
-            missing = {word.encode() for word in pair}
-            for block in whole_blocks(self.path, Account()):
-                text = bytes(block)
-                missing -= {word for word in missing if word in text}
-                if not missing:
-                    break
-            self._known[pair] = not missing
-        return self._known[pair]
+        yield trace.events(chunk.take(np.flatnonzero(timed)))
+        yield moments(pa, chunk.take(np.flatnonzero(~timed)), seen, context)
+    reject(account, NO_END, np.sort(trace.open["line"]))
+    if account.skipped[IDLE]:
+        account.note(f"{account.skipped[IDLE]:,} {IDLE}, left out")
 
 
 class _Trace:
@@ -406,8 +352,7 @@ class _Trace:
         self.context = context
         self.series = SeriesTable(self._series)
         self.keys: dict[str, int] = {}
-        none = np.zeros(0, np.int64)
-        self.open = _Marks(none, none, none, none, none)
+        self.open = np.empty(0, MARK)
 
     def _series(self, labels: Mapping[str, str]) -> Series | None:
         event, process = labels["event"], labels["comm"]
@@ -424,31 +369,29 @@ class _Trace:
         compute, pa = self.pa.compute, self.pa
         event = compute.struct_field(chunk.fields, "event").dictionary_encode()
         names = [_word(name) for name in event.dictionary.to_pylist()]
-        codes = np.frombuffer(event.indices.buffers()[1], np.int32)[: len(event)] if len(event) else chunk.line
+        codes = lying(event.indices, np.int32) if len(event) else chunk.line
         block = np.array([name in (ISSUE, COMPLETE) for name in names], np.bool_)
         arguments = compute.extract_regex(compute.struct_field(chunk.fields, "rest"), BLOCK)
         is_block = block[codes] if len(codes) else np.zeros(0, np.bool_)
         odd = is_block & ~flags(arguments.is_valid())
-        reject(self.context.account, OTHER_ARGUMENTS, chunk.line[odd])
+        reject(self.context.account, "arguments of a block request that are not device, flags, sector", chunk.line[odd])
         keep = np.flatnonzero(~odd)
         chunk, arguments, is_block, codes = chunk.take(keep), arguments.take(pa.array(keep)), is_block[keep], codes[keep]
-        columns = {
-            "event": compute.struct_field(chunk.fields, "event").dictionary_encode(),
-            "comm": compute.struct_field(chunk.fields, "comm").dictionary_encode(),
-            "device": compute.struct_field(arguments, "device").dictionary_encode(),
-            "flags": compute.struct_field(arguments, "flags").dictionary_encode(),
-        }
+        held = {"event": chunk.fields, "comm": chunk.fields, "device": arguments, "flags": arguments}
+        columns = {name: compute.struct_field(fields, name).dictionary_encode() for name, fields in held.items()}
         series = self.series.codes(columns, len(keep))
         ends = np.array([name == COMPLETE or name.startswith(EXIT) for name in names], np.bool_)
         key = np.where(is_block, self._requests(arguments, columns["device"]), self._calls(chunk.fields, names, codes))
-        ended = ends[codes].astype(np.int64) if len(codes) else key
-        return self._paired(_Marks(key, chunk.at_ns, chunk.line, ended, series))
+        marks = np.empty(len(keep), MARK)
+        marks["key"], marks["at_ns"], marks["line"], marks["series"] = key, chunk.at_ns, chunk.line, series
+        marks["ends"] = ends[codes] if len(codes) else False
+        return self._paired(marks)
 
     def _requests(self, arguments: Any, device: Any) -> Int:
         """Return a number for each block request: of its device and sector."""
         words = [_word(word) for word in device.dictionary.to_pylist()] + [""]
         codes = np.array([self.keys.setdefault(f"device {word}", len(self.keys)) for word in words], np.int64)
-        place = np.frombuffer(device.indices.fill_null(len(words) - 1).buffers()[1], np.int32)[: len(device)]
+        place: Int = lying(device.indices.fill_null(len(words) - 1), np.int32)
         return (codes[place] << 52) + _whole(self.pa, arguments, "sector")
 
     def _calls(self, fields: Any, names: list[str], codes: Any) -> Int:
@@ -459,52 +402,42 @@ class _Trace:
         thread = np.where(tid > 0, tid, pid)
         return -1 - ((known[codes] << 40) + thread) if len(codes) else thread
 
-    def _paired(self, marks: _Marks) -> Events:
+    def _paired(self, marks: Marks) -> Events:
         """Return what ended among these marks; beginnings without an end stay open, ends without a beginning are rejected."""
         account = self.context.account
-        marks = marks.after(self.open)
-        order = np.argsort(marks.key, kind="stable")
-        marks = marks.take(order)
-        same = np.append(marks.key[1:] == marks.key[:-1], False)
-        begins = (marks.ends == 0) & same & np.append(marks.ends[1:] == 1, False)
-        first = np.flatnonzero(begins)
-        paired = np.zeros(len(marks.key), np.bool_)
-        paired[first] = True
-        paired[first + 1] = True
-        left = np.flatnonzero(~paired & (marks.ends == 0) & ~same)
-        reject(account, NO_BEGINNING, np.sort(marks.line[~paired & (marks.ends == 1)]))
-        reject(account, AGAIN, np.sort(marks.line[~paired & (marks.ends == 0) & same]))
-        self.open = self._bounded(marks.take(left))
-        latency = marks.at_ns[first + 1] - marks.at_ns[first]
-        codes = marks.series[first]
+        marks = np.concatenate([self.open, marks])
+        marks = marks[np.argsort(marks["key"], kind="stable")]
+        key, at_ns, line, ends = (marks[name] for name in ("key", "at_ns", "line", "ends"))
+        same = np.append(key[1:] == key[:-1], False)
+        first = np.flatnonzero(~ends & same & np.append(ends[1:], False))
+        alone = np.ones(len(marks), np.bool_)
+        alone[first] = alone[first + 1] = False
+        reject(account, "an end whose beginning is not in the recording", np.sort(line[alone & ends]))
+        reject(account, "begun again before it ended (requeued): the later beginning counts", np.sort(line[alone & ~ends & same]))
+        self.open = self._bounded(marks[alone & ~ends & ~same])
+        latency, codes = at_ns[first + 1] - at_ns[first], marks["series"][first]
         wrong, many = (latency < 0) | (latency > DAY_NS), codes < 0
         for reason, bad in ((TOO_LONG, wrong), (TOO_MANY_LABELS, many & ~wrong)):
-            reject(account, reason, np.sort(np.concatenate([marks.line[first[bad]], marks.line[first[bad] + 1]])))
-        good = first[~wrong & ~many]
+            reject(account, reason, np.sort(np.concatenate([line[first[bad]], line[first[bad] + 1]])))
+        good = np.flatnonzero(~wrong & ~many)
         account.accept(2 * len(good))
         base = (self.context.zero.epoch_ns or 0) + self.context.offset_ns
-        end = marks.at_ns[good + 1] + base
-        return Events(self.series.table, marks.series[good], end, marks.at_ns[good + 1] - marks.at_ns[good])
+        return Events(self.series.table, codes[good], at_ns[first[good] + 1] + base, latency[good])
 
-    def _bounded(self, begun: _Marks) -> _Marks:
+    def _bounded(self, begun: Marks) -> Marks:
         """Return what may still end; of more than a million beginnings the oldest are given up."""
-        if len(begun.key) <= MOST_OPEN:
+        if len(begun) <= MOST_OPEN:
             return begun
-        order = np.argsort(begun.line, kind="stable")
-        reject(self.context.account, NO_END, begun.line[order[:-MOST_OPEN]])
-        return begun.take(np.sort(order[-MOST_OPEN:]))
-
-    def finish(self) -> None:
-        """Count what has no end."""
-        reject(self.context.account, NO_END, np.sort(self.open.line))
+        order = np.argsort(begun["line"], kind="stable")
+        reject(self.context.account, NO_END, begun["line"][order[:-MOST_OPEN]])
+        return begun[np.sort(order[-MOST_OPEN:])]
 
 
 def _whole(pa: Any, fields: Any, name: str) -> Int:
     """Return a field of digits as numbers, 0 where there is none, and -1 for the sector of a request that has none."""
     text = pa.compute.struct_field(fields, name).cast(pa.string())
     text = pa.compute.if_else(pa.compute.equal(text, ""), "0", text).fill_null("0")
-    values = pa.compute.if_else(pa.compute.equal(text, NO_SECTOR), "-1", text).cast(pa.int64())
-    return np.frombuffer(values.buffers()[1], np.int64)[values.offset : values.offset + len(values)]
+    return lying(pa.compute.if_else(pa.compute.equal(text, NO_SECTOR), "-1", text).cast(pa.int64()))
 
 
 def _word(word: Any) -> str:
@@ -518,12 +451,11 @@ def locate(path: Path, around: Around) -> Source:
     """Return the source of a recording; its job is the name of the file. InputError where samples have no time."""
     if lacks_stamps(head(path)):
         raise InputError(NO_STAMPS, path)
-    recorded = header_of(path)
+    host, zero_ns, origin = header_of(path)
     job = name_without(path, TRACE_ENDINGS, every=True)
-    context = around.context(path, host=recorded.host, origin="header of the recording", job=job)
+    context = around.context(path, host=host, origin="header of the recording", job=job)
     kept = {**context.options, **({KEEP_IDLE: "yes"} if around.options.keep_idle else {})}
-    real = recorded.zero_ns == 0
-    zero = around.zero(path, TimeZero(recorded.zero_ns, recorded.origin), lambda: last_ns(path), absolute=real)
+    zero = around.zero(path, TimeZero(zero_ns, origin), lambda: last_ns(path), absolute=zero_ns == 0)
     return Source(path, PERF, replace(context, zero=zero, options=kept), layout=str(events_layout(around.options.digits)))
 
 

@@ -46,10 +46,6 @@ WORDS = ("skipped", "failed", "serialization", "deadlock")
 ROW = re.compile(rb"^\d+ \d+ (?:\d+|skipped|failed|serialization|deadlock) \d+ \d{9,10} \d{1,6}(?: \d+){0,2}\s*$")
 LEADING_ZERO = re.compile(rb" 0\d")
 NOT_A_ROW = "not a transaction as pgbench writes them"
-LAG_TOO_LONG = "a lag that is longer than its transaction took"
-NONE = "holds no transaction that can be read"
-WITHOUT_TIME = "transactions without a time: {}"
-SEVENTH = "seventh-column"
 SEVENTH_LAG = "its seventh column is taken as the lag of -R, since it is more than a number of tries"
 SEVENTH_TRIES = "its seventh column is taken as the number of tries of --max-tries, since it is small, and not as the lag of -R"
 LOG_BOTH = "log with -R and --max-tries (eight columns) where it is not so"
@@ -71,7 +67,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     account = context.account
     wide, lagged = _lagged(path, context)
     if wide == RETRIES:
-        account.caveats.append(Caveat(SEVENTH, str(path), SEVENTH_LAG if lagged else SEVENTH_TRIES, LOG_BOTH))
+        account.caveats.append(Caveat("seventh-column", str(path), SEVENTH_LAG if lagged else SEVENTH_TRIES, LOG_BOTH))
     taking = _Taking(account, wide, lagged=lagged)
     held: dict[str, Sum[Series]] = {kind: Sum() for kind in ("service", *(("response", "wait") if lagged else ()))}
     layout, waiting, rest = hdr_layout(DIGITS, 0, 1), 0, b""
@@ -100,8 +96,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     if rest.strip():
         account.reject(CUT_OFF, [taking.lines + 1])
     for word, many in taking.left_out.items():
-        if many:
-            account.skip(WITHOUT_TIME.format(word), many)
+        account.skip(f"transactions without a time: {word}", many)
     if waiting:
         fold()
     several = len(taking.scripts) > 1
@@ -154,8 +149,7 @@ class _Taking:
             known, first, where = np.unique(columns[:, 0], return_index=True, return_inverse=True)
             for place in np.argsort(first).tolist():
                 self.scripts.setdefault(int(known[place]), len(self.scripts))
-            codes: Int = np.array([self.scripts[script] for script in known.tolist()], np.int64)[where.reshape(-1)]
-            columns[:, 0] = codes
+            columns[:, 0] = np.array([self.scripts[script] for script in known.tolist()], np.int64)[where.reshape(-1)]
         return columns
 
     def _columns(self, text: bytes) -> list[Int] | None:
@@ -180,7 +174,7 @@ class _Taking:
         if took > DAY_NS or end >= MOST_NS or len(cells[3]) > LONGEST_CELL:
             self._account.reject(NOT_A_ROW, [place])
         elif lag > took:
-            self._account.reject(LAG_TOO_LONG, [place])
+            self._account.reject("a lag that is longer than its transaction took", [place])
         else:
             return int(cells[3]), end, took, lag
         return None
@@ -201,13 +195,9 @@ def locate(path: Path, around: Around) -> Source:
     ends = [line.split() for line in head(path, upto=context.upto).split(b"\n") if ROW.match(line)]
     if not ends:
         aggregates = AGGREGATE.match(head(path, upto=context.upto).split(b"\n", 1)[0])
-        raise InputError(AGGREGATES if aggregates else NONE, path)
-    zero = around.zero(
-        path,
-        TimeZero(min(int(cells[4]) * SECOND + int(cells[5]) * US for cells in ends), "epoch stamps in the log"),
-        lambda: 0,
-        absolute=True,
-    )
+        raise InputError(AGGREGATES if aggregates else "holds no transaction that can be read", path)
+    first = min(int(cells[4]) * SECOND + int(cells[5]) * US for cells in ends)
+    zero = around.zero(path, TimeZero(first, "epoch stamps in the log"), lambda: 0, absolute=True)
     return Source(path, PGBENCH, replace(context, zero=zero), SECOND, str(hdr_layout(DIGITS, 0, 1)))
 
 

@@ -33,7 +33,6 @@ DESCRIBE_IT = "if that is wrong, describe it: --input-format FILE.yml with over_
 UNTIMED = "no time was printed before it, and others of its file have one: give it as a file of its own"
 BLOCK_DEVICES = re.compile(r"^Tracing block device I/O")
 NEVER = "nothing says when each was printed: have the tool print a time before each (biolatency -T; bpftrace: time())"
-TWICE = "the same histogram twice without a time in between"
 AS_SHOWN = HistogramDescription("", NDJSON, "")
 
 
@@ -122,16 +121,19 @@ def add(
                 held.reject(UNTIMED, entry.line, Lost(entry.series))
         prints = timed
     # Printed twice after the last time: the second time as the script ended.
-    last = len(stamps) - 1
-    series = [entry.series for entry in prints if entry.stamp == last]
+    series = [entry.series for entry in prints if entry.stamp == len(stamps) - 1]
     times = _resolved(stamps, path_ns, at_the_end=len(set(series)) < len(series))
-    _say(prints, stamps, context)
+    path = context.account.path
+    if any(entry.stamp is not None and stamps[entry.stamp].of_day for entry in prints):
+        context.account.caveats.append(Caveat(BY_FILE, path, TO_THE_FILE, COPIED))
+    elif prints and all(entry.stamp is None for entry in prints):
+        context.account.caveats.append(Caveat(BY_FILE, path, NO_TIMES, PRINT_TIMES))
     kept = _each_once(prints, [path_ns if entry.stamp is None else times[entry.stamp] for entry in prints], path_ns, held)
     if total is None:
         total = _is_total([entry for entry, _ in kept])
         several = len({entry.series for entry, _ in kept}) < len(kept)
         if several:
-            context.account.caveats.append(Caveat(GUESSED, context.account.path, SINCE_START if total else CLEARED, DESCRIBE_IT))
+            context.account.caveats.append(Caveat(GUESSED, path, SINCE_START if total else CLEARED, DESCRIBE_IT))
         total = total and several
     every = typical_gap(times)
     alone = {series for series, number in Counter(entry.series for entry, _ in kept).items() if number == 1}
@@ -145,14 +147,6 @@ def add(
             start = end
         histograms.append(FileHistogram(entry.line, entry.series, start, end, entry.bins, total))
     in_bins(histograms, AS_SHOWN, context, held)
-
-
-def _say(prints: Sequence[Print], stamps: Sequence[Stamp], context: Context) -> None:
-    path = context.account.path
-    if any(entry.stamp is not None and stamps[entry.stamp].of_day for entry in prints):
-        context.account.caveats.append(Caveat(BY_FILE, path, TO_THE_FILE, COPIED))
-    elif prints and all(entry.stamp is None for entry in prints):
-        context.account.caveats.append(Caveat(BY_FILE, path, NO_TIMES, PRINT_TIMES))
 
 
 def _resolved(stamps: Sequence[Stamp], path_ns: int, *, at_the_end: bool) -> list[int]:
@@ -186,7 +180,7 @@ def _each_once(prints: Sequence[Print], ends: Sequence[int], path_ns: int, held:
         elif last[entry.series] == at and end < path_ns:
             kept.append((replace(entry, since=entry.stamp), path_ns))
         else:
-            held.reject(TWICE, entry.line, Lost(entry.series))
+            held.reject("the same histogram twice without a time in between", entry.line, Lost(entry.series))
     return kept
 
 

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,6 @@ from ingest.core.layout import LEAST_SCALE, MOST_SCALE, Exponential, Layout
 from ingest.core.units import UNITS_NS
 from ingest.read.context import Context
 from ingest.read.format_names import PROMETHEUS
-from ingest.read.formats import AGAIN, Reader
 from ingest.read.plugins.otlp import series_of
 from ingest.read.polls import (
     BELOW_ZERO,
@@ -43,11 +43,12 @@ from ingest.read.polls import (
     documents_of,
     end_ns,
     lines_of,
-    readers,
+    polled,
     sparse,
     whole,
 )
 
+NOTHING = "holds no histogram of latencies: ask for NAME_bucket[1h], or for a native histogram, not for rate() or a quantile"
 SAMPLE = re.compile(
     r"""^\s*(?P<name>[A-Za-z_:][\w:]*)?\s*(?:\{(?P<labels>(?:[^"}]|"(?:[^"\\]|\\.)*")*)\})?\s+"""
     r"""(?P<value>[-+.\w]+|\{count:[^}]*\})(?:\s+(?P<stamp>-?[\d.eE+]+))?\s*(?:\#.*)?$"""
@@ -58,12 +59,7 @@ RULES = {"(]": 0, "[)": 1, "()": 2, "[]": 3}
 ESCAPES = {"\\n": "\n", '\\"': '"', "\\\\": "\\"}
 BUCKET, CREATED, PROCESS_START = "_bucket", "_created", "process_start_time_seconds"
 ENDINGS = {"seconds": "s", "milliseconds": "ms", "ms": "ms", "microseconds": "us", "us": "us", "nanoseconds": "ns", "ns": "ns"}
-NOTHING = "holds no histogram of latencies: ask for NAME_bucket[1h], or for a native histogram, not for rate() or a quantile"
-NO_LATENCY = "not a latency by its name: its unit is no unit of time (--recorded-unit says which it is)"
 FRACTIONS = "counts that are no whole numbers, as of rate(): ask for the buckets themselves, as in NAME_bucket[1h]"
-NO_TOP = "buckets without le=+Inf: not all of a histogram"
-FALLS = "counts up to an edge that fall"
-NOT_A_SAMPLE = "not a sample"
 NO_START = "a scrape without time stamps, and nothing says when its process began: dump the series with promtool, or query them"
 ANSWERS = re.compile(rb'\[*\s*(\{(?!__name__)[^}]*"|\{?\s*$)')  # not `{__name__=` of a dump
 CLOSED, LEFT_OPEN = 3, 0
@@ -78,14 +74,6 @@ class _Scrape:
     counts: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Sample:
-    line: int
-    labels: Mapping[str, str]
-    value: str
-    stamp: str
-
-
 Key = tuple[tuple[tuple[str, str], ...], int]
 
 
@@ -97,16 +85,14 @@ def looks_like_prometheus(_: Path, start: bytes) -> bool:
     return bool(re.search(r'(?m)^\s*(\w+_bucket\{[^\n]*le="|\{__name__="[^"\n]+")', text))
 
 
-def polls(path: Path, context: Context) -> Polls:
-    """Return the histograms of a file; what cannot be read is rejected with its reason."""
-    held = Polls(context)
+def read(path: Path, context: Context, held: Polls) -> None:
+    """Add the histograms of a file to `held`; what cannot be read is rejected with its reason."""
     lines = list(lines_of(path, context))
     first = next((line for _, line, _ in lines if line.strip()), b"").lstrip()
     if ANSWERS.match(first):
         take_answers(list(documents_of(lines, context.account)), context, held)
     else:
         take(lines, context, held, asked_ns=path.stat().st_mtime_ns, dated=False)
-    return held
 
 
 def take(
@@ -120,32 +106,30 @@ def take(
     scrapes: dict[Key, _Scrape] = {}
     created: dict[tuple[str, tuple[tuple[str, str], ...]], int] = {}
     process: int | None = None
-    for sample in _parsed(lines, context):
-        name = sample.labels["__name__"]
+    for line, labels, value, stamp in _parsed(lines, context):
+        name = labels["__name__"]
         try:
             if name == PROCESS_START:
-                process = end_ns(sample.value, UNITS_NS["s"])
+                process = end_ns(value, UNITS_NS["s"])
             elif name.endswith(CREATED):
-                created[name.removesuffix(CREATED), _owner(sample.labels)] = end_ns(sample.value, UNITS_NS["s"])
-            elif sample.value.startswith("{") and sample.stamp:
-                native = _of_text(sample.value)
-                _take_native(
-                    native, dict(_owner(sample.labels)), (name, end_ns(sample.stamp, UNITS_NS["ms"])), sample.line, context, held
-                )
-            elif name.endswith(BUCKET) and "le" in sample.labels:
-                dump = not sample.labels.get("\0plain")
-                unit = "s" if open_metrics and not dump else "ms"
-                stamp = end_ns(sample.stamp, UNITS_NS[unit]) if sample.stamp else asked_ns
-                key = (_owner(sample.labels, name), -1 if not sample.stamp else stamp)
-                _put(scrapes.setdefault(key, _Scrape(sample.line)), sample)
+                created[name.removesuffix(CREATED), _owner(labels)] = end_ns(value, UNITS_NS["s"])
+            elif value.startswith("{") and stamp:
+                times = None, end_ns(stamp, UNITS_NS["ms"])
+                _add(line, name, dict(_owner(labels)), times, partial(_native, _of_text(value)), context, held)
+            elif name.endswith(BUCKET) and "le" in labels:
+                unit = "s" if open_metrics and labels.get("\0plain") else "ms"
+                key = _owner(labels, name), end_ns(stamp, UNITS_NS[unit]) if stamp else -1
+                _put(scrapes, key, line, labels["le"], value)
         except WrongError as error:
-            context.account.reject(str(error), [sample.line])
-    for (owner, stamp), scrape in scrapes.items():
+            context.account.reject(str(error), [line])
+    for (owner, end), scrape in scrapes.items():
         labels = dict(owner)
         name = labels.pop("__name__").removesuffix(BUCKET)
         start = created.get((name, _owner(labels)), process)
         own = {"host": host, **labels} if host and not labels.get("instance") else labels
-        _take(scrape, name, own, (start, asked_ns if stamp == -1 else stamp), context, held, dated=dated or stamp != -1)
+        lone = not dated and end == -1 and start is None
+        told = partial(_classic, scrape.counts, lacks_start=lone)
+        _add(scrape.line, name, own, (start, asked_ns if end == -1 else end), told, context, held)
 
 
 def _owner(labels: Mapping[str, str], name: str = "") -> tuple[tuple[str, str], ...]:
@@ -153,13 +137,13 @@ def _owner(labels: Mapping[str, str], name: str = "") -> tuple[tuple[str, str], 
     return tuple(sorted({**kept, "__name__": name}.items() if name else kept.items()))
 
 
-def _put(scrape: _Scrape, sample: _Sample) -> None:
-    edge = sample.labels["le"]
-    if scrape.counts.setdefault(edge, sample.value) != sample.value:
+def _put(scrapes: dict[Key, _Scrape], key: Key, line: int, edge: str, value: str) -> None:
+    if scrapes.setdefault(key, _Scrape(line)).counts.setdefault(edge, value) != value:
         raise WrongError("two counts of one bucket and time")
 
 
-def _parsed(lines: Sequence[tuple[int, bytes, bool]], context: Context) -> Iterator[_Sample]:
+def _parsed(lines: Sequence[tuple[int, bytes, bool]], context: Context) -> Iterator[tuple[int, Mapping[str, str], str, str]]:
+    """Yield the samples: line, labels, value and stamp."""
     for number, line, _ in lines:
         text = line.decode("utf-8", "replace").strip()
         if not text or text.startswith("#"):
@@ -167,39 +151,35 @@ def _parsed(lines: Sequence[tuple[int, bytes, bool]], context: Context) -> Itera
         match = SAMPLE.match(text)
         labels = {} if match is None else {name.strip('"'): _plain(value) for name, value in LABEL.findall(match["labels"] or "")}
         if match is None or not (match["name"] or labels.get("__name__")):
-            context.account.reject(NOT_A_SAMPLE, [number])
+            context.account.reject("not a sample", [number])
             continue
         own = {"__name__": match["name"], "\0plain": "1"} if match["name"] else {}
-        yield _Sample(number, {**labels, **own}, match["value"], match["stamp"] or "")
+        yield number, {**labels, **own}, match["value"], match["stamp"] or ""
 
 
 def _plain(text: str) -> str:
     return re.sub(r"\\.", lambda match: ESCAPES.get(match[0], match[0]), text)
 
 
-def _take(
-    scrape: _Scrape,
+def _add(
+    line: int,
     name: str,
     labels: Mapping[str, str],
     times: tuple[int | None, int],
+    told: Callable[[int], tuple[Layout, Int, Int]],
     context: Context,
     held: Polls,
-    *,
-    dated: bool,
 ) -> None:
-    """Add the classic histogram of one series and time."""
+    """Add the histogram of one series and time, which is `told` for so many ns a unit."""
     unit_ns = _unit(name, context)
     if unit_ns is None:
-        context.account.skip(NO_LATENCY, 1)
+        context.account.skip("not a latency by its name: its unit is no unit of time (--recorded-unit says which it is)", 1)
         return
     series = series_of(context.series, name, labels)
     try:
-        if not dated and times[0] is None:
-            raise WrongError(NO_START)
-        layout, bins, counts = _classic(scrape.counts, unit_ns)
-        held.add(Poll(scrape.line, series, times[0], times[1], layout, bins, counts, total=True))
+        held.add(Poll(line, series, times[0], times[1], *told(unit_ns), total=True))
     except WrongError as error:
-        held.reject(str(error), scrape.line, Lost(series, *times, total=True))
+        held.reject(str(error), line, Lost(series, *times, total=True))
 
 
 def _unit(name: str, context: Context) -> int | None:
@@ -207,16 +187,18 @@ def _unit(name: str, context: Context) -> int | None:
     return UNITS_NS[ENDINGS[words[-1]]] if words else context.recorded_unit_ns
 
 
-def _classic(told: Mapping[str, str], unit_ns: int) -> tuple[Layout, Int, Int]:
-    """Return the layout of buckets, the bins that hold samples and their counts."""
+def _classic(told: Mapping[str, str], unit_ns: int, *, lacks_start: bool = False) -> tuple[Layout, Int, Int]:
+    """Return the layout of buckets, the bins that hold samples and their counts; WrongError where counting began nobody knows."""
+    if lacks_start:
+        raise WrongError(NO_START)
     top = [edge for edge in told if edge.lower() in ("+inf", "inf")]
     if not top:
-        raise WrongError(NO_TOP)
+        raise WrongError("buckets without le=+Inf: not all of a histogram")
     edges = sorted((Decimal(_number(edge)), edge) for edge in told if edge not in top)
     upto = [_count(told[edge]) for _, edge in edges] + [_count(told[top[0]])]
     counts = [high - low for low, high in pairwise([0, *upto])]
     if min(counts) < 0:
-        raise WrongError(FALLS)
+        raise WrongError("counts up to an edge that fall")
     ends = [end_ns(edge, unit_ns) for edge, _ in edges]
     layout, places = between_edges(ends, counts, is_open=True)
     return layout, *sparse(places, counts)
@@ -250,7 +232,7 @@ def take_answers(documents: Sequence[tuple[int, Any]], context: Context, held: P
     for (owner, stamp), scrape in scrapes.items():
         labels = dict(owner)
         name = labels.pop("__name__", "").removesuffix(BUCKET)
-        _take(scrape, name, labels, (None, stamp), context, held, dated=True)
+        _add(scrape.line, name, labels, (None, stamp), partial(_classic, scrape.counts), context, held)
 
 
 def _series(entry: Mapping[str, Any], line: int, scrapes: dict[Key, _Scrape], context: Context, held: Polls) -> None:
@@ -260,28 +242,12 @@ def _series(entry: Mapping[str, Any], line: int, scrapes: dict[Key, _Scrape], co
     try:
         if "le" in labels:
             for stamp, value in _pairs(entry, "values", "value"):
-                scrape = scrapes.setdefault((owner, end_ns(stamp, UNITS_NS["s"])), _Scrape(line))
-                _put(scrape, _Sample(line, labels, str(value), ""))
+                _put(scrapes, (owner, end_ns(stamp, UNITS_NS["s"])), line, labels["le"], str(value))
         for stamp, histogram in _pairs(entry, "histograms", "histogram"):
-            _take_native(histogram, dict(_owner(labels)), (name, end_ns(stamp, UNITS_NS["s"])), line, context, held)
+            times = None, end_ns(stamp, UNITS_NS["s"])
+            _add(line, name, dict(_owner(labels)), times, partial(_native, histogram), context, held)
     except WrongError as error:
         context.account.reject(str(error), [line])
-
-
-def _take_native(
-    histogram: Any, labels: Mapping[str, str], named: tuple[str, int], line: int, context: Context, held: Polls
-) -> None:
-    """Add one native histogram of a name and time."""
-    name, end = named
-    unit_ns = _unit(name, context)
-    if unit_ns is None:
-        context.account.skip(NO_LATENCY, 1)
-        return
-    series = series_of(context.series, name, labels)
-    try:
-        held.add(Poll(line, series, None, end, *_native(histogram, unit_ns), total=True))
-    except WrongError as error:
-        held.reject(str(error), line, Lost(series, None, end, total=True))
 
 
 def _of_text(text: str) -> dict[str, Any]:
@@ -341,5 +307,4 @@ def _scale(left: float, right: float) -> int | None:
     return round(scale)
 
 
-locate, rows = readers(PROMETHEUS, polls, NOTHING)
-READER = Reader(locate, rows=rows, accepts=looks_like_prometheus, grows=AGAIN)
+READER = polled(PROMETHEUS, read, NOTHING, accepts=looks_like_prometheus)

@@ -21,21 +21,19 @@ from ingest.read.context import Context
 from ingest.read.described import histograms
 from ingest.read.described.description import HistogramDescription, description_of
 from ingest.read.format_names import SAMPLES
-from ingest.read.formats import AGAIN, Reader
 from ingest.read.plugins import ceph, otlp, prometheus
-from ingest.read.polls import FileHistogram, Polls, WrongError, documents_of, in_bins, readers
+from ingest.read.polls import FileHistogram, Polls, WrongError, documents_of, in_bins, polled
 from ingest.read.sample_file import Answer, SampleFile, seconds
 
-NOTHING = "holds no answer with a histogram: every poll failed, or the command prints something else"
 UNKNOWN = "an answer that no reader knows: describe it: --input-format FILE.yml (docs/reference/formats.md)"
 REDIS = "redis-latency"
 DAEMON = re.compile(r"(osd|mon|mds|mgr|client|rgw)\.\S+")
 EXPOSITION = re.compile(r'_bucket\{[^\n]*le="')
 
 
-def polls(path: Path, context: Context) -> Polls:
-    """Return the histograms of all answers."""
-    held, file = Polls(context), SampleFile(path, context)
+def read(path: Path, context: Context, held: Polls) -> None:
+    """Add the histograms of all answers to `held`."""
+    file = SampleFile(path, context)
     redis = description_of(REDIS)
     assert isinstance(redis, HistogramDescription)
     by_redis: list[FileHistogram] = []
@@ -47,7 +45,6 @@ def polls(path: Path, context: Context) -> Polls:
             file.unanswered(answer, str(error))
     in_bins(by_redis, redis, context, held)
     file.finish(held)
-    return held
 
 
 def _documents(answer: Answer) -> Iterator[Any]:
@@ -74,10 +71,10 @@ def _taken(answer: Answer, context: Context, held: Polls, redis: HistogramDescri
         lines = [(answer.line, line.encode(), True) for line in said.split("\n")]
         prometheus.take(lines, context, held, asked_ns=answer.at_ns, dated=True, host=answer.host)
     elif any(ceph.histograms(said)):
-        ceph.take(said, ceph.Poller(answer.line, answer.at_ns, answer.host, _daemon(answer.command)), context, held)
+        ceph.take(said, answer.line, answer.at_ns, answer.host, _daemon(answer.command), context, held)
     elif isinstance(said, dict) and all(isinstance(entry, dict) and "histogram_usec" in entry for entry in said.values()):
         record = {"t": Decimal(seconds(answer.at_ns)), "host": answer.host, "r": said}
-        return list(histograms.of_document(record, answer, context, redis, held))
+        return list(histograms.Reading(Path(), context, redis, held, answer).of_document(answer.line, record))
     else:
         raise WrongError(UNKNOWN)
     return []
@@ -91,5 +88,4 @@ def _daemon(command: str) -> str:
         return ""
 
 
-locate, rows = readers(SAMPLES, polls, NOTHING)
-READER = Reader(locate, rows=rows, grows=AGAIN)
+READER = polled(SAMPLES, read, "holds no answer with a histogram: every poll failed, or the command prints something else")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -26,45 +26,17 @@ from ingest.read.sources import Around, Source
 from ingest.read.text import TABLE_ENDINGS, name_without, plain_name
 
 SECOND = 1_000_000_000
-NAME = re.compile(r"^rsptimes_(?P<thread>\d+)_(?P<host>.+)_(?P<op>[-,a-zA-Z]+)_(?P<start>\d{1,12}(?:\.\d{1,12})?)\.csv$")
+NAME = re.compile(r"^rsptimes_(?P<thread>\d+)_(?P<host>.+)_[-,a-zA-Z]+_(?P<start>\d{1,12}(?:\.\d{1,12})?)\.csv$")
 LINE = re.compile(rb"^ *[-A-Za-z_]+, +\d+\.\d{6}, +\d+\.\d{6}\r?$")
 OP = r"[-A-Za-z_][-A-Za-z0-9_]*"
 NUMBER = r"\d{1,10}\.\d{1,9}"
 NOT_A_ROW = "not op, start, duration as smallfile writes them"
-TOO_LONG = "a duration of more than a day"
-
-
-@dataclass(frozen=True, slots=True)
-class ThreadName:
-    """The parts of a file's name: thread, host, the test's op, and when the thread started in epoch ns."""
-
-    thread: str
-    host: str
-    op: str
-    start_ns: int
-
-
-def parse_name(path: Path) -> ThreadName | None:
-    """Return the parts of the name of a response-time file, None if it is not named like one."""
-    match = NAME.match(plain_name(path))
-    if not match:
-        return None
-    return ThreadName(match["thread"], match["host"], match["op"], int(Fraction(match["start"]) * SECOND))
-
-
-def looks_like_smallfile(start: bytes) -> bool:
-    """Return whether one of the first lines of a file is op, start, duration as smallfile prints them."""
-    return any(LINE.match(line) for line in start.split(b"\n")[:10])
 
 
 def read(path: Path, context: Context) -> Iterator[Events]:
     """Yield the operations of a file, kind service (smallfile has no schedule); times as written. Rejected lines are counted."""
     pa = arrow(path)
-    types = {
-        "op": pa.dictionary(pa.int32(), pa.binary()),
-        "start": pa.decimal128(38, 9),
-        "duration": pa.decimal128(38, 9),
-    }
+    types = {"op": pa.dictionary(pa.int32(), pa.binary())} | dict.fromkeys(("start", "duration"), pa.decimal128(38, 9))
     pattern = rf"^[ \t]*{OP}[ \t]*,[ \t]*{NUMBER}[ \t]*,[ \t]*{NUMBER}[ \t]*\n$"
     form = Form(("op", "start", "duration"), types, [(pattern, types)], NOT_A_ROW)
     series = SeriesTable(lambda labels: context.series.replaced(op=labels["op"].lower(), kind="service"))
@@ -75,29 +47,27 @@ def read(path: Path, context: Context) -> Iterator[Events]:
         latency, known = nanoseconds(pa, table.column("duration"), SECOND)
         faults = (
             (NOT_A_ROW, ~(sure & known) | (latency < 0) | (start < 0) | (codes == -1)),
-            (TOO_LONG, latency > DAY_NS),
+            ("a duration of more than a day", latency > DAY_NS),
             (TOO_MANY_LABELS, codes == -2),
         )
         rows = sound_rows(context.account, lines, faults)
-        context.account.accept(len(rows))
         yield Events(series.table, codes, start + latency + base, latency).take(rows)
 
 
 def locate(path: Path, around: Around) -> Source:
     """Return the source of a file of response times; its name holds host, thread and the thread's start."""
-    named = parse_name(path)
-    host, job = (named.host, named.thread) if named else ("", "")
+    named = NAME.match(plain_name(path))
+    host, job = (named["host"], named["thread"]) if named else ("", "")
     context = around.context(path, host=host, job=job, process=name_without(path, TABLE_ENDINGS))
-    own = TimeZero(named.start_ns, "start of the thread in the file name") if named else TimeZero()
+    own = TimeZero(int(Fraction(named["start"]) * SECOND), "start of the thread in the file name") if named else TimeZero()
     quiet = replace(context, account=Account(path=str(path)), zero=TimeZero(0), offset_ns=0)
     zero = around.zero(path, own, lambda: newest_ns(read(path, quiet)))
     return Source(path, SMALLFILE, replace(context, zero=zero), layout=str(events_layout(around.options.digits)))
 
 
-READER = Reader(
-    locate,
-    events=read,
-    accepts=lambda path, start: parse_name(path) is not None and looks_like_smallfile(start),
-    grows=AGAIN,
-    arrow=True,
-)
+def accepts(path: Path, start: bytes) -> bool:
+    """Return whether a file bears such a name, and one of its first lines is op, start, duration as smallfile prints them."""
+    return NAME.match(plain_name(path)) is not None and any(LINE.match(line) for line in start.split(b"\n")[:10])
+
+
+READER = Reader(locate, events=read, accepts=accepts, grows=AGAIN, arrow=True)

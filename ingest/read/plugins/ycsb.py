@@ -29,7 +29,7 @@ prints between the sections is passed over.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
@@ -46,7 +46,7 @@ from ingest.read.format_names import YCSB, YCSB_HISTOGRAM
 from ingest.read.formats import AGAIN, Reader
 from ingest.read.operations import DAY_NS, TOO_MANY_LABELS, SeriesTable, events_layout
 from ingest.read.plugins.prints import BY_FILE
-from ingest.read.polls import OPEN, FileBin, FileHistogram, Lost, Polls, in_bins, lines_of, readers
+from ingest.read.polls import OPEN, FileBin, FileHistogram, Lost, Polls, in_bins, lines_of, polled
 from ingest.read.sources import Around, Source
 from ingest.read.text import TABLE_ENDINGS, head, name_without
 
@@ -54,11 +54,8 @@ MS = UNITS_NS["ms"]
 LINE = re.compile(r"^\[([A-Za-z][\w-]*)\], (>?\d{1,6}|Operations|Return=[\w-]+|RunTime\(ms\)), (\d{1,18})(\.\d+)?$")
 INTENDED = "intended-"
 FINE = ("Return=0", "Return=OK")
-NOTHING = "holds no histogram: YCSB writes them with measurementtype=histogram"
 AT_THE_END = "nothing says when its run ended: the time of the file is taken"
 COPY = "copy it with cp -p"
-NO_END = "a histogram without its last line (>1000): it breaks off"
-WRONG_SUM = "its buckets do not add up to its Operations"
 SEVERAL_RUNS = "several runs, and nothing says when each ended: keep the output of each in a file of its own"
 
 
@@ -73,9 +70,8 @@ class _Op:
     failed: int = 0
 
 
-def polls(path: Path, context: Context) -> Polls:
-    """Return the histograms of a file; InputError where it holds several runs."""
-    held = Polls(context)
+def read_histograms(path: Path, context: Context, held: Polls) -> None:
+    """Add the histograms of a file to `held`; InputError where it holds several runs."""
     ops: dict[str, _Op] = {}
     length_ns: int | None = None
     for number, line, _ in lines_of(path, context):
@@ -98,7 +94,6 @@ def polls(path: Path, context: Context) -> Polls:
             op.counts[int(what)] = count
     end = path.stat().st_mtime_ns
     _add({name: op for name, op in ops.items() if op.counts or op.above}, (end - (length_ns or 0), end), context, held)
-    return held
 
 
 def _add(ops: dict[str, _Op], times: tuple[int, int], context: Context, held: Polls) -> None:
@@ -106,9 +101,11 @@ def _add(ops: dict[str, _Op], times: tuple[int, int], context: Context, held: Po
     found: list[FileHistogram] = []
     for name, op in ops.items():
         series = _series(context.series, name)
-        reason = NO_END if op.above is None else WRONG_SUM if op.operations not in (None, _samples(op)) else ""
-        if op.above is None or reason:
-            held.reject(reason, op.line, Lost(series, *times, op.operations if op.above is None else None))
+        if op.above is None:
+            held.reject("a histogram without its last line (>1000): it breaks off", op.line, Lost(series, *times, op.operations))
+            continue
+        if op.operations not in (None, sum(op.counts.values()) + op.above[1]):
+            held.reject("its buckets do not add up to its Operations", op.line, Lost(series, *times))
             continue
         bins = [FileBin(low * MS - 1, (low + 1) * MS - 1, count) for low, count in op.counts.items()]
         bins.append(FileBin(op.above[0] * MS - 1, OPEN, op.above[1]))
@@ -122,33 +119,21 @@ def _add(ops: dict[str, _Op], times: tuple[int, int], context: Context, held: Po
         context.account.caveats.append(Caveat(BY_FILE, context.account.path, AT_THE_END, COPY))
 
 
-def _samples(op: _Op) -> int:
-    return sum(op.counts.values()) + (op.above[1] if op.above else 0)
-
-
 def _series(base: Series, name: str) -> Series:
     op = name.lower()
     return base.replaced(op=op.removeprefix(INTENDED), kind="response" if op.startswith(INTENDED) else "service")
 
 
-locate, rows = readers(YCSB_HISTOGRAM, polls, NOTHING)
-HISTOGRAM = Reader(locate, rows=rows, grows=AGAIN)
+HISTOGRAM = polled(YCSB_HISTOGRAM, read_histograms, "holds no histogram: YCSB writes them with measurementtype=histogram")
 
 
-RAW_MS, US = 1_000_000, 1000
+US = UNITS_NS["us"]
 FIRST = re.compile(rb"^[A-Za-z][-A-Za-z0-9_]*,(\d{1,15}),-?\d{1,15}$", re.MULTILINE)
 NOT_A_ROW = "not op, time stamp (ms), latency (us) as YCSB writes them"
-TOO_LONG = "a latency of more than a day, or below zero"
 PASSED = (
     r"^(?:\[.*|\S+ latency raw data: op, timestamp\(ms\), latency\(us\)|Raw data measurement: .*|YCSB Client .*|Command line: .*"
     r"|Loading workload.*|Starting test.*|\d{4}-\d\d-\d\d .* sec: \d+ operations.*|[ \t]*)\r?\n$"
 )
-
-
-def first_ns(path: Path, context: Context) -> int:
-    """Return the stamp of the first operation in the beginning of a file in ns, 0 where there is none."""
-    match = FIRST.search(head(path, upto=context.upto))
-    return int(match[1]) * RAW_MS if match else 0
 
 
 def read(path: Path, context: Context) -> Iterator[Events]:
@@ -158,30 +143,25 @@ def read(path: Path, context: Context) -> Iterator[Events]:
     pattern = r"^[A-Za-z][-A-Za-z0-9_]*,\d{1,15},-?\d{1,15}\n$"
     form = Form(("op", "time", "latency"), types, [(pattern, types)], NOT_A_ROW, passed=PASSED)
 
-    def series_of(labels: Mapping[str, str]) -> Series:
-        op = labels["op"].lower()
-        kind = "response" if op.startswith(INTENDED) else "service"
-        return context.series.replaced(op=op.removeprefix(INTENDED), kind=kind)
-
-    series = SeriesTable(series_of)
+    series = SeriesTable(lambda labels: _series(context.series, labels["op"]))
     for table, lines in tables(path, Lines(form, context.account), context.upto):
         codes = series.codes({"op": table.column("op")}, len(table))
-        end, sure = nanoseconds(pa, table.column("time"), RAW_MS)
+        end, sure = nanoseconds(pa, table.column("time"), MS)
         latency, known = nanoseconds(pa, table.column("latency"), US)
         faults = (
             (NOT_A_ROW, ~(sure & known) | (end < 0)),
-            (TOO_LONG, (latency > DAY_NS) | (latency < 0)),
+            ("a latency of more than a day, or below zero", (latency > DAY_NS) | (latency < 0)),
             (TOO_MANY_LABELS, codes == -2),
         )
         rows = sound_rows(context.account, lines, faults)
-        context.account.accept(len(rows))
         yield Events(series.table, codes, end + context.offset_ns, latency).take(rows)
 
 
 def locate_raw(path: Path, around: Around) -> Source:
     """Return the source of a file of raw measurements, which are stamped with real times."""
     context = around.context(path, process=name_without(path, TABLE_ENDINGS))
-    own = TimeZero(first_ns(path, context), "epoch stamps in the log")
+    first = FIRST.search(head(path, upto=context.upto))
+    own = TimeZero(int(first[1]) * MS if first else 0, "epoch stamps in the log")
     zero = around.zero(path, own, lambda: 0, absolute=True)
     return Source(path, YCSB, replace(context, zero=zero), layout=str(events_layout(around.options.digits)))
 

@@ -55,7 +55,7 @@ def whole(served: Served, **words) -> Shown:
 
 
 LAYOUTS = [
-    Edges((0, *(100_000 << step for step in range(31))), is_open=True),
+    Edges((0, *(100_000 << step for step in range(31))), open_ended=True),
     Edges((0, 7, 1000, 10**6, 10**9)),
     *(Exponential(scale, unit) for scale, unit in ((3, 1), (1, 1_000_000), (0, 1000), (-1, 1000), (-2, 10**9))),
     *(fio_layout(29, 1, coarseness) for coarseness in (3, 6)),

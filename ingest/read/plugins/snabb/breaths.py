@@ -11,18 +11,17 @@ second, the larger of in and out. Events have borne them until December 2022; ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ingest.core.breaths import BREATH, Float, StoredBreaths, Work, joined, sampled, windows_of
 from ingest.core.intervals import Bool, Int
 from ingest.core.labels import Series
 from ingest.read.context import TSC_HZ
 from ingest.read.format_names import SNABB
-from ingest.read.plugins.snabb.timeline import BREATH_END, BREATH_START, COUNTED, Lags, Message, Timeline, nanoseconds, timeline
+from ingest.read.plugins.snabb.timeline import BREATH_END, BREATH_START, COUNTED, Lags, Timeline, nanoseconds, timeline
 from ingest.read.sources import Source
 
 # Breaths of a Snabb timeline: what each cost and what it moved, one row a breath that was stored whole.
@@ -73,11 +72,13 @@ def breaths(timeline: Timeline) -> Breaths:
     size, has_size = timeline.argument(end, OWN_SIZE)
     with np.errstate(over="ignore", invalid="ignore"):
         packets = np.where(has_own, own, moved["totalpackets"])
+        said = timeline.argument(start, NUMBER)[0].astype(np.float64)
+        number = np.where((said >= 0) & (said < EXACT), said, -1).astype(np.int64)  # -1 for what is no number
         volume = np.where(has_own & has_size, own.astype(np.float64) * size, moved["totalbytes"])
     rates = np.array([message.rate for message in timeline.messages], np.int64)
     return Breaths(
         start_ns=timeline.stamp_ns[start],
-        number=_whole(timeline.argument(start, NUMBER)[0]),
+        number=number,
         core=timeline.core[start],
         cycles=cycles,
         lasted_ns=nanoseconds(cycles, timeline.clock.hz),
@@ -118,14 +119,6 @@ def _possible(values: Float) -> Float:
         return np.where((values >= 0) & (values < np.inf), values, np.nan)
 
 
-def _whole(numbers: NDArray[np.generic]) -> Int:
-    """Return numbers of breaths as integers; -1 for values that are no number."""
-    values = numbers.astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        usable = (values >= 0) & (values < EXACT)
-    return np.where(usable, values, -1).astype(np.int64)
-
-
 CALLBACKS = {"app.pulled": "app.pull", "app.pushed": "app.push"}
 IN, OUT = ("inpackets", "inbytes"), ("outpackets", "outbytes")
 
@@ -143,15 +136,14 @@ class Callbacks:
     bytes: Float
     rate: Int
 
-    def __len__(self) -> int:
-        return len(self.end)
-
 
 def callbacks(timeline: Timeline, lags: Lags) -> Callbacks:
     """Return the callbacks of a timeline, oldest first: those of which both events are there, one right within the other's."""
     ends = timeline.named(*CALLBACKS)
     begins = lags.anchor[ends]
-    starts = _starts(timeline.messages)
+    known = {(message.name.lower(), message.attributes): code for code, message in enumerate(timeline.messages)}
+    wanted = [(CALLBACKS.get(message.name.lower(), ""), message.attributes) for message in timeline.messages]
+    starts = np.array([known.get(key, -1) if key[0] else -1 for key in wanted], np.int64)  # which message begins one of its app
     mine = (lags.fault[ends] == COUNTED) & (starts[timeline.codes[ends]] >= 0)
     mine[mine] = timeline.codes[begins[mine]] == starts[timeline.codes[ends[mine]]]
     end, start = ends[mine], begins[mine]
@@ -161,13 +153,6 @@ def callbacks(timeline: Timeline, lags: Lags) -> Callbacks:
         for inward, outward in zip(IN, OUT, strict=True)
     )
     return Callbacks(end, lags.cycles[end], packets, volume, np.minimum(rates[timeline.codes[start]], rates[timeline.codes[end]]))
-
-
-def _starts(messages: Sequence[Message]) -> Int:
-    """Return, of each message that ends a callback, which message begins one of the same app; -1 for all others."""
-    known = {(message.name.lower(), message.attributes): code for code, message in enumerate(messages)}
-    wanted = [(CALLBACKS.get(message.name.lower(), ""), message.attributes) for message in messages]
-    return np.array([known.get(key, -1) if key[0] else -1 for key in wanted], np.int64)
 
 
 # The breaths and callbacks of a source as they are kept: under labels, at the time of its run.
@@ -181,7 +166,7 @@ def kept_of(source: Source) -> StoredBreaths | None:
     if source.format != SNABB:
         return None
     recorded = timeline(source.path, int(source.context.options.get(TSC_HZ, "0")))
-    zero = 0 if recorded.real else (source.context.zero.epoch_ns or 0)
+    zero = 0 if recorded.clock.real else (source.context.zero.epoch_ns or 0)
     shift, labels = zero + source.context.offset_ns, source.context.series.replaced(kind="")
     whole = breaths_of(recorded, labels, shift)
     parts = [windows_of(whole), *(windows_of(part) for part in callbacks_of(recorded, labels, shift))]
@@ -191,17 +176,9 @@ def kept_of(source: Source) -> StoredBreaths | None:
 def breaths_of(recorded: Timeline, labels: Series, shift_ns: int) -> Work:
     """Return the breaths of a timeline; `shift_ns` is added to when they ended."""
     rows = breaths(recorded)
-    return Work(
-        table=(labels.replaced(op=BREATH),),
-        series=np.zeros(len(rows), np.int64),
-        rate=rows.rate,
-        end_ns=rows.start_ns + rows.lasted_ns + shift_ns,
-        number=rows.number,
-        cycles=rows.cycles,
-        packets=credible(rows.packets),
-        bytes=credible(rows.bytes),
-        bits=credible(rows.bits),
-    )
+    table, series = (labels.replaced(op=BREATH),), np.zeros(len(rows), np.int64)
+    ended, moved = rows.start_ns + rows.lasted_ns + shift_ns, map(credible, (rows.packets, rows.bytes, rows.bits))
+    return Work(table, series, rows.rate, ended, rows.number, rows.cycles, *moved)
 
 
 def callbacks_of(recorded: Timeline, labels: Series, shift_ns: int) -> Iterator[Work]:
@@ -218,17 +195,15 @@ def callbacks_of(recorded: Timeline, labels: Series, shift_ns: int) -> Iterator[
             series = labels.replaced(op=name, job=message.app)
             codes[code] = table.setdefault(series, len(table))
     end = rows.end[counted]
-    yield Work(
-        table=tuple(table),
-        series=codes[recorded.codes[end]],
-        rate=rows.rate[counted],
-        end_ns=recorded.stamp_ns[end] + shift_ns,
-        number=recorded.place[end],
-        cycles=rows.cycles[counted],
-        packets=packets[counted],
-        bytes=credible(rows.bytes[counted]),
-        bits=np.full(len(counted), np.nan),
+    moved = packets[counted], credible(rows.bytes[counted]), np.full(len(counted), np.nan)
+    done = (
+        codes[recorded.codes[end]],
+        rows.rate[counted],
+        recorded.stamp_ns[end] + shift_ns,
+        recorded.place[end],
+        rows.cycles[counted],
     )
+    yield Work(tuple(table), *done, *moved)
 
 
 def credible(moved: Float) -> Float:

@@ -55,8 +55,7 @@ def stamps_of(entries: Entries) -> Int:
     raw = entries["tsc"]
     possible = (raw >= 1) & (raw < MOST_STAMP)
     if possible.all():
-        whole: Int = raw.astype(np.int64)
-        return whole
+        return raw.astype(np.int64)
     stamps: Int = np.where(possible, raw, 0).astype(np.int64)
     stamps[~possible & (raw != 0)] = -1
     return stamps
@@ -97,10 +96,9 @@ def _rotated(stamps: Int, cores: Int, places: Int, size: int, path: Path | None)
             keep[by_core[out]] = False
             by_core = by_core[~out]
     kept, outliers = places[keep], places[~keep]
+    falls = _check_falls(stamps[by_core], cores[by_core], path, full=bool(size))
     if not size:
-        _check_falls(stamps[by_core], cores[by_core], path, full=False)
         return kept, outliers
-    falls = _check_falls(stamps[by_core], cores[by_core], path, full=True)
     newest = int(kept[np.argmax(stamps[keep])])
     if len(falls):
         after = _neighbours(cores[by_core], full=True)[1]
@@ -170,8 +168,7 @@ def _beside_seam(stamps: Int, cores: Int, *, full: bool) -> Bool:
     The newest is larger than both, the oldest smaller than both.
     """
     before, after = _neighbours(cores, full=full)
-    inside: Bool = (stamps[after] < stamps) & (stamps < stamps[before]) & _inner(before, after)
-    return inside
+    return (stamps[after] < stamps) & (stamps < stamps[before]) & _inner(before, after)
 
 
 def _inner(before: Int, after: Int) -> Bool:
@@ -245,12 +242,6 @@ class Ring:
     notes: tuple[str, ...] = ()
 
 
-def dtype_of(major: int) -> np.dtype[Any]:
-    """Return the dtype of an entry: 64 bytes, stamps and arguments unsigned integers in version 2, doubles in version 3."""
-    number = NUMBERS[major]
-    return np.dtype([("tsc", number), ("message", "<u2"), ("core", "<u2"), ("reserved", "<u4"), ("arguments", number, ARGUMENTS)])
-
-
 def read_ring(path: Path) -> Ring:
     """Return the ring of a timeline, plain (mapped and copied once) or compressed.
 
@@ -287,8 +278,7 @@ def _settled(mapped: mmap.mmap, path: Path) -> Ring:
                 raise
             continue
         doubtful = [ring.order[-1:], *(places for reason, places in ring.rejected.items() if reason not in EXPECTED)]
-        starts = (HEADER_BYTES + ENTRY_BYTES * np.concatenate(doubtful)).tolist()
-        if all(copied[start : start + ENTRY_BYTES] == mapped[start : start + ENTRY_BYTES] for start in starts):
+        if all(_is_same(copied, mapped, place) for place in np.concatenate(doubtful)):
             return _without_overwritten(ring, copied, mapped)
     raise InputError("is written to faster than it can be read: copy it, or stop the process that writes it", path)
 
@@ -348,14 +338,15 @@ def size_of(head: bytes, path: Path) -> int:
     return HEADER_BYTES + int(entries) + int(strings)
 
 
+def _is_same(copied: bytes, mapped: mmap.mmap, place: int) -> bool:
+    """Return whether an entry stands in the file as it was copied."""
+    start = HEADER_BYTES + ENTRY_BYTES * int(place)
+    return copied[start : start + ENTRY_BYTES] == mapped[start : start + ENTRY_BYTES]
+
+
 def _without_overwritten(ring: Ring, copied: bytes, mapped: mmap.mmap) -> Ring:
     """Return the ring without its oldest entries that were written over meanwhile: perhaps while they were copied, in part."""
-    gone = 0
-    for place in ring.order:
-        start = HEADER_BYTES + ENTRY_BYTES * int(place)
-        if copied[start : start + ENTRY_BYTES] == mapped[start : start + ENTRY_BYTES]:
-            break
-        gone += 1
+    gone = next((number for number, place in enumerate(ring.order) if _is_same(copied, mapped, place)), len(ring.order))
     if not gone:
         return ring
     seam = np.concatenate([ring.rejected.get(SEAM, ring.order[:0]), ring.order[:gone]])
@@ -365,6 +356,8 @@ def _without_overwritten(ring: Ring, copied: bytes, mapped: mmap.mmap) -> Ring:
 def _ring_of(data: bytes, path: Path) -> Ring:
     size = size_of(data[:HEADER_BYTES], path)
     _, major, minor, length, _ = HEADER.unpack_from(data)
-    entries = np.frombuffer(data, dtype_of(major), length // ENTRY_BYTES, HEADER_BYTES)
+    number = NUMBERS[major]
+    fields = [("tsc", number), ("message", "<u2"), ("core", "<u2"), ("reserved", "<u4"), ("arguments", number, ARGUMENTS)]
+    entries = np.frombuffer(data, np.dtype(fields), length // ENTRY_BYTES, HEADER_BYTES)
     order, rejected = in_order(entries, path)
     return Ring((major, minor), entries, data[HEADER_BYTES + length : size], order, rejected)

@@ -43,7 +43,7 @@ op is the event as category.event in lower case, job the app, process the Snabb 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -133,12 +133,8 @@ def _split(body: str) -> tuple[str, tuple[str, ...]]:
     return body, ()
 
 
-def messages_of(strings: bytes, numbers: Iterable[int]) -> dict[int, Message]:
-    """Return the message of each of these numbers; unknown ones where the table has no text there."""
-    return {number: _at(strings, number) for number in numbers}
-
-
 def _at(strings: bytes, number: int) -> Message:
+    """Return the message of a number, an unknown one where the table has no text there."""
     start = number * ALIGNED
     if start >= len(strings) or (start and strings[start - 1]):
         return UNKNOWN
@@ -173,10 +169,6 @@ class Readings:
     core: Int
     ns: Int
 
-    def take(self, rows: Int) -> Readings:
-        """Return the given readings."""
-        return Readings(self.tsc[rows], self.core[rows], self.ns[rows])
-
 
 @dataclass(frozen=True, slots=True)
 class Clock:
@@ -195,10 +187,8 @@ class Clock:
     def stamps(self, tsc: Int, core: Int) -> Int:
         """Return the ns that the clock shows at each cycle, rounded down."""
         offsets = np.full(1 << 16, self.other_ns, np.int64)
-        for number, shown in self.core_ns.items():
-            offsets[number] = shown
-        stamps_ns: Int = nanoseconds(tsc - self.zero_tsc, self.hz) + offsets[core]
-        return stamps_ns
+        offsets[list(self.core_ns)] = list(self.core_ns.values())
+        return nanoseconds(tsc - self.zero_tsc, self.hz) + offsets[core]
 
 
 def nanoseconds(cycles: Int, hz: int) -> Int:
@@ -221,13 +211,10 @@ def clock_of(readings: Readings, first_tsc: int, hz: int = 0, path: Path | None 
         return Clock(hz, first_tsc, 0, {}, real=False, notes=tuple(notes))
     shown = straight.ns - nanoseconds(straight.tsc - first_tsc, hz)
     cores = {int(core): _mean(shown[straight.core == core]) for core in np.unique(straight.core)}
-    spread = (
-        int(shown.max() - shown.min()) if len(cores) == 1 else max(int(np.ptp(shown[straight.core == core])) for core in cores)
-    )
+    spread = max(int(np.ptp(shown[straight.core == core])) for core in cores)
     if spread > 2 * MS:
         notes.append(f"its clock readings lie up to {spread / MS:.0f} ms apart around a straight line: was the clock set?")
-    if len(cores) > 1 and max(cores.values()) - min(cores.values()) > MS:
-        apart = (max(cores.values()) - min(cores.values())) / MS
+    if (apart := (max(cores.values()) - min(cores.values())) / MS) > 1:
         core_names = ", ".join(str(core & CPU) for core in sorted(cores))
         notes.append(f"the counters of its cores ({core_names}) lie {apart:.0f} ms apart: each core's own clock was taken")
     return Clock(hz, first_tsc, _mean(shown), cores, bool((straight.ns >= REAL_FROM).all()), tuple(notes))
@@ -253,7 +240,8 @@ def _straight(readings: Readings, hz: int) -> Readings:
         mine = readings.core == core
         off[mine] -= np.median(off[mine])
     allowed = STRAIGHT_NS + STRAIGHT_SHARE * slope * (since.max() - since.min())
-    return readings.take(np.flatnonzero(np.abs(off) <= allowed))
+    near = np.abs(off) <= allowed
+    return Readings(readings.tsc[near], readings.core[near], readings.ns[near])
 
 
 def _usual_slope(readings: Readings) -> float:
@@ -331,31 +319,13 @@ def units(codes: Int, messages: Sequence[Message]) -> Int:
     starts = np.array([name == BREATH_START for name in names], np.bool_)[codes]
     ends = np.array([name == BREATH_END for name in names], np.bool_)[codes]
     trailing = np.array([name in OF_BREATH for name in names], np.bool_)[codes]
-    begins = starts.copy()
     # After breath_end the breath goes on while events are trailing ones: the first other one is outside.
     outside = np.flatnonzero(~trailing & ~ends & ~starts)
-    last_mark = np.maximum.accumulate(np.where(ends | begins, np.arange(len(codes)), -1))
+    last_mark = np.maximum.accumulate(np.where(ends | starts, np.arange(len(codes)), -1))
     after_end = (last_mark >= 0) & ends[np.maximum(last_mark, 0)]
     first_outside = outside[after_end[outside]]
-    if len(first_outside):
-        marks = last_mark[first_outside]
-        begins[first_outside[np.append(True, marks[1:] != marks[:-1])]] = True
-    unit_numbers: Int = np.cumsum(begins)
-    return unit_numbers
-
-
-def lags_of(tsc: Int, core: Int, codes: Int, messages: Sequence[Message], lost: Int) -> Lags:
-    """Return the lag of each event, oldest first; `lost` counts the entries before each that were lost."""
-    depth = np.array([message.depth for message in messages], np.int64)[codes]
-    anchor = anchors(depth)
-    at = np.maximum(anchor, 0)
-    unit = units(codes, messages)
-    fault = np.select(
-        [depth < 0, anchor < 0, core != core[at], lost != lost[at], unit != unit[at]],
-        [UNNAMED, FIRST, OTHER_CORE, LOST, BETWEEN],
-        COUNTED,
-    )
-    return Lags(anchor, np.where(anchor < 0, 0, tsc - tsc[at]), fault)
+    starts[first_outside[np.flatnonzero(np.diff(last_mark[first_outside], prepend=-1))]] = True
+    return np.cumsum(starts)
 
 
 Numbers = NDArray[Any]
@@ -363,14 +333,13 @@ Numbers = NDArray[Any]
 CHUNK = 1 << 17
 MOST_SERIES = 50_000
 LONGEST_NS = 1 << 61
-NO_EVENT = "holds no event: its ring is empty"
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
     """The events of a timeline, oldest first: event i is `messages[codes[i]]`, stored at `tsc[i]` on core `core[i]`.
 
-    `place` is its number in the ring, from 0. `stamp_ns` counts from 1970 where `real`, else from the first event.
+    `place` is its number in the ring, from 0. `stamp_ns` counts from 1970 where the `clock` is `real`, else from the first event.
     """
 
     ring: Ring
@@ -385,15 +354,9 @@ class Timeline:
     def __len__(self) -> int:
         return len(self.codes)
 
-    @property
-    def real(self) -> bool:
-        """Return whether stamps are times since 1970."""
-        return self.clock.real
-
     def arguments(self, rows: Int) -> Numbers:
         """Return the six arguments of the given events as they were stored: unsigned integers in version 2, else doubles."""
-        numbers: Numbers = self.ring.entries["arguments"][self.place[rows]]
-        return numbers
+        return self.ring.entries["arguments"][self.place[rows]]
 
     def argument(self, rows: Int, name: str) -> tuple[Numbers, Bool]:
         """Return the argument of this name of the given events, and where their message has it (0 elsewhere)."""
@@ -407,14 +370,23 @@ class Timeline:
         return np.flatnonzero(wanted[self.codes])
 
     def lags(self) -> Lags:
-        """Return the lag of each event."""
+        """Return the lag of each event; `lost` counts the entries before each that were lost."""
         gone = [places for reason, places in self.ring.rejected.items() if len(places)]
         lost = np.zeros(len(self), np.int64)
         if gone and len(self):
             size, oldest = len(self.ring.entries), int(self.place[0])
             behind = np.sort((np.concatenate(gone) - oldest) % size)
             lost = np.searchsorted(behind, (self.place - oldest) % size)
-        return lags_of(self.tsc, self.core, self.codes, self.messages, lost)
+        depth = np.array([message.depth for message in self.messages], np.int64)[self.codes]
+        anchor = anchors(depth)
+        at = np.maximum(anchor, 0)
+        unit = units(self.codes, self.messages)
+        fault = np.select(
+            [depth < 0, anchor < 0, self.core != self.core[at], lost != lost[at], unit != unit[at]],
+            [UNNAMED, FIRST, OTHER_CORE, LOST, BETWEEN],
+            COUNTED,
+        )
+        return Lags(anchor, np.where(anchor < 0, 0, self.tsc - self.tsc[at]), fault)
 
 
 def _place(message: Message, name: str) -> int:
@@ -429,7 +401,7 @@ def timeline(path: Path, hz: int = 0) -> Timeline:
     ring = read_ring(path)
     order = ring.order
     if not len(order):
-        raise InputError(NO_EVENT, path)
+        raise InputError("holds no event: its ring is empty", path)
     numbers = ring.entries["message"][order]
     messages, codes = _coded(ring.strings, numbers)
     tsc, core = ring.entries["tsc"][order].astype(np.int64), ring.entries["core"][order].astype(np.int64)
@@ -442,21 +414,17 @@ def timeline(path: Path, hz: int = 0) -> Timeline:
 
 def _coded(strings: bytes, numbers: Numbers) -> tuple[tuple[Message, ...], Int]:
     """Return the messages that occur, and which of them each event is; equal texts under two numbers are one message."""
-    there = np.flatnonzero(np.bincount(numbers, minlength=1))
-    messages = messages_of(strings, there.tolist())
     table: dict[Message, int] = {}
     codes = np.zeros(1 << 16, np.int64)
-    for number, message in messages.items():
-        codes[number] = table.setdefault(message, len(table))
+    for number in np.flatnonzero(np.bincount(numbers, minlength=1)).tolist():
+        codes[number] = table.setdefault(_at(strings, number), len(table))
     return tuple(table), codes[numbers]
 
 
 def _readings(ring: Ring, messages: Sequence[Message], codes: Int, tsc: Int, core: Int) -> Readings:
     """Return the clock readings among the events; arguments that no clock shows are left out."""
-    places = np.full(len(messages), -1, np.int64)
-    for code, message in enumerate(messages):
-        if message.name.lower() == READING:
-            places[code] = _place(message, READING_ARGUMENT)
+    shows = [_place(message, READING_ARGUMENT) if message.name.lower() == READING else -1 for message in messages]
+    places = np.array(shows, np.int64)
     rows = np.flatnonzero(places[codes] >= 0)
     shown = ring.entries["arguments"][ring.order[rows], places[codes[rows]]]
     rows, shown = rows[(shown >= 1) & (shown < MOST_NS)], shown[(shown >= 1) & (shown < MOST_NS)]
@@ -482,7 +450,7 @@ def read(path: Path, context: Context) -> Iterator[Events]:
     _note_lost(lags, ~usable, account)
     rows, latency = rows[usable], latency[usable]
     table, series = _series(recorded, rows, lags.anchor[rows], context.series, path)
-    zero = 0 if recorded.real else (context.zero.epoch_ns or 0)
+    zero = 0 if recorded.clock.real else (context.zero.epoch_ns or 0)
     end = recorded.stamp_ns[rows] + (zero + context.offset_ns)
     for first in range(0, len(rows), CHUNK):
         part = slice(first, first + CHUNK)
@@ -499,14 +467,10 @@ def _series(recorded: Timeline, rows: Int, anchor: Int, labels: Series, path: Pa
         raise InputError(f"more than {MOST_SERIES:,} pairs of an event and the one it counts from: damage?", path)
     for place, pair in enumerate(pairs.tolist()):
         event, before = recorded.messages[pair // count], recorded.messages[pair % count]
-        series = labels.replaced(op=event.name.lower(), job=event.app, kind=LAG, tag=tag_of(event, before))
+        tag = f"{event.level},{event.rate} after {before.text}"
+        series = labels.replaced(op=event.name.lower(), job=event.app, kind=LAG, tag=tag)
         places[place] = table.setdefault(series, len(table))
     return tuple(table), places[codes]
-
-
-def tag_of(event: Message, anchor: Message) -> str:
-    """Return the tag of the lags of an event: its level and rate, and the event that they count from."""
-    return f"{event.level},{event.rate} after {anchor.text}"
 
 
 def _note_lost(lags: Lags, too_long: Bool, account: Account) -> None:
@@ -525,8 +489,8 @@ def locate(path: Path, around: Around) -> Source:
     """Return the source of a timeline; InputError where it is none, or the speed of its counter is not known."""
     context = around.context(path, origin="place of the file", process=process_of(path), kind=LAG)
     recorded = timeline(path, around.options.tsc_hz)
-    own = TimeZero(int(recorded.stamp_ns[0]), "clock readings in the timeline") if recorded.real else TimeZero()
-    zero = around.zero(path, own, lambda: int(recorded.stamp_ns[-1]), absolute=recorded.real)
+    own = TimeZero(int(recorded.stamp_ns[0]), "clock readings in the timeline") if recorded.clock.real else TimeZero()
+    zero = around.zero(path, own, lambda: int(recorded.stamp_ns[-1]), absolute=recorded.clock.real)
     return Source(path, SNABB, replace(context, zero=zero), layout=str(events_layout(around.options.digits)))
 
 
