@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,3 +42,8 @@ class Events:
         """Return the given events in the given order."""
         weight = None if self.weight is None else self.weight[rows]
         return Events(self.table, self.series[rows], self.end_ns[rows], self.latency_ns[rows], weight)
+
+    def where(self, wanted: Callable[[Series], bool]) -> Events:
+        """Return the events of the series that are wanted, these themselves where all are."""
+        good = np.array([wanted(series) for series in self.table], np.bool_)
+        return self if good.all() else self.take(np.flatnonzero(good[self.series]))

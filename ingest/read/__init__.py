@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ingest.core.errors import CapacityError, InputError
 from ingest.core.intervals import MOST_SAMPLES, Int, Intervals
 from ingest.core.labels import Series, default_kind
@@ -53,12 +51,11 @@ def read(
     else:
         rows = reader.rows(source.path, context)
     rows = in_their_layer(source, of_its_part(source, followed(source, _addable(rows, source))))
-    expected = context.options.get(EXPECTED)
-    if not expected:
-        return rows
-    from ingest.read.schedule import with_corrected
+    if expected := context.options.get(EXPECTED):
+        from ingest.read.schedule import with_corrected
 
-    return with_corrected(rows, int(expected), context.account)
+        rows = with_corrected(rows, int(expected), context.account)
+    return rows
 
 
 def read_many(sources: Sequence[Source]) -> tuple[list[Intervals[Series]], list[Source]]:
@@ -122,13 +119,9 @@ def events_of(source: Source) -> Iterator[Events]:
     account, shadowed = source.context.account, source.context.shadowed
     for chunk in counting_rejected(source, reader.events(source.path, source.context)):
         _check_times(chunk.end_ns, chunk.end_ns, source)
-        ours = np.array([series.op not in shadowed for series in chunk.table], np.bool_)
-        if ours.all():
-            yield chunk
-            continue
-        kept = chunk.take(np.flatnonzero(ours[chunk.series]))
-        account.shadowed += chunk.samples - kept.samples
-        yield kept
+        ours = chunk.where(lambda series: series.op not in shadowed)
+        account.shadowed += chunk.samples - ours.samples
+        yield ours
 
 
 # Each operation once, where only the moment of it counts: tools write one operation under several kinds.
@@ -160,11 +153,9 @@ def _job(source: Source) -> tuple[str, ...]:
 def once(source: Source, chunk: Events) -> Events:
     """Return the events of a chunk without those that stand for an operation which another line holds already."""
     again = AGAIN.get(source.format)
-    twice = np.array([again is not None and series.kind == again for series in chunk.table], np.bool_)
-    return chunk.take(np.flatnonzero(~twice[chunk.series])) if twice.any() else chunk
+    return chunk if again is None else chunk.where(lambda series: series.kind != again)
 
 
 def events_once(source: Source) -> Iterator[Events]:
     """Yield the events of a source, each operation once; InputError where it is not what it claims."""
-    for chunk in events_of(source):
-        yield once(source, chunk)
+    return (once(source, chunk) for chunk in events_of(source))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -79,10 +79,8 @@ class Account:
         """Count rows that were left out, at these line numbers, and `more` whose lines are not kept."""
         places = list(lines)
         self._lines.extend(places)
-        self.rows_rejected += self._recorded("rejected", reason, places, self.rejected)
-        if more > 0:
-            self.rejected[reason] += more
-            self.rows_rejected += more
+        self._record("rejected", reason, places, self.rejected, more)
+        self.rows_rejected += len(places) + max(0, more)
         self.rows = self.accepted + self.rows_repaired + self.rows_rejected + self.rows_skipped
 
     def repair(self, rows: int, reasons: dict[str, list[int]]) -> None:
@@ -90,7 +88,7 @@ class Account:
         self.rows_repaired += rows
         self.rows = self.accepted + self.rows_repaired + self.rows_rejected + self.rows_skipped
         for reason, lines in reasons.items():
-            self._recorded("repaired", reason, lines, self.repaired)
+            self._record("repaired", reason, lines, self.repaired)
 
     def skip(self, reason: str, rows: int) -> None:
         """Count rows that are what they should be and are left out all the same."""
@@ -114,21 +112,18 @@ class Account:
         """Return the lines that were rejected so far, in order."""
         return sorted(self._lines)
 
-    def _recorded(self, action: str, reason: str, lines: Iterable[int], counter: Counter[str]) -> int:
-        places = list(lines)
+    def _record(self, action: str, reason: str, lines: Sequence[int], counter: Counter[str], more: int = 0) -> None:
         kept = max(0, FINDINGS_KEPT - counter[reason])
-        self.findings.extend(Finding(action, reason, self.path, line) for line in places[:kept])
-        if places:
-            counter[reason] += len(places)
-        return len(places)
+        self.findings.extend(Finding(action, reason, self.path, line) for line in lines[:kept])
+        if lines or more > 0:
+            counter[reason] += len(lines) + max(0, more)
 
     def add(self, other: Account) -> None:
         """Add the account of another source."""
         for name in ("rows", "accepted", "samples", "saturated", "shadowed", "rows_repaired", "rows_rejected", "rows_skipped"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for total, more in ((self.repaired, other.repaired), (self.rejected, other.rejected), (self.skipped, other.skipped)):
-            if more:
-                total.update(more)
+            total.update(more)
         self.notes.extend(note if not other.path else f"{other.path}: {note}" for note in other.notes)
         for name in ("findings", "whole_runs", "whole_rows", "schedule", "missing"):
             getattr(self, name).extend(getattr(other, name))
@@ -166,13 +161,13 @@ class Account:
             "missing": {str(n): entry.to_dict() for n, entry in enumerate(self.missing, 1)},
             **({"caveats": {str(n): caveat.to_dict() for n, caveat in enumerate(self.caveats, 1)}} if self.caveats else {}),
             **({"schedule": list(self.schedule)} if self.schedule else {}),
-            **{name: _numbered(entries) for name in ("whole_runs", "whole_rows") if (entries := getattr(self, name))},
+            # By their number, since a server takes a list of objects for one with lists.
+            **{
+                name: {str(number): entry for number, entry in enumerate(entries, 1)}
+                for name in ("whole_runs", "whole_rows")
+                if (entries := getattr(self, name))
+            },
         }
-
-
-def _numbered(entries: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return values by their number, since a server takes a list of objects for one with lists."""
-    return {str(number): entry for number, entry in enumerate(entries, 1)}
 
 
 def nothing_taken(account: Account, paths: Iterable[Path]) -> InputError:

@@ -46,9 +46,11 @@ def once_by_content(
         ordered = sorted(group, key=lambda twin: (not _has_host(twin, place_of), twin.path))
         earlier: dict[tuple[str, ...], list[Source]] = defaultdict(list)
         for source in ordered:
-            other = next((twin for twin in _candidates(earlier, source) if _same_measurement(twin, source, place_of)), None)
-            for key in _alike_by(source):
-                earlier[key].append(source)
+            labels, thread = _alike_by(source)
+            candidates = [*(() if source.context.series.host else earlier[thread]), *earlier[labels]]
+            other = next((twin for twin in candidates if _same_measurement(twin, source, place_of)), None)
+            earlier[labels].append(source)
+            earlier[thread].append(source)
             if source is ordered[0]:
                 continue
             if other is not None:
@@ -86,14 +88,6 @@ def _alike_by(source: Source) -> tuple[tuple[str, ...], ...]:
     """Return what a source is found by: only those that share one of these can be one measurement."""
     series = source.context.series
     return (series.run, source.identity), (series.volume, series.job, series.kind)
-
-
-def _candidates(earlier: Mapping[tuple[str, ...], Sequence[Source]], source: Source) -> Iterator[Source]:
-    """Yield the earlier sources of the same bytes that may be the same measurement as a source."""
-    labels, thread = _alike_by(source)
-    if not source.context.series.host:
-        yield from earlier.get(thread, ())
-    yield from earlier.get(labels, ())
 
 
 def _same_measurement(first: Source, other: Source, place_of: Callable[[Path], Place | None]) -> bool:
@@ -159,17 +153,13 @@ def conflicts(discovered: Found) -> Iterator[Caveat]:
     for source in discovered.sources:
         run = source.context.series.run
         other = first.setdefault((run, source.identity), source)
-        if other is not source and not _named_by_user(source, other):
+        of_user = (entry for either in (source, other) for entry in either.evidence if entry.origin in SAID)
+        if other is not source and not any(entry.fact == "host" for entry in of_user):
             yield Caveat("same-labels", str(source.path), two_of_one(source, str(other.path)))
         if is_timed(source.format):
             other = timed.setdefault((run, labels_in(source.identity)), source)
             if other.format != source.format:
                 yield Caveat("same-labels", str(source.path), two_formats(source, str(other.path)))
-
-
-def _named_by_user(*sources: Source) -> bool:
-    """Return whether the user gave one of the sources its host."""
-    return any(entry.fact == "host" and entry.origin in SAID for source in sources for entry in source.evidence)
 
 
 def labels_in(identity: str) -> str:
@@ -230,7 +220,5 @@ def _decodable(source: Source) -> Source:
     account.path = as_text(account.path)
     if "".join(labels_of(series)).isascii():
         return source
-    texts = {name: as_text(getattr(series, name)) for name in LABELS}
-    if all(getattr(series, name) == text for name, text in texts.items()):
-        return source
-    return replace(source, context=replace(source.context, series=series.replaced(**texts)))
+    texts = map(as_text, labels_of(series))
+    return replace(source, context=replace(source.context, series=series.replaced(**dict(zip(LABELS, texts, strict=True)))))

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from ingest.core.errors import InputError
 from ingest.read.hdr.tools import HGRM
@@ -29,8 +29,7 @@ ROW = re.compile(rf"^\s*(?P<value>{NUMBER})[\s,]+(?P<share>{NUMBER})[\s,]+(?P<co
 MOST_ROWS = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(NamedTuple):
     """A percentile curve: value (in ns) that a share of requests does not exceed; `x` is 1/(1 - share), inf at the end.
 
     `counts` are cumulative, empty for SLA steps; `labels` are the names of SLA steps, empty text where there is none.

@@ -6,7 +6,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ingest.core.errors import InputError
@@ -16,7 +16,6 @@ from ingest.read.text import COMPRESSED
 
 
 ODD = "a named pipe, a socket or a device"
-WAITS = f"{ODD}: read it with `cat FILE | tailboard ... -`"
 TOO_DEEP = "its path is too long for this system, so its files are missing: name a folder below, or move it up"
 LONGEST_PATH = 4096  # Linux' PATH_MAX; others have less
 OWN_STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/")  # opened by the caller already, as <(...) of a shell is
@@ -40,7 +39,7 @@ def files_under(paths: Iterable[Path], closed: list[Path] | None = None, linked:
                 "no permission to look at it: check the folders above it" if denied else "no such file or folder", path
             ) from None
         if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
-            raise InputError(WAITS, path)
+            raise InputError(f"{ODD}: read it with `cat FILE | tailboard ... -`", path)
         if stat.S_ISDIR(mode) and not os.access(path, os.R_OK | os.X_OK):
             raise InputError("no permission to list this folder: check owner and mode", path)
         for file in listed_files(path, closed, linked) if stat.S_ISDIR(mode) else [path]:
@@ -77,9 +76,9 @@ def listed_files(folder: Path, closed: list[Path] | None = None, linked: list[Pa
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
                         left.append(entry.path)
-                    elif is_file(entry):
+                    elif _is(entry.is_file):  # a pipe without a writer would be waited for without end
                         files.append(entry.path)
-                    elif linked is not None and _is_folder(entry):
+                    elif linked is not None and _is(entry.is_dir):
                         linked.append(Path(entry.path))
         except OSError as error:
             if closed is not None and error.errno in (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG):
@@ -92,7 +91,7 @@ def listed_files(folder: Path, closed: list[Path] | None = None, linked: list[Pa
 def names_in(folder: Path) -> list[str]:
     """Return the names of the files of a folder itself, in order; the entries of the folder are believed as in `listed_files`."""
     with os.scandir(folder) as entries:
-        return sorted(entry.name for entry in entries if is_file(entry))
+        return sorted(entry.name for entry in entries if _is(entry.is_file))
 
 
 def why_closed(folder: Path) -> str:
@@ -101,18 +100,10 @@ def why_closed(folder: Path) -> str:
     return TOO_DEEP if long else "no permission to list this folder: its files are missing"
 
 
-def is_file(entry: os.DirEntry[str]) -> bool:
-    """Return whether an entry is a file, or a link to one: a pipe without a writer would be waited for without end."""
+def _is(looks: Callable[[], bool]) -> bool:
+    """Return what an entry, or what it is a link to, looks like; False for a link to itself, or past a folder that is closed."""
     try:
-        return entry.is_file()
-    except OSError:  # a link to itself, or past a folder that is closed
-        return False
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    """Return whether an entry is a link to a folder."""
-    try:
-        return entry.is_dir()
+        return looks()
     except OSError:
         return False
 

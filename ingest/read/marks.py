@@ -37,13 +37,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
+from typing import NamedTuple
 
 from ingest.core.errors import InputError, UsageError, counted, plural
 from ingest.core.marks import LONGEST_TEXT, Mark, checked, one_line
 from ingest.core.units import MOST_NS, UNITS_NS, FarTimeError, Instant, iso_ns, parse_instant
 from ingest.read.account import Account
 from ingest.read.discovery import check_is_file
-from ingest.read.text import head, plain_name, whole_blocks
+from ingest.read.text import head, numbered_lines, plain_name
 
 MS, US = UNITS_NS["ms"], UNITS_NS["us"]
 EPOCH_MS_FROM = 10**11  # smaller ones are milliseconds since the JVM started
@@ -65,11 +66,7 @@ NO_CLOCK = (
     "its lines have no clock time, so they cannot be placed in a run: log with the decoration time, "
     "as in -Xlog:gc*:file=gc.log:time,uptime,level,tags"
 )
-NO_CLOCK_HERE = "its decorations hold no clock time"
-NO_LENGTH = "safepoint without a length"
 GC_OF_OLD_JVM = "this is a GC log of a JVM before 9, which is not read: JDK 9 and later write -Xlog:gc*:file=gc.log:time,uptime"
-CONCURRENT_PHASES = "concurrent phases left out: they pause nothing"
-FOLDED = "pauses of the collector lie in safepoints and are shown as these"
 
 
 def looks_like_gc_log(start: bytes) -> bool:
@@ -77,9 +74,8 @@ def looks_like_gc_log(start: bytes) -> bool:
     for raw in start.split(b"\n", LOOKED_AT)[:LOOKED_AT]:
         line = raw[:1000].decode("utf-8", "replace").rstrip("\r")
         match = DECORATED.match(line)
-        if match and (TAGS.search(match[1]) or MESSAGE.match(match[2])):
-            return True
-        if not match and (PAUSE.match(line) or SAFEPOINT.match(line)):
+        looks = (TAGS.search(match[1]), MESSAGE.match(match[2])) if match else (PAUSE.match(line), SAFEPOINT.match(line))
+        if any(looks):
             return True
     return False
 
@@ -97,15 +93,6 @@ class _Reading:
     pending: list[tuple[int, int, str]] = field(default_factory=list)
     folded: int = 0
     concurrent: int = 0
-
-    def taken(self, start: int, end: int, text: str, reaching: int | None) -> Iterator[Mark]:
-        """Yield the marks that a pause, or where it is known how it was `reaching` it a safepoint, makes certain."""
-        if reaching is not None:
-            yield from self.safepoint(start, end, text, reaching)
-            return
-        self.pending.append((start, end, text))
-        if len(self.pending) > MOST_PENDING:
-            yield from self.rest()
 
     def rest(self) -> Iterator[Mark]:
         """Yield the pauses that lie in no safepoint."""
@@ -131,42 +118,40 @@ def gc_pauses(path: Path, account: Account) -> Iterator[Mark]:
     """Yield the pauses of a log in its order. InputError where its lines have no clock; single ones are rejected."""
     reading = _Reading(plain_name(path))
     first_unclocked = 0
-    for number, words, message in _pause_lines(path, account):
+    for number, raw in numbered_lines(path, account):
+        if not any(word in raw for word in (b"Pause", b"afepoint", b"stopped", b"Concurrent")):
+            continue
+        line = raw.decode("utf-8", "backslashreplace").rstrip("\r")
+        words, message = match.groups() if (match := DECORATED.match(line)) else ("", line)
         if CONCURRENT.match(message):
             reading.concurrent += 1
             continue
         pause = _pause(message)
         if pause is None:
             if message.startswith("Safepoint ") and "safepoint" in words:
-                account.reject(NO_LENGTH, [number])
+                account.reject("safepoint without a length", [number])
             continue
         end = clock_of(words)
         if end is None:
             first_unclocked = first_unclocked or number
-            account.reject(NO_CLOCK_HERE, [number])
+            account.reject("its decorations hold no clock time", [number])
             continue
         account.accept(1)
-        yield from reading.taken(max(0, end - pause[0]), end, *pause[1:])
+        lasted, what, reaching = pause
+        if reaching is not None:
+            yield from reading.safepoint(max(0, end - lasted), end, what, reaching)
+            continue
+        reading.pending.append((max(0, end - lasted), end, what))
+        if len(reading.pending) > MOST_PENDING:
+            yield from reading.rest()
     if first_unclocked and not account.accepted:
         raise InputError(NO_CLOCK, path, first_unclocked)
     yield from reading.rest()
-    account.skip(CONCURRENT_PHASES, reading.concurrent)
+    account.skip("concurrent phases left out: they pause nothing", reading.concurrent)
     if reading.folded:
-        account.note(f"{reading.folded:,} {FOLDED}")
+        account.note(f"{reading.folded:,} pauses of the collector lie in safepoints and are shown as these")
     if not account.rows:
         account.note("it holds no pause")
-
-
-def _pause_lines(path: Path, account: Account) -> Iterator[tuple[int, str, str]]:
-    """Yield number, decorations and message of the lines that may report a pause."""
-    number = 0
-    for block in whole_blocks(path, account):
-        for raw in bytes(block).removesuffix(b"\n").split(b"\n"):
-            number += 1
-            if b"Pause" in raw or b"afepoint" in raw or b"stopped" in raw or b"Concurrent" in raw:
-                line = raw.decode("utf-8", "backslashreplace").rstrip("\r")
-                match = DECORATED.match(line)
-                yield (number, match[1], match[2]) if match else (number, "", line)
 
 
 def _pause(message: str) -> tuple[int, str, int | None] | None:
@@ -212,11 +197,9 @@ TIMES = ("time", "at", "start", "begin", "from", "when", "timestamp", "date")
 ENDS = ("end", "to", "until", "stop")
 TEXTS = ("text", "mark", "what", "event", "label", "note", "description", "message", "annotation")
 ZONED = re.compile(r"(?:[zZ]|[+-]\d\d(?::?\d\d){0,2})\s*$")
-UNZONED = "time has no zone: taken as UTC"
 
 
-@dataclass(frozen=True, slots=True)
-class MarksFile:
+class MarksFile(NamedTuple):
     """The marks of a file in its order, and what became of its lines."""
 
     path: Path
@@ -229,12 +212,11 @@ class MarksFile:
         account = self.account
         sentences = [f"{self.path}: {counted(len(self.marks), 'mark')}"]
         sentences += [f"{self.path}: {note}" for note in account.notes]
-        for reason, count in sorted(account.skipped.items()):
-            sentences.append(f"{self.path}: {count:,} {reason}")
+        sentences += [f"{self.path}: {count:,} {reason}" for reason, count in sorted(account.skipped.items())]
         sentences += [f"{self.path}: {counted(count, 'mark')}: {reason}" for reason, count in sorted(account.repaired.items())]
-        sentences += [str(finding) for finding in account.findings if finding.action == "rejected"]
-        shown = sum(finding.action == "rejected" for finding in account.findings)
-        left = account.rows_rejected - shown
+        shown = [str(finding) for finding in account.findings if finding.action == "rejected"]
+        sentences += shown
+        left = account.rows_rejected - len(shown)
         return sentences + ([f"{self.path}: ... and {left:,} more {plural(left, 'line')} rejected"] if left > 0 else [])
 
 
@@ -242,19 +224,18 @@ def read_marks(path: Path) -> MarksFile:
     """Return the marks of a file: of a GC log its pauses. InputError where it cannot be read or no line of it is a mark."""
     check_is_file(path)
     start = head(path)
+    account = Account(str(path))
     if looks_like_gc_log(start):
-        account = Account(str(path))
         return _bounded(path, gc_pauses(path, account), account)
     if looks_like_old_gc_log(start):
         raise InputError(GC_OF_OLD_JVM, path)
-    account = Account(str(path))
     marks_file = _bounded(path, _lines(path, account), account)
-    if not marks_file.marks and account.rows_rejected:
-        first = account.findings[0]
-        raise InputError(f"no line of it is a mark: {first.reason}", path, first.line)
-    if not marks_file.marks and not account.rows_rejected:
+    if marks_file.marks:
+        return marks_file
+    if not account.rows_rejected:
         raise InputError("it holds no marks: give lines of time,text or time,end,text", path)
-    return marks_file
+    first = account.findings[0]
+    raise InputError(f"no line of it is a mark: {first.reason}", path, first.line)
 
 
 def _bounded(path: Path, marks: Iterator[Mark], account: Account) -> MarksFile:
@@ -262,8 +243,8 @@ def _bounded(path: Path, marks: Iterator[Mark], account: Account) -> MarksFile:
     kept: list[Mark] = []
     total = 0
     for mark in marks:
-        kept.append(mark)
         total += 1
+        kept.append(mark)
         if len(kept) >= 2 * MOST_MARKS:
             kept = _longest(kept)
     if total > MOST_MARKS:
@@ -281,12 +262,12 @@ def _lines(path: Path, account: Account) -> Iterator[Mark]:
     """Yield the marks of a file of lines; `account` counts them."""
     columns: tuple[str, ...] = ()
     heading = False
-    for number, text in _texts(path, account):
+    for number, line in numbered_lines(path, account):
+        text = line.decode("utf-8", "backslashreplace").lstrip("\ufeff").strip()
         if not text or text.startswith("#"):
             continue
         try:
-            quoted = '"' in text
-            cells = next(csv.reader([text], strict=True, skipinitialspace=True)) if quoted else text.split(",")
+            cells = next(csv.reader([text], strict=True, skipinitialspace=True)) if '"' in text else text.split(",")
         except csv.Error as error:
             account.reject(f"it is not CSV ({error})", [number])
             continue
@@ -304,15 +285,6 @@ def _lines(path: Path, account: Account) -> Iterator[Mark]:
         else:
             account.accept(1)
         yield mark
-
-
-def _texts(path: Path, account: Account) -> Iterator[tuple[int, str]]:
-    """Yield line numbers and trimmed lines."""
-    number = 0
-    for block in whole_blocks(path, account):
-        for line in bytes(block).removesuffix(b"\n").split(b"\n"):
-            number += 1
-            yield number, line.decode("utf-8", "backslashreplace").lstrip("\ufeff").strip()
 
 
 def _heading(cells: Sequence[str]) -> tuple[str, ...]:
@@ -335,7 +307,7 @@ def _mark(cells: Sequence[str], columns: Sequence[str]) -> tuple[Mark, list[str]
         raise UsageError(f"{cells[1][:40]!r} is not a time, and its column holds ends")
     text = ",".join(cells[2 if ends else 1 :])
     mark = checked(at, end, text)
-    repairs = [UNZONED] if any(_unzoned(cell) for cell in cells[: 2 if ends else 1]) else []
+    repairs = ["time has no zone: taken as UTC"] if any(_unzoned(cell) for cell in cells[: 2 if ends else 1]) else []
     if len(text.strip()) > LONGEST_TEXT or len(mark.text) == LONGEST_TEXT:
         repairs.append(f"text is cut after {LONGEST_TEXT} characters")
     return mark, repairs

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.core.coverage import Caveat, Missing, labels_of
+from ingest.core.coverage import ANY_TIME, Caveat, Missing, labels_of
 from ingest.core.errors import as_text
 from ingest.core.intervals import Intervals
 from ingest.core.labels import MIXED, Series
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 
 REFUSED_FILE, CUT_SHORT, REJECTED, SHORT = "refused", "cut-short", "rejected-rows", "short-log"
-LATENCY_TARGET = "latency_target"
 NOT_OF_ONE = "not of one run, so its start may be wrong, too"
 UNCLEAR = "how many of the others are missing cannot be determined"
 AGAIN, ALL_LOGS = "copy the log again", "keep the logs of all jobs in one folder"
@@ -30,10 +29,8 @@ HOLES = ("NUL", "longer than", "too long")  # in the reason of a rejected line t
 
 def refused(run: str, labels: Mapping[str, str], path: Path, reason: str) -> Missing:
     """Return the missing samples of a run whose file is not read: anything, at any time, so far as its labels allow."""
-    name = as_text(path)
-    return Missing(
-        {**labels, "run": run}, None, None, None, 0, None, Caveat(REFUSED_FILE, name, f"not read: {reason}", SEE_INSPECT)
-    )
+    caveat = Caveat(REFUSED_FILE, as_text(path), f"not read: {reason}", SEE_INSPECT)
+    return Missing({**labels, "run": run}, None, None, None, 0, None, caveat)
 
 
 def unreadable(source: Source, reason: str) -> Missing:
@@ -50,8 +47,7 @@ def followed(source: Source, rows: Iterator[Intervals[Series]]) -> Iterator[Inte
     account = source.context.account
     if account.cut_short:
         from_ns = None if newest is None else min(last for *_, last in newest.reach())
-        sentence = f"{account.cut_short}: everything after that is missing"
-        caveat = Caveat(CUT_SHORT, account.path, sentence, "copy the file again")
+        caveat = Caveat(CUT_SHORT, account.path, f"{account.cut_short}: everything after that is missing", "copy the file again")
         account.lack(Missing(_source_labels(source), from_ns, None, None, 0, None, caveat))
 
 
@@ -90,12 +86,10 @@ def with_tool_total(source: Source, rows: Iterator[Intervals[Series]]) -> Iterat
     When they completed cannot be determined: a log may have been cut, or have lost lines. Where the tool gives one sum only, for
     all ops or for a group of jobs, the logs are added up likewise.
     """
-    first: int | None = None
-    last = 0
+    last, first = ANY_TIME
     for part in rows:
         if len(part):
-            low, high = int(part.start_ns.min()), int(part.end_ns.max())
-            first, last = (low, high) if first is None else (min(first, low), max(last, high))
+            first, last = min(first, int(part.start_ns.min())), max(last, int(part.end_ns.max()))
         yield part
     context, account = source.context, source.context.account
     by_op = _counted_by_tool(source)
@@ -107,7 +101,7 @@ def with_tool_total(source: Source, rows: Iterator[Intervals[Series]]) -> Iterat
         lines = sum(bytes(block).count(b"\n") for path in context.siblings for block in blocks(path))
         held = {"": sum(held.values()) + lines}
     counts = {op: sum(summary.count for summary in several) for op, several in by_op.items()}
-    if (context.series.job or context.siblings) and LATENCY_TARGET not in context.options:  # a reset of it counts anew
+    if (context.series.job or context.siblings) and "latency_target" not in context.options:  # a reset of it counts anew
         for op, count in counts.items():
             if held.get(op, 0) > count > 0:
                 name, logs = f"{op}: " if op else "", "logs of the group hold" if context.siblings else "log holds"
@@ -116,9 +110,7 @@ def with_tool_total(source: Source, rows: Iterator[Intervals[Series]]) -> Iterat
     if account.cut_short or sum(short.values()) <= account.rows_rejected:  # these are missing by themselves
         return
     begin = (context.zero.epoch_ns or 0) + context.offset_ns
-    end = begin + context.restart_ns + context.runtime_ns
-    if first is not None:
-        begin, end = min(begin, first), max(end, last)
+    begin, end = min(begin, first), max(begin + context.restart_ns + context.runtime_ns, last)
     labels = {**_source_labels(source), "kind": context.series.kind}
     if context.siblings:  # the sum of a group of jobs is that of none of them
         labels.pop("job", None)
@@ -147,11 +139,8 @@ def _keep_rejected(source: Source, number: int, from_ns: int | None, to_ns: int 
     account = source.context.account
     many = any(word in reason for reason in account.rejected for word in HOLES)
     low = None if from_ns is None else from_ns - 1  # (from, to]: what completed with the event before may be missing, too
-    sentence = "lines were rejected: their samples are missing"
-    entry = Missing(
-        _source_labels(source), low, to_ns, None if many else number, 0, None, Caveat(REJECTED, account.path, sentence)
-    )
-    account.lack(entry)
+    caveat = Caveat(REJECTED, account.path, "lines were rejected: their samples are missing")
+    account.lack(Missing(_source_labels(source), low, to_ns, None if many else number, 0, None, caveat))
 
 
 def _source_labels(source: Source) -> dict[str, str]:

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,8 +52,7 @@ SPACE, TILDE = 32, 126
 HEXADECIMAL = (b"0x", b"0X")  # Arrow would take them for numbers
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """Columns of a block: `times` as they are written, and for each label column the codes of rows and their words."""
 
     times: Sequence[Int]
@@ -71,8 +70,7 @@ class Blocks:
             pa = arrow()
         except InputError:
             return
-        words = pa.dictionary(pa.int32(), pa.string())
-        types = dict.fromkeys(self._times, pa.int64()) | dict.fromkeys(self._labels, words)
+        types = dict.fromkeys(self._times, pa.int64()) | dict.fromkeys(self._labels, pa.dictionary(pa.int32(), pa.string()))
         self._lines = Lines(Form(list(map(str, range(width))), types, tiers=(), not_a_row=""), Account())
 
     def of(self, data: bytes) -> Block | None:
@@ -107,16 +105,14 @@ MOST_LABELS = 10_000
 EXAMPLE = "such as start_us,end_us,op"
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """Where a time stands in a line, and its unit in ns."""
 
     place: int
     unit_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
+class Columns(NamedTuple):
     """Where everything stands in a line; `end` or `latency` is there, `due` where the log has the schedule."""
 
     width: int
@@ -138,19 +134,15 @@ class Columns:
         return [place for place in (self.op, self.tag) if place is not None]
 
 
-def _numbers() -> array[int]:
-    return array("q")
-
-
 @dataclass(slots=True)
 class Taken:
     """Operations as they are read: times in ns, and the code of their labels. `epoch` are those since 1970, None takes all."""
 
     epoch: bool | None = None
-    start: array[int] = field(default_factory=_numbers)
-    end: array[int] = field(default_factory=_numbers)
-    due: array[int] = field(default_factory=_numbers)
-    labels: array[int] = field(default_factory=_numbers)
+    start: array[int] = field(default_factory=lambda: array("q"))
+    end: array[int] = field(default_factory=lambda: array("q"))
+    due: array[int] = field(default_factory=lambda: array("q"))
+    labels: array[int] = field(default_factory=lambda: array("q"))
     table: dict[tuple[str, str], int] = field(default_factory=dict)
 
 
@@ -179,8 +171,7 @@ def columns_of(path: Path, context: Context) -> Columns:
     start, end, latency = timed(find(STARTS)), timed(find(ENDS)), timed(find(LATENCIES))
     if start is None or (end is None and latency is None):
         raise InputError(f"no operation log: its first line names no start, or no end or latency, {EXAMPLE}", path, 1)
-    due = timed(names.index(intended)) if intended else None
-    return Columns(len(names), start, end, latency, due, find(OPS), find(TAGS))
+    return Columns(len(names), start, end, latency, timed(names.index(intended)) if intended else None, find(OPS), find(TAGS))
 
 
 def _ns(text: str, unit_ns: int) -> int:
@@ -213,8 +204,7 @@ def read_lines(path: Path, context: Context, columns: Columns, *, epoch: bool) -
             if len(cells) != columns.width:
                 context.account.reject(f"not {columns.width} columns as the first line names", [number])
                 continue
-            reason = take(cells, columns, taken)
-            if reason:
+            if reason := take(cells, columns, taken):
                 context.account.reject(reason, [number])
             _check_count(taken, path)
         if not whole:
@@ -342,8 +332,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
         due[np.argsort(start, kind="stable")] = due_at(int(start.min()), count, rate)
     kinds = {"service": end - start}
     if due is not None:
-        early = int(np.count_nonzero(start < due))
-        if early:
+        if early := int(np.count_nonzero(start < due)):
             context.account.note(f"{counted(early, 'operation')} began earlier than planned: response time counts from the start")
         due = np.minimum(due, start)
         kinds |= {"response": end - due, "wait": start - due}
@@ -356,8 +345,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
         context.account.samples += int(rows.counts.sum()) if kind == "service" else 0
         seen.add(rows)
         yield rows
-    took = int(end.max() - start.min())
-    context.account.schedule.append(seen.digest(context.series, span_ns=took, lag_ns=lag))
+    context.account.schedule.append(seen.digest(context.series, span_ns=int(end.max() - start.min()), lag_ns=lag))
 
 
 def due_at(start_ns: int, count: int, rate: Fraction) -> Int:
@@ -366,8 +354,7 @@ def due_at(start_ns: int, count: int, rate: Fraction) -> Int:
     interval = SECOND / rate
     whole, part = divmod(interval.numerator, interval.denominator)
     if part * count >= 2**63:
-        exact = [start_ns + n * interval.numerator // interval.denominator for n in range(count)]
-        return np.array(exact, np.int64)
+        return np.array([start_ns + n * interval.numerator // interval.denominator for n in range(count)], np.int64)
     due: Int = start_ns + numbers * whole + numbers * part // interval.denominator
     return due
 
@@ -382,17 +369,10 @@ def binned(table: tuple[Series, ...], series: Int, ends: Int, values: Int, layou
     new_bin = new_row | np.append(True, np.diff(bins) != 0)
     rows, entries = np.flatnonzero(new_row), np.flatnonzero(new_bin)
     last = np.append(rows[1:], len(values)) - 1
-    return Intervals(
-        layout=layout,
-        table=table,
-        series=series[rows],
-        start_ns=window[rows],
-        end_ns=window[rows] + SECOND,
-        indptr=np.append(np.searchsorted(entries, rows), len(entries)),
-        bins=bins[entries],
-        counts=np.diff(np.append(entries, len(values))),
-        exact=Exact(values[rows], values[last], np.add.reduceat(values, rows), np.ones(len(rows), np.bool_)),
-    )
+    indptr, counts = np.append(np.searchsorted(entries, rows), len(entries)), np.diff(np.append(entries, len(values)))
+    exact = Exact(values[rows], values[last], np.add.reduceat(values, rows), np.ones(len(rows), np.bool_))
+    start_ns = window[rows]
+    return Intervals(layout, table, series[rows], start_ns, start_ns + SECOND, indptr, bins[entries], counts, exact)
 
 
 def last_end_ns(path: Path, context: Context) -> int:

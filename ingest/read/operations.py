@@ -45,14 +45,10 @@ def latencies(chunks: Iterable[Events], account: Account) -> Iterator[Events]:
     """Yield the chunks without what has a time alone (kind offset); how much that was is noted in the account."""
     moments = 0
     for chunk in chunks:
-        timed = np.array([series.kind != OFFSET for series in chunk.table], np.bool_)
-        if timed.all():
-            yield chunk
-            continue
-        kept = chunk.take(np.flatnonzero(timed[chunk.series]))
-        moments += chunk.samples - kept.samples
-        if len(kept):
-            yield kept
+        timed = chunk.where(lambda series: series.kind != OFFSET)
+        moments += chunk.samples - timed.samples
+        if len(timed) or timed is chunk:
+            yield timed
     if moments:
         account.note(f"{counted(moments, 'sample is', 'samples are')} {MOMENTS}")
 
@@ -64,8 +60,7 @@ def events_layout(digits: int = 0) -> LogLinear:
     fine as HdrHistogram with so many digits (2: 1/256, 3: 1/2048).
     """
     half = hdr_half(digits) if digits else FIO_HALF
-    octaves = LATENCY_BITS - half.bit_length()
-    return LogLinear(half, (octaves + 2) * half, open_ended=False)
+    return LogLinear(half, (LATENCY_BITS - half.bit_length() + 2) * half, open_ended=False)
 
 
 def bin_of(latency_ns: Int, half: int) -> Int:
@@ -138,14 +133,14 @@ def intervals(
             for part in _in_flight(events, bins, windows.step_ns, layout):
                 held.add(part)
             continue
+        low = -INT64_MAX if windows.begin_ns is None else windows.begin_ns
         if windows.begin_ns is not None or windows.end_ns is not None:
-            low = -INT64_MAX if windows.begin_ns is None else windows.begin_ns
             high = INT64_MAX if windows.end_ns is None else windows.end_ns
             inside = np.flatnonzero((events.end_ns > low) & (events.end_ns <= high))
             events, bins = events.take(inside), bins[inside]
-        if len(events):
-            first = int(events.start_ns.min())  # what was under way at the beginning of a range counts in it, from there on
-            held.reach(first if windows.begin_ns is None else max(first, windows.begin_ns), int(events.end_ns.max()))
+        if len(events):  # what was under way at the beginning of a range counts in it, from there on
+            held.low = min(held.low, max(int(events.start_ns.min()), low))
+            held.high = max(held.high, int(events.end_ns.max()))
             held.add(_completed(events, bins, windows.step_ns, layout))
             yield from held.whole()
     yield from held.rest()
@@ -155,14 +150,15 @@ def intervals(
 def _completed(events: Events, bins: Int, step_ns: int, layout: LogLinear) -> Intervals[Series]:
     """Return a row for each series and window that events completed in."""
     window = (events.end_ns - 1) // step_ns if step_ns else np.zeros(len(events), np.int64)
-    first, codes, cell = _cells(events, window)
-    rows, cell, indptr, row_bins, counts = _summed(cell, codes, bins, events.weight)
+    first, rows, cell = _cells(events, window)
+    indptr, row_bins, counts = _summed(cell, rows, bins, events.weight)
     latency = events.latency_ns
     low, high = np.full(rows, INT64_MAX), np.zeros(rows, np.int64)
     np.minimum.at(low, cell, latency)
     np.maximum.at(high, cell, latency)
     spent, past = summed_ns(latency if events.weight is None else latency * events.weight, cell, rows)
-    return _rows(events, first, indptr, row_bins, counts, step_ns, layout, Exact(low, high, spent, ~past))
+    start, exact = first[1] * step_ns, Exact(low, high, spent, ~past)
+    return Intervals(layout, events.table, first[0], start, start + step_ns, indptr, row_bins, counts, exact)
 
 
 def _cells(events: Events, window: Int) -> tuple[Int, int, Int]:
@@ -181,15 +177,14 @@ def _cells(events: Events, window: Int) -> tuple[Int, int, Int]:
         there[cell] = True
         occupied = np.flatnonzero(there)
         if len(occupied) < len(there):
-            place = np.cumsum(there) - 1
-            cell = place[cell]
+            cell = (np.cumsum(there) - 1)[cell]
         return np.stack([occupied % width, occupied // width + lowest]), len(occupied), cell
     pairs, cell = np.unique(np.stack([window, events.series.astype(np.int64)]), axis=1, return_inverse=True)
     return pairs[::-1], pairs.shape[1], cell.reshape(-1)
 
 
-def _summed(cell: Int, cells: int, bins: Int, weight: Int | None) -> tuple[int, Int, Int, Int, Int]:
-    """Return (rows, cell of each event, row pointers, bins, counts) of events added up by cell and bin."""
+def _summed(cell: Int, cells: int, bins: Int, weight: Int | None) -> tuple[Int, Int, Int]:
+    """Return (row pointers, bins, counts) of events added up by cell and bin."""
     low = int(bins.min())
     width = int(bins.max()) - low + 1
     key = cell * width
@@ -205,20 +200,13 @@ def _summed(cell: Int, cells: int, bins: Int, weight: Int | None) -> tuple[int, 
     edges = np.arange(cells + 1) * width
     indptr = np.searchsorted(filled, edges)
     row_bins = filled - np.repeat(edges[:-1] - low, np.diff(indptr))
-    return cells, cell, indptr, row_bins, counts
+    return indptr, row_bins, counts
 
 
 def _added(place: Int, weight: Int, size: int) -> Int:
     total = np.zeros(size, np.int64)
     np.add.at(total, place, weight)
     return total
-
-
-def _rows(
-    events: Events, pairs: Int, indptr: Int, bins: Int, counts: Int, step_ns: int, layout: LogLinear, exact: Exact | None
-) -> Intervals[Series]:
-    start = pairs[1] * step_ns
-    return Intervals(layout, events.table, pairs[0], start, start + step_ns, indptr, bins, counts, exact)
 
 
 def _in_flight(events: Events, bins: Int, step_ns: int, layout: LogLinear) -> Iterator[Intervals[Series]]:
@@ -240,9 +228,9 @@ def _in_flight(events: Events, bins: Int, step_ns: int, layout: LogLinear) -> It
         weight, completed = _weights(events, event, window, last, step_ns)
         part = events.take(event)
         pairs, cells, cell = _cells(part, window)
-        _, _, indptr, row_bins, counts = _summed(cell, cells, bins[event], weight)
-        rows = _rows(part, pairs, indptr, row_bins, counts, step_ns, layout, None)
-        yield replace(rows, completions=_added(cell, completed, cells))
+        indptr, row_bins, counts = _summed(cell, cells, bins[event], weight)
+        start, done = pairs[1] * step_ns, _added(cell, completed, cells)
+        yield Intervals(layout, part.table, pairs[0], start, start + step_ns, indptr, row_bins, counts, None, done)
         begin = end
 
 
@@ -274,10 +262,6 @@ class _Held:
     low: int = INT64_MAX
     high: int = -INT64_MAX
 
-    def reach(self, start_ns: int, end_ns: int) -> None:
-        """Note when events of a chunk began and ended."""
-        self.low, self.high = min(self.low, start_ns), max(self.high, end_ns)
-
     def add(self, part: Intervals[Series]) -> None:
         """Hold the rows of a chunk; those of windows that are gone already are kept for the end."""
         if self.gone_ns > -INT64_MAX:
@@ -307,14 +291,9 @@ class _Held:
     def rest(self) -> Iterator[Intervals[Series]]:
         """Yield the rows that are still held, and late ones as a segment of their own."""
         for segment, parts in enumerate((self.parts, self.late)):
-            filled = [part for part in parts if len(part)]
-            if not filled:
-                continue
-            rows = self._bounded(merged(filled))
-            if segment:
-                rows = rows.relabelled(lambda series: series.replaced(segment=1))
-            yield rows
-        self.parts, self.late = [], []
+            if filled := [part for part in parts if len(part)]:
+                rows = self._bounded(merged(filled))
+                yield rows.relabelled(lambda series: series.replaced(segment=1)) if segment else rows
 
     def _bounded(self, rows: Intervals[Series]) -> Intervals[Series]:
         """Return rows with their bounds narrowed to the reach of their source; in-flight windows stay as they are.
@@ -346,8 +325,7 @@ class _Totals:
             mine = codes[events.series] if not codes.all() else slice(None)
             weight = None if events.weight is None else events.weight[mine]
             added = np.bincount(bins[mine]) if weight is None else _added(bins[mine], weight, int(bins.max()) + 1)
-            known = self.sums.setdefault(op, np.zeros(0, np.int64))
-            longer, shorter = (added, known) if len(added) > len(known) else (known, added)
+            shorter, longer = sorted((self.sums.get(op, added[:0]), added), key=len)
             longer[: len(shorter)] += shorter
             self.sums[op] = longer
 
@@ -403,8 +381,7 @@ class SeriesTable:
         return codes_of_met[place.reshape(-1)]
 
     def _code(self, key: tuple[str, ...], labels: Mapping[str, str]) -> int:
-        known = self._codes.get(key)
-        if known is not None:
+        if (known := self._codes.get(key)) is not None:
             return known
         if len(self._codes) >= MOST_SERIES:
             return -2

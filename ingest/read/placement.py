@@ -27,7 +27,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ingest.core.coverage import ANY_TIME, Caveat, Missing
+from ingest.core.coverage import ANY_TIME, Caveat
 from ingest.core.errors import InputError, UsageError, choices, counted, plural
 from ingest.core.intervals import Intervals
 from ingest.core.labels import LAYERS, OFFSET, Series, in_layer
@@ -39,7 +39,7 @@ from ingest.read.archives.plain import Plain, short_names
 from ingest.read.context import Part
 from ingest.read.copies import decodable, once_by_content
 from ingest.read.discovery import files_under, leading_out, names_in, root_of, why_closed
-from ingest.read.fio.join import Beside, Documents, documents_of, log_name_of
+from ingest.read.fio.join import Beside, Documents, log_name_of
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name, version_of_text
 from ingest.read.fio.reader import counted_once, kind_of_log
 from ingest.read.format_names import AVERAGED, DESCRIBED, DESCRIBED_HISTOGRAMS, HIST, JSON, OF_FIO, RAW, SERVERS
@@ -101,12 +101,10 @@ def _spans(found: Found, runs: set[str]) -> dict[str, Span] | None:
 def _parts(spans: dict[str, Span]) -> dict[str, Part] | None:
     """Return the part of each run, None where two of them went on at the same time."""
     ordered = sorted(spans.items(), key=lambda item: item[1])
-    edges = [ANY_TIME[0]]
-    for (_, (_, end)), (_, (begin, _)) in pairwise(ordered):
-        if begin < end:
-            return None
-        edges.append((end + begin) // 2)
-    edges.append(ANY_TIME[1])
+    gaps = [(end, begin) for (_, (_, end)), (_, (begin, _)) in pairwise(ordered)]
+    if any(begin < end for end, begin in gaps):
+        return None
+    edges = [ANY_TIME[0], *((end + begin) // 2 for end, begin in gaps), ANY_TIME[1]]
     return {run: Part(*span, *edges[at : at + 2]) for at, (run, span) in enumerate(ordered)}
 
 
@@ -145,7 +143,7 @@ def apart(discovered: Found, dated: Collection[str] = ()) -> Found:
 
     `dated` are runs that have dated sources elsewhere: in the store that they are loaded into.
     """
-    clocks = {(source.context.series.run, _is_dated(source)) for source in discovered.sources}
+    clocks = {(source.context.series.run, source.context.zero.epoch_ns is not None) for source in discovered.sources}
     real = {*dated, *(run for run, known in clocks if known)}
     moved = {run: undated_name(run, real) for run, known in sorted(clocks) if not known and run in real}
     if not moved:
@@ -153,7 +151,7 @@ def apart(discovered: Found, dated: Collection[str] = ()) -> Found:
     labels: Mapping[str, Mapping[str, str]] = {name: discovered.labels.get(run, {}) for run, name in moved.items()}
     return replace(
         discovered,
-        sources=tuple(source if _is_dated(source) else _in_run(source, moved) for source in discovered.sources),
+        sources=tuple(_in_run(source, moved) for source in discovered.sources),
         labels={**labels, **discovered.labels},
     )
 
@@ -172,13 +170,10 @@ def undated_part_of(run: str) -> str:
     return base if last == UNDATED else ""
 
 
-def _is_dated(source: Source) -> bool:
-    return source.context.zero.epoch_ns is not None
-
-
 def _in_run(source: Source, moved: Mapping[str, str]) -> Source:
+    """Return a source, in another run where it has no date and that of its run is moved."""
     series = source.context.series
-    if series.run not in moved:
+    if source.context.zero.epoch_ns is not None or series.run not in moved:
         return source
     return replace(source, context=replace(source.context, series=series.replaced(run=moved[series.run])))
 
@@ -202,8 +197,7 @@ MOST_NEIGHBOURS = 200
 HEAD = 1 << 16
 NO_RESULT = "fio wrote no result here: it died or was killed, so its I/Os are missing from every answer"
 NAME_IT = "name it to read what it holds"
-LINKED = f"a link to a folder elsewhere, which is not entered: {NAME_IT}"
-DIED = "see the output file beside it, and run this part again"
+LINKED = "a link to a folder elsewhere, which is not entered"
 
 
 def discover(paths: Sequence[Path], options: ReadOptions, *, among: bool = True) -> Found:
@@ -220,8 +214,8 @@ def discover(paths: Sequence[Path], options: ReadOptions, *, among: bool = True)
     for folder in closed:
         call.refuse(folder, why_closed(folder))
     for link in leading_out(linked, paths):
-        call.skipped.append(Skipped(link, SKIPPED, LINKED))
-        call.caveats.append(Caveat("linked-folder", str(link), "a link to a folder elsewhere, which is not entered", NAME_IT))
+        call.skipped.append(Skipped(link, SKIPPED, f"{LINKED}: {NAME_IT}"))
+        call.caveats.append(Caveat("linked-folder", str(link), LINKED, NAME_IT))
     known = set(files)
     for path in files:
         if path not in call.named and (original := refused.backup_of(path, known)) is not None:
@@ -230,9 +224,13 @@ def discover(paths: Sequence[Path], options: ReadOptions, *, among: bool = True)
             call.recognise(path)
     logs = {path: log_name_of(path, kind_of_log(path, call.formats[path])) for path in call.formats if call.is_log(path)}
     neighbours = _neighbours(logs, known, call)
-    summaries = [path for path, name in call.formats.items() if name == JSON]
-    call.documents = documents_of(logs, summaries, neighbours, options.host_alias, call.refuse)
-    call.documents.versions.update(call.versions)
+    for path, log_name in logs.items():
+        call.documents.add_log(path, log_name)
+    for path, name in call.formats.items():
+        if name == JSON:
+            call.documents.add_summary(path, call.refuse)
+    for path in neighbours:
+        call.documents.add_summary(path, call.refuse, inside=False)
     call.decide_runs(logs)
     # A JSON is read for itself only where no log was found that it describes, so logs come first.
     ordered = sorted(call.formats, key=lambda path: (call.formats[path] == JSON, path.parts))
@@ -263,7 +261,6 @@ class _Call:
         self.root = root_of(paths)
         self.named = frozenset(path for path in paths if not path.is_dir())
         self.bases: dict[Path, str] = {}
-        self.versions: dict[Path, set[tuple[int, ...]]] = {}
         self.plain: dict[Path, Place] = {}
         self._folders: dict[Path, Path] = {}
         self._places: dict[Path, Place | None] = {}
@@ -302,7 +299,7 @@ class _Call:
             return
         if isinstance(verdict, refused.RefusedFormat):
             if verdict is PRINTED and (version := version_of_text(head(path))) is not None:
-                self.versions.setdefault(path.parent, set()).add(version)
+                self.documents.versions[path.parent].add(version)
             self.skipped.append(Skipped(path, verdict.action, verdict.sentence))
         elif verdict:
             self.formats[path] = verdict
@@ -313,43 +310,31 @@ class _Call:
         if description is not None:
             from ingest.read.described.description import HistogramDescription
 
-            histograms = isinstance(description, HistogramDescription)
-            of_yaml = DESCRIBED_HISTOGRAMS if histograms else DESCRIBED
+            of_yaml = DESCRIBED_HISTOGRAMS if isinstance(description, HistogramDescription) else DESCRIBED
             return "" if plain_name(path) == Path(description.path).name else of_yaml
         name = f"{path.parent.name}/{plain_name(path)}"
         if not wanted:
-            for line in TABLE:
-                if line.by_name(name):
-                    return line.name
-            if (known := refused.known_by_name(path)) is not None:
-                return known
+            by_name = next((line.name for line in TABLE if line.by_name(name)), None) or refused.known_by_name(path)
+            if by_name is not None:
+                return by_name
         start = head(path)
-        if parse_summary_name(path) is not None or any(mark in start for mark in TEXT_OUTPUT):
-            summary = _summary(path, start)
-            if summary:
-                return summary
+        printed = parse_summary_name(path) is not None or any(mark in start for mark in TEXT_OUTPUT)
+        if printed and (summary := _summary(path, start)):
+            return summary
         if wanted:
             return JSON if b'"fio version"' in start and wanted in (HIST, RAW) else wanted
-        for line in TABLE:
-            if line.by_head(path, start, named=named):
-                return line.name
-        return refused.known_by_head(path, start)
+        by_head = next((line.name for line in TABLE if line.by_head(path, start, named=named)), None)
+        return by_head or refused.known_by_head(path, start)
 
     def decide_runs(self, logs: Mapping[Path, LogName]) -> None:
         """Decide the run of each file, and the hosts that plain folders stand for."""
         archives = sorted({place.archive for path in self.formats if (place := self.place(path)) is not None})
-        self.bases = _bases(archives, self.options.run)
-        plain = Plain(
-            {path: name for path, name in self.formats.items() if self.place(path) is None},
-            self.paths,
-            self.root,
-            self.options.run,
-            self.folder,
-            logs,
-            self.documents,
-            self.caveats,
-        )
-        self.plain = plain.places()
+        names, run = short_names(archives), self.options.run
+        if run:
+            names = [run] if len(archives) == 1 else [f"{run}/{name}" for name in names]
+        self.bases = dict(zip(archives, names, strict=True))
+        others = {path: name for path, name in self.formats.items() if self.place(path) is None}
+        self.plain = Plain(others, self.paths, self.root, run, self.folder, logs, self.documents, self.caveats).places()
 
     def around(self, path: Path) -> Around:
         """Return the surroundings of a file."""
@@ -383,14 +368,13 @@ class _Call:
 
     def _is_source(self, path: Path) -> bool:
         """Return whether a fio JSON is read for itself: its logs are not there, and no other file holds the same."""
-        runs = self.documents.of_file(path)
+        runs = self.documents.of_file[path]
         if not runs:
             return False
-        if runs[0].name is not None and not runs[0].name.cut:
-            twin = path.with_name(f"json_{path.name}")
-            if any(entry.path == twin for entry in self.documents.folders[path.parent]):
-                self.skipped.append(Skipped(path, SKIPPED, "the same fio summary as the json_output file beside it"))
-                return False
+        own, cut_out = runs[0].name, path.with_name(f"json_{path.name}")
+        if own is not None and not own.cut and any(entry.path == cut_out for entry in self.documents.folders[path.parent]):
+            self.skipped.append(Skipped(path, SKIPPED, "the same fio summary as the json_output file beside it"))
+            return False
         why = {run.key: self._why_not(run) for run in runs}
         self.documents.read.update(key for key, skipped in why.items() if skipped is None)
         left_out = [skipped for skipped in why.values() if skipped is not None]
@@ -433,7 +417,7 @@ def _summary(path: Path, start: bytes) -> str | refused.RefusedFormat:
         printed = head(beside, LONGEST_TEXT) if beside.is_file() else b""
         if b"Run status group" in printed or b"fio version" in printed:
             return refused.RefusedFormat(SKIPPED, "empty: fio printed text, not JSON (fio_out_format)")
-        return refused.RefusedFormat(REFUSED, f"{NO_RESULT}; {DIED}")
+        return refused.RefusedFormat(REFUSED, f"{NO_RESULT}; see the output file beside it, and run this part again")
     whole = start if b'"fio version"' in start or len(start) < HEAD else head(path, LONGEST_TEXT)
     if b'"fio version"' in whole:
         return JSON
@@ -463,14 +447,6 @@ def _is_json(file: Path) -> bool:
         return _summary(file, head(file)) == JSON
     except InputError:
         return False
-
-
-def _bases(archives: Sequence[Path], run: str) -> dict[Path, str]:
-    """Return what the runs of each archive are named after: the archive, or what the user said."""
-    names = short_names(archives)
-    if not run:
-        return dict(zip(archives, names, strict=True))
-    return {archive: run if len(archives) == 1 else f"{run}/{name}" for archive, name in zip(archives, names, strict=True)}
 
 
 def _readable(sources: Sequence[Source], call: _Call) -> list[Source]:
@@ -537,12 +513,9 @@ def in_their_layer(source: Source, rows: Iterator[Intervals[Series]]) -> Iterato
         yield part.relabelled(
             lambda series: series if series.kind == OFFSET else series.replaced(kind=in_layer(series.kind, layer))
         )
-    account.missing = [_below(entry, layer) for entry in account.missing]
+    for place, entry in enumerate(account.missing):
+        if kind := entry.labels.get("kind"):
+            account.missing[place] = replace(entry, labels={**entry.labels, "kind": in_layer(kind, layer)})
     for stated in (*account.whole_runs, *account.whole_rows):
         if stated.get("kind"):
             stated["kind"] = in_layer(stated["kind"], layer)
-
-
-def _below(entry: Missing, layer: str) -> Missing:
-    kind = entry.labels.get("kind")
-    return entry if not kind else replace(entry, labels={**entry.labels, "kind": in_layer(kind, layer)})

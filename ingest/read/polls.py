@@ -20,12 +20,13 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,7 +42,7 @@ from ingest.read.described.description import HistogramDescription
 from ingest.read.formats import AGAIN, ROW_LABELS, Reader
 from ingest.read.missing import REJECTED, SEE_INSPECT
 from ingest.read.sources import Around, Source
-from ingest.read.text import CUT_OFF, NEWLINE, TABLE_ENDINGS, name_without, whole_blocks
+from ingest.read.text import CUT_OFF, TABLE_ENDINGS, name_without, whole_blocks
 
 # Histograms of one file, by series: counts since a start become counts of intervals, repeated ones are left out.
 #
@@ -51,16 +52,11 @@ from ingest.read.text import CUT_OFF, NEWLINE, TABLE_ENDINGS, name_without, whol
 # between the last poll and that moment is kept as missing. Documents may come in any order and more than once.
 
 
-RESET = "counter-reset"
 TWICE = "the same histogram again: a series and time that were read before"
-OTHER = "another histogram of a series and time that were read before"
 BASELINE = "counts since a start that is long before or not known: what the next histogram is held against"
 NO_START = "one histogram alone, and nothing says when it began: two are needed, or how far apart they are"
-BACKWARDS = "it ends before it begins"
-OVERLAP = "histograms of one series overlap in time too often"
 OTHER_EDGES = "bins changed to others that cannot be held against those before: counting begins anew there"
 SET_BACK = "the clock was set back: its time is before that of the one before"
-STAMPS = "a time that cannot be counted with"
 NOT_TAKEN = "histograms were rejected: their samples are missing"
 LATE_TIMES = 3
 MOST_LOST = 64
@@ -89,8 +85,7 @@ class Poll:
         return int(self.counts.sum())
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
+class Lost(NamedTuple):
     """A histogram that cannot be taken, so far as it is known whose it was: None for what it does not say."""
 
     series: Series
@@ -128,16 +123,14 @@ class Polls:
         """Take a histogram."""
         stamps = (poll.end_ns, poll.end_ns if poll.start_ns is None else poll.start_ns)
         if not all(-MOST_NS < stamp < MOST_NS for stamp in stamps):
-            self._context.account.reject(STAMPS, [poll.line])
+            self._context.account.reject("a time that cannot be counted with", [poll.line])
         elif poll.start_ns is not None and poll.start_ns > poll.end_ns:
-            self._context.account.reject(BACKWARDS, [poll.line])
+            self._context.account.reject("it ends before it begins", [poll.line])
         else:
             self._held.setdefault(poll.series, []).append(poll)
 
     def leave_out_intervals(self, lines: AbstractSet[int]) -> None:
         """Leave out what was counted in intervals and stands on some lines; counts since a start stay."""
-        if not lines:
-            return
         kept = {series: [poll for poll in polls if poll.total or poll.line not in lines] for series, polls in self._held.items()}
         self._held = {series: polls for series, polls in kept.items() if polls}
 
@@ -157,8 +150,7 @@ class Polls:
             polls = self._once(self._held[series])
             every = self.every_ns or typical_gap([poll.end_ns for poll in polls])
             totals, alone = [poll for poll in polls if poll.total], [poll for poll in polls if not poll.total]
-            rows = [*self._differences(totals, every), *self._begun(alone, every)]
-            for poll in self._apart(rows):
+            for poll in self._apart([*self._differences(totals, every), *self._begun(alone, every)]):
                 by_layout.setdefault(poll.layout, []).append(poll)
         if self._resets:
             times = counted(self._resets, "time", "times")
@@ -175,13 +167,12 @@ class Polls:
         if not lost.total:
             self._lack(lost)
             return
-        ends = [poll.end_ns for poll in self._held.get(lost.series, ()) if _from_one_start(poll.start_ns, lost.start_ns)]
-        if lost.end_ns is None:
-            return
-        if not any(end > lost.end_ns for end in ends):
+        held = self._held.get(lost.series, ())
+        ends = [poll.end_ns for poll in held if None in (poll.start_ns, lost.start_ns) or poll.start_ns == lost.start_ns]
+        if lost.end_ns is not None and not any(end > lost.end_ns for end in ends):
             before = max((end for end in ends if end < lost.end_ns), default=lost.start_ns)
             if before is not None:
-                self._lack(replace(lost, start_ns=before, samples=None))
+                self._lack(lost._replace(start_ns=before, samples=None))
 
     def _lack(self, lost: Lost) -> None:
         account, offset = self._context.account, self._context.offset_ns
@@ -197,38 +188,42 @@ class Polls:
 
     def _once(self, polls: list[Poll]) -> list[Poll]:
         """Return the polls of a series in order of time, each once."""
-        ordered = sorted(polls, key=lambda poll: (poll.end_ns, -1 if poll.start_ns is None else poll.start_ns, poll.line))
         kept: list[Poll] = []
-        for poll in ordered:
-            if kept and (kept[-1].end_ns, kept[-1].start_ns) == (poll.end_ns, poll.start_ns):
-                if _same(kept[-1], poll):
-                    self._context.account.skip(TWICE, 1)
-                else:
-                    self._context.account.reject(OTHER, [poll.line])
-            else:
+        for poll in sorted(polls, key=lambda poll: (poll.end_ns, -1 if poll.start_ns is None else poll.start_ns, poll.line)):
+            last = kept[-1] if kept else None
+            if last is None or (last.end_ns, last.start_ns) != (poll.end_ns, poll.start_ns):
                 kept.append(poll)
+            elif last.layout == poll.layout and np.array_equal(last.bins, poll.bins) and np.array_equal(last.counts, poll.counts):
+                self._context.account.skip(TWICE, 1)
+            else:
+                self._context.account.reject("another histogram of a series and time that were read before", [poll.line])
         return kept
 
     def _begun(self, polls: Iterable[Poll], every_ns: int) -> Iterator[Poll]:
         """Yield counts of intervals with their beginnings: where it is not said, the end of the one before."""
         before: int | None = None
         for poll in polls:
-            start = poll.start_ns
-            if start is None and before is None:
-                start = poll.end_ns - every_ns if every_ns else None
-            elif start is None and before is not None:
-                start = max(before, poll.end_ns - self.every_ns) if self.every_ns else before
+            start = before if poll.start_ns is None else poll.start_ns
+            if poll.start_ns is None and before is not None and self.every_ns:
+                start = max(before, poll.end_ns - self.every_ns)
+            elif start is None and every_ns:
+                start = poll.end_ns - every_ns
             before = poll.end_ns
             if start is None:
                 self._context.account.reject(NO_START, [poll.line])
             else:
                 yield replace(poll, start_ns=start)
 
-    def _differences(self, polls: Iterable[Poll], every_ns: int) -> Iterator[Poll]:
+    def _differences(self, polls: list[Poll], every_ns: int) -> Iterator[Poll]:
         """Yield what was counted between neighbours."""
         before: Poll | None = None
-        for poll in self._of_one_clock(list(polls)):
-            row = self._first(poll, every_ns) if before is None else self._since(before, poll)
+        for poll in self._of_one_clock(polls):
+            if before is not None:
+                row = self._since(before, poll)
+            else:  # all of the first counts where they began shortly before, or where there are no others
+                began = poll.start_ns
+                late = began is None or (every_ns and poll.end_ns - began > LATE_TIMES * every_ns)
+                row = None if late else poll
             before = poll
             if row is None:
                 self._context.account.skip(BASELINE, 1)
@@ -241,12 +236,7 @@ class Polls:
         Such counts fall in the order of their times and never in that of their lines. Each fall would be taken for a reset.
         """
         by_line = sorted(polls, key=attrgetter("line"))
-        if (
-            [poll.line for poll in by_line] == [poll.line for poll in polls]
-            or len({poll.start_ns for poll in polls}) > 1
-            or not _falls(polls)
-            or _falls(by_line)
-        ):
+        if len({poll.start_ns for poll in polls}) > 1 or not _falls(polls) or _falls(by_line):
             return polls
         kept = by_line[:1]
         for poll in by_line[1:]:
@@ -255,12 +245,6 @@ class Polls:
             else:
                 self._context.account.reject(SET_BACK, [poll.line])
         return kept
-
-    def _first(self, poll: Poll, every_ns: int) -> Poll | None:
-        """Return all of the first counts where they began shortly before, or where there are no others."""
-        if poll.start_ns is None or (every_ns and poll.end_ns - poll.start_ns > LATE_TIMES * every_ns):
-            return None
-        return poll
 
     def _since(self, before: Poll, poll: Poll) -> Poll | None:
         """Return what was counted since the poll before; all of it where counting began anew."""
@@ -288,7 +272,7 @@ class Polls:
         """Keep that samples were lost where counting began anew."""
         self._resets += 1
         sentence = "the tool began to count anew: what it had counted since the poll before is lost"
-        caveat = Caveat(RESET, self._context.account.path, sentence, "poll more often")
+        caveat = Caveat("counter-reset", self._context.account.path, sentence, "poll more often")
         offset = self._context.offset_ns
         labels = labels_of(poll.series)
         self._context.account.lack(Missing(labels, before.end_ns + offset, poll.end_ns + offset, None, 0, None, caveat))
@@ -300,7 +284,7 @@ class Polls:
             start = poll.end_ns if poll.start_ns is None else poll.start_ns
             place = next((number for number, end in enumerate(ends) if start >= end), len(ends))
             if place == MOST_SEGMENTS:
-                self._context.account.reject(OVERLAP, [poll.line])
+                self._context.account.reject("histograms of one series overlap in time too often", [poll.line])
                 continue
             ends[place : place + 1] = [poll.end_ns]
             yield poll if not place else replace(poll, series=poll.series.replaced(segment=place))
@@ -314,28 +298,15 @@ class Polls:
             raise CapacityError(f"{account.path} holds more than 2^62 samples, which cannot be added up")
         account.accept(len(polls))
         account.samples += sum(poll.samples for poll in polls)
-        return Intervals(
-            layout=layout,
-            table=tuple(table),
-            series=np.array(codes, np.int64),
-            start_ns=np.array([poll.start_ns for poll in polls], np.int64) + offset,
-            end_ns=np.array([poll.end_ns for poll in polls], np.int64) + offset,
-            indptr=np.cumsum([0, *(len(poll.bins) for poll in polls)]).astype(np.int64),
-            bins=np.concatenate([poll.bins for poll in polls]),
-            counts=np.concatenate([poll.counts for poll in polls]),
-        )
-
-
-def _from_one_start(start: int | None, other: int | None) -> bool:
-    return start is None or other is None or start == other
+        start_ns = np.array([poll.start_ns for poll in polls], np.int64) + offset
+        end_ns = np.array([poll.end_ns for poll in polls], np.int64) + offset
+        indptr = np.cumsum([0, *(len(poll.bins) for poll in polls)]).astype(np.int64)
+        bins, counts = np.concatenate([poll.bins for poll in polls]), np.concatenate([poll.counts for poll in polls])
+        return Intervals(layout, tuple(table), np.array(codes, np.int64), start_ns, end_ns, indptr, bins, counts)
 
 
 def _falls(polls: Sequence[Poll]) -> bool:
     return any(later.samples < earlier.samples for earlier, later in pairwise(polls))
-
-
-def _same(poll: Poll, other: Poll) -> bool:
-    return poll.layout == other.layout and np.array_equal(poll.bins, other.bins) and np.array_equal(poll.counts, other.counts)
 
 
 def typical_gap(ends: Sequence[int]) -> int:
@@ -406,9 +377,8 @@ def _cut(bins: Sequence[FileBin], ends: Sequence[int]) -> bool:
     below = -1
     for one in bins:
         before = below if one.before is None else one.before
-        last = one.last
-        below = before if last is None else last
-        if one.count and any(before < end < (1 << 62 if last is None else last) for end in ends):
+        below = before if one.last is OPEN else one.last
+        if one.count and any(before < end < (1 << 62 if one.last is OPEN else one.last) for end in ends):
             return True
     return False
 
@@ -458,15 +428,13 @@ class _Found:
         if self._parts and self._begins_anew(line, indent):
             self._give_up(NO_JSON)
         if not self._parts:
-            try:
+            with suppress(ValueError, RecursionError):
                 value = self._parse(line)
                 entries = value if isinstance(value, list) else [value]
                 if not all(isinstance(entry, dict) for entry in entries):
                     self._account.reject(NO_JSON, [number])
                     return []
                 return [(number, entry) for entry in entries]
-            except (ValueError, RecursionError):
-                pass
         else:
             self._deeper |= len(self._parts) == 1 and indent > self._indent
             if indent <= self._indent and line.lstrip().startswith(b"{"):
@@ -550,14 +518,11 @@ def lines_of(path: Path, context: Context) -> Iterator[tuple[int, bytes, bool]]:
     """Yield the lines of a file with their numbers, and whether their end was seen."""
     number, rest = 0, b""
     for block in whole_blocks(path, context.account, context.upto):
-        text = rest + bytes(block)
-        lines = text.split(b"\n")
+        lines = (rest + bytes(block)).split(b"\n")
         rest = lines.pop()
         for line in lines:
             number += 1
             yield number, line, True
-        if block[-1] == NEWLINE:
-            rest = b""
     if rest:
         yield number + 1, rest, False
 
@@ -625,8 +590,7 @@ def polled(
     def locate(path: Path, around: Around) -> Source:
         context = around.context(path, process=name_without(path, ENDINGS))
         quiet = replace(context, account=Account(path=str(path)), offset_ns=0)
-        parts = list(filled(path, quiet).intervals())
-        filled_parts = [part for part in parts if len(part)]
+        filled_parts = [part for part in filled(path, quiet).intervals() if len(part)]
         if not filled_parts:
             reasons = [*quiet.account.rejected, *quiet.account.skipped]
             raise InputError(f"no histogram in it can be taken: {reasons[0]}" if reasons else none, path)
@@ -641,16 +605,11 @@ def polled(
         if not held.is_total and (NO_JSON in context.account.rejected or CUT_OFF in context.account.rejected):
             caveat = Caveat(REJECTED, str(path), NOT_READ, SEE_INSPECT)
             context.account.lack(Missing(labels_of(context.series, unknown=ROW_LABELS), None, None, None, 0, None, caveat))
-        context.account.caveats.extend(_several(path, parts))
+        names = sorted({KEYS.split(series.tag)[0] for part in parts for series in part.table} - {""})
+        if len(names) > 1:
+            shown = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
+            sentence = f"it holds {len(names)} metrics ({shown}), which may count the same operations"
+            context.account.caveats.append(Caveat(METRICS, str(path), sentence, f"choose one, as in --where 'tag={names[0]}*'"))
         yield from parts
 
     return Reader(locate, rows=rows, accepts=accepts, grows=grows)
-
-
-def _several(path: Path, parts: list[Intervals[Series]]) -> Iterator[Caveat]:
-    """Yield a caveat where a file holds several metrics: they may count the same operations."""
-    names = sorted({KEYS.split(series.tag)[0] for part in parts for series in part.table} - {""})
-    if len(names) > 1:
-        shown = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
-        sentence = f"it holds {len(names)} metrics ({shown}), which may count the same operations"
-        yield Caveat(METRICS, str(path), sentence, f"choose one, as in --where 'tag={names[0]}*'")

@@ -193,10 +193,8 @@ def known_by_head(path: Path, start: bytes) -> RefusedFormat:
         return RefusedFormat(SKIPPED, "a GC log of a JVM: give it with --marks (docs/guides/marks.md)")
     if lacks_stamps(whole):
         return RefusedFormat(REFUSED, NO_STAMPS)
-    for entry in BY_HEAD:
-        if re.search(entry.head, start) or (entry.name and re.search(entry.name, name)):
-            return entry
-    return RefusedFormat(SKIPPED, f"{_resembles(start)}{advice()}")
+    known = (entry for entry in BY_HEAD if re.search(entry.head, start) or (entry.name and re.search(entry.name, name)))
+    return next(known, None) or RefusedFormat(SKIPPED, f"{_resembles(start)}{advice()}")
 
 
 def advice() -> str:
@@ -211,13 +209,10 @@ def _resembles(start: bytes) -> str:
     line = next((line for line in start.splitlines() if line.strip() and not line.startswith(b"#")), b"")
     text = line.decode("utf-8", "replace").strip()
     for mark, word in ((",", "commas"), ("\t", "tabs"), (";", "semicolons")):
-        cells = [_shortened(cell.strip()) for cell in text.split(mark)]
+        stripped = map(str.strip, text.split(mark))
+        cells = [cell if len(cell) <= LONGEST_CELL else f"{cell[:LONGEST_CELL]}..." for cell in stripped]
         if len(cells) >= FEWEST_COLUMNS and not text.startswith(("{", "[")):
             return f"looks like a table with {word} ({', '.join(cells[:4])}{', ...' if len(cells) > 4 else ''})"  # a line's worth
     if text.startswith(("{", "[")):
         return "looks like JSON of another tool"
     return "no latency log of a known format"
-
-
-def _shortened(cell: str) -> str:
-    return cell if len(cell) <= LONGEST_CELL else f"{cell[:LONGEST_CELL]}..."

@@ -18,7 +18,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +36,6 @@ from ingest.read.text import head
 START = '{"sampled_at":'
 BEGIN, BEFORE, POLL, MISSED, END = "begin", "before", "poll", "missed", "end"
 LOST, WIDE = "lost-polls", "wide-polls"
-NO_STAMP = "a line without the time of its poll"
-NO_RECORD = "no record of tailboard sample"
 ERROR_SHOWN = 120
 LONGEST_START = 256
 NO_BINS = np.empty(0, np.int64)
@@ -71,37 +69,30 @@ class _Gap:
     answered: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Missed:
-    at_ns: int
-    polls: int
-    why: str
-
-
 @dataclass(slots=True)
 class _Stream:
-    """What one command on one host said: lines and times of answers, and when there was none."""
+    """What one command on one host said: lines and times of answers; when there was none, of how many polls, and why."""
 
     host: str
     command: str
     answers: list[tuple[int, int]] = field(default_factory=list)
-    missed: list[_Missed] = field(default_factory=list)
+    missed: list[tuple[int, int, str]] = field(default_factory=list)
     newest_ns: int | None = None  # of the file that is read, where several were put together
 
     def gaps(self) -> Iterator[_Gap]:
         """Yield where polls are missing, whatever the order of the lines."""
         ends = sorted(at_ns for _, at_ns in self.answers)
         gap: _Gap | None = None
-        for missed in sorted(self.missed, key=attrgetter("at_ns")):
-            place = bisect_right(ends, missed.at_ns)
+        for at_ns, polls, why in sorted(self.missed, key=itemgetter(0)):
+            place = bisect_right(ends, at_ns)
             after = ends[place - 1] if place else None
             if gap is None or gap.after_ns != after:
                 if gap is not None:
                     yield gap
-                gap = _Gap(0, after, missed.at_ns, missed.why)
-            gap.polls += missed.polls
+                gap = _Gap(0, after, at_ns, why)
+            gap.polls += polls
             gap.answered = place < len(ends)
-            gap.upto_ns = ends[place] if gap.answered else missed.at_ns
+            gap.upto_ns = ends[place] if gap.answered else at_ns
         if gap is not None:
             yield gap
 
@@ -121,11 +112,11 @@ class SampleFile:
         for line, entry in objects_of(self._path, self._context):
             try:
                 if "sampled_at" not in entry:
-                    raise WrongError(NO_STAMP)
+                    raise WrongError("a line without the time of its poll")
                 at_ns = end_ns(entry["sampled_at"], UNITS_NS["s"])
                 record = entry.get("record")
                 if record not in (BEGIN, BEFORE, POLL, MISSED, END):
-                    raise WrongError(NO_RECORD)
+                    raise WrongError("no record of tailboard sample")
             except WrongError as error:
                 self._context.account.reject(str(error), [line])
                 continue
@@ -136,7 +127,7 @@ class SampleFile:
             if record in (BEFORE, POLL) and "error" not in entry and "said" in entry:
                 if stream.newest_ns is not None and at_ns <= stream.newest_ns:
                     self._context.account.reject(SET_BACK, [line])
-                    stream.missed.append(_Missed(stream.newest_ns, 1, SET_BACK))
+                    stream.missed.append((stream.newest_ns, 1, SET_BACK))
                     continue
                 stream.newest_ns = at_ns
                 stream.answers.append((line, at_ns))
@@ -147,14 +138,14 @@ class SampleFile:
             elif record in (POLL, MISSED):
                 polls = entry.get("polls", 1)
                 why = str(entry.get("why") or entry.get("error") or "it said nothing")[:ERROR_SHOWN]
-                stream.missed.append(_Missed(at_ns, polls if isinstance(polls, int) and polls > 0 else 1, why))
+                stream.missed.append((at_ns, polls if isinstance(polls, int) and polls > 0 else 1, why))
 
     def unanswered(self, answer: Answer, why: str) -> None:
         """Take an answer, the newest, as none: it is rejected, and no series is absent from it."""
         self._context.account.reject(why, [answer.line])
         stream = self._answers.pop(answer.line)
         stream.answers.pop()
-        stream.missed.append(_Missed(answer.at_ns, 1, why[:ERROR_SHOWN]))
+        stream.missed.append((answer.at_ns, 1, why[:ERROR_SHOWN]))
 
     def finish(self, held: Polls) -> None:
         """Add what answers do not say, once all were read: series that they do not name, and what missed polls mean."""

@@ -39,10 +39,10 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -237,8 +237,7 @@ UNSCHEDULED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Rates:
+class _Rates(NamedTuple):
     """Samples by window of a generator, all ops added up: window width and the longest row in ns."""
 
     counts: NDArray[np.float64]
@@ -318,13 +317,11 @@ def _facts(digests: Sequence[dict[str, Any]], rate: Fraction | None) -> str:
 
 def _achieved(digests: Sequence[dict[str, Any]]) -> float:
     """Return the samples of a generator a second, of service time where there is any; the end of its last interval apart."""
-    kinds = {kind for digest in digests for kind, count in digest["samples"].items() if count}
-    rated = next((kind for kind in RATED if kind in kinds), None)
+    rated = _rated(digests)
     counted = [(digest["samples"].get(rated, 0) if rated is not None else sum(digest["samples"].values())) for digest in digests]
     spans = [digest["span_ns"] for digest in digests]
     if not all(spans):
-        rates = _rates(digests)
-        if rates is not None:
+        if (rates := _rates(digests)) is not None:
             counts, seconds = rates.clipped()
             return float(counts.sum() / seconds.sum())
         edges = [digest["edges"] for digest in digests if digest["edges"]]
@@ -332,11 +329,15 @@ def _achieved(digests: Sequence[dict[str, Any]]) -> float:
     return float(sum(counted) * SECOND / max(*spans, 1))
 
 
+def _rated(digests: Sequence[dict[str, Any]]) -> str | None:
+    """Return the kind by which the rate of a generator is counted, service time where there is any; None of other kinds alone."""
+    return next((kind for kind in RATED if any(digest["samples"].get(kind) for digest in digests)), None)
+
+
 def _rates(digests: Sequence[dict[str, Any]]) -> _Rates | None:
     """Return the windows of all logs of a generator added up, those of service time where there is any; None without any."""
     known = [digest for digest in digests if digest["edges"] and digest["windows"][2]]
-    kinds = {kind for digest in known for kind, count in digest["samples"].items() if count}
-    rated = next((kind for kind in RATED if kind in kinds), None)
+    rated = _rated(known)
     mine = [digest for digest in known if rated is None or digest["samples"].get(rated)]
     if not mine:
         return None
@@ -405,39 +406,25 @@ def _by_rate(digests: Sequence[dict[str, Any]], target: Fraction) -> str:
     exact = all(digest["span_ns"] for digest in digests)
     rates = None if exact else _rates(digests)
     if rates is None:
-        share = _achieved(digests) / float(target)
-        return _too_few(share) if share < ENOUGH else ""
-    counts, seconds = rates.clipped()
-    due = seconds * float(target)
-    share = counts.sum() / due.sum()
+        share, behind, slack = _achieved(digests) / float(target), 0.0, 0.0
+    else:
+        counts, seconds = rates.clipped()
+        due = seconds * float(target)
+        share = float(counts.sum() / due.sum())
+        if share < ENOUGH:  # a ramp ends with the first window that reaches the target, where one in the first quarter does
+            reached = np.flatnonzero(counts / due >= ENOUGH)
+            begun = int(reached[0]) if len(reached) and reached[0] <= RAMP * len(due) else 0
+            counts, due = counts[begun:], due[begun:]
+            share = float(counts.sum() / due.sum())
+        slack = SLACK * max(rates.width_ns, rates.longest_ns) / SECOND
+        behind = max(_largest_stall(counts, due), _largest_backlog(counts, due)) / float(target)
     if share < ENOUGH:
-        begun = _after_ramp(counts / due)
-        share = counts[begun:].sum() / due[begun:].sum()
-        if share < ENOUGH:
-            return _too_few(float(share))
-        counts, due = counts[begun:], due[begun:]
-    slack = SLACK * max(rates.width_ns, rates.longest_ns) / SECOND
-    behind = max(_largest_stall(counts, due), _largest_backlog(counts, due)) / float(target)
-    if behind <= slack:
+        how = f"only {100 * share:.1f} % of the requests that were due could be sent in time"
+    elif behind > slack:
+        how = f"requests were up to {figure(behind, 2)} s behind --rate, of which {100 * share:.1f} % was reached"
+    else:
         return ""
-    return (
-        f"judged by the rate: requests were up to {figure(behind, 2)} s behind --rate, of which {100 * share:.1f} % was reached; "
-        "percentiles of service time leave out what waited: read response time"
-    )
-
-
-def _too_few(share: float) -> str:
-    return (
-        f"judged by the rate: only {100 * share:.1f} % of the requests that were due could be sent in time; "
-        "percentiles of service time leave out what waited: read response time"
-    )
-
-
-def _after_ramp(shares: NDArray[np.float64]) -> int:
-    """Return the first window that reaches the target, 0 where none in the first quarter does: then it is no ramp."""
-    reached = np.flatnonzero(shares >= ENOUGH)
-    first = int(reached[0]) if len(reached) else len(shares)
-    return first if first <= RAMP * len(shares) else 0
+    return f"judged by the rate: {how}; percentiles of service time leave out what waited: read response time"
 
 
 def _largest_stall(counts: NDArray[np.float64], due: NDArray[np.float64]) -> float:

@@ -186,25 +186,23 @@ class Source(Value):
     @property
     def identity(self) -> str:
         """Return the identity of the source, whatever its path: its labels and format."""
-        series = self.context.series
-        kind = f":{series.kind}" if self.format in (RAW, AVERAGED) else ""  # one job has raw logs of several kinds
-        return f"{self.format}{kind}|{series.host}|{series.volume}|{series.job}|{series.process}{self._below}"
+        kind = f":{self.context.series.kind}" if self.format in (RAW, AVERAGED) else ""  # one job has raw logs of several kinds
+        return f"{self.format}{kind}|{self._labels}"
 
     @property
-    def _below(self) -> str:
-        """Return what tells a source from one of the same labels that was timed by the client, empty text of the latter."""
-        context = self.context
+    def _labels(self) -> str:
+        """Return the labels of a source, with the layer that it was timed at where that is not the client."""
+        context, series = self.context, self.context.series
         said = context.layer or layer_of(context.description.kind if context.description else "")
-        return "" if said == CLIENT else f" at the {said}"
+        below = "" if said == CLIENT else f" at the {said}"
+        return f"{series.host}|{series.volume}|{series.job}|{series.process}{below}"
 
     @property
     def twins(self) -> tuple[str, ...]:
         """Return the identities of sources that would hold the same I/Os: the other log of a histogram and a raw log."""
-        series = self.context.series
-        labels = f"{series.host}|{series.volume}|{series.job}|{series.process}{self._below}"
-        if self.format == RAW and series.kind == COMPLETION:
-            return (f"{HIST}|{labels}",)
-        return (f"{RAW}:{COMPLETION}|{labels}",) if self.format == HIST else ()
+        if self.format == RAW and self.context.series.kind == COMPLETION:
+            return (f"{HIST}|{self._labels}",)
+        return (f"{RAW}:{COMPLETION}|{self._labels}",) if self.format == HIST else ()
 
 
 class Skipped(NamedTuple):

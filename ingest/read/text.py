@@ -33,7 +33,7 @@ COMPRESSED = (".gz", ".xz", ".zst")
 MAGIC = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\0", ".zst": b"\x28\xb5\x2f\xfd"}
 # By PowerShell's `>` and `Out-File`, and by HdrHistogram for .NET.
 MARKS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
-ALL_MARKS, MARK_SIZE = tuple(MARKS), 3
+MARK_SIZE = 3
 MOST_OF_NOTHING = 512  # bytes of a file that may hold nothing: a gzip header has the file's name
 RECODED_AT_ONCE = 1 << 17
 TRACE_ENDINGS = (".gz", ".json", ".txt", ".log", ".out", ".perf", ".script", ".stacks", ".trace")
@@ -60,9 +60,7 @@ def open_input(path: Path) -> BinaryIO:
 
 def mark_of(start: bytes) -> bytes:
     """Return the byte order mark that data begins with, empty where there is none."""
-    if not start.startswith(ALL_MARKS):  # nearly all data, and quickly
-        return b""
-    return next(mark for mark in MARKS if start.startswith(mark))
+    return next((mark for mark in MARKS if start.startswith(mark)), b"")
 
 
 def is_plain(path: Path) -> bool:
@@ -152,7 +150,9 @@ def blocks(path: Path, upto: int | None = None) -> Iterator[memoryview]:
     """
     filled, left = 0, 1 << 62 if upto is None else upto
     with open_input(path) as stream:
-        buffer = bytearray(_block_of(stream))
+        # Of a small plain file one byte more than it holds, so that its end is seen.
+        size = os.fstat(stream.fileno()).st_size if isinstance(stream, io.FileIO) else BLOCK
+        buffer = bytearray(min(BLOCK, max(size, SMALLEST_BLOCK) + 1))
         text = _Unmarked(stream)
         while True:
             try:
@@ -180,13 +180,6 @@ def blocks(path: Path, upto: int | None = None) -> Iterator[memoryview]:
             filled -= cut
     if filled:
         yield memoryview(buffer)[:filled]
-
-
-def _block_of(stream: BinaryIO) -> int:
-    """Return how large a block is read at once: of a small plain file one byte more than it holds, so that its end is seen."""
-    if not isinstance(stream, io.FileIO):
-        return BLOCK
-    return min(BLOCK, max(os.fstat(stream.fileno()).st_size, SMALLEST_BLOCK) + 1)
 
 
 def _read_into(stream: BinaryIO, view: memoryview) -> int:
@@ -233,8 +226,7 @@ def holds_nothing(path: Path) -> bool:
 
 def plain_name(path: Path) -> str:
     """Return the file name without a compression ending."""
-    name = path.name
-    return path.stem if name.endswith(COMPRESSED) else name
+    return path.stem if path.name.endswith(COMPRESSED) else path.name
 
 
 def ending_of(start: bytes) -> str:
@@ -259,8 +251,7 @@ def last_line_end(path: Path) -> int:
         while end:
             begin = max(0, end - LONGEST_LINE)
             stream.seek(begin)
-            behind = (stream.read(end - begin) or b"").rfind(b"\n") + 1
-            if behind:
+            if behind := (stream.read(end - begin) or b"").rfind(b"\n") + 1:
                 return begin + behind
             end = begin
     return 0
@@ -269,20 +260,24 @@ def last_line_end(path: Path) -> int:
 def whole_blocks(path: Path, account: Account, upto: int | None = None) -> Iterator[memoryview]:
     """Yield the blocks of a file, or of its first `upto` bytes; damage at its end is noted, what came before is kept."""
     seen = False
-    stream = blocks(path, upto)
-    while True:
-        try:
-            block = next(stream)
-        except StopIteration:
-            return
-        except InputError as error:
-            if not seen:
-                raise
-            account.note(error.reason)
-            account.cut_short = error.reason
-            return
-        seen = True
-        yield block
+    try:
+        for block in blocks(path, upto):
+            seen = True
+            yield block
+    except InputError as error:
+        if not seen:
+            raise
+        account.note(error.reason)
+        account.cut_short = error.reason
+
+
+def numbered_lines(path: Path, account: Account) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a file with their numbers from 1; damage at its end is noted, what came before is kept."""
+    number = 0
+    for block in whole_blocks(path, account):
+        for line in bytes(block).removesuffix(b"\n").split(b"\n"):
+            number += 1
+            yield number, line
 
 
 # base64 and zlib: by the packages pybase64 and isal where they are installed (extra `fast`), else by the standard library.

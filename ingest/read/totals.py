@@ -16,8 +16,6 @@ from ingest.read.fio.clock import STAGED
 from ingest.read.format_names import HIST, RAW
 from ingest.read.sources import COMPLETION, Source
 
-FLOAT_MS = 1e6
-
 Line = tuple[str, str, str]
 
 
@@ -80,12 +78,13 @@ def _printed_p99(summaries: Sequence[Summary]) -> str:
 
 
 def _p99(histograms: Sequence[Histogram]) -> str:
-    layouts = {histogram.layout for histogram in histograms if len(histogram.bins)}
+    filled = [histogram for histogram in histograms if len(histogram.bins)]
+    layouts = {histogram.layout for histogram in filled}
     if len(layouts) != 1:
         return ""
     layout = layouts.pop()
     dense = np.zeros(layout.bins, np.int64)
-    for histogram in (candidate for candidate in histograms if len(candidate.bins)):
+    for histogram in filled:
         dense[histogram.bins] += histogram.counts
     bins = np.flatnonzero(dense)
     rows = one_row(layout, (), (0, 0), bins, dense[bins])
@@ -101,5 +100,5 @@ def skew(sources: Iterable[Source]) -> Iterator[str]:
             zeros.setdefault(source.context.series.run, []).append(source.context.zero.epoch_ns + source.context.offset_ns)
     for run, of_run in sorted(zeros.items()):
         if len(of_run) > 1:
-            spread = (max(of_run) - min(of_run)) / FLOAT_MS
+            spread = (max(of_run) - min(of_run)) / 1e6
             yield f"{run}: starts of {len(of_run)} sources lie within {spread:.0f} ms (clock skew and start-up together)"

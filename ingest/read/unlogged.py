@@ -11,7 +11,8 @@ from ingest.core.coverage import ABSENT_CLIENT, EMPTY_LOG, OF_LOG, Caveat, Missi
 from ingest.core.errors import as_text, counted, listed
 from ingest.core.labels import MEAN, MIXED, is_mean, mean_kind
 from ingest.read.archives.cbt import ARCHIVE
-from ingest.read.fio.join import MS, Beside, Documents, Joined, log_name_of
+from ingest.read.fio.clock import MS
+from ingest.read.fio.join import Beside, Documents, Joined, log_name_of
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name
 from ingest.read.fio.reader import kind_of_log
 from ingest.read.format_names import HIST, JSON, OF_FIO, PLAIN_JSON, RAW
@@ -72,9 +73,6 @@ def _has_means_alone(job: Job) -> bool:
 
 
 SUBMISSION = "submission"  # a part of the others: a kind of its own, which no default is
-DIED = "fio wrote no result here"
-NO_LISTING = "no permission to list"
-SUBMISSIONS = "slat"
 NO_ROWS = "holds no line while logs of other jobs beside it do: its samples are lost, as on a full disk, or its job did nothing"
 COPY_LOG = "copy it again, or keep fio's JSON beside it"
 COPY_THEM = "copy its folders, or files, into the archive, or find out why it wrote none"
@@ -90,15 +88,12 @@ class Call(Protocol):
 
     def around(self, path: Path) -> Around:
         """Return the surroundings of a file."""
-        ...
 
     def is_log(self, path: Path) -> bool:
         """Return whether a file is taken for one of fio's logs."""
-        ...
 
     def place(self, path: Path) -> Place | None:
         """Return the place of a file in an archive, None where its folder is of none."""
-        ...
 
 
 def missing_sources(call: Call, sources: Sequence[Source], jobs: Iterable[tuple[Beside, int, Job]]) -> Iterator[Missing]:
@@ -112,12 +107,16 @@ def missing_sources(call: Call, sources: Sequence[Source], jobs: Iterable[tuple[
         known = call.formats.get(entry.path)
         if known is not None and known != JSON:
             around = call.around(entry.path)
-            if _is_in_json(call, entry.path, around):
-                continue
-            yield refused(around.run, _labels(call, entry.path, around), entry.path, entry.reason)
+            name = log_name_of(entry.path, kind_of_log(entry.path, known)) if call.is_log(entry.path) else None
+            series = around.context(entry.path, host=name.host if name else "").series
+            joined = around.documents.joined(entry.path, name, series.host) if name else None
+            if joined is None or joined.beside.key not in around.documents.read:  # else the JSON is read, which holds the same
+                volume, number_of = (series.volume or name.volume, name.job) if name else (series.volume, "")
+                labels = {"host": series.host, "volume": volume, "job": number_of}
+                yield refused(around.run, {label: value for label, value in labels.items() if value}, entry.path, entry.reason)
         elif known == JSON and any(source.path.parent == entry.path.parent for source in sources):
             continue  # it describes logs, and what they lack without it is in their own accounts
-        elif known == JSON or entry.reason.startswith((DIED, NO_LISTING)):
+        elif known == JSON or entry.reason.startswith(("fio wrote no result here", "no permission to list")):
             for run in _runs_near(entry.path, sources):
                 yield refused(run, {}, entry.path, entry.reason)
     for beside, number, job in jobs:
@@ -136,7 +135,7 @@ def _kinds_of(call: Call, source: Source) -> set[str]:
     """Return the kinds of latency that a source of fio has; those of means as such where nothing holds their histogram."""
     kind = source.context.series.kind
     if source.format in (JSON, PLAIN_JSON):
-        jobs = [job for beside in call.around(source.path).documents.of_file(source.path) for job in beside.document.jobs]
+        jobs = [job for beside in call.around(source.path).documents.of_file[source.path] for job in beside.document.jobs]
         told = {(own, summary.bins is not None) for job in jobs for (_, own), summary in job.summaries.items()}
         return {own if binned else mean_kind(own) for own, binned in told if own != SUBMISSION}
     if is_mean(kind):
@@ -200,7 +199,7 @@ def _empty_logs(call: Call, sources: Sequence[Source]) -> Iterator[Missing]:
             held.add((folder, *_log_of(source)))
     for path in empty if alike else ():
         name = log_name_of(path, kind_of_log(path, call.formats[path]))
-        if name.type == SUBMISSIONS or not call.is_log(path) or not holds_nothing(path):
+        if name.type == "slat" or not call.is_log(path) or not holds_nothing(path):
             continue
         around = call.around(path)
         own = around.context(path, host=name.host).series
@@ -218,23 +217,6 @@ def _log_of(source: Source) -> tuple[str, ...]:
     """Return the labels and the kind of what a log of fio holds, whatever its form."""
     series = source.context.series
     return (*(str(getattr(series, label)) for label in OF_LOG), series.kind.removesuffix(MEAN))
-
-
-def _is_in_json(call: Call, path: Path, around: Around) -> bool:
-    """Return whether fio's JSON of a refused log is read for itself: its histograms hold what the log held."""
-    if not call.is_log(path):
-        return False
-    name = log_name_of(path, kind_of_log(path, call.formats[path]))
-    joined = around.documents.joined(path, name, around.context(path, host=name.host).series.host)
-    return joined is not None and joined.beside.key in around.documents.read
-
-
-def _labels(call: Call, path: Path, around: Around) -> dict[str, str]:
-    """Return the labels of a refused file by its name and folder."""
-    name = log_name_of(path, kind_of_log(path, call.formats[path])) if call.is_log(path) else None
-    series = around.context(path, host=name.host if name else "").series
-    labels = {"host": series.host, "volume": series.volume or (name.volume if name else ""), "job": name.job if name else ""}
-    return {label: value for label, value in labels.items() if value}
 
 
 def _runs_near(path: Path, sources: Sequence[Source]) -> list[str]:
@@ -341,7 +323,7 @@ def _perhaps_of_one_job(alone: Sequence[_Log]) -> Iterator[Caveat]:
 
 def _apart(summary: Source, alone: Iterable[_Log], documents: Documents, read: Collection[Path]) -> Iterator[Caveat]:
     """Yield a JSON that is read for itself where logs, or a copy of it, may hold the same I/Os."""
-    runs = [entry for entry in documents.of_file(summary.path) if entry.key in documents.read]
+    runs = [entry for entry in documents.of_file[summary.path] if entry.key in documents.read]
     copy = next((copy for beside in runs if (copy := documents.same_as(beside)) is not None), None)
     # Two files of the same bytes that are both read have their caveat already (see `once_by_content`).
     if copy is not None and (copy.path not in read or copy.path.stat().st_size != summary.path.stat().st_size):

@@ -47,9 +47,10 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,8 +65,9 @@ from ingest.core.units import figure
 from ingest.read.account import Account
 from ingest.read.context import Context
 from ingest.read.fio import clock
-from ingest.read.fio.latency_log import DIRECTIONS, ROW, Shape, averaged_shape_of, direction_of, first_stamps, is_epoch
-from ingest.read.fio.names import LOG_NAME
+from ingest.read.fio.clock import MS
+from ingest.read.fio.latency_log import DIRECTIONS, ROW, Shape, averaged_shape_of, direction_of, first_stamps
+from ingest.read.fio.names import LOG_NAME, NANOSECONDS_SINCE
 from ingest.read.operations import DAY_NS
 from ingest.read.text import COMPRESSED, CUT_OFF, blocks, holds_nothing, plain_name, whole_blocks
 
@@ -126,8 +128,7 @@ NO_STAMPS = np.empty(0, np.int64)
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Beside:
+class Beside(NamedTuple):
     """The log of IOPS or bandwidth beside an averaged log: by direction its stamps in ms and its values.
 
     `window_ms` is how often fio ticks by its options: once in the time that each mean of latencies is over.
@@ -318,7 +319,6 @@ def rounded(shares: Floats, total: int) -> Int:
 
 
 FROM_RATES = "counts come only from fio's log of IOPS"
-CODE = "counts-from-rates"
 EXACT_RATES_SINCE = (3, 18)
 UNLIKE = 0.05
 REMEDY = "keep fio's JSON (--output-format=json) in the folder of its logs"
@@ -339,14 +339,6 @@ def why(iops: Beside, bandwidth: Beside | None, direction: int, stamps_ms: Int, 
     return "; ".join(reasons)
 
 
-def entry(context: Context, op: str, span_ns: tuple[int, int], reason: str) -> Missing:
-    """Return that I/Os of an op may be missing from counts, in unknown number, and why."""
-    sentence = f"{op}: {FROM_RATES}: {reason}"
-    caveat = Caveat(CODE, context.account.path, sentence, REMEDY)
-    return Missing(labels_of(context.series.replaced(op=op)), *span_ns, None, 0, None, caveat)
-
-
-MS = 1_000_000
 DEFAULT_WINDOW_MS = 1000
 LARGEST_SUM = 1 << 60
 UNITS = {BANDWIDTH: "bandwidth", IOPS: "IOPS"}
@@ -359,8 +351,7 @@ UNCOUNTED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Averaged:
+class Averaged(NamedTuple):
     """What the head of an averaged log says: its shape, the time that each mean is over, whether stamps are since 1970.
 
     `maxima` says that its values are the largest latencies of windows, not means.
@@ -383,7 +374,7 @@ def look(path: Path, context: Context) -> Averaged | None:
     steps = np.diff(np.unique(first_stamps(path, context)))
     typical = int(np.median(steps)) if len(steps) else DEFAULT_WINDOW_MS
     window = int(window_option) if window_option.isdigit() and int(window_option) else typical
-    return Averaged(shape, window, is_epoch(shape, context), maxima=largest and "maximum" not in shape.columns)
+    return Averaged(shape, window, clock.real_time(options, shape.first_ms), maxima=largest and "maximum" not in shape.columns)
 
 
 def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
@@ -400,7 +391,14 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
         context.account.note(MAXIMA)
     columns = averaged.shape.columns[: averaged.shape.columns.index("direction") + 1]
     table = averaged_rows(path, columns, context.account, DAY_NS // averaged.shape.unit_ns)
-    log = _Log.of(path, context, averaged, _whole_runs(context))
+    kind = context.series.kind.removesuffix(MEAN)
+    whole = [
+        summary.whole_run(context.series.replaced(op=op, kind=kind))
+        for job in context.jobs
+        for (op, of), summary in sorted(job.items())
+        if of == kind and summary.count
+    ]
+    log = _Log.of(path, context, averaged, whole)
     for code, op in enumerate(OPS):
         mine = table[table[:, -1] == code]
         rows = log.rows(mine, code) if len(mine) else log.whole_row(op)
@@ -410,20 +408,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     context.account.whole_runs.extend(replace(whole_run, window_ns=averaged.window_ms * MS).to_dict() for whole_run in log.whole)
 
 
-def _whole_runs(context: Context) -> list[WholeRun]:
-    """Return what fio says of the jobs of a log over the whole run, for the log's kind."""
-    kind = context.series.kind.removesuffix(MEAN)
-    series = context.series.replaced(kind=kind)
-    return [
-        summary.whole_run(series.replaced(op=op))
-        for job in context.jobs
-        for (op, of), summary in sorted(job.items())
-        if of == kind and summary.count
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class _Log:
+class _Log(NamedTuple):
     """One averaged log with what surrounds it."""
 
     path: Path
@@ -460,8 +445,7 @@ class _Log:
     @property
     def base_ns(self) -> int:
         """Return the epoch ns that stamps count from."""
-        zero = 0 if self.found.unix else self.context.zero.epoch_ns or 0
-        return zero + self.context.offset_ns
+        return (0 if self.found.unix else self.context.zero.epoch_ns or 0) + self.context.offset_ns
 
     @property
     def exact_rates(self) -> bool:
@@ -529,7 +513,9 @@ class _Log:
         reason = why(iops, self.bandwidth, code, stamps, begin, exact_rates=self.exact_rates) if iops else ""
         if reason:
             span = self.base_ns + min(begin, int(stamps.min())) * MS, self.base_ns + int(stamps.max()) * MS
-            self.context.account.lack(entry(self.context, OPS[code], span, reason))
+            caveat = Caveat("counts-from-rates", self.context.account.path, f"{OPS[code]}: {FROM_RATES}: {reason}", REMEDY)
+            labels = labels_of(self.context.series.replaced(op=OPS[code]))
+            self.context.account.lack(Missing(labels, *span, None, 0, None, caveat))
         else:
             self.context.account.note(f"means: {FROM_RATES}, which rounds: there is no fio JSON of the job")
 
@@ -609,27 +595,16 @@ class _Log:
 
 def _intervals(table: Sequence[Series], codes: Int, spans: tuple[Int, Int], counts: Int, exact: Exact) -> Intervals[Series]:
     """Return rows without bins; those without I/Os are left out."""
-    rows = Intervals(
-        layout=NO_BINS,
-        table=tuple(table),
-        series=codes,
-        start_ns=spans[0],
-        end_ns=spans[1],
-        indptr=np.arange(len(codes) + 1),
-        bins=np.zeros(len(codes), np.int64),
-        counts=counts,
-        exact=exact,
-    )
+    indptr, bins = np.arange(len(codes) + 1), np.zeros(len(codes), np.int64)
+    rows = Intervals(NO_BINS, tuple(table), codes, *spans, indptr, bins, counts, exact)
     return rows if (counts > 0).all() else rows.take(np.flatnonzero(counts > 0))
 
 
 LATENCIES, RATES = "clat", "iops"
-NANOSECONDS_SINCE = (2, 99)
 BOTH = ("log_window_value", "log_max_value")
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(NamedTuple):
     """Stamps in ms as logged, values (latencies in ns), directions; `averaged` says that rows are means over a window.
 
     `unix` says that stamps count from 1970, not from the start of fio.
@@ -640,9 +615,6 @@ class Rows:
     direction: Int
     averaged: bool
     unix: bool
-
-    def __len__(self) -> int:
-        return len(self.stamp_ms)
 
 
 def log_beside(path: Path, kind: str) -> Path | None:

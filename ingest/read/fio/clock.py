@@ -114,8 +114,7 @@ def real_time(options: Mapping[str, str], first_ms: int) -> bool:
     """Return whether stamps are ms since 1970: by the job options, else by the first of them."""
     if another_clock(options):
         return _given(options, "log_unix_epoch") and not _given(options, "log_alternate_epoch") and _since_1970(first_ms)
-    epoch_option = _given(options, "log_alternate_epoch") or _given(options, "log_unix_epoch")
-    return epoch_option or _since_1970(first_ms)
+    return _given(options, "log_alternate_epoch") or _given(options, "log_unix_epoch") or _since_1970(first_ms)
 
 
 def _since_1970(stamp_ms: int) -> bool:

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -36,7 +36,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ingest.core.coverage import Caveat, Missing, labels_of
 from ingest.core.errors import InputError, counted, listed
@@ -49,7 +48,8 @@ from ingest.read import integers
 from ingest.read.account import Account
 from ingest.read.context import Context
 from ingest.read.fio import clock, repairs
-from ingest.read.fio.names import LogName
+from ingest.read.fio.clock import MS
+from ingest.read.fio.names import NANOSECONDS_SINCE, LogName
 from ingest.read.fio.repairs import garbage_from, masked_from
 from ingest.read.formats import SMALL
 from ingest.read.integers import Parser, Rows
@@ -84,80 +84,24 @@ MOST_GAPS = 64
 Span = tuple[int, int]
 
 
-class Lacks:
-    """Keeps in the account what a log lacks. `span` of each entry is (from, to) in ns."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
-        self._account = context.account
-
-    def damaged(self, op: str, span: Span, lost: int, from_ns: int, summaries: Sequence[Summary], sentence: str) -> None:
-        """Keep samples in damaged bins: so many, of `from_ns` or more."""
-        self._keep(MASKED, op, span, lost, (from_ns, _highest(summaries)), (sentence, NEWER))
-
-    def damaged_unknown(self, op: str, span: Span, from_ns: int) -> None:
-        """Keep samples in damaged bins in unknown number."""
-        self._keep(MASKED, op, span, None, (from_ns, None), (repairs.LOST_UNKNOWN, NEWER))
-
-    def doubtful(self, op: str, span: Span) -> None:
-        """Keep that the rows may count samples of earlier rows again, so that no count of them is sure."""
-        self._keep(DOUBTFUL, op, span, None, (0, None), (repairs.DOUBTFUL, ""))
-
-    def unwritten(self, op: str, span: Span, count: int, summaries: Sequence[Summary], sentence: str) -> None:
-        """Keep samples that fio counted and that no row holds; only their extremes are known."""
-        least = min(summary.min_ns for summary in summaries)
-        self._keep(UNWRITTEN, op, span, count, (least, _highest(summaries)), (sentence, WITH_BINS))
-
-    def of_absent(self, op: str, span: Span, count: int | None, summaries: Sequence[Summary], sentence: str) -> None:
-        """Keep samples of a group of jobs of which a log is not there: their extremes are known, perhaps their number."""
-        bounds = min(summary.min_ns for summary in summaries), _highest(summaries)
-        self._keep(ABSENT, op, span, count, bounds, (sentence, ALL_LOGS))
-
-    def after_last(self, op: str, span: Span) -> None:
-        """Keep what completed after the last row of a log without fio's JSON."""
-        self._keep(NO_SUMMARY, op, span, None, (0, None), (NO_LAST, KEEP_JSON))
-
-    def rejected(self, op: str, spans: Iterable[Span], summaries: Sequence[Summary] = ()) -> None:
-        """Keep what rows held that were rejected, in unknown number; many stretches are kept as one."""
-        self._keep_gaps(REJECTED, op, spans, summaries, (f"{op}: rows were rejected: their samples are missing", ""))
-
-    def lost(self, op: str, spans: Iterable[Span], summaries: Sequence[Summary] = ()) -> None:
-        """Keep what rows held that the log lacks, in unknown number; many stretches are kept as one."""
-        self._keep_gaps(LOST, op, spans, summaries, (f"{op}: rows that fio wrote are not in the log: {PLACE}", AGAIN))
-
-    def late(self, op: str, spans: Iterable[Span], summaries: Sequence[Summary] = ()) -> None:
-        """Keep that the first row came so late that others may have been before it, or that what it holds may be older."""
-        self._keep_gaps(LATE, op, spans, summaries, (f"{op}: {LATE_FIRST_REASON}", AGAIN))
-
-    def unplaced(self, op: str, span: Span, summaries: Sequence[Summary]) -> None:
-        """Keep that the last interval is too long to be one: its samples are counted, and when they completed is not known."""
-        least = min((summary.min_ns for summary in summaries), default=0)
-        self._keep(UNPLACED, op, span, None, (least, _highest(summaries)), (f"{op}: {LONG_LAST}", AGAIN))
-
-    def _keep_gaps(self, code: str, op: str, spans: Iterable[Span], summaries: Sequence[Summary], words: tuple[str, str]) -> None:
-        gaps = sorted(set(spans))
-        if len(gaps) > MOST_GAPS:
-            gaps = [(gaps[0][0], max(high for _, high in gaps))]
-        bounds = min((summary.min_ns for summary in summaries), default=0), _highest(summaries)
-        for span in gaps:
-            self._keep(code, op, span, None, bounds, words)
-
-    def _keep(
-        self, code: str, op: str, span: Span, count: int | None, bounds: tuple[int, int | None], words: tuple[str, str]
-    ) -> None:
-        series: Series = self._context.series.replaced(op="" if op in (MIXED, "all") else op, kind="completion")
-        in_group = self._context.siblings or self._context.absent
-        unknown = ("job",) if in_group else ()  # the sum of a group of jobs is that of none of them
-        caveat = Caveat(code, self._account.path, *words)
-        labels = labels_of(series, unknown=unknown)
-        low, high = bounds
-        if high is not None:
-            high = max(low, high)
-        self._account.lack(Missing(labels, span[0], max(span), count, low, high, caveat))
+def extremes(summaries: Sequence[Summary], least_ns: int | None = None) -> tuple[int, int | None]:
+    """Return the least latency that fio counts, or `least_ns` where only those from there on count, and the largest, if known."""
+    low = min((summary.min_ns for summary in summaries), default=0) if least_ns is None else least_ns
+    return low, max((max(low, summary.max_ns) for summary in summaries), default=None)
 
 
-def _highest(summaries: Sequence[Summary]) -> int | None:
-    return max((summary.max_ns for summary in summaries), default=None)
+def lack(
+    context: Context, op: str, span: Span, words: tuple[str, str, str], count: int | None, bounds: tuple[int, int | None]
+) -> None:
+    """Keep in the account of a log that it lacks samples of an op from `span[0]` to `span[1]` in ns: `count`, if that is known.
+
+    `words` are code, sentence and remedy, `bounds` the least and the largest latency.
+    """
+    series: Series = context.series.replaced(op="" if op in (MIXED, "all") else op, kind="completion")
+    in_group = context.siblings or context.absent
+    labels = labels_of(series, unknown=("job",) if in_group else ())  # the sum of a group of jobs is that of none of them
+    code, *said = words
+    context.account.lack(Missing(labels, span[0], max(span), count, *bounds, Caveat(code, context.account.path, *said)))
 
 
 # Rows that are not in a histogram log although fio wrote them: lines that were deleted, or lost in a copy.
@@ -201,8 +145,7 @@ class Watch:
     def holes(self, stamps: Int, samples: Int, began: Int, period: int) -> list[Hole]:
         """Return the holes that the next rows show; `began` are the places of rows at which time begins anew."""
         holes: list[Hole] = []
-        bounds = [0, *began[began > 0].tolist(), len(stamps)]
-        for first, last in pairwise(bounds):
+        for first, last in pairwise([0, *began[began > 0].tolist(), len(stamps)]):
             if first or began[:1].tolist() == [0]:
                 self._stamps, self._samples = stamps[:0], samples[:0]
             self._stamps = np.concatenate([self._stamps, stamps[first:last]])
@@ -214,16 +157,10 @@ class Watch:
         return holes
 
 
-def levels(stamps: Int, number: Int, period: int | Int) -> Int:
-    """Return how late rows of these numbers are, against the first of all."""
-    late: Int = stamps - number * period
-    return late
-
-
 def _holes(stamps: Int, samples: Int, period: int) -> list[tuple[int, int, int]]:
     """Return between which rows others are missing, and how many; where there are more than `MOST` holes the last one is all."""
     in_time = np.flatnonzero(samples[1:] > 1)
-    late = levels(stamps[in_time], in_time, period)
+    late = stamps[in_time] - in_time * period  # how late rows are, against the first of all
     holes: list[tuple[int, int, int]] = []
     while len(holes) < MOST:
         proof = np.flatnonzero(late - np.minimum.accumulate(late) >= period) if len(late) else in_time
@@ -245,10 +182,6 @@ def _holes(stamps: Int, samples: Int, period: int) -> list[tuple[int, int, int]]
 # chain is a series (its op), each segment a series of its own.
 
 
-MS = 1_000_000
-LATE_FIRST = (
-    "{op}: its first row is stamped {stamp}: it is taken to begin {width} ms before, as fio begins a row at the first I/O"
-)
 LONGEST_LAST = 2  # rows that a last interval may be long: it is a part of one, and the row before it may come late
 COMPLETION = "completion"
 
@@ -289,7 +222,6 @@ class Chains:
         self.width_ms = 0
         self.period_ms = period_ms(context.options)
         self.chains: dict[str, Chain] = {}
-        self.lacks = Lacks(context)
         self._told: set[int] = set()
 
     def whole(self, op: str, span: Span, bins: Int, counts: Int) -> None:
@@ -298,8 +230,9 @@ class Chains:
         chain.segment, chain.start_ns, chain.end_ns = 0, span[0], max(0, span[1])
         chain.total[bins] = counts
 
-    def intervals(self, rows: Rows, lines: Int) -> Iterator[Intervals[Series]]:
-        """Yield the intervals of a chunk of rows, in file order within each direction."""
+    def intervals(self, parts: Sequence[tuple[Rows, Int]]) -> Iterator[Intervals[Series]]:
+        """Yield the intervals of rows with their line numbers, in file order within each direction."""
+        rows, lines = integers.concatenate([part for part, _ in parts]), np.concatenate([numbers for _, numbers in parts])
         kept = self._plausible(rows, lines)
         if len(kept) < len(rows):
             rows, lines = repairs.take(rows, kept), lines[kept]
@@ -308,7 +241,8 @@ class Chains:
         stamps = rows.lead[:, 0].astype(np.int64)
         if self.base_ms:
             stamps = np.maximum(stamps - self.base_ms, 0)
-        order = self._order(rows)
+        ops = rows.lead[:, 1] if self.directed else np.zeros(len(rows), np.uint64)
+        order = [np.flatnonzero(ops == code) for code in range(len(OPS))]
         if self.mode is None:
             self._look(rows, stamps, order)
         if self.mask is None:
@@ -324,19 +258,8 @@ class Chains:
                 if part is not None and len(part):
                     yield part
 
-    def _order(self, rows: Rows) -> list[Int]:
-        """Return the places of the rows of each direction."""
-        ops = rows.lead[:, 1] if self.directed else np.zeros(len(rows), np.uint64)
-        if (ops == ops[0]).all():
-            whole = np.arange(len(rows))
-            return [whole if code == ops[0] else whole[:0] for code in range(len(OPS))]
-        return [np.flatnonzero(ops == code) for code in range(len(OPS))]
-
     def _plausible(self, rows: Rows, lines: Int) -> Int:
         """Return the places of the rows whose leading cells can be, and that count something; others are rejected."""
-        stamp, op = rows.lead[:, 0].max(initial=0), rows.lead[:, 1].max(initial=0) if self.directed else 0
-        if stamp < clock.LAST_STAMP_MS and op < len(OPS) and (rows.indptr[1:] > rows.indptr[:-1]).all():
-            return np.arange(len(rows))
         direction_ok = rows.lead[:, 1] < len(OPS) if self.directed else np.ones(len(rows), np.bool_)
         stamp_ok = rows.lead[:, 0] < clock.LAST_STAMP_MS
         filled = np.diff(rows.indptr) > 0
@@ -359,8 +282,7 @@ class Chains:
     def _chain(self, chain: Chain, rows: Rows, stamps: Int, lines: Int) -> Intervals[Series] | None:
         before = np.concatenate([[chain.stamp], stamps[:-1]])
         began = stamps < before
-        if chain.segment < 0:
-            began[0] = True
+        began[0] |= chain.segment < 0
         segment = chain.segment + np.cumsum(began)
         first_ms = self._first_begins_ms(chain, rows, int(stamps[0]))
         start, jumped = clock.row_starts(before, stamps, began, self.width_ms, first_ms, unix=self.unix)
@@ -384,14 +306,12 @@ class Chains:
             bad[places] = True
         self.account.reject("row of an older run that was appended to", lines[old & ~bad].tolist())
         self._told.update(lines[bad | old].tolist())
-        zero = (0 if self.unix else self.zero_ns) + self.context.offset_ns
-        base = zero + np.where(segment > 0, self.context.restart_ns, 0)
+        base = (0 if self.unix else self.zero_ns) + self.context.offset_ns + np.where(segment > 0, self.context.restart_ns, 0)
         empty_handed = (bad | after_damage) & ~old
         chain.gaps += zip((start * MS + base)[empty_handed].tolist(), (stamps * MS + base)[empty_handed].tolist(), strict=True)
         if self.period_ms:
-            samples = row_sums(repaired.indptr, repaired.counts)
             chain.base_ns = base[-1:]
-            self._look_for_holes(chain, stamps, samples, np.flatnonzero(began), base)
+            self._look_for_holes(chain, stamps, row_sums(repaired.indptr, repaired.counts), np.flatnonzero(began), base)
         kept = np.flatnonzero(~bad & ~old)
         self._count(kept, lines, reasons)
         if not len(kept):
@@ -403,20 +323,14 @@ class Chains:
         np.add.at(chain.total, bins, counts)
         self.account.samples += total(counts)
         base = base[kept]
-        first_ns = int((start[kept] * MS + base).min())
+        start_ns, end_ns = start[kept] * MS + base, np.maximum(stamps[kept], start[kept]) * MS + base
+        first_ns = int(start_ns.min())
         chain.start_ns = first_ns if chain.start_ns is None else min(chain.start_ns, first_ns)
         chain.end_ns = max(chain.end_ns, int((stamps[kept] * MS + base).max()))
         lowest, highest = int(segment[kept[0]]), int(segment[kept[-1]])
-        chunk = Intervals(
-            layout=self.layout,
-            table=tuple(self._series(chain.op, code) for code in range(lowest, highest + 1)),
-            series=segment[kept] - lowest,
-            start_ns=start[kept] * MS + base,
-            end_ns=np.maximum(stamps[kept], start[kept]) * MS + base,
-            indptr=indptr,
-            bins=bins,
-            counts=counts,
-        )
+        series = self.context.series.replaced(op=chain.op, kind=COMPLETION)
+        table = tuple(series.replaced(segment=code) for code in range(lowest, highest + 1))
+        chunk = Intervals(self.layout, table, segment[kept] - lowest, start_ns, end_ns, indptr, bins, counts)
         empty = np.diff(indptr) == 0
         return chunk.take(np.flatnonzero(~empty)) if empty.any() else chunk
 
@@ -435,21 +349,10 @@ class Chains:
         return np.array([line for line in self.account.rejected_lines if line not in self._told], np.int64)
 
     def _count(self, kept: Int, lines: Int, reasons: dict[str, Int]) -> None:
-        if not any(len(places) for places in reasons.values()):
-            self.account.accept(len(kept))
-            return
-        touched = np.zeros(len(lines), np.bool_)
-        chosen = np.zeros(len(lines), np.bool_)
-        chosen[kept] = True
-        named: dict[str, list[int]] = {}
-        for reason, places in reasons.items():
-            taken = places[chosen[places]]
-            if len(taken):
-                named[reason] = lines[taken].tolist()
-                touched[taken] = True
-        repaired = int(touched.sum())
+        taken = {reason: np.intersect1d(places, kept, assume_unique=True) for reason, places in reasons.items() if len(places)}
+        repaired = len(set().union(*(places.tolist() for places in taken.values())))
         if repaired:
-            self.account.repair(repaired, named)
+            self.account.repair(repaired, {reason: lines[places].tolist() for reason, places in taken.items() if len(places)})
         self.account.accept(len(kept) - repaired)
 
     def _older_segments(self, op: str) -> int:
@@ -457,9 +360,6 @@ class Chains:
         segments = self.context.segments.get(op, 0)
         known = self.context.grouped or sum((op, COMPLETION) in job or (MIXED, COMPLETION) in job for job in self.context.jobs)
         return max(0, segments - known) if segments and known else 0
-
-    def _series(self, op: str, segment: int) -> Series:
-        return self.context.series.replaced(op=op, kind=COMPLETION, segment=segment)
 
     def tail(self, siblings: Mapping[str, Histogram]) -> Iterator[Intervals[Series]]:
         """Yield what fio's json+ holds beyond the log's rows, as a last interval of each direction, and keep the sums.
@@ -488,7 +388,7 @@ class Chains:
             if part is not None and (gaps := chain.gaps or chain.holes or chain.late):
                 gaps.append(span)  # what these rows held cannot be separated from what was never written
             elif span[1] - span[0] > LONGEST_LAST * MS * (self.period_ms or self.width_ms):
-                self.lacks.unplaced(chain.op, span, self._summaries(chain.op))
+                lack(self.context, op, span, (UNPLACED, f"{op}: {LONG_LAST}", AGAIN), None, extremes(self._summaries(op)))
             self._lack(chain)
             if part is not None:
                 chain.total[part.bins] += part.counts
@@ -500,16 +400,27 @@ class Chains:
 
     def _lack(self, chain: Chain) -> None:
         """Keep what the rows of an op lack where fio's JSON does not say how much."""
-        self.lacks.rejected(chain.op, chain.gaps, self._summaries(chain.op))
-        self.lacks.lost(chain.op, chain.holes, self._summaries(chain.op))
-        self.lacks.late(chain.op, chain.late, self._summaries(chain.op))
+        bounds = extremes(self._summaries(chain.op))
+        for code, spans, sentence, remedy in (
+            (REJECTED, chain.gaps, "rows were rejected: their samples are missing", ""),
+            (LOST, chain.holes, f"rows that fio wrote are not in the log: {PLACE}", AGAIN),
+            (LATE, chain.late, LATE_FIRST_REASON, AGAIN),
+        ):
+            gaps = sorted(set(spans))
+            if len(gaps) > MOST_GAPS:
+                gaps = [(gaps[0][0], max(high for _, high in gaps))]
+            for gap in gaps:
+                lack(self.context, chain.op, gap, (code, f"{chain.op}: {sentence}", remedy), None, bounds)
         if self.context.jobs or self.context.grouped or chain.segment < 0:
             return
+        span = self._first_start(chain), chain.end_ns
         if self.mask is not None:
-            self.lacks.damaged_unknown(chain.op, (self._first_start(chain), chain.end_ns), int(self.layout.edges[self.mask]))
+            edge = int(self.layout.edges[self.mask])
+            lack(self.context, chain.op, span, (MASKED, repairs.LOST_UNKNOWN, NEWER), None, (edge, None))
         if repairs.DOUBTFUL in self.account.notes:
-            self.lacks.doubtful(chain.op, (self._first_start(chain), chain.end_ns))
-        self.lacks.after_last(chain.op, (chain.end_ns, self._run_end(chain)))
+            lack(self.context, chain.op, span, (DOUBTFUL, repairs.DOUBTFUL, ""), None, (0, None))
+        span = chain.end_ns, self._run_end(chain)
+        lack(self.context, chain.op, span, (NO_SUMMARY, NO_LAST, KEEP_JSON), None, (0, None))
 
     def _summaries(self, op: str) -> list[Summary]:
         return [job[op, COMPLETION] for job in self.context.jobs if (op, COMPLETION) in job]
@@ -565,7 +476,7 @@ class Chains:
             self.account.note(sentence)
             chain.gaps, chain.holes = [], []
             span, number = (self._first_start(chain), self._run_end(chain)), None if self.context.absent_here else missing
-            self.lacks.of_absent(chain.op, span, number, summaries, sentence)
+            lack(self.context, chain.op, span, (ABSENT, sentence, ALL_LOGS), number, extremes(summaries))
             return None
         expected = np.zeros(self.layout.bins, np.int64)
         for summary in summaries:
@@ -580,13 +491,12 @@ class Chains:
                 return None
             np.add.at(expected, summary.bins.layout.moved_to(self.layout)[summary.bins.bins], summary.bins.counts)
         if self.mask is not None:
-            lost = int(expected[self.mask :].sum())
-            if lost:
+            if lost := int(expected[self.mask :].sum()):
                 edge = int(self.layout.edges[self.mask])
                 sentence = repairs.lost_samples(chain.op, lost, count, edge)
                 self.account.note(sentence)
                 span = (self._first_start(chain), self._run_end(chain))
-                self.lacks.damaged(chain.op, span, lost, edge, summaries, sentence)
+                lack(self.context, chain.op, span, (MASKED, sentence, NEWER), lost, extremes(summaries, edge))
             expected[self.mask :] = 0
         residual = expected - logged
         if (residual < 0).any():
@@ -595,7 +505,13 @@ class Chains:
                 f"{repairs.NOT_OF_ONE}"
             )
             return None
-        return self._last_interval(chain, residual)
+        bins = np.flatnonzero(residual)
+        if not len(bins):
+            return None
+        start = self._last_end(chain) or self._begin_of(chain.op)
+        series = self.context.series.replaced(op=chain.op, kind=COMPLETION, segment=max(chain.segment, 0))
+        series = series.replaced(job="") if self.context.siblings else series
+        return one_row(self.layout, series, (start, max(self._run_end(chain), start)), bins, residual[bins])
 
     def _keep_unwritten(self, chain: Chain, missing: int, summaries: Sequence[Summary], sentence: str) -> None:
         """Keep what fio counted and the log does not hold: of the last interval, or of any time where rows are damaged."""
@@ -608,7 +524,8 @@ class Chains:
         elif chain.gaps or chain.holes:
             begin = min(low for low, _ in (*chain.gaps, *chain.holes))
         chain.gaps, chain.holes = [], []  # what they held is among what is counted here
-        self.lacks.unwritten(chain.op, (begin, self._run_end(chain)), missing, summaries, sentence)
+        span = begin, self._run_end(chain)
+        lack(self.context, chain.op, span, (UNWRITTEN, sentence, WITH_BINS), missing, extremes(summaries))
 
     def _first_start(self, chain: Chain) -> int:
         """Return the start of the first row of an op in ns, else that of the job."""
@@ -621,18 +538,6 @@ class Chains:
         begin, _ = self.context.spans.get((op, COMPLETION), (0, 0))
         return self.zero_ns + self.context.offset_ns + self.context.restart_ns + begin
 
-    def _last_interval(self, chain: Chain, residual: Int) -> Intervals[Series] | None:
-        bins = np.flatnonzero(residual)
-        if not len(bins):
-            return None
-        start = self._last_end(chain) or self._begin_of(chain.op)
-        end = self._run_end(chain)
-        series = self._series(chain.op, max(chain.segment, 0))
-        series = series.replaced(job="") if self.context.siblings else series
-        return one_row(self.layout, series, (start, max(end, start)), bins, residual[bins])
-
-
-Bytes = NDArray[np.uint8]
 
 LEADING = 3
 NS_GROUPS, US_GROUPS = 29, 19
@@ -652,14 +557,10 @@ def layout_of(columns: int, unit_ns: int | None = None) -> tuple[int, LogLinear]
 
     Builds with another group count are known by it; between 20 and 28 groups the unit must be given.
     """
-    for leading in (LEADING, 1):
-        bins = columns - leading
-        for coarseness in range(7):
-            groups, rest = divmod(bins << coarseness, 64)
-            if rest or (leading == 1 and coarseness):
-                continue
-            if groups in (NS_GROUPS, US_GROUPS):
-                return leading, fio_layout(groups, unit_ns or (NS_UNIT if groups == NS_GROUPS else US_UNIT), coarseness)
+    for leading, coarseness in (*((LEADING, coarseness) for coarseness in range(7)), (1, 0)):
+        groups, rest = divmod((columns - leading) << coarseness, 64)
+        if not rest and groups in (NS_GROUPS, US_GROUPS):
+            return leading, fio_layout(groups, unit_ns or (NS_UNIT if groups == NS_GROUPS else US_UNIT), coarseness)
     for coarseness in range(7):
         groups, rest = divmod((columns - LEADING) << coarseness, 64)
         if not rest and SMALLEST_CUSTOM < groups <= LARGEST_CUSTOM and (unit_ns or groups >= NS_GROUPS):
@@ -670,12 +571,10 @@ def layout_of(columns: int, unit_ns: int | None = None) -> tuple[int, LogLinear]
 def layout_of_text(text: bytes, context: Context, path: Path) -> tuple[int, int, LogLinear]:
     """Return (columns, leading, layout) that the first lines of a log agree on; InputError if they are no histogram rows."""
     lines = text.split(b"\n")
-    complete = lines[:-1] or lines
-    commas = ((line.count(b","), line) for line in complete[:200])
+    commas = ((line.count(b","), line) for line in (lines[:-1] or lines)[:200])
     widths = Counter(number + 1 for number, line in commas if number or line.strip(b"\r \0"))
     for columns, _ in widths.most_common():
-        shape = layout_of(columns, context.recorded_unit_ns)
-        if shape:
+        if shape := layout_of(columns, context.recorded_unit_ns):
             return columns, *shape
     if not widths:
         raise InputError(EMPTY, path)
@@ -784,24 +683,20 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     is at most 1/128 times 2^coarseness. Rejected and repaired rows are counted in the account with their lines. Raises
     InputError where the file as a whole is not a histogram log.
     """
-    chains: Chains | None = None
-    pending: list[tuple[integers.Rows, NDArray[np.int64]]] = []
-    scanner: Scanner | None = None
-    for data in whole_blocks(path, context.account):
-        if scanner is None or chains is None:
-            text = bytes(data[:HEAD])
-            columns, leading, layout = layout_of_text(text, context, path)
-            scanner = Scanner(columns, leading, context)
-            chains = Chains(layout, leading, context, base_in(text, leading, layout, context, path))
-        pending.extend(scanner.rows(data))
+    data = whole_blocks(path, context.account)
+    first = next(data, memoryview(b""))
+    text = bytes(first[:HEAD])
+    columns, leading, layout = layout_of_text(text, context, path)
+    scanner = Scanner(columns, leading, context)
+    chains = Chains(layout, leading, context, base_in(text, leading, layout, context, path))
+    pending: list[tuple[Rows, Int]] = []
+    for block in joined([first], data):
+        pending.extend(scanner.rows(block))
         if sum(len(rows.bins) for rows, _ in pending) > CHUNK_ENTRIES or sum(len(rows) for rows, _ in pending) > CHUNK_ROWS:
-            yield from chains.intervals(*_joined(pending))
+            yield from chains.intervals(pending)
             pending = []
-    if scanner is None or chains is None:
-        layout_of_text(b"", context, path)
-        return
     if pending:
-        yield from chains.intervals(*_joined(pending))
+        yield from chains.intervals(pending)
     yield from chains.tail(_sums_of(context))
 
 
@@ -814,9 +709,8 @@ def _sums_of(context: Context) -> dict[str, Histogram]:
             pass
         for op, counts in account.totals.items():
             dense = np.zeros(counts.layout.bins, np.int64)
-            for part in (counts, sums.get(op)):
-                if part is not None:
-                    dense[part.bins] += part.counts
+            for part in (counts, *((sums[op],) if op in sums else ())):
+                dense[part.bins] += part.counts
             bins = np.flatnonzero(dense)
             sums[op] = Histogram(counts.layout, bins, dense[bins])
     return sums
@@ -827,14 +721,13 @@ class Scanner:
 
     def __init__(self, columns: int, leading: int, context: Context) -> None:
         self.columns = columns
-        self.parser = integers.Parser(columns, leading)
+        self.parser = Parser(columns, leading)
         self.account = context.account
         self.line = 1
 
-    def rows(self, block: memoryview) -> Iterator[tuple[integers.Rows, NDArray[np.int64]]]:
+    def rows(self, block: memoryview) -> Iterator[tuple[Rows, Int]]:
         """Yield the rows of a block and their line numbers."""
-        parsed = self.parser.parse(np.frombuffer(block, np.uint8))
-        if parsed is not None:
+        if (parsed := self.parser.parse(np.frombuffer(block, np.uint8))) is not None:
             yield parsed, self.line + np.arange(len(parsed))
             self.line += len(parsed)
             return
@@ -844,23 +737,19 @@ class Scanner:
             text = text.replace(b"\r\n", b"\n")
         yield from self._halves(text)
 
-    def _halves(self, block: bytes) -> Iterator[tuple[integers.Rows, NDArray[np.int64]]]:
+    def _halves(self, block: bytes) -> Iterator[tuple[Rows, Int]]:
         """Parse a block with a fault in it: halve it until the lines at fault stand alone."""
-        lines = [line + b"\n" for line in block.split(b"\n")]
-        lines[-1] = lines[-1][:-1]
-        stack = [lines if lines[-1] else lines[:-1]]
+        stack = [re.findall(rb"[^\n]*\n|[^\n]+", block)]
         while stack:
             lines = stack.pop()
-            parsed = self.parser.parse(np.frombuffer(b"".join(lines), np.uint8))
-            if parsed is not None:
+            if (parsed := self.parser.parse(np.frombuffer(b"".join(lines), np.uint8))) is not None:
                 yield parsed, self.line + np.arange(len(parsed))
                 self.line += len(lines)
             elif len(lines) > 1:
                 middle = len(lines) // 2
                 stack.extend((lines[middle:], lines[:middle]))
             else:
-                reason = self._fault(lines[0])
-                if reason:
+                if reason := self._fault(lines[0]):
                     self.account.reject(reason, [self.line])
                 self.line += 1
 
@@ -879,14 +768,6 @@ class Scanner:
         return clock.NOT_A_ROW
 
 
-def _joined(
-    pending: list[tuple[integers.Rows, NDArray[np.int64]]],
-) -> tuple[integers.Rows, NDArray[np.int64]]:
-    parts = [rows for rows, _ in pending]
-    lines = np.concatenate([numbers for _, numbers in pending])
-    return integers.concatenate(parts), lines
-
-
 # Many small histogram logs in one pass over arrays: the intervals, accounts and last intervals that `hist.read` gives of each.
 #
 # A folder may hold ten thousand logs of 30 kB, and of such a log the fixed cost of some hundred NumPy calls is most of what
@@ -902,17 +783,12 @@ Log = tuple[Path, Context]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Plain(Value):
-    """A log that may be plain: its number in the call, its text, columns, and where its stamps begin."""
+    """A log that may be plain: its number in the call, and its text."""
 
     number: int
     path: Path
     context: Context
     text: bytes
-
-    @property
-    def shape(self) -> tuple[int, int | None]:
-        """Return what decides its layout: how many columns its first line has, and the unit that the user said."""
-        return self.text.count(b",", 0, self.text.index(b"\n")) + 1, self.context.recorded_unit_ns
 
 
 def read_many(logs: Sequence[Log]) -> tuple[list[Intervals[Series]], list[int]]:
@@ -924,8 +800,8 @@ def read_many(logs: Sequence[Log]) -> tuple[list[Intervals[Series]], list[int]]:
     for number, (path, context) in enumerate(logs):
         several = context.siblings or context.spans or max(context.segments.values(), default=0) > 1
         if (path.suffix not in COMPRESSED and not several) and (text := _text(path)):
-            plain = _Plain(number, path, context, text)
-            by_shape.setdefault(plain.shape, []).append(plain)
+            columns = text.count(b",", 0, text.index(b"\n")) + 1
+            by_shape.setdefault((columns, context.recorded_unit_ns), []).append(_Plain(number, path, context, text))
     intervals: list[Intervals[Series]] = []
     done: set[int] = set()
     for (columns, unit_ns), mine in by_shape.items():
@@ -977,8 +853,7 @@ class _Batch:
         log_of_row = np.repeat(np.arange(len(logs)), np.diff(self.first))
         stamps, op = rows.lead[:, 0], rows.lead[:, 1]
         odd = (stamps >= clock.LAST_STAMP_MS) | (op >= len(OPS)) | (rows.indptr[1:] <= rows.indptr[:-1])
-        huge = np.flatnonzero(rows.counts > repairs.IMPLAUSIBLE)
-        odd[np.searchsorted(rows.indptr, huge, side="right") - 1] = True
+        odd[np.searchsorted(rows.indptr, np.flatnonzero(rows.counts > repairs.IMPLAUSIBLE), side="right") - 1] = True
         self.plain = np.ones(len(logs), np.bool_)
         self.plain[log_of_row[odd]] = False
         # From here on in the order of chains, and within them in that of the file; odd rows are of no direction.
@@ -1035,7 +910,7 @@ class _Batch:
         """Leave out the logs of which rows may be missing."""
         periods = np.array([period_ms(log.context.options) for log in self.logs], np.int64)
         number = np.arange(len(self.stamps)) - np.repeat(self.chain_at[:-1], self.lengths.reshape(-1))
-        late = levels(self.stamps, number, periods[self.log_of_row])
+        late = self.stamps - number * periods[self.log_of_row]
         in_time = np.append((row_sums(self.indptr, self.counts) > 1)[1:] | self.began[1:], [True])
         rows, firsts = np.flatnonzero(in_time), np.flatnonzero(self.began)
         chain = np.cumsum(self.began)[rows] - 1
@@ -1084,8 +959,7 @@ class _Batch:
             for log_chains in chains
         ]
         zero = np.array(zeros, np.int64)[self.log_of_row]
-        guess = np.maximum(self.stamps - width[self.log_of_row], 0)
-        start = np.where(self.began & unix[self.log_of_row], guess, self.before)
+        start = np.where(self.began & unix[self.log_of_row], np.maximum(self.stamps - width[self.log_of_row], 0), self.before)
         late = self.began & ~unix[self.log_of_row] & (self.stamps > clock.NEAR_START * width[self.log_of_row])
         self.plain[self.log_of_row[late | (self.stamps - start > clock.DAY_MS)]] = False
         start, end = start * MS + zero, self.stamps * MS + zero
@@ -1135,7 +1009,7 @@ class _Batch:
         return np.repeat(np.arange(len(there)), self.lengths.reshape(-1)[there]), table
 
 
-def _are_instants(start_ns: NDArray[np.int64], end_ns: NDArray[np.int64]) -> bool:
+def _are_instants(start_ns: Int, end_ns: Int) -> bool:
     return not len(start_ns) or (is_instant(int(start_ns.min())) and is_instant(int(end_ns.max())))
 
 
@@ -1166,9 +1040,6 @@ def holds_nothing(path: Path, context: Context) -> bool:
 
 
 # Which fio wrote a log without a version in its JSON: files beside the log show the version, or the earliest it can be.
-
-
-NANOSECONDS_SINCE = (2, 99)
 
 
 def since_of_layout(layout: LogLinear) -> tuple[int, ...] | None:

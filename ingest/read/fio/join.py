@@ -9,7 +9,7 @@ there the newest run. A host that the JSON does not know takes nothing from it.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ingest.core.errors import InputError, listed
 from ingest.read.context import Context
+from ingest.read.fio.clock import MS
 from ingest.read.fio.names import LogName, SummaryName, parse_log_name, parse_summary_name, version_printed_for
 from ingest.read.text import plain_name
 
@@ -26,9 +27,7 @@ if TYPE_CHECKING:
     from ingest.read.fio.json_output import Document, Job
 
 
-MS = 1_000_000
 PREFIX_OPTIONS = {"clat_hist": "write_hist_log", "bw": "write_bw_log", "iops": "write_iops_log"}
-LATENCY_OPTION = "write_lat_log"
 
 
 def same_host(name: str, other: str, aliases: Mapping[str, str]) -> bool:
@@ -74,8 +73,8 @@ class Joined(NamedTuple):
 class Documents:
     """The last fio document of each run in JSON files, by folder, and which logs each describes.
 
-    `means` are the logs of means, `read` the runs whose JSON is read for itself, `overwritten` those whose logs a later run has
-    written anew, with the file of that one, `versions` what fio printed as text.
+    `of_file` are the runs in a JSON file, `means` the logs of means, `read` the runs whose JSON is read for itself, `overwritten`
+    those whose logs a later run has written anew, with the file of that one, `versions` what fio printed as text.
     """
 
     def __init__(self, aliases: Mapping[str, str]) -> None:
@@ -90,7 +89,7 @@ class Documents:
         self.read: set[tuple[Path, int]] = set()
         self.versions: dict[Path, set[tuple[int, ...]]] = defaultdict(set)
         self.unmatched: dict[Path, tuple[Path, str]] = {}
-        self._of_file: dict[Path, list[Beside]] = {}
+        self.of_file: dict[Path, list[Beside]] = defaultdict(list)
         self._over: dict[tuple[object, object], bool] = {}
         self._prefixes: dict[tuple[int, str], tuple[tuple[Job, ...], set[str]]] = {}
         self._joined: dict[Path, Joined | None] = {}
@@ -118,13 +117,9 @@ class Documents:
         name = parse_summary_name(path)
         found = [Beside(path, run.document, name, inside, run.width_ns, run.first, run.last) for run in runs if run.document.jobs]
         self.folders[path.parent].extend(found)
-        self._of_file[path] = found
+        self.of_file[path] = found
         if inside and not found:
             refuse(path, "fio JSON without a job", None)
-
-    def of_file(self, path: Path) -> list[Beside]:
-        """Return the runs in a JSON file."""
-        return self._of_file.get(path, [])
 
     def all(self) -> Iterator[Beside]:
         """Yield all documents of files that the call names, in order of their paths."""
@@ -213,8 +208,7 @@ class Documents:
         for folder in self._folders_around(path):
             matching = []
             for beside in self.folders.get(folder, ()):
-                match = self._jobs_for(beside, path, name, host)
-                if match:
+                if match := self._jobs_for(beside, path, name, host):
                     # A run of fewer jobs leaves the logs of the others as they were.
                     holds = any(self._own(path, name, match[0]))
                     matching.append((holds, beside.document.timestamp_ms, str(beside.path), beside, *match))
@@ -316,7 +310,7 @@ class Documents:
 
 
 def _option_of(name: LogName) -> str:
-    return PREFIX_OPTIONS.get(name.type, LATENCY_OPTION)
+    return PREFIX_OPTIONS.get(name.type, "write_lat_log")
 
 
 def _prefix_of(job: Job, name: LogName) -> str:
@@ -379,24 +373,6 @@ def _logging(jobs: tuple[Job, ...], name: LogName) -> set[int]:
             numbers.update(range(seen + 1, seen + many + 1))
         seen += many
     return numbers
-
-
-def documents_of(
-    logs: Mapping[Path, LogName],
-    summaries: Iterable[Path],
-    neighbours: Iterable[Path],
-    aliases: Mapping[str, str],
-    refuse: Callable[[Path, str, int | None], None],
-) -> Documents:
-    """Return fio's documents for the logs of a call; `neighbours` are JSON files beside logs that the call does not name."""
-    documents = Documents(aliases)
-    for path, name in logs.items():
-        documents.add_log(path, name)
-    for path in summaries:
-        documents.add_summary(path, refuse)
-    for path in neighbours:
-        documents.add_summary(path, refuse, inside=False)
-    return documents
 
 
 def log_name_of(path: Path, kind: str) -> LogName:

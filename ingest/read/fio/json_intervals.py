@@ -33,11 +33,12 @@ import numpy as np
 from ingest.core.coverage import Caveat, Missing, WholeRow, labels_of
 from ingest.core.documents import told_exact
 from ingest.core.errors import InputError
-from ingest.core.intervals import Exact, Int, Intervals, concatenate, one_row, total
+from ingest.core.intervals import Exact, Intervals, concatenate, one_row, total
 from ingest.core.labels import Series, mean_kind
 from ingest.core.layout import NO_BINS
 from ingest.read.context import Context, Summary
-from ingest.read.fio.json_output import MS, NANOSECONDS, Document, Job, documents, no_document
+from ingest.read.fio.clock import MS
+from ingest.read.fio.json_output import Document, Job, documents, no_document
 from ingest.read.fio.names import parse_log_name
 from ingest.read.fio.runs import another_run, began_ms, counts_any, mark_of, measured, note_several_runs, runs_in
 
@@ -46,7 +47,6 @@ WITH_BINS = "run fio with --output-format=json+, or keep such runs in a file of 
 EXACT_BELOW = 1_000_000
 AGREE_NS = 5 * MS  # that the end of a run and the start of the next are rounded apart by
 AGAIN, ELSEWHERE = "stands in the file twice", "a run that other files are read for"
-NO_BINS_REASON = "fio JSON without bins: run fio with --output-format=json+ to have its histograms"
 
 
 def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
@@ -58,21 +58,19 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     account = context.account
     rejected: list[tuple[str, int]] = []
     differences = Differences(context)
-    seen = 0
+    number = -1
     for number, document in enumerate(documents(path, rejected)):
-        seen += 1
         if any(first <= number <= last for first, last in context.left_out):
             differences.leave_out(document)
             continue
-        chunk = differences.take(document)
-        if chunk is not None:
+        if (chunk := differences.take(document)) is not None:
             yield chunk
     for reason, line in rejected:
         account.reject(reason, [line])
-    if not seen:
+    if number < 0:
         raise no_document(path, rejected)
     if not account.samples:
-        raise InputError(NO_BINS_REASON, path)
+        raise InputError("fio JSON without bins: run fio with --output-format=json+ to have its histograms", path)
 
 
 class Differences:
@@ -81,16 +79,15 @@ class Differences:
     def __init__(self, context: Context, previous: Document | None = None, state: Mapping[str, Any] | None = None) -> None:
         self.previous = previous
         self._context = context
-        self._segment = int(state["segment"]) if state else 0
-        self._runs = int(state.get("runs", 1)) if state else 1
         self._left_out = set[int]()
-        self._first_ms: int | None = state.get("first_ms") if state else None
-        self._shift_ms = int(state.get("shift_ms", 0)) if state else 0
+        state = state or {}
+        self._segment = int(state.get("segment", 0))
+        self._runs = int(state.get("runs", 1))
+        self._first_ms: int | None = state.get("first_ms")
+        self._shift_ms = int(state.get("shift_ms", 0))
         # Of runs that are over a state keeps the last documents alone: those of a status interval may be many.
-        self._ended: list[str] = list(state.get("ended", ())) if state else []
-        self._ends: dict[Series, int] = {}
-        for *labels, end in state["ends"] if state else ():
-            self._ends[Series(*labels)] = int(end)
+        self._ended: list[str] = list(state.get("ended", ()))
+        self._ends = {Series(*labels): int(end) for *labels, end in state.get("ends", ())}
 
     def state(self) -> dict[str, Any]:
         """Return the state that the documents to come need beside the last one, as values that JSON can hold."""
@@ -140,7 +137,7 @@ class Differences:
 
     def _difference(self, previous: Document | None, document: Document) -> Intervals[Series] | None:
         parts = []
-        context = self._context
+        context, account = self._context, self._context.account
         binned = any(summary.bins is not None for job in document.jobs for summary in job.summaries.values())
         for number, job in enumerate(document.jobs):
             before = previous.jobs[number] if previous else None
@@ -149,25 +146,28 @@ class Differences:
                 own = {"host": context.series.host or job.host, "job": str(number + 1), "op": op, "kind": kind}
                 series = context.series.replaced(**own, segment=self._segment)
                 bounds = self._bounds(series, document, job, previous, summary)
-                counts = _added(summary, old)
-                if counts is None and not binned:
-                    self._lack(series, bounds, summary, old, document.line)
-                if counts is not None:
-                    parts.append(_interval(series, bounds, summary, counts, whole=old is None))
-                    row = parts[-1]
-                    if row.exact is not None and isinstance(row.table[0], Series):
-                        least, most, total = (int(column[0]) for column in (row.exact.min_ns, row.exact.max_ns, row.exact.sum_ns))
-                        self._context.account.whole_rows.append(
-                            WholeRow(row.table[0], int(row.counts.sum()), least, most, total).to_dict()
-                        )
+                if summary.bins is None:
+                    count = summary.count - (old.count if old else 0)
+                    if not binned and count > 0:  # of a document without any bins in a file that has some elsewhere
+                        caveat = Caveat(WITHOUT_BINS, account.path, f"line {document.line}: {NO_BINS_HERE}", WITH_BINS)
+                        account.lack(Missing(labels_of(series), *bounds, count, summary.min_ns, summary.max_ns, caveat))
+                    continue
+                layout = summary.bins.layout
+                dense = np.zeros(layout.bins, np.int64)
+                dense[summary.bins.bins] = summary.bins.counts
+                if old is not None and old.bins is not None:
+                    dense[old.bins.bins] -= old.bins.counts
+                bins = np.flatnonzero(dense)
+                exact = None
+                # fio prints the mean with six decimals: below a million samples mean * N gives back the integer sum.
+                if len(bins) and old is None and summary.count < EXACT_BELOW and summary.mean_ns:
+                    spent = round(summary.mean_ns / layout.grain * summary.count) * layout.grain
+                    least, most = summary.min_ns, summary.max_ns
+                    exact = Exact(np.array([least]), np.array([most]), np.array([spent]), np.array([True]))
+                    account.whole_rows.append(WholeRow(series, int(dense.sum()), least, most, spent).to_dict())
+                if len(bins):
+                    parts.append(one_row(layout, series, bounds, bins, dense[bins], exact))
         return concatenate(parts) if parts else None
-
-    def _lack(self, series: Series, bounds: tuple[int, int], now: Summary, old: Summary | None, line: int) -> None:
-        """Keep as missing what a document without any bins counts in a file that has bins elsewhere."""
-        count = now.count - (old.count if old else 0)
-        if count > 0:
-            caveat = Caveat(WITHOUT_BINS, self._context.account.path, f"line {line}: {NO_BINS_HERE}", WITH_BINS)
-            self._context.account.lack(Missing(labels_of(series), *bounds, count, now.min_ns, now.max_ns, caveat))
 
     def _began(self, document: Document) -> None:
         """Keep how long after the first run of the file this one began: of a --t0 that is the first one's start."""
@@ -194,29 +194,6 @@ class Differences:
             start = self._ends[series]
         self._ends[series] = max(start, end)
         return start, self._ends[series]
-
-
-def _interval(series: Series, bounds: tuple[int, int], now: Summary, dense: Int, *, whole: bool) -> Intervals[Series]:
-    """Return what one job and direction did between two documents, or in a `whole` run."""
-    bins = np.flatnonzero(dense)
-    layout = NANOSECONDS if now.bins is None else now.bins.layout
-    exact = None
-    # fio prints the mean with six decimals: below a million samples mean * N gives back the integer sum.
-    if whole and now.count < EXACT_BELOW and now.mean_ns:
-        total = round(now.mean_ns / layout.grain * now.count) * layout.grain
-        exact = Exact(np.array([now.min_ns]), np.array([now.max_ns]), np.array([total]), np.array([True]))
-    return one_row(layout, series, bounds, bins, dense[bins], exact)
-
-
-def _added(now: Summary, old: Summary | None) -> Int | None:
-    """Return the counts of all bins that one job and direction did since the last document; None if nothing."""
-    if now.bins is None:
-        return None
-    dense = np.zeros(now.bins.layout.bins, np.int64)
-    dense[now.bins.bins] = now.bins.counts
-    if old is not None and old.bins is not None:
-        dense[old.bins.bins] -= old.bins.counts
-    return dense if dense.any() else None
 
 
 def left_of(document: Document, logs: tuple[Path, ...]) -> list[tuple[int, str, str]]:
@@ -257,8 +234,7 @@ def read_means(path: Path, context: Context) -> Iterator[Intervals[Series]]:
             context.account.samples += summary.count
             context.account.whole_runs.append(summary.whole_run(series).to_dict())
             bounds = _bounds(document, job, summary, context, shift_ns)
-            total = round(summary.mean_ns * summary.count)
-            exact = told_exact([total], [summary.min_ns], [summary.max_ns], [summary.bytes])
+            exact = told_exact([round(summary.mean_ns * summary.count)], [summary.min_ns], [summary.max_ns], [summary.bytes])
             of_mean = series.replaced(kind=mean_kind(kind))
             yield one_row(NO_BINS, of_mean, bounds, np.zeros(1, np.int64), np.array([summary.count]), exact)
     for reason, line in rejected:

@@ -42,7 +42,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
@@ -53,6 +53,7 @@ from ingest.core.labels import MIXED, OPS
 from ingest.core.layout import fio_layout
 from ingest.read.context import Summary, TimeZero
 from ingest.read.fio import clock
+from ingest.read.fio.clock import MS
 from ingest.read.text import blocks
 
 LARGEST_DOCUMENT = 256 << 20
@@ -61,10 +62,8 @@ TOO_LARGE = (
     """jq -c '.. | objects | select(has("fio version"))' FILE > fio.json"""
 )
 BEHIND = "fio's JSON behind something on each line, which is not of one width: cut it off, as with sed 's/^.*Z //' FILE"
-BROKEN, CUT_OFF = (
-    "document breaks off before the next begins",
-    "last document breaks off: fio was still writing, or the copy is partial",
-)
+BROKEN = "document breaks off before the next begins"
+CUT_OFF = "last document breaks off: fio was still writing, or the copy is partial"
 INDENT = (b" ", b"\t")  # what lines inside a document begin with
 STRETCH = re.compile(rb"([ \t][^\n]*+(?:\n[ \t][^\n]*+)*+|[^\n]*+)\n?")
 OF_FIO = b'"fio version"'
@@ -139,8 +138,7 @@ class _Scan:
     def _outside(self, line: bytes, inner: int) -> Iterator[tuple[int, bytes]]:
         """Yield the document that a line outside of any holds; one that goes on in the next lines is open then."""
         if line.startswith(b"{"):
-            end = _end_of(line)
-            if end:
+            if end := _end_of(line):
                 yield self._number, line[:end]
             else:
                 self._open(line, self._number)
@@ -159,11 +157,8 @@ class _Scan:
         before, begin = self._before or (b"", 0)
         self._before = None
         first = raw.partition(b"\n")[0]
-        if before == b"[":
-            begins = raw[:1] in INDENT and first.lstrip()[:1] in CLOSING
-        else:
-            begins = raw[:1] in INDENT and first.lstrip()[:1] == b'"'
-        if begins:
+        inside = CLOSING if before == b"[" else (b'"',)
+        if raw[:1] in INDENT and first.lstrip()[:1] in inside:
             self._open(before[-1:], begin, guessed=True)
             self._lines.append(raw)
             self.size += len(raw)
@@ -269,8 +264,7 @@ SLACK_MS = 300
 FACTORS = {"us": 0.001, "ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """What the JSON says of one job (or sum of a group's jobs); `delay_ms` is None where fio drew it at random."""
 
     name: str
@@ -282,8 +276,7 @@ class Entry:
     new_group: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """When jobs began to count time, and when the last ended, in ms since the first began."""
 
     zeros_ms: tuple[int, ...]
@@ -298,16 +291,9 @@ def milliseconds(text: str) -> int | None:
 
 def entry_of(name: str, group: int, runtime_ms: int, options: Mapping[str, str]) -> Entry:
     """Return the options that time a job, those of all jobs included."""
-    delay = options.get("startdelay", options.get("start_delay", "0"))
-    return Entry(
-        name=name,
-        group=group,
-        runtime_ms=runtime_ms,
-        ramp_ms=milliseconds(options.get("ramp_time", "0")) or 0,
-        delay_ms=milliseconds(delay),
-        waits_for=options.get("wait_for", ""),
-        new_group=options.get("new_group", "0") not in ("0", "false"),
-    )
+    delay_ms = milliseconds(options.get("startdelay", options.get("start_delay", "0")))
+    ramp_ms, new_group = milliseconds(options.get("ramp_time", "0")) or 0, options.get("new_group", "0") not in ("0", "false")
+    return Entry(name, group, runtime_ms, ramp_ms, delay_ms, options.get("wait_for", ""), new_group)
 
 
 def in_stages(entries: Sequence[Entry]) -> bool:
@@ -349,7 +335,15 @@ def _played(entries: Sequence[Entry], walls: Sequence[bool]) -> Plan | None:
     ended: dict[int, int] = {}
     now: int | None = 0
     while now is not None:
-        _begin(entries, walls, now, begun, ended)
+        for number, entry in enumerate(entries):  # what fio does in one poll: it begins the jobs that need not wait
+            if number in begun or (entry.delay_ms or 0) > now:
+                continue
+            if walls[number] and max(ended.values(), default=-AFTER_WALL_MS) + AFTER_WALL_MS - POLL_MS > now:
+                break
+            if entry.waits_for and _running(entry.waits_for, entries, now, ended):
+                continue
+            begun[number] = now + POLL_MS
+            ended[number] = begun[number] + (entry.ramp_ms + entry.runtime_ms if entry.runtime_ms else 0)
         if len(begun) == len(entries):
             first = min(begun.values())
             zeros = tuple(begun[number] - first + entry.ramp_ms for number, entry in enumerate(entries))
@@ -358,19 +352,6 @@ def _played(entries: Sequence[Entry], walls: Sequence[bool]) -> Plan | None:
         waits += [end + late - POLL_MS for end in ended.values() for late in (AFTER_JOB_MS, AFTER_WALL_MS)]
         now = min((moment for moment in waits if moment > now), default=None)
     return None
-
-
-def _begin(entries: Sequence[Entry], walls: Sequence[bool], now: int, begun: dict[int, int], ended: dict[int, int]) -> None:
-    """Begin, as fio does in one poll at `now` (ms since the start of the run), the jobs that need not wait."""
-    for number, entry in enumerate(entries):
-        if number in begun or (entry.delay_ms or 0) > now:
-            continue
-        if walls[number] and max(ended.values(), default=-AFTER_WALL_MS) + AFTER_WALL_MS - POLL_MS > now:
-            return
-        if entry.waits_for and _running(entry.waits_for, entries, now, ended):
-            continue
-        begun[number] = now + POLL_MS
-        ended[number] = begun[number] + (entry.ramp_ms + entry.runtime_ms if entry.runtime_ms else 0)
 
 
 def _running(name: str, entries: Sequence[Entry], now: int, ended: Mapping[int, int]) -> bool:
@@ -382,7 +363,6 @@ def _running(name: str, entries: Sequence[Entry], now: int, ended: Mapping[int, 
 KINDS = {"clat": "completion", "lat": "total", "slat": "submission"}
 NANOSECONDS = fio_layout(29, 1)
 MICROSECONDS = fio_layout(19, 1000)
-MS = 1_000_000
 LARGEST, MOST_BYTES = 2**43, 2**53
 TOGETHER_MS = 1000
 ALL_CLIENTS = "All clients"
@@ -390,8 +370,7 @@ UNVERIFIED, WRITES_ALONE = ("0", "none", "null"), ("write", "randwrite")
 OWN_KEYS = "FIO_"  # begin the keys of a histogram that are no bins: versions before 3 wrote its geometry among them
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(NamedTuple):
     """One entry of `jobs` or `client_stats`: its options (globals included) and summaries by (op, kind).
 
     `runtime_ms` is how long it ran: its longest direction, or both of them where what was written was then read and verified
@@ -546,8 +525,7 @@ def _document(raw: dict[str, Any], line: int) -> Document:
 
 
 def _job(entry: dict[str, Any], common: dict[str, str]) -> Job:
-    own = {str(k): str(v) for k, v in entry.get("job options", {}).items()}
-    options = {**common, **own}
+    options = {**common, **{str(k): str(v) for k, v in entry.get("job options", {}).items()}}
     ops = tuple(op for op in OPS if entry.get(op)) or (MIXED,)
     runtimes = {op: _whole((entry.get(op) or {}).get("runtime", 0)) for op in ops}
     runtime, spans = _course(runtimes, _whole(entry.get("job_runtime", 0)), options)
@@ -558,16 +536,9 @@ def _job(entry: dict[str, Any], common: dict[str, str]) -> Job:
         if (summary := _summary(entry.get(op) or {}, name, spans.get(op))) is not None
     }
     start = entry.get("job_start")
-    return Job(
-        name=str(entry.get("jobname", "")),
-        group=int(entry.get("groupid", 0)),
-        host=str(entry.get("hostname", "")),
-        options=options,
-        runtime_ms=runtime,
-        start_ms=_whole(start) if start else None,
-        summaries=summaries,
-        elapsed_s=_whole(entry.get("elapsed", 0)),
-    )
+    name, host, group = str(entry.get("jobname", "")), str(entry.get("hostname", "")), int(entry.get("groupid", 0))
+    start_ms, elapsed_s = _whole(start) if start else None, _whole(entry.get("elapsed", 0))
+    return Job(name, group, host, options, runtime, start_ms, summaries, elapsed_s)
 
 
 def _course(runtimes: Mapping[str, int], job_runtime: int, options: Mapping[str, str]) -> tuple[int, dict[str, tuple[int, int]]]:
@@ -597,14 +568,15 @@ def _summary(direction: dict[str, Any], name: str, span_ms: tuple[int, int] | No
     raw = direction.get(f"{name}_ns", direction.get(name))
     if raw is None or not int(direction.get("total_ios", 0)):
         return None
-    total = int(direction["total_ios"])
     # Before N was printed (3.x), total_ios is the count of completions; later N is what the histogram holds.
-    count = _whole(raw.get("N", total if raw.get("max", 0) else 0))
+    count = _whole(raw.get("N", int(direction["total_ios"]) if raw.get("max", 0) else 0))
     if not count:
         return None
     percentiles = tuple((text, int(value) * unit) for text, value in raw.get("percentile", {}).items())
     value = raw.get("mean", 0)
     _whole(value)
+    moved = direction.get("io_bytes")  # before `io_kbytes` came (2.21) it was in KiB
+    in_bytes = isinstance(moved, int) and "io_kbytes" in direction and 0 <= moved <= MOST_BYTES
     return Summary(
         count=count,
         runtime_ns=_whole(direction.get("runtime", 0)) * MS,
@@ -613,17 +585,9 @@ def _summary(direction: dict[str, Any], name: str, span_ms: tuple[int, int] | No
         mean_ns=float(value) * unit,
         percentiles=percentiles,
         bins=_histogram(raw.get("bins"), unit),
-        bytes=_bytes(direction),
+        bytes=moved if in_bytes else None,
         span_ns=None if span_ms is None else (span_ms[0] * MS, span_ms[1] * MS),
     )
-
-
-def _bytes(direction: dict[str, Any]) -> int | None:
-    """Return the bytes of a direction, None where fio does not say: before `io_kbytes` came (2.21) `io_bytes` was in KiB."""
-    moved = direction.get("io_bytes")
-    if not isinstance(moved, int) or "io_kbytes" not in direction or not 0 <= moved <= MOST_BYTES:
-        return None
-    return moved
 
 
 def _histogram(bins: dict[str, Any] | None, unit: int) -> Histogram | None:

@@ -35,9 +35,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -50,6 +51,8 @@ from ingest.read.account import Account
 from ingest.read.context import Context
 from ingest.read.described.table import Form, IntegerLines, arrow, reject
 from ingest.read.fio import clock
+from ingest.read.fio.clock import DAY_MS, MS
+from ingest.read.fio.names import NANOSECONDS_SINCE
 from ingest.read.operations import DAY_NS
 from ingest.read.text import head, whole_blocks
 
@@ -57,7 +60,7 @@ ROW = re.compile(rb"^[ \t]*\d{1,19}(?:[ \t]*,[ \t]*(?:-?\d{1,20}|0x[0-9a-fA-F]{1
 HEAD, LOOKED_AT = 1 << 14, 100
 FEWEST, MOST = 4, 8
 DIRECTIONS = 3
-NANOSECONDS_SINCE, PRIORITY_SINCE = (2, 99), (3, 18)
+PRIORITY_SINCE = (3, 18)
 ZEROS = (
     "the fifth column is 0 throughout: taken for the priority that fio 3.18 and later write, values in ns; an offset of fio up "
     "to 3.17 (--fio-version) is 0 throughout only where each file is one block"
@@ -67,8 +70,7 @@ NO_ROWS = "no raw latency log: its lines are not time, value, direction, block s
 SIZES = {"us": 1000, "ns": 1}
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(NamedTuple):
     """Where things stand in a row: `columns` names them all in order; `unit_ns` is what values are counted in.
 
     `first_ms` is the stamp of the first row, `lowest_ms` the lowest of the first rows. `assumed` says what was taken for granted.
@@ -85,13 +87,7 @@ class Shape:
 
 def shape_of(path: Path, context: Context) -> Shape:
     """Return the shape of a raw log; InputError where it is averaged, no such log, or without known columns or unit."""
-    text = head(path, HEAD)
-    if not text.strip(b"\r\n \t"):
-        raise InputError(EMPTY, path)
-    rows = rows_of_text(text)
-    if not rows:
-        raise InputError(NO_ROWS, path, 1)
-    direction = _direction(rows, context, path)
+    rows, direction = _first_rows(path, context)
     if _is_averaged(rows, direction):
         window = context.options.get("log_avg_msec", "")
         width = f" of {window} ms" if window else ""
@@ -106,11 +102,7 @@ def shape_of(path: Path, context: Context) -> Shape:
 
 def averaged_shape_of(path: Path, context: Context) -> Shape | None:
     """Return the shape of an averaged log, None of a log of single I/Os; InputError as `shape_of`."""
-    text = head(path, HEAD)
-    rows = rows_of_text(text)
-    if not rows:
-        raise InputError(NO_ROWS if text.strip(b"\r\n \t") else EMPTY, path, 1 if text else None)
-    direction = _direction(rows, context, path)
+    rows, direction = _first_rows(path, context)
     return _shape(rows, direction, context, path) if _is_averaged(rows, direction) else None
 
 
@@ -122,12 +114,18 @@ def direction_of(path: Path, context: Context) -> int | None:
 
 def first_stamps(path: Path, context: Context) -> list[int]:
     """Return the stamps in ms of the first rows of the commonest direction of a log."""
-    rows = rows_of_text(head(path, HEAD))
-    if not rows:
-        return []
-    place = _direction(rows, context, path)
+    rows, place = _first_rows(path, context)
     commonest = Counter(row[place] for row in rows).most_common(1)[0][0]
     return [int(row[0]) for row in rows if row[place] == commonest]
+
+
+def _first_rows(path: Path, context: Context) -> tuple[Sequence[Sequence[bytes]], int]:
+    """Return the cells of the first rows of a log, and the place of the direction in them; InputError where there are none."""
+    text = head(path, HEAD)
+    rows = rows_of_text(text)
+    if not rows:
+        raise InputError(NO_ROWS if text.strip(b"\r\n \t") else EMPTY, path, 1 if text else None)
+    return rows, _direction(rows, context, path)
 
 
 def _is_averaged(rows: Sequence[Sequence[bytes]], direction: int) -> bool:
@@ -138,12 +136,10 @@ def _is_averaged(rows: Sequence[Sequence[bytes]], direction: int) -> bool:
 
 def _shape(rows: Sequence[Sequence[bytes]], direction: int, context: Context, path: Path) -> Shape:
     after = [row[direction + 2 :] for row in rows]
-    width = len(rows[0])
-    extra, priority = _extra([cells[0] for cells in after] if after[0] else [], len(after[0]), context, path)
-    maximum = ("maximum",) if direction > 2 else ()
-    columns = ("time", "value", *maximum, "direction", "size", *extra)
+    extra = _extra(after, context, path)
+    columns = ("time", "value", *(("maximum",) if direction > 2 else ()), "direction", "size", *extra)
     hexadecimal = any(cell[:2] == b"0x" for cells in after for cell in cells)
-    unit, told_by = _unit(columns, rows, context, path, width, priority=priority)
+    unit, told_by = _unit(columns, rows, context, path)
     lowest = min(int(row[0]) for row in rows)
     known = context.version or context.since or context.recorded_unit_ns
     assumed = ZEROS if extra == ("priority",) and not known and all(cells[0] == b"0" for cells in after) else ""
@@ -182,17 +178,14 @@ def _direction(rows: Sequence[Sequence[bytes]], context: Context, path: Path) ->
     return places[0]
 
 
-def _extra(first: Sequence[bytes], count: int, context: Context, path: Path) -> tuple[tuple[str, ...], bool]:
-    """Return the names of the columns behind the block size, and whether a priority is among them."""
-    if count == 0:
-        return (), False
-    if count == 1:
-        return (("priority",), True) if _is_priority(first, context, path) else (("offset",), False)
-    if count == 2:
-        return ("offset", "priority"), True
-    if count == 3:
-        return ("offset", "priority", "issued"), True
-    raise InputError(f"{NO_ROWS}: {count} columns behind the block size", path, 1)
+def _extra(after: Sequence[Sequence[bytes]], context: Context, path: Path) -> tuple[str, ...]:
+    """Return the names of the columns behind the block size."""
+    count = len(after[0])
+    if count > 3:
+        raise InputError(f"{NO_ROWS}: {count} columns behind the block size", path, 1)
+    if count == 1 and _is_priority([cells[0] for cells in after], context, path):
+        return ("priority",)
+    return ("offset", "priority", "issued")[:count]
 
 
 def _is_priority(cells: Sequence[bytes], context: Context, path: Path) -> bool:
@@ -226,9 +219,7 @@ def _is_priority(cells: Sequence[bytes], context: Context, path: Path) -> bool:
     )
 
 
-def _unit(
-    columns: Sequence[str], rows: Sequence[Sequence[bytes]], context: Context, path: Path, width: int, *, priority: bool
-) -> tuple[int, str]:
+def _unit(columns: Sequence[str], rows: Sequence[Sequence[bytes]], context: Context, path: Path) -> tuple[int, str]:
     """Return the unit of values in ns and where it was taken from; InputError where it cannot be determined."""
     if context.recorded_unit_ns:
         return context.recorded_unit_ns, "--recorded-unit"
@@ -236,7 +227,8 @@ def _unit(
         return (1 if context.version[:2] >= NANOSECONDS_SINCE else 1000), f"fio {'.'.join(map(str, context.version))}"
     if context.since is not None and context.since >= NANOSECONDS_SINCE:
         return 1, "a histogram log beside it, whose bins are of ns"
-    if priority or "issued" in columns:
+    width = len(columns)
+    if "priority" in columns:
         return 1, f"{width} columns, as fio 3.18 and later write"
     largest = max(int(row[1]) for row in rows)
     sizes = ", ".join(f"{figure(largest * scale / 1e6, 4)} ms in {unit}" for unit, scale in SIZES.items())
@@ -248,31 +240,18 @@ def _unit(
     )
 
 
-def is_epoch(shape: Shape, context: Context) -> bool:
-    """Return whether stamps are real time since 1970."""
-    return clock.real_time(context.options, shape.first_ms)
-
-
 def ops_of_head(path: Path, context: Context) -> set[str]:
     """Return the ops in the first lines of a raw log."""
-    rows = rows_of_text(head(path, HEAD))
-    place = _direction(rows, context, path) if rows else 0
+    rows, place = _first_rows(path, context)
     return {OPS[int(row[place])] for row in rows if row[place] in (b"0", b"1", b"2")}
 
 
-MS = 1_000_000
-DAY_MS = 86_400_000
 LATEST_MS = 1000
-TOO_LONG = "a latency of more than a day: damage, or another unit than it was taken for (--recorded-unit)"
-NEGATIVE = "a latency below zero"
-NO_SIZE = "block size 0: a mean over a window (log_avg_msec), no I/O"
 JUMP = "clock jump: its stamp lies more than a day from the rows before and behind it"
-OLDER = "row of an older run that was appended to"
 OFFSETS = (
     "the fifth column is 0 in the first rows and an offset here (log_offset): fio up to 2.21 wrote us, 2.99 to 3.17 ns; say "
     "--fio-version or --recorded-unit"
 )
-INTEGER = r"-?\d{1,18}"
 PRIORITY = r"(?:0x[0-9a-fA-F]{1,8}|\d{1,18})"
 
 
@@ -283,13 +262,13 @@ def read(path: Path, context: Context) -> Iterator[Events]:
     with their lines. Raises InputError where the file is no raw log, or holds other lines and pyarrow is missing.
     """
     shape = shape_of(path, context)
-    base = clock.OWN
-    if not is_epoch(shape, context):
+    unix, base = clock.real_time(context.options, shape.first_ms), clock.OWN
+    if not unix:
         base = clock.base_of(shape.lowest_ms, context, lambda: clock.last_stamp_ms(path))
     for note in (base.note, shape.assumed):
         if note:
             context.account.note(note)
-    rows = _Rows(shape, context, _older(path, shape, context), base.ms)
+    rows = _Rows(shape, context, _older(path, shape, context), base.ms, unix, clock.zero_ns(context, base.ms))
     for columns, lines in _rows_of(path, shape, context.account):
         if shape.assumed:
             priority = columns["priority"]
@@ -311,7 +290,7 @@ def _form(shape: Shape) -> Form:
     """Return the form of a row, for Arrow."""
     pa = arrow()
     hexadecimal = {"priority"} if shape.hexadecimal else set()
-    cells = (PRIORITY if name in hexadecimal else INTEGER for name in shape.columns)
+    cells = (PRIORITY if name in hexadecimal else r"-?\d{1,18}" for name in shape.columns)
     types = {name: pa.binary() if name in hexadecimal else pa.int64() for name in shape.columns}
     return Form(
         names=shape.columns,
@@ -331,9 +310,7 @@ def _older(path: Path, shape: Shape, context: Context) -> dict[int, int]:
     """
     if context.series.job or not context.jobs:
         return {}
-    parts: list[tuple[Int, Int]] = []
-    for columns, _ in _rows_of(path, shape, Account()):
-        parts.append((columns["time"], columns["direction"]))
+    parts = [(columns["time"], columns["direction"]) for columns, _ in _rows_of(path, shape, Account())]
     if not parts:
         return {}
     time, direction = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -361,17 +338,13 @@ class _Rows:
     context: Context
     older: dict[int, int]
     base_ms: int
-    unix: bool = field(init=False)
-    zero_ns: int = field(init=False)
+    unix: bool
+    zero_ns: int
     last_ms: int | None = None
     stamp_ms: int = 0
     restarted: bool = False
     early: int = 0
     early_line: int = 0
-
-    def __post_init__(self) -> None:
-        self.unix = is_epoch(self.shape, self.context)
-        self.zero_ns = clock.zero_ns(self.context, self.base_ms)
 
     def events(self, columns: Mapping[str, Int], lines: Int) -> Events:
         """Return the events of a chunk of rows; what cannot be taken is rejected with its lines."""
@@ -379,14 +352,18 @@ class _Rows:
         if self.base_ms:
             time = np.where(time < 0, time, np.maximum(time - self.base_ms, 0))
         issued = columns.get("issued")
-        faults = self._faults(time, value, direction, columns["size"], lines)
-        if faults is not None:
+        if (faults := self._faults(time, value, direction, columns["size"], lines)) is not None:
             good = np.flatnonzero(~faults)
             time, value, direction, lines = time[good], value[good], direction[good], lines[good]
             issued = None if issued is None else issued[good]
         latency = value * self.shape.unit_ns if self.shape.unit_ns > 1 else value
         end = self._ends(time, latency, issued)
-        self._sanity(end, latency, lines)
+        if not self.unix and len(end) and int(latency.max()) > int(end.min()):
+            # I/Os that would have begun before the log did: in the right unit there are none, but for a ramp's.
+            early = np.flatnonzero(latency > end + MS)
+            if len(early):
+                self.early_line = self.early_line or int(lines[early[0]])
+                self.early += len(early)
         self.context.account.accept(len(end))
         base = (0 if self.unix else self.zero_ns) + self.context.offset_ns
         series = self.context.series
@@ -410,11 +387,11 @@ class _Rows:
         for reason, bad in (
             (clock.STAMP, (time < 0) | (time >= clock.LAST_STAMP_MS)),
             (clock.DIRECTION, (direction < 0) | (direction >= DIRECTIONS)),
-            (NO_SIZE, size <= 0),
-            (NEGATIVE, value < 0),
-            (TOO_LONG, value > longest),
+            ("block size 0: a mean over a window (log_avg_msec), no I/O", size <= 0),
+            ("a latency below zero", value < 0),
+            ("a latency of more than a day: damage, or another unit than it was taken for (--recorded-unit)", value > longest),
             (JUMP, np.zeros(len(time), np.bool_) if jumps is None else jumps),
-            (OLDER, self._of_older(direction)),
+            ("row of an older run that was appended to", self._of_older(direction)),
         ):
             reject(self.context.account, reason, lines[left & bad])
             left &= ~bad
@@ -467,15 +444,6 @@ class _Rows:
             self.restarted = True
         self.stamp_ms = int(time[-1]) if len(time) else self.stamp_ms
         return added
-
-    def _sanity(self, end: Int, latency: Int, lines: Int) -> None:
-        """Count I/Os that would have begun before the log did: in the right unit there are none, but for a ramp's."""
-        if self.unix or not len(end) or int(latency.max()) <= int(end.min()):
-            return
-        early = np.flatnonzero(latency > end + MS)
-        if len(early):
-            self.early_line = self.early_line or int(lines[early[0]])
-            self.early += len(early)
 
     def note_doubts(self) -> None:
         """Note at the end what makes the unit doubtful, and why the start of the run is unknown."""

@@ -28,6 +28,7 @@ CBT_PREFIX = re.compile(r"^output(?:\.(?P<volume>\d+))?$")
 CBT_SUMMARY = re.compile(r"^(?P<cut>json_)?output(?:\.(?P<volume>\d+))?(?:\.(?P<host>.+))?$")
 NAMES_KEPT = 1 << 14  # each is asked for several times a file, and hosts log under the same names
 ENDINGS = ("json", "txt", "log", "out", "js")
+NANOSECONDS_SINCE = (2, 99)  # fio counts in ns; before that in us
 
 
 class LogName(NamedTuple):
@@ -58,15 +59,8 @@ def _parsed_log_name(name: str) -> LogName | None:
     if not match:
         return None
     cbt = CBT_PREFIX.match(match["prefix"])
-    return LogName(
-        prefix=match["prefix"],
-        type=match["type"],
-        job=match["job"] or "",
-        host=match["host"] or "",
-        volume=(cbt["volume"] or "") if cbt else "",
-        cbt=cbt is not None,
-        deflated=match["deflated"] is not None,
-    )
+    prefix, kind, job, host = (match[part] or "" for part in ("prefix", "type", "job", "host"))
+    return LogName(prefix, kind, job, host, (cbt["volume"] or "") if cbt else "", cbt is not None, match["deflated"] is not None)
 
 
 class SummaryName(NamedTuple):

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ingest.core.errors import InputError
-from ingest.core.intervals import Intervals
 from ingest.core.labels import OPS, Series, mean_kind
 from ingest.core.layout import NO_BINS
 from ingest.read.context import Context, TimeZero
 from ingest.read.fio import clock, histogram_log
-from ingest.read.fio.join import MS, log_name_of
+from ingest.read.fio.clock import MS
+from ingest.read.fio.join import log_name_of
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name
 from ingest.read.format_names import AVERAGED, HIST, JSON, PLAIN_JSON, RAW
 from ingest.read.formats import PIECES, Reader
@@ -23,13 +24,10 @@ from ingest.read.sources import COMPLETION, PREFER_RAW, SHADOWED, Around, Skippe
 from ingest.read.text import TABLE_ENDINGS, blocks, head, name_without
 
 if TYPE_CHECKING:
-    from ingest.core.events import Events
     from ingest.read.fio.averaged_log import Averaged
 
 
 KINDS = {"clat": COMPLETION, "lat": "total", "slat": "submission"}
-COMPRESSED_LOG = "log_store_compressed: decode it with fio --inflate-log, or run fio without log_compression"
-NO_LATENCY = "fio JSON without a latency"
 NO_COUNT = (
     "fio JSON with latencies, but nothing says of how many I/Os (total_ios, which old versions such as 2.1.4 do not write): "
     "without it no two of them can be added up; run a newer fio with --output-format=json+"
@@ -62,9 +60,7 @@ def locate_hist(path: Path, around: Around) -> Source:
     context = (
         replace(context, segments=histogram_log.segments_of(path)) if shared else _restarted(path, context, unix=peeked.unix)
     )
-    unix = TimeZero(context.zero.epoch_ns or (peeked.first_ms - peeked.width_ms) * MS, "epoch stamps in the log")
-    zero = around.zero(path, unix if peeked.unix else context.zero, lambda: clock.last_stamp_ms(path) * MS, absolute=peeked.unix)
-    context = context if zero is context.zero else replace(context, zero=zero)
+    context = _begun(path, context, around, peeked.first_ms - peeked.width_ms, unix=peeked.unix)
     return Source(path, HIST, context, peeked.width_ms * MS, str(peeked.layout))
 
 
@@ -78,19 +74,17 @@ def locate_raw(path: Path, around: Around) -> Source:
     if context.version is None and context.recorded_unit_ns is None:
         context = replace(context, since=histogram_log.since_beside(path, name))
     try:
-        means = averaged_log.look(path, context)
-        if means is not None:
+        if (means := averaged_log.look(path, context)) is not None:
             return _averaged(path, context, means, around)
         shape = latency_log.shape_of(path, context)
     except InputError:
         around.documents.forget(path)
         raise
-    unix = latency_log.is_epoch(shape, context)
+    unix = clock.real_time(context.options, shape.first_ms)
     if name.job:
         context = _restarted(path, context, unix=unix)
-    own = TimeZero(context.zero.epoch_ns or shape.first_ms * MS, "epoch stamps in the log") if unix else context.zero
-    zero = around.zero(path, own, lambda: clock.last_stamp_ms(path) * MS, absolute=unix)
-    return Source(path, RAW, replace(context, zero=zero), layout=str(events_layout(around.options.digits)))
+    context = _begun(path, context, around, shape.first_ms, unix=unix)
+    return Source(path, RAW, context, layout=str(events_layout(around.options.digits)))
 
 
 def _averaged(path: Path, context: Context, averaged: Averaged, around: Around) -> Source:
@@ -98,18 +92,21 @@ def _averaged(path: Path, context: Context, averaged: Averaged, around: Around) 
     around.documents.means.add(path)
     if any(summary.bins is not None for job in context.jobs for summary in job.values()):
         around.documents.forget(path)
-    own = context.zero
-    if averaged.unix:
-        own = TimeZero(own.epoch_ns or averaged.shape.first_ms * MS, "epoch stamps in the log")
-    zero = around.zero(path, own, lambda: clock.last_stamp_ms(path) * MS, absolute=averaged.unix)
-    series = context.series.replaced(kind=mean_kind(context.series.kind))
-    return Source(path, AVERAGED, replace(context, series=series, zero=zero), averaged.window_ms * MS, str(NO_BINS))
+    context = _begun(path, context, around, averaged.shape.first_ms, unix=averaged.unix)
+    context = replace(context, series=context.series.replaced(kind=mean_kind(context.series.kind)))
+    return Source(path, AVERAGED, context, averaged.window_ms * MS, str(NO_BINS))
+
+
+def _begun(path: Path, context: Context, around: Around, first_ms: int, *, unix: bool) -> Context:
+    """Return the context of a log with its start: by fio's JSON or as the user said, else its first stamp if that is `unix`."""
+    own = TimeZero(context.zero.epoch_ns or first_ms * MS, "epoch stamps in the log") if unix else context.zero
+    return replace(context, zero=around.zero(path, own, lambda: clock.last_stamp_ms(path) * MS, absolute=unix))
 
 
 def _name(path: Path, kind: str) -> LogName:
     name = log_name_of(path, kind)
     if name.deflated:
-        raise InputError(COMPRESSED_LOG, path)
+        raise InputError("log_store_compressed: decode it with fio --inflate-log, or run fio without log_compression", path)
     return name
 
 
@@ -144,21 +141,20 @@ def locate_json(path: Path, around: Around) -> Source:
     from ingest.read.fio import json_intervals, json_output
 
     documents = around.documents
-    runs = [run for run in documents.of_file(path) if run.key in documents.read]
+    runs = [run for run in documents.of_file[path] if run.key in documents.read]
     described = {run.first: tuple(sorted(documents.told.get(run.key, ()))) for run in runs}
     bins = any(summary.bins for run in runs for job in run.document.jobs for summary in job.summaries.values())
     if not bins and not any(json_intervals.left_of(run.document, described[run.first]) for run in runs):
         documents.read.difference_update(run.key for run in runs)
         text = head(path, LONGEST_JSON)
-        raise InputError(NO_COUNT if b'"total_ios"' not in text and MEAN.search(text) else NO_LATENCY, path)
+        raise InputError(NO_COUNT if b'"total_ios"' not in text and MEAN.search(text) else "fio JSON without a latency", path)
     document = runs[0].document
     name = parse_summary_name(path)
     process = "" if name else name_without(path, SUMMARY_ENDINGS)
     context = around.context(path, host=name.host if name else "", volume=name.volume if name else "", process=process)
-    own = document.zero_of(document.jobs[:1])
-    zero = around.zero(path, own, lambda: max(job.runtime_ms for job in document.jobs) * MS)
+    zero = around.zero(path, document.zero_of(document.jobs[:1]), lambda: max(job.runtime_ms for job in document.jobs) * MS)
     logs = tuple(sorted({log for some in described.values() for log in some}))
-    others = tuple((run.first, run.last) for run in documents.of_file(path) if run.first not in described)
+    others = tuple((run.first, run.last) for run in documents.of_file[path] if run.first not in described)
     context = replace(context, zero=zero, version=document.version, siblings=logs, described=described, left_out=others)
     name_of_format, layout = (JSON, json_output.NANOSECONDS) if bins else (PLAIN_JSON, NO_BINS)
     # A run whose logs were overwritten is one row as long as the run: it makes no window of the logs beside it wider.
@@ -197,23 +193,21 @@ def counted_once(sources: list[Source], prefer: str, skipped: list[Skipped]) -> 
     partly: dict[Path, frozenset[str]] = {}
     for raw in sources:
         run = raw.context.series.run
-        twins = [known[run, twin] for twin in raw.twins if raw.format == RAW and (run, twin) in known]
-        for histogram in twins:
+        for histogram in [known[run, twin] for twin in raw.twins if raw.format == RAW and (run, twin) in known]:
             if prefer == PREFER_RAW:
                 shadowed[histogram.path] = "a raw log holds the same I/Os and is preferred (--prefer raw)"
-                continue
-            if histogram_log.is_masked(histogram.path, histogram.context):
+            elif histogram_log.is_masked(histogram.path, histogram.context):
                 shadowed[histogram.path] = "fio 3.6 to 3.16 damaged its bins from 786 us up; a raw log holds the same I/Os"
-                continue
-            from ingest.read.fio import latency_log
+            else:
+                from ingest.read.fio import latency_log
 
-            ops = {op for job in raw.context.jobs for op, kind in job if kind == raw.context.series.kind}
-            ops = ops or latency_log.ops_of_head(raw.path, raw.context)
-            both = _hist_ops(histogram, ops)
-            if both and ops <= both:
-                shadowed[raw.path] = "a histogram log holds the same I/Os (--prefer raw reverses this)"
-            elif both:
-                partly[raw.path] = both
+                ops = {op for job in raw.context.jobs for op, kind in job if kind == raw.context.series.kind}
+                ops = ops or latency_log.ops_of_head(raw.path, raw.context)
+                both = _hist_ops(histogram, ops)
+                if both and ops <= both:
+                    shadowed[raw.path] = "a histogram log holds the same I/Os (--prefer raw reverses this)"
+                elif both:
+                    partly[raw.path] = both
     shadowed.update(_beside_means([source for source in sources if source.path not in shadowed]))
     skipped.extend(Skipped(path, SHADOWED, reason) for path, reason in shadowed.items())
     return [
@@ -256,8 +250,7 @@ def _hist_ops(histogram: Source, wanted: set[str]) -> frozenset[str]:
     if summaries and all(summary.bins is not None for _, summary in summaries):
         return frozenset(op for op, _ in summaries)
     ops: set[str] = set()
-    lines = chain.from_iterable(bytes(block).split(b"\n") for block in blocks(histogram.path))
-    for line in lines:
+    for line in chain.from_iterable(bytes(block).split(b"\n") for block in blocks(histogram.path)):
         cells = line.split(b",", 3)
         if len(cells) == 4 and cells[1].strip() in (b"0", b"1", b"2") and any(digit in cells[3] for digit in FILLED):
             ops.add(OPS[int(cells[1])])
@@ -266,32 +259,18 @@ def _hist_ops(histogram: Source, wanted: set[str]) -> frozenset[str]:
     return frozenset(ops)
 
 
-def _raw_events(path: Path, context: Context) -> Iterator[Events]:
-    from ingest.read.fio import latency_log  # needs pyarrow, which a call that reads none must not import
+def _late(module: str, name: str) -> Callable[[Path, Context], Iterator[Any]]:
+    """Return a reader in a module here that is imported once it reads: some need pyarrow, and most calls meet few formats."""
 
-    return latency_log.read(path, context)
+    def read(path: Path, context: Context) -> Iterator[Any]:
+        rows: Iterator[Any] = getattr(import_module(f"ingest.read.fio.{module}"), name)(path, context)
+        return rows
 
-
-def _means(path: Path, context: Context) -> Iterator[Intervals[Series]]:
-    from ingest.read.fio import averaged_log
-
-    return averaged_log.read(path, context)
-
-
-def _totals(path: Path, context: Context) -> Iterator[Intervals[Series]]:
-    from ingest.read.fio import json_intervals
-
-    return json_intervals.read_means(path, context)
-
-
-def _documents(path: Path, context: Context) -> Iterator[Intervals[Series]]:
-    from ingest.read.fio import json_intervals
-
-    return json_intervals.read(path, context)
+    return read
 
 
 HISTOGRAMS = Reader(locate_hist, timed=False, rows=histogram_log.read, accepts=is_histogram, many=histogram_log.read_many)
-LATENCIES = Reader(locate_raw, timed=False, events=_raw_events, accepts=is_latency_log, arrow=True)
-SUMMARIES = Reader(locate_json, timed=False, rows=_documents, grows=PIECES)
-AVERAGES = Reader(locate_raw, timed=False, rows=_means, accepts=is_latency_log)
-TOTALS = Reader(locate_json, timed=False, rows=_totals)
+LATENCIES = Reader(locate_raw, timed=False, events=_late("latency_log", "read"), accepts=is_latency_log, arrow=True)
+SUMMARIES = Reader(locate_json, timed=False, rows=_late("json_intervals", "read"), grows=PIECES)
+AVERAGES = Reader(locate_raw, timed=False, rows=_late("averaged_log", "read"), accepts=is_latency_log)
+TOTALS = Reader(locate_json, timed=False, rows=_late("json_intervals", "read_means"))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.core.intervals import Int, gather, joined_rows
+from ingest.core.intervals import Bool, Int, gather, joined_rows
 from ingest.core.labels import OPS
 from ingest.core.layout import LogLinear
 from ingest.core.units import figure
@@ -23,8 +23,6 @@ from ingest.read.integers import Rows
 # The faults of fio's histogram counts and how each is recognised and undone, exactly where that is possible.
 
 
-Bool = NDArray[np.bool_]
-
 PER_INTERVAL, CUMULATIVE, COMPOUNDED = "per interval", "cumulative since the start", "compounded by fio --client"
 DOUBTFUL = (
     "counts may be compounded by fio --client (row n holds row n - 2 as well), which these rows neither show nor rule out: they "
@@ -35,7 +33,6 @@ LOST_UNKNOWN = (
     "bins from 786 us up are damaged (fio 3.6 to 3.16), and how many samples they held cannot be determined without fio's json+: "
     "every percentile is a lower bound"
 )
-WRAPPED = "counts wrapped by a latency_target reset"
 NOT_OF_ONE = "not of one run, or counts of an unknown kind"
 IMPLAUSIBLE = 2**40
 MOST_COUNT = 2**41
@@ -243,7 +240,7 @@ class Repair:
                 self.since_reset[:] = 0
             self.since_reset += dense[at]
         self.was_reset |= bool(good)
-        reasons = {WRAPPED: np.array(good, np.int64)}
+        reasons = {"counts wrapped by a latency_target reset": np.array(good, np.int64)}
         return _sparse(dense.astype(np.int64), reasons, {TOO_MANY: np.array(bad, np.int64)})
 
     def _differenced(self, rows: Rows, began: Bool, gap: Bool, mode: str) -> Repaired:

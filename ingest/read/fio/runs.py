@@ -21,18 +21,17 @@ from ingest.core.coverage import Caveat
 from ingest.read.account import Account
 from ingest.read.context import Summary
 from ingest.read.fio import clock
-from ingest.read.fio.json_output import MS, Document, documents
+from ingest.read.fio.clock import MS
+from ingest.read.fio.json_output import Document, documents
 
 ROUNDED_MS = 2  # that a runtime is rounded by
 LATE_MS = 100  # that fio may take from one of the times in a document to the next
 MEAN_NS = 10  # that the mean that the oldest versions print may be off
-OTHER_JOBS, BACK, EARLIER, LATER, NO_LONGER = (
-    "other jobs or options",
-    "counts went back",
-    "it was written earlier",
-    "it began once the one before was written",
-    "no job ran longer",
-)
+OTHER_JOBS = "other jobs or options"
+BACK = "counts went back"
+EARLIER = "it was written earlier"
+LATER = "it began once the one before was written"
+NO_LONGER = "no job ran longer"
 SEVERAL = "several-runs"
 HOLDS_SEVERAL = "holds several runs of fio, which are one here: each is counted in its own time, under its own job numbers"
 EACH_ALONE = "ask for one by --from and --to, or write each run into a file of its own"

@@ -39,10 +39,8 @@ TAG = b"Tag="
 WITH_COMMAS = (6, 7)  # cells of a line whose numbers have a decimal comma; C prints its maximum as a whole number and `.0`
 DATED_NS = 946_684_800 * SECOND  # 2000: no log is older, and no machine has been up for as long
 DATE = re.compile(rb"#\[(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)\]")
-NOT_A_LINE = "no interval: not `[Tag=..,]start,length,maximum,histogram`"
 NO_NUMBER = "the time stamp is no number"
 OUT_OF_RANGE = "the time stamp is out of range"
-NEGATIVE = "the interval's length is negative"
 
 
 class StampError(ValueError):
@@ -78,7 +76,7 @@ def split_line(line: bytes) -> tuple[bytes, bytes, bytes, bytes]:
     if len(cells) in WITH_COMMAS and all(cell.isdigit() for cell in cells[:4]):
         cells = [b".".join(cells[:2]), b".".join(cells[2:4]), *cells[-2:]]
     if len(cells) != 4:
-        raise StampError(NOT_A_LINE)
+        raise StampError("no interval: not `[Tag=..,]start,length,maximum,histogram`")
     return tag, cells[0], cells[1], cells[3].rstrip()
 
 
@@ -223,7 +221,7 @@ def interval_of(line: bytes, stamps: str) -> tuple[bytes, int, int, bytes, bool]
     if stamps:
         start, length = _put_right(start, length, stamps)
     if length < 0:
-        raise StampError(NEGATIVE)
+        raise StampError("the interval's length is negative")
     return tag, start, length, payload, bool(stamps) and (start, length) != as_printed
 
 

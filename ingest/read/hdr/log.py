@@ -31,7 +31,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.coverage import Caveat, Missing, labels_of
-from ingest.core.errors import CapacityError, InputError, counted
+from ingest.core.errors import CapacityError, InputError, counted, listed
 from ingest.core.intervals import MOST_SAMPLES, Intervals, concatenate, gather, sum_rows
 from ingest.core.labels import LABELS, Series
 from ingest.core.layout import Layout, parse_layout
@@ -104,25 +104,17 @@ class Gaps:
     def open(self) -> None:
         """Note a line that was rejected before it was known when it was."""
         if self._opened is None:
-            self._add(self.last_ns, None)
+            self.lost(self.last_ns, None)
 
     def line(self, start_ns: int, end_ns: int) -> None:
         """Note a line that is good so far."""
         missing = self._context.account.missing
         if missing and (opened := self._opened) is not None:
             missing.remove(opened)
-            self._add(opened.from_ns, end_ns)
+            self.lost(opened.from_ns, end_ns)
         if self.first_end_ns is None:
             self.first_end_ns = end_ns
         self.last_ns = start_ns
-
-    def lost(self, start_ns: int, end_ns: int) -> None:
-        """Note a line of known time that was rejected."""
-        self._add(start_ns, end_ns)
-
-    @property
-    def _own(self) -> list[Missing]:
-        return [entry for entry in self._context.account.missing if entry.caveat.code == REJECTED]
 
     @property
     def _opened(self) -> Missing | None:
@@ -130,9 +122,10 @@ class Gaps:
         missing = self._context.account.missing
         return next((entry for entry in reversed(missing) if entry.caveat.code == REJECTED and entry.to_ns is None), None)
 
-    def _add(self, from_ns: int | None, to_ns: int | None) -> None:
-        """Keep a stretch; of very many all together."""
-        account, own = self._context.account, self._own
+    def lost(self, from_ns: int | None, to_ns: int | None) -> None:
+        """Keep a stretch, as of a line of known time that was rejected; of very many all together."""
+        account = self._context.account
+        own = [entry for entry in account.missing if entry.caveat.code == REJECTED]
         if len(own) >= MOST_GAPS:
             for old in own:
                 account.missing.remove(old)
@@ -175,34 +168,24 @@ Key = tuple[str, str, str, int]  # op, kind, tag, segment
 Tally = tuple[int, int, int]  # intervals, samples, hash
 
 
-def key_of(series: Series) -> Key:
-    """Return what a series is tallied under."""
-    return (series.op, series.kind, series.tag, series.segment)
-
-
 class TagTotals:
-    """The counts of each series so far."""
+    """The counts of each series so far: `told` are intervals, samples and hash."""
 
     def __init__(self, stored: Iterable[tuple[Key, Tally]] = ()) -> None:
-        self._of: dict[Key, Tally] = dict(stored)
-
-    @property
-    def told(self) -> Mapping[Key, Tally]:
-        """Return intervals, samples and hash by series."""
-        return self._of
+        self.told: dict[Key, Tally] = dict(stored)
 
     def add(self, key: Key, counts: Sequence[int]) -> None:
         """Take the next intervals of a series: how many samples each holds."""
-        rows, samples, value = self._of.get(key, (0, 0, 0))
+        rows, samples, value = self.told.get(key, (0, 0, 0))
         for count in counts:
             value = (value * FACTOR + count + 1) % PRIME
-        self._of[key] = rows + len(counts), samples + sum(counts), value
+        self.told[key] = rows + len(counts), samples + sum(counts), value
 
     def absorb(self, later: Mapping[Key, Tally]) -> None:
         """Add the counts of the part of the log that follows."""
         for key, (rows, samples, value) in later.items():
-            rows_before, before, first = self._of.get(key, (0, 0, 0))
-            self._of[key] = rows_before + rows, before + samples, (first * pow(FACTOR, rows, PRIME) + value) % PRIME
+            rows_before, before, first = self.told.get(key, (0, 0, 0))
+            self.told[key] = rows_before + rows, before + samples, (first * pow(FACTOR, rows, PRIME) + value) % PRIME
 
     @property
     def overlapping(self) -> set[tuple[str, str, str]]:
@@ -212,7 +195,7 @@ class TagTotals:
     def _alike(self) -> list[list[Key]]:
         """Return the series of one kind whose counts are equal in each interval, where there are several."""
         alike: dict[tuple[str, Tally], list[Key]] = {}
-        for key, tally in self._of.items():
+        for key, tally in self.told.items():
             if tally[0] >= MANY and tally[1]:
                 alike.setdefault((key[1], tally), []).append(key)
         return [keys for keys in alike.values() if len(keys) > 1]
@@ -220,7 +203,7 @@ class TagTotals:
     def doubts(self, *, nested: bool) -> list[str]:
         """Return sentences about tags that perhaps hold the same operations, or surely where they are `nested`."""
         doubts = [_equal(sorted(keys)) for keys in self._alike()]
-        if nested and {"cycles", "requests"} <= {tag.rpartition(".")[2] for _, _, tag, _ in self._of}:
+        if nested and {"cycles", "requests"} <= {tag.rpartition(".")[2] for _, _, tag, _ in self.told}:
             doubts.append(NESTED)
         return doubts
 
@@ -234,9 +217,8 @@ def _equal(keys: Sequence[Key]) -> str:
     if len(names) == 1:
         whose = f"tag {names[0]!r}" if names[0] else "no tag"
         return f"lines of {whose} overlap and hold equal numbers of samples in every interval: {counted}"
-    shown = [repr(name) if name else "none" for name in names[:NAMED_MOST]]
-    more = len(names) - len(shown)
-    texts = f"{', '.join(shown)} and {more} more" if more else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    shown = [repr(name) if name else "none" for name in names]
+    texts = listed(shown, NAMED_MOST) if len(shown) > NAMED_MOST else f"{', '.join(shown[:-1])} and {shown[-1]}"
     label = "op" if by_op else "tag"
     return f"the {label}s {texts} hold equal numbers of samples in every interval: {counted}; choose one with --where {label}="
 
@@ -244,8 +226,7 @@ def _equal(keys: Sequence[Key]) -> str:
 # What the lines of a part of an HdrHistogram log leave for those of the next.
 
 
-@dataclass(frozen=True, slots=True)
-class Tail:
+class Tail(NamedTuple):
     """What the lines of a part of a log leave for those of the next, by tag and layout, and for the log's facts.
 
     `plain` says that the start was given once, no tag needed a second segment and no limit of the log was met: parts are
@@ -321,14 +302,11 @@ class Again:
 
     def doubts(self, told: set[Op]) -> list[str]:
         """Return a sentence on each tag with repeated lines, but those of which it was told already."""
-        return [_sentence(op, lines) for op, lines in sorted(self.repeated.items()) if op not in told]
-
-
-def _sentence(op: Op, lines: int) -> str:
-    name = op[2] or op[0]
-    whose = f"of tag {name!r}" if name else "without a tag"
-    many = counted(lines, f"line {whose} repeats", f"lines {whose} repeat")
-    return f"{many} {REPEATED}"
+        doubts = []
+        for op, lines in sorted((op, lines) for op, lines in self.repeated.items() if op not in told):
+            whose = f"of tag {op[2] or op[0]!r}" if op[2] or op[0] else "without a tag"
+            doubts.append(f"{counted(lines, f'line {whose} repeats', f'lines {whose} repeat')} {REPEATED}")
+        return doubts
 
 
 # Lines of an HdrHistogram log -> rows of `Intervals`: batches unpacked at once, series, segments, and the account.
@@ -341,7 +319,6 @@ LONG_LINE = "a line of more than 1 MiB"
 BACKWARDS = "lines of one tag overlap or run back in time too often: sort the log by time"
 TOO_MANY_TAGS = f"more than {MOST_SERIES} tags"
 TOTALS = "the tags raw and co-fixed are left out: those of reads and of writes hold the same operations"
-NO_HISTOGRAM = "no interval: no histogram at its end"
 COMMENT, LEGEND = b"#", b'"'
 LINE_BYTES = 64  # that a line is held in until it is unpacked, beside its payload
 
@@ -378,14 +355,12 @@ class Rows:
     """Takes the lines of one log and gives its intervals. `pending` is the bytes of payloads that wait to be unpacked."""
 
     def __init__(self, context: Context, origin: Origin, unit_ns: int) -> None:
-        self.pending = 0
-        self.entries = 0
-        self.unpacked = 0
+        self.pending = self.entries = self.unpacked = 0
         self._context = context
         self._origin = origin
         self._clock = Clock(adrift=origin.adrift)
         self._layouts = Layouts(unit_ns)
-        self._number = 0
+        self._number = self._trimmed = 0
         self._shift: int | None = None
         self._lines: list[_Line] = []
         self._payloads: list[Payload] = []
@@ -393,15 +368,17 @@ class Rows:
         self._ends: dict[tuple[bytes, Layout], list[tuple[int, int]]] = {}
         self._firsts: dict[tuple[bytes, Layout], int] = {}
         self._parts: dict[Layout, list[Intervals[Series]]] = {}
-        self._trimmed = 0
         self._seen = Seen(context.options.get(RATE, ""))
         self._tallies = TagTotals()
         self._again = Again()
         self._righted = False
         self._gaps = Gaps(context)
 
-    def _lost(self, line: _Line) -> None:
-        self._gaps.lost(line.start_ns, line.end_ns)
+    def _reject(self, reason: str, lines: Sequence[_Line]) -> None:
+        """Leave out lines of known time."""
+        self._context.account.reject(reason, [line.number for line in lines])
+        for line in lines:
+            self._gaps.lost(line.start_ns, line.end_ns)
 
     def take(self, lines: Sequence[bytes], *, whole: bool, room: int) -> int:
         """Take the next lines of the log, until `room` bytes of payloads wait; return how many were taken.
@@ -456,7 +433,7 @@ class Rows:
         try:
             tag, stamp, length, text, righted = interval_of(line, self._origin.stamps)
             if not text:
-                raise StampError(NO_HISTOGRAM)
+                raise StampError("no interval: no histogram at its end")
             if tag in self._origin.totals:
                 self._context.account.skip(TOTALS, 1)
                 return
@@ -494,23 +471,16 @@ class Rows:
             return
         counts = counts_of(payloads)
         for row, reason in counts.faults.items():
-            self._context.account.reject(reason, [lines[row].number])
-            self._lost(lines[row])
+            self._reject(reason, [lines[row]])
         by_geometry: dict[Geometry, list[int]] = {}
-        met: dict[int, list[int]] = {}  # by identity, as nearly all lines share one object, and hashing it takes long
         for row, payload in enumerate(payloads):
             if row not in counts.faults:
-                same = met.get(id(payload.geometry))
-                if same is None:
-                    same = met[id(payload.geometry)] = by_geometry.setdefault(payload.geometry, [])
-                same.append(row)
+                by_geometry.setdefault(payload.geometry, []).append(row)
         checked: list[_Checked] = []
         for geometry, rows in by_geometry.items():
             target = self._layouts.of(geometry)
             if isinstance(target, str):
-                self._context.account.reject(target, [lines[row].number for row in rows])
-                for row in rows:
-                    self._lost(lines[row])
+                self._reject(target, [lines[row] for row in rows])
             else:
                 checked.append(self._checked(lines, rows, taken(counts, rows), geometry, target))
         following = self._following(lines, checked[0]) if len(checked) == 1 else None
@@ -532,7 +502,11 @@ class Rows:
                 segments = known[group, line.tag] = self._ends.setdefault((line.tag, layout), [])
             places[row] = self._placed(line, layout, segments)
         for part in checked:
-            self._add(lines, part, _places([places[row] for row in part.rows], [lines[row].end_ns for row in part.rows]))
+            keep = [at for at, row in enumerate(part.rows) if places[row] is not None]
+            placed = np.array([places[part.rows[at]] for at in keep], np.int64).reshape(-1, 2)
+            codes, starts = map(np.ascontiguousarray, placed.T)
+            ends = np.array([lines[part.rows[at]].end_ns for at in keep], np.int64)
+            self._add(lines, part, _Places(keep, codes, starts, ends))
 
     def _following(self, lines: list[_Line], checked: _Checked) -> _Places | None:
         """Return the places of lines of one tag, each of which follows the one before it in the first segment; else None."""
@@ -560,9 +534,7 @@ class Rows:
         last = bins[indptr[1:][indptr[1:] > indptr[:-1]] - 1]
         if len(last) and int(last.max()) >= target.layout.bins:
             past = set((np.searchsorted(indptr, np.flatnonzero(bins >= target.layout.bins), side="right") - 1).tolist())
-            self._context.account.reject(PAST_RANGE, [lines[rows[place]].number for place in sorted(past)])
-            for place in sorted(past):
-                self._lost(lines[rows[place]])
+            self._reject(PAST_RANGE, [lines[rows[place]] for place in sorted(past)])
         if target.moved_by is not None:
             self._context.account.note("bins of a double histogram are not whole ns: converted to ns bins as fine")
         if not past:
@@ -589,7 +561,8 @@ class Rows:
         self._context.account.accept(len(keep))
         self._check_addable(lines, checked.rows, keep, samples)
         for code in dict.fromkeys(places.codes.tolist()):
-            key, mine = key_of(table[code]), places.codes == code
+            series, mine = table[code], places.codes == code
+            key = series.op, series.kind, series.tag, series.segment
             self._tallies.add(key, samples[mine].tolist())
             self._again.add(key, places.starts[mine], samples[mine])
         self._context.account.samples += int(samples.sum())
@@ -613,8 +586,7 @@ class Rows:
         place, start = _segment(segments, line)
         if place == len(segments):
             if place >= MOST_SEGMENTS or len(self._table) >= MOST_SERIES:
-                self._context.account.reject(BACKWARDS if place >= MOST_SEGMENTS else TOO_MANY_TAGS, [line.number])
-                self._lost(line)
+                self._reject(BACKWARDS if place >= MOST_SEGMENTS else TOO_MANY_TAGS, [line])
                 return None
             segments.append((0, self._new_series(line.tag)))
             self._firsts.setdefault((line.tag, layout), line.start_ns)
@@ -625,8 +597,8 @@ class Rows:
 
     def _new_series(self, tag: bytes) -> int:
         """Return the code of a new series of a tag: the next segment among those of the same labels."""
-        labels = named(tag.decode("utf-8", "replace"), self._origin)
-        base = self._context.series.replaced(op=labels.op or self._context.series.op, kind=labels.kind, tag=labels.tag)
+        op, kind, own_tag = named(tag.decode("utf-8", "replace"), self._origin)
+        base = self._context.series.replaced(op=op or self._context.series.op, kind=kind, tag=own_tag)
         segment = 0
         while (series := base.replaced(segment=segment)) in self._table:
             segment += 1
@@ -654,16 +626,10 @@ class Rows:
         """Return what the lines so far leave for others of the same log."""
         limits = {BACKWARDS, TOO_MANY_TAGS, TOO_MANY_LAYOUTS, LONG_LINE}
         limited = self._clock.told_again or limits & self._context.account.rejected.keys()
-        return Tail(
-            plain=not limited and all(len(segments) == 1 for segments in self._ends.values()),
-            firsts=self._firsts,
-            ends={key: segments[-1][0] for key, segments in self._ends.items()},
-            bins=self._layouts.total,
-            trimmed=self._trimmed,
-            seen=self._seen,
-            tallies=self._tallies.told,
-            edges=(self._gaps.first_end_ns, self._gaps.last_ns),
-        )
+        plain = not limited and all(len(segments) == 1 for segments in self._ends.values())
+        ends = {key: segments[-1][0] for key, segments in self._ends.items()}
+        edges = self._gaps.first_end_ns, self._gaps.last_ns
+        return Tail(plain, self._firsts, ends, self._layouts.bins, self._trimmed, self._seen, self._tallies.told, edges)
 
     def absorb(self, tail: Tail) -> None:
         """Add the counts of a part of the log that was read elsewhere to those of the log."""
@@ -696,14 +662,6 @@ class Rows:
         self.tell_doubts()
 
 
-def _places(places: Sequence[tuple[int, int] | None], ends: Sequence[int]) -> _Places:
-    """Return the places (series and start) of those rows that have one."""
-    keep = [number for number, place in enumerate(places) if place is not None]
-    placed = np.array([places[number] for number in keep], np.int64).reshape(-1, 2)
-    columns = np.ascontiguousarray(placed[:, 0]), np.ascontiguousarray(placed[:, 1])
-    return _Places(keep, *columns, np.array([ends[number] for number in keep], np.int64))
-
-
 def _segment(ends: list[tuple[int, int]], line: _Line) -> tuple[int, int]:
     """Return the first segment that a line can follow in, and the start it has there."""
     if ends and line.start_ns >= ends[0][0]:
@@ -726,8 +684,7 @@ NEWLINE = 10
 UNIT_UNKNOWN = "the unit that it was recorded in cannot be determined: give --recorded-unit ns, 100ns, us or ms"
 
 
-@dataclass(frozen=True, slots=True)
-class Peeked:
+class Peeked(NamedTuple):
     """The head of a log: its origin, its start and where that was taken from, row width, and how its stamps count.
 
     `base_ns` is what the first stamps count from, 0 for epoch stamps; `largest` the largest value, in recorded units.
@@ -773,18 +730,10 @@ def peek(path: Path, context: Context) -> Peeked:
     unit = context.recorded_unit_ns or origin.unit_ns
     known = Layouts(unit or 1).of(payloads[0].geometry)
     layout = str(known.layout) if isinstance(known, Bins) and unit else ""
-    return Peeked(origin, *zero, sorted(widths)[len(widths) // 2], clock.base_of(first), _largest(payloads), layout)
-
-
-def _largest(payloads: list[Payload]) -> float:
-    """Return the upper edge of the highest bin of all payloads, in recorded units."""
     counts = counts_of(payloads)
-    filled = np.flatnonzero(np.diff(counts.indptr)).tolist()
-    edges = [
-        upper_edge(payloads[row].geometry, int(counts.bins[counts.indptr[row + 1] - 1])) * payloads[row].geometry.ratio
-        for row in filled
-    ]
-    return max(edges, default=0.0)
+    filled = ((payloads[row].geometry, counts.indptr[row + 1] - 1) for row in np.flatnonzero(np.diff(counts.indptr)).tolist())
+    largest = max((upper_edge(geometry, int(counts.bins[last])) * geometry.ratio for geometry, last in filled), default=0.0)
+    return Peeked(origin, *zero, sorted(widths)[len(widths) // 2], clock.base_of(first), largest, layout)
 
 
 def last_end_ns(path: Path) -> int:
@@ -796,11 +745,9 @@ def last_end_ns(path: Path) -> int:
             if line.startswith(COMMENT):
                 clock.comment(line)
                 continue
-            try:
+            with suppress(StampError):
                 _, stamp, length, _, _ = interval_of(line, stamps)
                 latest = max(latest, clock.base_of(stamp) + stamp + length)
-            except StampError:
-                continue
     return latest
 
 
@@ -835,11 +782,8 @@ def unpacked(rows: Rows, text: Iterable[memoryview | bytes], chunk_entries: int 
     batch = min(BATCH_BYTES, 2 * chunk_entries)
     try:
         for block in text:
-            ended = block[-1] == NEWLINE
-            lines = bytes(block).split(b"\n")
-            if ended:
-                lines.pop()
-            place = 0
+            ended, place = block[-1] == NEWLINE, 0
+            lines = bytes(block).removesuffix(b"\n").split(b"\n")
             while place < len(lines):
                 some = lines[place : place + TOGETHER]
                 place += rows.take(some, whole=ended or place + len(some) < len(lines), room=batch)
@@ -884,7 +828,7 @@ class ResumableRows(Rows):
             "shift": self._shift,
             "series": [[*(getattr(series, label) for label in LABELS), series.segment] for series in self._table],
             "ends": [[tag.decode("latin-1"), str(layout), ends] for (tag, layout), ends in self._ends.items()],
-            "geometries": [[geometry.digits, geometry.unit_magnitude, geometry.ratio] for geometry in self._layouts.geometries],
+            "geometries": [[geometry.digits, geometry.unit_magnitude, geometry.ratio] for geometry in self._layouts.found],
             "trimmed": self._trimmed,
             "last_line_ns": self._gaps.last_ns,
             "tallies": [[key, tally] for key, tally in self._tallies.told.items()],
@@ -903,11 +847,9 @@ class ResumableRows(Rows):
 SMALLEST = 4 << 20
 NEARBY = 1 << 18
 AT_ONCE = 1 << 18
-NO_NEWLINE = "a line of more than 1 MiB"
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """The bytes [begin, end) of a log, to its end if `end` is None; `front` are the lines that give its start."""
 
     begin: int
@@ -934,12 +876,8 @@ def cut(paths: Sequence[Path], contexts: Sequence[Context], parts: int) -> tuple
     finally:
         for log in logs:
             log.data.close()
-    ranges = []
-    for number in range(parts):
-        begins = [0 if not number else places[number - 1] for places in edges]
-        ends = [None if number == parts - 1 else places[number] for places in edges]
-        ranges.append([Part(begin, end, log.front) for begin, end, log in zip(begins, ends, logs, strict=True)])
-    return ranges, times
+    cuts = [(log.front, [0, *places], [*places, None]) for log, places in zip(logs, edges, strict=True)]
+    return [[Part(begins[number], ends[number], front) for front, begins, ends in cuts] for number in range(parts)], times
 
 
 class _Log:
@@ -965,8 +903,7 @@ class _Log:
 
     def place_of(self, time_ns: int) -> int:
         """Return where the first line that begins at a time or later does, moved on to where the log can be cut."""
-        first = sum(len(line) + 1 for line in self.front)
-        steps = range(first, len(self.data), NEARBY)
+        steps = range(sum(len(line) + 1 for line in self.front), len(self.data), NEARBY)
         near = bisect_left(steps, time_ns, key=self._time_or_end)
         begin = self.data.find(b"\n", steps[max(near - 1, 0)]) + 1 if steps else 0
         places: list[int] = []
@@ -1039,14 +976,13 @@ def _blocks(path: Path, begin: int, end: int | None) -> Iterator[bytes]:
         left = end - begin if end is not None else None
         while data := stream.read(AT_ONCE if left is None else min(AT_ONCE, left)):
             left = None if left is None else left - len(data)
-            whole = data.rfind(b"\n") + 1
-            if whole:
+            if whole := data.rfind(b"\n") + 1:
                 yield rest + data[:whole]
                 rest = data[whole:]
             else:
                 rest += data
             if len(rest) >= LONGEST_LINE:
-                raise InputError(NO_NEWLINE, path)
+                raise InputError("a line of more than 1 MiB", path)
     if rest:
         yield rest
 
@@ -1092,7 +1028,6 @@ def settled(path: Path, context: Context, tails: Sequence[Tail], accounts: Seque
 
 ENDINGS = (".hlog", ".hdrhist", ".hdr", ".histo", ".log", ".csv", ".txt")
 ASBENCH_NAME = re.compile(r"(?P<op>read|write|udf)_")
-NOT_YET = "its first lines do not tell yet what their numbers are: it is read once there are more"
 LARGE = {"ns": 1.0, "100ns": 1e2, "us": 1e3, "ms": 1e6}
 
 
@@ -1107,7 +1042,7 @@ def locate(path: Path, around: Around) -> Source:
         sizes = [f"{figure(peeked.largest * scale / 1e9)} s in {unit}" for unit, scale in LARGE.items()]
         raise InputError(f"{UNIT_UNKNOWN} (its largest value at the beginning would be {', '.join(sizes)})", path)
     if around.options.growing and not peeked.origin.settled:
-        raise InputError(NOT_YET, path)
+        raise InputError("its first lines do not tell yet what their numbers are: it is read once there are more", path)
     if asked and peeked.origin.unit_ns not in (None, asked):
         context.account.note(f"{peeked.origin.tool} records in another unit than --recorded-unit says: --recorded-unit was used")
     dated = peeked.zero_ns is not None and not peeked.base_ns  # its stamps are real times

@@ -45,7 +45,7 @@ import math
 import struct
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
@@ -84,8 +84,7 @@ class PayloadError(ValueError):
     """A payload that is no histogram; the text is the reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class Geometry:
+class Geometry(NamedTuple):
     """How the bins of a histogram lie: digits, bins of 2^unit_magnitude or more units, each unit worth `ratio`."""
 
     digits: int
@@ -281,8 +280,7 @@ def _longer_words(data: Bytes) -> _Longer:
     begins, ends = continued[data[continued] < CONTINUED], continued[words[continued + 1] < CONTINUED] + 1
     values = _long_values(words, ends, ends - begins + 1)
     odd = values & 1 == 1
-    advance = np.where(odd, np.minimum((values + 1) >> 1, FAR), 1)
-    return _Longer(begins, ends, advance, np.where(odd, 0, values >> 1), continued)
+    return _Longer(begins, ends, np.where(odd, np.minimum((values + 1) >> 1, FAR), 1), np.where(odd, 0, values >> 1), continued)
 
 
 def _long_values(words: Bytes, ends: Int, sizes: Int) -> Int:
@@ -369,13 +367,9 @@ def _with(short: NDArray[np.integer], places: Int, values: Int) -> NDArray[np.in
 
 MOST_SAMPLES = 1 << 53
 CUT = "the last count is cut off"
-TOO_LONG = "a count or gap of 2^55 or more"
-NEGATIVE = "a count below zero"
-TOO_MANY = "more than 2^53 samples"
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(NamedTuple):
     """CSR rows of bins and counts, one a payload; `faults` gives the reason for each row that holds none because of it."""
 
     indptr: Int
@@ -429,7 +423,7 @@ def _checked(payloads: Sequence[Payload], indptr: Int, bins: Int, counts: Int, f
         rough = np.zeros(len(payloads))
         rough[filled] = np.add.reduceat(counts.astype(np.float64), indptr[:-1][filled])
         for row in np.flatnonzero((rough > MOST_SAMPLES) | (row_sums(indptr, counts) > MOST_SAMPLES)).tolist():
-            faults.setdefault(row, TOO_MANY)
+            faults.setdefault(row, "more than 2^53 samples")
     if not faults:
         return Counts(indptr, bins, counts, faults)
     good = np.ones(len(payloads), np.bool_)
@@ -454,7 +448,7 @@ def _zigzag(payloads: Sequence[Payload], faults: dict[int, str]) -> tuple[Int, I
     for row in faults:
         texts[row] = b""
     indptr, bins, counts, too_long = rows_of(texts)
-    faults.update(dict.fromkeys(too_long, TOO_LONG))
+    faults.update(dict.fromkeys(too_long, "a count or gap of 2^55 or more"))
     return indptr, bins, counts
 
 
@@ -472,7 +466,7 @@ def _fixed(payloads: Sequence[Payload], size: int, faults: dict[int, str]) -> tu
     indptr = np.searchsorted(at, slots)
     counts = data[at].astype(np.int64)
     for row in np.unique(np.searchsorted(indptr, np.flatnonzero(counts < 0), side="right") - 1).tolist():
-        faults[row] = NEGATIVE
+        faults[row] = "a count below zero"
     bins = at - np.repeat(slots[:-1], np.diff(indptr))
     if not any(payload.shift for payload in payloads):
         return indptr, bins, counts
@@ -505,8 +499,7 @@ PAST_RANGE = "values past 2^62 ns"
 TOO_MANY_LAYOUTS = "one log mixes more bin geometries than can be held"
 
 
-@dataclass(frozen=True, slots=True)
-class Bins:
+class Bins(NamedTuple):
     """A layout, and the length of a unit of the histogram in ns where its bins have to be moved to it."""
 
     layout: LogLinear
@@ -514,30 +507,23 @@ class Bins:
 
 
 class Layouts:
-    """The layouts of one log; the bins of all of them together are bounded, whatever its lines claim."""
+    """The layouts of one log; `bins` of all of them together are bounded, whatever its lines claim.
+
+    `found` are the geometries that were met, in order, each with its layout or the reason why there is none.
+    """
 
     def __init__(self, recorded_ns: int) -> None:
         self._recorded_ns = recorded_ns
-        self._found: dict[Geometry, Bins | str] = {}
-        self._bins = 0
-
-    @property
-    def total(self) -> int:
-        """Return the bins of all layouts so far."""
-        return self._bins
-
-    @property
-    def geometries(self) -> list[Geometry]:
-        """Return the geometries that were met, in order."""
-        return list(self._found)
+        self.found: dict[Geometry, Bins | str] = {}
+        self.bins = 0
 
     def of(self, geometry: Geometry) -> Bins | str:
         """Return the layout of a geometry, or the reason why there is none."""
-        known = self._found.get(geometry)
+        known = self.found.get(geometry)
         if known is None:
             known = self._new(geometry)
-            if len(self._found) < MOST_BINS >> 12:
-                self._found[geometry] = known
+            if len(self.found) < MOST_BINS >> 12:
+                self.found[geometry] = known
         return known
 
     def _new(self, geometry: Geometry) -> Bins | str:
@@ -553,9 +539,9 @@ class Layouts:
                 bins = Bins(target if whole else upper, unit)
         except (ValueError, OverflowError):
             return PAST_RANGE
-        if all(not isinstance(known, Bins) or known.layout != bins.layout for known in self._found.values()):
-            self._bins += bins.layout.bins
-        return bins if self._bins <= MOST_BINS else TOO_MANY_LAYOUTS
+        if all(not isinstance(known, Bins) or known.layout != bins.layout for known in self.found.values()):
+            self.bins += bins.layout.bins
+        return bins if self.bins <= MOST_BINS else TOO_MANY_LAYOUTS
 
 
 def upper_edge(geometry: Geometry, index: int) -> int:
@@ -581,5 +567,4 @@ def moved(bins: Int, geometry: Geometry, target: Bins) -> Int:
     values = [_place(geometry, unit, index) for index in distinct.tolist()]
     top = int(target.layout.edges[-1])
     inside = target.layout.index(np.array([min(value, top - 1) for value in values], np.int64))
-    target_bins = np.where([value < top for value in values], inside, target.layout.bins)
-    return target_bins[place.reshape(-1)].astype(np.int64)
+    return np.where([value < top for value in values], inside, target.layout.bins)[place.reshape(-1)].astype(np.int64)

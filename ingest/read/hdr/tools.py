@@ -73,8 +73,7 @@ def tag_of(op: str, kind: str, tag: str) -> str:
     if op and kind in endings:
         op, tag = op.replace(",", "_"), tag.replace(",", "_")
         return f"{tag}::{op}-{endings[kind]}" if tag else f"{op}-{endings[kind]}"
-    words = [re.sub(r"[, \r\n]", "_", word) for word in (tag, op, kind) if word]
-    return "::".join(words)
+    return "::".join([re.sub(r"[, \r\n]", "_", word) for word in (tag, op, kind) if word])
 
 
 def looks_like_hdr(start: bytes) -> bool:
@@ -153,15 +152,6 @@ BY_COMMENT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
-    """What a tag stands for."""
-
-    op: str
-    kind: str
-    tag: str
-
-
 def origin_of(head: bytes) -> Origin:
     """Return the origin of a log by its beginning."""
     origin = _by_tool(head)
@@ -215,13 +205,10 @@ def _by_legend(head: bytes, origin: Origin) -> Origin:
 
 def _by_tool(head: bytes) -> Origin:
     """Return the origin of a log by its comments and tags."""
-    for line in head.split(b"\n"):
-        if line[:1] not in BEFORE_LINES:
-            break
-        origin = _by_comment(line.decode("utf-8", "replace"))
-        if origin is not None:
-            return _scylla_bench(head) or origin if origin is CASSANDRA else origin
-    return Origin()
+    comments = takewhile(lambda line: line[:1] in BEFORE_LINES, head.split(b"\n"))
+    origins = (_by_comment(line.decode("utf-8", "replace")) for line in comments)
+    origin = next((origin for origin in origins if origin is not None), Origin())
+    return _scylla_bench(head) or origin if origin is CASSANDRA else origin
 
 
 def _by_comment(line: str) -> Origin | None:
@@ -230,16 +217,13 @@ def _by_comment(line: str) -> Origin | None:
         return Origin("tailboard", UNITS_NS[match["unit"]])
     if match := YCSB.match(line):
         op = match["op"].lower()
-        intended = op.startswith(INTENDED)
-        return Origin("YCSB", US, op.removeprefix(INTENDED), "response" if intended else "service")
+        return Origin("YCSB", US, op.removeprefix(INTENDED), "response" if op.startswith(INTENDED) else "service")
     if DATE.match(line.encode()):
         return ASBENCH
     if match := UNITS.match(line):
         return Origin(unit_ns=SPOKEN[match["unit"].lower()])
-    for mark, origin in BY_COMMENT:
-        if line.startswith(mark):
-            return origin
-    return Origin("wrk2", US) if line.startswith("#") and "wrk2" in line.lower() else None
+    wrk2 = Origin("wrk2", US) if line.startswith("#") and "wrk2" in line.lower() else None
+    return next((origin for mark, origin in BY_COMMENT if line.startswith(mark)), wrk2)
 
 
 def _scylla_bench(head: bytes) -> Origin | None:
@@ -266,12 +250,12 @@ def _scylla_bench(head: bytes) -> Origin | None:
     return Origin("scylla-bench", unit, stamps=SCYLLA, totals=frozenset(totals), settled=whole)
 
 
-def named(tag: str, origin: Origin) -> Named:
+def named(tag: str, origin: Origin) -> tuple[str, str, str]:
     """Return op, kind and tag of a line's tag (empty text if it has none)."""
     front, mark, last = tag.rpartition("::")
     if match := TIMED.match(last if mark else tag):
-        return Named(match["op"].lower(), KINDS[match["kind"].lower()], front)
+        return match["op"].lower(), KINDS[match["kind"].lower()], front
     match = SCYLLAS.match(last if mark else tag)
     if match and (origin.tool in SCYLLA_TOOLS or match["kind"].lower() != "raw"):
-        return Named((match["op"] or "").lower(), SCYLLA_KINDS[match["kind"].lower()], front)
-    return Named(origin.op, origin.kind, tag)
+        return (match["op"] or "").lower(), SCYLLA_KINDS[match["kind"].lower()], front
+    return origin.op, origin.kind, tag
