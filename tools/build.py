@@ -19,7 +19,6 @@ import click
 from ingest.cli import COMMANDS, tailboard
 from ingest.core.errors import listed
 from ingest.core.schema import ELASTICSEARCH, assets, fields, in_store
-from ingest.read import format_names as names
 from ingest.read.formats import BY_DESCRIPTION, TABLE
 from ingest.store.elastic.templates import generated_templates
 from tools.kibana.compile import kibana_files
@@ -29,81 +28,6 @@ PAGES = Path(__file__).parents[1] / "docs" / "reference"
 
 FORMATS_MARK = "<!-- formats: generated from the table in ingest/read/formats.py by `make build` -->"
 FORMATS_END = "<!-- end of formats -->"
-FORMATS = {  # by what each is known, and what it holds
-    names.HIST: (
-        "file name: `PREFIX_clat_hist[.N].log[.HOST]`; or rows of so many bins",
-        "completion latencies per interval, job and direction",
-    ),
-    names.RAW: (
-        "file name: `PREFIX_clat[.N].log[.HOST]`, also `lat`, `slat`; rows of integers in a file that is named itself",
-        "single I/Os of a job",
-    ),
-    names.JSON: (
-        'content: `"fio version"` (`--output-format=json+`); CBT\'s summary names',
-        "the whole histogram of a run; with `--status-interval` one per interval",
-    ),
-    names.AVERAGED: ("as a fio latency log, with means in its rows (`log_avg_msec`)", "means over time, without percentiles"),
-    names.PLAIN_JSON: (
-        "fio JSON without bins (`--output-format=json`)",
-        "count, mean, minimum, maximum of a run, without percentiles",
-    ),
-    names.SNABB: ("content: its magic number; or a name that ends in `.timeline`", "events of one process, each with its lag"),
-    names.SMALLFILE: ("file name `rsptimes_...csv`", "single operations of a thread"),
-    names.YCSB: ("content: `latency raw data: op, timestamp(ms), latency(us)`", "single operations"),
-    names.YCSB_HISTOGRAM: (
-        "content: `[READ], 0, 530` and `[READ], 1, 7` (`measurementtype=histogram`)",
-        "a histogram of each op over the whole run, in whole ms",
-    ),
-    names.SAMPLES: (
-        'content: `{"sampled_at":..,"record":..` (`tailboard sample`)',
-        "histograms of Ceph, Redis, Prometheus, OpenTelemetry, or as a `.yml` says, by poll",
-    ),
-    names.OTLP: (
-        'content: `{"resourceMetrics":` (file exporter of the Collector, SDKs)',
-        "histograms per interval or since a start, exponential or with bounds",
-    ),
-    names.PROMETHEUS: (
-        "content: `NAME_bucket{...le=...}` (exposition, `promtool tsdb dump`), or an answer of the query API",
-        "histograms since the start of a process, with bounds; over HTTP also native ones",
-    ),
-    names.PGBENCH: (
-        "content: lines of `pgbench -l`; file name `pgbench_log.PID[.N]`",
-        "single transactions; with `-R` their response, wait and service time",
-    ),
-    names.CEPH: ('content: `{"sampled_at": .., "dump": {` and `"axes"`', "histograms of a daemon since its start, by latency"),
-    names.HDR_SNAPSHOTS: (
-        'content: `"SignificantFigures":` and `"Counts":` (cockroach workload)',
-        "histograms per interval and op",
-    ),
-    names.MEMTIER: (
-        'content: JSON with `"run information":` or `"ALL STATS":` (`--json-out-file`)',
-        "a histogram of each command over the whole run",
-    ),
-    names.ASBENCH: ("content: `read_hist:` or `write_hist 2026-..` (`asbench --output-file`)", "histograms per period and op"),
-    names.BPFTRACE: (
-        'content: `@NAME:` and lines `[16, 32)  5 |@@ |`; with `-f json` `{"type": "hist"`',
-        "histograms since the start of the script, or since they were cleared",
-    ),
-    names.BCC: (
-        "content: a line `usecs : count distribution` (`biolatency -T` and other tools of bcc)",
-        "histograms of the intervals between two prints",
-    ),
-    names.PERF: ("content: a sample with a time stamp, or its header", "block requests and system calls; moments of samples"),
-    names.CHROME: ('content: an array, or `{"traceEvents": [`, of objects with `"ph"`', "single operations"),
-    names.HDR: (
-        "content: the format's comments or legend, or a line that ends in a histogram",
-        "latencies per interval, op and kind",
-    ),
-    names.OPERATIONS: (
-        "content: a first line that names a start and an end or latency",
-        "single operations; with a schedule their response and wait time",
-    ),
-    names.DESCRIBED: ("never by itself: `--input-format FILE.yml`", "single operations, as the `.yml` says"),
-    names.DESCRIBED_HISTOGRAMS: (
-        "never by itself: `--input-format FILE.yml`, or the name of a preset",
-        "histograms, as the `.yml` says",
-    ),
-}
 
 SQLITE = "sqlite"
 TYPES = {"long": "INTEGER", "date": "INTEGER", "boolean": "INTEGER", "double": "REAL", "histogram": "BLOB"}
@@ -182,8 +106,7 @@ def format_reference() -> str:
     rows = ["| Format | `--input-format` | Recognised by | Holds |", "|---|---|---|---|"]
     for line in TABLE:
         option = f"`{line.name}`" if line.name not in BY_DESCRIPTION else "path of a `.yml`"
-        known_by, holds = FORMATS[line.name]
-        rows.append(f"| {line.title} | {option} | {known_by} | {holds} |")
+        rows.append(f"| {line.title} | {option} | {line.known_by} | {line.holds} |")
     return "\n".join(rows)
 
 

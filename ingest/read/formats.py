@@ -3,7 +3,7 @@
 A line holds the name for `--input-format`, what people call it, the module, and a cheap test of a file's name and its first
 bytes; the module is imported when a file passes the test. Everything else of a format stands in its module, as one value
 `READER`. A new format is that module and one line here: recognition, `--input-format`, refusals, standard input, compressed
-files, `watch` and the list in docs/reference/formats.md follow from it, but for the words of that list (`tools/build.py`).
+files, `watch` and the list in docs/reference/formats.md follow from it.
 """
 
 from __future__ import annotations
@@ -90,7 +90,8 @@ class Format(NamedTuple):
     """One line of the table. `names` and `head` are patterns of a file's name and of its first 64 KiB; either is enough.
 
     With `named_only` the first bytes count only for a file that the user named, not for one that a folder holds: rows of four
-    numbers may be anything. Only the first `reach` bytes are searched: a folder may hold thousands of files of no format.
+    numbers may be anything. Only the first `reach` bytes are searched: a folder may hold
+    thousands of files of no format. `known_by` and `holds` say it in words, for docs/reference/formats.md.
     """
 
     name: str
@@ -100,6 +101,8 @@ class Format(NamedTuple):
     head: bytes = b""
     named_only: bool = False
     reach: int = BEGINNING
+    known_by: str = ""
+    holds: str = ""
 
     def by_name(self, name: str) -> bool:
         """Return whether a file's name, with its folder's and without a compression ending, is one of this format."""
@@ -128,6 +131,8 @@ TABLE: list[Format] = [
         names=r"[^/]_clat_hist(\.\d+)?\.log(\..+)?$",
         head=rb"(?m)^\d{1,13}, ?[012], ?\d+(, ?\d+){19}",
         reach=FIRST_LINES,
+        known_by="file name: `PREFIX_clat_hist[.N].log[.HOST]`; or rows of so many bins",
+        holds="completion latencies per interval, job and direction",
     ),
     Format(
         RAW,
@@ -136,24 +141,57 @@ TABLE: list[Format] = [
         names=r"[^/]_(clat|lat|slat)(\.\d+)?\.log(\..+)?$",
         head=INTEGER_ROW,
         named_only=True,
+        known_by="file name: `PREFIX_clat[.N].log[.HOST]`, also `lat`, `slat`; rows of integers in a file that is named itself",
+        holds="single I/Os of a job",
     ),
-    Format(JSON, "fio JSON", "fio.reader.SUMMARIES", head=rb'"fio version"', reach=WHOLE_HEAD),
-    Format(AVERAGED, "fio latency log of means", "fio.reader.AVERAGES"),
-    Format(PLAIN_JSON, "fio JSON without bins", "fio.reader.TOTALS"),
+    Format(
+        JSON,
+        "fio JSON",
+        "fio.reader.SUMMARIES",
+        head=rb'"fio version"',
+        reach=WHOLE_HEAD,
+        known_by='content: `"fio version"` (`--output-format=json+`); CBT\'s summary names',
+        holds="the whole histogram of a run; with `--status-interval` one per interval",
+    ),
+    Format(
+        AVERAGED,
+        "fio latency log of means",
+        "fio.reader.AVERAGES",
+        known_by="as a fio latency log, with means in its rows (`log_avg_msec`)",
+        holds="means over time, without percentiles",
+    ),
+    Format(
+        PLAIN_JSON,
+        "fio JSON without bins",
+        "fio.reader.TOTALS",
+        known_by="fio JSON without bins (`--output-format=json`)",
+        holds="count, mean, minimum, maximum of a run, without percentiles",
+    ),
     Format(
         SNABB,
         "Snabb timeline",
         "plugins.snabb.timeline",
         names=r"\.timeline$|^engine/timeline$",
         head=rb"\A\x01\x00\x1d\x44",
+        known_by="content: its magic number; or a name that ends in `.timeline`",
+        holds="events of one process, each with its lag",
     ),
-    Format(SMALLFILE, "smallfile response times", "plugins.smallfile", names=r"/rsptimes_[^/]*\.csv$"),
+    Format(
+        SMALLFILE,
+        "smallfile response times",
+        "plugins.smallfile",
+        names=r"/rsptimes_[^/]*\.csv$",
+        known_by="file name `rsptimes_...csv`",
+        holds="single operations of a thread",
+    ),
     Format(
         YCSB,
         "YCSB raw measurements",
         "plugins.ycsb.RAW_MEASUREMENTS",
         head=rb" latency raw data: op, timestamp\(ms\), latency\(us\)",
         reach=WHOLE_HEAD,
+        known_by="content: `latency raw data: op, timestamp(ms), latency(us)`",
+        holds="single operations",
     ),
     Format(
         YCSB_HISTOGRAM,
@@ -161,15 +199,33 @@ TABLE: list[Format] = [
         "plugins.ycsb.HISTOGRAM",
         head=rb"(?m)^\[[A-Za-z][\w-]*\], 0, \d+\r?\n\[[A-Za-z][\w-]*\], 1, \d+\r?$",
         reach=WHOLE_HEAD,
+        known_by="content: `[READ], 0, 530` and `[READ], 1, 7` (`measurementtype=histogram`)",
+        holds="a histogram of each op over the whole run, in whole ms",
     ),
-    Format(SAMPLES, "answers kept by tailboard sample", "plugins.sample", head=rb'\A\{"sampled_at":[\d.]+,"record":"'),
-    Format(OTLP, "OpenTelemetry metrics", "plugins.otlp", head=rb'"resourceMetrics"\s*:'),
+    Format(
+        SAMPLES,
+        "answers kept by tailboard sample",
+        "plugins.sample",
+        head=rb'\A\{"sampled_at":[\d.]+,"record":"',
+        known_by='content: `{"sampled_at":..,"record":..` (`tailboard sample`)',
+        holds="histograms of Ceph, Redis, Prometheus, OpenTelemetry, or as a `.yml` says, by poll",
+    ),
+    Format(
+        OTLP,
+        "OpenTelemetry metrics",
+        "plugins.otlp",
+        head=rb'"resourceMetrics"\s*:',
+        known_by='content: `{"resourceMetrics":` (file exporter of the Collector, SDKs)',
+        holds="histograms per interval or since a start, exponential or with bounds",
+    ),
     Format(
         PROMETHEUS,
         "Prometheus histograms",
         "plugins.prometheus",
         head=rb'_bucket\{[^\n]*le="|"resultType"|\{__name__="',
         reach=WHOLE_HEAD,
+        known_by="content: `NAME_bucket{...le=...}` (exposition, `promtool tsdb dump`), or an answer of the query API",
+        holds="histograms since the start of a process, with bounds; over HTTP also native ones",
     ),
     Format(
         PGBENCH,
@@ -177,15 +233,34 @@ TABLE: list[Format] = [
         "plugins.pgbench",
         names=r"pgbench_log\.\d+(\.\d+)?$",
         head=rb"\A\d+ \d+ (\d+|skipped|failed|serialization|deadlock) \d+ \d{9,10} \d{1,6}\b",
+        known_by="content: lines of `pgbench -l`; file name `pgbench_log.PID[.N]`",
+        holds="single transactions; with `-R` their response, wait and service time",
     ),
-    Format(CEPH, "Ceph histograms", "plugins.ceph", head=rb'(?s)"dump"\s*:.*"axes"\s*:', reach=WHOLE_HEAD),
-    Format(HDR_SNAPSHOTS, "HdrHistogram snapshots", "plugins.hdr_snapshots", head=rb'"SignificantFigures"\s*:'),
+    Format(
+        CEPH,
+        "Ceph histograms",
+        "plugins.ceph",
+        head=rb'(?s)"dump"\s*:.*"axes"\s*:',
+        reach=WHOLE_HEAD,
+        known_by='content: `{"sampled_at": .., "dump": {` and `"axes"`',
+        holds="histograms of a daemon since its start, by latency",
+    ),
+    Format(
+        HDR_SNAPSHOTS,
+        "HdrHistogram snapshots",
+        "plugins.hdr_snapshots",
+        head=rb'"SignificantFigures"\s*:',
+        known_by='content: `"SignificantFigures":` and `"Counts":` (cockroach workload)',
+        holds="histograms per interval and op",
+    ),
     Format(
         MEMTIER,
         "memtier_benchmark JSON",
         "plugins.memtier",
         head=rb'(?s)\A\s*[\[{].*"(ALL STATS|BEST RUN RESULTS|run information)"\s*:',
         reach=WHOLE_HEAD,
+        known_by='content: JSON with `"run information":` or `"ALL STATS":` (`--json-out-file`)',
+        holds="a histogram of each command over the whole run",
     ),
     Format(
         ASBENCH,
@@ -193,21 +268,82 @@ TABLE: list[Format] = [
         "plugins.asbench",
         head=rb"(?m)^(read|write|udf)_hist(:\r?$| \d{4}-\d\d-\d\dT)",
         reach=WHOLE_HEAD,
+        known_by="content: `read_hist:` or `write_hist 2026-..` (`asbench --output-file`)",
+        holds="histograms per period and op",
     ),
-    Format(BPFTRACE, "bpftrace histograms", "plugins.bpftrace", head=BPFTRACE_MAP),
-    Format(BCC, "bcc histograms", "plugins.bcc", head=rb"(?m)^ +[nmu]?secs +: count +distribution"),
-    Format(PERF, "perf script", "plugins.perf", head=rb": "),
-    Format(CHROME, "Chrome trace", "plugins.chrome", head=rb'"ph"\s*:', reach=WHOLE_HEAD),
-    Format(HDR, "HdrHistogram log", "hdr.log", head=rb"(?m)^#\[|StartTimestamp|HIST|DHIS", reach=FIRST_LINES),
-    Format(OPERATIONS, "operation log", "operation_log", head=rb"\A[^\n]*,"),
-    Format(DESCRIBED, "file described in YAML", "described.operations"),
-    Format(DESCRIBED_HISTOGRAMS, "histograms described in YAML", "described.histograms"),
+    Format(
+        BPFTRACE,
+        "bpftrace histograms",
+        "plugins.bpftrace",
+        head=BPFTRACE_MAP,
+        known_by='content: `@NAME:` and lines `[16, 32)  5 |@@ |`; with `-f json` `{"type": "hist"`',
+        holds="histograms since the start of the script, or since they were cleared",
+    ),
+    Format(
+        BCC,
+        "bcc histograms",
+        "plugins.bcc",
+        head=rb"(?m)^ +[nmu]?secs +: count +distribution",
+        known_by="content: a line `usecs : count distribution` (`biolatency -T` and other tools of bcc)",
+        holds="histograms of the intervals between two prints",
+    ),
+    Format(
+        PERF,
+        "perf script",
+        "plugins.perf",
+        head=rb": ",
+        known_by="content: a sample with a time stamp, or its header",
+        holds="block requests and system calls; moments of samples",
+    ),
+    Format(
+        CHROME,
+        "Chrome trace",
+        "plugins.chrome",
+        head=rb'"ph"\s*:',
+        reach=WHOLE_HEAD,
+        known_by='content: an array, or `{"traceEvents": [`, of objects with `"ph"`',
+        holds="single operations",
+    ),
+    Format(
+        HDR,
+        "HdrHistogram log",
+        "hdr.log",
+        head=rb"(?m)^#\[|StartTimestamp|HIST|DHIS",
+        reach=FIRST_LINES,
+        known_by="content: the format's comments or legend, or a line that ends in a histogram",
+        holds="latencies per interval, op and kind",
+    ),
+    Format(
+        OPERATIONS,
+        "operation log",
+        "operation_log",
+        head=rb"\A[^\n]*,",
+        known_by="content: a first line that names a start and an end or latency",
+        holds="single operations; with a schedule their response and wait time",
+    ),
+    Format(
+        DESCRIBED,
+        "file described in YAML",
+        "described.operations",
+        known_by="never by itself: `--input-format FILE.yml`",
+        holds="single operations, as the `.yml` says",
+    ),
+    Format(
+        DESCRIBED_HISTOGRAMS,
+        "histograms described in YAML",
+        "described.histograms",
+        known_by="never by itself: `--input-format FILE.yml`, or the name of a preset",
+        holds="histograms, as the `.yml` says",
+    ),
 ]
 
 
 def format_of(name: str) -> Format:
     """Return the line of a format; KeyError where there is none of that name."""
-    return {line.name: line for line in TABLE}[name]
+    for line in TABLE:
+        if line.name == name:
+            return line
+    raise KeyError(name)
 
 
 def names() -> list[str]:
@@ -224,7 +360,8 @@ def titles() -> str:
 def _reader(place: str) -> Reader:
     """Return the reader at a place below this package: a module, or a name in it that is written in capitals."""
     module, _, name = place.rpartition(".") if place.rpartition(".")[2].isupper() else (place, "", "READER")
-    reader: Reader = getattr(import_module(module[1:] if module.startswith("/") else f"ingest.read.{module}"), name)
+    full = module if module.startswith("/") else f"ingest.read.{module}"
+    reader: Reader = getattr(import_module(full.removeprefix("/")), name)
     return reader
 
 
