@@ -272,7 +272,7 @@ class Reading:
             lost = Lost(self.context.series)
             with suppress(WrongError):  # its time, where that can be read
                 start, end = self._times(place)
-                lost = replace(lost, start_ns=start, end_ns=end, total=self._is_total(place))
+                lost = lost._replace(start_ns=start, end_ns=end, total=self._is_total(place))
             self.held.reject(str(error), line, lost)
 
     def _is_total(self, place: Place) -> bool:
