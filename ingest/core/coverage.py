@@ -20,7 +20,7 @@ its account, and this one rule is asked of all that are there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -95,6 +95,9 @@ class Missing(Value):
 
     `labels` are those that are known; any other may be anything. `from_ns` and `to_ns` are on the clock of the source's rows,
     None for any time of the run. `count` None is unknown. Each sample lies between `low_ns` and `high_ns`: None for no bound.
+
+    Samples that are `counted_as` of some labels, as only what several jobs or operations did together is known, are missing from
+    rows that tell these labels apart, and from no other.
     """
 
     labels: Mapping[str, str]
@@ -104,6 +107,7 @@ class Missing(Value):
     low_ns: int
     high_ns: int | None
     caveat: Caveat
+    counted_as: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def span(self) -> tuple[int, int]:
@@ -123,13 +127,16 @@ class Missing(Value):
     def to_dict(self) -> dict[str, Any]:
         """Return the entry as plain values, as `from_dict` takes them; the run is left out, as it is that of the source."""
         labels = {name: value for name, value in self.labels.items() if name != "run"}
-        return {"labels": labels, **{name: getattr(self, name) for name in PLAIN_NAMES}, "caveat": self.caveat.to_dict()}
+        counted_as = {"counted_as": dict(self.counted_as)} if self.counted_as else {}
+        numbers = {name: getattr(self, name) for name in PLAIN_NAMES}
+        return {"labels": labels, **numbers, "caveat": self.caveat.to_dict(), **counted_as}
 
     @staticmethod
     def from_dict(run: str, stored: Mapping[str, Any]) -> Missing:
         """Return the entry of a run's source that `to_dict` gave."""
         numbers = {name: stored.get(name) for name in PLAIN_NAMES}
-        return Missing({**stored["labels"], "run": run}, **numbers, caveat=Caveat.from_dict(stored["caveat"]))  # type: ignore[arg-type]
+        rest = {"caveat": Caveat.from_dict(stored["caveat"]), "counted_as": stored.get("counted_as", {})}
+        return Missing({**stored["labels"], "run": run}, **numbers, **rest)  # type: ignore[arg-type]
 
 
 def labels_of(series: Series, *, unknown: Iterable[str] = ()) -> dict[str, str]:

@@ -25,7 +25,7 @@ from ingest.query.windows import check_step
 from ingest.read.context import OWN_STAMPS
 from ingest.read.copies import labels_in, rival, two_formats, two_of_one
 from ingest.read.discovery import processes
-from ingest.read.format_names import AVERAGED, PLAIN_JSON
+from ingest.read.format_names import AVERAGED, HIST, PLAIN_JSON, RAW
 from ingest.read.placement import UNDATED, apart
 from ingest.read.sources import PREFER_HIST, Found, ReadOptions, Source
 from ingest.store import Store
@@ -346,7 +346,10 @@ def _context_digest(source: Source, carried: tuple[Missing, ...] = ()) -> str:
 
 
 def _read_beside(source: Source) -> tuple[str, ...]:
-    """Return digests of the logs that the counts of means come from; nothing of other sources."""
+    """Return digests of the logs that the counts of means come from, and of those of a group; nothing of other sources."""
+    if source.format in (HIST, RAW):
+        absent = (f"absent {number}" for number in source.context.absent)
+        return (*(f"{log.name} {digest_of(log, None)}" for log in source.context.siblings), *absent)
     if source.format not in (AVERAGED, PLAIN_JSON):
         return ()
     from ingest.read.fio.averaged_log import logs_beside

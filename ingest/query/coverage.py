@@ -72,7 +72,7 @@ def missing_from(
         if whole.run not in bounds or not run_matches(whole.run, question.runs):
             continue
         entry = _in_range(whole, bounds[whole.run])
-        if entry is None:
+        if entry is None or (whole.counted_as and not _told_apart(whole, question)):
             continue
         of_run = run_labels.get(entry.run)
         labels = {**of_run, **entry.labels} if of_run else entry.labels
@@ -81,6 +81,13 @@ def missing_from(
             sure = None not in asked.values() and entry is whole
             selected.append(Lack(replace(entry, labels=labels) if of_run else entry, sure))
     return tuple(selected)
+
+
+def _told_apart(entry: Missing, question: Question) -> bool:
+    """Return whether a question tells apart what an entry is counted as a whole of, so that some of its rows may lack it."""
+    selected = [question.where[name] for name in entry.counted_as if name in question.where]
+    left_out = any(not fnmatchcase(value, question.where.get(name, "*")) for name, value in entry.counted_as.items())
+    return left_out if selected else any(name in question.by for name in entry.counted_as)
 
 
 def _label(labels: Mapping[str, str], name: str) -> str | None:
@@ -170,6 +177,8 @@ def cut_at(
     for lack in lacking:
         entry = lack.entry
         rows = rows_of(wanted := tuple(_label(entry.labels, name) for name in by))
+        if entry.counted_as.keys() & set(by):  # where they are counted they are not missing
+            rows = np.setdiff1d(rows, rows_of(tuple(entry.counted_as.get(name) for name in by)))
         low, high = entry.span
         after = end_ns[rows] > low if low < high else end_ns[rows] >= high
         picked = rows[(start_ns[rows] < high) & after]

@@ -63,8 +63,8 @@ class Context(Value):
     log, several where jobs share a log, none where the tool's output is not at hand. `spans` say from when to when, in ns of
     the run, an (op, kind) ran that did not run all the time. `segments` counts, by op, how often
     time begins anew in a shared log. Where the tool reported only sums of job groups, `grouped` is the number of jobs in
-    them, and the log of the last job carries the sums, with the other logs as `siblings`, and in `absent` the numbers of the jobs
-    whose logs are not there; `absent_here` says that of some of them a log of the other form is. `offset_ns` is added to stamps,
+    them and `group` the sums that the log's samples are counted in; one log of them carries these as its `jobs`, with the other
+    logs as `siblings`, and in `absent` the numbers of the jobs that no log is there of. `offset_ns` is added to stamps,
     `restart_ns` to those of segments after the first (a latency_target reset begins time anew).
     `version` is that of the tool, `since` the earliest it can be where only that is known.
     `digits` 0 bins single events as finely as fio, `shadowed` are the ops that another source of the same I/Os is taken for,
@@ -90,11 +90,11 @@ class Context(Value):
     spans: Mapping[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
     segments: Mapping[str, int] = field(default_factory=dict)
     grouped: int = 0
+    group: tuple[Job, ...] = ()
     siblings: tuple[Path, ...] = ()
     described: Mapping[int, tuple[Path, ...]] = field(default_factory=dict)
     left_out: tuple[tuple[int, int], ...] = ()
     absent: tuple[int, ...] = ()
-    absent_here: bool = False
     restart_ns: int = 0
     recorded_unit_ns: int | None = None
     digits: int = 0

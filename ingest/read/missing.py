@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 REFUSED_FILE, CUT_SHORT, REJECTED, SHORT = "refused", "cut-short", "rejected-rows", "short-log"
 NOT_OF_ONE = "not of one run, so its start may be wrong, too"
-UNCLEAR = "how many of the others are missing cannot be determined"
 AGAIN, ALL_LOGS = "copy the log again", "keep the logs of all jobs in one folder"
 SEE_INSPECT = "tailboard inspect shows more"
 HOLES = ("NUL", "longer than", "too long")  # in the reason of a rejected line that may stand for many rows
@@ -115,12 +114,12 @@ def with_tool_total(source: Source, rows: Iterator[Intervals[Series]]) -> Iterat
     if context.siblings:  # the sum of a group of jobs is that of none of them
         labels.pop("job", None)
     remedy = ALL_LOGS if context.siblings else AGAIN
-    word = UNCLEAR if context.absent_here else "the others are missing"
     for op, lost in sorted(short.items()):
-        sentence = f"fio counts {counts[op]:,} {op or 'I/O'}s, of which {held.get(op, 0):,} are in logs of single I/Os: {word}"
+        held_here = f"of which {held.get(op, 0):,} are in logs of single I/Os: the others are missing"
+        sentence = f"fio counts {counts[op]:,} {op or 'I/O'}s, {held_here}"
         extremes = min(summary.min_ns for summary in by_op[op]), max(summary.max_ns for summary in by_op[op])
         own = {**labels, "op": op} if op else labels
-        number = None if account.rows_rejected or context.absent_here else lost
+        number = None if account.rows_rejected else lost
         account.lack(Missing(own, begin, end, number, *extremes, Caveat(SHORT, account.path, sentence, remedy)))
 
 

@@ -238,10 +238,15 @@ def discover(paths: Sequence[Path], options: ReadOptions, *, among: bool = True)
     sources = counted_once(sources, options.prefer, call.skipped)
     sources = _readable(sources, call)
     sources = once_by_content(sources, call.place, call.skipped, call.caveats)
+    if call.documents.folders:
+        from ingest.read.fio.groups import with_sums  # most calls name logs alone, and each import takes its time
+
+        sources = with_sums(sources, call.documents, call.empty_logs())
     _check_readable(paths, sources, call.skipped, call.formats)
     of_files = (*call.caveats, *unlogged.caveats(call.documents), *doubts(sources, call.documents))
     caveats = (*call.archives.unreadable(), *of_files)
-    skipped = tuple(sorted(call.skipped, key=lambda entry: entry.path.parts))
+    taken = {source.path for source in sources}  # an empty log may stand for what fio counts of its jobs
+    skipped = tuple(sorted((entry for entry in call.skipped if entry.path not in taken), key=lambda entry: entry.path.parts))
     missing = tuple(missing_sources(call, sources, unlogged.jobs_without_log(call.documents)))
     ordered_sources = tuple(sorted(sources, key=lambda placed: placed.path.parts))
     discovered = Found(ordered_sources, skipped, call.labels_of(sources), caveats, missing, kinds_by_log(call, sources))
@@ -365,6 +370,11 @@ class _Call:
         first: list[Evidence] = [Evidence("format", name, "--input-format" if self.options.input_format else "name or beginning")]
         first += around.place.evidence
         return replace(source, evidence=(*first, *around.evidence))
+
+    def empty_logs(self) -> list[Path]:
+        """Return the logs of fio that hold no line."""
+        skipped = (entry.path for entry in self.skipped if entry.action == SKIPPED)
+        return [path for path in skipped if path in self.formats and self.is_log(path) and holds_nothing(path)]
 
     def _is_source(self, path: Path) -> bool:
         """Return whether a fio JSON is read for itself: its logs are not there, and no other file holds the same."""

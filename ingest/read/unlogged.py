@@ -49,9 +49,17 @@ def jobs_without_log(documents: Documents) -> Iterator[tuple[Beside, int, Job]]:
             yield from ((beside, number, job) for number, job in enumerate(beside.document.jobs) if _has_means_alone(job))
         if not documents.claimed.get(beside.key) or beside.key in documents.read:
             continue
+        claimed = documents.claimed[beside.key]
+        completions = {number: {log for log in logs if _is_of_completions(log)} for number, logs in claimed.items()}
+        logged = completions if any(completions.values()) else claimed
         for number, job in enumerate(beside.document.jobs):
-            if not documents.claimed[beside.key].get(number) and any(kind == COMPLETION for _, kind in job.summaries):
+            if not logged.get(number) and any(kind == COMPLETION for _, kind in job.summaries):
                 yield beside, number, job
+
+
+def _is_of_completions(log: Path) -> bool:
+    name = parse_log_name(log)
+    return name is not None and name.type in ("clat_hist", "clat")
 
 
 def without_log_caveat(beside: Beside, number: int, job: Job) -> Caveat:
@@ -300,7 +308,7 @@ def _of_one_job(logs: Sequence[_Log]) -> Iterator[Caveat]:
     labels = {(log.source.context.series.run, log.source.identity) for log in logs}
     for log in logs:
         judged = log.source.format == RAW and any((log.source.context.series.run, twin) in labels for twin in log.source.twins)
-        if log.found is not None and not judged:
+        if log.found is not None and not log.found.grouped and not judged:
             for number in log.found.own:
                 of_job[log.found.beside.path, id(log.found.jobs[number])].append(log.path)
     for summary, *paths in dict.fromkeys((summary, *paths) for (summary, _), paths in of_job.items() if len(paths) > 1):

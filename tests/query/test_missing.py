@@ -403,23 +403,6 @@ def test_a_raw_log_that_holds_more_than_its_json_counts_is_of_another_run(fio: P
     assert not any("write" in text for text in answer.warnings)
 
 
-@pytest.mark.parametrize(
-    ("group", "gone", "code"),
-    [("fio-3.16/gr", "x_clat.2.log", "short-log"), ("group-reporting", "a_clat_hist.1.log", "jobs-without-log")],
-)
-def test_a10_a_group_with_logs_in_both_forms_lacks_an_unknown_number(
-    group: str, gone: str, code: str, fio: Path, tmp_path: Path
-) -> None:
-    folder = shutil.copytree(fio / group, tmp_path / "g")
-    if code == "jobs-without-log":
-        shutil.copy(fio / "randrw" / "a_clat.1.log", folder)
-    (folder / gone).unlink()
-    answer = Files([folder], jobs=1).answer(Question(step="all", by=("op",)))
-    found = [one.entry for one in answer.missing if one.caveat.code == code]
-    assert found and all(one.count is None for one in found)
-    assert not table_of(answer).columns["complete"].any()
-
-
 @pytest.mark.parametrize("gone", [slice(1000, None), slice(100, 300), slice(0, 1300)])
 def test_a_raw_log_that_lost_lines_says_how_many_and_its_ranges_hold_the_truth(gone: slice, fio: Path, tmp_path: Path) -> None:
     lines = (fio / "randrw" / "a_clat.1.log").read_text().splitlines(keepends=True)

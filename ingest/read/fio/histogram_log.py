@@ -49,11 +49,11 @@ from ingest.read.account import Account
 from ingest.read.context import Context
 from ingest.read.fio import clock, repairs
 from ingest.read.fio.clock import MS
-from ingest.read.fio.names import NANOSECONDS_SINCE, LogName
+from ingest.read.fio.names import NANOSECONDS_SINCE, LogName, parse_log_name
 from ingest.read.fio.repairs import garbage_from, masked_from
 from ingest.read.formats import SMALL
 from ingest.read.integers import Parser, Rows
-from ingest.read.missing import AGAIN, ALL_LOGS, UNCLEAR
+from ingest.read.missing import AGAIN, ALL_LOGS, SEE_INSPECT
 from ingest.read.text import COMPRESSED, CRLF, CUT_OFF, NULS, blocks, head, mark_of, plain_name, whole_blocks
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
 MASKED, UNWRITTEN, NO_SUMMARY, REJECTED = "damaged-bins", "last-interval", "no-summary", "rejected-rows"
 LOST, LATE, DOUBTFUL, UNPLACED = "lost-rows", "late-first-row", "perhaps-compounded", "long-last-interval"
-ABSENT = "jobs-without-log"
+ABSENT, TOO_MANY, SHARED = "jobs-without-log", "more-than-counted", "shared-sum"
 KEEP_JSON = "keep fio's JSON (json+) in the folder of its logs"
 WITH_BINS = "run fio with --output-format=json+"
 NEWER = "run fio 3.17 or later, or log each I/O as well (write_lat_log)"
@@ -79,6 +79,7 @@ LATE_FIRST_REASON = (
     "or it began so late"
 )
 PLACE = "their samples are missing there, or counted at the end where fio's JSON has them"
+OTHER_SAMPLES = "rows hold samples that fio does not count: they are of another run, or count otherwise"
 MOST_GAPS = 64
 
 Span = tuple[int, int]
@@ -361,7 +362,7 @@ class Chains:
         known = self.context.grouped or sum((op, COMPLETION) in job or (MIXED, COMPLETION) in job for job in self.context.jobs)
         return max(0, segments - known) if segments and known else 0
 
-    def tail(self, siblings: Mapping[str, Histogram]) -> Iterator[Intervals[Series]]:
+    def tail(self, siblings: Mapping[str, Logged]) -> Iterator[Intervals[Series]]:
         """Yield what fio's json+ holds beyond the log's rows, as a last interval of each direction, and keep the sums.
 
         fio never writes the last partial interval of a histogram log. The difference is exact where every bin of it is
@@ -387,16 +388,41 @@ class Chains:
             span = (int(part.start_ns[0]), int(part.end_ns[0])) if part is not None else (0, 0)
             if part is not None and (gaps := chain.gaps or chain.holes or chain.late):
                 gaps.append(span)  # what these rows held cannot be separated from what was never written
-            elif span[1] - span[0] > LONGEST_LAST * MS * (self.period_ms or self.width_ms):
+            elif part is not None and (
+                span[1] - span[0] > LONGEST_LAST * MS * (self.period_ms or self.width_ms) or self._written_over(op)
+            ):
                 lack(self.context, op, span, (UNPLACED, f"{op}: {LONG_LAST}", AGAIN), None, extremes(self._summaries(op)))
             self._lack(chain)
             if part is not None:
+                self._keep_shared(op, part)
                 chain.total[part.bins] += part.counts
                 self.account.samples += int(part.counts.sum())
                 yield part
             filled = np.flatnonzero(chain.total)
             self.account.totals[op] = Histogram(self.layout, filled, chain.total[filled])
             self.account.saturated += int(chain.total[-1])
+
+    def _keep_shared(self, op: str, part: Intervals[Series]) -> None:
+        """Keep that rows of one job, or of one op, lack what fio counts of several together, and what may be of them."""
+        counted_as = {"job": ""} if self.context.siblings else {}
+        counted_as |= {"op": MIXED} if op == MIXED else {}
+        if not counted_as:
+            return
+        together = " and ".join(name for name, apart in (("jobs", "job" in counted_as), ("ops", "op" in counted_as)) if apart)
+        sentence = (
+            f"{op}: fio has one sum of all {together}: which of them what completed after their last rows is of is not known"
+        )
+        series = part.table[0]
+        labels = labels_of(series, unknown=counted_as)
+        span, count = (int(part.start_ns[0]), int(part.end_ns[0])), int(part.counts.sum())
+        caveat = Caveat(SHARED, self.account.path, sentence)
+        bounds = extremes(self._summaries(op))
+        self.account.lack(Missing(labels, *span, count, *bounds, caveat, counted_as))
+
+    def _written_over(self, op: str) -> bool:
+        """Return whether jobs wrote their shared log over one another, as those of fio --client do (issue 1032)."""
+        shared = self.context.through_client and bool(self.context.segments)
+        return shared and self.context.segments.get(op, 0) < len(self._summaries(op))
 
     def _lack(self, chain: Chain) -> None:
         """Keep what the rows of an op lack where fio's JSON does not say how much."""
@@ -451,19 +477,19 @@ class Chains:
         """Return the end of the last row of an op in ns, 0 where it has none."""
         return max((log_chain.end_ns for log_chain in self.chains.values() if chain.op in (log_chain.op, MIXED)), default=0)
 
-    def _logged(self, chain: Chain, siblings: Mapping[str, Histogram]) -> Int:
+    def _logged(self, chain: Chain, siblings: Mapping[str, Logged]) -> Int:
         """Return what the rows of an op hold in all, those of sibling logs included; of `mixed` the rows of all ops."""
         logged = np.zeros(self.layout.bins, np.int64)
         for log_chain in self.chains.values():
             if chain.op in (log_chain.op, MIXED):
                 # A latency_target reset zeroes what fio's JSON counts, so only what came after it is in both.
                 logged += log_chain.repair.since_reset.astype(np.int64) if log_chain.repair.was_reset else log_chain.total
-        for op, histogram in siblings.items():
+        for op, held in siblings.items():
             if chain.op in (op, MIXED):
-                logged[histogram.bins] += histogram.counts
+                logged += held.counts
         return logged
 
-    def _residual(self, chain: Chain, siblings: Mapping[str, Histogram]) -> Intervals[Series] | None:
+    def _residual(self, chain: Chain, siblings: Mapping[str, Logged]) -> Intervals[Series] | None:
         summaries = self._summaries(chain.op)
         logged = self._logged(chain, siblings)
         count = sum(summary.count for summary in summaries)
@@ -471,44 +497,46 @@ class Chains:
         if self.context.absent and missing > 0:  # when they completed cannot be determined, so they are no last interval
             numbers = listed([str(number) for number in self.context.absent])
             held = f"{chain.op}: fio counts {count} of all jobs together"
-            rest = UNCLEAR if self.context.absent_here else f"{missing} are missing"
-            sentence = f"{held}, and the histogram log of job {numbers} is not here: {rest}"
+            sentence = f"{held}, and the log of job {numbers} is not here: {missing} are missing"
             self.account.note(sentence)
             chain.gaps, chain.holes = [], []
-            span, number = (self._first_start(chain), self._run_end(chain)), None if self.context.absent_here else missing
-            lack(self.context, chain.op, span, (ABSENT, sentence, ALL_LOGS), number, extremes(summaries))
+            span = self._first_start(chain), self._run_end(chain)
+            lack(self.context, chain.op, span, (ABSENT, sentence, ALL_LOGS), missing, extremes(summaries))
             return None
-        expected = np.zeros(self.layout.bins, np.int64)
-        for summary in summaries:
-            if summary.bins is None:
-                if missing:
-                    sentence = repairs.unwritten(chain.op, count, missing, masked=self.mask is not None)
-                    self._keep_unwritten(chain, missing, summaries, sentence)
-                return None
-            if not summary.bins.layout.nests_in(self.layout):
-                sentence = f"{chain.op}: fio's JSON has other bins than its log; not reconciled"
+        expected = repairs.bins_of(summaries, self.layout)
+        if expected is None:
+            other = all(summary.bins is not None for summary in summaries)
+            if missing or other:
+                sentence = repairs.unwritten(chain.op, count, missing, masked=self.mask is not None)
+                sentence = f"{chain.op}: fio's JSON has other bins than its log; not reconciled" if other else sentence
                 self._keep_unwritten(chain, missing, summaries, sentence)
-                return None
-            np.add.at(expected, summary.bins.layout.moved_to(self.layout)[summary.bins.bins], summary.bins.counts)
+            return None
         if self.mask is not None:
-            if lost := int(expected[self.mask :].sum()):
+            # Logs of single I/Os in a group are sound.
+            if (lost := int(expected[self.mask :].sum() - logged[self.mask :].sum())) > 0:
                 edge = int(self.layout.edges[self.mask])
                 sentence = repairs.lost_samples(chain.op, lost, count, edge)
                 self.account.note(sentence)
                 span = (self._first_start(chain), self._run_end(chain))
                 lack(self.context, chain.op, span, (MASKED, sentence, NEWER), lost, extremes(summaries, edge))
-            expected[self.mask :] = 0
+            expected[self.mask :] = logged[self.mask :]
         residual = expected - logged
         if (residual < 0).any():
-            self.account.note(
-                f"{chain.op}: the log holds {int(-residual[residual < 0].sum())} samples that fio's JSON does not: "
-                f"{repairs.NOT_OF_ONE}"
-            )
+            held = f"the {'logs of the group hold' if self.context.siblings else 'log holds'}"
+            sentence = f"{chain.op}: {held} {int(-residual[residual < 0].sum())} samples that fio's JSON does not"
+            self.account.note(f"{sentence}: {repairs.NOT_OF_ONE}")
+            more = f"fio counts {count:,}, and {int(logged.sum()):,} are in its logs: counted twice?"
+            sentence = f"{chain.op}: {more if missing < 0 else OTHER_SAMPLES}"
+            span = self._first_start(chain), self._run_end(chain)
+            lack(self.context, chain.op, span, (TOO_MANY, sentence, SEE_INSPECT), None, (0, None))
             return None
         bins = np.flatnonzero(residual)
         if not len(bins):
             return None
-        start = self._last_end(chain) or self._begin_of(chain.op)
+        ends = [held.end_ns for op, held in siblings.items() if chain.op in (op, MIXED)]
+        if (last := self._last_end(chain)) or not ends:  # of jobs that did other operations alone nothing is left
+            ends.append(last)
+        start = (0 if self._written_over(chain.op) else min(ends)) or self._begin_of(chain.op)
         series = self.context.series.replaced(op=chain.op, kind=COMPLETION, segment=max(chain.segment, 0))
         series = series.replaced(job="") if self.context.siblings else series
         return one_row(self.layout, series, (start, max(self._run_end(chain), start)), bins, residual[bins])
@@ -666,6 +694,39 @@ def segments_of(path: Path) -> dict[str, int]:
     return {OPS[int(op)]: count for op, count in segments.items() if op in (b"0", b"1", b"2")}
 
 
+def segments_told(path: Path, context: Context) -> int:
+    """Return how many of the last segments of a shared log fio's JSON counts: as many as fit into its bins, 0 if one a job does.
+
+    fio makes one entry of several sections of a group (issue 2132), so there are more segments than entries.
+    """
+    told: dict[str, list[Summary]] = {}
+    for job in context.jobs:
+        for (op, kind), summary in job.items():
+            if kind == COMPLETION:
+                told.setdefault(op, []).append(summary)
+    more = [op for op, summaries in told.items() if context.segments.get(op, 0) > len(summaries)]
+    if not more:
+        return 0
+    rows: dict[tuple[str, int], Int] = {}
+    layout = None
+    alone = replace(context, jobs=(), grouped=0, account=Account(path=str(path)))
+    for part in read(path, alone):
+        layout = part.layout
+        for row, series in enumerate(part.table):
+            mine = part.take(np.flatnonzero(part.series == row))
+            counts = rows.setdefault((series.op, series.segment), np.zeros(part.layout.bins, np.int64))
+            np.add.at(counts, mine.bins, mine.counts)
+    fitting = max(len(told[op]) for op in more)
+    for op in more:
+        bins = repairs.bins_of(told[op], layout) if isinstance(layout, LogLinear) else None
+        held = [counts for (of, _), counts in sorted(rows.items()) if of == op]
+        if bins is None or len(held) != context.segments[op]:
+            return 0
+        sums = np.cumsum(held[::-1], axis=0)
+        fitting = max(fitting, int((sums <= bins).all(axis=1).sum()))
+    return fitting if fitting > max(len(told[op]) for op in more) else 0
+
+
 def restart_ms(path: Path) -> int:
     """Return the largest stamp in ms before time first runs back in a log, 0 if it does not."""
     last: dict[bytes, int] = {}
@@ -686,6 +747,10 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     data = whole_blocks(path, context.account)
     first = next(data, memoryview(b""))
     text = bytes(first[:HEAD])
+    told = [summary.bins.layout for job in context.jobs for summary in job.values() if summary.bins is not None]
+    if not text and told and isinstance(told[0], LogLinear):  # all of it is the last interval
+        yield from Chains(told[0], LEADING, context, clock.OWN).tail(sums_of(context.siblings, told[0], context))
+        return
     columns, leading, layout = layout_of_text(text, context, path)
     scanner = Scanner(columns, leading, context)
     chains = Chains(layout, leading, context, base_in(text, leading, layout, context, path))
@@ -697,23 +762,53 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
             pending = []
     if pending:
         yield from chains.intervals(pending)
-    yield from chains.tail(_sums_of(context))
+    yield from chains.tail(sums_of(context.siblings, chains.layout, context) if context.siblings else {})
 
 
-def _sums_of(context: Context) -> dict[str, Histogram]:
-    """Return the sums by op of the sibling logs, for the one log that carries the sums of a job group."""
-    sums: dict[str, Histogram] = {}
-    for path in context.siblings:
-        account = Account(path=str(path))
-        for _ in read(path, replace(context, siblings=(), jobs=(), account=account)):
-            pass
-        for op, counts in account.totals.items():
-            dense = np.zeros(counts.layout.bins, np.int64)
-            for part in (counts, *((sums[op],) if op in sums else ())):
-                dense[part.bins] += part.counts
-            bins = np.flatnonzero(dense)
-            sums[op] = Histogram(counts.layout, bins, dense[bins])
-    return sums
+class Logged(NamedTuple):
+    """What several logs hold of an op: counts by bin, and when the first of their last rows of it ends, 0 if a log has no row."""
+
+    counts: Int
+    end_ns: int
+
+    @property
+    def total(self) -> int:
+        """Return how many samples they hold."""
+        return int(self.counts.sum())
+
+
+def sums_of(paths: Sequence[Path], layout: LogLinear, context: Context) -> dict[str, Logged]:
+    """Return what the logs of jobs hold by op, of histograms or of single I/Os, in the bins of a layout."""
+    from ingest.read.fio import latency_log  # needs pyarrow
+
+    sums: dict[str, Int] = {}
+    ends: dict[str, list[int]] = {}
+    silent = False
+    for path in paths:
+        own = replace(context, siblings=(), jobs=(), account=Account(path=str(path)))
+        last: dict[str, int] = {}
+        with suppress(InputError):  # of what cannot be read its own source says so
+            if (name := parse_log_name(path)) is not None and name.type == "clat_hist":
+                for part in read(path, own):
+                    last.update((series.op, end) for series, _, end in part.reach())
+                histograms = own.account.totals
+            else:
+                histograms = {}
+                for events in latency_log.read(path, own):
+                    for code, series in enumerate(events.table):
+                        mine = events.series == code
+                        if mine.any():
+                            bins = layout.index(events.latency_ns[mine])
+                            counts = sums.setdefault(series.op, np.zeros(layout.bins, np.int64))
+                            np.add.at(counts, bins, 1)
+                            last[series.op] = max(last.get(series.op, 0), int(events.end_ns[mine].max()))
+            for op, histogram in histograms.items():
+                bins = layout.index(histogram.layout.lowest_of(histogram.bins))
+                np.add.at(sums.setdefault(op, np.zeros(layout.bins, np.int64)), bins, histogram.counts)
+        silent |= not last
+        for op, end in last.items():
+            ends.setdefault(op, []).append(end)
+    return {op: Logged(counts, 0 if silent else min(ends.get(op, [0]))) for op, counts in sums.items()}
 
 
 class Scanner:

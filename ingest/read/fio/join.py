@@ -61,7 +61,10 @@ class Beside(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """The document of a log, the jobs of its process in order, and the numbers of those that the log holds (from 0)."""
+    """The document of a log, the jobs of its process in order, and the numbers of those that count its samples (from 0).
+
+    `grouped` is how many jobs stand behind the entries if some are sums (group_reporting), else 0.
+    """
 
     beside: Beside
     jobs: tuple[Job, ...]
@@ -83,7 +86,6 @@ class Documents:
         self.told: dict[tuple[Path, int], set[Path]] = defaultdict(set)
         self.claimed: dict[tuple[Path, int], dict[int, set[Path]]] = defaultdict(lambda: defaultdict(set))
         self.overwritten: dict[tuple[Path, int], tuple[Beside, Path]] = {}
-        self.families: dict[tuple[Path, str, str, str], list[tuple[int, Path]]] = defaultdict(list)
         self.prefixes: dict[Path, set[str]] = defaultdict(set)
         self.means: set[Path] = set()
         self.read: set[tuple[Path, int]] = set()
@@ -96,8 +98,7 @@ class Documents:
         self._alike: dict[tuple[object, ...], list[Beside]] = defaultdict(list)
 
     def add_log(self, path: Path, name: LogName) -> None:
-        """Note a log, so that its family is known: the logs of one prefix, host and type in a folder."""
-        self.families[path.parent, name.prefix, name.host, name.type].append((int(name.job or 0), path))
+        """Note a log, so that the prefixes of the logs of a folder are known."""
         self.prefixes[path.parent].add(f"{name.type} {name.prefix}")
 
     def add_summary(self, path: Path, refuse: Callable[[Path, str, int | None], None], *, inside: bool = True) -> None:
@@ -133,23 +134,20 @@ class Documents:
             return replace(context, through_client=True) if path in self.unmatched else context
         document, own = joined.beside.document, tuple(joined.jobs[number] for number in joined.own)
         first = own[0] if own else joined.jobs[0]
-        began = (member_of(joined.jobs, int(name.job)),) if joined.grouped and name.job else own or (first,)
-        family = self._family(path, name)
-        carrier = bool(joined.grouped and name.job and own)
-        absent = _logging(joined.jobs, name) - {number for number, _ in family} if carrier else set()
+        one_of_group = bool(joined.grouped and name.job)
+        began = (member_of(joined.jobs, int(name.job)),) if one_of_group else own or (first,)
+        summaries = tuple(job.summaries for job in own)
         return replace(
             context,
             zero=document.zero_of(began),
             version=context.version or document.version,
             options={**first.options, **context.options},
             through_client=document.through_client,
-            jobs=tuple(job.summaries for job in own),
+            jobs=() if one_of_group else summaries,
+            group=summaries if one_of_group else (),
             runtime_ns=max((job.runtime_ms for job in own), default=first.runtime_ms) * MS,
-            spans=_spans_of([job.summaries for job in began]),
+            spans=spans_of([job.summaries for job in began]),
             grouped=joined.grouped,
-            siblings=tuple(other for _, other in family[:-1]) if carrier else (),
-            absent=tuple(sorted(absent)),
-            absent_here=bool(absent and absent & self._numbers(path, name)),
         )
 
     def process_of(self, path: Path, name: LogName, host: str) -> str:
@@ -210,7 +208,7 @@ class Documents:
             for beside in self.folders.get(folder, ()):
                 if match := self._jobs_for(beside, path, name, host):
                     # A run of fewer jobs leaves the logs of the others as they were.
-                    holds = any(self._own(path, name, match[0]))
+                    holds = bool(self._own(path, name, match[0])[0])
                     matching.append((holds, beside.document.timestamp_ms, str(beside.path), beside, *match))
             if not matching:
                 continue
@@ -223,7 +221,7 @@ class Documents:
             own, grouped = self._own(path, name, jobs)
             self.unmatched.pop(path, None)
             if name.type in ("clat_hist", "clat", "lat", "slat"):
-                mine = {id(jobs[number]) for number in own} if not grouped else {id(job) for job in jobs}
+                mine = {id(jobs[number]) for number in own}
                 for at, job in enumerate(beside.document.jobs):
                     if id(job) in mine:
                         self.claimed[beside.key][at].add(path)
@@ -248,24 +246,10 @@ class Documents:
     def _own(self, path: Path, name: LogName, jobs: tuple[Job, ...]) -> tuple[tuple[int, ...], int]:
         """Return the numbers of the jobs that a log holds, and how many jobs stand behind the entries of a group report."""
         grouped = _grouped(jobs)
-        carrier = bool(grouped and name.job) and self._family(path, name)[-1][1] == path
-        if not name.job or carrier:
+        numbers = numbers_of(jobs) if name.job else None
+        if numbers is None:
             return tuple(number for number, job in enumerate(jobs) if _prefix_of(job, name) in ("", name.prefix)), grouped
-        number = int(name.job) - 1
-        return ((number,) if not grouped and 0 <= number < len(jobs) else ()), grouped
-
-    def _family(self, path: Path, name: LogName) -> list[tuple[int, Path]]:
-        return sorted(self.families.get((path.parent, name.prefix, name.host, name.type), [(0, path)]))
-
-    def _numbers(self, path: Path, name: LogName) -> set[int]:
-        """Return the job numbers of the logs beside a log that hold completions in the other form: histograms, or single I/Os."""
-        other = {"clat_hist": "clat", "clat": "clat_hist"}.get(name.type)
-        return {
-            number
-            for (folder, _, host, kind), family in self.families.items()
-            if (folder, host, kind) == (path.parent, name.host, other)
-            for number, _ in family
-        }
+        return tuple(place for place, own in enumerate(numbers) if int(name.job) in own), grouped
 
     def _jobs_for(self, beside: Beside, path: Path, name: LogName, host: str) -> tuple[tuple[Job, ...], str] | None:
         """Return the jobs of a document whose process wrote this log, and why; None if it is another process's."""
@@ -346,7 +330,7 @@ def _grouped(jobs: tuple[Job, ...]) -> int:
     return sum(max(numjobs.get(name, 1), count) for name, count in entries.items())
 
 
-def _spans_of(jobs: Sequence[Mapping[tuple[str, str], Summary]]) -> dict[tuple[str, str], tuple[int, int]]:
+def spans_of(jobs: Sequence[Mapping[tuple[str, str], Summary]]) -> dict[tuple[str, str], tuple[int, int]]:
     """Return from when to when of the run each op and kind of jobs that share a log ran, where that is not all of it in each."""
     spans: dict[tuple[str, str], tuple[int, int]] = {}
     for key in dict.fromkeys(key for job in jobs for key in job):
@@ -357,22 +341,27 @@ def _spans_of(jobs: Sequence[Mapping[tuple[str, str], Summary]]) -> dict[tuple[s
     return spans
 
 
-def _logging(jobs: tuple[Job, ...], name: LogName) -> set[int]:
-    """Return the numbers of the jobs of summed entries that write logs like this one; none where they cannot be determined."""
+def numbers_of(jobs: Sequence[Job]) -> list[range] | None:
+    """Return the numbers of the logs of each entry (group_reporting): of one job, or of all of a section; None where unknown."""
     entries = Counter(job.name for job in jobs)
-    numbers: set[int] = set()
-    seen = 0
+    numbers: list[range] = []
+    first = 1
     for job in jobs:
         numjobs = job.options.get("numjobs", "1")
         many = int(numjobs) if numjobs.isdigit() else 1
         if many > 1 and entries[job.name] > 1:
             if entries[job.name] < many:  # several sums of one section
-                return set()
+                return None
             many = 1
-        if _prefix_of(job, name) in ("", name.prefix):
-            numbers.update(range(seen + 1, seen + many + 1))
-        seen += many
+        numbers.append(range(first, first + many))
+        first += many
     return numbers
+
+
+def logging(jobs: Sequence[Job], name: LogName) -> set[int]:
+    """Return the numbers of the jobs that write logs like this one; none where they cannot be determined."""
+    mine = zip(jobs, numbers_of(jobs) or (), strict=False)
+    return {number for job, numbers in mine if _prefix_of(job, name) in ("", name.prefix) for number in numbers}
 
 
 def log_name_of(path: Path, kind: str) -> LogName:

@@ -365,6 +365,8 @@ NANOSECONDS = fio_layout(29, 1)
 MICROSECONDS = fio_layout(19, 1000)
 LARGEST, MOST_BYTES = 2**43, 2**53
 TOGETHER_MS = 1000
+SERVER = ("hostname", "port")
+NO_GROUP = 2**32 - 1  # of an entry that fio leaves empty, as it has made one of several sections
 ALL_CLIENTS = "All clients"
 UNVERIFIED, WRITES_ALONE = ("0", "none", "null"), ("write", "randwrite")
 OWN_KEYS = "FIO_"  # begin the keys of a histogram that are no bins: versions before 3 wrote its geometry among them
@@ -517,11 +519,23 @@ def no_document(path: Path, rejected: Sequence[tuple[str, int]]) -> InputError:
 
 def _document(raw: dict[str, Any], line: int) -> Document:
     version = tuple(int(part) for part in re.findall(r"\d+", str(raw["fio version"]))[:3])
-    common = {str(k): str(v) for k, v in raw.get("global options", {}).items()}
     entries = raw.get("client_stats", raw.get("jobs", []))
-    jobs = tuple(_job(entry, common) for entry in entries if entry.get("jobname") != ALL_CLIENTS)
+    named = (entry for entry in entries if entry.get("jobname") != ALL_CLIENTS and entry.get("groupid") != NO_GROUP)
+    jobs = tuple(_job(entry, _common(raw, entry)) for entry in named)
     stamp = raw.get("timestamp_ms", _whole(raw.get("timestamp", 0)) * 1000)
     return Document(version, _whole(stamp), "client_stats" in raw, jobs, line, 1 if "timestamp_ms" in raw else 1000)
+
+
+def _common(raw: dict[str, Any], entry: dict[str, Any]) -> dict[str, str]:
+    """Return the options that all jobs of an entry's process have.
+
+    fio --client prints an array of them since 3.39, an object for each server, with its name and port; of one server no array.
+    """
+    common = raw.get("global options", {})
+    if isinstance(common, list):
+        server = [(name, entry.get(name)) for name in SERVER]
+        common = next((each for each in common if all(each.get(name) == value for name, value in server)), {})
+    return {str(name): str(value) for name, value in common.items() if name not in SERVER}
 
 
 def _job(entry: dict[str, Any], common: dict[str, str]) -> Job:

@@ -24,6 +24,7 @@ from ingest.read.sources import COMPLETION, PREFER_RAW, SHADOWED, Around, Skippe
 from ingest.read.text import TABLE_ENDINGS, blocks, head, name_without
 
 if TYPE_CHECKING:
+    from ingest.read.context import Job
     from ingest.read.fio.averaged_log import Averaged
 
 
@@ -57,9 +58,11 @@ def locate_hist(path: Path, around: Around) -> Source:
         around.documents.forget(path)
         raise
     shared = not name.job
-    context = (
-        replace(context, segments=histogram_log.segments_of(path)) if shared else _restarted(path, context, unix=peeked.unix)
-    )
+    if shared:
+        context = replace(context, segments=histogram_log.segments_of(path))
+        context = replace(context, grouped=context.grouped or histogram_log.segments_told(path, context))
+    else:
+        context = _restarted(path, context, unix=peeked.unix)
     context = _begun(path, context, around, peeked.first_ms - peeked.width_ms, unix=peeked.unix)
     return Source(path, HIST, context, peeked.width_ms * MS, str(peeked.layout))
 
@@ -201,7 +204,7 @@ def counted_once(sources: list[Source], prefer: str, skipped: list[Skipped]) -> 
             else:
                 from ingest.read.fio import latency_log
 
-                ops = {op for job in raw.context.jobs for op, kind in job if kind == raw.context.series.kind}
+                ops = {op for job in _told(raw) for op, kind in job if kind == raw.context.series.kind}
                 ops = ops or latency_log.ops_of_head(raw.path, raw.context)
                 both = _hist_ops(histogram, ops)
                 if both and ops <= both:
@@ -244,9 +247,14 @@ def _thread(source: Source) -> Series:
     return source.context.series.replaced(op="", kind="", tag="")
 
 
+def _told(source: Source) -> tuple[Job, ...]:
+    """Return what fio counts of the jobs of a log, or of the group that it is part of."""
+    return source.context.jobs or source.context.group
+
+
 def _hist_ops(histogram: Source, wanted: set[str]) -> frozenset[str]:
     """Return the ops that a histogram log counts anything of: with json+ all that fio counts, else those of its rows."""
-    summaries = [(op, summary) for job in histogram.context.jobs for (op, kind), summary in job.items() if kind == COMPLETION]
+    summaries = [(op, summary) for job in _told(histogram) for (op, kind), summary in job.items() if kind == COMPLETION]
     if summaries and all(summary.bins is not None for _, summary in summaries):
         return frozenset(op for op, _ in summaries)
     ops: set[str] = set()

@@ -16,7 +16,7 @@ from ingest.core.labels import OPS
 from ingest.core.layout import LogLinear
 from ingest.core.units import figure
 from ingest.core.values import Value
-from ingest.read.context import Context
+from ingest.read.context import Context, Summary
 from ingest.read.fio.names import parse_log_name
 from ingest.read.integers import Rows
 
@@ -105,6 +105,16 @@ def masked(rows: Rows, first: int) -> Rows:
     return Rows(rows.lead, kept[rows.indptr], rows.bins[keep], rows.counts[keep])
 
 
+def bins_of(summaries: Sequence[Summary], layout: LogLinear) -> Int | None:
+    """Return what fio counts in all in the bins of a layout; None where it does not say so, or in bins that do not fit."""
+    counts = np.zeros(layout.bins, np.int64)
+    for summary in summaries:
+        if summary.bins is None or not summary.bins.layout.nests_in(layout):
+            return None
+        np.add.at(counts, summary.bins.layout.moved_to(layout)[summary.bins.bins], summary.bins.counts)
+    return counts
+
+
 def counting(rows: Rows, order: list[Int], layout: LogLinear, context: Context) -> str:
     """Return how the first rows of a log count: per interval, cumulatively, or compounded by --client.
 
@@ -120,7 +130,8 @@ def counting(rows: Rows, order: list[Int], layout: LogLinear, context: Context) 
     if (counts > IMPLAUSIBLE).any():
         return PER_INTERVAL
     op = OPS[int(rows.lead[picked[0], 1])]
-    totals = [job[op, "completion"].count for job in context.jobs if (op, "completion") in job]
+    jobs = context.jobs or context.group
+    totals = [job[op, "completion"].count for job in jobs if (op, "completion") in job]
     known = sum(totals) if totals else None
     back = np.count_nonzero((np.diff(counts, axis=0) < 0).any(axis=1))
     if layout.unit_ns > 1 and len(counts) >= 2 and back <= len(counts) // 100:
@@ -134,8 +145,11 @@ def counting(rows: Rows, order: list[Int], layout: LogLinear, context: Context) 
         return PER_INTERVAL
     if context.jobs or context.runtime_ns or context.through_client:
         grown = counts[2:].sum() > counts[:-2].sum()
+        told = bins_of([job[op, "completion"] for job in jobs if (op, "completion") in job], layout)
         too_many = known is not None and int(counts.sum()) > known
-        by_client = context.through_client and (known is None or len(counts) < len(picked))
+        if told is not None and len(counts) == len(picked):
+            too_many = bool((counts.sum(axis=0) > told).any()) and not (counts[-2:].sum(axis=0) > told).any()
+        by_client = context.through_client and (known is None or len(counts) < len(picked) or bool(context.group))
         return COMPOUNDED if grown and (too_many or by_client) else PER_INTERVAL
     return _alone([_first_stretch(rows, chain[:MOST_JUDGED], layout.bins) for chain in order if len(chain)], context)
 

@@ -1,0 +1,192 @@
+"""Sums of groups of jobs (group_reporting): which logs a sum in fio's JSON is of, and which of them carries what no row holds.
+
+    [a] numjobs=2 group_reporting        jobs[0] "a": 1,200 reads      a_clat_hist.1.log: 540    a_clat_hist.2.log: 545
+
+fio's JSON has one entry for a group, and logs for each job. The 115 reads of the example completed after the last row of either
+log: they belong to the group, not to a log. One log that is read, whichever that is, carries the entry and has the others as its
+siblings; what none of them holds is its last interval, under no job.
+
+Which logs an entry is of is known by numbers: an entry stands for `numjobs` logs each. Where a section has several entries
+this is unknown, and all entries are one sum. fio (up to 3.42 at least, issue 2132) also makes one entry of several sections of a
+group, under the name of the first and with the options of the last: then there are more logs than jobs, and their rows fit into
+the entries bin by bin. Rows of a log that an older run has left do not fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from ingest.core.labels import MIXED
+from ingest.core.layout import parse_layout
+from ingest.read.account import Account
+from ingest.read.fio import histogram_log
+from ingest.read.fio.clock import MS
+from ingest.read.fio.join import Documents, Joined, log_name_of, logging, numbers_of, spans_of
+from ingest.read.fio.json_output import NANOSECONDS
+from ingest.read.fio.names import LogName, parse_log_name
+from ingest.read.fio.reader import kind_of_log
+from ingest.read.fio.repairs import bins_of
+from ingest.read.format_names import AVERAGED, HIST, RAW
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ingest.read.context import Context
+    from ingest.read.fio.json_output import Job
+    from ingest.read.sources import Source
+
+
+class Member(NamedTuple):
+    """A log of a job, the parts of its name, and the JSON that it was joined to."""
+
+    source: Source
+    name: LogName
+    joined: Joined
+
+    @property
+    def number(self) -> int:
+        """Return the number of its job."""
+        return int(self.name.job)
+
+
+def with_sums(sources: Sequence[Source], documents: Documents, empty: Collection[Path]) -> list[Source]:
+    """Return the sources so that one of the logs of each sum carries it; `empty` are logs that hold no line.
+
+    Histograms of some jobs and single I/Os of others are of one sum, and the carrier is one of histograms if there is any. Jobs
+    that no log is there of are the `absent` ones of its context.
+    """
+    processes: dict[tuple[object, ...], list[Member]] = {}
+    for source in sources:
+        if source.format in (HIST, RAW, AVERAGED) and (member := _member(source, documents)) is not None:
+            series = source.context.series
+            one = series.run, series.host, series.kind, member.joined.beside.key, *map(id, member.joined.jobs)
+            processes.setdefault(one, []).append(member)
+    carried: dict[int, Source] = {}
+    without_rows: list[Source] = []
+    for members in processes.values():
+        sums = list(_sums(members))
+        document = members[0].joined.beside
+        claimed = documents.claimed[document.key]
+        for own, entries in sums:
+            carried.update((id(member.source), made) for member, made in _with_carrier(own, entries, empty))
+            for place in (at for at, job in enumerate(document.document.jobs) if any(job is entry for entry in entries)):
+                claimed[place].update(member.source.path for member in own)
+        for member in members:
+            if not member.joined.own and id(member.source) not in carried:
+                context = replace(member.source.context, grouped=0)
+                context.account.note(f"job {member.number} is none of fio's JSON beside it: a log of an older run?")
+                carried[id(member.source)] = replace(member.source, context=context)
+        for place, source in _without_rows(members, {id(job) for _, entries in sums for job in entries}, empty) if sums else ():
+            claimed[place].add(source.path)
+            without_rows.append(source)
+    return [*(carried.get(id(source), source) for source in sources), *without_rows]
+
+
+def _member(source: Source, documents: Documents) -> Member | None:
+    """Return a log of one job that fio's JSON is there for, None of any other."""
+    name = log_name_of(source.path, kind_of_log(source.path, source.format))
+    joined = documents.joined(source.path, name, source.context.series.host) if name.job else None
+    return Member(source, name, joined) if joined is not None else None
+
+
+def _sums(members: Sequence[Member]) -> Iterator[tuple[list[Member], tuple[Job, ...]]]:
+    """Yield the logs that share a sum, or several that cannot be told apart, with the entries of these."""
+    jobs = members[0].joined.jobs
+    extra = any(not member.joined.own for member in members) and all(member.source.format != AVERAGED for member in members)
+    if extra and _fit(members, jobs):
+        yield list(members), jobs
+        return
+    sums: list[tuple[set[int], list[Member]]] = []
+    for member in members:
+        if not member.joined.grouped or not (places := set(member.joined.own)):
+            continue
+        others = [entry for entry in sums if entry[0] & places]
+        sums = [entry for entry in sums if not entry[0] & places]
+        sums.append((places.union(*(entry[0] for entry in others)), [*(one for entry in others for one in entry[1]), member]))
+    for places, own in sums:
+        yield own, tuple(jobs[place] for place in sorted(places))
+
+
+def _fit(members: Sequence[Member], jobs: Sequence[Job]) -> bool:
+    """Return whether all rows of logs fit into the entries of a document, bin by bin; of entries without bins by number."""
+    context = members[0].source.context
+    layouts = [histogram_log.peek(member.source.path, context).layout for member in members if member.source.format == HIST]
+    layout = min(layouts, key=lambda own: own.bins, default=NANOSECONDS)
+    logged = histogram_log.sums_of([member.source.path for member in members], layout, context)
+    for op, held in logged.items():
+        entries = [told for job in jobs for (own, kind), told in job.summaries.items() if (own, kind) in _asked(op, context)]
+        bins = bins_of(entries, layout)
+        if sum(told.count for told in entries) < held.total or (bins is not None and (bins < held.counts).any()):
+            return False
+    return bool(logged)
+
+
+def _asked(op: str, context: Context) -> tuple[tuple[str, str], ...]:
+    return (op, context.series.kind), (MIXED, context.series.kind)
+
+
+def _with_carrier(members: Sequence[Member], entries: Sequence[Job], empty: Collection[Path]) -> Iterator[tuple[Member, Source]]:
+    """Yield the logs of a sum as sources: one of them carries it."""
+    carrier = max(members, key=_coarsest)
+    summaries = tuple(job.summaries for job in entries)
+    jobs, name = carrier.joined.jobs, carrier.name
+    holding = {member.number for member in members}
+    without_rows = _empty_of(members, empty)
+    numbers = numbers_of(jobs) or ()
+    here = {number for job, own in zip(jobs, numbers, strict=False) if job in entries for number in own}
+    absent = sorted((logging(jobs, name) & here) - holding - set(without_rows))
+    siblings = [member.source.path for member in members if member is not carrier]
+    siblings += [path for number, path in without_rows.items() if number in here - holding]
+    grouped = carrier.joined.grouped or len(members)
+    for member in members:
+        context = replace(member.source.context, jobs=(), group=summaries, grouped=grouped)
+        if member is carrier:
+            runtime = max(job.runtime_ms for job in entries) * MS
+            context = replace(context, jobs=summaries, siblings=tuple(siblings), absent=tuple(absent), runtime_ns=runtime)
+        yield member, replace(member.source, context=context)
+
+
+def _without_rows(members: Sequence[Member], carried: Collection[int], empty: Collection[Path]) -> Iterator[tuple[int, Source]]:
+    """Yield a log for each entry, by number, of which all logs are empty: all that their jobs did is the last interval."""
+    like = members[0]
+    paths = _empty_of(members, empty)
+    for job, numbers in zip(like.joined.jobs, numbers_of(like.joined.jobs) or (), strict=False):
+        own = sorted(paths.keys() & set(numbers))
+        if id(job) in carried or not own or like.name.type != "clat_hist":
+            continue
+        context = like.source.context
+        zero = context.zero if context.zero.origin.startswith("--t0") else like.joined.beside.document.zero_of((job,))
+        context = replace(
+            context,
+            series=context.series.replaced(job=str(own[-1])),
+            zero=zero,
+            jobs=(job.summaries,),
+            group=(job.summaries,),
+            runtime_ns=job.runtime_ms * MS,
+            spans=spans_of([job.summaries]),
+            siblings=tuple(paths[number] for number in own[:-1]),
+            absent=(),
+            account=Account(path=str(paths[own[-1]])),
+        )
+        place = next(at for at, entry in enumerate(like.joined.beside.document.jobs) if entry is job)
+        yield place, replace(like.source, path=paths[own[-1]], format=HIST, context=context, evidence=())
+
+
+def _coarsest(member: Member) -> tuple[bool, int, int, Path]:
+    """Return what a carrier has most of: histograms, the widest bins, which the rows of all fit into, the highest number."""
+    source = member.source
+    bins = parse_layout(source.layout).bins if source.layout and source.format == HIST else 0
+    return source.format == HIST, -bins, member.number, source.path
+
+
+def _empty_of(members: Sequence[Member], empty: Collection[Path]) -> dict[int, Path]:
+    """Return the empty logs beside some logs that are named as these are, by the number of their job."""
+    alike = {(member.source.path.parent, member.name._replace(job="")) for member in members}
+    found = {}
+    for path in empty:
+        name = parse_log_name(path)
+        if name is not None and name.job and (path.parent, name._replace(job="")) in alike:
+            found[int(name.job)] = path
+    return found

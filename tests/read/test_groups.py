@@ -1,0 +1,210 @@
+"""Groups of fio (group_reporting) and of its clients: each I/O is counted once, whichever logs of a group are there.
+
+The folders are recordings of fio 3.33 and 3.42; what is right is what fio's JSON counts, and where a folder has logs of single
+I/Os, these, window by window.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from ingest.core.grid import SECOND
+from ingest.core.quantiles import parse_percentiles
+from ingest.query.files import Files
+from ingest.query.percentiles import Wanted, percentiles
+from ingest.query.question import Answer, Question
+from ingest.query.table import Table
+from ingest.read.sources import ReadOptions
+from ingest.store import open_store
+from tests.store.grounds import loaded
+
+DATA = Path(__file__).parents[1] / "data"
+RECORDED = DATA / "fio" / "counted-once"
+
+
+def table_of(answer: Answer) -> Table:
+    """Return the table of an answer."""
+    return percentiles(answer, Wanted(parse_percentiles("50")))
+
+
+def counted(folder: Path, **where: str) -> tuple[dict[str, int], bool]:
+    """Return how many completions of each op an answer about a whole folder counts, and whether all are complete."""
+    answer = Files([folder], jobs=1).answer(Question(step="all", by=("op",), where={"kind": "completion", **where}))
+    columns = table_of(answer).columns
+    return dict(zip(columns["op"].tolist(), columns["count"].tolist(), strict=True)), bool(columns["complete"].all())
+
+
+def told(folder: Path) -> dict[str, int]:
+    """Return how many completions of each op fio's JSON counts."""
+    text = (folder / "out.json").read_text()
+    document = json.loads(text[text.index("{") :])
+    counts: Counter[str] = Counter()
+    for job in document.get("client_stats", document.get("jobs")):
+        if job["jobname"] != "All clients":
+            counts.update({op: job[op]["clat_ns"]["N"] for op in ("read", "write") if job[op]["total_ios"]})
+    return dict(counts)
+
+
+@pytest.fixture
+def case(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """Return a copy of a recording."""
+    return Path(shutil.copytree(RECORDED / request.param, tmp_path / "run"))
+
+
+WHOLE = (
+    "gr-two-prefixes",  # N1: raw logs of all jobs but the last were counted beside the histograms
+    "gr-rare-op",  # N1: no row of histograms holds the op
+    "gr-carrier-gz",  # N2: the log of the highest number is there twice
+    "gr-carrier-without-rows",  # N2: a group of which all logs are empty
+    "gr-sections-one-entry",  # N3: two sections are one entry of the JSON
+    "gr-sections-per_job_logs0",  # N3: the same in one log
+    "client-few-rows",  # N4: three rows, differenced or not
+    "client-options-array",  # N4: fio 3.39 and later
+)
+
+
+@pytest.mark.parametrize("case", WHOLE, indirect=True)
+def test_a_whole_run_is_what_fio_counts(case: Path) -> None:
+    assert counted(case) == (told(case), True)
+
+
+@pytest.mark.parametrize("case", ["gr-sibling-empty", "client-per_job_logs0"], indirect=True)
+def test_rows_that_were_lost_are_in_the_whole_and_said(case: Path) -> None:
+    """All is counted, of which some has no time of its own: an empty log, or jobs that wrote over one another (fio 1032)."""
+    assert counted(case) == (told(case), False)
+
+
+@pytest.mark.parametrize("case", ["gr-two-prefixes", "gr-rare-op", "gr-sections-per_job_logs0", "client-few-rows"], indirect=True)
+def test_windows_are_those_of_single_operations(case: Path) -> None:
+    """Up to each edge of a row; windows of half a second lie beside them by some ms, so counts agree to a few I/Os in each."""
+    question = Question(step=SECOND // 2, force=True, where={"kind": "completion", "op": "read"})
+    rows, singles = (
+        dict(zip(columns["start_ns"].tolist(), columns["count"].tolist(), strict=True))
+        for prefer in ("histogram", "raw")
+        for columns in [table_of(Files([case], ReadOptions(prefer=prefer), jobs=1).answer(question)).columns]
+    )
+    assert sum(rows.values()) == sum(singles.values())
+    most = max(singles.values())
+    assert all(abs(rows.get(start, 0) - count) < 0.1 * most + 5 for start, count in singles.items())
+
+
+@pytest.mark.parametrize("where", [{}, {"job": "1"}, {"job": "[12]"}])
+def test_a_job_of_a_group_lacks_what_fio_counts_of_all_together(where: dict[str, str]) -> None:
+    """N5b: whose I/Os after the last rows are is not known, so each job may lack them; all jobs together lack nothing."""
+    folder = RECORDED / "gr-rare-op"
+    question = Question(step="all", by=("job",), where={"kind": "completion", "op": "read", **where})
+    table = table_of(Files([folder], jobs=1).answer(question)).columns
+    complete = dict(zip(table["job"].tolist(), table["complete"].tolist(), strict=True))
+    assert complete == {job: not job for job in complete}
+    assert counted(folder) == (told(folder), True)
+
+
+@pytest.mark.parametrize("store", ["files", "sqlite"])
+def test_an_op_lacks_what_fio_counts_of_all_ops_together(store: str, tmp_path: Path) -> None:
+    """N5: unified_rw_reporting; all ops together lack nothing, in files and stores alike."""
+    folder = DATA / "fio" / "unified"
+    questions = [
+        Question(step="all", where={"kind": "completion", **where}, by=by)
+        for where, by in (
+            ({}, ()),
+            ({}, ("op",)),
+            ({"op": "read"}, ()),
+            ({"op": "*"}, ()),
+        )
+    ]
+    if store == "sqlite":
+        url = f"sqlite:{tmp_path / 'store.db'}"
+        loaded(url, [folder], run="r")
+        with open_store(url) as kept:
+            answers = [kept.answer(question) for question in questions]
+    else:
+        answers = [Files([folder], jobs=1).answer(question) for question in questions]
+    whole, by_op, read, all_ops = (table_of(answer).columns["complete"].tolist() for answer in answers)
+    assert (whole, all_ops, read) == ([True], [True], [False])
+    assert by_op == [op == "mixed" for op in table_of(answers[1]).columns["op"].tolist()]
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_any_log_of_a_group_may_be_compressed(number: int, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(RECORDED / "gr-rare-op", tmp_path / "run"))
+    log = folder / f"a_clat_hist.{number}.log"
+    log.with_name(f"{log.name}.gz").write_bytes(gzip.compress(log.read_bytes()))
+    log.unlink()
+    assert counted(folder) == (told(folder), True)
+
+
+@pytest.mark.parametrize("lost", [(1,), (4,), (2, 3), (1, 2, 3), (1, 2, 3, 4)])
+def test_histograms_of_some_jobs_and_single_operations_of_others_are_one_sum(lost: tuple[int, ...], tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(RECORDED / "gr-rare-op", tmp_path / "run"))
+    for number in lost:
+        (folder / f"a_clat_hist.{number}.log").unlink()
+    assert counted(folder)[0] == told(folder)
+
+
+@pytest.mark.parametrize("lost", [(1,), (4,), (2, 3)])
+def test_logs_that_are_not_there_are_missing_by_number(lost: tuple[int, ...], tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(RECORDED / "gr-rare-op", tmp_path / "run"))
+    for number in lost:
+        (folder / f"a_clat_hist.{number}.log").unlink()
+        (folder / f"a_clat.{number}.log").unlink()
+    answer = Files([folder], jobs=1).answer(Question(step="all", by=("op",), where={"kind": "completion"}))
+    counts = dict(zip(*(table_of(answer).columns[name].tolist() for name in ("op", "count")), strict=True))
+    lacking = {entry.labels["op"]: entry.count for entry, _ in answer.missing}
+    total = told(folder)
+    assert {op: counts.get(op, 0) + (lacking[op] or 0) for op in total} == total
+
+
+def test_damaged_histograms_of_a_group_lack_what_no_log_of_single_operations_holds(tmp_path: Path) -> None:
+    """fio 3.16: one of three logs of single I/Os is lost, and the histograms of its job are damaged from 786 us up."""
+    folder = Path(shutil.copytree(DATA / "fio" / "fio-3.16" / "gr", tmp_path / "run"))
+    (folder / "x_clat.2.log").unlink()
+    answer = Files([folder], jobs=1).answer(Question(step="all", by=("op",)))
+    table = table_of(answer).columns
+    assert dict(zip(table["op"].tolist(), table["count"].tolist(), strict=True)) == {"read": 3559, "write": 3603}
+    assert [(entry.labels["op"], entry.count) for entry, _ in answer.missing] == [("read", 3600 - 3559)]
+
+
+def test_a_log_that_an_older_run_left_is_of_no_sum(tmp_path: Path) -> None:
+    """A third log where two jobs ran: its rows do not fit into what fio counts."""
+    folder = Path(shutil.copytree(DATA / "fio" / "group-reporting", tmp_path / "run"))
+    shutil.copy(folder / "a_clat_hist.1.log", folder / "a_clat_hist.3.log")
+    with (folder / "a_clat_hist.3.log").open("a") as log:  # a copy of the same bytes would be said to be one
+        log.write((folder / "a_clat_hist.1.log").read_text().splitlines()[-1].replace("2", "3", 1) + "\n")
+    counts, complete = counted(folder)
+    assert not complete
+    assert counts["read"] > 921
+
+
+def test_more_than_fio_counts_is_said_with_both_numbers(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(DATA / "fio" / "group-reporting", tmp_path / "run"))
+    shutil.copy(DATA / "fio" / "randrw" / "a_clat.1.log", folder)
+    (folder / "a_clat_hist.1.log").unlink()
+    answer = Files([folder], jobs=1).answer(Question(step="all", by=("op",)))
+    assert not table_of(answer).columns["complete"].any()
+    assert any("read: fio counts 921, and 1,303 are in its logs: counted twice?" in text for text in answer.warnings)
+
+
+@pytest.mark.parametrize("first", [1, 3, 4])
+def test_logs_of_a_group_may_be_loaded_one_after_another(first: int, tmp_path: Path) -> None:
+    """A store that has met one log of a group, and then all: what it lacked is there, and nothing is there twice."""
+    folder = Path(shutil.copytree(RECORDED / "gr-rare-op", tmp_path / "run"))
+    for log in folder.glob("a_clat.*.log"):
+        log.unlink()
+    later = {path: path.read_bytes() for path in folder.glob("a_clat_hist.*.log") if f".{first}." not in path.name}
+    for path in later:
+        path.unlink()
+    store = f"sqlite:{tmp_path / 'store.db'}"
+    loaded(store, [folder], run="r")
+    for path, text in later.items():
+        path.write_bytes(text)
+    loaded(store, [folder], run="r")
+    with open_store(store) as kept:
+        table = table_of(kept.answer(Question(step="all", by=("op",)))).columns
+    assert dict(zip(table["op"].tolist(), table["count"].tolist(), strict=True)) == told(folder)
+    assert table["complete"].all()
