@@ -18,7 +18,7 @@ from ingest.core.intervals import Exact, Intervals, merged
 from ingest.core.layout import UPPER, LogLinear, common_layout, fio_layout, hdr_layout, parse_layout
 from ingest.core.quantiles import censored, extremes, parse_percentiles, percentile_values, saturated
 from ingest.query.files import Files
-from ingest.query.precision import Precision, of_bins, precision_from, precision_of
+from ingest.query.precision import Precision, of_bins, precision_from, precision_of, together
 from ingest.query.question import Question
 from ingest.read.hdr.payload import Geometry, Layouts
 from ingest.read.operations import events_layout
@@ -212,7 +212,7 @@ def test_the_bound_from_a_percentile_on_is_that_of_all_of_them(found: list, perc
     bound = precision_from([total], parse_percentiles(f"{percent}")[0])
     for number in range(percent, 101):
         one = precision_of([total], parse_percentiles(f"{number}"))
-        assert one is not None and bound is not None and (one | bound) == bound
+        assert one is not None and bound is not None and together([one, bound]) == bound
 
 
 def test_b5_the_bound_of_a_log_of_jhiccup() -> None:
