@@ -25,7 +25,7 @@ from ingest.store import open_store
 from tests.store.grounds import loaded
 
 DATA = Path(__file__).parents[1] / "data"
-RECORDED = DATA / "fio" / "counted-once"
+RECORDED = DATA / "fio"
 
 
 def table_of(answer: Answer) -> Table:
