@@ -291,7 +291,7 @@ def _to_do(
             path=as_text(source.path),
             size=size,
             digest=digest,
-            context=_context_digest(source, carried[1] if source.path == carried[0] else ()),
+            context=_context_digest(source, digests, carried[1] if source.path == carried[0] else ()),
             generation=old.generation + 1 if old else first,
         )
         if old is not None and not options.replace:
@@ -313,10 +313,10 @@ def _measured(identity: str) -> str:
     return identity.rpartition("|")[0]
 
 
-def _context_digest(source: Source, carried: tuple[Missing, ...] = ()) -> str:
+def _context_digest(source: Source, digests: Mapping[Path, tuple[str, int]], carried: tuple[Missing, ...]) -> str:
     """Return a digest of all that a source's record depends on beside its content: summaries, start time, repairs by version.
 
-    `carried` is what its account says of other files that are missing.
+    `digests` are those of all sources, `carried` is what its account says of other files that are missing.
     """
     context = source.context
     facts = (
@@ -337,7 +337,7 @@ def _context_digest(source: Source, carried: tuple[Missing, ...] = ()) -> str:
     facts = (
         *facts,
         *(events if any(events) else ()),
-        *_read_beside(source),
+        *_read_beside(source, digests),
         *sorted(context.spans.items()),
         *context.left_out,
         *(entry.to_dict() for entry in carried),
@@ -345,17 +345,17 @@ def _context_digest(source: Source, carried: tuple[Missing, ...] = ()) -> str:
     return hashlib.blake2b(repr(facts).encode(), digest_size=DIGEST_SIZE).hexdigest()
 
 
-def _read_beside(source: Source) -> tuple[str, ...]:
+def _read_beside(source: Source, digests: Mapping[Path, tuple[str, int]]) -> tuple[str, ...]:
     """Return digests of the logs that the counts of means come from, and of those of a group; nothing of other sources."""
-    if source.format in (HIST, RAW):
-        absent = (f"absent {number}" for number in source.context.absent)
-        return (*(f"{log.name} {digest_of(log, None)}" for log in source.context.siblings), *absent)
-    if source.format not in (AVERAGED, PLAIN_JSON):
-        return ()
-    from ingest.read.fio.averaged_log import logs_beside
+    logs, absent = [*source.context.siblings], [f"absent {number}" for number in source.context.absent]
+    if source.format in (AVERAGED, PLAIN_JSON):
+        from ingest.read.fio.averaged_log import logs_beside
 
-    logs = [*source.context.siblings, *(log for path in (source.path, *source.context.siblings) for log in logs_beside(path))]
-    return tuple(f"{log.name} {digest_of(log, None)}" for log in dict.fromkeys(logs))
+        logs, absent = [*logs, *(log for path in (source.path, *logs) for log in logs_beside(path))], []
+    elif source.format not in (HIST, RAW):
+        return ()
+    known = {log: digests[log][0] if log in digests else digest_of(log, None) for log in logs}
+    return (*(f"{log.name} {digest}" for log, digest in known.items()), *absent)
 
 
 def _digests(sources: Sequence[Source], jobs: int | None) -> dict[Path, tuple[str, int]]:

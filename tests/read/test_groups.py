@@ -187,7 +187,7 @@ def test_more_than_fio_counts_is_said_with_both_numbers(tmp_path: Path) -> None:
     (folder / "a_clat_hist.1.log").unlink()
     answer = Files([folder], jobs=1).answer(Question(step="all", by=("op",)))
     assert not table_of(answer).columns["complete"].any()
-    assert any("read: fio counts 921, and 1,303 are in its logs: counted twice?" in text for text in answer.warnings)
+    assert any("; fio counts 921, and 1,303 are in its logs: counted twice?" in text for text in answer.warnings)
 
 
 @pytest.mark.parametrize("first", [1, 3, 4])

@@ -33,7 +33,6 @@ from ingest.read.format_names import AVERAGED, HIST, RAW
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ingest.read.context import Context
     from ingest.read.fio.json_output import Job
     from ingest.read.sources import Source
 
@@ -66,20 +65,21 @@ def with_sums(sources: Sequence[Source], documents: Documents, empty: Collection
     carried: dict[int, Source] = {}
     without_rows: list[Source] = []
     for members in processes.values():
-        sums = list(_sums(members))
-        document = members[0].joined.beside
-        claimed = documents.claimed[document.key]
-        for own, entries in sums:
+        beside = members[0].joined.beside
+        claimed, place_of = documents.claimed[beside.key], {id(job): place for place, job in enumerate(beside.document.jobs)}
+        summed: set[int] = set()
+        for own, entries in _sums(members):
             carried.update((id(member.source), made) for member, made in _with_carrier(own, entries, empty))
-            for place in (at for at, job in enumerate(document.document.jobs) if any(job is entry for entry in entries)):
-                claimed[place].update(member.source.path for member in own)
+            summed.update(map(id, entries))
+            for job in entries:
+                claimed[place_of[id(job)]].update(member.source.path for member in own)
         for member in members:
             if not member.joined.own and id(member.source) not in carried:
                 context = replace(member.source.context, grouped=0)
                 context.account.note(f"job {member.number} is none of fio's JSON beside it: a log of an older run?")
                 carried[id(member.source)] = replace(member.source, context=context)
-        for place, source in _without_rows(members, {id(job) for _, entries in sums for job in entries}, empty) if sums else ():
-            claimed[place].add(source.path)
+        for job, source in _without_rows(members, summed, empty) if summed else ():
+            claimed[place_of[id(job)]].add(source.path)
             without_rows.append(source)
     return [*(carried.get(id(source), source) for source in sources), *without_rows]
 
@@ -116,15 +116,12 @@ def _fit(members: Sequence[Member], jobs: Sequence[Job]) -> bool:
     layout = min(layouts, key=lambda own: own.bins, default=NANOSECONDS)
     logged = histogram_log.sums_of([member.source.path for member in members], layout, context)
     for op, held in logged.items():
-        entries = [told for job in jobs for (own, kind), told in job.summaries.items() if (own, kind) in _asked(op, context)]
+        asked = {(name, context.series.kind) for name in (op, MIXED)}
+        entries = [told for job in jobs for name, told in job.summaries.items() if name in asked]
         bins = bins_of(entries, layout)
         if sum(told.count for told in entries) < held.total or (bins is not None and (bins < held.counts).any()):
             return False
     return bool(logged)
-
-
-def _asked(op: str, context: Context) -> tuple[tuple[str, str], ...]:
-    return (op, context.series.kind), (MIXED, context.series.kind)
 
 
 def _with_carrier(members: Sequence[Member], entries: Sequence[Job], empty: Collection[Path]) -> Iterator[tuple[Member, Source]]:
@@ -135,7 +132,8 @@ def _with_carrier(members: Sequence[Member], entries: Sequence[Job], empty: Coll
     holding = {member.number for member in members}
     without_rows = _empty_of(members, empty)
     numbers = numbers_of(jobs) or ()
-    here = {number for job, own in zip(jobs, numbers, strict=False) if job in entries for number in own}
+    summed = set(map(id, entries))
+    here = {number for job, own in zip(jobs, numbers, strict=False) if id(job) in summed for number in own}
     absent = sorted((logging(jobs, name) & here) - holding - set(without_rows))
     siblings = [member.source.path for member in members if member is not carrier]
     siblings += [path for number, path in without_rows.items() if number in here - holding]
@@ -148,13 +146,13 @@ def _with_carrier(members: Sequence[Member], entries: Sequence[Job], empty: Coll
         yield member, replace(member.source, context=context)
 
 
-def _without_rows(members: Sequence[Member], carried: Collection[int], empty: Collection[Path]) -> Iterator[tuple[int, Source]]:
-    """Yield a log for each entry, by number, of which all logs are empty: all that their jobs did is the last interval."""
+def _without_rows(members: Sequence[Member], summed: Collection[int], empty: Collection[Path]) -> Iterator[tuple[Job, Source]]:
+    """Yield each entry of which all logs are empty, with one of them: all that their jobs did is its last interval."""
     like = members[0]
     paths = _empty_of(members, empty)
     for job, numbers in zip(like.joined.jobs, numbers_of(like.joined.jobs) or (), strict=False):
         own = sorted(paths.keys() & set(numbers))
-        if id(job) in carried or not own or like.name.type != "clat_hist":
+        if id(job) in summed or not own or like.name.type != "clat_hist":
             continue
         context = like.source.context
         zero = context.zero if context.zero.origin.startswith("--t0") else like.joined.beside.document.zero_of((job,))
@@ -170,8 +168,7 @@ def _without_rows(members: Sequence[Member], carried: Collection[int], empty: Co
             absent=(),
             account=Account(path=str(paths[own[-1]])),
         )
-        place = next(at for at, entry in enumerate(like.joined.beside.document.jobs) if entry is job)
-        yield place, replace(like.source, path=paths[own[-1]], format=HIST, context=context, evidence=())
+        yield job, replace(like.source, path=paths[own[-1]], format=HIST, context=context, evidence=())
 
 
 def _coarsest(member: Member) -> tuple[bool, int, int, Path]:

@@ -79,7 +79,11 @@ LATE_FIRST_REASON = (
     "or it began so late"
 )
 PLACE = "their samples are missing there, or counted at the end where fio's JSON has them"
-OTHER_SAMPLES = "rows hold samples that fio does not count: they are of another run, or count otherwise"
+WRITTEN_OVER = (
+    "jobs wrote this log over one another (fio issue 1032): what fio's JSON counts beyond the rows is spread evenly over the run"
+)
+NO_ROW = "a log of its group holds no row: what fio's JSON counts beyond the rows of the others is spread evenly over the run"
+NOWHERE: Mapping[str, str] = {}
 MOST_GAPS = 64
 
 Span = tuple[int, int]
@@ -92,17 +96,24 @@ def extremes(summaries: Sequence[Summary], least_ns: int | None = None) -> tuple
 
 
 def lack(
-    context: Context, op: str, span: Span, words: tuple[str, str, str], count: int | None, bounds: tuple[int, int | None]
+    context: Context,
+    op: str,
+    span: Span,
+    words: tuple[str, str, str],
+    count: int | None,
+    bounds: tuple[int, int | None],
+    counted_as: Mapping[str, str] = NOWHERE,
 ) -> None:
     """Keep in the account of a log that it lacks samples of an op from `span[0]` to `span[1]` in ns: `count`, if that is known.
 
-    `words` are code, sentence and remedy, `bounds` the least and the largest latency.
+    `words` are code, sentence and remedy, `bounds` the least and the largest latency; `counted_as` as `Missing` has it.
     """
     series: Series = context.series.replaced(op="" if op in (MIXED, "all") else op, kind="completion")
     in_group = context.siblings or context.absent
     labels = labels_of(series, unknown=("job",) if in_group else ())  # the sum of a group of jobs is that of none of them
     code, *said = words
-    context.account.lack(Missing(labels, span[0], max(span), count, *bounds, Caveat(code, context.account.path, *said)))
+    caveat = Caveat(code, context.account.path, *said)
+    context.account.lack(Missing(labels, span[0], max(span), count, *bounds, caveat, counted_as))
 
 
 # Rows that are not in a histogram log although fio wrote them: lines that were deleted, or lost in a copy.
@@ -388,10 +399,12 @@ class Chains:
             span = (int(part.start_ns[0]), int(part.end_ns[0])) if part is not None else (0, 0)
             if part is not None and (gaps := chain.gaps or chain.holes or chain.late):
                 gaps.append(span)  # what these rows held cannot be separated from what was never written
-            elif part is not None and (
-                span[1] - span[0] > LONGEST_LAST * MS * (self.period_ms or self.width_ms) or self._written_over(op)
-            ):
-                lack(self.context, op, span, (UNPLACED, f"{op}: {LONG_LAST}", AGAIN), None, extremes(self._summaries(op)))
+            elif part is not None and self._written_over(op):
+                lack(self.context, op, span, (UNPLACED, f"{op}: {WRITTEN_OVER}", ""), None, extremes(self._summaries(op)))
+            elif span[1] - span[0] > LONGEST_LAST * MS * (self.period_ms or self.width_ms):
+                silent = any(not held.end_ns for held in siblings.values())
+                words = UNPLACED, f"{op}: {NO_ROW if silent else LONG_LAST}", AGAIN
+                lack(self.context, op, span, words, None, extremes(self._summaries(op)))
             self._lack(chain)
             if part is not None:
                 self._keep_shared(op, part)
@@ -403,21 +416,13 @@ class Chains:
             self.account.saturated += int(chain.total[-1])
 
     def _keep_shared(self, op: str, part: Intervals[Series]) -> None:
-        """Keep that rows of one job, or of one op, lack what fio counts of several together, and what may be of them."""
-        counted_as = {"job": ""} if self.context.siblings else {}
-        counted_as |= {"op": MIXED} if op == MIXED else {}
-        if not counted_as:
-            return
-        together = " and ".join(name for name, apart in (("jobs", "job" in counted_as), ("ops", "op" in counted_as)) if apart)
-        sentence = (
-            f"{op}: fio has one sum of all {together}: which of them what completed after their last rows is of is not known"
-        )
-        series = part.table[0]
-        labels = labels_of(series, unknown=counted_as)
-        span, count = (int(part.start_ns[0]), int(part.end_ns[0])), int(part.counts.sum())
-        caveat = Caveat(SHARED, self.account.path, sentence)
-        bounds = extremes(self._summaries(op))
-        self.account.lack(Missing(labels, *span, count, *bounds, caveat, counted_as))
+        """Keep that rows of one job, or of one op, may lack what fio counts of all of them together."""
+        counted_as = {**({"job": ""} if self.context.siblings else {}), **({"op": MIXED} if op == MIXED else {})}
+        if counted_as:
+            together = " and ".join(f"{name}s" for name in counted_as)
+            sentence = f"{op}: fio counts all {together} together: I/Os after the last rows may be of any of them"
+            ((_, *span),), count = part.reach(), int(part.counts.sum())
+            lack(self.context, op, (span[0], span[1]), (SHARED, sentence, ""), count, extremes(self._summaries(op)), counted_as)
 
     def _written_over(self, op: str) -> bool:
         """Return whether jobs wrote their shared log over one another, as those of fio --client do (issue 1032)."""
@@ -524,9 +529,10 @@ class Chains:
         if (residual < 0).any():
             held = f"the {'logs of the group hold' if self.context.siblings else 'log holds'}"
             sentence = f"{chain.op}: {held} {int(-residual[residual < 0].sum())} samples that fio's JSON does not"
-            self.account.note(f"{sentence}: {repairs.NOT_OF_ONE}")
-            more = f"fio counts {count:,}, and {int(logged.sum()):,} are in its logs: counted twice?"
-            sentence = f"{chain.op}: {more if missing < 0 else OTHER_SAMPLES}"
+            sentence = f"{sentence}: {repairs.NOT_OF_ONE}"
+            if missing < 0:
+                sentence += f"; fio counts {count:,}, and {count - missing:,} are in its logs: counted twice?"
+            self.account.note(sentence)
             span = self._first_start(chain), self._run_end(chain)
             lack(self.context, chain.op, span, (TOO_MANY, sentence, SEE_INSPECT), None, (0, None))
             return None
@@ -779,8 +785,6 @@ class Logged(NamedTuple):
 
 def sums_of(paths: Sequence[Path], layout: LogLinear, context: Context) -> dict[str, Logged]:
     """Return what the logs of jobs hold by op, of histograms or of single I/Os, in the bins of a layout."""
-    from ingest.read.fio import latency_log  # needs pyarrow
-
     sums: dict[str, Int] = {}
     ends: dict[str, list[int]] = {}
     silent = False
@@ -793,15 +797,15 @@ def sums_of(paths: Sequence[Path], layout: LogLinear, context: Context) -> dict[
                     last.update((series.op, end) for series, _, end in part.reach())
                 histograms = own.account.totals
             else:
+                from ingest.read.fio import latency_log  # for groups with logs of single I/Os alone
+
                 histograms = {}
                 for events in latency_log.read(path, own):
-                    for code, series in enumerate(events.table):
-                        mine = events.series == code
-                        if mine.any():
-                            bins = layout.index(events.latency_ns[mine])
-                            counts = sums.setdefault(series.op, np.zeros(layout.bins, np.int64))
-                            np.add.at(counts, bins, 1)
-                            last[series.op] = max(last.get(series.op, 0), int(events.end_ns[mine].max()))
+                    for code in np.unique(events.series).tolist():
+                        op, mine = events.table[code].op, events.series == code
+                        counts = sums.setdefault(op, np.zeros(layout.bins, np.int64))
+                        counts += np.bincount(layout.index(events.latency_ns[mine]), minlength=layout.bins)
+                        last[op] = max(last.get(op, 0), int(events.end_ns[mine].max()))
             for op, histogram in histograms.items():
                 bins = layout.index(histogram.layout.lowest_of(histogram.bins))
                 np.add.at(sums.setdefault(op, np.zeros(layout.bins, np.int64)), bins, histogram.counts)

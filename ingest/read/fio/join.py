@@ -135,7 +135,7 @@ class Documents:
         document, own = joined.beside.document, tuple(joined.jobs[number] for number in joined.own)
         first = own[0] if own else joined.jobs[0]
         one_of_group = bool(joined.grouped and name.job)
-        began = (member_of(joined.jobs, int(name.job)),) if one_of_group else own or (first,)
+        began = own or (first,)
         summaries = tuple(job.summaries for job in own)
         return replace(
             context,
@@ -305,17 +305,6 @@ def _prefix_of(job: Job, name: LogName) -> str:
 @lru_cache(maxsize=1 << 16)  # each log of a folder is held against each document of it
 def _last_part(path: str) -> str:
     return PurePath(path).name
-
-
-def member_of(jobs: tuple[Job, ...], number: int) -> Job:
-    """Return the sum that log `number` is part of (group_reporting): entries stand for `numjobs` logs each, in order."""
-    seen = 0
-    for job in jobs:
-        numjobs = job.options.get("numjobs", "1")
-        seen += int(numjobs) if numjobs.isdigit() else 1
-        if number <= seen:
-            return job
-    return jobs[-1]
 
 
 def _grouped(jobs: tuple[Job, ...]) -> int:
