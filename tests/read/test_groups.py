@@ -160,6 +160,16 @@ def test_logs_that_are_not_there_are_missing_by_number(lost: tuple[int, ...], tm
     assert {op: counts.get(op, 0) + (lacking[op] or 0) for op in total} == total
 
 
+def test_a_group_begins_when_its_own_entry_does() -> None:
+    """Two jobs with an entry each, then (stonewall) a group of two: its logs count time from its own start, not from theirs."""
+    folder = RECORDED / "gr-after-single-jobs"
+    assert counted(folder) == ({"trim": 4060, "write": 696}, True)
+    table = table_of(Files([folder], jobs=1).answer(Question(step=SECOND, by=("op",)))).columns
+    windows = {op: table["start_ns"][table["op"] == op] for op in ("trim", "write")}
+    assert len(windows["write"]) == len(windows["trim"]) == 4
+    assert windows["write"].max() == windows["trim"].min()
+
+
 def test_damaged_histograms_of_a_group_lack_what_no_log_of_single_operations_holds(tmp_path: Path) -> None:
     """fio 3.16: one of three logs of single I/Os is lost, and the histograms of its job are damaged from 786 us up."""
     folder = Path(shutil.copytree(DATA / "fio" / "fio-3.16" / "gr", tmp_path / "run"))
