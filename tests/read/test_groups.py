@@ -22,7 +22,7 @@ from ingest.query.question import Answer, Question
 from ingest.query.table import Table
 from ingest.read.sources import ReadOptions
 from ingest.store import open_store
-from tests.store.grounds import loaded
+from tests.store.grounds import grounds, loaded
 
 DATA = Path(__file__).parents[1] / "data"
 RECORDED = DATA / "fio"
@@ -78,6 +78,25 @@ def test_a_whole_run_is_what_fio_counts(case: Path) -> None:
 def test_rows_that_were_lost_are_in_the_whole_and_said(case: Path) -> None:
     """All is counted, of which some has no time of its own: an empty log, or jobs that wrote over one another (fio 1032)."""
     assert counted(case) == (told(case), False)
+
+
+@pytest.mark.parametrize("store", ["sqlite", "double"])
+@pytest.mark.parametrize("case", [*WHOLE, "gr-sibling-empty", "client-per_job_logs0", "gr-after-single-jobs"])
+def test_stores_hold_what_files_say(case: str, store: str, tmp_path: Path) -> None:
+    """Sums of several groups, or over rows of their own log, lie in the same windows: none takes the place of another."""
+    folder, completions = RECORDED / case, {"kind": "completion"}
+    files = Files([folder], ReadOptions(run="r"), jobs=1)
+    with grounds(store, tmp_path) as ground:
+        loaded(ground.url, [folder], run="r")
+        with open_store(ground.url) as kept:
+            for question in (
+                Question(step="all", by=("op",), where=completions),
+                Question(step="all", by=("job", "op"), where=completions),
+                Question(step=10 * SECOND, by=("op",), where=completions),
+            ):
+                told, held = (table_of(origin.answer(question)).columns for origin in (files, kept))
+                for name in ("start_ns", *question.by, "count", "complete", "max"):
+                    assert told[name].tolist() == held[name].tolist(), (question, name)
 
 
 @pytest.mark.parametrize("case", ["gr-two-prefixes", "gr-rare-op", "gr-sections-per_job_logs0", "client-few-rows"], indirect=True)

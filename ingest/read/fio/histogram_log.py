@@ -539,12 +539,14 @@ class Chains:
         bins = np.flatnonzero(residual)
         if not len(bins):
             return None
-        ends = [held.end_ns for op, held in siblings.items() if chain.op in (op, MIXED)]
-        if (last := self._last_end(chain)) or not ends:  # of jobs that did other operations alone nothing is left
+        last, ends = self._last_end(chain), [held.end_ns for op, held in siblings.items() if chain.op in (op, MIXED)]
+        if last or not ends:  # of jobs that did other operations alone nothing is left
             ends.append(last)
         start = (0 if self._written_over(chain.op) else min(ends)) or self._begin_of(chain.op)
-        series = self.context.series.replaced(op=chain.op, kind=COMPLETION, segment=max(chain.segment, 0))
-        series = series.replaced(job="") if self.context.siblings else series
+        # A segment of its own where a window may be one of its rows, or of another group: no window is stored twice.
+        series = self.context.series.replaced(op=chain.op, kind=COMPLETION, segment=max(chain.segment, 0) + (start < last))
+        if self.context.siblings:
+            series = series.replaced(job="", segment=int(series.job or 0))
         return one_row(self.layout, series, (start, max(self._run_end(chain), start)), bins, residual[bins])
 
     def _keep_unwritten(self, chain: Chain, missing: int, summaries: Sequence[Summary], sentence: str) -> None:
