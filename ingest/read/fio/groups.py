@@ -23,7 +23,7 @@ from ingest.core.layout import parse_layout
 from ingest.read.account import Account
 from ingest.read.fio import histogram_log
 from ingest.read.fio.clock import MS
-from ingest.read.fio.join import Documents, Joined, log_name_of, logging, numbers_of, spans_of
+from ingest.read.fio.join import Documents, Joined, log_name_of, log_numbers, logging_jobs, spans_of
 from ingest.read.fio.json_output import NANOSECONDS
 from ingest.read.fio.names import LogName, parse_log_name
 from ingest.read.fio.reader import kind_of_log
@@ -131,10 +131,10 @@ def _with_carrier(members: Sequence[Member], entries: Sequence[Job], empty: Coll
     jobs, name = carrier.joined.jobs, carrier.name
     holding = {member.number for member in members}
     without_rows = _empty_of(members, empty)
-    numbers = numbers_of(jobs) or ()
+    numbers = log_numbers(jobs) or ()
     summed = set(map(id, entries))
     here = {number for job, own in zip(jobs, numbers, strict=False) if id(job) in summed for number in own}
-    absent = sorted((logging(jobs, name) & here) - holding - set(without_rows))
+    absent = sorted((logging_jobs(jobs, name) & here) - holding - set(without_rows))
     siblings = [member.source.path for member in members if member is not carrier]
     siblings += [path for number, path in without_rows.items() if number in here - holding]
     grouped = carrier.joined.grouped or len(members)
@@ -150,7 +150,7 @@ def _without_rows(members: Sequence[Member], summed: Collection[int], empty: Col
     """Yield each entry of which all logs are empty, with one of them: all that their jobs did is its last interval."""
     like = members[0]
     paths = _empty_of(members, empty)
-    for job, numbers in zip(like.joined.jobs, numbers_of(like.joined.jobs) or (), strict=False):
+    for job, numbers in zip(like.joined.jobs, log_numbers(like.joined.jobs) or (), strict=False):
         own = sorted(paths.keys() & set(numbers))
         if id(job) in summed or not own or like.name.type != "clat_hist":
             continue

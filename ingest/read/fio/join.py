@@ -246,7 +246,7 @@ class Documents:
     def _own(self, path: Path, name: LogName, jobs: tuple[Job, ...]) -> tuple[tuple[int, ...], int]:
         """Return the numbers of the jobs that a log holds, and how many jobs stand behind the entries of a group report."""
         grouped = _grouped(jobs)
-        numbers = numbers_of(jobs) if name.job else None
+        numbers = log_numbers(jobs) if name.job else None
         if numbers is None:
             return tuple(number for number, job in enumerate(jobs) if _prefix_of(job, name) in ("", name.prefix)), grouped
         return tuple(place for place, own in enumerate(numbers) if int(name.job) in own), grouped
@@ -330,7 +330,7 @@ def spans_of(jobs: Sequence[Mapping[tuple[str, str], Summary]]) -> dict[tuple[st
     return spans
 
 
-def numbers_of(jobs: Sequence[Job]) -> list[range] | None:
+def log_numbers(jobs: Sequence[Job]) -> list[range] | None:
     """Return the numbers of the logs of each entry (group_reporting): of one job, or of all of a section; None where unknown."""
     entries = Counter(job.name for job in jobs)
     numbers: list[range] = []
@@ -347,9 +347,9 @@ def numbers_of(jobs: Sequence[Job]) -> list[range] | None:
     return numbers
 
 
-def logging(jobs: Sequence[Job], name: LogName) -> set[int]:
+def logging_jobs(jobs: Sequence[Job], name: LogName) -> set[int]:
     """Return the numbers of the jobs that write logs like this one; none where they cannot be determined."""
-    mine = zip(jobs, numbers_of(jobs) or (), strict=False)
+    mine = zip(jobs, log_numbers(jobs) or (), strict=False)
     return {number for job, numbers in mine if _prefix_of(job, name) in ("", name.prefix) for number in numbers}
 
 
