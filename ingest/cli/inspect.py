@@ -123,9 +123,11 @@ def _print_fitting(paths: Sequence[Path]) -> bool:
 def _lacks(discovered: Found, known: Collection[str]) -> list[Caveat]:
     """Return what the sources lack, without caveats of `known` codes and notes of files, which are shown already."""
     from ingest.query.coverage import folded
+    from ingest.read.totals import disagreements_in
 
     accounts = [source.context.account for source in discovered.sources]
     entries = [entry for account in accounts for entry in account.missing if entry.caveat.sentence not in account.notes]
+    entries += disagreements_in(discovered.sources, set(map(id, discovered.sources)))
     return [caveat for caveat in folded(entry.caveat for entry in entries) if caveat.code not in known]
 
 

@@ -85,6 +85,8 @@ UNKNOWN = -1  # as the number of samples
 ANY_TIME = (-INT64_MAX, INT64_MAX)
 ONLY_IN_ROWS = ("op", "kind")
 ABSENT_CLIENT, EMPTY_LOG = "client-without-logs", "log-without-rows"
+AGAIN, ALL_LOGS = "copy the log again", "keep the logs of all jobs in one folder"
+SEE_INSPECT = "tailboard inspect shows more"
 OF_LOG = ("host", "volume", "job", "process")
 PLAIN_NAMES = ("from_ns", "to_ns", "count", "low_ns", "high_ns")
 

@@ -22,6 +22,7 @@ from ingest.core.intervals import total as sum_of
 from ingest.core.labels import IN_FLIGHT, Series, in_flight_kind
 from ingest.core.offsets import Stored, is_offsets
 from ingest.core.pool import fork_map
+from ingest.core.stated import counted_of, disagreements
 from ingest.load.aggregation import LogAggregation, Part, account_of, check_claims
 from ingest.load.plan import LoadOptions, Plan, plans
 from ingest.read import offset_sources, once, read
@@ -32,6 +33,7 @@ from ingest.read.missing import unreadable
 from ingest.read.operations import Windows
 from ingest.read.placement import discover
 from ingest.read.sources import Found, Source
+from ingest.read.totals import stated_of
 from ingest.store import Gatherer, Store
 from ingest.store.findings import EarlyStory, write_findings
 from ingest.store.records import COMPLETE, UNKNOWN_ZERO, SourceRecord, Spans
@@ -178,6 +180,7 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
         most = min(most, MOST_SAMPLES >> WEIGHT_BITS)
 
     written_of: Counter[int] = Counter()
+    kept: list[Mapping[str, Any]] = []
     left_out: set[int] = set()
 
     def work(item: tuple[Source, SourceRecord]) -> Iterator[_Piece]:
@@ -212,18 +215,23 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
             account.documents += 0 if samples is None else written
             account.offset_documents += written if samples is None else 0
         if rows is not None:
-            _finish_source(plan, number, rows, spans, store, account)
+            kept.append(_finish_source(plan, number, rows, spans, store, account))
             yield 1
     packer.take(handed)
+    read = [counted_of(plan.record.run, own) for own in (*plan.others, *kept)]
+    account.lacks.update(dict.fromkeys(entry.caveat for entry in disagreements(read)))
     early = EarlyStory(store.foreseen(plan.record))
     store.finish_run(plan.record)
     account.caveats += write_findings(store, plan.record.run, early)
 
 
-def _finish_source(plan: Plan, number: int, rows: Sequence[Account], spans: Spans, store: Store, account: LoadAccount) -> None:
-    """Note that an entry of the work of a plan is read, with the account of each of its files."""
+def _finish_source(
+    plan: Plan, number: int, rows: Sequence[Account], spans: Spans, store: Store, account: LoadAccount
+) -> Mapping[str, Any]:
+    """Note that an entry of the work of a plan is read, with the account of each of its files; return the one that is kept."""
     record = plan.work[number][1]
     for file, own in zip(plan.files(number), rows, strict=True):
+        own.stated = stated_of(file)
         file.context.account.replace(own)
         account.rows.add(own)
         account.lacks.update(dict.fromkeys(entry.caveat for entry in own.missing))
@@ -236,6 +244,7 @@ def _finish_source(plan: Plan, number: int, rows: Sequence[Account], spans: Span
     if held:
         kept[KINDS] = {str(place): kinds.to_dict() for place, kinds in enumerate(held, 1)}
     store.finish_source(replace(record, account=kept), spans)
+    return kept
 
 
 _Piece = tuple[Any, int | None, Sequence[Account] | None, Spans]
@@ -325,6 +334,7 @@ def _carry(plan: Plan, number: int, accounts: Sequence[Account]) -> None:
         if source.path == plan.carrier:
             for entry in plan.missing:
                 account.lack(entry)
+            account.stated += plan.stated
     if number == 0:
         accounts[0].caveats += plan.caveats
 

@@ -18,6 +18,7 @@ from ingest.core.coverage import Caveat, KindsRecorded, Missing, is_held
 from ingest.core.errors import InputError, StoreError, UsageError, as_text, counted
 from ingest.core.grid import stored_step
 from ingest.core.pool import fork_map
+from ingest.core.stated import Stated
 from ingest.core.units import format_duration
 from ingest.load.aggregation import Part, members_of, parts_of
 from ingest.query.aggregate import finest_width, median_width, run_starts
@@ -65,8 +66,9 @@ class Plan:
     """What is to be done for one run: its record and the sources to read, each with its record.
 
     `held` are the samples of those of its sources that the store holds already and that are not read again.
-    What no source of the run can hold is `missing`, and kept in the account of the `carrier`, if that is read; `caveats` of the
-    run as a whole are kept with the first source that is read; `kinds` are those that files have of their jobs, kept with each.
+    What no source of the run can hold is `missing`, and what its tools state of jobs without a source `stated`: both are kept in
+    the account of the `carrier`, if that is read; `caveats` of the run as a whole are kept with the first source that is read;
+    `kinds` are those that files have of their jobs, kept with each. `others` are the accounts of sources that are not read again.
     Sources that are added up are one in `work`, under the identity of one of the `parts`. `known` is the record of the run that
     the store has.
     """
@@ -76,7 +78,9 @@ class Plan:
     held: int = 0
     carrier: Path | None = None
     missing: tuple[Missing, ...] = ()
+    stated: tuple[Stated, ...] = ()
     caveats: tuple[Caveat, ...] = ()
+    others: tuple[Mapping[str, Any], ...] = ()
     kinds: Mapping[Path, KindsRecorded] = field(default_factory=dict)
     parts: Mapping[str, Part] = field(default_factory=dict)
     known: RunRecord | None = None
@@ -119,8 +123,9 @@ def plans(
         records, first = held[run].sources, held[run].first_generation
         logs = {log.source: log for stored in records for log in members_of(stored)}
         lacking = tuple(entry for entry in discovered.missing if entry.run == run and not is_held(entry, logs))
-        carrier = min(source.path for source in sources) if lacking else None
-        work = _to_do(sources, digests, (logs, first), options, (duplicates, known_ios), (carrier, lacking))
+        stated = tuple(entry for entry in discovered.stated if entry.labels["run"] == run)
+        carrier = min(source.path for source in sources) if lacking or stated else None
+        work = _to_do(sources, digests, (logs, first), options, (duplicates, known_ios), (carrier, (*lacking, *stated)))
         parts = parts_of(run, sources, work, records, first, duplicates) if options.add_up else []
         read = {log.source for part in parts for _, log in part.logs} or {log.source for _, log in work}
         samples = sum(int(log.account.get("samples", 0)) for name, log in logs.items() if name not in read)
@@ -131,7 +136,9 @@ def plans(
         if options.replace and known:
             _check_all_replaced(known, record, work, held[run])
         named = {part.record.source: part for part in parts}
-        planned.append(Plan(record, work, samples, carrier, lacking, caveats[run], kinds, named, known))
+        begun = {log.source for _, log in work}
+        others = tuple(log.account for log in records if log.source not in begun)
+        planned.append(Plan(record, work, samples, carrier, lacking, stated, caveats[run], others, kinds, named, known))
     return planned
 
 
@@ -251,7 +258,7 @@ def _to_do(
     held: tuple[Mapping[str, SourceRecord], int],
     options: LoadOptions,
     counted: tuple[Counter[str], Counter[str]],
-    carried: tuple[Path | None, tuple[Missing, ...]] = (None, ()),
+    carried: tuple[Path | None, tuple[Missing | Stated, ...]] = (None, ()),
 ) -> tuple[tuple[Source, SourceRecord], ...]:
     """Return the sources of a run that have to be read. What is there is skipped, what contradicts is refused.
 
@@ -313,7 +320,7 @@ def _measured(identity: str) -> str:
     return identity.rpartition("|")[0]
 
 
-def _context_digest(source: Source, digests: Mapping[Path, tuple[str, int]], carried: tuple[Missing, ...]) -> str:
+def _context_digest(source: Source, digests: Mapping[Path, tuple[str, int]], carried: tuple[Missing | Stated, ...]) -> str:
     """Return a digest of all that a source's record depends on beside its content: summaries, start time, repairs by version.
 
     `digests` are those of all sources, `carried` is what its account says of other files that are missing.

@@ -59,7 +59,7 @@ from ingest.read.placement import discover
 from ingest.read.sources import Found, ReadOptions, Source
 
 if TYPE_CHECKING:
-    from ingest.core.coverage import WholeRun
+    from ingest.core.coverage import Missing, WholeRun
     from ingest.query.episodes import Episode
     from ingest.query.percentiles import Wanted
     from ingest.query.table import Table
@@ -225,12 +225,24 @@ class Files:
                 for source in sources
                 for row in source.context.account.whole_rows
             ],
-            lacking=[*self._lacking, *(entry for source in sources for entry in source.context.account.missing)],
+            lacking=[
+                *self._lacking,
+                *(entry for source in sources for entry in source.context.account.missing),
+                *self._disagreements(sources),
+            ],
             caveats=self.found.caveats,
             remarks=[finer] if finer else [],
             apart=apart,
             notes=beside_entries(sources, self.found),
         )
+
+    def _disagreements(self, sources: Sequence[Source]) -> list[Missing]:
+        """Return what the files that were read hold fewer or more samples of than their tools state."""
+        if not any(source.context.jobs or source.context.group for source in sources):
+            return []
+        from ingest.read.totals import disagreements_in  # most calls meet no tool that states anything
+
+        return disagreements_in(self.found.sources, {id(source) for source in sources})
 
     def grain(self, run: str, step: int) -> int:
         """Return the width in ns of the windows that a range is made of; 1 at a step that no store could answer."""

@@ -18,7 +18,7 @@ from ingest.core.units import OUT_OF_RANGE, is_instant
 from ingest.read.context import EXPECTED
 from ingest.read.format_names import RAW, YCSB
 from ingest.read.formats import SMALL, reader_of, single_events
-from ingest.read.missing import counting_rejected, followed, with_tool_total
+from ingest.read.missing import counting_rejected, followed
 from ingest.read.placement import in_their_layer, of_its_part
 from ingest.read.sources import Source
 
@@ -47,7 +47,6 @@ def read(
         rows = operations.intervals(
             latencies(chunks, context.account), windows or operations.Windows(), layout, context.account, totals=known
         )
-        rows = with_tool_total(source, rows) if known else rows
     else:
         rows = reader.rows(source.path, context)
     rows = in_their_layer(source, of_its_part(source, followed(source, _addable(rows, source))))

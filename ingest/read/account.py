@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 from ingest.core.coverage import Caveat, Missing
 from ingest.core.errors import InputError
 from ingest.core.intervals import Histogram
+from ingest.core.stated import HELD, STATED, Stated
 
 FINDINGS_KEPT = 5
-NOT_PLAIN = ("totals", "findings", "missing", "caveats", "_lines")
+NOT_PLAIN = ("totals", "findings", "missing", "caveats", "stated", "_lines")
 
 
 class Finding(NamedTuple):
@@ -39,7 +40,8 @@ class Account:
     runs that have no histogram, `whole_rows` the exact values of rows over a whole run, as plain values (see
     `whole_runs`), `schedule` what it shows of when requests were due (see `read/schedule.py`). `missing` are samples that
     completed and that the source does not hold, `cut_short` why its file ended early, `caveats` what holds for
-    its run as a whole.
+    its run as a whole. `stated` is what its tool counts of it, and of jobs that have no source; of what is held against that
+    `totals` are kept as counts.
     """
 
     path: str = ""
@@ -63,6 +65,7 @@ class Account:
     missing: list[Missing] = field(default_factory=list)
     cut_short: str = ""
     caveats: list[Caveat] = field(default_factory=list)
+    stated: list[Stated] = field(default_factory=list)
     _lines: list[int] = field(default_factory=list)
 
     @property
@@ -161,6 +164,8 @@ class Account:
             "missing": {str(n): entry.to_dict() for n, entry in enumerate(self.missing, 1)},
             **({"caveats": {str(n): caveat.to_dict() for n, caveat in enumerate(self.caveats, 1)}} if self.caveats else {}),
             **({"schedule": list(self.schedule)} if self.schedule else {}),
+            **({STATED: {str(n): entry.to_dict() for n, entry in enumerate(self.stated, 1)}} if self.stated else {}),
+            **({HELD: {op: int(total.counts.sum()) for op, total in self.totals.items()}} if self.stated else {}),
             # By their number, since a server takes a list of objects for one with lists.
             **{
                 name: {str(number): entry for number, entry in enumerate(entries, 1)}

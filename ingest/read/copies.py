@@ -208,7 +208,9 @@ def decodable(discovered: Found) -> Found:
     """Return the discovered files with labels, runs and names in accounts that are Unicode throughout; paths stay as they are."""
     labels = {as_text(run): _labels(of_run) for run, of_run in discovered.labels.items()}
     missing = tuple(replace(entry, labels=_labels(entry.labels)) for entry in discovered.missing)
-    return replace(discovered, sources=tuple(map(_decodable, discovered.sources)), labels=labels, missing=missing)
+    stated = tuple(replace(entry, labels=_labels(entry.labels)) for entry in discovered.stated)
+    sources = tuple(map(_decodable, discovered.sources))
+    return replace(discovered, sources=sources, labels=labels, missing=missing, stated=stated)
 
 
 def _labels(labels: Mapping[str, str]) -> dict[str, str]:

@@ -46,7 +46,7 @@ from ingest.read.format_names import AVERAGED, DESCRIBED, DESCRIBED_HISTOGRAMS, 
 from ingest.read.formats import TABLE, reader_of
 from ingest.read.sources import CONTEXT, REFUSED, SKIPPED, Around, Evidence, Found, Place, ReadOptions, Skipped, Source
 from ingest.read.text import head, holds_nothing, plain_name
-from ingest.read.unlogged import doubts, kinds_by_log, missing_sources
+from ingest.read.unlogged import doubts, kinds_by_log, missing_sources, stated_without_log
 
 CODE = "servers-of-runs"
 BETWEEN = "each has what was sampled in its time, and what was sampled between and around them is in none"
@@ -247,9 +247,10 @@ def discover(paths: Sequence[Path], options: ReadOptions, *, among: bool = True)
     caveats = (*call.archives.unreadable(), *of_files)
     taken = {source.path for source in sources}  # an empty log may stand for what fio counts of its jobs
     skipped = tuple(sorted((entry for entry in call.skipped if entry.path not in taken), key=lambda entry: entry.path.parts))
-    missing = tuple(missing_sources(call, sources, unlogged.jobs_without_log(call.documents)))
+    missing, stated = tuple(missing_sources(call, sources)), tuple(stated_without_log(call))
     ordered_sources = tuple(sorted(sources, key=lambda placed: placed.path.parts))
-    discovered = Found(ordered_sources, skipped, call.labels_of(sources), caveats, missing, kinds_by_log(call, sources))
+    kinds = kinds_by_log(call, sources)
+    discovered = Found(ordered_sources, skipped, call.labels_of(sources), caveats, missing, stated, kinds)
     return apart(decodable(among_runs(discovered) if among else discovered))
 
 

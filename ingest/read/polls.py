@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ingest.core.coverage import Caveat, Missing, labels_of
+from ingest.core.coverage import SEE_INSPECT, Caveat, Missing, labels_of
 from ingest.core.errors import CapacityError, InputError, counted
 from ingest.core.intervals import MOST_SAMPLES, Int, Intervals
 from ingest.core.labels import Series
@@ -40,7 +40,7 @@ from ingest.read.account import Account
 from ingest.read.context import OWN_STAMPS, Context, TimeZero
 from ingest.read.described.description import HistogramDescription
 from ingest.read.formats import AGAIN, ROW_LABELS, Reader
-from ingest.read.missing import REJECTED, SEE_INSPECT
+from ingest.read.missing import REJECTED
 from ingest.read.sources import Around, Source
 from ingest.read.text import CUT_OFF, TABLE_ENDINGS, name_without, whole_blocks
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ingest.core.coverage import Caveat, KindsRecorded, Missing, labels_of, without_kind
 from ingest.core.errors import listed
 from ingest.core.labels import CLIENT, Series, layer_of
+from ingest.core.stated import Counted, Stated, disagreements
 from ingest.core.values import Value
 from ingest.read.account import Account
 from ingest.read.context import EXPECTED, INTENDED, RATE, TSC_HZ, Context, TimeZero
@@ -219,8 +220,8 @@ class Found(Value):
     """All sources and all other files under the given paths; `labels` holds the settings of each run.
 
     `caveats` are what the numbers lack or guess as a whole, `missing` the samples that no source can hold, because their file is
-    refused or was never written; those of one source are in its account. `kinds` are the kinds of latency that files of fio have
-    of their jobs.
+    refused or was never written; those of one source are in its account. `stated` is what tools count of jobs that no log was
+    found of. `kinds` are the kinds of latency that files of fio have of their jobs.
     """
 
     sources: tuple[Source, ...]
@@ -228,6 +229,7 @@ class Found(Value):
     labels: Mapping[str, Mapping[str, str]]
     caveats: tuple[Caveat, ...] = ()
     missing: tuple[Missing, ...] = ()
+    stated: tuple[Stated, ...] = ()
     kinds: Mapping[Path, tuple[str, ...]] = field(default_factory=dict)
 
     def kinds_held(self) -> Iterator[tuple[Source, KindsRecorded]]:
@@ -243,9 +245,10 @@ class Found(Value):
 
     def lacking(self) -> tuple[Missing, ...]:
         """Return what no source can hold, and what jobs lack of the kinds of others."""
+        without_log = disagreements([Counted({}, self.stated)])
         if len(set(self.kinds.values())) < 2:  # all jobs have the same
-            return self.missing
-        return (*self.missing, *without_kind(held for _, held in self.kinds_held()))
+            return (*self.missing, *without_log)
+        return (*self.missing, *without_log, *without_kind(held for _, held in self.kinds_held()))
 
     def of_all(self) -> tuple[Caveat, ...]:
         """Return what the numbers lack or guess as a whole, and what no source can hold, without the refused files, each once."""

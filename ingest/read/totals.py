@@ -1,20 +1,72 @@
-"""Held against the tool's own summary: counts and percentiles as fio printed them, and as they were read."""
+"""Held against the tool's own summary: what fio states of each source, and counts and percentiles as printed and as read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from ingest.core.coverage import Missing, labels_of
+from ingest.core.errors import as_text
 from ingest.core.intervals import Histogram, one_row
-from ingest.core.labels import MIXED
+from ingest.core.labels import MIXED, in_layer
 from ingest.core.quantiles import parse_percentiles, percentile_values
+from ingest.core.stated import Counted, Stated, disagreements
 from ingest.core.units import fine_latency
 from ingest.read.context import Summary
 from ingest.read.fio.clock import STAGED
 from ingest.read.format_names import HIST, RAW
 from ingest.read.sources import COMPLETION, Source
+
+# What fio states of the jobs of each source, for the gate (see core/stated.py).
+
+
+def stated_of(source: Source) -> list[Stated]:
+    """Return what fio counts of the jobs that a source holds, or shares a sum of: of its kind, and of ops that it is taken for.
+
+    Of a log that is still written, of a part of a file, and where a reset (latency_target) made fio count anew, nothing is held
+    against what fio says in the end.
+    """
+    context, series = source.context, source.context.series
+    if source.format not in (HIST, RAW) or context.upto is not None or context.part or "latency_target" in context.options:
+        return []
+    begin = None if context.zero.epoch_ns is None else context.zero.epoch_ns + context.offset_ns
+    end = None if begin is None else begin + context.restart_ns + context.runtime_ns
+    kind = in_layer(series.kind, context.layer) if context.layer else series.kind
+    own = labels_of(series.replaced(kind=kind), unknown=("job",) if context.group else ())
+    told = (item for job in context.jobs or context.group for item in job.items())
+    return [
+        Stated(
+            entry=summary.entry,
+            labels=own if op == MIXED else {**own, "op": op},
+            op=op,
+            count=summary.count,
+            low_ns=summary.min_ns,
+            high_ns=summary.max_ns,
+            from_ns=begin,
+            to_ns=end,
+            path=as_text(source.path),
+        )
+        for (op, kind_of), summary in told
+        if kind_of == series.kind and op not in context.shadowed
+    ]
+
+
+def counted_in(source: Source) -> Counted:
+    """Return what the gate knows of a source that was read."""
+    account = source.context.account
+    return Counted({op: int(total.counts.sum()) for op, total in account.totals.items()}, stated_of(source), account.missing)
+
+
+def disagreements_in(sources: Iterable[Source], read: Collection[int]) -> list[Missing]:
+    """Return what files hold fewer or more samples of than their tools state; `read` are the ids of those that were read."""
+    by_run: dict[str, list[Counted]] = {}
+    for source in sources:
+        own = counted_in(source) if id(source) in read else Counted(None, stated_of(source))
+        by_run.setdefault(source.context.series.run, []).append(own)
+    return [entry for of_run in by_run.values() for entry in disagreements(of_run)]
+
 
 Line = tuple[str, str, str]
 
@@ -22,23 +74,17 @@ Line = tuple[str, str, str]
 def reconciled(sources: Sequence[Source]) -> Iterator[str]:
     """Yield a line per run, op and kind: "fio says N = 900, p99 = 4.23 ms; tailboard 900, 4.23 ms".
 
-    Both sides are of the same jobs: logs of which fio's JSON says nothing are left out, logs whose sum it says are added up,
-    and a job is counted once where its histogram log and its raw log are both read. Where fio counted all ops together
-    (unified_rw_reporting), so are the logs.
+    Both sides are of the same jobs: logs of which fio's JSON says nothing are left out, and each entry of it is one, however many
+    logs share it. Where fio counted all ops together (unified_rw_reporting), so are the logs.
     """
-    kept = [source for source in sources if source.format in (HIST, RAW)]
-    summed = {path for source in kept for path in source.context.siblings}
     lines: dict[Line, _Compared] = {}
-    for source in kept:
-        if not source.context.jobs and source.path not in summed:
-            continue
-        series, totals = source.context.series, source.context.account.totals
-        for place, job in enumerate(source.context.jobs):
-            owner = (series.host, series.volume, series.job, series.process, place)
-            for (op, kind), summary in job.items():
-                if kind == series.kind and op not in source.context.shadowed:
-                    lines.setdefault((series.run, op, kind), _Compared()).theirs[owner] = summary
-        for op, total in totals.items():
+    for source in sources:
+        context, series = source.context, source.context.series
+        entries = {entry.entry: entry for entry in stated_of(source)}
+        summaries = {summary.entry: summary for job in context.jobs or context.group for summary in job.values()}
+        for name, entry in entries.items():
+            lines.setdefault((series.run, entry.op, series.kind), _Compared()).theirs[name] = summaries[name]
+        for op, total in context.account.totals.items() if entries else ():
             lines.setdefault((series.run, op, series.kind), _Compared()).ours.append(total)
     for (run, op, kind), line in sorted(_together(lines).items()):
         if line.theirs and line.ours:
@@ -51,9 +97,9 @@ def reconciled(sources: Sequence[Source]) -> Iterator[str]:
 
 @dataclass(slots=True)
 class _Compared:
-    """What a line of `reconciled` compares: fio's summaries by job, and what was read."""
+    """What a line of `reconciled` compares: fio's summaries by entry, and what was read."""
 
-    theirs: dict[tuple[str | int, ...], Summary] = field(default_factory=dict)
+    theirs: dict[str, Summary] = field(default_factory=dict)
     ours: list[Histogram] = field(default_factory=list)
 
 
@@ -63,7 +109,7 @@ def _together(lines: Mapping[Line, _Compared]) -> dict[Line, _Compared]:
     combined: dict[Line, _Compared] = {}
     for (run, op, kind), line in lines.items():
         into = combined.setdefault((run, MIXED if (run, kind) in mixed else op, kind), _Compared())
-        into.theirs.update({(op, *owner): summary for owner, summary in line.theirs.items()})
+        into.theirs.update(line.theirs)
         into.ours.extend(line.ours)
     return combined
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from ingest.core.coverage import ABSENT_CLIENT, EMPTY_LOG, OF_LOG, Caveat, Missing, is_same_host
 from ingest.core.errors import as_text, counted, listed
 from ingest.core.labels import MEAN, MIXED, is_mean, mean_kind
+from ingest.core.stated import Stated
 from ingest.read.archives.cbt import ARCHIVE
 from ingest.read.fio.clock import MS
 from ingest.read.fio.join import Beside, Documents, Joined, log_name_of
@@ -32,8 +33,6 @@ def caveats(documents: Documents) -> Iterator[Caveat]:
     for path, (summary, sentence) in sorted(documents.unmatched.items()):
         remedy = "name the host with --host, or link the names with --host-alias A=B"
         yield Caveat("host-conflict", str(path), f"{sentence}: {summary.name} was not used for it", remedy)
-    for beside, number, job in jobs_without_log(documents):
-        yield without_log_caveat(beside, number, job)
     for key, (beside, later) in sorted(documents.overwritten.items()):
         if key in documents.read and not documents.told.get(key):
             wrote = f"is of an earlier run of fio than {later.name}, which wrote its logs anew"
@@ -62,15 +61,6 @@ def _is_of_completions(log: Path) -> bool:
     return name is not None and name.type in ("clat_hist", "clat")
 
 
-def without_log_caveat(beside: Beside, number: int, job: Job) -> Caveat:
-    """Return what a reader must know of a job that no log holds."""
-    counts = ", ".join(f"{summary.count:,} {op}s" for (op, kind), summary in sorted(job.summaries.items()) if kind == COMPLETION)
-    where = f" on {job.host}" if job.host else ""
-    sentence = f"fio counts {counts} of job {number + 1} ({job.name}){where} that no log here holds: they are missing"
-    remedy = "have every job log: write_hist_log in front of the first --name, or tailboard wrap-fio"
-    return Caveat("jobs-without-log", str(beside.path), sentence, remedy)
-
-
 def _has_means_alone(job: Job) -> bool:
     """Return whether fio has measured completions of a job, and tells no histogram of them."""
     told = [summary.bins for (_, kind), summary in job.summaries.items() if kind == COMPLETION]
@@ -93,6 +83,7 @@ class Call(Protocol):
     options: ReadOptions
     formats: dict[Path, str]
     skipped: list[Skipped]
+    documents: Documents
 
     def around(self, path: Path) -> Around:
         """Return the surroundings of a file."""
@@ -104,8 +95,8 @@ class Call(Protocol):
         """Return the place of a file in an archive, None where its folder is of none."""
 
 
-def missing_sources(call: Call, sources: Sequence[Source], jobs: Iterable[tuple[Beside, int, Job]]) -> Iterator[Missing]:
-    """Yield the missing samples of runs whose files are refused, or whose jobs have no log.
+def missing_sources(call: Call, sources: Sequence[Source]) -> Iterator[Missing]:
+    """Yield the missing samples of runs whose files are refused, whose clients left nothing, or whose logs are empty.
 
     A refused file that is no log of any format is no source: only a dead fio, or a folder that cannot be listed, may be one.
     """
@@ -127,8 +118,6 @@ def missing_sources(call: Call, sources: Sequence[Source], jobs: Iterable[tuple[
         elif known == JSON or entry.reason.startswith(("fio wrote no result here", "no permission to list")):
             for run in _runs_near(entry.path, sources):
                 yield refused(run, {}, entry.path, entry.reason)
-    for beside, number, job in jobs:
-        yield from _of_job(call, beside, number, job)
     yield from _absent_clients(call, sources)
     yield from _empty_logs(call, sources)
 
@@ -236,20 +225,21 @@ def _runs_near(path: Path, sources: Sequence[Source]) -> list[str]:
     return sorted({source.context.series.run for source in sources})
 
 
-def _of_job(call: Call, beside: Beside, number: int, job: Job) -> Iterator[Missing]:
-    """Yield what fio counts of a job without a log, by op, in the time that the job ran."""
-    around = call.around(beside.path)
-    zero = beside.document.zero_ms(job) if call.options.t0 is None and not call.options.host_offset_ns else None
-    labels = {"run": around.run, "kind": COMPLETION}
-    if job.host:
-        labels["host"] = call.options.host_alias.get(job.host, job.host)
-    caveat = without_log_caveat(beside, number, job)
-    for (op, kind), summary in sorted(job.summaries.items()):
-        if kind != COMPLETION:
-            continue
+def stated_without_log(call: Call) -> Iterator[Stated]:
+    """Yield what fio counts of jobs that no log of this call is of, by op, in the time that the job ran."""
+    for beside, number, job in jobs_without_log(call.documents):
+        around = call.around(beside.path)
+        zero = beside.document.zero_ms(job) if call.options.t0 is None and not call.options.host_offset_ns else None
+        labels = {"run": around.run, "kind": COMPLETION}
+        if job.host:
+            labels["host"] = call.options.host_alias.get(job.host, job.host)
+        name = f"job {number + 1} ({job.name})" + (f" on {job.host}" if job.host else "")
         begin, end = (None, None) if zero is None else (zero[0] * MS, (zero[0] + job.runtime_ms) * MS)
-        own = labels if op == MIXED else {**labels, "op": op}
-        yield Missing(own, begin, end, summary.count, summary.min_ns, summary.max_ns, caveat)
+        for (op, kind), summary in sorted(job.summaries.items()):
+            if kind == COMPLETION:
+                own = labels if op == MIXED else {**labels, "op": op}
+                bounds = summary.min_ns, summary.max_ns
+                yield Stated(summary.entry, own, op, summary.count, *bounds, begin, end, as_text(beside.path), name, held=False)
 
 
 # What may be wrong with the numbers of fio's logs as a whole: logs without fio's JSON, and I/Os that may be counted twice.
@@ -277,8 +267,8 @@ def doubts(sources: Sequence[Source], documents: Documents) -> Iterator[Caveat]:
     logs = [_log(entry, documents) for entry in of_logs]
     alone = [log for log in logs if log.found is None]
     yield from _without_summary([log.path for log in alone if log.source.format == HIST and log.path not in documents.unmatched])
-    yield from _of_one_job(logs)
     yield from _perhaps_of_one_job(alone)
+    yield from _of_no_entry(alone, documents)
     read = {source.path for source in sources}
     for source in sources:
         if source.format == JSON:
@@ -299,23 +289,6 @@ def _without_summary(paths: Sequence[Path]) -> Iterator[Caveat]:
         yield Caveat("no-summary", _names(paths), sentence, BESIDE)
 
 
-def _of_one_job(logs: Sequence[_Log]) -> Iterator[Caveat]:
-    """Yield the logs that are read beside others of the same job of a JSON.
-
-    A histogram log and a raw log of the same labels are not looked at: that they share no op is known (see `counted_once`).
-    """
-    of_job: dict[tuple[Path, int], list[Path]] = defaultdict(list)
-    labels = {(log.source.context.series.run, log.source.identity) for log in logs}
-    for log in logs:
-        judged = log.source.format == RAW and any((log.source.context.series.run, twin) in labels for twin in log.source.twins)
-        if log.found is not None and not log.found.grouped and not judged:
-            for number in log.found.own:
-                of_job[log.found.beside.path, id(log.found.jobs[number])].append(log.path)
-    for summary, *paths in dict.fromkeys((summary, *paths) for (summary, _), paths in of_job.items() if len(paths) > 1):
-        sentence = f"logs of one job in {summary.name}: its I/Os are counted {len(paths)} times"
-        yield Caveat("counted-twice", _names(paths), sentence, "leave all but one out")
-
-
 def _perhaps_of_one_job(alone: Sequence[_Log]) -> Iterator[Caveat]:
     """Yield logs of histograms and of single I/Os that only fio's JSON could show to be of one job: their prefixes differ."""
     beside: dict[tuple[Path, str, str], dict[str, list[Path]]] = defaultdict(lambda: {HIST: [], RAW: []})
@@ -327,6 +300,21 @@ def _perhaps_of_one_job(alone: Sequence[_Log]) -> Iterator[Caveat]:
     if pairs:
         sentence = "perhaps logs of one job under two prefixes, whose I/Os are then counted twice: only fio's JSON shows it"
         yield Caveat("perhaps-twice", _names(pairs), sentence, BESIDE)
+
+
+def _of_no_entry(alone: Sequence[_Log], documents: Documents) -> Iterator[Caveat]:
+    """Yield logs of single I/Os that no JSON describes, in folders where one describes others: perhaps copies of these.
+
+    A histogram log without a JSON has a caveat anyway.
+    """
+    unknown: dict[str, list[Path]] = defaultdict(list)
+    for log in alone:
+        beside = [one for one in documents.folders.get(log.path.parent, ()) if documents.told.get(one.key)]
+        if beside and log.source.format == RAW and log.path not in documents.unmatched:
+            unknown[listed(sorted({one.path.name for one in beside}))].append(log.path)
+    for summary, paths in unknown.items():
+        sentence = f"{summary} beside it counts other logs, and nothing of it: of another run, or a copy, whose I/Os count twice"
+        yield Caveat("not-in-json", _names(paths), sentence, "leave it out, or keep the JSON of its own run beside it")
 
 
 def _apart(summary: Source, alone: Iterable[_Log], documents: Documents, read: Collection[Path]) -> Iterator[Caveat]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ingest.core.coverage import ANY_TIME, KINDS, Caveat, KindsRecorded, Missing, is_held, without_kind
 from ingest.core.errors import StoreError, UsageError, listed
 from ingest.core.intervals import Bool, Intervals
+from ingest.core.stated import STATED, counted_of, disagreements
 from ingest.query.coverage import Lack, cut_at, missing_from, of_kinds, stored_entries
 from ingest.query.question import Question, range_in
 from ingest.store.records import CLUSTER, WHOLE_RUN, RunRecord
@@ -38,24 +39,28 @@ def missing_from_runs(
 def missing_in(records: Iterable[RunRecord], accounts: Mapping[str, Iterable[Account]]) -> list[Missing]:
     """Return what runs lack, by the `accounts` of the sources of each.
 
-    A client that left nothing, by what one load found, is there once a later load has brought a source of it. What jobs lack of
-    the kinds of others is asked of all that are there, whichever loads they came with.
+    A client that left nothing, by what one load found, is there once a later load has brought a source of it. What only all
+    sources show together is asked of all that are there, whichever loads they came with.
     """
     entries = []
     for record in records:
         own = list(accounts.get(record.run, ()))
         held = [account[IDENTITY] for account in own if IDENTITY in account]
         entries += [entry for entry in stored_entries(record.run, own) if not is_held(entry, held)]
-        entries += without_kinds(record.run, own)
+        entries += known_together(record.run, own)
     return entries
 
 
-def without_kinds(run: str, accounts: Iterable[Account]) -> list[Missing]:
-    """Return what the jobs of a run lack of the kinds of others, by the accounts of its sources."""
+def known_together(run: str, accounts: Sequence[Account]) -> list[Missing]:
+    """Return what the accounts of all sources of a run show together, and none of them alone.
+
+    That is what its jobs lack of the kinds of others, and what they hold fewer or more samples of than their tools state.
+    """
     held = [plain for account in accounts for plain in account.get(KINDS, {}).values()]
-    if len({tuple(plain["kinds"]) for plain in held}) < 2:  # all jobs have the same
-        return []
-    return without_kind(KindsRecorded.from_dict(run, plain) for plain in held)
+    entries: list[Missing] = []
+    if len({tuple(plain["kinds"]) for plain in held}) > 1:  # else all jobs have the same
+        entries = without_kind(KindsRecorded.from_dict(run, plain) for plain in held)
+    return [*entries, *disagreements(counted_of(run, account) for account in accounts if STATED in account)]
 
 
 def identified(identity: str, account: Account) -> Account:

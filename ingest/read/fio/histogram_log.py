@@ -37,11 +37,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.core.coverage import Caveat, Missing, labels_of
-from ingest.core.errors import InputError, counted, listed
+from ingest.core.coverage import AGAIN, SEE_INSPECT, Caveat, Missing, labels_of
+from ingest.core.errors import InputError, counted
 from ingest.core.intervals import Histogram, Int, Intervals, concatenate, gather, one_row, row_sums, sum_rows, total
 from ingest.core.labels import MIXED, OPS, Series
 from ingest.core.layout import LogLinear, fio_layout
+from ingest.core.stated import MORE
 from ingest.core.units import is_instant
 from ingest.core.values import Value
 from ingest.read import integers
@@ -53,7 +54,6 @@ from ingest.read.fio.names import NANOSECONDS_SINCE, LogName, parse_log_name
 from ingest.read.fio.repairs import garbage_from, masked_from
 from ingest.read.formats import SMALL
 from ingest.read.integers import Parser, Rows
-from ingest.read.missing import AGAIN, ALL_LOGS, SEE_INSPECT
 from ingest.read.text import COMPRESSED, CRLF, CUT_OFF, NULS, blocks, head, mark_of, plain_name, whole_blocks
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
 MASKED, UNWRITTEN, NO_SUMMARY, REJECTED = "damaged-bins", "last-interval", "no-summary", "rejected-rows"
 LOST, LATE, DOUBTFUL, UNPLACED = "lost-rows", "late-first-row", "perhaps-compounded", "long-last-interval"
-ABSENT, TOO_MANY, SHARED = "jobs-without-log", "more-than-counted", "shared-sum"
+SHARED = "shared-sum"
 KEEP_JSON = "keep fio's JSON (json+) in the folder of its logs"
 WITH_BINS = "run fio with --output-format=json+"
 NEWER = "run fio 3.17 or later, or log each I/O as well (write_lat_log)"
@@ -499,14 +499,8 @@ class Chains:
         logged = self._logged(chain, siblings)
         count = sum(summary.count for summary in summaries)
         missing = count - int(logged.sum())
-        if self.context.absent and missing > 0:  # when they completed cannot be determined, so they are no last interval
-            numbers = listed([str(number) for number in self.context.absent])
-            held = f"{chain.op}: fio counts {count} of all jobs together"
-            sentence = f"{held}, and the log of job {numbers} is not here: {missing} are missing"
-            self.account.note(sentence)
-            chain.gaps, chain.holes = [], []
-            span = self._first_start(chain), self._run_end(chain)
-            lack(self.context, chain.op, span, (ABSENT, sentence, ALL_LOGS), missing, extremes(summaries))
+        if self.context.absent and missing > 0:  # when these completed cannot be determined: they are no last interval
+            chain.gaps, chain.holes = [], []  # what they held is among what is held against the sum (core/stated.py)
             return None
         expected = repairs.bins_of(summaries, self.layout)
         if expected is None:
@@ -534,7 +528,7 @@ class Chains:
                 sentence += f"; fio counts {count:,}, and {count - missing:,} are in its logs: counted twice?"
             self.account.note(sentence)
             span = self._first_start(chain), self._run_end(chain)
-            lack(self.context, chain.op, span, (TOO_MANY, sentence, SEE_INSPECT), None, (0, None))
+            lack(self.context, chain.op, span, (MORE, sentence, SEE_INSPECT), None, (0, None))
             return None
         bins = np.flatnonzero(residual)
         if not len(bins):

@@ -47,7 +47,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 
-from ingest.core.errors import InputError
+from ingest.core.errors import InputError, as_text
 from ingest.core.intervals import Histogram, Int
 from ingest.core.labels import MIXED, OPS
 from ingest.core.layout import fio_layout
@@ -482,7 +482,7 @@ def documents_in(
         places = [line + text_of.count(b"\n", 0, match.start()) for match in NAMED.finditer(text_of)] if len(found) > 1 else []
         for raw, place in zip(found, places if len(places) == len(found) else [line] * len(found), strict=True):
             try:
-                yield _document(raw, place)
+                yield _document(raw, place, path)
             except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
                 why = f" ({error})" if type(error) is ValueError else ""  # ours; others are words of Python
                 bad.append((f"unlike fio's JSON{why}", place))
@@ -517,13 +517,14 @@ def no_document(path: Path, rejected: Sequence[tuple[str, int]]) -> InputError:
     return InputError(f"{reason}; expected the output of fio --output-format=json+", path, line)
 
 
-def _document(raw: dict[str, Any], line: int) -> Document:
+def _document(raw: dict[str, Any], line: int, path: Path) -> Document:
     version = tuple(int(part) for part in re.findall(r"\d+", str(raw["fio version"]))[:3])
     entries = raw.get("client_stats", raw.get("jobs", []))
     named = (entry for entry in entries if entry.get("jobname") != ALL_CLIENTS and entry.get("groupid") != NO_GROUP)
-    jobs = tuple(_job(entry, _common(raw, entry)) for entry in named)
-    stamp = raw.get("timestamp_ms", _whole(raw.get("timestamp", 0)) * 1000)
-    return Document(version, _whole(stamp), "client_stats" in raw, jobs, line, 1 if "timestamp_ms" in raw else 1000)
+    stamp = _whole(raw.get("timestamp_ms", _whole(raw.get("timestamp", 0)) * 1000))
+    place = as_text(f"{path.absolute().parent.name}/{path.name}")
+    jobs = tuple(_job(entry, _common(raw, entry), f"{place}:{stamp}:{number}") for number, entry in enumerate(named))
+    return Document(version, stamp, "client_stats" in raw, jobs, line, 1 if "timestamp_ms" in raw else 1000)
 
 
 def _common(raw: dict[str, Any], entry: dict[str, Any]) -> dict[str, str]:
@@ -538,7 +539,7 @@ def _common(raw: dict[str, Any], entry: dict[str, Any]) -> dict[str, str]:
     return {str(name): str(value) for name, value in common.items() if name not in SERVER}
 
 
-def _job(entry: dict[str, Any], common: dict[str, str]) -> Job:
+def _job(entry: dict[str, Any], common: dict[str, str], place: str) -> Job:
     options = {**common, **{str(k): str(v) for k, v in entry.get("job options", {}).items()}}
     ops = tuple(op for op in OPS if entry.get(op)) or (MIXED,)
     runtimes = {op: _whole((entry.get(op) or {}).get("runtime", 0)) for op in ops}
@@ -547,7 +548,7 @@ def _job(entry: dict[str, Any], common: dict[str, str]) -> Job:
         (op, kind): summary
         for op in ops
         for name, kind in KINDS.items()
-        if (summary := _summary(entry.get(op) or {}, name, spans.get(op))) is not None
+        if (summary := _summary(entry.get(op) or {}, name, place, spans.get(op))) is not None
     }
     start = entry.get("job_start")
     name, host, group = str(entry.get("jobname", "")), str(entry.get("hostname", "")), int(entry.get("groupid", 0))
@@ -577,7 +578,13 @@ def _course(runtimes: Mapping[str, int], job_runtime: int, options: Mapping[str,
     return length, writing
 
 
-def _summary(direction: dict[str, Any], name: str, span_ms: tuple[int, int] | None = None) -> Summary | None:
+def _summary(
+    direction: dict[str, Any], name: str, place: str, span_ms: tuple[int, int] | None = None
+) -> Summary | None:
+    """Return what fio counts of a direction, of the kind that it calls `name`; None where it counts nothing.
+
+    `place` names the file, the document and the number of its job.
+    """
     unit = 1 if f"{name}_ns" in direction else 1000
     raw = direction.get(f"{name}_ns", direction.get(name))
     if raw is None or not int(direction.get("total_ios", 0)):
@@ -601,6 +608,7 @@ def _summary(direction: dict[str, Any], name: str, span_ms: tuple[int, int] | No
         bins=_histogram(raw.get("bins"), unit),
         bytes=moved if in_bytes else None,
         span_ns=None if span_ms is None else (span_ms[0] * MS, span_ms[1] * MS),
+        entry=f"{place}:{count}:{value}",
     )
 
 

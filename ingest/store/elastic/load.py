@@ -19,7 +19,7 @@ import numpy as np
 
 from ingest.core.coverage import Missing
 from ingest.query.coverage import Lack, stored_entries
-from ingest.store.coverage import IDENTITY, brings, identified, without_kinds
+from ingest.store.coverage import IDENTITY, brings, identified, known_together
 from ingest.store.elastic.documents import MS
 from ingest.store.elastic.rollups import FOREVER, CachedRun, HostTotals, OwnRollups, RollupWriter, slab_of
 from ingest.store.elastic.runs import (
@@ -237,7 +237,7 @@ class Finish:
 
         These times are noted, so that the cluster's rollups are made anew there.
         """
-        entries = [*stored_entries(self._run.run, self._accounts()), *self._changed_kinds()[1]]
+        entries = [*stored_entries(self._run.run, self._accounts()), *self._changed()[1]]
         hosts, width = {key.host for key in self._loading.touched.windows}, slab_of(self._run.step_ns)
         for entry in entries:
             low, high = entry.span
@@ -250,17 +250,13 @@ class Finish:
     @property
     def _found(self) -> bool:
         """Return whether this load brings what was missing with earlier ones: rollups of others may be complete now."""
-        return brings(self._mine, self._loading.standing.accounts()) or bool(self._changed_kinds()[0])
+        return brings(self._mine, self._loading.standing.accounts()) or bool(self._changed()[0])
 
-    def _changed_kinds(self) -> tuple[list[Missing], list[Missing]]:
-        """Return what jobs lacked of the kinds of others without this load and lack no more, and what they lack since."""
+    def _changed(self) -> tuple[list[Missing], list[Missing]]:
+        """Return what all sources together lacked without this load and lack no more, and what they lack since."""
         others = [account for account in self._loading.standing.accounts() if account[IDENTITY] not in self._mine]
-        before, after = (
-            {tuple(sorted(entry.labels.items())): entry for entry in without_kinds(self._run.run, accounts)}
-            for accounts in (others, [*others, *self._accounts()])
-        )
-        gone = [entry for labels, entry in before.items() if labels not in after]
-        return gone, [entry for labels, entry in after.items() if labels not in before]
+        before, after = (known_together(self._run.run, accounts) for accounts in (others, [*others, *self._accounts()]))
+        return [entry for entry in before if entry not in after], [entry for entry in after if entry not in before]
 
     def _accounts(self) -> list[Mapping[str, Any]]:
         return [identified(source.source, source.account) for source in self._loading.finished]

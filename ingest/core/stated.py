@@ -1,0 +1,201 @@
+"""The gate: what tools say themselves that they counted, and all that was read held against it, for files and stores alike.
+
+    fio's JSON           entry 1: 1,200 reads       one sum of two jobs (group_reporting)
+    a_clat_hist.1.log    540 reads, of entry 1
+    a_clat_hist.2.log    545 reads, of entry 1      1,085 of 1,200: 115 are missing
+
+A source keeps in its account what it holds, by op, and the entries of the tool's output that its samples are counted in. Which
+sources share an entry is known once all of them are there: a store learns it load by load, so nothing of this is decided before
+a question. Sources are held together where an entry is of both. Where they hold fewer samples than their entries, and do not say
+themselves what they lack, the others are missing; where they hold more, something is counted twice, and no row is complete.
+
+An entry is known by what it says (time, number, count, mean) and by the names of its file and folder, wherever that lies: copies
+in folders of two hosts are two entries, and have a caveat of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ingest.core.coverage import AGAIN, ALL_LOGS, SEE_INSPECT, Caveat, Missing
+from ingest.core.errors import listed
+from ingest.core.labels import MIXED
+from ingest.core.values import Value
+
+FEWER, MORE, WITHOUT_LOG = "short-log", "more-than-counted", "jobs-without-log"
+LOG_ALL = "have every job log: write_hist_log in front of the first --name, or tailboard wrap-fio"
+HELD, STATED = "held", "stated"  # in the account of a stored source
+STATED_NAMES = ("op", "count", "low_ns", "high_ns", "from_ns", "to_ns", "path", "name", "held")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Stated(Value):
+    """What an entry of a tool's own output counts: `count` samples of `op`, each of `low_ns` to `high_ns`, in (from, to].
+
+    `entry` tells it from all others, `labels` are those of its samples that are sure (run and kind among them), `path` is the log
+    that keeps it. Where it is not `held` no log of it was found: then `path` is the file that says so, and `name` what its job is
+    called in a sentence. `op` is `mixed` where the tool counts all ops together. Times are in ns, None where they are not known.
+    """
+
+    entry: str
+    labels: Mapping[str, str]
+    op: str
+    count: int
+    low_ns: int
+    high_ns: int
+    from_ns: int | None
+    to_ns: int | None
+    path: str
+    name: str = ""
+    held: bool = True
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, as `from_dict` takes them; the run is left out, as it is that of the source."""
+        labels = {name: value for name, value in self.labels.items() if name != "run"}
+        return {"entry": self.entry, "labels": labels, **{name: getattr(self, name) for name in STATED_NAMES}}
+
+    @staticmethod
+    def from_dict(run: str, stored: Mapping[str, Any]) -> Stated:
+        """Return what `to_dict` gave, of a run's source."""
+        return Stated(stored["entry"], {**stored["labels"], "run": run}, **{name: stored[name] for name in STATED_NAMES})
+
+
+class Counted(NamedTuple):
+    """What the gate knows of a source: samples by op (None: it was not read), what its tool states, what it lacks by itself."""
+
+    held: Mapping[str, int] | None
+    stated: Sequence[Stated]
+    missing: Sequence[Missing] = ()
+
+
+def counted_of(run: str, account: Mapping[str, Any]) -> Counted:
+    """Return what the gate knows of a stored source of a run, by its account."""
+    stated = [Stated.from_dict(run, plain) for plain in account.get(STATED, {}).values()]
+    missing = [Missing.from_dict(run, plain) for plain in account.get("missing", {}).values()] if stated else []
+    return Counted(account.get(HELD, {}), stated, missing)
+
+
+@dataclass(slots=True)
+class Balance:
+    """Sources that share entries of a tool's output, and these entries: `stated` has them by op and entry, each once.
+
+    An entry that no source holds is a balance of its own, without sources.
+    """
+
+    sources: list[Counted] = field(default_factory=list)
+    stated: dict[str, dict[str, Stated]] = field(default_factory=dict)
+
+    @property
+    def ops(self) -> list[str]:
+        """Return what is compared: each op, or `mixed` alone where the tool counts any of them together."""
+        return [MIXED] if MIXED in self.stated else sorted(self.stated)
+
+    def entries(self, op: str) -> list[Stated]:
+        """Return the entries of an op."""
+        return list(self.stated[op].values())
+
+    def logs(self, op: str) -> str:
+        """Return the paths of the sources that share entries of an op."""
+        each = {entry.path for source in self.sources for entry in source.stated if entry.held and entry.op == op}
+        return listed(sorted(each))
+
+    def samples(self, op: str) -> int:
+        """Return how many samples of an op the sources hold; of `mixed` those of all."""
+        each = [source.held or {} for source in self.sources]
+        return sum(number for held in each for name, number in held.items() if op in (name, MIXED))
+
+    @property
+    def read(self) -> bool:
+        """Return whether all sources were read."""
+        return all(source.held is not None for source in self.sources)
+
+
+def balances(sources: Iterable[Counted]) -> list[Balance]:
+    """Return the sources that share entries together, each with these entries, and every entry that no source holds by itself."""
+    first: dict[_Key, _Key] = {}  # of each entry one that it is held together with, itself at the end
+
+    def root(key: _Key) -> _Key:
+        while first.setdefault(key, key) != key:
+            first[key] = first[first[key]]
+            key = first[key]
+        return key
+
+    several = list(sources)
+    for source in several:
+        own = [_key(entry) for entry in source.stated if entry.held]
+        for key in own:
+            first[root(key)] = root(own[0])
+    found: dict[_Key, Balance] = {}
+    for source in several:
+        for entry in source.stated:
+            if not entry.held:
+                continue
+            balance = found.setdefault(root(_key(entry)), Balance())
+            balance.stated.setdefault(entry.op, {})[entry.entry] = entry
+            if not balance.sources or balance.sources[-1] is not source:
+                balance.sources.append(source)
+    alone = {entry.entry: entry for source in several for entry in source.stated if _key(entry) not in first}
+    return [*found.values(), *(Balance([], {entry.op: {entry.entry: entry}}) for entry in alone.values())]
+
+
+_Key = tuple[str, str]
+
+
+def _key(entry: Stated) -> _Key:
+    return entry.labels["kind"], entry.entry
+
+
+def disagreements(sources: Iterable[Counted]) -> Iterator[Missing]:
+    """Yield what sources hold fewer or more samples of than their tool states, of those balances of which all were read.
+
+    What a source lacks by its own account in known number is taken off; where it lacks some in unknown number, fewer are no news.
+    """
+    for balance in balances(sources):
+        if not balance.read:
+            continue
+        told = [entry for source in balance.sources for entry in source.missing if not entry.counted_as]
+        for op in balance.ops:
+            entries = balance.entries(op)
+            stated, held = sum(entry.count for entry in entries), balance.samples(op)
+            of_op = [entry for entry in told if op == MIXED or entry.labels.get("op", op) == op]
+            if held > stated:
+                if all(entry.caveat.code != MORE for entry in of_op):
+                    yield _missing(entries, None, 0, None, _more(balance, op, stated, held))
+                continue
+            left = stated - held - sum(entry.count or 0 for entry in of_op)
+            if left > 0 and all(entry.count is not None for entry in of_op):
+                extremes = min(entry.low_ns for entry in entries), max(entry.high_ns for entry in entries)
+                yield _missing(entries, left, *extremes, _fewer(balance, op, stated, held))
+
+
+def _missing(entries: Sequence[Stated], count: int | None, low_ns: int, high_ns: int | None, caveat: Caveat) -> Missing:
+    """Return an entry of what is missing with the labels that all entries of a balance have in common, at any time of theirs."""
+    first, *others = entries
+    alike = {name: value for name, value in first.labels.items() if all(entry.labels.get(name) == value for entry in others)}
+    begins, ends = ([getattr(entry, edge) for entry in entries] for edge in ("from_ns", "to_ns"))
+    begin, end = (None, None) if None in (*begins, *ends) else (min(begins), max(ends))
+    return Missing(alike, begin, end, count, low_ns, high_ns, caveat)
+
+
+def _fewer(balance: Balance, op: str, stated: int, held: int) -> Caveat:
+    """Return the caveat of samples that no source holds."""
+    said = f"fio counts {stated:,} {_named(op)}"
+    if not balance.sources:
+        (entry,) = balance.entries(op)
+        return Caveat(WITHOUT_LOG, entry.path, f"{said} of {entry.name} that no log here holds: they are missing", LOG_ALL)
+    one = len(balance.sources) == 1
+    sentence = f"{said}{'' if one else ' of all jobs together'}, of which {held:,} are in logs here: the others are missing"
+    return Caveat(FEWER, balance.logs(op), sentence, AGAIN if one else ALL_LOGS)
+
+
+def _more(balance: Balance, op: str, stated: int, held: int) -> Caveat:
+    """Return the caveat of samples that are there more than once, or are of another run."""
+    logs = "the log holds" if len(balance.sources) == 1 else f"{len(balance.sources)} logs hold"
+    sentence = f"fio counts {stated:,} {_named(op)}, and {logs} {held:,}: counted twice, or not of one run"
+    return Caveat(MORE, balance.logs(op), sentence, SEE_INSPECT)
+
+
+def _named(op: str) -> str:
+    return "I/Os" if op == MIXED else f"{op}s"
