@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.core.coverage import Caveat, Missing
+from ingest.core.errors import InputError
 from ingest.core.labels import MIXED
 from ingest.core.quantiles import parse_percentiles
 from ingest.core.stated import FEWER, MORE, WITHOUT_LOG, Counted, Stated, balances, disagreements
@@ -164,6 +165,16 @@ def test_a_copy_of_a_log_that_is_shadowed_is_said(tmp_path: Path) -> None:
     assert there(answer)[0] != there(clean)[0]
     assert "not-in-json" in {caveat.code for caveat in answer.caveats}
     assert not clean.caveats
+
+
+def test_a_job_file_beside_its_logs_is_no_fault(tmp_path: Path) -> None:
+    """N5b: said to be refused, with every answer."""
+    folder = Path(shutil.copytree(FIO / "unix-epoch", tmp_path / "run"))
+    before = Files([folder], jobs=1).answer(BY_OP).warnings
+    (folder / "job.fio").write_text("[global]\nioengine=null\n[a]\nsize=1m\n")
+    assert Files([folder], jobs=1).answer(BY_OP).warnings == before
+    with pytest.raises(InputError, match="a fio job file: run it with fio and read what it logs"):
+        Files([folder / "job.fio"], jobs=1)
 
 
 def test_a_question_about_some_logs_of_a_sum_says_nothing_of_the_others(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ BY_HEAD = (
     RefusedFormat(
         SKIPPED, "a percentile distribution: for display only, see distribution --hgrm", head=rb"Value\W+Percentile\W+TotalCount"
     ),
-    RefusedFormat(REFUSED, "a fio job file: run it with fio and read what it logs", r"\.(fio|job)$", rb"(?m)^\[global\]"),
+    RefusedFormat(SKIPPED, "a fio job file: run it with fio and read what it logs", r"\.(fio|job)$", rb"(?m)^\[global\]"),
     RefusedFormat(
         SKIPPED, "collectl's records of the machine: not latencies", head=rb"\A#+\n# Collectl|\A#Date;Time;|\A#Date Time "
     ),
