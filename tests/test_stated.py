@@ -16,7 +16,7 @@ from ingest.core.coverage import Caveat, Missing
 from ingest.core.errors import InputError
 from ingest.core.labels import MIXED
 from ingest.core.quantiles import parse_percentiles
-from ingest.core.stated import FEWER, MORE, WITHOUT_LOG, Counted, Stated, balances, disagreements
+from ingest.core.stated import FEWER, MORE, WITHOUT_LOG, Counted, Stated, balances, disagreements, stored_disagreements
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question
@@ -67,6 +67,12 @@ def test_sources_are_held_together_where_they_share_an_entry(entries: list[int],
     found = [(one.caveat.code, one.count) for one in disagreements([*sources, without])]
     assert sorted(found, key=str) == sorted(expected, key=str)
     assert sorted(found, key=str) == sorted(((o.caveat.code, o.count) for o in disagreements([without, *sources[::-1]])), key=str)
+    accounts = [
+        {"held": one.held, "stated": {str(n): entry.to_dict() for n, entry in enumerate(one.stated)}, "missing": {}}
+        for one in (without, *sources)
+    ]
+    stored = [(one.caveat.code, one.count) for one in stored_disagreements("r", [{"missing": {}}, *accounts])]
+    assert sorted(found, key=str) == sorted(stored, key=str)
 
 
 def test_what_a_source_says_that_it_lacks_is_not_said_again() -> None:

@@ -15,6 +15,7 @@ in folders of two hosts are two entries, and have a caveat of their own.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -70,11 +71,30 @@ class Counted(NamedTuple):
     missing: Sequence[Missing] = ()
 
 
-def counted_of(run: str, account: Mapping[str, Any]) -> Counted:
-    """Return what the gate knows of a stored source of a run, by its account."""
-    stated = [Stated.from_dict(run, plain) for plain in account.get(STATED, {}).values()]
-    missing = [Missing.from_dict(run, plain) for plain in account.get("missing", {}).values()] if stated else []
-    return Counted(account.get(HELD, {}), stated, missing)
+def stored_disagreements(run: str, accounts: Iterable[Mapping[str, Any]]) -> list[Missing]:
+    """Return what the stored sources of a run hold fewer or more samples of than their tools state, by their accounts.
+
+    Of thousands of sources almost all hold, each for itself, what is stated of it: these are passed over as plain values.
+    """
+    told = [account for account in accounts if STATED in account]
+    keepers = Counter(plain["entry"] for account in told for plain in account[STATED].values())
+    open_ones = [account for account in told if not _is_settled(account, keepers)]
+    return list(disagreements(_counted_of(run, account) for account in open_ones))
+
+
+def _is_settled(account: Mapping[str, Any], keepers: Mapping[str, int]) -> bool:
+    """Return whether a source holds just what is stated of entries that no other source keeps."""
+    left: dict[str, int] = dict(account.get(HELD, {}))
+    for plain in account[STATED].values():
+        if not plain["held"] or keepers[plain["entry"]] > 1:
+            return False
+        left[plain["op"]] = left.get(plain["op"], 0) - int(plain["count"])
+    return not any(left.values())
+
+
+def _counted_of(run: str, account: Mapping[str, Any]) -> Counted:
+    stated = [Stated.from_dict(run, plain) for plain in account[STATED].values()]
+    return Counted(account.get(HELD, {}), stated, [Missing.from_dict(run, plain) for plain in account["missing"].values()])
 
 
 @dataclass(slots=True)

@@ -22,7 +22,7 @@ from ingest.core.intervals import total as sum_of
 from ingest.core.labels import IN_FLIGHT, Series, in_flight_kind
 from ingest.core.offsets import Stored, is_offsets
 from ingest.core.pool import fork_map
-from ingest.core.stated import counted_of, disagreements
+from ingest.core.stated import stored_disagreements
 from ingest.load.aggregation import LogAggregation, Part, account_of, check_claims
 from ingest.load.plan import LoadOptions, Plan, plans
 from ingest.read import offset_sources, once, read
@@ -218,8 +218,8 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
             kept.append(_finish_source(plan, number, rows, spans, store, account))
             yield 1
     packer.take(handed)
-    read = [counted_of(plan.record.run, own) for own in (*plan.others, *kept)]
-    account.lacks.update(dict.fromkeys(entry.caveat for entry in disagreements(read)))
+    unlike = stored_disagreements(plan.record.run, (*plan.others, *kept))
+    account.lacks.update(dict.fromkeys(entry.caveat for entry in unlike))
     early = EarlyStory(store.foreseen(plan.record))
     store.finish_run(plan.record)
     account.caveats += write_findings(store, plan.record.run, early)

@@ -8,7 +8,7 @@ from typing import Any
 from ingest.core.coverage import ANY_TIME, KINDS, Caveat, KindsRecorded, Missing, is_held, without_kind
 from ingest.core.errors import StoreError, UsageError, listed
 from ingest.core.intervals import Bool, Intervals
-from ingest.core.stated import STATED, counted_of, disagreements
+from ingest.core.stated import stored_disagreements
 from ingest.query.coverage import Lack, cut_at, missing_from, of_kinds, stored_entries
 from ingest.query.question import Question, range_in
 from ingest.store.records import CLUSTER, WHOLE_RUN, RunRecord
@@ -60,7 +60,7 @@ def known_together(run: str, accounts: Sequence[Account]) -> list[Missing]:
     entries: list[Missing] = []
     if len({tuple(plain["kinds"]) for plain in held}) > 1:  # else all jobs have the same
         entries = without_kind(KindsRecorded.from_dict(run, plain) for plain in held)
-    return [*entries, *disagreements(counted_of(run, account) for account in accounts if STATED in account)]
+    return [*entries, *stored_disagreements(run, accounts)]
 
 
 def identified(identity: str, account: Account) -> Account:
