@@ -20,14 +20,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ingest.core.coverage import AGAIN, ALL_LOGS, SEE_INSPECT, Caveat, Missing
+from ingest.core.coverage import AGAIN, ALL_LOGS, HELD, MORE, SEE_INSPECT, STATED, Caveat, Missing
 from ingest.core.errors import listed
 from ingest.core.labels import MIXED
 from ingest.core.values import Value
 
-FEWER, MORE, WITHOUT_LOG = "short-log", "more-than-counted", "jobs-without-log"
+FEWER, WITHOUT_LOG = "short-log", "jobs-without-log"
 LOG_ALL = "have every job log: write_hist_log in front of the first --name, or tailboard wrap-fio"
-HELD, STATED = "held", "stated"  # in the account of a stored source
 STATED_NAMES = ("op", "count", "low_ns", "high_ns", "from_ns", "to_ns", "path", "name", "held")
 
 

@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ingest.core.coverage import Caveat, Missing
+from ingest.core.coverage import HELD, STATED, Caveat, Missing
 from ingest.core.errors import InputError
 from ingest.core.intervals import Histogram
-from ingest.core.stated import HELD, STATED, Stated
+
+if TYPE_CHECKING:
+    from ingest.core.stated import Stated
 
 FINDINGS_KEPT = 5
 NOT_PLAIN = ("totals", "findings", "missing", "caveats", "stated", "_lines")

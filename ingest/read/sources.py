@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from ingest.core.coverage import Caveat, KindsRecorded, Missing, labels_of, without_kind
 from ingest.core.errors import listed
 from ingest.core.labels import CLIENT, Series, layer_of
-from ingest.core.stated import Counted, Stated, disagreements
 from ingest.core.values import Value
 from ingest.read.account import Account
 from ingest.read.context import EXPECTED, INTENDED, RATE, TSC_HZ, Context, TimeZero
@@ -19,6 +18,7 @@ from ingest.read.format_names import AVERAGED, HIST, RAW
 from ingest.read.text import is_plain, last_line_end
 
 if TYPE_CHECKING:
+    from ingest.core.stated import Stated
     from ingest.read.described.description import Description, HistogramDescription
 
 
@@ -245,7 +245,11 @@ class Found(Value):
 
     def lacking(self) -> tuple[Missing, ...]:
         """Return what no source can hold, and what jobs lack of the kinds of others."""
-        without_log = disagreements([Counted({}, self.stated)])
+        without_log: list[Missing] = []
+        if self.stated:
+            from ingest.core.stated import Counted, disagreements  # most calls find the logs of all jobs
+
+            without_log = list(disagreements([Counted({}, self.stated)]))
         if len(set(self.kinds.values())) < 2:  # all jobs have the same
             return (*self.missing, *without_log)
         return (*self.missing, *without_log, *without_kind(held for _, held in self.kinds_held()))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from ingest.core.coverage import ABSENT_CLIENT, EMPTY_LOG, OF_LOG, Caveat, Missing, is_same_host
 from ingest.core.errors import as_text, counted, listed
 from ingest.core.labels import MEAN, MIXED, is_mean, mean_kind
-from ingest.core.stated import Stated
 from ingest.read.archives.cbt import ARCHIVE
 from ingest.read.fio.clock import MS
 from ingest.read.fio.join import Beside, Documents, Joined, log_name_of
@@ -22,6 +21,7 @@ from ingest.read.sources import COMPLETION, REFUSED, SKIPPED, Around, Place, Rea
 from ingest.read.text import holds_nothing
 
 if TYPE_CHECKING:
+    from ingest.core.stated import Stated
     from ingest.read.fio.json_output import Job
 
 
@@ -228,6 +228,8 @@ def _runs_near(path: Path, sources: Sequence[Source]) -> list[str]:
 def stated_without_log(call: Call) -> Iterator[Stated]:
     """Yield what fio counts of jobs that no log of this call is of, by op, in the time that the job ran."""
     for beside, number, job in jobs_without_log(call.documents):
+        from ingest.core.stated import Stated  # most calls find the logs of all jobs
+
         around = call.around(beside.path)
         zero = beside.document.zero_ms(job) if call.options.t0 is None and not call.options.host_offset_ns else None
         labels = {"run": around.run, "kind": COMPLETION}

@@ -37,12 +37,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.core.coverage import AGAIN, SEE_INSPECT, Caveat, Missing, labels_of
+from ingest.core.coverage import AGAIN, MORE, SEE_INSPECT, Caveat, Missing, labels_of
 from ingest.core.errors import InputError, counted
 from ingest.core.intervals import Histogram, Int, Intervals, concatenate, gather, one_row, row_sums, sum_rows, total
 from ingest.core.labels import MIXED, OPS, Series
 from ingest.core.layout import LogLinear, fio_layout
-from ingest.core.stated import MORE
 from ingest.core.units import is_instant
 from ingest.core.values import Value
 from ingest.read import integers
