@@ -39,7 +39,8 @@ class Account:
     runs that have no histogram, `whole_rows` the exact values of rows over a whole run, as plain values (see
     `whole_runs`), `schedule` what it shows of when requests were due (see `read/schedule.py`). `missing` are samples that
     completed and that the source does not hold, `cut_short` why its file ended early, `caveats` what holds for
-    its run as a whole.
+    its run as a whole. `stored` are the samples of all rows that went into documents, None where none are made: more than
+    `samples` where rows of further kinds are derived from those of the file (response and wait time, corrected data).
     """
 
     path: str = ""
@@ -63,6 +64,7 @@ class Account:
     missing: list[Missing] = field(default_factory=list)
     cut_short: str = ""
     caveats: list[Caveat] = field(default_factory=list)
+    stored: int | None = None
     _lines: list[int] = field(default_factory=list)
 
     @property
@@ -124,6 +126,8 @@ class Account:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for total, more in ((self.repaired, other.repaired), (self.rejected, other.rejected), (self.skipped, other.skipped)):
             total.update(more)
+        if other.stored is not None:
+            self.stored = (self.stored or 0) + other.stored
         self.notes.extend(note if not other.path else f"{other.path}: {note}" for note in other.notes)
         for name in ("findings", "whole_runs", "whole_rows", "schedule", "missing"):
             getattr(self, name).extend(getattr(other, name))
@@ -161,6 +165,7 @@ class Account:
             "missing": {str(n): entry.to_dict() for n, entry in enumerate(self.missing, 1)},
             **({"caveats": {str(n): caveat.to_dict() for n, caveat in enumerate(self.caveats, 1)}} if self.caveats else {}),
             **({"schedule": list(self.schedule)} if self.schedule else {}),
+            **({} if self.stored is None else {"stored": self.stored}),
             # By their number, since a server takes a list of objects for one with lists.
             **{
                 name: {str(number): entry for number, entry in enumerate(entries, 1)}
