@@ -103,3 +103,8 @@ def totals(rows: Intervals) -> dict[tuple, int]:
         for slot, count in held.items():
             found[key, slot] = found.get((key, slot), 0) + count
     return {key: count for key, count in found.items() if count}
+
+
+def written(percent: str) -> str:
+    """Return how a percentile is asked for: one below 1 with a percent sign, as it may be a share else."""
+    return f"{percent}%" if 0 < float(percent) < 1 else percent

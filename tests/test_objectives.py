@@ -75,11 +75,11 @@ def test_for_and_hold_may_be_nothing(read, text: str) -> None:
     assert (one.for_ns, one.hold_ns) == (0, 0)
 
 
-@pytest.mark.parametrize("text", ["50", "99.9", "99.90", "99.99", "0.1", "100", "99.999999999999"])
+@pytest.mark.parametrize("text", ["50", "99.9", "99.90", "99.99", "0.1%", "100", "99.999999999999"])
 def test_percentiles_are_the_decimals_that_were_written(read, text: str) -> None:
     (one,) = read(f"objectives:\n  - {{name: a, percentile: {text}, threshold: 5ms, window: 10s}}\n")
-    assert Decimal(one.percentile.top) / one.percentile.bottom == Decimal(text)
-    assert one.percentile.text == text
+    assert Decimal(one.percentile.top) / one.percentile.bottom == Decimal(text.removesuffix("%"))
+    assert one.percentile.text == text.removesuffix("%")
 
 
 @pytest.mark.parametrize(

@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate
 from math import comb
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.cli import run as command
 from ingest.core.errors import UsageError
 from ingest.core.intervals import Exact, Intervals
 from ingest.core.layout import fio_layout
 from ingest.core.quantiles import Ranked, bounds, censored, extremes, parse_percentiles, percentile_values, saturated, share_below
-from strategies import FIO_LAYOUTS, histograms, intervals, made, percents
+from strategies import FIO_LAYOUTS, histograms, intervals, made, percents, written
 
 NS = fio_layout(29, 1)
+DATA = Path(__file__).parent / "data"
 COARSE = FIO_LAYOUTS[6]
 
 
 @given(percents, st.lists(st.one_of(st.integers(0, 3000), st.integers(0, 2**62)), min_size=1, max_size=5))
 def test_ranks_are_those_of_fractions(text: str, counts: list[int]) -> None:
-    [percentile] = parse_percentiles(text)
+    [percentile] = parse_percentiles(written(text))
     expected = [max(math.ceil(Fraction(count) * Fraction(text) / 100), 1) for count in counts]
     assert percentile.ranks(np.array(counts, np.int64)).tolist() == expected
 
@@ -47,7 +52,7 @@ def test_entries_of_ranks_are_those_of_a_search_in_each_row(seed: int, most: int
 
 @given(intervals(), st.lists(percents, min_size=1, max_size=4, unique=True))
 def test_percentiles_looked_for_together_are_those_looked_for_alone(rows: Intervals, texts: list[str]) -> None:
-    wanted = parse_percentiles(",".join(texts))
+    wanted = parse_percentiles(",".join(map(written, texts)))
     together = Ranked(rows)
     for percentile in wanted:
         alone = percentile_values(rows, percentile)
@@ -56,7 +61,7 @@ def test_percentiles_looked_for_together_are_those_looked_for_alone(rows: Interv
 
 @given(percents, st.integers(0, 10**6))
 def test_carried_is_the_rule(text: str, count: int) -> None:
-    [percentile] = parse_percentiles(text)
+    [percentile] = parse_percentiles(written(text))
     share = Fraction(text)
     expected = count > 0 and (share <= 50 or share == 100 or count * (100 - share) >= 100)
     assert percentile.carried(np.array([count])).tolist() == [expected]
@@ -88,7 +93,7 @@ def test_how_many_samples_a_percentile_needs(text: str, needs: int) -> None:
 
 @given(histograms, percents)
 def test_value_is_that_of_the_sorted_samples(held: dict[int, int], text: str) -> None:
-    [percentile] = parse_percentiles(text)
+    [percentile] = parse_percentiles(written(text))
     rows = made(COARSE, [(0, 0, 1, held)])
     count = sum(held.values())
     value = percentile_values(rows, percentile)[0]
@@ -102,7 +107,7 @@ def test_value_is_that_of_the_sorted_samples(held: dict[int, int], text: str) ->
 
 @given(intervals(), st.lists(st.decimals(0, 100, places=2), min_size=2, max_size=5))
 def test_percentiles_never_fall_as_p_grows(rows: Intervals, numbers: list) -> None:
-    wanted = parse_percentiles(",".join(f"{number:f}" for number in sorted(numbers)))
+    wanted = parse_percentiles(",".join(written(f"{number:f}") for number in sorted(numbers)))
     for interpolate in (False, True):
         table = np.array([percentile_values(rows, percentile, interpolate=interpolate) for percentile in wanted])
         for column in table.T:
@@ -169,7 +174,7 @@ def test_the_confidence_interval_is_that_of_the_binomial_distribution(held: dict
     """Against sums of exact chances: the lowest rank with more than 2.5 % below it, the first with 97.5 %; open sides are NaN."""
     held = {slot: 1 + count % 60 for slot, count in held.items()}
     rows, count = made(COARSE, [(0, 0, 1, held)]), sum(held.values())
-    [percentile] = parse_percentiles(text)
+    [percentile] = parse_percentiles(written(text))
     low, high = (float(side[0]) for side in bounds(rows, percentile))
     if math.isnan(percentile_values(rows, percentile)[0]):
         assert math.isnan(low) and math.isnan(high)
@@ -214,3 +219,37 @@ def test_percentiles_are_ordered_by_their_size() -> None:
     """50.5 is 505 tenths: more than 99 wholes only as a number."""
     assert [one.text for one in sorted(parse_percentiles("99.9,99,50.5,5,100"))] == ["5", "50.5", "99", "99.9", "100"]
     assert max(parse_percentiles("50.5,99")).text == "99"
+
+
+@pytest.mark.parametrize(("text", "meant"), [("0.99", "99"), ("p0.999", "99.9"), (".5", "50"), ("50, 0.95", "95"), ("9.9e-1", "99")])
+def test_n17_a_share_is_no_percentile(text: str, meant: str) -> None:
+    """Who writes 0.99 means 99 nearly always; a percent sign says that it is p0.99."""
+    word = text.rsplit(",", maxsplit=1)[-1].strip()
+    with pytest.raises(UsageError, match=rf"did you mean {re.escape(meant)}\? For p\S+ write \S+%$"):
+        parse_percentiles(text)
+    (one,) = parse_percentiles(f"{word}%")
+    assert Fraction(one.top, one.bottom) == Fraction(word.removeprefix("p"))
+
+
+def test_n17_low_percentiles_are_asked_with_a_percent_sign() -> None:
+    assert [one.name for one in parse_percentiles("0,0.99%,p0.5%,1,99,100")] == ["p0", "p0.99", "p0.5", "p1", "p99", "p100"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("percentiles", "{log}", "-p", "50,0.99"),
+        ("percentiles", "{log}", "-p", "p0.99"),
+        ("compare", "{log}", "--baseline", "a", "--run", "b", "-p", "0.99"),
+        ("trend", "{log}", "-p", "0.99"),
+        ("capacity", "{log}", "--sla", "p0.99<5ms"),
+        ("report", "{log}", "--sla", "p0.99<5ms", "-o", "{folder}/r.html"),
+        ("check", "{folder}/SLA.yml", "{log}"),
+    ],
+    ids=" ".join,
+)
+def test_n17_every_command_refuses_a_share(words: tuple[str, ...], tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "SLA.yml").write_text("objectives:\n  - {name: p, percentile: 0.99, threshold: 5ms, window: 1s}\n")
+    log = DATA / "fio" / "randrw"
+    assert command([word.format(log=log, folder=tmp_path) for word in words]) == (3 if words[0] == "check" else 2)
+    assert "did you mean 99? For p0.99 write 0.99%" in " ".join(capsys.readouterr().err.split())

@@ -155,7 +155,7 @@ WHERE = option("--where", metavar="K=GLOB", help="Only data whose label K matche
 RUNS = option("--run", metavar="GLOB", help="Only runs whose name matches GLOB.")
 STORE = option("--store", metavar="URL", help="Store to use [default: $TAILBOARD_STORE, else sqlite:tailboard.db].")
 PERCENTILES = "50,95,99,99.9"
-WANTED = option("-p", default=PERCENTILES, metavar="LIST", help="Percentiles, 0 to 100.")
+WANTED = option("-p", default=PERCENTILES, metavar="LIST", help="Percentiles, 0 to 100, such as 99 (not 0.99).")
 TIME_BASE = option(
     "--time",
     choices=["utc", "local", "elapsed"],

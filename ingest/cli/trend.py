@@ -36,7 +36,7 @@ class Options(by_run.EachRun):
     """What a call of trend says."""
 
     runs: tuple[str, ...] = option("--run", metavar="GLOB", help="Only runs whose name matches GLOB [default: all].")
-    wanted: str = option("-p", default="99", metavar="LIST", help="Percentiles, 0 to 100.")
+    wanted: str = option("-p", default="99", metavar="LIST", help="Percentiles, 0 to 100, such as 99 (not 0.99).")
     throughput: bool = option("--throughput", help="Also completions a second of each run; here a fall is a regression.")
     above: str = option(
         "--above", default="", metavar="LIST", help="Also the share of samples above these latencies, such as 5ms,20ms."

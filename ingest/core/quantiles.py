@@ -65,17 +65,32 @@ class Percentile(Value):
         return counts >= -(-100 * self.bottom // beyond)
 
 
+class ShareError(UsageError):
+    """A percentile was written as a share: 0.99 for 99."""
+
+
 def parse_percentiles(text: str) -> tuple[Percentile, ...]:
-    """Return the percentiles of a comma-separated list such as `50,99,99.9`; UsageError if one is not in 0 to 100."""
+    """Return the percentiles of a comma-separated list such as `50,99,99.9`; UsageError if one is not in 0 to 100.
+
+    Who writes 0.99 nearly always means the 99th percentile, as a share: a number between 0 and 1 is refused (ShareError) unless a
+    percent sign says that it is none (`0.99%` is p0.99; up to 1 alone).
+    """
     percentiles = []
     for word in text.split(","):
         plain = word.strip().removeprefix("p")
+        plain, low = plain.removesuffix("%"), plain.endswith("%")
         try:
             number = Decimal(plain)
         except InvalidOperation:
             number = Decimal("nan")
-        if not number.is_finite() or not 0 <= number <= 100 or -int(number.as_tuple().exponent) > 12:
+        if not number.is_finite() or not 0 <= number <= (1 if low else 100) or -int(number.as_tuple().exponent) > 12:
             raise UsageError(f"{word.strip()!r} is not a percentile: give numbers from 0 to 100, as in 50,99,99.9")
+        if 0 < number < 1 and not low:
+            meant = f"{(100 * number).normalize():f}"
+            raise ShareError(
+                f"{word.strip()!r} would be p{plain}, the lowest {plain} % of samples: did you mean {meant}? For p{plain} "
+                f"write {plain}%"
+            )
         scale = 10 ** max(0, -int(number.as_tuple().exponent))
         percentiles.append(Percentile(int(number * scale), scale, plain))
     return tuple(dict.fromkeys(percentiles))

@@ -260,7 +260,7 @@ def _part(run: str, name: str, logs: Sequence[Work], generation: int) -> Part:
 
 
 def _members(logs: Sequence[SourceRecord], accounts: Sequence[Account] | None = None) -> dict[str, dict[str, Any]]:
-    samples: Sequence[int] = [0] * len(logs) if accounts is None else [account.samples for account in accounts]
+    samples: Sequence[int] = [0] * len(logs) if accounts is None else [account.stored or 0 for account in accounts]
     return {
         str(number): {**{name: getattr(log, name) for name in OF_LOG}, "samples": held}
         for number, (log, held) in enumerate(zip(logs, samples, strict=True), 1)

@@ -377,16 +377,19 @@ def whole_windows(
 ) -> Iterator[Intervals[Series]]:
     """Yield the windows of a source once they are whole; note in `spans` from when to when its series reach.
 
-    Windows of `offsets`, where they are wanted, come between those of latencies. InputError where it is not what it claims.
+    Windows of `offsets`, where they are wanted, come between those of latencies. The account counts what is `stored`: the samples
+    of latencies in all windows. InputError where it is not what it claims.
     """
 
     def seen(chunk: Events) -> None:
         if offsets is not None:
             offsets.add(once(source, chunk))
 
-    whole, segments = Whole(), Segments()
+    whole, segments, account = Whole(), Segments(), source.context.account
+    account.stored = 0
     for chunk in read(source, Windows(step_ns, in_flight=in_flight), seen):
         rows = segments.apart(chunk.relabelled(in_flight_kind) if in_flight else chunk)
+        account.stored += sum_of(rows.counts if rows.completions is None else rows.completions)
         for series, first, last in rows.reach():
             low, high = spans.get(series, (first, last))
             spans[series] = (min(low, first), max(high, last))

@@ -33,7 +33,7 @@ from ingest.store import Store
 from ingest.store.coverage import ADD_UP, check_same
 from ingest.store.lifecycle import NOT_OF_READING, check_addable, grid_of
 from ingest.store.lifecycle import check_step as check_stored
-from ingest.store.records import COMPLETE, UNKNOWN_ZERO, RunRecord, SourceRecord, StoredRun
+from ingest.store.records import COMPLETE, UNKNOWN_ZERO, RunRecord, SourceRecord, StoredRun, stored_samples
 
 HASH_BLOCK = 1 << 18
 DIGEST_SIZE = 16
@@ -128,7 +128,7 @@ def plans(
         work = _to_do(sources, digests, (logs, first), options, (duplicates, known_ios), (carrier, (*lacking, *stated)))
         parts = parts_of(run, sources, work, records, first, duplicates) if options.add_up else []
         read = {log.source for part in parts for _, log in part.logs} or {log.source for _, log in work}
-        samples = sum(int(log.account.get("samples", 0)) for name, log in logs.items() if name not in read)
+        samples = sum(stored_samples(log) for name, log in logs.items() if name not in read)
         if options.add_up:
             work = tuple((part.source, part.record) for part in parts)
         if known and not options.replace:

@@ -31,7 +31,7 @@ from ingest.core.labels import ASKABLE
 from ingest.core.marks import WORDS as PHASES
 from ingest.core.marks import Phase
 from ingest.core.objective import HOLD, OK, VIOLATE, Objective
-from ingest.core.quantiles import Percentile, parse_percentiles
+from ingest.core.quantiles import Percentile, ShareError, parse_percentiles
 from ingest.core.units import Stamp, elapsed, figure, format_duration, latency, local, parse_duration, utc
 from ingest.query.episodes import CANNOT_TELL, VIOLATED, Episode, Labels, Verdict
 from ingest.query.question import named, since
@@ -129,6 +129,8 @@ class _Reader:
         text = self.text(node, word)
         try:
             percentiles = parse_percentiles(text)
+        except ShareError as error:
+            raise self.wrong(node, f"percentile: {error}") from None
         except UsageError:
             percentiles = ()
         if len(percentiles) != 1 or not percentiles[0].top:

@@ -113,7 +113,7 @@ def _cubic(x: Float, y: Float, level: float) -> Float:
 # The knee is the tested load with the most throughput for its latency (Kleinrock's power, ICC 1979).
 
 
-SLA = re.compile(r"^\s*p(?P<percentile>\d+(?:\.\d+)?)\s*<\s*(?P<limit>[\d.]+\s*[a-z]+)\s*$")
+SLA = re.compile(r"^\s*p(?P<percentile>\d+(?:\.\d+)?%?)\s*<\s*(?P<limit>[\d.]+\s*[a-z]+)\s*$")
 ACHIEVED = "achieved"
 DRAWS, SEED = 1000, 20_261_122
 SURE = (0.025, 0.975)

@@ -43,7 +43,8 @@ class Account:
     `whole_runs`), `schedule` what it shows of when requests were due (see `read/schedule.py`). `missing` are samples that
     completed and that the source does not hold, `cut_short` why its file ended early, `caveats` what holds for
     its run as a whole. `stated` is what its tool counts of it, and of jobs that have no source; of what is held against that
-    `totals` are kept as counts.
+    `totals` are kept as counts. `stored` are the samples of all rows that went into documents, None where none are made: more than
+    `samples` where rows of further kinds are derived from those of the file (response and wait time, corrected data).
     """
 
     path: str = ""
@@ -68,6 +69,7 @@ class Account:
     cut_short: str = ""
     caveats: list[Caveat] = field(default_factory=list)
     stated: list[Stated] = field(default_factory=list)
+    stored: int | None = None
     _lines: list[int] = field(default_factory=list)
 
     @property
@@ -129,6 +131,8 @@ class Account:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for total, more in ((self.repaired, other.repaired), (self.rejected, other.rejected), (self.skipped, other.skipped)):
             total.update(more)
+        if other.stored is not None:
+            self.stored = (self.stored or 0) + other.stored
         self.notes.extend(note if not other.path else f"{other.path}: {note}" for note in other.notes)
         for name in ("findings", "whole_runs", "whole_rows", "schedule", "missing"):
             getattr(self, name).extend(getattr(other, name))
@@ -168,6 +172,7 @@ class Account:
             **({"schedule": list(self.schedule)} if self.schedule else {}),
             **({STATED: {str(n): entry.to_dict() for n, entry in enumerate(self.stated, 1)}} if self.stated else {}),
             **({HELD: {op: int(total.counts.sum()) for op, total in self.totals.items()}} if self.stated else {}),
+            **({} if self.stored is None else {"stored": self.stored}),
             # By their number, since a server takes a list of objects for one with lists.
             **{
                 name: {str(number): entry for number, entry in enumerate(entries, 1)}

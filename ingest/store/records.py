@@ -110,6 +110,11 @@ class SourceRecord:
     account: Mapping[str, Any] = field(default_factory=dict)
 
 
+def stored_samples(source: SourceRecord) -> int:
+    """Return how many samples of all kinds the documents of a source hold by its account, of older versions those of its file."""
+    return int(source.account.get("stored", source.account.get("samples", 0)))
+
+
 @dataclass(frozen=True, slots=True)
 class StoredRun:
     """What a store holds of a run of some name: its record if there is one, the first generation of new sources, its sources."""

@@ -8,20 +8,21 @@ store says what it holds, looks for what can be wrong with its own documents alo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
 from ingest.core.errors import listed, plural
 from ingest.core.grid import SECOND
-from ingest.core.labels import OFFSET
+from ingest.core.labels import CORRECTED, OFFSET, bare_kind
 from ingest.store.lifecycle import unfinished
-from ingest.store.records import COMPLETE, DELETING, WATCHED, RunRecord, SourceRecord
+from ingest.store.records import COMPLETE, DELETING, WATCHED, RunRecord, SourceRecord, stored_samples
 
 FILE, NO_RUN, NO_SOURCE, NO_SERIES = "file", "no run", "no source", "no series"
 BINS, LAYOUTS, GENERATIONS = "bins", "layouts", "generations"
 STEPS, SAMPLES, ROLLUPS, STATES = "steps", "samples", "rollups", "states"
+TIMED = "service"  # kind of the operations that response and wait time by a schedule are derived from
 NOT_READ = "not read:"  # begins the note of a source whose rows were counted and not stored
 Chosen = Callable[[str], bool]
 
@@ -243,11 +244,11 @@ class Verifier(ABC):
             if record.run not in whole:
                 own = [source for (run, _), source in self.sources.items() if run == record.run]
                 self.found.unfinished.append(unfinished_sentence(record, own))
-        samples: Counter[tuple[str, str]] = Counter()
+        samples: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         layouts: dict[object, set[str]] = {}
         for reading in self.readings():
             if self._is_sound(reading, layouts.setdefault(reading.series, set())):
-                samples[reading.run, reading.source] += reading.samples
+                samples[reading.run, reading.source][bare_kind(reading.kind)] += reading.samples
         for (run, name), source in self.sources.items():
             if run in whole and (text := samples_differ(source, samples[run, name])):
                 self.found.found(SAMPLES, run, 1, text)
@@ -332,18 +333,21 @@ def unfinished_sentence(record: RunRecord, sources: Sequence[SourceRecord]) -> s
     )
 
 
-def counted(source: SourceRecord) -> int | None:
-    """Return how many samples the load of a source has counted; None where its account has no count, or they were not stored."""
-    notes: Iterable[object] = source.account.get("notes") or ()
-    if "samples" not in source.account or any(str(note).startswith(NOT_READ) for note in notes):
-        return None
-    return int(source.account["samples"])
+def samples_differ(source: SourceRecord, stored: Mapping[str, int]) -> str:
+    """Return in words by how much the samples of a source differ from those that its load has counted; empty where they agree.
 
-
-def samples_differ(source: SourceRecord, stored: int) -> str:
-    """Return in words by how much the samples of a source differ from those that its load has counted; empty where they agree."""
-    wanted = counted(source) if source.state == COMPLETE else None
-    return "" if wanted is None or wanted == stored else f"{source.path} of {source.run}: {stored:,} stored, {wanted:,} counted"
+    `stored` are the samples in its documents by kind, without layers. Nothing is said of a source that is not complete, of which
+    rows were counted and not stored, or whose account has no count.
+    """
+    account, held = source.account, sum(stored.values())
+    notes: Iterable[object] = account.get("notes") or ()
+    if source.state != COMPLETE or "samples" not in account or any(str(note).startswith(NOT_READ) for note in notes):
+        return ""
+    wanted, possible = stored_samples(source), {held}
+    if "stored" not in account:  # of older versions: the samples of the file alone, not those of kinds that are derived from them
+        measured = {tuple(kind.split(".")): number for kind, number in stored.items() if CORRECTED not in kind.split(".")}
+        possible = {sum(measured.values()), sum(number for kind, number in measured.items() if kind[0] == TIMED)}
+    return "" if wanted in possible else f"{source.path} of {source.run}: {held:,} stored, {wanted:,} counted"
 
 
 def in_words(labels: Mapping[str, object]) -> str:

@@ -22,7 +22,7 @@ from ingest.query.coverage import Lack
 from ingest.query.question import AUTO, Answer, Question
 from ingest.query.table import Table
 from oracles.brute import index_of
-from strategies import percents
+from strategies import percents, written
 from tests.doubles.origin import NS, SECOND, ZERO, Made, series
 from tests.effort import few
 from tests.query.nights import BINS, HOSTS, OPS, Samples, drawn
@@ -77,7 +77,7 @@ def chances(count: int, share: Fraction) -> list[Fraction]:
 
 @given(st.integers(1, 60), percents)
 def test_rank_bounds_are_those_of_the_binomial_distribution(count: int, text: str) -> None:
-    [percentile] = parse_percentiles(text)
+    [percentile] = parse_percentiles(written(text))
     share = Fraction(text) / 100
     low, high = rank_bounds(count, percentile)
     if share in (0, 1):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from ingest.cli import run as command
 from ingest.store.elastic.client import Connection
 from ingest.store.verify import KINDS
 from tests.databases import database
+from tests.effort import figure
 from tests.store.grounds import FIO, ElasticGround, SqliteGround, grounds, loaded
 from tests.store.test_contract import ZERO
 
@@ -407,3 +410,145 @@ def test_a_server_is_asked_little(tmp_path: Path, monkeypatch: Any) -> None:
         assert command(["runs", "check", "--store", ground.url]) == 0
         assert len(ground.documents()) > 50
         assert len(asked) < 40, asked
+
+
+FORMATS = ("fio", "hdr", "histograms", "raw", "snabb", "traces")
+A_LATENCY_GONE = (
+    "DELETE FROM intervals WHERE id = (SELECT i.id FROM intervals i JOIN series s ON s.id = i.id >> 36 "
+    "WHERE kind <> 'offset' AND i.count > 0 ORDER BY i.id LIMIT 1)"
+)
+NO_LOGS = {".md", ".sh", ".java", ".yml"}
+
+
+def operations(folder: Path, *, intended: bool) -> Path:
+    """Write 200 operations on time, 1,000 a second; `intended`: each 300 us after its planned start, in a column of its own."""
+    path, late = folder / "ops.csv", 300 if intended else 0
+    lines = ["intended_us,start_us,end_us,op" if intended else "start_us,end_us,op"]
+    for due in range(1_700_000_000_000_000, 1_700_000_000_200_000, 1000):
+        lines.append(f"{f'{due},' if intended else ''}{due + late},{due + late + 600},read")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+DERIVED = {
+    "rate": (["--rate", "1000"], 600),
+    "expected interval": (["--expected-interval", "1ms"], 400),
+    "rate and expected interval": (["--rate", "1000", "--expected-interval", "100us"], None),
+    "rate, in flight": (["--rate", "1000", "--attribution", "in-flight"], 600),
+    "rate, added up": (["--rate", "1000", "--add-up", "job"], 600),
+    "of a layer": (["--rate", "1000", "--expected-interval", "1ms", "--label", "layer=service"], None),
+    "intended": (["--intended-start-column", "intended_us"], 600),
+}
+
+
+@pytest.mark.parametrize("store", ["sqlite", "double"])
+@pytest.mark.parametrize("name", DERIVED)
+def test_l2_kinds_that_are_derived_are_no_fault(store: str, name: str, tmp_path: Path, capsys: Any) -> None:
+    """Response and wait time and corrected data are stored beside what the file holds: a load by a schedule is sound."""
+    words, stored = DERIVED[name]
+    log = operations(tmp_path, intended=name == "intended")
+    with grounds(store, tmp_path) as ground:
+        load = ["load", str(log), "--run", "r", "--store", ground.url, *words]
+        assert command(load) == 0
+        before = ground.documents()
+        assert stored in (None, sum(one["count"] for one in before))
+        for check in ((), ("--mend",)):
+            status, told = checked(ground, capsys, *check)
+            assert (status, told["faults"], told["unfinished"]) == (0, [], []), told
+        assert ground.documents() == before
+        command(["doctor", ground.url])
+        assert "wrong     what is stored" not in capsys.readouterr().out
+        if store == "sqlite":
+            by_sql(A_LATENCY_GONE)(ground)
+        else:
+            changed("intervals-*", in_r, gone)(ground)
+        assert checked(ground, capsys)[0] == 4, "what is really lost is found"
+        assert checked(ground, capsys, "--mend")[0] == 4
+        assert command(load) == 0
+        assert checked(ground, capsys)[0] == 0 and ground.documents() == before
+
+
+@pytest.mark.parametrize("name", ["rate", "expected interval", "rate and expected interval", "intended"])
+def test_l2_accounts_of_older_versions_do_not_say_what_is_derived(name: str, tmp_path: Path, capsys: Any) -> None:
+    ground = SqliteGround(tmp_path)
+    log = operations(tmp_path, intended=name == "intended")
+    assert command(["load", str(log), "--run", "r", "--store", ground.url, *DERIVED[name][0]]) == 0
+    by_sql("UPDATE sources SET account = json_remove(account, '$.stored')")(ground)
+    assert checked(ground, capsys)[0] == 0
+    by_sql(
+        "DELETE FROM intervals WHERE id = (SELECT max(i.id) FROM intervals i JOIN series s ON s.id = i.id >> 36 WHERE kind = 'service')"
+    )(ground)
+    status, told = checked(ground, capsys)
+    assert status == 4 and "samples" in kinds(told)
+
+
+def test_l2_a_load_that_adds_to_a_run_counts_what_is_derived(tmp_path: Path) -> None:
+    """How many samples a run holds already: a store that adds up only so many refuses more."""
+    from ingest.load.plan import LoadOptions, plans
+    from ingest.read.placement import discover
+    from ingest.read.sources import ReadOptions
+    from ingest.store import open_store
+
+    ground = SqliteGround(tmp_path)
+    (tmp_path / "h1").mkdir()
+    log = operations(tmp_path / "h1", intended=False)
+    assert command(["load", str(log), "--run", "r", "--store", ground.url, "--rate", "1000", "--host", "h1"]) == 0
+    options = LoadOptions(ReadOptions(run="r", host="h2", t0=None, rate="1000"))
+    with open_store(ground.url, write=True) as store:
+        (log.parent / "more.csv").write_text(log.read_text().replace("read", "write"))
+        (plan,) = plans(discover([log.parent / "more.csv"], options.read), store, options, Counter())
+        assert plan.held == 600
+
+
+def random_load(rng: random.Random) -> list[str]:
+    """Return options of a load, at random: each with its share of the chance."""
+    chosen: list[str] = []
+    for chance, option, values in (
+        (0.4, "--rate", ("1000", "10", "33.3")),
+        (0.5, "--expected-interval", ("1ms", "10ms", "1s")),
+        (0.3, "--attribution", ("in-flight",)),
+        (0.3, "--add-up", ("job", "job,volume,process,tag")),
+        (0.2, "--keep-idle", ("",)),
+        (0.2, "--no-offsets", ("",)),
+        (0.2, "--prefer", ("raw",)),
+        (0.2, "--digits", ("1", "2", "3")),
+        (0.2, "--label", ("layer=device",)),
+        (0.3, "--step", ("1s", "5s", "10s")),
+    ):
+        if rng.random() < chance:
+            chosen += [word for word in (option, rng.choice(values)) if word]
+    return [*chosen, *(["--force"] if "--step" in chosen else [])]
+
+
+def answers(ground: Ground, capsys: Any) -> str:
+    """Return all windows of all kinds; nothing where the store holds no latency."""
+    capsys.readouterr()
+    command(["percentiles", ground.url, "--by", "run,host,volume,job,op,tag,kind", "--where", "kind=*", "--format", "csv"])
+    return str(capsys.readouterr().out)
+
+
+def logs_of(folder: str) -> list[Path]:
+    return [path for path in sorted((DATA / folder).iterdir()) if path.suffix not in NO_LOGS and not path.name.endswith("bins.gz")]
+
+
+@pytest.mark.parametrize("folder", FORMATS)
+def test_l2_whatever_is_loaded_however_is_sound_until_it_is_damaged(folder: str, tmp_path: Path, capsys: Any) -> None:
+    """Random options on random logs of every format: nothing is found, and mending changes no answer; a lost document is found."""
+    rng, seen = random.Random(folder), 0
+    for number in range(figure(5, 8, 60)):
+        (tmp_path / str(number)).mkdir()
+        ground, path, words = SqliteGround(tmp_path / str(number)), rng.choice(logs_of(folder)), random_load(rng)
+        load = ["load", str(path), "--run", "r", "--t0", "2026-09-22T00:00:00Z", "--jobs", "1", "--store", ground.url, *words]
+        if command([*load, "--recorded-unit", "us"] if folder == "hdr" else load):
+            continue  # refused, or has no row
+        before = answers(ground, capsys)
+        for check in ((), ("--mend",)):
+            status, told = checked(ground, capsys, *check)
+            assert (status, told["faults"], told["unfinished"]) == (0, [], []), (path, words, told)
+        assert answers(ground, capsys) == before
+        if before:
+            by_sql(A_LATENCY_GONE)(ground)
+            status, told = checked(ground, capsys)
+            assert status == 4 and "samples" in kinds(told), (path, words, told)
+        seen += 1
+    assert seen

@@ -129,7 +129,7 @@ ROWS = st.lists(
 @given(ROWS)
 def test_d8_no_table_has_a_percentile_above_its_maximum_or_a_power_of_ten(rows: list[tuple[int, int, dict[int, int]]]) -> None:
     made = Made([(series(host=f"h{host}"), at, bins) for host, at, bins in rows])
-    wanted = Wanted(parse_percentiles("0.01,50,99,99.9,100"))
+    wanted = Wanted(parse_percentiles("0.01%,50,99,99.9,100"))
     answer = made.answer(Question(by=("host",), step=SECOND))
     whole = made.answer(Question(by=("host",), step=ALL))
     for table in (

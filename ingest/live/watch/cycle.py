@@ -29,7 +29,7 @@ from ingest.read.copies import two_of_one
 from ingest.read.sources import Found, Source
 from ingest.store import Store
 from ingest.store.live import NOTHING_LEFT, SILENT_NS
-from ingest.store.records import COMPLETE, RunRecord, SourceRecord
+from ingest.store.records import COMPLETE, RunRecord, SourceRecord, stored_samples
 
 # Files that are new, or were not yet what they are now: read as they grow, or loaded once they are whole.
 
@@ -425,9 +425,9 @@ class WatchCycle:
         if run not in self._beside:
             mine = {tail.record.source for tail in tails}
             others = [record for record in watching.store.sources(run) if record.source not in mine]
-            self._beside[run] = sum(int(record.account.get("samples", 0)) for record in others)
+            self._beside[run] = sum(map(stored_samples, others))
         most = watching.store.most_samples
-        if self._beside[run] + sum(tail.account.samples for tail in tails) > most:
+        if self._beside[run] + sum(tail.account.stored or 0 for tail in tails) > most:
             raise no_room(path, run, most)
 
     def settle(self) -> LoadAccount:

@@ -17,7 +17,7 @@ from ingest.core.coverage import Caveat, Missing, labels_of
 from ingest.core.documents import check_storable, document_ids, pack, unpack
 from ingest.core.errors import InputError, as_path, as_text
 from ingest.core.grid import window_parts
-from ingest.core.intervals import Exact, Int, Intervals, Segments, merged
+from ingest.core.intervals import Exact, Int, Intervals, Segments, merged, total
 from ingest.core.labels import LABELS, Series
 from ingest.core.layout import Layout, parse_layout
 from ingest.live.watch.files import Fate, Place, Print, Seen, fate_of, held_open
@@ -345,6 +345,7 @@ class Tail:
             if not len(recorded):
                 continue
             rows = self._segments.apart(recorded)
+            self.account.stored = (self.account.stored or 0) + total(rows.counts)
             for series, first, newest in rows.reach():
                 low, high = self.spans.get(series, (first, newest))
                 self.spans[series] = (min(low, first), max(high, newest))

@@ -71,7 +71,7 @@ COUNTS = {
 }
 TIMELESS = ("marks", "episodes", "findings")
 
-OF_SOURCE = ("id", "path", "size", "digest", "context", "state", "refused", "account.samples", "account.notes")
+OF_SOURCE = ("id", "path", "size", "digest", "context", "state", "refused", "account.samples", "account.stored", "account.notes")
 RECORD_FIELDS = ("record", "run.id", "generation", *(f"source.{name}" for name in OF_SOURCE))
 SERIES = ("run", "source", "generation", "step", "kind", "segment", "layout", *LABELS)
 

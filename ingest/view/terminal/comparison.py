@@ -271,8 +271,12 @@ def both(pair: Pair) -> Answer:
 
 def percentiles_in(table: Table) -> tuple[Percentile, ...]:
     """Return the percentiles in the column of that name."""
-    texts = [f"{percentile:.15g}" for percentile in sorted(set(table.columns["percentile"].tolist()))]
-    return parse_percentiles(",".join(texts)) if texts else ()
+    return tuple(map(_quantile, sorted(set(table.columns["percentile"].tolist()))))
+
+
+def _quantile(percentile: float) -> Percentile:
+    """Return a percentile of such a column; one below 1 is meant as it stands."""
+    return parse_percentiles(f"{percentile:.15g}{'%' if 0 < percentile < 1 else ''}")[0]
 
 
 def errors_of(pair: Pair, table: Table, sign: str = "+-") -> str:
@@ -308,7 +312,7 @@ def _cells(table: Table, row: int) -> list[str]:
 
 def needed(percentile: float) -> int:
     """Return how many samples carry a percentile."""
-    (quantile,) = parse_percentiles(f"{percentile:.15g}")
+    quantile = _quantile(percentile)
     beyond = 100 * quantile.bottom - quantile.top
     return 1 if 2 * quantile.top <= 100 * quantile.bottom or not beyond else -(-100 * quantile.bottom // beyond)
 
