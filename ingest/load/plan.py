@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ from ingest.core.errors import InputError, StoreError, UsageError, as_text, coun
 from ingest.core.grid import stored_step
 from ingest.core.pool import fork_map
 from ingest.core.stated import Stated
-from ingest.core.units import format_duration
 from ingest.load.aggregation import Part, members_of, parts_of
 from ingest.query.aggregate import finest_width, median_width, run_starts
 from ingest.query.windows import check_step
@@ -31,15 +30,13 @@ from ingest.read.placement import UNDATED, apart
 from ingest.read.sources import PREFER_HIST, Found, ReadOptions, Source
 from ingest.store import Store
 from ingest.store.coverage import ADD_UP, check_same
-from ingest.store.lifecycle import NOT_OF_READING, check_addable, grid_of
+from ingest.store.lifecycle import COLUMNS, MEANING, NOT_OF_READING, OF_LOGS, check_addable
 from ingest.store.lifecycle import check_step as check_stored
 from ingest.store.records import COMPLETE, UNKNOWN_ZERO, RunRecord, SourceRecord, StoredRun, stored_samples
 
 HASH_BLOCK = 1 << 18
 DIGEST_SIZE = 16
 MOST_LABELS = 32
-COLUMNS = "columns"
-OF_LOGS = ("t0", "recorded_unit_ns", "digits", "prefer", "fio_version", "tsc_hz")
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,21 +220,9 @@ def _parameters(reading: ReadOptions, warning: str) -> dict[str, Any]:
 
 
 def _check_same(known: RunRecord, new: RunRecord) -> None:
-    facts: dict[str, Callable[[RunRecord], Any]] = {
-        "step": lambda record: format_duration(record.step_ns),
-        "attribution": lambda record: record.attribution,
-        "start of the run": lambda record: "unknown" if record.zero == UNKNOWN_ZERO else "known",
-        "reading options": _of_reading,
-        "grid": grid_of,
-    }
-    pairs = ((name, of(known), of(new)) for name, of in facts.items())
+    pairs = ((name, of(known), of(new)) for name, of in MEANING.items())
     if differ := [f"{name} ({before} then, {now} now)" for name, before, now in pairs if before != now]:
         raise StoreError(f"{known.run} was loaded with another {'; another '.join(differ)}: use --replace to load it anew")
-
-
-def _of_reading(record: RunRecord) -> dict[str, Any]:
-    """Return the options of reading that all loads of a run share. A description is that of files of one layer: see `_to_do`."""
-    return {name: value for name, value in record.parameters.items() if name not in (*NOT_OF_READING, COLUMNS)}
 
 
 def _check_all_replaced(known: RunRecord, new: RunRecord, work: Sequence[tuple[Source, SourceRecord]], held: StoredRun) -> None:

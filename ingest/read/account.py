@@ -43,7 +43,7 @@ class Account:
     `whole_runs`), `schedule` what it shows of when requests were due (see `read/schedule.py`). `missing` are samples that
     completed and that the source does not hold, `cut_short` why its file ended early, `caveats` what holds for
     its run as a whole. `stated` is what its tool counts of it, and of jobs that have no source; of what is held against that
-    `totals` are kept as counts. `stored` are the samples of all rows that went into documents, None where none are made: more than
+    `totals` are kept as counts. `stored` are samples of all rows that went into documents, None where none are made: more than
     `samples` where rows of further kinds are derived from those of the file (response and wait time, corrected data).
     """
 

@@ -33,7 +33,17 @@ from ingest.query.question import (
     run_left_out,
 )
 from ingest.query.windows import auto_span, auto_step, ordered, ranges, widen
-from ingest.store.coverage import caveats_in, check_asked, logs_in, lost, missing_in, sentences
+from ingest.store.coverage import (
+    being_read,
+    caveats_in,
+    check_asked,
+    logs_in,
+    lost,
+    missing_in,
+    not_loaded,
+    sentences,
+    since_in,
+)
 from ingest.store.lifecycle import AS_LOADED, grid_of, layout_shown, unfinished
 from ingest.store.live import NOTHING_FINAL, provisional
 from ingest.store.records import (
@@ -72,6 +82,10 @@ class Catalogue:
         for stored in self.series:
             self._by_run.setdefault(stored.series.run, []).append(stored)
 
+    def since(self, run: str) -> dict[str, int]:
+        """Return from which generation on documents count, of each source of a run that is being read."""
+        return since_in(self.accounts.get(run, ()))
+
     def all_of(self, run: str) -> list[StoredSeries]:
         """Return all series of a run."""
         return list(self._by_run.get(run, ()))
@@ -87,6 +101,7 @@ class Plan:
 
     `members` are the series that are asked for, `everything` all of the run, `labels` those that the question looks at.
     `constant` are labels that all series of the run have alike: rollups do not bear them, and stand for them all the same.
+    Of the sources in `since` documents count from these generations on.
     """
 
     record: RunRecord
@@ -98,6 +113,7 @@ class Plan:
     everything: Sequence[StoredSeries] = ()
     labels: Sequence[str] = LABELS
     constant: Mapping[str, str] = field(default_factory=dict)
+    since: Mapping[str, int] = field(default_factory=dict)
 
 
 class Holdings(Protocol):
@@ -178,7 +194,7 @@ def _merged(
         loading=[record.run for record in chosen if record.state == LOADING and not unfinished(record)],
         whole_runs=_whole_runs(catalogue),
         whole_rows=[row for record in chosen for row in whole_rows(record.run, catalogue.accounts.get(record.run, ()))],
-        lacking=missing_in(chosen, catalogue.accounts),
+        lacking=[*missing_in(chosen, catalogue.accounts), *not_loaded(chosen, catalogue.accounts)],
         caveats=caveats_in(catalogue.accounts, [record.run for record in chosen]),
         apart=list(_sentences_left_out(holdings, apart)),
         notes=[*sentences(chosen, question.by), *_warnings(catalogue)],
@@ -241,7 +257,8 @@ def windows_from(holdings: Holdings, records: Sequence[RunRecord], question: Que
     catalogue = holdings.catalogue(chosen)
     for record in chosen:
         begin, end = range_of(record, question)
-        plan = Plan(record, None, begin, end, members=catalogue.of(record.run, key), everything=catalogue.all_of(record.run))
+        members, everything = catalogue.of(record.run, key), catalogue.all_of(record.run)
+        plan = Plan(record, None, begin, end, members=members, everything=everything, since=catalogue.since(record.run))
         yield from ordered(holdings.sorted_windows(plan, key, question.by))
 
 
@@ -305,12 +322,14 @@ def _plans(
     constant = alike(everything, ROLLUP_LABELS) if record.state == COMPLETE else {}
     asked = {*question.by, *question.where} - set(record.labels) - constant.keys()
     looked_at = tuple(label for label in LABELS if label in {"run", "kind", *question.by, *question.where})
-    final = _final_until(record, step, begin, end)
+    loading = being_read(record, catalogue.accounts.get(record.run, ()))  # beside a watch: rollups may be of what it read before
+    counting = catalogue.since(record.run)
+    final = None if loading else _final_until(record, step, begin, end)
     by_rollups = rollups and asked <= ROLLUP_LABELS and (record.state == COMPLETE or final is not None)
     if not by_rollups or final is not None:
         since = final if by_rollups else begin
         for share in holdings.shares(members, key) if since is None or end is None or since < end else ():
-            yield Plan(record, None, since, end, members=share, everything=everything, labels=looked_at)
+            yield Plan(record, None, since, end, members=share, everything=everything, labels=looked_at, since=counting)
     if not by_rollups:
         return
     end = final if final is not None else end

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ingest.core.coverage import ANY_TIME, KINDS, Caveat, KindsRecorded, Missing, is_held, without_kind
-from ingest.core.errors import StoreError, UsageError, listed
+from ingest.core.coverage import ANY_TIME, KINDS, OF_LOG, Caveat, KindsRecorded, Missing, is_held, without_kind
+from ingest.core.errors import StoreError, UsageError, counted, listed, plural
 from ingest.core.intervals import Bool, Intervals
 from ingest.core.stated import stored_disagreements
 from ingest.query.coverage import Lack, cut_at, missing_from, of_kinds, stored_entries
 from ingest.query.question import Question, range_in
-from ingest.store.records import CLUSTER, WHOLE_RUN, RunRecord
+from ingest.store.records import CLUSTER, SINCE, WATCHED, WHOLE_RUN, RunRecord
 from ingest.store.rollups import RollupKey
 
 # What the runs of a store lack, by the accounts of their sources.
@@ -19,6 +19,7 @@ from ingest.store.rollups import RollupKey
 
 Account = Mapping[str, Any]
 IDENTITY = "identity"  # of its source: stores put it beside what was kept
+NOT_LOADED = "not-loaded"
 BY_HOST, BY_CLUSTER = ("host", "op", "kind"), ("op", "kind")
 
 
@@ -63,9 +64,40 @@ def known_together(run: str, accounts: Sequence[Account]) -> list[Missing]:
     return [*entries, *stored_disagreements(run, accounts)]
 
 
-def identified(identity: str, account: Account) -> Account:
-    """Return an account with the identity of its source."""
-    return {**account, IDENTITY: identity}
+def identified(identity: str, account: Account, *, reading: int | None = None) -> Account:
+    """Return an account with the identity of its source; where that is being read, in the generation `reading`, with SINCE."""
+    if reading is None:
+        return {**account, IDENTITY: identity}
+    return {SINCE: reading, **account, IDENTITY: identity}
+
+
+def since_in(accounts: Iterable[Account]) -> dict[str, int]:
+    """Return from which generation on documents count, of each source that is being read."""
+    return {str(account[IDENTITY]): int(account[SINCE]) for account in accounts if SINCE in account}
+
+
+def being_read(record: RunRecord, accounts: Iterable[Account]) -> list[Account]:
+    """Return the accounts of the sources of a run that are being loaded, or whose load was cut off.
+
+    Those that a watch follows are not among them once it has read of them: it says itself what is provisional.
+    """
+    followed = record.state == WATCHED
+    return [account for account in accounts if SINCE in account and not (followed and "samples" in account)]
+
+
+def not_loaded(records: Iterable[RunRecord], accounts: Mapping[str, Iterable[Account]]) -> Iterator[Missing]:
+    """Yield what runs lack of sources that are being loaded, or whose load was cut off: any of their samples may be missing."""
+    for record in records:
+        own = list(accounts.get(record.run, ()))
+        loading = being_read(record, own)
+        share = f"{len(loading)} of {counted(len(own), 'source')} {plural(len(loading), 'is', 'are')}"
+        sentence = f"{share} being loaded, or the load was cut off: any of their samples may be missing"
+        caveat = Caveat(NOT_LOADED, record.run, sentence, "the same load completes it")
+        for account in loading:
+            names = dict(zip(OF_LOG, account[IDENTITY].split("|")[1:], strict=False))
+            known = ("host",) if MEMBERS in account else ("host", "volume", "job")  # a part is named after one of its logs
+            labels = {name: names[name] for name in known if names.get(name)}
+            yield Missing({"run": record.run, **labels}, None, None, None, 0, None, caveat)
 
 
 def brings(identities: Iterable[str], accounts: Iterable[Account]) -> bool:

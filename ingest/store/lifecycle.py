@@ -12,7 +12,7 @@ Bins that are as wide already stay as they are, and so do offsets.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from ingest.core.grid import STEPS
 from ingest.core.layout import HIGHEST, MIDPOINT, Layout, LogLinear, hdr_half
 from ingest.core.units import format_duration
 from ingest.store.coverage import check_same
-from ingest.store.records import COMPLETE, DELETING, RunRecord
+from ingest.store.records import COMPLETE, DELETING, RunRecord, SourceRecord
 
 BINS, BINS_COARSENING = "coarsened_bins", "coarsening_bins"
 MOST_DIGITS, MOST_COARSENESS = 4, 6
@@ -209,9 +209,49 @@ def check_joinable(known: RunRecord, run: RunRecord, sources: int) -> None:
         raise StoreError(moved_step(run, known.step_ns))
     check_same(known, run)
     check_addable(known, sources)
+    _check_meaning(known, run)
+
+
+def check_replaceable(known: RunRecord, run: RunRecord, sources: Iterable[SourceRecord], there: Mapping[str, int]) -> None:
+    """Raise StoreError where a load anew would give documents another meaning that it does not replace.
+
+    `sources` are those that it reads, `there` the generations of all that the run has by now: one that is not read is kept, and
+    one that another load reads in the same generation, at the same time, is written by both.
+    """
+    above = {source.source for source in sources if source.generation > there.get(source.source, 0)}
+    if not there.keys() <= above:
+        _check_meaning(known, run)
+
+
+def _check_meaning(known: RunRecord, run: RunRecord) -> None:
+    told = {name: value for name, value in run.parameters.items() if name in OF_LOGS and name not in known.parameters}
+    for name, of in MEANING.items():
+        if of(replace(known, parameters={**known.parameters, **told})) != of(run):
+            raise StoreError(f"{run.run} is being loaded with another {name}: use --replace to load it anew")
 
 
 def moved_step(run: RunRecord, step_ns: int) -> str:
     """Return the sentence for a load that was planned for `run` and finds that it has another step by now."""
     then, now = format_duration(run.step_ns), format_duration(step_ns)
     return f"{run.run} is being loaded with another step, {now} and not {then}: use --replace to load it anew"
+
+
+# What documents of a run mean depends on its record: all loads of it have these facts alike, or one replaces all of it.
+
+
+COLUMNS = "columns"
+OF_LOGS = ("t0", "recorded_unit_ns", "digits", "prefer", "fio_version", "tsc_hz")
+
+
+def of_reading(record: RunRecord) -> dict[str, Any]:
+    """Return the options of reading that all loads of a run share; a description is that of files of one layer."""
+    return {name: value for name, value in record.parameters.items() if name not in (*NOT_OF_READING, COLUMNS)}
+
+
+MEANING: Mapping[str, Callable[[RunRecord], Any]] = {
+    "step": lambda record: format_duration(record.step_ns),
+    "attribution": lambda record: record.attribution,
+    "start of the run": lambda record: "unknown" if record.relative else "known",
+    "reading options": of_reading,
+    "grid": grid_of,
+}

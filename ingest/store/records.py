@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,6 +21,7 @@ Spans = Mapping[Series, tuple[int, int]]
 
 LOADING, COMPLETE, WATCHED, DELETING = "loading", "complete", "watched", "deleting"
 UNKNOWN_ZERO = "unknown"
+SINCE = "since"  # in the account of a source that is being read: from which generation on its documents count
 HOST, CLUSTER = "host", "cluster"
 WHOLE_RUN = 0
 COARSE_STEPS = (10 * SECOND, 60 * SECOND)
@@ -44,7 +45,10 @@ def overview_step(step_ns: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class StoredSeries:
-    """A series with its number, its layout, whether it has exact values, and from when to when it reaches (if known)."""
+    """A series with its number, its layout, whether it has exact values, and from when to when it reaches (if known).
+
+    Its documents are those of the generations from `since` on: what its source was before is no part of it any more.
+    """
 
     number: int
     series: Series
@@ -52,6 +56,7 @@ class StoredSeries:
     exact: bool
     first_ns: int | None = None
     last_ns: int | None = None
+    since: int = 0
 
     @property
     def weighted(self) -> bool:
@@ -124,14 +129,31 @@ class StoredRun:
     sources: list[SourceRecord]
 
 
-def check_unclaimed(source: SourceRecord, there: tuple[int, str, str] | None) -> None:
+def counting_since(source: SourceRecord, there: SourceRecord | None, *, anew: bool) -> SourceRecord:
+    """Return the record of a source that is about to be read, with the generation from which on its documents count.
+
+    Those of the reading before (`there`) go on counting while the same rows are read again in the same way. Else the record
+    would give them another meaning: they count no more, from now on.
+    """
+    if there is None or (there.generation < source.generation and (anew or not _goes_on(there, source))):
+        return source
+    return replace(source, account={**source.account, SINCE: there.account.get(SINCE, there.generation)})
+
+
+def _goes_on(there: SourceRecord, source: SourceRecord) -> bool:
+    """Return whether a source is read again in the way that it was, and holds all that it held: else a plan has refused it."""
+    followed = not there.context  # a watch has read it, row by row
+    return followed or (there.context == source.context and (there.state == COMPLETE or there.digest == source.digest))
+
+
+def check_unclaimed(source: SourceRecord, there: SourceRecord | None) -> None:
     """Raise StoreError where another load has claimed a source with other content since this one was planned.
 
-    `there` is generation, digest and path of what the store has under its identity.
+    `there` is what the store has under its identity.
     """
-    if there and there[0] >= source.generation and there[1] != source.digest:
+    if there and there.generation >= source.generation and there.digest != source.digest:
         raise StoreError(
-            f"{source.path} and {there[2]} are being loaded at once under the same labels, with other content: give them "
+            f"{source.path} and {there.path} are being loaded at once under the same labels, with other content: give them "
             "--host or another --run, or load one after the other"
         )
 

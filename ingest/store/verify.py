@@ -17,7 +17,7 @@ from ingest.core.errors import listed, plural
 from ingest.core.grid import SECOND
 from ingest.core.labels import CORRECTED, OFFSET, bare_kind
 from ingest.store.lifecycle import unfinished
-from ingest.store.records import COMPLETE, DELETING, WATCHED, RunRecord, SourceRecord, stored_samples
+from ingest.store.records import COMPLETE, DELETING, SINCE, WATCHED, RunRecord, SourceRecord, stored_samples
 
 FILE, NO_RUN, NO_SOURCE, NO_SERIES = "file", "no run", "no source", "no series"
 BINS, LAYOUTS, GENERATIONS = "bins", "layouts", "generations"
@@ -190,6 +190,7 @@ class Verifier(ABC):
         self.again: dict[tuple[str, str], SourceRecord] = {}
         self.rolled: set[str] = set()
         self.steps: set[str] = set()  # runs that hold documents of another step
+        self.before: Counter[str] = Counter()  # documents by run that no answer takes: of readings before the one under way
 
     @abstractmethod
     def records(self) -> tuple[Iterable[RunRecord], Iterable[SourceRecord]]:
@@ -240,15 +241,15 @@ class Verifier(ABC):
                 self.rolled.add(run)
         self.misstated()
         whole = {run: record for run, record in self.runs.items() if is_whole(record)}
-        for record in self.runs.values():
-            if record.run not in whole:
-                own = [source for (run, _), source in self.sources.items() if run == record.run]
-                self.found.unfinished.append(unfinished_sentence(record, own))
         samples: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         layouts: dict[object, set[str]] = {}
         for reading in self.readings():
             if self._is_sound(reading, layouts.setdefault(reading.series, set())):
                 samples[reading.run, reading.source][bare_kind(reading.kind)] += reading.samples
+        for record in self.runs.values():
+            if record.run not in whole:
+                own = [source for (run, _), source in self.sources.items() if run == record.run]
+                self.found.unfinished.append(unfinished_sentence(record, own, self.before[record.run]))
         for (run, name), source in self.sources.items():
             if run in whole and (text := samples_differ(source, samples[run, name])):
                 self.found.found(SAMPLES, run, 1, text)
@@ -294,6 +295,8 @@ class Verifier(ABC):
             return False
         if reading.generation != source.generation:
             later = reading.generation > source.generation
+            if source.state != COMPLETE and reading.generation < source.account.get(SINCE, source.generation):
+                self.before[record.run] += reading.documents
             if (is_whole(record) and source.state == COMPLETE) or (later and self.one_moment):
                 self.found.found(GENERATIONS, record.run, reading.documents, f"{reading.words}, from {source.path}")
                 self.rolled.add(record.run)
@@ -320,16 +323,18 @@ def is_whole(record: RunRecord) -> bool:
     return record.state == COMPLETE
 
 
-def unfinished_sentence(record: RunRecord, sources: Sequence[SourceRecord]) -> str:
-    """Return the sentence about a run of which no sums were compared."""
+def unfinished_sentence(record: RunRecord, sources: Sequence[SourceRecord], before: int = 0) -> str:
+    """Return the sentence about a run of which no sums were compared; `before` documents of it are of earlier readings."""
     if known := unfinished(record):
         return f"{known}; its sums were not compared"
     if record.state == WATCHED:
         return f"{record.run} is being watched: its sums were not compared"
     paths = [source.path for source in sources if source.state != COMPLETE]
     files = f" ({listed(sorted(paths))})" if paths else ""
+    counted = f"; {before:,} {plural(before, 'document', 'documents')} of readings before count no more, and it deletes them"
     return (
         f"{record.run} is being loaded, or its load was cut off (the same load completes it){files}: its sums were not compared"
+        f"{counted if before else ''}"
     )
 
 

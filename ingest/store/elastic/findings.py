@@ -18,6 +18,7 @@ from ingest.core.marks import in_time_order, noted
 from ingest.core.schema import elasticsearch_mappings
 from ingest.query.episodes import Episode
 from ingest.query.story.stored import StoredFinding
+from ingest.store.elastic.aggregations import Filters
 from ingest.store.elastic.bulk import put_all_at_once, put_at_once
 from ingest.store.elastic.client import Connection, Refusal
 from ingest.store.elastic.documents import (
@@ -268,10 +269,11 @@ def _identity(record: str, series: Series, *numbers: int) -> str:
     return digest([record, *(getattr(series, label) for label in LABELS), *numbers])
 
 
-def breaths_in(connection: Connection, names: Names, run: str) -> StoredBreaths:
-    """Return the breaths that are kept of a run."""
+def breaths_in(connection: Connection, names: Names, run: str, counting: Filters) -> StoredBreaths:
+    """Return the breaths that are kept of a run; `counting` are the filters for those that count by the records of sources."""
     by_record: dict[str, list[Mapping[str, Any]]] = {WINDOW: [], POINT: []}
-    for document in documents(connection, names.all(BREATHS_INDEX), {"bool": {"filter": [{"term": {"run.id": run}}]}}):
+    query = {"bool": {"filter": [{"term": {"run.id": run}}, *counting]}}
+    for document in documents(connection, names.all(BREATHS_INDEX), query):
         by_record[document["record"]].append(document)
     return StoredBreaths(_windows(by_record[WINDOW]), _sample(by_record[POINT]))
 

@@ -6,7 +6,7 @@ costs each document whole. Both give the same counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +19,10 @@ from ingest.core.layout import parse_layout
 from ingest.core.offsets import within
 from ingest.query.question import AnswerKey
 from ingest.store.answers import Catalogue, Plan
+from ingest.store.coverage import since_in
 from ingest.store.elastic.aggregations import (
     HOLDS_SAMPLES,
+    Filters,
     Survey,
     at_step,
     label_source,
@@ -73,14 +75,16 @@ class ElasticHoldings:
         unfinished = [record.run for record in records if record.state != COMPLETE]
         known = {(stored.series.replaced(segment=0), stored.layout) for stored in series}
         for run in unfinished:
-            series += [stored for stored in self._found_series(run, len(series)) if (stored.series, stored.layout) not in known]
+            counting = counting_only(since_in(accounts.get(run, ())))
+            found = self._found_series([{"term": {"run.id": run}}, *counting], len(series))
+            series += [stored for stored in found if (stored.series, stored.layout) not in known]
         return Catalogue(records, series, accounts)
 
-    def _found_series(self, run: str, first: int) -> Iterator[StoredSeries]:
-        """Yield the series that occur in documents of a run."""
+    def _found_series(self, filters: Filters, first: int) -> Iterator[StoredSeries]:
+        """Yield the series that occur in documents."""
         sources = [*({label: label_source(label)} for label in PATHS), {"layout": {"terms": {"field": "latency.layout"}}}]
         cells = {"size": LABEL_PAGE, "sources": sources}
-        bucket_pages = paged(self.connection, self.names.all("intervals"), {"term": {"run.id": run}}, cells)
+        bucket_pages = paged(self.connection, self.names.all("intervals"), {"bool": {"filter": filters}}, cells)
         for number, bucket in enumerate((bucket for page in bucket_pages for bucket in page), first):
             key = bucket["key"]
             yield StoredSeries(number, series_of(key), parse_layout(key["layout"]), exact=False)
@@ -135,6 +139,7 @@ class ElasticHoldings:
             at_step(step),
             *time_filters(plan.begin_ns, plan.end_ns, step),
             *_differing(plan.members, plan.everything, tuple(FIELDS)),
+            *counting_only(plan.since),
         ]
 
     def offset_windows(
@@ -153,11 +158,12 @@ class ElasticHoldings:
     def _labelled(self, run: str, wanted: AnswerKey | None) -> list[dict[str, Any]] | None:
         """Return filters for the labels by which wanted series of offsets differ from all; None where none is wanted.
 
-        While series are unknown there are no filters.
+        While series are unknown there are none for labels.
         """
-        if wanted is None or any(source.state != COMPLETE for source in self.records.sources(run)):
-            return []
-        series, _ = self.records.series([run])
+        series, accounts = self.records.series([run])
+        since = since_in(accounts.get(run, ()))
+        if wanted is None or since:
+            return counting_only(since)
         every = [stored for stored in series if stored.series.kind == OFFSET]
         mine = [stored for stored in every if wanted(stored.series) is not None]
         return _differing(mine, every, tuple(FIELDS)) if mine else None
@@ -165,9 +171,24 @@ class ElasticHoldings:
     def offset_seconds(self, run: str, begin_ns: int | None, end_ns: int | None) -> Int:
         """Return the starts in ns of the seconds of [begin, end) in which a run has any event."""
         cells = {"size": SECONDS_A_PAGE, "sources": [time_source(SECOND, 0)]}
-        query = {"bool": {"filter": _offsets_of(run, begin_ns, end_ns)}}
+        _, accounts = self.records.series([run])
+        counting = counting_only(since_in(accounts.get(run, ())))
+        query = {"bool": {"filter": [*_offsets_of(run, begin_ns, end_ns), *counting]}}
         bucket_pages = paged(self.connection, self.names.all("intervals"), query, cells)
         return np.array([bucket["key"]["time"] * MS for page in bucket_pages for bucket in page], np.int64)
+
+
+def counting_only(since: Mapping[str, int]) -> list[dict[str, Any]]:
+    """Return the filter for documents that count: of some sources those from a generation on; none where all do."""
+    groups: dict[int, list[str]] = {}
+    for source, generation in sorted(since.items()):
+        if generation > 1:
+            groups.setdefault(generation, []).append(source)
+    older = [
+        {"bool": {"filter": [{"terms": {"source.id": own}}, {"range": {"generation": {"lt": generation}}}]}}
+        for generation, own in sorted(groups.items())
+    ]
+    return [{"bool": {"must_not": older}}] if older else []
 
 
 def _rollups(plan: Plan) -> dict[str, Any]:

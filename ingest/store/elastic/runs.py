@@ -50,7 +50,7 @@ from ingest.store.elastic.documents import (
     writing_line,
 )
 from ingest.store.elastic.templates import PERIODIC, Names, digest
-from ingest.store.lifecycle import BINS_COARSENING, COARSENING, Grid, check_joinable, grid_in, unfinished
+from ingest.store.lifecycle import BINS_COARSENING, COARSENING, Grid, check_joinable, check_replaceable, grid_in, unfinished
 from ingest.store.live import Checkpoint, Watch, watched
 from ingest.store.records import (
     COMPLETE,
@@ -65,6 +65,7 @@ from ingest.store.records import (
     StoredSeries,
     check_deletable,
     check_unclaimed,
+    counting_since,
     loaded_now,
     not_there,
 )
@@ -176,6 +177,12 @@ def source_record(document: Mapping[str, Any]) -> SourceRecord:
     )
 
 
+def account_in(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the account of a source in its document, with what is known of the source beside it."""
+    fields, generation = document["source"], int(document["generation"])
+    return identified(fields["id"], fields.get("account") or {}, reading=generation if fields["state"] == LOADING else None)
+
+
 def series_document(stored: StoredSeries) -> dict[str, Any]:
     """Return the entry of a series in the document of its source."""
     bins = {"segment": stored.series.segment, "layout": str(stored.layout), "exact": stored.exact}
@@ -270,7 +277,7 @@ class Records:
         accounts: dict[str, list[Mapping[str, Any]]] = {}
         for document in sources:
             source = document["source"]
-            accounts.setdefault(document["run"]["id"], []).append(identified(source["id"], source.get("account") or {}))
+            accounts.setdefault(document["run"]["id"], []).append(account_in(document))
             for entry in source.get("series") or ():
                 series.append(stored_series(len(series), document["run"]["id"], entry))
         return series, accounts
@@ -458,12 +465,14 @@ class Records:
     ) -> bool:
         """Return whether all was written; records of sources that were not there before are in `made`."""
         body = joined(standing.record.document if standing.record else None, run, sources, anew=anew)
+        there = {record.source: record for record in standing.source_records}
+        if anew and (known := standing.run_record) is not None:
+            check_replaceable(known, run, sources, {name: record.generation for name, record in there.items()})
         for source in sources:
-            if there := standing.sources.get(source.source):
-                known = there.document["source"]
-                check_unclaimed(source, (int(there.document["generation"]), known["digest"], known["path"]))
+            check_unclaimed(source, there.get(source.source))
         new = {source.source for source in sources} - {name for name in standing.sources if name not in made}
-        begun = [(replace(source, state=LOADING), SourceState()) for source in sources]
+        counting = (counting_since(source, there.get(source.source), anew=anew) for source in sources)
+        begun = [(replace(source, state=LOADING), SourceState()) for source in counting]
         late, run_late = self.write(standing, begun, lambda _there: body)
         names = new - {source.source for source, _ in late}
         made.update({name: standing.sources[name] for name in names})
@@ -636,7 +645,7 @@ class RunMetadata:
 
     def accounts(self) -> list[Mapping[str, Any]]:
         """Return the accounts of all sources."""
-        return [identified(name, guarded.document["source"].get("account") or {}) for name, guarded in self.sources.items()]
+        return [account_in(guarded.document) for guarded in self.sources.values()]
 
     def check_alive(self, generation: int) -> None:
         """Raise RunGoneError where the run has gone since sources of a generation were begun, or is another one now."""

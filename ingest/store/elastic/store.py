@@ -23,7 +23,7 @@ from ingest.query.question import Answer, AnswerKey, Question
 from ingest.store import DEAD_LETTERS, DOCUMENTS, GROWTH, Store
 from ingest.store.answers import answer_from, facts_from, windows_from
 from ingest.store.capabilities import capabilities_of
-from ingest.store.coverage import missing_from_runs
+from ingest.store.coverage import missing_from_runs, since_in
 from ingest.store.elastic.bulk import Delivery, Sender
 from ingest.store.elastic.client import Connection, parse_address
 from ingest.store.elastic.documents import Chunk, interval_chunks
@@ -38,7 +38,7 @@ from ingest.store.elastic.findings import (
     keep_marks,
     marks_of,
 )
-from ingest.store.elastic.holdings import ElasticHoldings
+from ingest.store.elastic.holdings import ElasticHoldings, counting_only
 from ingest.store.elastic.load import Finish, Loading
 from ingest.store.elastic.rollups import CachedRun, HostTotals, slab_of, without_bytes
 from ingest.store.elastic.runs import (
@@ -213,7 +213,8 @@ class ElasticStore(Store):
 
     def breaths(self, run: str) -> StoredBreaths:
         """Return the breaths that are kept of a run."""
-        return breaths_in(self.connection, self.names, run)
+        _, accounts = self.records.series([run])
+        return breaths_in(self.connection, self.names, run, counting_only(since_in(accounts.get(run, ()))))
 
     def _loading(self, run: str) -> Loading:
         """Return the load of a run; of one that nothing was begun of, what is to be finished."""

@@ -13,8 +13,9 @@ from ingest.core.errors import StoreError
 from ingest.core.intervals import NO_BYTES, Int, Intervals
 from ingest.core.labels import LABELS, Series
 from ingest.core.layout import Layout
-from ingest.store.records import SourceRecord, StoredSeries, not_there
+from ingest.store.records import COMPLETE, SourceRecord, StoredSeries, not_there
 from ingest.store.sqlite.file import check_bins, check_cells, check_times, insert, layout_in, put_unless_newer
+from ingest.store.sqlite.records import COUNTS_SINCE
 
 BATCH = 8_000
 MOST_NAMED = 1000  # in one statement
@@ -92,17 +93,25 @@ def sweep(db: sqlite3.Connection, source: SourceRecord) -> None:
 
 
 def stored_series(db: sqlite3.Connection, runs: Iterable[str]) -> list[StoredSeries]:
-    """Return all series of the runs, by number."""
+    """Return the series of the runs, by number: those that documents count of, by the records of their sources."""
     wanted = set(runs)
     columns = ("id", "layout", "exact", "first_ns", "last_ns", *LABELS, "segment")
     few = f" WHERE run IN ({', '.join('?' * len(wanted))})" if len(wanted) <= MOST_NAMED else ""
-    rows = db.execute(f"SELECT {', '.join(columns)} FROM series{few} ORDER BY id", tuple(wanted) if few else ()).fetchall()
-    check_cells("series", columns, rows)
+    query = f"SELECT {', '.join(columns)}, state, {COUNTS_SINCE} FROM series JOIN sources USING (run, source){few} ORDER BY id"
+    rows = db.execute(query, tuple(wanted) if few else ()).fetchall()
+    check_cells("series", columns, [row[: len(columns)] for row in rows])
+    check_cells("sources", ("state", "generation"), [row[len(columns) :] for row in rows])
     return [
-        StoredSeries(number, Series(*labels), layout_in(layout), bool(exact), first, last)
-        for number, layout, exact, first, last, *labels in rows
-        if labels[0] in wanted
+        StoredSeries(number, Series(*labels), layout_in(layout), bool(exact), first, last, since)
+        for number, layout, exact, first, last, *labels, state, since in rows
+        if labels[0] in wanted and (state == COMPLETE or _has_any(db, number, since))
     ]
+
+
+def _has_any(db: sqlite3.Connection, number: int, since: int) -> bool:
+    """Return whether any document of a series counts: else its layout and its reach are those of a reading before."""
+    query = "SELECT 1 FROM intervals WHERE id BETWEEN ? AND ? AND generation >= ? LIMIT 1"
+    return db.execute(query, (*id_range(number, None, None, 1), since)).fetchone() is not None
 
 
 def windows_of(
@@ -117,8 +126,8 @@ def windows_of(
         values = ("sum, min, max, " if layout.has_bins else "sum, min, max, bytes, ") if exact else ""
         for member in members:
             columns = f"id, coding, bins, {values}count"
-            query = f"SELECT {columns} FROM intervals WHERE id BETWEEN ? AND ?"
-            cursor = db.execute(query, id_range(member.number, begin_ns, end_ns, step_ns))
+            query = f"SELECT {columns} FROM intervals WHERE id BETWEEN ? AND ? AND generation >= ?"
+            cursor = db.execute(query, (*id_range(member.number, begin_ns, end_ns, step_ns), member.since))
             while batch := cursor.fetchmany(BATCH - len(rows)):
                 rows += batch
                 if len(rows) >= BATCH:

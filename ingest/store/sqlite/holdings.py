@@ -16,11 +16,12 @@ from ingest.core.offsets import within
 from ingest.query.question import AnswerKey
 from ingest.store.answers import Catalogue, Plan
 from ingest.store.coverage import identified
-from ingest.store.records import CLUSTER, RunRecord, StoredSeries
+from ingest.store.records import CLUSTER, LOADING, RunRecord, StoredSeries
 from ingest.store.sqlite.documents import MOST_NAMED, stored_series, windows_of
 from ingest.store.sqlite.file import check_bins, check_times, layout_in, object_in
 
 SERIES_A_SHARE = 8
+ACCOUNTS = "SELECT source, account, state, generation FROM sources WHERE run = ?"
 MERGED = "op, kind, host, layout, start_ns, end_ns, coding, bins, sum, min, max, exact, bytes, count"
 ROLLUP_BATCH = 2000
 UNKNOWN = -1  # as min or max of a rollup without bins
@@ -36,8 +37,8 @@ class SqliteHoldings:
         """Return records, series and accounts of the runs."""
         accounts = {
             record.run: [
-                identified(source, object_in(text))
-                for source, text in self.db.execute("SELECT source, account FROM sources WHERE run = ?", (record.run,))
+                identified(source, object_in(text), reading=generation if state == LOADING else None)
+                for source, text, state, generation in self.db.execute(ACCOUNTS, (record.run,))
             ]
             for record in records
         }
@@ -89,7 +90,8 @@ class SqliteHoldings:
         seconds = np.empty(0, np.int64)
         for stored in self._of_offsets(run):
             ids = self.db.execute(
-                "SELECT id FROM intervals WHERE id BETWEEN ? AND ?", id_range(stored.number, begin_ns, end_ns, SECOND)
+                "SELECT id FROM intervals WHERE id BETWEEN ? AND ? AND generation >= ?",
+                (*id_range(stored.number, begin_ns, end_ns, SECOND), stored.since),
             )
             starts = window_of(np.fromiter((number for (number,) in ids), np.int64), SECOND)
             seconds = np.union1d(seconds, starts)

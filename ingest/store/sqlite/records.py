@@ -15,7 +15,7 @@ from ingest.core.errors import StoreError
 from ingest.core.intervals import Int
 from ingest.core.labels import Series
 from ingest.store.lifecycle import moved_step
-from ingest.store.records import RunGoneError, RunRecord, SourceRecord
+from ingest.store.records import LOADING, SINCE, RunGoneError, RunRecord, SourceRecord
 from ingest.store.sqlite.file import IN_JSON, check_cells, insert, object_in, put_unless_newer
 
 # Records of runs and sources as rows of a SQLite store.
@@ -64,6 +64,7 @@ def keep(db: sqlite3.Connection, table: str, columns: Sequence[str], records: It
 # Whose documents a SQLite store takes: asked inside the transaction that writes, so that none outlives its run or source.
 
 
+COUNTS_SINCE = f"CASE WHEN state = '{LOADING}' THEN coalesce(json_extract(account, '$.{SINCE}'), generation) ELSE generation END"
 CURRENT = "SELECT r.step_ns, s.generation, s.digest FROM runs r LEFT JOIN sources s ON s.run = ? AND s.source = ? WHERE r.run = ?"
 
 
@@ -145,12 +146,15 @@ def sweep_breaths(db: sqlite3.Connection, source: SourceRecord) -> None:
 
 
 def breaths_of(db: sqlite3.Connection, run: str, source: str | None = None) -> StoredBreaths:
-    """Return the breaths that are kept of a run, or of one of its sources."""
-    where, words = ("run = ?", (run,)) if source is None else ("run = ? AND source = ?", (run, source))
-    columns = ", ".join((*LABELS, *COUNTS, *SUMS, "cells"))
-    windows = db.execute(f"SELECT {columns} FROM breaths WHERE {where}", words).fetchall()
-    columns = ", ".join(POINTS[:-2])
-    return StoredBreaths(_windows(windows), _sample(db.execute(f"SELECT {columns} FROM points WHERE {where}", words).fetchall()))
+    """Return the breaths that are kept of a run, or of one of its sources: those that count by the records of sources."""
+    counting = f"SELECT {COUNTS_SINCE} FROM sources s WHERE s.run = kept.run AND s.source = kept.source"
+    where = f"WHERE kept.run = ?{'' if source is None else ' AND kept.source = ?'} AND kept.generation >= ({counting})"
+    words = (run,) if source is None else (run, source)
+
+    def rows(table: str, columns: Sequence[str]) -> list[tuple[Any, ...]]:
+        return db.execute(f"SELECT {', '.join(columns)} FROM {table} kept {where}", words).fetchall()
+
+    return StoredBreaths(_windows(rows("breaths", WINDOWS[:-2])), _sample(rows("points", POINTS[:-2])))
 
 
 def _labels(table: Iterable[Series]) -> list[tuple[str, ...]]:

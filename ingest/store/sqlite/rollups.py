@@ -37,7 +37,7 @@ ROLLUPS = (*OF_KEY, "end_ns", "layout", "count", *VALUES, "final", "coding", "bi
 PUT_ROLLUP = put("rollups", ROLLUPS)
 SLAB_ALIGN = 60 * SECOND
 ROLLUP_BATCH = 2000
-ENDS = ("min", "max")  # a statement for each: asked for both at once SQLite looks through all rows
+ENDS = ("ASC", "DESC")
 NEVER_NULL = ("min", "mean", "max")  # columns that are NOT NULL since the first schema
 
 
@@ -84,9 +84,9 @@ def rollup_rows(db: sqlite3.Connection, run: RunRecord, marks: Marks = ALL_FINAL
 
 def _edges(db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int, end: str, since: int | None = None) -> list[int]:
     """Return the start of the first or the last window of each series that has any from a time on; `end` is one of ENDS."""
-    query = f"SELECT {end}(id) FROM intervals WHERE id BETWEEN ? AND ?"
-    ids = [db.execute(query, id_range(member.number, since, None, step_ns)).fetchone()[0] for member in stored]
-    starts: list[int] = window_of(np.array([number for number in ids if number is not None], np.int64), step_ns).tolist()
+    query = f"SELECT id FROM intervals WHERE id BETWEEN ? AND ? AND generation >= ? ORDER BY id {end} LIMIT 1"
+    rows = [db.execute(query, (*id_range(member.number, since, None, step_ns), member.since)).fetchone() for member in stored]
+    starts: list[int] = window_of(np.array([row[0] for row in rows if row is not None], np.int64), step_ns).tolist()
     return starts
 
 

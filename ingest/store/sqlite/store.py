@@ -31,7 +31,7 @@ from ingest.query.question import Answer, AnswerKey, Question
 from ingest.store import DOCUMENTS, GROWTH, Store
 from ingest.store.answers import answer_from, facts_from, windows_from
 from ingest.store.capabilities import capabilities_of
-from ingest.store.lifecycle import Coarsened, CoarserBins, Widened, check_joinable
+from ingest.store.lifecycle import Coarsened, CoarserBins, Widened, check_joinable, check_replaceable
 from ingest.store.live import LiveStore, Watch, final_by_all, watched
 from ingest.store.records import (
     COMPLETE,
@@ -42,6 +42,7 @@ from ingest.store.records import (
     StoredRun,
     check_deletable,
     check_unclaimed,
+    counting_since,
     loaded_now,
     record_named,
     step_of,
@@ -57,7 +58,6 @@ from ingest.store.sqlite.documents import (
 )
 from ingest.store.sqlite.file import (
     insert,
-    object_in,
     opened,
     put,
     put_unless_newer,
@@ -206,9 +206,13 @@ class SqliteStore(Store):
         """Note a run and the sources that are about to be written; they count as loading until `finish_source`."""
         with self.transaction() as db:
             wanted = list(sources)
-            known = db.execute("SELECT step_ns, parameters FROM runs WHERE run = ?", (run.run,)).fetchone()
-            if known and not anew:
-                check_joinable(replace(run, step_ns=known[0], parameters=object_in(known[1])), run, len(wanted))
+            there = {known.source: known for known in self.sources(run.run)}
+            for fields in fields_of(db, "runs", RUNS, "WHERE run = ?", (run.run,)):
+                if anew:
+                    generations = {name: known.generation for name, known in there.items()}
+                    check_replaceable(RunRecord(**fields), run, wanted, generations)
+                else:
+                    check_joinable(RunRecord(**fields), run, len(wanted))
             start = "" if anew else "start_ns = min(start_ns, excluded.start_ns), "
             db.execute(
                 f"{insert('runs', RUNS)} ON CONFLICT (run) DO UPDATE SET {start or OVERWRITE}"
@@ -217,10 +221,9 @@ class SqliteStore(Store):
             )
             for source in wanted:
                 self._written.pop((source.run, source.source, source.generation), None)
-                known = "SELECT generation, digest, path FROM sources WHERE run = ? AND source = ?"
-                there = db.execute(known, (source.run, source.source)).fetchone()
-                check_unclaimed(source, there)
-                db.execute(PUT_SOURCE, row_of("sources", SOURCES, replace(source, state=LOADING)))
+                check_unclaimed(source, there.get(source.source))
+                counting = counting_since(source, there.get(source.source), anew=anew)
+                db.execute(PUT_SOURCE, row_of("sources", SOURCES, replace(counting, state=LOADING)))
 
     def packed(self, run: RunRecord, source: SourceRecord, windows: Intervals[Series]) -> Documents:
         """Return whole windows of a source as packed documents."""
@@ -270,7 +273,9 @@ class SqliteStore(Store):
                 if row:
                     if row[1] != layout:
                         drop_unlike(db, source, row[0], series)
-                    update = "UPDATE series SET layout = ?, source = ?, exact = max(exact, ?) WHERE id = ?"
+                    # How far it reaches is that of a reading before, until this one notes its own.
+                    reach = "first_ns = NULL, last_ns = NULL"
+                    update = f"UPDATE series SET layout = ?, source = ?, exact = max(exact, ?), {reach} WHERE id = ?"
                     db.execute(update, (layout, source.source, exact, row[0]))
                 else:
                     new = insert("series", (*SERIES_COLUMNS, "layout", "source", "exact"))
