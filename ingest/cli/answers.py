@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ingest.cli.options import Asking, Showing, pairs
+from ingest.cli.options import Asking, Showing, globs
 from ingest.cli.output import print_bytes, say
 from ingest.cli.sources import opened
 from ingest.core.errors import UsageError, listed
@@ -28,7 +28,7 @@ def asked(options: Asking, step: int | str, *, force: bool = False) -> Question:
     by = tuple(dict.fromkeys(name.strip() for name in options.by.split(",") if name.strip()))
     return Question(
         runs=options.runs,
-        where=pairs(options.where, "--where"),
+        where=globs(options.where, "--where"),
         by=by,
         step=step,
         begin=parse_instant(options.begin) if options.begin else None,

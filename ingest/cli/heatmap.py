@@ -118,7 +118,7 @@ def _answers(options: Options) -> tuple[Answer, Answer | None]:
         if question.step == "all":
             raise UsageError("--columns: with --step all there is one window, of the whole range")
         question = replace(question, windows=max(question.windows, FINE_WINDOWS * options.columns))
-    chosen = shared.pairs(options.highlight, "--highlight")
+    chosen = shared.globs(options.highlight, "--highlight")
     if not chosen:
         return answered(options, question), None
     return split(answered(options, with_labels(question, chosen)), question, chosen)

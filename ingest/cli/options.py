@@ -24,7 +24,7 @@ import click
 
 from ingest.cli.help import Choice, Command, file_names, place_of
 from ingest.core.errors import UsageError, as_text, choices
-from ingest.core.labels import LAYER
+from ingest.core.labels import ALTERNATIVE, LAYER
 from ingest.core.units import MOST_NS, UNITS_NS, parse_duration, parse_instant
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ BEGIN_OF_EACH = option(
     "--from", metavar="T", help="Start of the range: ISO 8601, epoch s or ms, +90s (after the start of each run), now-15m."
 )
 END = option("--to", metavar="T", help="End of the range, in the same forms.")
-WHERE = option("--where", metavar="K=GLOB", help="Only data whose label K matches GLOB.")
+WHERE = option("--where", metavar="K=GLOB", help="Only data whose label K matches GLOB; of several of one label any may match.")
 RUNS = option("--run", metavar="GLOB", help="Only runs whose name matches GLOB.")
 STORE = option("--store", metavar="URL", help="Store to use [default: $TAILBOARD_STORE, else sqlite:tailboard.db].")
 PERCENTILES = "50,95,99,99.9"
@@ -288,14 +288,24 @@ def share(text: str) -> float:
 
 
 def pairs(texts: tuple[str, ...], name_of_option: str) -> dict[str, str]:
-    """Return the pairs of repeated K=V options; UsageError if one has no `=`."""
-    values = {}
+    """Return the pairs of repeated K=V options; UsageError if one has no `=`, or a name has two values."""
+    values: dict[str, str] = {}
     for text in map(as_text, texts):
         name, mark, value = text.partition("=")
         if not mark or not name:
             raise UsageError(f"{name_of_option} takes NAME=VALUE, not {text!r}")
-        values[name] = value
+        if values.setdefault(name, value) != value:
+            raise UsageError(f"{name_of_option} says two things of {name}, {values[name]} and {value}: leave one out")
     return values
+
+
+def globs(texts: tuple[str, ...], name_of_option: str) -> dict[str, str]:
+    """Return the globs of repeated K=GLOB options: those of one label are alternatives. UsageError if one has no `=`."""
+    found: dict[str, list[str]] = {}
+    for text in dict.fromkeys(texts):
+        for name, glob in pairs((text,), name_of_option).items():
+            found.setdefault(name, []).append(glob)
+    return {name: ALTERNATIVE.join(several) for name, several in found.items()}
 
 
 def read_options(reading: Reading, run: str = "", *, loads: bool = False) -> ReadOptions:

@@ -15,6 +15,7 @@ OPS = ("read", "write", "trim")
 MIXED = "mixed"  # all ops together, where an option makes fio count them so
 IN_FLIGHT = "in-flight"
 CORRECTED = "corrected"
+ALTERNATIVE = "\n"  # between the globs that one label may match: no label holds one
 OFFSET = "offset"
 LAG = "lag"  # how late something woke up, or what was between two events: no latency of an operation
 MEAN = ".mean"
@@ -98,6 +99,11 @@ def kinds_made_of(kind: str) -> tuple[str, ...]:
     return kind, f"{kind}.{IN_FLIGHT}", f"{kind}.{CORRECTED}", f"{kind}.{CORRECTED}.{IN_FLIGHT}"
 
 
+def fits(label: str, globs: str) -> bool:
+    """Return whether a label matches a glob, or one of several: each is a line of `globs` (`ALTERNATIVE` parts them)."""
+    return any(fnmatchcase(label, glob) for glob in globs.split(ALTERNATIVE))
+
+
 def run_matches(run: str, globs: Iterable[str]) -> bool:
     """Return whether a run is selected: by a glob on its id, or by the name of the load that it came from."""
     patterns = tuple(globs)
@@ -119,10 +125,10 @@ def runs_asked(runs: Iterable[str], globs: Iterable[str], where: Mapping[str, st
     if not of_runs:
         return named
 
-    def fits(run: str) -> bool:
-        return all(fnmatchcase(label_of(Series(run=run), name, run_labels), glob) for name, glob in of_runs.items())
+    def is_asked(run: str) -> bool:
+        return all(fits(label_of(Series(run=run), name, run_labels), glob) for name, glob in of_runs.items())
 
-    return list(filter(fits, named)) or named
+    return list(filter(is_asked, named)) or named
 
 
 def layer_of(kind: str) -> str:

@@ -20,7 +20,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ingest.core.errors import InputError, UsageError, counted
-from ingest.core.labels import ASKABLE, RunLabels, Series, label_of, run_matches
+from ingest.core.labels import ALTERNATIVE, ASKABLE, RunLabels, Series, fits, label_of, run_matches
 from ingest.core.marks import DURING, FOREVER, OUTSIDE, InstantError, Mark, stretches
 from ingest.core.objective import VIOLATE, Objective
 from ingest.query.compare import NotedIn, noted_in
@@ -221,7 +221,7 @@ def _of_run(ask: Ask, objective: Objective, whole: Life, selection: Question) ->
         answer = ask(replace(question, where={**objective.where, **question.where}))
     except NothingMatchesError:
         if objective.no_data != VIOLATE or objective.by not in ((), ("run",)):
-            asked = ", ".join(f"{name} {glob}" for name, glob in objective.where.items())
+            asked = ", ".join(f"{name} {glob}".replace(ALTERNATIVE, " or ") for name, glob in objective.where.items())
             raise InputError(f"nothing matches where {asked}" if asked else "nothing here has a latency") from None
         group = tuple((name, life.run) for name in objective.by)
         return verdicts(objective, no_windows(), [group], life.within(objective.window_ns), ""), _all_of_it(objective, life)
@@ -268,14 +268,21 @@ def _selected(run: str, selection: Question, objective: Objective, runs: RunLabe
     """Return whether a run is asked for, by what `where` says of runs."""
     series = Series(run=run)
     own = {name: glob for name, glob in objective.where.items() if name == "run" or name not in ASKABLE}
-    return run_matches(run, selection.runs) and all(fnmatchcase(label_of(series, name, runs), glob) for name, glob in own.items())
+    return run_matches(run, selection.runs) and all(fits(label_of(series, name, runs), glob) for name, glob in own.items())
 
 
 def _narrowed(objective: Objective, selection: Question, path: Path | None) -> Objective | None:
     """Return the objective for the selected series alone; None where they have nothing in common."""
     where = dict(objective.where)
-    for name, glob in selection.where.items():
-        own = where.get(name, glob)
+    for name, globs in selection.where.items():
+        if name in where and ALTERNATIVE in globs:
+            so_far = replace(objective, where=where)
+            each = [_narrowed(so_far, replace(selection, where={name: glob}), path) for glob in globs.split(ALTERNATIVE)]
+            if not any(each):
+                return None
+            where[name] = ALTERNATIVE.join(dict.fromkeys(one.where[name] for one in each if one))
+            continue
+        glob, own = globs, where.get(name, globs)
         if own == glob or not PATTERN & set(glob):
             if not fnmatchcase(glob, own) and own != glob:
                 return None

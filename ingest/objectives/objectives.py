@@ -27,7 +27,7 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from ingest.core.errors import InputError, UsageError, choices, counted, listed
-from ingest.core.labels import ASKABLE
+from ingest.core.labels import ALTERNATIVE, ASKABLE
 from ingest.core.marks import WORDS as PHASES
 from ingest.core.marks import Phase
 from ingest.core.objective import HOLD, OK, VIOLATE, Objective
@@ -231,7 +231,7 @@ def promise(objective: Objective) -> str:
     if objective.for_ns > objective.window_ns:
         words += f", for {format_duration(objective.for_ns)}"
     if objective.where:
-        words += " where " + ", ".join(f"{name} {glob}" for name, glob in objective.where.items())
+        words += " where " + ", ".join(f"{name} {glob}".replace(ALTERNATIVE, " or ") for name, glob in objective.where.items())
     return ", ".join([words, *map(str, objective.phases)])
 
 

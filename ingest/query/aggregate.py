@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +12,7 @@ from ingest.core.coverage import in_last_bin
 from ingest.core.errors import plural
 from ingest.core.grid import clipped, coarsened, in_flight, in_windows, to_windows, window_parts
 from ingest.core.intervals import Intervals, Sum, distinct, merged
-from ingest.core.labels import IN_FLIGHT, LABELS, LAYER, OFFSET, Group, RunLabels, Series, default_kind, in_flight_kind
+from ingest.core.labels import IN_FLIGHT, LABELS, LAYER, OFFSET, Group, RunLabels, Series, default_kind, fits, in_flight_kind
 from ingest.query.plan import Sums
 from ingest.query.question import AUTO, AnswerKey, Question, keys_of, note_layouts, range_in
 from ingest.query.windows import auto_span, dense, note_time_range, of_runs, ranges, sure_step, widen, widened, with_one_span
@@ -69,7 +68,7 @@ def of_kinds(sources: list[Source], question: Question) -> list[Source]:
         return sources
     taken = {run: run_kinds if glob else {default_kind(run_kinds)} for run, run_kinds in kinds.items()}
     mine = [source for source in sources if source.context.series.kind in taken[source.context.series.run]]
-    return mine if not glob else [source for source in mine if fnmatchcase(source.context.series.kind, glob)] or sources
+    return mine if not glob else [source for source in mine if fits(source.context.series.kind, glob)] or sources
 
 
 def series_before_reading(files: Iterable[Series], question: Question, labels: RunLabels) -> Iterator[Series]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +21,7 @@ from ingest.core.labels import (
     Group,
     RunLabels,
     Series,
+    fits,
     is_mean,
     kinds_made_of,
     layer_of,
@@ -86,7 +86,7 @@ def missing_from(
 def _told_apart(entry: Missing, question: Question) -> bool:
     """Return whether a question tells apart what an entry is counted as a whole of, so that some of its rows may lack it."""
     selected = [question.where[name] for name in entry.counted_as if name in question.where]
-    left_out = any(not fnmatchcase(value, question.where.get(name, "*")) for name, value in entry.counted_as.items())
+    left_out = any(not fits(value, question.where.get(name, "*")) for name, value in entry.counted_as.items())
     return left_out if selected else any(name in question.by for name in entry.counted_as)
 
 
@@ -99,7 +99,7 @@ def _label(labels: Mapping[str, str], name: str) -> str | None:
 
 def _matches(name: str, value: str, glob: str) -> bool:
     """Return whether a label of what is missing is asked for; with a kind, whether anything that is made of it is."""
-    return any(fnmatchcase(candidate, glob) for candidate in (kinds_made_of(value) if name == "kind" else (value,)))
+    return any(fits(candidate, glob) for candidate in (kinds_made_of(value) if name == "kind" else (value,)))
 
 
 def _in_range(entry: Missing, bounds: Bounds) -> Missing | None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import Any
 
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from ingest.core.errors import InputError, UsageError, choices, counted
 from ingest.core.grid import WEIGHT_BITS
 from ingest.core.intervals import Int, Intervals, in_time_order, surely_addable
-from ingest.core.labels import Group
+from ingest.core.labels import ALTERNATIVE, Group, fits
 from ingest.core.layout import Float, Layout, common_layout
 from ingest.core.units import format_duration, latency
 from ingest.query.lags import whole_counts
@@ -489,9 +488,10 @@ def split(answer: Answer, question: Question, highlighted: Mapping[str, str]) ->
     if "run" not in by and len(answer.runs) > 1 and not question.merge_runs:
         raise UsageError(f"--highlight run: these are {len(answer.runs)} runs; --merge-runs adds them up")
     places = {answer.by.index(name): glob for name, glob in highlighted.items()}
-    parts = [part.where(lambda key: all(fnmatchcase(key[at], glob) for at, glob in places.items())) for part in answer.parts]
+    parts = [part.where(lambda key: all(fits(key[at], glob) for at, glob in places.items())) for part in answer.parts]
     if not any(len(part) for part in parts):
-        asked = " ".join(f"--highlight {name}={glob}" for name, glob in highlighted.items())
+        wanted = [(name, glob) for name, globs in highlighted.items() for glob in globs.split(ALTERNATIVE)]
+        asked = " ".join(f"--highlight {name}={glob}" for name, glob in wanted)
         names = {", ".join(key[at] or "-" for at in places) for part in answer.parts for key in part.table}
-        raise InputError(f"nothing matches {asked}: {choices(', '.join(highlighted.values()), sorted(names))}")
+        raise InputError(f"nothing matches {asked}: {choices(', '.join(glob for _, glob in wanted), sorted(names))}")
     return regrouped(answer, by), regrouped(replace(answer, parts=tuple(parts)), by)

@@ -25,7 +25,7 @@ from ingest.core.errors import InputError, UsageError, counted
 from ingest.core.events import Events
 from ingest.core.grid import MS, SECOND
 from ingest.core.intervals import Bool, Int, Intervals, Other, Sum, in_time_order, merged
-from ingest.core.labels import LAYER, OFFSET, Group, RunLabels, Series, label_of
+from ingest.core.labels import ALTERNATIVE, LAYER, OFFSET, Group, RunLabels, Series, label_of
 from ingest.core.offsets import LAYOUT, Order, Periods, counted_offsets, from_bins, shared
 from ingest.core.units import format_duration
 from ingest.query.aggregate import run_starts, warnings_of
@@ -754,7 +754,7 @@ def offset_overviews(origin: Origin, names: Mapping[str, str], question: Questio
 
     Range and labels of the question select; an origin that keeps no offsets has none. UsageError for labels that there are not.
     """
-    isolate = {label: (glob,) for label, glob in question.where.items() if label not in ("kind", "run")}
+    isolate = {label: tuple(glob.split(ALTERNATIVE)) for label, glob in question.where.items() if label not in ("kind", "run")}
     wanted = WantedOffsets(replace(question, by=("run", *LABELS), where={}, step="all"), isolate=isolate)
     ticks = origin.offers.get(OFFSET_TICKS)
     return ticks(names, wanted, full=full) if ticks else []

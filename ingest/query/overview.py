@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from ingest.core.errors import InputError, choices, listed
 from ingest.core.intervals import Int, Intervals, Sum, merged
-from ingest.core.labels import LAG, THREAD, Group, run_matches
+from ingest.core.labels import LAG, THREAD, Group, fits, run_matches
 from ingest.core.layout import common_layout
 from ingest.core.quantiles import Percentile, Ranked, censored, extremes, parse_percentiles, percentile_values
 from ingest.core.units import Instant, format_duration
@@ -235,7 +234,7 @@ def span_of(parts: Sequence[Intervals[Group]]) -> tuple[int, int]:
 def selected_runs(runs: Sequence[str], question: Question) -> list[str]:
     """Return the names that a question selects, in their order; InputError where it selects none."""
     wanted = question.where.get("run", "*")
-    chosen = [run for run in runs if run_matches(run, question.runs) and fnmatchcase(run, wanted)]
+    chosen = [run for run in runs if run_matches(run, question.runs) and fits(run, wanted)]
     if not chosen:
         raise InputError(f"no run matches {' '.join(question.runs) or wanted}: {choices((*question.runs, wanted)[0], runs)}")
     return chosen

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from ingest.core.errors import InputError, TailboardError, UsageError, choices, 
 from ingest.core.grid import MS, SECOND, whole_windows
 from ingest.core.intervals import Intervals, total
 from ingest.core.labels import (
+    ALTERNATIVE,
     ASKABLE,
     CLIENT,
     IN_FLIGHT,
@@ -26,6 +26,7 @@ from ingest.core.labels import (
     Series,
     bare_kind,
     default_kind,
+    fits,
     group_of,
     label_of,
     layer_of,
@@ -57,6 +58,7 @@ Layouts = Mapping[RunKind, Collection[Layout]]
 class Question(Value):
     """A selection of measurements and how they are to be merged.
 
+    `where` holds a glob for each label, or several as lines of one text (`core/labels.py`): any of them may match.
     `step` is ns, "auto" (at most `windows` windows, about 150) or "all" (one window for the whole range). `kind` empty takes
     each run's default kind. Different runs are merged only with `merge_runs`.
     """
@@ -91,10 +93,10 @@ class Question(Value):
 
     def _holds(self, label: str, name: str, glob: str) -> bool:
         """Return whether a label is one that is asked for; weights in flight are of the kind that they are the shares of, too."""
-        if fnmatchcase(label, glob):
+        if fits(label, glob):
             return True
         of = label.removesuffix(f".{IN_FLIGHT}")
-        return name == "kind" and self.attribution == IN_FLIGHT and of != label and fnmatchcase(of, glob)
+        return name == "kind" and self.attribution == IN_FLIGHT and of != label and fits(of, glob)
 
     def about(self, runs: Sequence[str]) -> Question:
         """Return the question about these runs alone.
@@ -120,7 +122,7 @@ class NothingMatchesError(InputError):
         known: Mapping[str, Collection[str]] | None = None,
         missing: Sequence[Lack] = (),
     ) -> None:
-        asked = [f"--run {glob}" for glob in question.runs] + [f"--where {k}={v}" for k, v in question.where.items()]
+        asked = [f"--run {glob}" for glob in question.runs] + where_words(question.where)
         asked += ["--from/--to"] if question.begin or question.end else []
         here = listed(sorted(runs))
         super().__init__(f"nothing matches {' '.join(asked)}; runs here: {here}" if asked else _no_samples(here, missing))
@@ -223,6 +225,11 @@ def samples_apart(answers: Iterable[Answer]) -> dict[str, int]:
     sums = samples_by_kind(answers)
     by_layer = {layer_of(kind): number for kind, number in sums.items()}
     return by_layer if len(by_layer) == len(sums) else {kind or "-": number for kind, number in sums.items()}
+
+
+def where_words(where: Mapping[str, str]) -> list[str]:
+    """Return the options that say which labels are asked for."""
+    return [f"--where {name}={glob}" for name, globs in where.items() for glob in globs.split(ALTERNATIVE)]
 
 
 def literal(text: str) -> str:
@@ -521,11 +528,12 @@ def explained(error: NothingMatchesError, origins: Iterable[Origin]) -> InputErr
         return InputError(f"no run matches {' '.join(question.runs)}: {choices(question.runs[0], runs)}")
     for name, glob in question.where.items():
         values = runs if name == "run" else error.known.get(name) or _values(asked, question, name)
-        if values and not any(fnmatchcase(value, glob) for value in values):
+        if values and not any(fits(value, glob) for value in values):
             named = sorted(value for value in values if value)
-            there = choices(glob, named) if named else f"nothing here has a {name}"
+            first, *_ = glob.split(ALTERNATIVE)
+            there = choices(first, named) if named else f"nothing here has a {name}"
             lost = dict.fromkeys(str(lack.caveat) for lack in error.missing if name in lack.entry.labels)
-            return InputError("; ".join((f"no {name} matches {glob}: {there}", *lost)))
+            return InputError("; ".join((f"no {name} matches {glob.replace(ALTERNATIVE, ' or ')}: {there}", *lost)))
     return error
 
 

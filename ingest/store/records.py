@@ -12,7 +12,7 @@ from ingest.core.errors import InputError, StoreError, choices, listed
 from ingest.core.grid import SECOND
 from ingest.core.labels import IN_FLIGHT, LABELS, OFFSET, Series, runs_asked
 from ingest.core.layout import Layout
-from ingest.query.question import Question, left_out_by_clock
+from ingest.query.question import Question, left_out_by_clock, where_words
 
 # What a store keeps about runs, sources and series, and which rollups it keeps.
 
@@ -252,7 +252,7 @@ def selected_records(
     named = set(runs_asked((record.run for record in records), globs, where or {}, labels))
     chosen = [record for record in records if record.run in named]
     if not chosen:
-        asked = [*globs, *(f"--where {name}={glob}" for name, glob in (where or {}).items())]
+        asked = [*globs, *where_words(where or {})]
         raise InputError(f"no run matches {' '.join(asked)}: {choices(asked[0], (record.run for record in records))}")
     return chosen
 

@@ -6,14 +6,13 @@ import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from typing import Any
 from urllib.parse import parse_qsl
 
 import orjson
 
 from ingest.core.errors import InputError, UsageError, choices
-from ingest.core.labels import run_matches
+from ingest.core.labels import fits, run_matches
 from ingest.core.marks import Mark
 from ingest.core.units import format_duration, parse_duration, parse_instant
 from ingest.live.serve.cache import Version, reading
@@ -174,7 +173,7 @@ def view_of(subject: Subject, version: Version, selection: Selection, before: Vi
 def _parts(subject: Subject, store: Store, selection: Selection) -> Parts:
     question = subject.question
     wanted = question.where.get("run", "*")
-    offered = [record for record in store.runs() if run_matches(record.run, question.runs) and fnmatchcase(record.run, wanted)]
+    offered = [record for record in store.runs() if run_matches(record.run, question.runs) and fits(record.run, wanted)]
     tries = choices_of(selection, question, offered)
     question = asked_of(selection, question)
     for number, runs in enumerate(tries):

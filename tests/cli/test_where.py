@@ -1,0 +1,108 @@
+"""--where and --highlight: several values of one label are alternatives, in every command and whatever answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest.cli import run as command
+from tests.store.grounds import grounds
+
+COMMANDS = {
+    "percentiles": ["--step", "all", "-p", "0,50,90,100", "--format", "csv"],
+    "percentiles over time": ["--step", "1s", "--format", "ndjson"],
+    "percentiles by host": ["--by", "host", "--step", "all", "--format", "csv"],
+    "heatmap": ["--step", "1s", "--format", "csv"],
+    "distribution": ["--format", "csv"],
+    "explain": ["--json"],
+    "explain --box": ["--box", "..,10ms..", "--format", "csv"],
+    "export": ["--format", "csv"],
+}
+RELATED = {  # what selects the same two hosts of three: with one glob, or as alternatives in any order
+    "one glob": ["--where", "host=h[12]"],
+    "in order": ["--where", "host=h1", "--where", "host=h2"],
+    "the other way round": ["--where", "host=h2", "--where", "host=h1"],
+    "twice": ["--where", "host=h1", "--where", "host=h2", "--where", "host=h1"],
+    "with one that is not there": ["--where", "host=h1", "--where", "host=h9", "--where", "host=h2"],
+    "with another label": ["--where", "op=read", "--where", "host=h2", "--where", "op=write", "--where", "host=h1"],
+}
+
+
+def written(folder: Path) -> Path:
+    """Three hosts, 20 operations each: 40 ms on h2, 1 ms on the others."""
+    for host, spent in (("h1", 1000), ("h2", 40_000), ("h3", 1000)):
+        (folder / "a" / host).mkdir(parents=True)
+        starts = range(1_790_000_000_100_000, 1_790_000_002_100_000, 100_000)
+        rows = [f"{start},{start + spent},read" for start in starts]
+        (folder / "a" / host / "ops.csv").write_text("start_us,end_us,op\n" + "\n".join(rows) + "\n")
+    return folder / "a"
+
+
+@pytest.fixture(scope="module", params=["files", "sqlite", "double"])
+def place(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("where")
+    logs = written(folder)
+    if request.param == "files":
+        yield str(logs)
+        return
+    with grounds(request.param, folder) as ground:
+        assert command(["load", str(logs), "--run", "r", "--store", ground.url]) == 0
+        yield ground.url
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_n18_values_of_one_label_are_alternatives(name: str, place: str, capsys: Any) -> None:
+    said = {}
+    for how, words in RELATED.items():
+        capsys.readouterr()
+        assert command([name.split(maxsplit=1)[0], place, *words, *COMMANDS[name]]) == 0, (how, capsys.readouterr().err)
+        said[how] = capsys.readouterr().out
+    said = {how: text for how, text in said.items() if name != "explain" or how == "one glob" or text}
+    assert len(set(said.values())) == 1, said
+    assert command([name.split(maxsplit=1)[0], place, "--where", "host=h1", *COMMANDS[name]]) in (0, 3)
+    assert capsys.readouterr().out != said["one glob"], "it is no answer about one of them"
+
+
+def test_n18_forty_samples_of_two_hosts(place: str, capsys: Any) -> None:
+    words = ["--where", "host=h1", "--where", "host=h2", "--step", "all", "-p", "50,90", "--format", "csv", "--unit", "ms"]
+    assert command(["percentiles", place, *words]) == 0
+    head, row = (line.split(",") for line in capsys.readouterr().out.splitlines())
+    cells = dict(zip(head, row, strict=True))
+    assert cells["count"] == "40" and round(float(cells["p50"])) == 1 and round(float(cells["p90"])) == 40
+
+
+def test_n18_alternatives_are_highlighted_together(place: str, capsys: Any) -> None:
+    lit = {}
+    for words in (["host=h[12]"], ["host=h1", "host=h2"], ["host=h2", "host=h1"]):
+        options = [word for glob in words for word in ("--highlight", glob)]
+        assert command(["heatmap", place, "--step", "1s", "--format", "csv", *options]) == 0
+        lit[" ".join(words)] = capsys.readouterr().out
+    assert len(set(lit.values())) == 1
+    head, *rows = (line.split(",") for line in lit["host=h1 host=h2"].splitlines())
+    assert sum(int(row[head.index("highlighted")]) for row in rows) == 40
+
+
+def test_n18_what_matches_nothing_is_named(place: str, capsys: Any) -> None:
+    assert command(["percentiles", place, "--where", "host=h7", "--where", "host=h8"]) == 3
+    assert "no host matches h7 or h8: there are h1, h2, h3" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("own", "judged"), [("{}", 2), ("{host: h2}", 1), ("{host: h3}", 0), ("{host: 'h*'}", 2)])
+def test_n18_check_judges_what_both_select(own: str, judged: int, place: str, tmp_path: Path, capsys: Any) -> None:
+    text = f"objectives:\n  - {{name: a, percentile: 50, threshold: 5ms, window: 1s, where: {own}, by: [host]}}\n"
+    (tmp_path / "SLA.yml").write_text(text)
+    status = command(["check", str(tmp_path / "SLA.yml"), place, "--where", "host=h1", "--where", "host=h2", "--format", "csv"])
+    said = capsys.readouterr()
+    hosts = {host for host in ("h1", "h2", "h3") if host in said.out}
+    assert (status in (0, 1)) == bool(judged), (status, said)
+    assert "h3" not in hosts and ("h2" in hosts) == bool(judged), said.out
+
+
+@pytest.mark.parametrize("option", ["--host-alias", "--host-offset", "--label"])
+def test_n18_two_values_of_what_can_have_one_are_refused(option: str, tmp_path: Path, capsys: Any) -> None:
+    words = ["load", str(written(tmp_path)), "--run", "r", "--store", f"sqlite:{tmp_path / 's.db'}"]
+    assert command([*words, option, "h1=1", option, "h1=2"]) == 2
+    assert f"{option} says two things of h1, 1 and 2" in capsys.readouterr().err
