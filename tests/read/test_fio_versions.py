@@ -173,5 +173,5 @@ def test_a16_text_one_folder_up_tells_the_version_where_all_of_it_agrees(tmp_pat
 def test_a16_what_keeps_a_log_from_being_read_is_named_before_a_job_file(tmp_path: Path) -> None:
     (tmp_path / "a.fio").write_text("[global]\nrw=read\n[job]\n")
     (tmp_path / "x_clat.log").write_text(FOUR)
-    with pytest.raises(InputError, match=r"x_clat\.log:1: 4 columns: .* give --fio-version .*\(and 1 more file refused"):
+    with pytest.raises(InputError, match=r"x_clat\.log:1: 4 columns: .* give --fio-version"):
         discover([tmp_path], ReadOptions())
