@@ -109,6 +109,7 @@ def _log(path: Path, rows: int, start: int = 0) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_b3_a_log_of_more_than_can_be_added_up_is_refused_by_its_line(tmp_path: Path) -> None:
     """4.6e18 was said for 2.3e19, with exit status 0; and a load of it never completed."""
     log = _log(tmp_path / "a.hlog", 520)

@@ -149,6 +149,7 @@ def test_sum_rows_equals_a_dictionary(rows: list[dict[int, int]], data: st.DataO
     assert found == [{slot: count for slot, count in sorted(row.items()) if count} for row in expected]
 
 
+@pytest.mark.slow
 @given(st.lists(intervals(most=4), min_size=1, max_size=8), st.sampled_from([1, 5, 1000]))
 def test_a_running_sum_is_the_sum_however_often_it_compacts(parts: list[Intervals], most: int) -> None:
     total = Sum(most_entries=most)

@@ -54,6 +54,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> str:
     return url
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["files", "store"])
 @pytest.mark.parametrize(
     ("words", "status", "sentence"),

@@ -131,6 +131,7 @@ def changed(**words: str) -> str:
     return "objectives:\n  - {" + ", ".join(f"{name}: {text}" for name, text in given.items() if text) + "}\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "line", "told"),
     [
@@ -234,6 +235,7 @@ def refusal(path: Path) -> str | None:
     return None
 
 
+@pytest.mark.slow
 @given(
     mutations(
         ("flip", "delete", "insert", "truncate", "duplicate", "swap", "drop", "number", "crlf"),

@@ -41,6 +41,7 @@ def test_bodies_and_arrays_come_back_as_they_were(pipe: int, joining: bool, monk
         assert np.array_equal(array, expected[1]) and text == expected[2] and second is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("joining", [False, True])
 @pytest.mark.parametrize("batch", [7, 8192])
 def test_what_each_process_gathers_counts_once(batch: int, joining: bool, monkeypatch, tmp_path: Path) -> None:

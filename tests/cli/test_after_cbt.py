@@ -92,6 +92,7 @@ def test_an_archive_that_is_refused_does_not_hold_up_the_others(ground, archives
     assert ground.documents() == expected(tmp_path, "sqlite", archives[1:])[0]
 
 
+@pytest.mark.slow
 def test_archives_of_one_name_are_told_apart_by_the_caller(archives, tmp_path: Path) -> None:
     other = shutil.copytree(archives[2], tmp_path / archives[0].name)
     status, told = ended(hook(f"sqlite:{tmp_path / 's.db'}", [archives[0], other]))
@@ -99,6 +100,7 @@ def test_archives_of_one_name_are_told_apart_by_the_caller(archives, tmp_path: P
     assert ended(hook(f"sqlite:{tmp_path / 's.db'}", []))[0] == 2
 
 
+@pytest.mark.slow
 def test_accounts_of_several_loads_are_one_object(archives, tmp_path: Path) -> None:
     words = ["load", *map(str, archives[1:]), "--run", "n", "--each", "--json", "--store", f"sqlite:{tmp_path / 's.db'}"]
     done = tailboard(*words)

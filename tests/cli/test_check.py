@@ -89,6 +89,7 @@ def test_a_part_of_the_data_is_judged_alike(store, several: Path, words: tuple[s
     assert told[0].count("\n") > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [(3, 11, 17), pytest.param(range(200), marks=pytest.mark.soak)])
 def test_random_incidents_are_found_in_stores_as_by_the_oracle(tmp_path: Path, seeds, capsys) -> None:
     for kind in ("sqlite", "double"):
@@ -144,6 +145,7 @@ def test_the_example_finds_its_stall_and_its_slow_host() -> None:
     assert done.returncode == 1
 
 
+@pytest.mark.slow
 def test_the_table_says_what_was_looked_at() -> None:
     told = tailboard("check", SLA, EXAMPLE).stdout
     assert "VIOLATED  no stall: p100 at most 1.00s in windows of 1s" in told
@@ -154,6 +156,7 @@ def test_the_table_says_what_was_looked_at() -> None:
     assert re.search(r"no stall +ceph-b +21:00:34 .* 4\.0\ds .* ceph-b +ended", told)
 
 
+@pytest.mark.slow
 def test_the_session_of_the_docs_is_what_the_command_prints() -> None:
     (block,) = re.findall(r"```console\n(.*?)```", (ROOT / "docs" / "guides" / "check.md").read_text(), re.DOTALL)
     command_line, *shown = block.splitlines()
@@ -167,6 +170,7 @@ def test_every_word_of_an_objective_is_in_the_docs() -> None:
     assert [word for word in WORDS if word not in table] == []
 
 
+@pytest.mark.slow
 def test_csv_has_the_columns_of_the_contract_and_ndjson_the_same_values(several: Path) -> None:
     found = rows(tailboard("check", several, EXAMPLE, "--format", "csv"))
     lines = [json.loads(line) for line in tailboard("check", several, EXAMPLE, "--format", "ndjson").stdout.splitlines()]
@@ -176,6 +180,7 @@ def test_csv_has_the_columns_of_the_contract_and_ndjson_the_same_values(several:
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", row["end"]) for row in found)
 
 
+@pytest.mark.slow
 def test_units_and_elapsed_times() -> None:
     plain, scaled = (
         rows(tailboard("check", SLA, EXAMPLE, "--format", "csv", *words)) for words in ((), ("--unit", "ms", "--time", "elapsed"))
@@ -379,6 +384,7 @@ def test_the_webhook_is_told_of_each_episode() -> None:
     assert re.search(r"sent 127\.0\.0\.1:\d+ \d+ episodes", done.stderr)
 
 
+@pytest.mark.slow
 def test_a_webhook_that_fails_says_so_and_the_table_is_there_all_the_same() -> None:
     with receiver(*[404] * 50) as there:
         done = tailboard("check", SLA, EXAMPLE, "--webhook", there.url)
@@ -393,6 +399,7 @@ def test_a_webhook_that_fails_says_so_and_the_table_is_there_all_the_same() -> N
 LINE = "name: a, percentile: 99, threshold: 5ms"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "words", "status", "told"),
     [
@@ -421,6 +428,7 @@ def test_mistakes_are_sentences(tmp_path: Path, text: str | None, words: tuple[s
     assert (done.returncode, done.stdout) == (status, "")
 
 
+@pytest.mark.slow
 def test_a_window_that_a_store_does_not_hold_is_named_with_its_line(store, tmp_path: Path) -> None:
     path = tmp_path / "SLA.yml"
     path.write_text(f"objectives:\n  - {{{LINE}, window: 1500ms}}\n")

@@ -81,6 +81,7 @@ def test_accuracy_widens_and_adds_bounds() -> None:
     assert all(float(row["p90_lo"]) <= float(row["p90"]) <= float(row["p90_hi"]) for row in wide)
 
 
+@pytest.mark.slow
 def test_from_and_to_cut_the_range() -> None:
     """At edges of stored windows the parts add up; between them a range is that of all windows it touches, and says so."""
     asked = ("percentiles", EXAMPLE, "--step", "all", "--format", "csv")
@@ -92,6 +93,7 @@ def test_from_and_to_cut_the_range() -> None:
     assert int(part[0]["count"]) + int(before[0]["count"]) + int(after[0]["count"]) == 59015
 
 
+@pytest.mark.slow
 def test_heatmap_and_distribution_add_up() -> None:
     cells = rows(tailboard("heatmap", EXAMPLE, "--step", "10s", "--by", "host", "--format", "csv"))
     assert list(cells[0]) == ["start", "end", "host", "lower", "upper", "count"]
@@ -125,6 +127,7 @@ def test_table_is_for_people() -> None:
     assert "4.03s" in done.stdout
 
 
+@pytest.mark.slow
 def test_several_runs_are_named_unless_merged(tmp_path: Path) -> None:
     store = f"sqlite:{tmp_path / 's.db'}"
     for run, source in (("one", "randrw"), ("two", "coarse-1")):
@@ -174,6 +177,7 @@ def test_inspect_names_every_file() -> None:
     assert "within 132 ms" in shown.stdout
 
 
+@pytest.mark.slow
 def test_export_holds_every_sample(tmp_path: Path) -> None:
     store = f"sqlite:{tmp_path / 's.db'}"
     tailboard("load", EXAMPLE, "--run", EXAMPLE.name, "--store", store)
@@ -223,6 +227,7 @@ def refused(done: subprocess.CompletedProcess[str], status: int, *words: str) ->
     assert len(done.stderr.strip().splitlines()) <= 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "status", "told"),
     [
@@ -299,6 +304,7 @@ def open_folder() -> Iterator[Path]:
         yield folder
 
 
+@pytest.mark.slow
 def test_no_permission_is_said(open_folder: Path) -> None:
     shutil.copytree(FIO / "randrw", open_folder / "logs")
     (open_folder / "logs" / "a_clat_hist.1.log").chmod(0)
@@ -340,6 +346,7 @@ def test_unwritable_and_read_only_stores(open_folder: Path) -> None:
     refused(as_nobody("load", logs, "--run", "r", "--store", f"sqlite:{folder / 'new.db'}", cwd=folder), 4, "unable to open")
 
 
+@pytest.mark.slow
 def test_closed_pipe_ends_quietly() -> None:
     command = f"{sys.executable} -m ingest heatmap {EXAMPLE} --step 1s --format csv | head -n 2"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, timeout=600)

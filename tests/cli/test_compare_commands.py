@@ -76,6 +76,7 @@ def test_files_sqlite_and_elasticsearch_compare_alike(sources, nights: Path) -> 
     assert {(row["count_baseline"], row["count_run"]) for row in table} == {("4000", "4000")}
 
 
+@pytest.mark.slow
 def test_the_example_compared_with_itself_has_every_count_and_percentile(tmp_path: Path) -> None:
     shutil.copytree(EXAMPLE, tmp_path / "again")
     found = rows(
@@ -106,6 +107,7 @@ def test_the_example_compared_with_itself_has_every_count_and_percentile(tmp_pat
     assert told == expected
 
 
+@pytest.mark.slow
 def test_ndjson_has_the_values_of_the_csv_and_units_are_of_latencies_alone(nights: Path) -> None:
     plain = rows(pair(nights, "--by", "op", "--format", "csv", "-p", "50,99.99"))
     lines = [json.loads(line) for line in pair(nights, "--by", "op", "--format", "ndjson", "-p", "50,99.99").stdout.splitlines()]
@@ -177,6 +179,7 @@ def test_fail_above_says_where_nothing_can_be_judged(nights: Path) -> None:
     assert "cannot tell: no ratio here has a lower bound, so nothing was judged" in done.stderr
 
 
+@pytest.mark.slow
 def test_several_runs_of_a_side_are_added_up_when_asked(nights: Path, tmp_path: Path) -> None:
     words = ("compare", *of_nights(nights), "--baseline", "nightly-[1-6]", "--run", "nightly-[789]", "--format", "csv")
     two = [*words[:-3], "nightly-[78]", "--format", "csv"]
@@ -240,6 +243,7 @@ def test_pictures(nights: Path, form: str, start: bytes) -> None:
 # ---- trend -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_files_sqlite_and_elasticsearch_have_one_trend(sources, nights: Path) -> None:
     words = ("--run", "nightly-*", "--by", "op", "-p", "50,99", "--format", "csv")
     found = tailboard("trend", *sources, *words)
@@ -256,6 +260,7 @@ def test_files_sqlite_and_elasticsearch_have_one_trend(sources, nights: Path) ->
     assert all(row["count"] == "1800" for row in table)
 
 
+@pytest.mark.slow
 def test_trend_as_ndjson_and_table(nights: Path) -> None:
     words = ("trend", *of_nights(nights), "-p", "99")
     plain = rows(tailboard(*words, "--format", "csv"))
@@ -304,6 +309,7 @@ def test_the_newest_run_is_named_where_it_is_a_regression(
     assert ("above" in done.stderr) == bool(status)
 
 
+@pytest.mark.slow
 def test_several_measures_are_alike_of_files_sqlite_and_elasticsearch(sources, nights: Path) -> None:
     words = ("--run", "nightly-*", "--by", "op", "-p", "50,99", "--throughput", "--above", "300us,5ms", "--format", "csv")
     found = tailboard("trend", *sources, *words)
@@ -335,6 +341,7 @@ def test_units_are_of_percentiles_alone_and_ndjson_has_the_measure(nights: Path)
     assert (line["measure"], line["percentile"], line["change"]) == ("above 5ms", None, None)
 
 
+@pytest.mark.slow
 def test_a_fall_of_throughput_fails(tmp_path: Path) -> None:
     for number in range(12):
         written(tmp_path / f"n{number}", drawn(number, 400 - number if number < 9 else 200), number, seconds=10)
@@ -491,6 +498,7 @@ def test_a_comparison_is_drawn_without_a_warning_in_both_versions_of_vega(browse
         assert not page.marks("heat")
 
 
+@pytest.mark.slow
 def test_runs_that_are_added_up_have_no_one_heat_map(nights: Path) -> None:
     pytest.importorskip("vl_convert")
     words = ("compare", *of_nights(nights), "--baseline", "nightly-[1-6]", "--merge-runs", "--format", "svg")

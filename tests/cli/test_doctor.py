@@ -93,6 +93,7 @@ def test_nobody_answers_and_another_version(capsys) -> None:
     assert status == 1 and lines["server"]["text"].endswith("is Elasticsearch 7.17.0; tailboard supports 8.x and 9.x")
 
 
+@pytest.mark.slow
 def test_templates_that_are_missing_old_or_too_new(double, capsys) -> None:
     told(double, "DELETE", "/_index_template/tailboard-marks")
     status, lines = asked(double.url, capsys)
@@ -122,6 +123,7 @@ def test_a_server_that_was_not_set_up(capsys) -> None:
         assert lines["mappings"]["text"] == "no index is there yet"
 
 
+@pytest.mark.slow
 def test_an_index_whose_fields_are_others(double, capsys) -> None:
     """An index that was made by another program, and one of an earlier version that lacks a field."""
     wanted = elasticsearch_mappings("rollups")
@@ -148,6 +150,7 @@ def test_an_index_whose_fields_are_others(double, capsys) -> None:
     told(double, "DELETE", "/tailboard-rollups-2020.02")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", ["write", "read_only_allow_delete"])
 def test_an_index_that_takes_no_documents(double, capsys, block: str) -> None:
     name = next(name for name in double.index_names() if "intervals" in name)

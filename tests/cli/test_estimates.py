@@ -76,6 +76,7 @@ def test_the_table_of_groups_names_them_once(tmp_path: Path) -> None:
     assert len([line for line in lines if line.split()[0] == "mean-of-means"]) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words", few([["--step", "10s"], ["--step", "all", "--by", "host"], ["--by", "op", "--where", "host=ceph-[ab]"]], 1, 2)
 )

@@ -83,6 +83,7 @@ def test_every_event_as_ndjson(decoded: list[dict[str, Any]]) -> None:
         assert line["args"] == dict(zip(event["names"], event["arguments"], strict=False))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "wanted"),
     [
@@ -126,6 +127,7 @@ def test_a_timeline_with_a_clock_of_the_day(dated: Path) -> None:
     assert local[0]["time"].startswith("2023-11-1") and ("+" in local[0]["time"] or "-" in local[0]["time"][10:])
 
 
+@pytest.mark.slow
 def test_a_table_for_people(dated: Path) -> None:
     text = tailboard("events", dated).stdout
     assert len(text.splitlines()) == 31 + 2
@@ -228,6 +230,7 @@ def test_counts_are_of_stored_events_and_rates_of_all() -> None:
     assert "an event of rate r counts 5^(9-r) times" in noted
 
 
+@pytest.mark.slow
 def test_files_and_a_store_answer_with_the_same_numbers(tmp_path: Path, dated: Path) -> None:
     for path, name in ((SAMPLE, "relative"), (dated, "dated")):
         store = f"sqlite:{tmp_path / name}.db"
@@ -246,6 +249,7 @@ def test_files_and_a_store_answer_with_the_same_numbers(tmp_path: Path, dated: P
         )
 
 
+@pytest.mark.slow
 def test_a_clock_that_is_not_the_time_of_day_is_refused_by_elasticsearch_alone(tmp_path: Path) -> None:
     """Nothing is sent: the refusal comes before the first connection could fail."""
     store = f"sqlite:{tmp_path / 's.db'}"

@@ -106,6 +106,7 @@ def test_a_read_only_file_system_is_read_and_not_written(store: Path, tmp_path: 
         assert done.returncode == status and told in done.stderr and "Traceback" not in done.stderr, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "double"])
 def test_the_loaders_clock_may_go_backwards(kind: str, tmp_path: Path, monkeypatch, capsys) -> None:
     """What was loaded when is told, and decides nothing."""

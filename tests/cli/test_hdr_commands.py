@@ -44,6 +44,7 @@ def test_response_time_is_the_default_and_kinds_are_never_added_up() -> None:
     assert [(row["kind"], row["count"]) for row in kinds] == [("response", "3600"), ("service", "3600"), ("wait", "3600")]
 
 
+@pytest.mark.slow
 def test_files_and_a_store_answer_with_the_same_numbers(tmp_path: Path) -> None:
     store = f"sqlite:{tmp_path / 's.db'}"
     logs = [TAGGED, HDR / "resized.hlog", HDR / "2.0.3-3-digits.hlog"]

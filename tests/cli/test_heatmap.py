@@ -88,6 +88,7 @@ def test_columns_of_100_ms_from_a_raw_log(trace, where, tmp_path):
     assert "a column is 100ms" in tailboard("heatmap", *source, "--step", "100ms").stdout
 
 
+@pytest.mark.slow
 def test_an_overflow_row_in_every_form():
     found = rows(tailboard("heatmap", EXAMPLE, "--step", "1s", "--drop", "0.1%", "--format", "csv"))
     assert list(found[0]) == ["start", "end", "lower", "upper", "count", "over"]
@@ -155,6 +156,7 @@ def test_columns_of_equal_width():
     assert "a column is 5.85s" in tailboard("heatmap", EXAMPLE, "--columns", "13").stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -190,6 +192,7 @@ def test_a_highlight_that_nothing_matches():
     assert "nothing matches --highlight host=nobody: there are ceph-a, ceph-b, ceph-c" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_same_from_a_store(tmp_path):
     store = f"sqlite:{tmp_path / 'x.db'}"
     assert tailboard("load", EXAMPLE, "--run", "r", "--store", store).returncode == 0

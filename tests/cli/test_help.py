@@ -80,6 +80,7 @@ def completed(words: str, place: int, folder: Path) -> list[str]:
     return offered
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "place", "offered"),
     [

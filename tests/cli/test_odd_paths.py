@@ -56,6 +56,7 @@ def within(seconds: int) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", [pipe, wire, device, circle])
 def test_g6_what_is_no_file_is_told_by_every_command_that_takes_paths(
     made: Callable[[Path], None], tmp_path: Path, monkeypatch, capsys

@@ -63,6 +63,7 @@ def told(capsys, *words: object, status: int = 1) -> tuple[str, str]:
     return done.out, done.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "double"])
 def test_files_with_marks_and_stores_that_keep_them_judge_alike(tmp_path: Path, ground_files, kind: str, capsys) -> None:
     sla, log, marks, described = (ground_files[name] for name in ("sla", "log", "marks", "described"))

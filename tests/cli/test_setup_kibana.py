@@ -99,6 +99,7 @@ def test_kibana_alone_is_set_up_and_set_up_again(kibana, made, capsys) -> None:
     assert len(kibana.objects()) == 2
 
 
+@pytest.mark.slow
 def test_everything_that_is_compiled_is_taken(kibana, capsys) -> None:
     from tools.kibana.compile import compiled
 

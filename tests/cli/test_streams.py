@@ -58,6 +58,7 @@ CALLS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", ["closed", "full"])
 def test_g4_output_that_cannot_be_written_is_told_in_one_sentence(place: Place, state: str) -> None:
     for words in CALLS:
@@ -72,6 +73,7 @@ def test_g4_a_reader_that_has_gone_ends_a_command_quietly(place: Place) -> None:
         assert status == 0 and "cannot be written" not in errors and "Error" not in errors, (words, status, errors)
 
 
+@pytest.mark.slow
 def test_g4_a_verdict_is_the_status_whether_or_not_it_is_read(place: Place) -> None:
     """`tailboard check ... | head -1` in a script with pipefail: violated is not met because somebody read one line."""
     for form in ((), ("--format", "csv"), ("--format", "junit")):
@@ -81,6 +83,7 @@ def test_g4_a_verdict_is_the_status_whether_or_not_it_is_read(place: Place) -> N
                 assert status == 1, (form, out, errors, told)
 
 
+@pytest.mark.slow
 def test_g4_messages_that_cannot_be_written_change_nothing(place: Place) -> None:
     for words, wanted in (
         (("percentiles",), 0),

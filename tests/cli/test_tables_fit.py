@@ -68,6 +68,7 @@ def test_d15_a_table_of_percentiles_has_about_20_windows() -> None:
     assert sum(counts) == sum(int(row["count"]) for row in csv.DictReader(io.StringIO("\n".join(lines)))) == 59_015
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [("--format", "csv"), ("--format", "ndjson"), ("--step", "1s"), ("--all",)])
 def test_d15_a_pipe_has_every_row(words: tuple[str, ...]) -> None:
     done = tailboard("percentiles", EXAMPLE, "--by", "host", *words)
@@ -78,6 +79,7 @@ def test_d15_a_pipe_has_every_row(words: tuple[str, ...]) -> None:
     assert "rows" not in done.stdout
 
 
+@pytest.mark.slow
 def test_d15_a_terminal_has_the_worst_rows_and_says_so() -> None:
     short = on_terminal("percentiles", EXAMPLE, "--by", "host", "--step", "1s", "-p", "50,99")
     assert rows_of(short) == MOST_ROWS
@@ -93,6 +95,7 @@ def test_d15_a_terminal_has_the_worst_rows_and_says_so() -> None:
     assert rows_of(on_terminal("percentiles", EXAMPLE, "--by", "host", "--step", "1s", "--all")) == 228
 
 
+@pytest.mark.slow
 def test_d15_a_distribution_has_a_screen_of_ranges() -> None:
     table = tailboard("distribution", EXAMPLE).stdout
     shown = [line for line in table.splitlines() if re.match(r"^ +[\d.]+(ns|us|ms|s) ", line)]

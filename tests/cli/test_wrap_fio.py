@@ -225,6 +225,7 @@ def passed(words: list[bytes]) -> list[bytes]:
     return after
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("locale", few(["C", "C.UTF-8"], 1))
 @pytest.mark.parametrize("shell", SHELLS)
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

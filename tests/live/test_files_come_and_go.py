@@ -369,6 +369,7 @@ def test_two_logs_under_the_same_labels_are_told_and_one_is_read(tmp_path: Path)
         assert [record.state for record in store.runs()] == [COMPLETE]
 
 
+@pytest.mark.slow
 def test_what_was_begun_before_a_kill_and_bears_other_labels_now_is_not_counted_twice(
     ground, tmp_path: Path, monkeypatch
 ) -> None:

@@ -81,6 +81,7 @@ def expected(hosts: dict[str, Host]) -> dict[tuple[str, str], dict[int, bool]]:
     return found
 
 
+@pytest.mark.slow
 def test_a_host_that_lags_keeps_the_cluster_provisional(ground, tmp_path: Path) -> None:
     hosts = {name: Host(tmp_path / "logs", name) for name in ("h1", "h2")}
     clock = Clock()
@@ -108,6 +109,7 @@ def test_a_host_that_lags_keeps_the_cluster_provisional(ground, tmp_path: Path) 
         assert record.state == COMPLETE
 
 
+@pytest.mark.slow
 def test_a_host_that_is_silent_for_a_minute_holds_nothing_back(tmp_path: Path) -> None:
     hosts = {name: Host(tmp_path / "logs", name) for name in ("h1", "h2")}
     clock = Clock()

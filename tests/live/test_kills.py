@@ -95,6 +95,7 @@ def test_killed_fifty_times(tmp_path: Path, kind: str) -> None:
         seed += 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
 def test_a_signal_settles_the_run(tmp_path: Path, number: int, status: int) -> None:
     writer = Writer(tmp_path / "logs" / "x.hlog", random.Random(1), rows=30)

@@ -146,6 +146,7 @@ def test_a_log_that_cannot_be_read_any_more_holds_no_other_up(tmp_path: Path, wr
     assert any("more than 100 operations in one log" in note for note in account.rows.notes)
 
 
+@pytest.mark.slow
 def test_reading_takes_a_tenth_of_the_time(tmp_path: Path, writing, monkeypatch) -> None:
     now = [0.0]
 

@@ -222,6 +222,7 @@ def runs_of(told: dict) -> dict:
     return {run["name"]: run for run in content["runs"]}
 
 
+@pytest.mark.slow
 def test_the_page_holds_what_the_report_of_the_same_words_holds(store, port):
     names = ["nightly-1", "nightly-2"]
     for query, chosen, words in (
@@ -701,6 +702,7 @@ def test_without_waitress_it_says_what_to_install(store, capsys, monkeypatch):
     assert capsys.readouterr().err == "tailboard: serve needs waitress: pip install 'tailboard[serve]'\n"
 
 
+@pytest.mark.slow
 def test_a_range_that_moves_on_is_kept_once(tmp_path, monkeypatch):
     url, zero = f"sqlite:{tmp_path / 'a.db'}", (time.time_ns() // SECOND - 60) * SECOND
     put(url, plain(range(60)), zero=zero)

@@ -286,6 +286,7 @@ def test_runs_are_chosen_in_the_page(looking, tmp_path):
         assert page.locator("#chosen").inner_text() == "1 of 4, fourth"
 
 
+@pytest.mark.slow
 def test_what_comes_while_the_page_is_drawn_is_drawn_too(looking, tmp_path):
     """Panels that were still to be drawn were drawn of the data before, and stayed so until more came."""
     url = f"sqlite:{tmp_path / 'a.db'}"

@@ -105,6 +105,7 @@ def held(answer: Explained) -> dict[tuple[str, str], list[int]]:
     return {(label, value): [inside, outside] for label, value, inside, outside in rows}
 
 
+@pytest.mark.slow
 def test_300_random_boxes_equal_brute_force_over_the_documents(example) -> None:
     files, ground = example
     documents, noise = ground.documents(), random.Random(21)

@@ -298,6 +298,7 @@ def store(request: pytest.FixtureRequest, sweep: list[Path], tmp_path_factory: p
         yield ground.url
 
 
+@pytest.mark.slow
 def test_a_store_gives_what_files_give_and_knows_the_offered_rate(sweep: list[Path], store: str) -> None:
     for words in (WORDS, (*WORDS, "--points")):
         by_files, by_store = (

@@ -88,6 +88,7 @@ def brute(baseline: np.ndarray, run: np.ndarray, quantile: float, rows: int = 1)
     return min(grid), max(grid)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("percentile", [P50, P90, P99], ids=str)
 def test_bounds_are_those_of_plain_samples_where_windows_do_not_depend_on_one_another(percentile, monkeypatch) -> None:
     monkeypatch.setattr("ingest.query.batch_means.batch_length", lambda *_: 1)
@@ -115,6 +116,7 @@ def test_bounds_of_both_ways_round_are_inverse_and_hold_the_ratio(seed: int, per
     assert not ratio_between(first, second, percentile, ratio, rows + 5)[0] > low * 1.002
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("percentile", [P50, P90, P99], ids=str)
 def test_bounds_of_one_run_hold_the_truth(percentile) -> None:
     """Independent windows of known percentiles, and the mirror: what bounds a percentile bounds the share of samples below it."""

@@ -56,6 +56,7 @@ def found(told: Checked) -> list[oracle.Found]:
     return sorted(rows, key=lambda one: (one[1], one[0]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", few(range(0, SCENARIOS, CHUNK), 2))
 def test_every_episode_of_random_incidents_is_found_and_no_other(tmp_path: Path, first: int) -> None:
     incidents = 0

@@ -122,6 +122,7 @@ def bins_of(path: Path) -> int:
 STEPS: list[int | str] = ["all", SECOND, 10 * SECOND, 500 * MS, 333_333_333, 1_700 * MS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", few(STEPS, 2, 2), ids=str)
 def test_every_cell_of_recorded_runs(fio: Path, step: int | str) -> None:
     for name, (paths, streams, bins) in recorded(fio).items():
@@ -289,6 +290,7 @@ def test_heatmap_and_distribution_hold_the_same_counts(archive: Path) -> None:
         assert [int(table["cumulative"][n]) for n in picked] == np.cumsum([table["count"][n] for n in picked]).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("begin", "end"), [("+1000ms", None), (None, "+2500ms"), ("+1300ms", "+3100ms"), ("+2005ms", "+3005ms"), ("+1ms", "+1h")]
 )
@@ -422,6 +424,7 @@ def test_in_flight_over_all_spans_the_run(fio: Path) -> None:
     assert plain.start_ns[0] - SECOND <= part.start_ns[0] and part.end_ns[0] <= plain.end_ns[0] + SECOND
 
 
+@pytest.mark.slow
 def test_in_flight_windows_hold_every_completion_once(archive: Path) -> None:
     question = Question(attribution="in-flight", step=SECOND, by=("host",))
     answer = Files([archive], jobs=1).answer(question)

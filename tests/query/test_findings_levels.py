@@ -95,6 +95,7 @@ def test_gatherings_are_named_by_what_they_have_in_common() -> None:
     assert len(named) == 9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("which", "host"), [(ALL, ""), (B, "b")])
 @pytest.mark.parametrize("period", [8.0, 13.7, 30.0])
 def test_a_rhythm_is_named_with_its_period_and_phase(which: slice, host: str, period: float) -> None:

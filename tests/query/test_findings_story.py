@@ -481,6 +481,7 @@ def test_the_command_of_each_finding_runs_as_printed_and_shows_its_number() -> N
     assert "63.2ms" in shown[THROTTLED]
 
 
+@pytest.mark.slow
 def test_files_sqlite_and_elasticsearch_tell_the_same_story(tmp_path: Path) -> None:
     folder = next((EXAMPLE / "results").rglob("benchmark_config.yaml")).parent.parent
     told = [story(Files([folder], ReadOptions(run="r"), jobs=1), Question(runs=("r",)), "x").as_dict()]
@@ -572,6 +573,7 @@ def test_explain_names_marks_within_findings(tmp_path: Path) -> None:
 # ---- What episodes of objectives belong to.
 
 
+@pytest.mark.slow
 def test_check_names_the_finding_that_each_episode_belongs_to() -> None:
     answer = command("check", ROOT / "examples" / "SLA.yml", EXAMPLE, "--jobs", "1")
     assert answer.returncode == 1

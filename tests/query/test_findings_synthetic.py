@@ -65,6 +65,7 @@ def test_a_run_is_made_again_from_its_name() -> None:
     assert first.causes != other.causes
 
 
+@pytest.mark.slow
 def test_stall() -> None:
     lengths = [cause.to_s - cause.from_s for number in range(3) for cause in made(f"stall/{number}", SEED).causes]
     assert all(2 <= length <= 6 for length in lengths)
@@ -193,6 +194,7 @@ def test_in_memory_it_answers_as_its_logs_do(name: str, tmp_path: Path) -> None:
 QUICK = ("throttled+stall/0", "omission+episode/0", "rhythm/0", "imbalance/0")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", QUICK)
 def test_a_known_cause_is_told(name: str) -> None:
     result = judged(made(name, SEED))
@@ -216,6 +218,7 @@ def test_in_a_closed_loop_a_slow_member_is_not_taken_for_throttled(kind: str) ->
     assert not result.fails, failure(result, SEED, " --closed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["quiet/2", "quiet/6"])
 def test_a_percentile_that_goes_to_the_next_of_wide_bins_is_nothing(name: str) -> None:
     """Bins a factor of 2 wide: p99 of a host went to the next one for 10 s, which was said to be an episode."""

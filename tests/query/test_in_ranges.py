@@ -79,6 +79,7 @@ def both(paths: Sequence[Path], jobs: int, question: Question) -> None:
     assert one[1].samples == many[1].samples
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [2, 3])
 @pytest.mark.parametrize("logs", [1, 3])
 @pytest.mark.parametrize("step", few([1, 5], 1))
@@ -106,6 +107,7 @@ def test_bad_lines_bear_their_numbers_and_only_the_first_places_are_kept(tmp_pat
     assert places == ["7", "204", "205", "206", "207"]  # three lines of text come before the first interval
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["base", "overlap", "tag", "far"])
 def test_what_reaches_across_the_cut_is_read_in_one_piece(tmp_path: Path, taken: list[bool], what: str) -> None:
     lines = log(2, 300)

@@ -86,6 +86,7 @@ def test_layers_asked_for_stand_beside_one_another_in_their_own_bins(logs: Path)
     assert [line.split(",")[2] for line in by_kind[1:]] == ["service:service", "completion"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "double"])
 def test_stores_keep_layers_apart_as_files_do(kind: str, logs: Path, tmp_path: Path) -> None:
     files = Files([logs], options(), 1)

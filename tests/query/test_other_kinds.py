@@ -54,6 +54,7 @@ def test_jobs_of_another_kind_are_named(store: str, tmp_path: Path) -> None:
                     assert (said(answer), answer.series) == (told, number), question
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("store", ["sqlite", "double"])
 @pytest.mark.parametrize("fio", few([("a_lat.1.log", "a_clat_hist.1.log"), ("a_lat.1.log",), ("a_clat_hist.1.log",)], 1, 2))
 def test_files_and_stores_name_the_same(store: str, fio: tuple[str, ...], tmp_path: Path) -> None:

@@ -128,6 +128,7 @@ def drawn_marks(seed: int) -> list[tuple[int, int | None]]:
     return spans
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["files", "sqlite", "double"])
 def test_every_episode_in_a_phase_of_random_incidents_is_found_and_no_other(tmp_path: Path, kind: str) -> None:
     with contextlib.ExitStack() as stack:
@@ -274,6 +275,7 @@ def latencies_in(answer, steps: set[int]) -> Counter:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["files", "sqlite", "double"])
 def test_both_sides_hold_the_windows_of_their_phase_whatever_the_step(tmp_path: Path, kind: str) -> None:
     tried = 0

@@ -156,6 +156,7 @@ def test_nothing_is_known_of_how_samples_are_spread_in_the_open_last_bin() -> No
     assert percentile_values(rows, median, interpolate=True) == [layout.edges[-2]]
 
 
+@pytest.mark.slow
 @settings(max_examples=figure(60, 200, 5000))
 @given(recordings(), st.booleans())
 def test_b5_the_true_value_lies_within_the_stated_bound(found: list, exact: bool) -> None:
@@ -228,6 +229,7 @@ def test_b5_the_bound_of_a_log_of_jhiccup() -> None:
     assert precision_of([part], parse_percentiles("99")) == Precision(pytest.approx(1 / 24, rel=1e-3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wanted", "said"), [("99", "error bound +-4.2 %"), ("50,99", "error bound +-17 %"), ("1,99", "+-100 %")]
 )

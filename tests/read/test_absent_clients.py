@@ -164,6 +164,7 @@ def parts_of(archive: Path, below: Path) -> list[Path]:
     return parts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "double"])
 @pytest.mark.parametrize("order", few([(0, 1, 2), (2, 0, 1), (1, 2, 0)], 1))
 def test_clients_loaded_one_by_one_are_complete_in_the_end(

@@ -69,6 +69,7 @@ def test_our_v2_is_read_by_java_with_equal_bins(tmp_path: Path, digits: int, low
         assert words[5:] == [f"{edges[index]}_{edges[index + 1]}:{row[index]}" for index in sorted(row)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", few(["tagged", "resized", "2.1.12-2-digits-lowest-20000", "2.0.3-3-digits", "1.2.1-2-digits"], 1)
 )

@@ -53,6 +53,7 @@ usual = st.lists(st.tuples(st.one_of(st.just(b""), empty, lone), counted).map(b"
 hostile = st.lists(st.one_of(counted, empty, lone, st.just(b"\x80" * 8 + b"\x02")), max_size=12).map(b"".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=figure(150, 300, 5_000))
 @given(texts=st.lists(st.one_of(usual, usual, hostile), max_size=6))
 @example(texts=[b"\x02", b"", b"\x01\x02\x03", b"\x04"])

@@ -117,6 +117,7 @@ JSON_VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.dictionaries(st.text("k{}[]", max_size=3), JSON_VALUES, min_size=1, max_size=3), max_size=4),
     st.sampled_from(sorted(LAYOUTS)),

@@ -99,6 +99,7 @@ OPTIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_recorded_logs(options: ReadOptions) -> None:
     sources = recorded(options)

@@ -119,6 +119,7 @@ def test_texts_are_one_line_without_control_characters_and_bounded(tmp_path: Pat
     assert f"{path}: 1 mark: text is cut after {LONGEST_TEXT} characters" in read_marks(path).said
 
 
+@pytest.mark.slow
 @given(st.text(max_size=400))
 def test_a_kept_text_is_printable_and_short(text: str) -> None:
     kept = one_line(text)

@@ -333,6 +333,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_files_load_and_inspect_say_the_same(case: str, tmp_path: Path) -> None:
     name, file, target, codes = CASES[case]

@@ -69,6 +69,7 @@ def of_reader(path: Path, **options: Any) -> dict[tuple[str, str, int], Counter[
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", few(["", "1000", "333.3", "17000"], 2, 2))
 def test_each_operation_is_timed_from_when_it_was_due(tmp_path: Path, rate: str) -> None:
     noise = random.Random(5)

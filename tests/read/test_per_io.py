@@ -176,6 +176,7 @@ def test_windows_add_up_to_fio_s_own_total(fio: Path, name: str, step: int) -> N
         assert +found == per_io.json_bins(document["jobs"][0][op], bins, brute.geometry(bins)[2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", [1, 2])
 def test_the_archive_s_rows_are_its_single_ios(archive: Path, taken: Any, job: int) -> None:
     """ceph-a, volume 0, where CBT's logs hold every I/O too; both are .gz."""

@@ -271,6 +271,7 @@ def test_frames_lie_in_the_next_block_and_requests_stand_between_samples(log: An
     assert f"{path}: {len(truth):,} samples are moments" in " ".join(answer.warnings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", few([301, 64, 4096], 1, 2))
 @pytest.mark.parametrize("name", ["cpu", "records", "flat"])
 def test_the_size_of_blocks_changes_nothing(monkeypatch: pytest.MonkeyPatch, name: str, size: int) -> None:

@@ -95,6 +95,7 @@ ODD = (
 LINE = re.compile(r"\d+ \d+ (\d+) (\d+) (\d{9,10}) (\d{1,6}) (\d+) \d+\s*$", re.ASCII)
 
 
+@pytest.mark.slow
 @settings(max_examples=figure(25, 100, 2000), deadline=None)
 @given(st.data())
 def test_blocks_of_lines_are_read_as_line_by_line(tmp_path_factory, data) -> None:

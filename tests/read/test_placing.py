@@ -80,10 +80,12 @@ def truth(archive: str) -> Counter[tuple[str, ...]]:
 BY = ("run", "host", "volume", "op")
 
 
+@pytest.mark.slow
 def test_an_archive_of_cbt_equals_its_truth(archives: Path) -> None:
     assert counts(Files([archives / "B"], jobs=1), *BY) == truth("B")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", few([".", "B", "B/results", "B/results/00000000", "B/results/00000000/id-2b63de81"], 2, 3))
 def test_an_archive_is_the_same_whichever_of_its_folders_is_named(archives: Path, tmp_path: Path, given: str) -> None:
     shutil.copytree(archives / "B", tmp_path / "B")
@@ -113,6 +115,7 @@ def test_without_settings_hosts_come_from_job_names_or_the_first_dot(archives: P
     assert {run.split("/")[3] for _, run in found} == {"16k.7030", "4krandomwrite"}
 
 
+@pytest.mark.slow
 def test_a_store_holds_what_the_files_say_and_takes_it_once(archives: Path, tmp_path: Path) -> None:
     with open_store(f"sqlite:{tmp_path / 's.db'}", write=True) as store:
         account = load([archives / "B"], store, LoadOptions(ReadOptions(run="B"), jobs=1))
@@ -593,6 +596,7 @@ def test_the_same_bytes_under_two_hosts_are_said(tmp_path: Path) -> None:
     assert "x_clat_hist.1.log.h2" in str(found.caveats[0])
 
 
+@pytest.mark.slow
 def test_why_says_what_each_fact_rests_on(archives: Path) -> None:
     [log] = (archives / "B").rglob("16k7030.client2.lab.test/**/total_iodepth-8/**/output.1_clat_hist.1.log")
     words = [sys.executable, "-m", "ingest", "inspect", str(archives / "B"), "--why", str(log)]
@@ -706,6 +710,7 @@ def imported_for(log: Path) -> set[str]:
     return set(subprocess.run(words, capture_output=True, timeout=120, check=True, text=True).stderr.split())
 
 
+@pytest.mark.slow
 def test_one_fio_log_imports_no_other_format() -> None:
     """A format's module is imported when a file of it was found: start-up stays small, whatever else is read."""
     loaded = imported_for(LOG)
@@ -721,6 +726,7 @@ def test_one_fio_log_imports_no_other_format() -> None:
     assert not {name for name in loaded if name.startswith("ingest.read.") and "descri" in name}
 
 
+@pytest.mark.slow
 def test_a_fio_log_alone_imports_nothing_for_what_is_not_there(tmp_path: Path) -> None:
     loaded = imported_for(Path(shutil.copy(LOG, tmp_path)))
     of_json = {
@@ -736,6 +742,7 @@ def test_a_fio_log_alone_imports_nothing_for_what_is_not_there(tmp_path: Path) -
     assert not (of_json | of_single_events | {"hashlib", "ingest.core.marks"}) & loaded
 
 
+@pytest.mark.slow
 def test_logs_of_unlike_formats_are_never_one_series(tmp_path: Path) -> None:
     """Two logs of one process: files would add them up, and a store would keep what came last."""
     head = "READ latency raw data: op, timestamp(ms), latency(us)\n"

@@ -42,6 +42,7 @@ def found(text: bytes) -> list[list[int]] | None:
     return None if columns is None else [column.tolist() for column in columns]
 
 
+@pytest.mark.slow
 @settings(max_examples=figure(150, 3000))
 @given(ROWS)
 def test_numbers_are_those_of_python(rows: list[tuple[str, ...]]) -> None:
@@ -49,6 +50,7 @@ def test_numbers_are_those_of_python(rows: list[tuple[str, ...]]) -> None:
     assert found(text) == expected(text)
 
 
+@pytest.mark.slow
 @settings(max_examples=figure(300, 6000))
 @given(ROWS, st.lists(st.tuples(st.integers(0, 10_000), ODD, st.booleans()), min_size=1, max_size=3))
 def test_one_other_byte_and_nothing_is_read(rows: list[tuple[str, ...]], faults: list[tuple[int, bytes, bool]]) -> None:

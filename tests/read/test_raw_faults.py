@@ -148,6 +148,7 @@ def test_a_wrong_unit_is_doubted(log: Any) -> None:
     assert not account_of(path, ReadOptions(recorded_unit_ns=1)).notes
 
 
+@pytest.mark.slow
 def test_without_pyarrow_a_sentence_says_how_to_install_it(tmp_path: Path) -> None:
     """In a process of its own, where importing pyarrow fails as if it were not there."""
     (tmp_path / "x_clat.1.log").write_text(GOOD)

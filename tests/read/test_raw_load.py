@@ -30,6 +30,7 @@ def loaded(paths: list[Path], store: Path, **words: Any) -> LoadAccount:
         return load(paths, opened, LoadOptions(read=ReadOptions(run="r", **words), **options))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [SECOND, SECOND // 10])
 def test_in_flight_weights_are_stored_as_they_are(tmp_path: Path, step: int) -> None:
     loaded([RAW / "both"], tmp_path / "s.db", prefer="raw", attribution="in-flight", step_ns=step)

@@ -217,6 +217,7 @@ def test_explain_looks_below_the_runs_of_an_archive(archive: Path, tmp_path: Pat
     assert "below it: service" in text
 
 
+@pytest.mark.slow
 def test_where_runs_cannot_be_told_apart_in_time_nothing_is_guessed(archive: Path, tmp_path: Path) -> None:
     bare = tmp_path / "B"
     for log in archive.rglob("*total_iodepth-8/**/*_clat_hist.1.log"):

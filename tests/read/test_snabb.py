@@ -170,6 +170,7 @@ def test_any_ring_is_read_in_the_order_of_writing(
     check_same(found, oracle.decode(ring.data()))
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(size=st.integers(2, 30), events=steps)
 def test_the_single_digit_of_older_files_counts_the_other_way_round(tmp_path_factory: Any, size: int, events: list[Any]) -> None:
@@ -205,6 +206,7 @@ def test_a_torn_entry_at_the_seam_never_comes_out(tmp_path: Path, size: int, cou
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cores", [1, 2])
 @pytest.mark.parametrize("laps", [0.5, 1, 2.3])
 @pytest.mark.parametrize("new", few([10**9, 1, 10**17], 1, 2))

@@ -172,6 +172,7 @@ def test_the_offsets_of_a_box_are_those_of_the_query(browser, tmp_path: Path) ->
         assert float(page.locator("#box-from").input_value()) > 1 == float(page.locator("#box-to").input_value())
 
 
+@pytest.mark.slow
 def test_a_box_from_the_address_says_what_text_says(browser, reported: Path) -> None:
     with shown(browser, reported, "#box=,,10,20") as page:
         words = page.locator("#box .verdict").all_inner_texts()

@@ -430,6 +430,7 @@ def outside(html: str) -> list[str]:
     return re.findall(r"""(?:src|href|action)=|url\(|@import|https?://""", plain)
 
 
+@pytest.mark.slow
 def test_the_page_is_whole_in_itself(compare_html: Path):
     assert outside(compare_html.read_text(encoding="utf-8")) == []
 

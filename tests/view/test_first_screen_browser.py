@@ -411,6 +411,7 @@ def test_the_mean_is_a_line_beside_percentiles(opened):
         assert all(low < high for low, high in pairwise(means))
 
 
+@pytest.mark.slow
 def test_the_example_opens_with_its_own_story(browser, archive, tmp_path):
     assert command(["report", str(archive), "-o", str(tmp_path / "example.html")]) == 0
     with shown(browser, tmp_path / "example.html", size=SCREEN) as page:

@@ -78,6 +78,7 @@ TABLE = """
     };"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", few(["50", "90", "99", "99.9", "100"], 2))
 def test_bands_are_what_the_query_layer_answers(text):
     origin = stalled()

@@ -32,6 +32,7 @@ def keys_of(tree: ast.AST) -> set[str]:
     }
 
 
+@pytest.mark.slow
 def test_h8_no_module_builds_a_spec() -> None:
     built = {
         str(path.relative_to(VIEW)): found

@@ -65,6 +65,7 @@ def test_the_same_words_give_the_same_bytes() -> None:
     assert len({(saved.type, saved.id) for saved in OBJECTS}) == len(OBJECTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prefix", ["tailboard", "p", "perf.lab_2-x", "q" * 100])
 def test_setup_sends_what_would_be_compiled_for_a_prefix(prefix: str) -> None:
     """`setup` reads the committed file and puts another prefix into it: ids, indices, titles and the lines of specs."""
@@ -139,6 +140,7 @@ def test_exact_is_never_said_of_an_hdr_panel() -> None:
         assert ('"percentiles": {"field"' in told) == ("at that rank or one below" in told), saved.id
 
 
+@pytest.mark.slow
 def test_f8_panels_ask_for_aggregations_that_real_servers_answered() -> None:
     """Of both versions, but for `filter` and the order of terms, which 8.19 has had since long before."""
     nine = asked_and_answered("conversation-9.5.3") | asked_and_answered("single-9.5.3") | asked_and_answered("product-9.5.3")

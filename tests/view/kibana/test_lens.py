@@ -125,6 +125,7 @@ def test_tiles_show_another_kind_when_it_is_chosen(site, panels) -> None:
     assert row["cluster"] != worst(table_of(site, "late"), "p99")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", RUNS)
 def test_maximum_and_number_of_ios(site, panels, run: str) -> None:
     [row] = asked_rows(site, panels["cluster-latency-max"], shown_of(site, run))

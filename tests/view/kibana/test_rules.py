@@ -154,6 +154,7 @@ STRETCH = (1_795_208_420 * SECOND, 1_795_208_450 * SECOND)
 HOSTS = {"by": ("host",)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stretch", [ALL_TIME, STRETCH], ids=["always", "30 s of it"])
 @pytest.mark.parametrize("share", few([0.9, 0, 0.4, 1], 1, 3))
 @pytest.mark.parametrize(

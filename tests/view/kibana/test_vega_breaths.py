@@ -137,6 +137,7 @@ def test_a_chosen_run_and_a_time_range(page, timelines) -> None:
     assert sum(row["n"] for row in page.table("cells")) == sum(second) > 0
 
 
+@pytest.mark.slow
 def test_panels_of_numbers_are_sums_of_the_query(timelines) -> None:
     own = {
         saved.id: saved

@@ -84,6 +84,7 @@ def test_bins_in_a_panel_are_those_of_the_layout(page, layout) -> None:
     assert wide.any()
 
 
+@pytest.mark.slow
 def test_percentiles_over_time(page, served) -> None:
     page.draw(served.answered(served.spec("percentiles")))
     found = answer(served)
