@@ -189,3 +189,16 @@ def test_a_question_about_some_logs_of_a_sum_says_nothing_of_the_others(tmp_path
         Question(step="all", by=("op",), where={"kind": "total", "job": "2"})
     )
     assert not answer.missing
+
+
+def test_reads_and_writes_of_equal_count_and_mean_are_two_entries(tmp_path: Path) -> None:
+    """fio that counts in us, and a job without a log: neither of the two is taken for the other."""
+    folder = Path(shutil.copytree(FIO / "two-sections", tmp_path / "run"))
+    document = json.loads((summary := next(folder.glob("*.json"))).read_text())
+    late = document["jobs"][1]
+    late["write"] = late["read"] if late["read"]["total_ios"] else late["write"]
+    late["read"] = late["write"]
+    summary.write_text(json.dumps(document))
+    next(folder.glob("*_clat_hist.2.log")).unlink()
+    _, lacking, complete = there(Files([folder], jobs=1).answer(BY_OP))
+    assert not complete and lacking["read"] == lacking["write"] == late["read"]["clat_ns"]["N"] > 0

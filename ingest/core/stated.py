@@ -9,8 +9,8 @@ sources share an entry is known once all of them are there: a store learns it lo
 a question. Sources are held together where an entry is of both. Where they hold fewer samples than their entries, and do not say
 themselves what they lack, the others are missing; where they hold more, something is counted twice, and no row is complete.
 
-An entry is known by what it says (time, number, count, mean) and by the names of its file and folder, wherever that lies: copies
-in folders of two hosts are two entries, and have a caveat of their own.
+An entry is known by what it is of (time, number of the job, op, kind), by its count, and by the names of its file and folder,
+wherever that lies: copies in folders of two hosts are two entries, and have a caveat of their own.
 """
 
 from __future__ import annotations
@@ -133,37 +133,30 @@ class Balance:
 
 def balances(sources: Iterable[Counted]) -> list[Balance]:
     """Return the sources that share entries together, each with these entries, and every entry that no source holds by itself."""
-    first: dict[_Key, _Key] = {}  # of each entry one that it is held together with, itself at the end
+    first: dict[str, str] = {}  # of each entry one that it is held together with, itself at the end
 
-    def root(key: _Key) -> _Key:
-        while first.setdefault(key, key) != key:
-            first[key] = first[first[key]]
-            key = first[key]
-        return key
+    def root(entry: str) -> str:
+        while first.setdefault(entry, entry) != entry:
+            first[entry] = first[first[entry]]
+            entry = first[entry]
+        return entry
 
     several = list(sources)
     for source in several:
-        own = [_key(entry) for entry in source.stated if entry.held]
-        for key in own:
-            first[root(key)] = root(own[0])
-    found: dict[_Key, Balance] = {}
+        own = [entry.entry for entry in source.stated if entry.held]
+        for name in own:
+            first[root(name)] = root(own[0])
+    found: dict[str, Balance] = {}
     for source in several:
         for entry in source.stated:
             if not entry.held:
                 continue
-            balance = found.setdefault(root(_key(entry)), Balance())
+            balance = found.setdefault(root(entry.entry), Balance())
             balance.stated.setdefault(entry.op, {})[entry.entry] = entry
             if not balance.sources or balance.sources[-1] is not source:
                 balance.sources.append(source)
-    alone = {entry.entry: entry for source in several for entry in source.stated if _key(entry) not in first}
+    alone = {entry.entry: entry for source in several for entry in source.stated if entry.entry not in first}
     return [*found.values(), *(Balance([], {entry.op: {entry.entry: entry}}) for entry in alone.values())]
-
-
-_Key = tuple[str, str]
-
-
-def _key(entry: Stated) -> _Key:
-    return entry.labels["kind"], entry.entry
 
 
 def disagreements(sources: Iterable[Counted]) -> Iterator[Missing]:

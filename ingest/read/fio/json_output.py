@@ -548,7 +548,7 @@ def _job(entry: dict[str, Any], common: dict[str, str], place: str) -> Job:
         (op, kind): summary
         for op in ops
         for name, kind in KINDS.items()
-        if (summary := _summary(entry.get(op) or {}, name, place, spans.get(op))) is not None
+        if (summary := _summary(entry.get(op) or {}, name, f"{place}:{op}:{kind}", spans.get(op))) is not None
     }
     start = entry.get("job_start")
     name, host, group = str(entry.get("jobname", "")), str(entry.get("hostname", "")), int(entry.get("groupid", 0))
@@ -583,7 +583,7 @@ def _summary(
 ) -> Summary | None:
     """Return what fio counts of a direction, of the kind that it calls `name`; None where it counts nothing.
 
-    `place` names the file, the document and the number of its job.
+    `place` names the file, the document, the number of its job, the direction and the kind.
     """
     unit = 1 if f"{name}_ns" in direction else 1000
     raw = direction.get(f"{name}_ns", direction.get(name))
@@ -608,7 +608,7 @@ def _summary(
         bins=_histogram(raw.get("bins"), unit),
         bytes=moved if in_bytes else None,
         span_ns=None if span_ms is None else (span_ms[0] * MS, span_ms[1] * MS),
-        entry=f"{place}:{count}:{value}",
+        entry=f"{place}:{count}",  # documents of a growing run may have one time
     )
 
 
