@@ -64,7 +64,6 @@ def unlike(seed: int, urls: Sequence[tuple[str, str]], folder: Path) -> list[str
     return found
 
 
-@pytest.mark.slow
 def test_any_question_without_added_labels_has_the_same_answer(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     found: list[str] = []

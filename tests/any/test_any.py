@@ -296,7 +296,6 @@ def asked_of(seed: int, grounds: tuple[SqliteGround, ElasticGround], folder: Pat
         double.empty()
 
 
-@pytest.mark.slow
 def test_any_question_has_one_answer(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     found = []

@@ -97,7 +97,6 @@ def test_b4_cut_at_an_edge_of_the_grid_no_sample_moves(sites, tmp_path: Path) ->
         assert counts(until) == [sum(held[: edge - 3])]
 
 
-@pytest.mark.slow
 def test_b4_auto_makes_its_windows_of_the_range(sites, tmp_path: Path) -> None:
     """A part of a long run is shown as finely as there is data, from a store, too."""
     log = an_hlog(tmp_path / "x.hlog", [(float(n), 1.0, {100: 3}) for n in range(400)])
@@ -121,7 +120,6 @@ def test_b9_a_json_keeps_its_exact_values_in_a_store(sites, tmp_path: Path) -> N
     asked(sites, path, "b9", step=3600 * SECOND)  # cut at stored edges: alike, whatever is exact
 
 
-@pytest.mark.slow
 def test_b10_exports_of_equal_stores_are_the_same_bytes(tmp_path: Path) -> None:
     """Whatever the order of loads, and from files: a line for each series, window and bin, by labels, then time."""
     folder = tmp_path / "logs"

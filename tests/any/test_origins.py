@@ -163,7 +163,6 @@ def told(origin: Any, question: Question, warnings: int) -> list[str]:
     return [answer.kind, *answer.warnings[:warnings], *csv_lines(percentiles(answer, WANTED))]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "words"), list(asked()))
 def test_files_and_stores_give_the_same_rows(origins: Origins, name: str, words: str) -> None:
     files, run, case = origins.of(name), run_of(name), CASES[name]

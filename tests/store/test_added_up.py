@@ -103,7 +103,6 @@ def test_jobs_loaded_one_after_another_are_as_exact_as_at_once(pair, tmp_path: P
     assert added.documents() == before
 
 
-@pytest.mark.slow
 def test_a_log_that_grew_is_added_up_anew_with_the_others(pair, tmp_path: Path) -> None:
     plain, added = pair
     *logs, later = host(tmp_path, 4, turns=2)
@@ -182,7 +181,6 @@ def test_a_run_that_was_added_up_is_not_watched(ground, tmp_path: Path, capsys) 
     assert ground.documents() == before
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("replace", [False, True])
 def test_logs_that_are_added_up_and_logs_that_are_not_are_never_one_run(pair, tmp_path: Path, replace: bool) -> None:
     logs = host(tmp_path, 3)

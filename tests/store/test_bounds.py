@@ -108,7 +108,6 @@ def test_b3_a_load_of_too_many_samples_ends_its_run_all_the_same(ground, tmp_pat
         assert not store.runs()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_a_run_starts_with_its_earliest_log_whichever_load_brings_it(ground, tmp_path: Path, order: tuple[int, int]) -> None:
     """`--from +2s` counts from there: two loads give the rows of one load of both, and of the files."""

@@ -91,7 +91,6 @@ def test_the_real_timeline(ground) -> None:
     assert alike(kept_in(ground.url), from_files(Files([SAMPLE], ReadOptions(run="r", t0=ZERO)), Question()))
 
 
-@pytest.mark.slow
 def test_loading_again_changes_nothing(ground, tmp_path) -> None:
     folder = rings(tmp_path / "rings", good=Work(breaths=200), bad=Work(breaths=150))
     loaded(ground.url, [folder])
@@ -102,7 +101,6 @@ def test_loading_again_changes_nothing(ground, tmp_path) -> None:
     assert alike(kept_in(ground.url), before)
 
 
-@pytest.mark.slow
 def test_replacing_a_timeline_leaves_nothing_of_the_old_one(ground, tmp_path) -> None:
     folder = rings(tmp_path / "rings", good=Work(breaths=900), other=Work(breaths=100))
     loaded(ground.url, [folder])

@@ -56,7 +56,6 @@ def sent(double: ElasticsearchDouble, bodies: list[bytes], letters: Path, patien
     return delivery
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("breaker", [False, True], ids=["pressure", "breaker"])
 def test_f6_a_body_that_never_fits_is_halved_down_to_the_document(double, tmp_path: Path, breaker: bool) -> None:
     """The server says by its numbers that a body is too large for ever; its breaker leaves that open."""
@@ -97,7 +96,6 @@ def test_f4_bodies_are_halved_on_413_and_grow_again_while_all_goes_well(tmp_path
     assert max(taken) <= most and sorted(taken)[len(taken) // 2] > most / 2, "bodies stay near what fits"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("fault", [Fault.TOO_LARGE, Fault.REJECT_ITEMS], ids=str)
 def test_f6_marks_and_findings_are_halved_and_sent_again(double, tmp_path: Path, fault: Fault) -> None:
     """413 was an internal error, an overloaded server a refusal: found by fifty loads with kills and faults."""
@@ -158,7 +156,6 @@ def test_f7_flood_stage_is_waited_for(double, tmp_path: Path, monkeypatch) -> No
     assert sum(one["count"] for one in ground.documents()) == account.rows.samples
 
 
-@pytest.mark.slow
 def test_f7_a_load_that_ends_in_an_error_names_its_dead_letters(double, tmp_path: Path, monkeypatch, capsys) -> None:
     """Some documents are refused each for itself, then the server takes no more."""
     monkeypatch.chdir(tmp_path)

@@ -59,7 +59,6 @@ def of_archive(store, archive: str) -> tuple[str, ...]:
     return tuple(record.run for record in store.runs() if record.run.partition("/")[0] == archive)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("archive", few("CBA", 1, 2))
 def test_a_store_holds_what_fio_counted_by_run_host_volume_and_op(store_of, archive: str) -> None:
     with open_store(store_of(archive)) as store:

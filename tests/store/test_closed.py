@@ -57,7 +57,6 @@ def samples(ground: ElasticGround, question: Question) -> int | StoreError:
         return error
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["intervals", "rollups"])
 def test_no_answer_leaves_out_what_is_in_a_closed_index(ground: ElasticGround, kind: str) -> None:
     assert [samples(ground, question) for question in QUESTIONS] == [SAMPLES] * 3
@@ -71,7 +70,6 @@ def test_no_answer_leaves_out_what_is_in_a_closed_index(ground: ElasticGround, k
     assert samples(ground, QUESTIONS[0]) == SAMPLES
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["intervals", "rollups"])
 def test_checks_mend_nothing_and_nothing_is_deleted_while_an_index_is_closed(
     ground: ElasticGround, kind: str, capsys: pytest.CaptureFixture[str]

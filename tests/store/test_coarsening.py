@@ -116,7 +116,6 @@ def test_offsets_keep_their_seconds(ground, tmp_path: Path) -> None:
     assert ground.documents() == added_up(fine, MINUTE)
 
 
-@pytest.mark.slow
 def test_a_later_load_is_nothing_new_or_refused(ground, tmp_path: Path) -> None:
     logs = a_log(tmp_path / "logs", slice(0, 4))
     loaded(ground.url, [logs], reading=ZERO)

@@ -104,7 +104,6 @@ def test_columns_hold_what_json_holds(seed: int, monkeypatch: pytest.MonkeyPatch
     check(json.dumps(answer, indent=1))
 
 
-@pytest.mark.slow
 def test_answers_of_a_real_node_are_read_as_they_are_written() -> None:
     """Each recorded search whose hits are sorted is read without being decoded as a whole."""
     texts = [

@@ -96,7 +96,6 @@ def test_both_ways_of_asking_a_server_give_the_same_rows(example, monkeypatch, c
         assert len(calls) == (number if summed else 0) or question.by == ("host", "volume", "job", "op")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", few([name for name, question in QUESTIONS.items() if "mode" not in question.by and name != "auto"], 3, 5)
 )
@@ -194,7 +193,6 @@ def test_a_replaced_run_of_other_hosts_and_kinds_leaves_nothing_behind(ground, t
     same_as_clean(ground, tmp_path, lambda url: loaded(url, [logs], reading=ZERO, attribution="in-flight"))
 
 
-@pytest.mark.slow
 def test_hosts_that_come_one_after_another_with_other_layouts(ground, tmp_path: Path) -> None:
     sources = ("coarse-1", "coarse-3", "coarse-2")
     for place, source in enumerate(sources):

@@ -191,7 +191,6 @@ def test_g5_what_is_no_store_is_told_by_every_command(name: str, store: Path, ca
         assert store.read_bytes()[100:] == before[100:], "what is damaged is left as it is"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", few(SOME, 4, 7))
 def test_g5_what_is_damaged_is_told_by_whoever_reads_it(name: str, sound: Path, tmp_path: Path, capfd) -> None:
     reported = 0
@@ -227,7 +226,6 @@ def asked(url: str) -> Iterator[tuple[str, object]]:
         yield "episodes", store.episodes(["r", "q"])
 
 
-@pytest.mark.slow
 def test_g5_damaged_bytes_are_told_or_change_nothing(sound: Path, tmp_path: Path, capfd) -> None:
     """Random damage to bytes, ends and pages: never another error than a sentence, and of what is answered hardly any is wrong."""
     store, whole = tmp_path / "x.db", sound.read_bytes()

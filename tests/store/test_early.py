@@ -71,7 +71,6 @@ def early_and_late(path: Path, ground: ElasticGround, told: list[object], load: 
     return runs
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "path", [path for path in every_folder() if path in {EXAMPLE, *(FIO / name for name in FEW)}], ids=lambda path: path.name
 )
@@ -91,7 +90,6 @@ def test_early_stories_of_all_recordings(ground: ElasticGround, told) -> None:
     assert runs > 90 and refused == {"", "empty", "unix-epoch"}, (runs, refused)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("attribution", ["completion", "in-flight"])
 @pytest.mark.parametrize("hosts", [1, 2])
 def test_nothing_is_read_for_the_findings_of_a_run_that_a_load_alone_writes(

@@ -73,7 +73,6 @@ def test_faults_in_a_third_of_all_calls_lose_and_double_nothing(ground, clean, m
         assert {record.state for record in store.runs()} == {"complete"}
 
 
-@pytest.mark.slow
 @pytest.mark.ordeal
 @pytest.mark.parametrize("fault", few(ALL, 3, 4), ids=str)
 def test_each_fault_alone_is_survived(ground, monkeypatch, tmp_path: Path, fault: str) -> None:
@@ -451,7 +450,6 @@ def test_differences_are_readable() -> None:
     ]
 
 
-@pytest.mark.slow
 def test_shards_that_fail_are_never_silent(ground, monkeypatch) -> None:
     loaded(ground.url, [EXAMPLE])
     with open_store(ground.url) as store:

@@ -55,7 +55,6 @@ def folder(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("otlp")
 
 
-@pytest.mark.slow
 @given(st.lists(st.sampled_from(LAYOUTS), min_size=1, max_size=2), latencies)
 @settings(max_examples=figure(40, 400, 4000), deadline=None)
 def test_each_sample_lies_within_the_bound_that_is_stated(folder: Path, chosen: list[Layout], values: list[int]) -> None:

@@ -51,7 +51,6 @@ def rows_of(ground: SqliteGround | ElasticGround) -> list[tuple[str, int, str]]:
     return sorted(found)
 
 
-@pytest.mark.slow
 def test_the_findings_of_a_store_are_those_of_its_files(example, monkeypatch) -> None:
     files = Files([EXAMPLE], ReadOptions(run=EXAMPLE.name))
     with open_store(example.url) as store:
@@ -70,7 +69,6 @@ def test_the_findings_of_a_store_are_those_of_its_files(example, monkeypatch) ->
     assert rows_of(example) == [(run, 0, ""), *((run, rank, told.text) for rank, told in enumerate(kept.findings, 1))]
 
 
-@pytest.mark.slow
 def test_questions_about_a_part_are_computed(example) -> None:
     with open_store(example.url) as store:
         part = Question(where={"host": "ceph-a"})
@@ -79,7 +77,6 @@ def test_questions_about_a_part_are_computed(example) -> None:
     assert not any(map(is_whole, (part, Question(by=("volume",)), Question(step=10**9), Question(merge_runs=True))))
 
 
-@pytest.mark.slow
 def test_findings_are_replaced_whole_and_used_only_while_they_are_as_new_as_the_data(ground, tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()
@@ -185,7 +182,6 @@ def test_findings_without_their_run_are_found_and_mended(ground) -> None:
         assert store.findings_of(["ghost"]) == []
 
 
-@pytest.mark.slow
 def test_an_error_of_ours_in_a_detector_does_not_fail_a_load(ground, monkeypatch, capsys) -> None:
     def broken(*_: object) -> None:
         raise ZeroDivisionError("float division by zero")
@@ -196,7 +192,6 @@ def test_an_error_of_ours_in_a_detector_does_not_fail_a_load(ground, monkeypatch
     assert rows_of(ground) == []
 
 
-@pytest.mark.slow
 def test_findings_of_a_run_are_not_of_those_that_a_load_of_its_name_has_made(ground) -> None:
     """`--run p` selects p/q as well: the findings of p were of both, added up."""
     loaded(ground.url, [FIO / "stall"], run="p/q", reading=ZERO)

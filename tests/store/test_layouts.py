@@ -186,7 +186,6 @@ def test_b1_the_kind_that_is_taken_is_one_of_the_range(ground, tmp_path: Path) -
     assert all(len(one) > 1 for one in answers(ground.url, asked))
 
 
-@pytest.mark.slow
 def test_b1_rollups_of_unlike_layouts_end_in_the_bins_that_documents_end_in(ground, tmp_path: Path, monkeypatch) -> None:
     """By way of the layout of a host and of the cluster counts would come to rest one bin further."""
     for host in ("h1", "h2"):
@@ -207,7 +206,6 @@ def test_b1_rollups_of_unlike_layouts_end_in_the_bins_that_documents_end_in(grou
         assert answers(ground.url, asked[:3]) != expected[:3], "this test can fail"
 
 
-@pytest.mark.slow
 def test_b1_a_run_that_is_replaced_in_other_bins_never_reads_the_old_ones_as_new(ground, tmp_path: Path) -> None:
     raw = tmp_path / "x.csv"
     raw.write_text(
@@ -416,7 +414,6 @@ def test_f1_rows_that_a_watch_sets_aside_are_deleted_only_once_they_are_there(tm
         assert held(ground) == samples and {one["segment"] for one in ground.documents()} == {1 << 20, (1 << 20) + 1}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "double"])
 def test_b2_rows_that_a_later_reading_has_taken_over_are_not_set_aside(tmp_path: Path, kind: str) -> None:
     """A watch that slept while another process began its file anew has nothing to keep: the other reads all of it."""
@@ -442,7 +439,6 @@ def without_kind(ground) -> int:
     return sum(1 for row in ground.rollups() if not row[2])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", ["replace", "coarsen", "watch"])
 def test_f2_rollups_of_series_without_a_kind_stay(ground, tmp_path: Path, how: str) -> None:
     folder = tmp_path / "logs"
@@ -528,7 +524,6 @@ def through(seed: int, kind: str, folder: Path) -> None:
         assert answers(ground.url, whole) == before
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_b1_f1_series_of_changing_layouts_keep_every_sample_through_anything(kind: str, tmp_path: Path) -> None:
     for seed in range(figure(1, 2, 400)):

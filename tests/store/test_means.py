@@ -49,7 +49,6 @@ def csv(answer) -> list[str]:
     return list(csv_lines(percentiles(answer, ALL)))
 
 
-@pytest.mark.slow
 def test_a18_a_stretch_on_the_stored_grid_is_the_same(ground) -> None:
     files = Files([FIO / "means-100"])
     first = files.answer(Question()).start_of // SECOND * SECOND + SECOND
@@ -312,7 +311,6 @@ def test_a18_list_of_runs_says_which_hold_means_alone(tmp_path: Path, capsys) ->
         assert "complete, means alone" in capsys.readouterr().out
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("store", ["sqlite", "double"])
 def test_hosts_with_means_alone_are_missing_from_what_has_histograms(store: str, tmp_path: Path) -> None:
     """Percentiles of the others were said to be complete; the means themselves lack nothing."""
@@ -392,7 +390,6 @@ def one_by_one() -> Iterator[Any]:
         yield pytest.param(*one, marks=() if one in quick else pytest.mark.slow)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("store", "order", "added_up"), list(one_by_one()))
 def test_what_clients_lack_of_each_other_is_known_whatever_load_they_came_with(
     store: str, order: tuple[str, ...], added_up: tuple[str, ...], tmp_path: Path
@@ -450,7 +447,6 @@ def complete_rollups(ground: ElasticGround) -> dict[tuple[str, ...], bool]:
     }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("order", few([("h2", "h3", "h1"), ("h1", "h2", "h3"), ("h2", "h1", "h3")], 1, 2))
 def test_dashboards_know_of_a_later_load_what_all_windows_lack(order: tuple[str, ...], tmp_path: Path) -> None:
     """h2 has no rows where h1 and h3 have theirs, and may be missing there all the same."""

@@ -110,7 +110,6 @@ def ground(request, tmp_path: Path):
         yield found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", few(QUESTIONS, 5))
 def test_stores_and_files_give_the_same_map(example, name: str) -> None:
     ground, folder = example
@@ -173,7 +172,6 @@ def test_documents_are_bins_of_1_ms_in_seconds_whatever_the_step(example) -> Non
     assert example[0].offsets() == expected
 
 
-@pytest.mark.slow
 def test_rows_of_no_whole_milliseconds_are_resampled_and_said(example) -> None:
     rows = [(f"{host}", end, many) for end, _, host, _, _, many in made()]
     answer = asked(example[0].url, WantedOffsets(Question(by=("host",)), Periods(rows=49)))
@@ -186,7 +184,6 @@ def test_rows_of_no_whole_milliseconds_are_resampled_and_said(example) -> None:
         asked(example[0].url, WantedOffsets(periods=Periods(100 * MS, 101)))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "question",
     [
@@ -253,7 +250,6 @@ def test_a_load_can_leave_them_out_and_must_then_go_on_so(ground, tmp_path: Path
     assert ground.offsets()
 
 
-@pytest.mark.slow
 def test_offsets_are_the_same_where_latencies_are_stored_in_flight(ground, tmp_path: Path) -> None:
     store_of(ground.url, tmp_path / "logs", made(), attribution="in-flight")
     with grounds("sqlite", tmp_path) as plain:
@@ -285,7 +281,6 @@ def test_runs_are_named_or_merged_and_those_without_offsets_are_said(ground, tmp
     assert asked(ground.url, WantedOffsets(Question(runs=("t*",)))).runs == ("two",)
 
 
-@pytest.mark.slow
 def test_rejected_rows_are_said_as_for_the_files(ground, tmp_path: Path) -> None:
     rows = [*made(), ("x",), (ZERO, -5)]
     store_of(ground.url, tmp_path, rows)
@@ -303,7 +298,6 @@ def test_histogram_logs_have_no_offsets(ground, tmp_path: Path) -> None:
         asked(ground.url, WantedOffsets())
 
 
-@pytest.mark.slow
 def test_a_deleted_run_leaves_no_offsets(ground, tmp_path: Path) -> None:
     store_of(ground.url, tmp_path / "logs", made())
     with open_store(ground.url, write=True) as store:

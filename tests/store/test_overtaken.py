@@ -34,7 +34,6 @@ def once(cls: type, name: str, between, monkeypatch) -> None:
     monkeypatch.setattr(cls, name, slow)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("step", ["write", "finish_source", "finish_run"])
 def test_a_slow_load_of_the_older_content_does_not_win(ground, tmp_path: Path, monkeypatch, step: str) -> None:
     logs = a_log(tmp_path / "logs", slice(0, 4))

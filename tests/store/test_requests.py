@@ -191,7 +191,6 @@ COMMANDS = [  # of two runs; before: 6, 6, 10, 10, 19, 20, 18, 24, 109
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("words", "most"), COMMANDS)
 def test_f5_a_command_reads_what_runs_are_once(filled, tmp_path: Path, words: str, most: int) -> None:
     """Each question of a command asks for its data, and whether a run was coarsened meanwhile; docs/guides/scale.md has the table."""

@@ -50,7 +50,6 @@ def rows(origin: Any, question: Question) -> list[dict[str, Any]]:
     return [dict(zip(table.columns, row, strict=True)) for row in zip(*table.columns.values(), strict=True)]
 
 
-@pytest.mark.slow
 def test_a_store_knows_of_many_runs_what_the_files_know(archive: Path, store: Any) -> None:
     known = {record.run: dict(record.labels) for record in store.runs()}
     assert known == {run: dict(labels) for run, labels in Files([archive], jobs=1).found.labels.items()}

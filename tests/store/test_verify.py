@@ -277,7 +277,6 @@ def planted() -> Iterator[Any]:
             seen.add(kind)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("store", "name"), list(planted()))
 def test_a_planted_fault_is_found_and_mended(places: dict[str, Place], store: str, name: str, capsys: Any) -> None:
     place = places[store]

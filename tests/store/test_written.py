@@ -100,7 +100,6 @@ def _labels(series) -> dict:
     return {name: value for name, value in named.items() if (next(iter(value.values())) if isinstance(value, dict) else value)}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_f4_findings_by_job_of_a_load_that_is_alone_read_no_documents(ground, tmp_path: Path, monkeypatch, jobs: int) -> None:
     """72 MB for 19,264 documents before."""
@@ -161,7 +160,6 @@ def test_f4_windows_of_two_hosts_are_not_kept() -> None:
     assert first.kept is None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("labels", [("job",), ("volume", "process", "tag")], ids=str)
 def test_f4_rollups_of_logs_that_are_added_up_are_made_from_memory(ground, tmp_path: Path, monkeypatch, labels) -> None:
     """They are those of the documents that are stored: read back by the load, and added up here."""
