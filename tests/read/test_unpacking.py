@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.read import text as unpacking
+from ingest.read.hdr import payload as unpacking
 from tests.effort import figure
 
 EXAMPLES = figure(60, 300, 20_000)
