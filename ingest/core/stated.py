@@ -9,8 +9,8 @@ sources share an entry is known once all of them are there: a store learns it lo
 a question. Sources are held together where an entry is of both. Where they hold fewer samples than their entries, and do not say
 themselves what they lack, the others are missing; where they hold more, something is counted twice, and no row is complete.
 
-An entry is known by what it is of (time, number of the job, op, kind), by its count, and by the names of its file and folder,
-wherever that lies: copies in folders of two hosts are two entries, and have a caveat of their own.
+An entry is known by what it is of (time, number of the job, op, kind), by its count and mean, and by the names of its file and
+folder, wherever that lies: copies in folders of two hosts are two entries, and have a caveat of their own.
 """
 
 from __future__ import annotations

@@ -608,7 +608,7 @@ def _summary(
         bins=_histogram(raw.get("bins"), unit),
         bytes=moved if in_bytes else None,
         span_ns=None if span_ms is None else (span_ms[0] * MS, span_ms[1] * MS),
-        entry=f"{place}:{count}",  # documents of a growing run may have one time
+        entry=f"{place}:{count}:{value}",  # versions that print no time, and folders of one name
     )
 
 
