@@ -57,6 +57,58 @@ def rows_of(text: str, zero_ns: int = 0) -> dict[str, list[Row]]:
     return found
 
 
+def width_of(found: dict[str, list[Row]]) -> int:
+    """Return log_hist_msec of rows that nothing says it of: the median width of rows of several samples, or less.
+
+    At most the width that half of the time is covered by, and the mean.
+    """
+    steps = sorted((after[1] - before[1]) // MS for rows in found.values() for before, after in zip(rows, rows[1:], strict=False))
+    steps = [step for step in steps if step >= 0]
+    if not sum(steps):
+        return 1000
+    half = next(step for place, step in enumerate(steps) if 2 * sum(steps[: place + 1]) >= sum(steps))
+    several = sorted(
+        (after[1] - before[1]) // MS
+        for rows in found.values()
+        for before, after in zip(rows, rows[1:], strict=False)
+        if sum(after[2].values()) != 1 and after[1] > before[1]
+    )
+    middle = [several[(len(several) - 1) // 2], several[len(several) // 2]] if several else []
+    return min(half, max(1, round(sum(steps) / len(steps))), *([sum(middle) // 2] if middle else []))
+
+
+def settled(rows: list[Row], width_ms: int, bins: int) -> list[Row]:
+    """Return the rows of a direction with the gaps in them: a row that comes late ends when it was due, but for its last sample.
+
+    fio's clock for rows goes on by a width a row. The first completion from then on is the last sample of its row, at its stamp: the
+    longest if that is as long as the gap or the interval before it, else the one in the middle. A width is taken for a 32nd longer, and a row is late from
+    as much on. A row that is late by a width, and that no row of one sample follows, comes after rows that are not there.
+    """
+    found: list[Row] = []
+    slack = max(width_ms // 32, 1) * MS
+    width = width_ms * MS + slack
+    due = 0
+    for number, (start, end, counts) in enumerate(rows):
+        late = end - min(end, due + width) if number else 0
+        follower = sum(rows[number + 1][2].values()) if number + 1 < len(rows) else 1
+        if not number or (late >= width and follower > 1):
+            due = end
+            found.append((start, end, counts))
+            continue
+        until, due = max(due + width_ms * MS, start + MS), min(end, due + width)
+        samples = sorted(slot for slot, count in counts.items() for _ in range(count))
+        if len(samples) == 1:
+            found.append((end, end, counts))
+        elif due < end - slack:
+            top = samples[-1]
+            reaches = top == bins - 1 or edges(bins)[top + 1] > min(end - until, until - start)
+            last = top if reaches else samples[(len(samples) + 1) // 2 - 1]
+            found += [(start, until, dict(+(Counter(counts) - Counter([last])))), (end, end, {last: 1})]
+        else:
+            found.append((start, end, counts))
+    return found
+
+
 def bins_in(text: str) -> int:
     """Return how many bins the rows of a log have."""
     return text.split("\n", 1)[0].count(",") - 2

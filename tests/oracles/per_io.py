@@ -8,7 +8,7 @@ from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 
-from oracles.brute import MS, OPS, Row, bins_in, geometry, index_of, rows_of
+from oracles.brute import MS, OPS, Row, bins_in, geometry, index_of, rows_of, settled, width_of
 
 Sample = tuple[int, int]
 
@@ -67,7 +67,7 @@ def json_bins(direction: dict, bins: int, coarseness: int, kind: str = "clat_ns"
 
 
 def chains(log: Path, document: dict | None = None, job: int = 0, unix_width_ms: int = 0) -> dict[str, list[Row]]:
-    """Return the rows of each direction of a log, and what json+ holds beyond them as a last row up to the job's end.
+    """Return the rows of each direction of a log without their gaps, and what json+ holds beyond them as a last row up to the job's end.
 
     Stamps since 1970 (`unix_width_ms` set) say where rows end; the first one is as wide as it was meant to be.
     """
@@ -77,10 +77,13 @@ def chains(log: Path, document: dict | None = None, job: int = 0, unix_width_ms:
     for rows in found.values() if unix_width_ms else ():
         start, end, counts = rows[0]
         rows[0] = (max(start, end - unix_width_ms * MS), end, counts)
+    bins = bins_in(text)
+    options = {} if document is None else {**document.get("global options", {}), **document["jobs"][job]["job options"]}
+    width_ms = int(options.get("log_hist_msec", 0)) or width_of(found)
+    found = {op: settled(rows, width_ms, bins) for op, rows in found.items()}
     if document is None:
         return found
     entry = document["jobs"][job]
-    bins = bins_in(text)
     for op in OPS:
         left = json_bins(entry[op], bins, geometry(bins)[2])
         rows = found.setdefault(op, [])

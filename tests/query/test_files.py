@@ -183,7 +183,9 @@ def test_every_cell_of_generated_logs(
         content = logs.text(lines, bins)
         assume(not late_first(lines))
         (folder / f"x_clat_hist.{job}.log.{host}").write_text(content)
-        streams += labelled(without_empty(brute.rows_of(content, zero or 0)), host, job)
+        found = without_empty(brute.rows_of(content, zero or 0))
+        width_ms = brute.width_of(found)
+        streams += labelled({op: brute.settled(rows, width_ms, bins) for op, rows in found.items()}, host, job)
     streams = [(labels, rows) for labels, rows in streams if rows]
     [stored] = Files([folder]).stored.values()
     assert answered([folder], step, by, ReadOptions(t0=zero)) == expected(streams, bins, step, by, stored)

@@ -496,13 +496,16 @@ def question(case: Case, name: str, folder: Path) -> list[str]:
     ]
 
 
-def ask(command: Sequence[str]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return rows and notes of an answer of the command line (within this process: a start takes longer than an answer)."""
+def ask(command: Sequence[str], *, fails: bool = False) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return rows and notes of an answer of the command line (within this process: a start takes longer than an answer).
+
+    Where it ends with another status than 0 there are no rows, unless it `fails` by what it found.
+    """
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         status = tailboard(list(command[len(TAILBOARD) :]))
     notes = [line for line in err.getvalue().splitlines() if line.strip() and not HARMLESS.search(line)]
-    if status:
+    if status and not (fails and status == 1):
         return [], [f"exit {status}", *notes]
     return [json.loads(line) for line in out.getvalue().splitlines()], notes
 
@@ -616,7 +619,6 @@ def faults(case: Case, variant: str, name: str) -> set[str]:
         "N4": bool(case.servers),
         "N5": case.unified,
         "N5b": case.folders or bool(variant) or (case.grouped and name == "job"),
-        "N16": case.hist and name == "windows",  # a busy machine stops fio, too
     }
     return {fault for fault, may in may_be.items() if may}
 

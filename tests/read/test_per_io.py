@@ -37,6 +37,20 @@ def stamps_of(fio: Path, name: str) -> tuple[Any, dict[str, list[per_io.Sample]]
     return document, raw, 0 if name == "unix-epoch" else per_io.zero_ms(document)
 
 
+def as_written(rows: list[Any], logged: list[brute.Row]) -> list[tuple[int, dict[int, int]]]:
+    """Return the end and the counts of each row: of one with a gap the interval and the point at its stamp are added up."""
+    given = iter(rows)
+    found = []
+    for *_, counts in logged:
+        held: Counter[int] = Counter()
+        while sum(held.values()) < sum(counts.values()):
+            row = next(given)
+            held.update(row.counts)
+        found.append((row.end_ns, dict(held)))
+    assert next(given, None) is None
+    return found
+
+
 @pytest.mark.parametrize("name", BY_STAMP)
 def test_each_row_holds_the_ios_since_the_row_before(fio: Path, taken: Any, name: str) -> None:
     hist, _ = logs_of(fio / name)
@@ -48,9 +62,9 @@ def test_each_row_holds_the_ios_since_the_row_before(fio: Path, taken: Any, name
     for op, samples in raw.items():
         *rows, last = read.of(op)
         before = min(stamp for stamp, _ in samples) - 1
-        for row in rows:
-            until = row.end_ns // MS - zero
-            assert row.counts == dict(per_io.binned(per_io.within(samples, before, until), bins, coarseness)), (op, until)
+        for end, counts in as_written(rows, brute.rows_of(per_io.text_of(hist))[op]):
+            until = end // MS - zero
+            assert counts == dict(per_io.binned(per_io.within(samples, before, until), bins, coarseness)), (op, until)
             before = until
         after = [value for stamp, value in samples if stamp > before]
         assert last.counts == dict(per_io.binned(after, bins, coarseness)), "the residual is what came after the last row"
@@ -66,11 +80,14 @@ def test_rows_of_equal_stamps_hold_the_ios_in_their_order(fio: Path, taken: Any)
     read = taken(*per_io.histogram_files(fio / "stall-burst"))
     rows = read.of("read")
     zero = per_io.zero_ms(per_io.json_of(fio / "stall-burst" / "a.json"))
-    assert [row.end_ns // MS - zero for row in rows[:8]] == [505, 1005, 4495, 4495, 4495, 4495, 4495, 4495]
+    logged = brute.rows_of(per_io.text_of(logs_of(fio / "stall-burst")[0]))["read"]
+    written = as_written(rows[:-1], logged)
+    assert [end // MS - zero for end, _ in written] == [505, 1005, 4495, 4495, 4495, 4495, 4495, 4495]
+    assert [(row.start_ns // MS - zero, row.end_ns // MS - zero) for row in rows[2:5]] == [(1005, 1505), (4495, 4495), (4495, 4495)]
     at = 0
-    for row in rows:
-        size = sum(row.counts.values())
-        assert row.counts == dict(per_io.binned([value for _, value in samples[at : at + size]], 232, 3))
+    for counts in [*(counts for _, counts in written), rows[-1].counts]:
+        size = sum(counts.values())
+        assert counts == dict(per_io.binned([value for _, value in samples[at : at + size]], 232, 3))
         at += size
     assert at == len(samples) == 600
     assert (read.account.rows, read.account.accepted) == (8, 8)
@@ -94,7 +111,7 @@ def test_percentiles_of_the_run_are_within_half_a_bin(fio: Path, name: str) -> N
 
 @pytest.mark.parametrize("name", [name for name in BY_STAMP if name not in ("bssplit", "unix-epoch")])
 def test_percentiles_of_rows_are_within_half_a_bin(fio: Path, name: str) -> None:
-    """Each row by itself, as the reader gives it: whole rows, so nothing is split."""
+    """Each row without a gap by itself, as the reader gives it: whole rows, so nothing is split."""
     hist, _ = logs_of(fio / name)
     _, raw, zero = stamps_of(fio, name)
     coarseness = brute.geometry(brute.bins_in(per_io.text_of(hist)))[2]
@@ -111,7 +128,7 @@ def test_percentiles_of_rows_are_within_half_a_bin(fio: Path, name: str) -> None
                     true = per_io.within(raw[interval[0]], start // MS if start else -1, end // MS)
                     assert int(rows.samples[row]) == len(true)
                     compare(values, row, true, coarseness)
-    assert seen == logged
+    assert len(seen) >= (4 if name == "stall" else 0.8 * len(logged))  # of the stall most rows are points
 
 
 def wanted() -> Wanted:
@@ -191,9 +208,9 @@ def test_the_archive_s_rows_are_its_single_ios(archive: Path, taken: Any, job: i
         *rows, _ = read.of(op, host="ceph-a", volume="0", job=str(job))
         assert len(rows) > 50
         before = -1
-        for row in rows:
-            until = row.end_ns // MS - zero
-            assert row.counts == dict(per_io.binned(per_io.within(samples, before, until), bins, coarseness)), (op, until)
+        for end, counts in as_written(rows, brute.rows_of(per_io.text_of(hist))[op]):
+            until = end // MS - zero
+            assert counts == dict(per_io.binned(per_io.within(samples, before, until), bins, coarseness)), (op, until)
             before = until
         total = read.total(op, host="ceph-a", volume="0", job=str(job))
         assert sum(total.values()) == len(samples) == document["jobs"][job - 1][op]["clat_ns"]["N"]

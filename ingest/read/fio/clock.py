@@ -66,6 +66,15 @@ def typical_width_ms(steps_ms: Iterable[int], options: Mapping[str, str]) -> int
     return min(half, max(1, round(covered[-1] / len(steps))))
 
 
+def interval_ms(steps_ms: Int, several: Bool, width_ms: int, options: Mapping[str, str]) -> int:
+    """Return log_hist_msec: as the options say, else what rows of `several` samples are wide (median), at most `width_ms`.
+
+    Rows of one sample catch up after a stall; `width_ms` is the typical width of all rows, which a late stall makes larger.
+    """
+    wide = steps_ms[several & (steps_ms > 0)]
+    return width_ms if options.get("log_hist_msec", "").isdigit() or not len(wide) else min(width_ms, int(np.median(wide)))
+
+
 def first_row(stamp_ms: int, samples: int, width_ms: int, earliest_ms: int) -> tuple[int, bool]:
     """Return where the first row of an op begins, in the time of stamps, and whether it comes so late that this is a guess.
 
