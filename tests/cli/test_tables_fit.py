@@ -75,7 +75,7 @@ def test_d15_a_pipe_has_every_row(words: tuple[str, ...]) -> None:
     rows = (
         rows_of(done.stdout) if "csv" not in words and "ndjson" not in words else len(done.stdout.splitlines()) - ("csv" in words)
     )
-    assert rows == 228
+    assert rows == 3 * 76 - 3  # nothing of ceph-b completed in the three windows of its stall
     assert "rows" not in done.stdout
 
 
@@ -83,7 +83,7 @@ def test_d15_a_pipe_has_every_row(words: tuple[str, ...]) -> None:
 def test_d15_a_terminal_has_the_worst_rows_and_says_so() -> None:
     short = on_terminal("percentiles", EXAMPLE, "--by", "host", "--step", "1s", "-p", "50,99")
     assert rows_of(short) == MOST_ROWS
-    assert "60 of 228 rows, those with the highest p99; --all shows all, --step and --where choose" in short
+    assert "60 of 225 rows, those with the highest p99; --all shows all, --step and --where choose" in short
     assert len(short.splitlines()) < MOST_ROWS + 12
     done = tailboard("percentiles", EXAMPLE, "--by", "host", "--step", "1s", "-p", "50,99", "--format", "csv").stdout
     rows = list(csv.DictReader(io.StringIO(done)))
@@ -92,7 +92,7 @@ def test_d15_a_terminal_has_the_worst_rows_and_says_so() -> None:
     assert len(there) == MOST_ROWS
     left_out = [number for key, number in value.items() if key not in there]
     assert min(value[key] for key in there) >= max(left_out) and max(value.values()) > 4e9
-    assert rows_of(on_terminal("percentiles", EXAMPLE, "--by", "host", "--step", "1s", "--all")) == 228
+    assert rows_of(on_terminal("percentiles", EXAMPLE, "--by", "host", "--step", "1s", "--all")) == 225
 
 
 @pytest.mark.slow

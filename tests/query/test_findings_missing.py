@@ -50,7 +50,7 @@ def test_rows_that_a_log_has_lost_are_no_stall(archive: Path, tmp_path: Path, lo
 
 
 def test_samples_that_are_counted_at_the_end_for_lost_rows_make_no_slow_end(archive: Path, tmp_path: Path) -> None:
-    ground = ground_of(without_rows(archive, tmp_path / "copy", lambda at: at < 20_000))
+    ground = ground_of(without_rows(archive, tmp_path / "copy", lambda at: at < 30_000))
     assert hosts(edges(replace(ground, missing=()))) == {"ceph-a"}
     assert edges(ground) == []
 

@@ -83,7 +83,7 @@ def test_the_example_has_no_line_of_cbt_and_is_off_in_every_window() -> None:
     top = js("return e.furthest(given)", points)
     ratio = {(one["t"], one["label"]): one["v"] / one["truth"] for one in points if one["label"] != "exact"}
     far = max(ratio, key=lambda key: abs(np.log(ratio[key])))
-    assert (top["t"], top["label"]) == far and top["off"] == "13 times too high"
+    assert (top["t"], top["label"]) == far and top["off"] == "7.9 times too high"
     for label, share in js("return e.typical(given)", points):
         ratios = sorted(value for (_, other), value in ratio.items() if other == label)
         assert share == ratios[(len(ratios) - 1) // 2]
