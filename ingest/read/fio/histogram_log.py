@@ -82,6 +82,8 @@ WRITTEN_OVER = (
     "jobs wrote this log over one another (fio issue 1032): what fio's JSON counts beyond the rows is spread evenly over the run"
 )
 NO_ROW = "a log of its group holds no row: what fio's JSON counts beyond the rows of the others is spread evenly over the run"
+SEVERAL = 2  # samples that a row is taken to have held for the clock of rows, where it is not known: not a stall's last one
+ALL_ZERO = "all bins zero (clat_percentiles=0?)"
 NOWHERE: Mapping[str, str] = {}
 MOST_GAPS = 64
 
@@ -299,6 +301,31 @@ class Chain:
         self.repair = repairs.Repair(bins)
 
 
+class _Placed(NamedTuple):
+    """Rows of a direction with their stamps and starts in ms of the file, lines, segments and their zeros in ns.
+
+    `old` are of an older run, `began` begin a segment, `jumped` are the places of rows that were narrowed.
+    """
+
+    rows: Rows
+    stamps: Int
+    lines: Int
+    start: Int
+    segment: Int
+    base: Int
+    old: Bool
+    began: Bool
+    jumped: Int
+
+    def take(self, places: Int) -> _Placed:
+        """Return some rows; what a row begins that is left out begins with the next one that stays."""
+        began = np.diff(np.cumsum(self.began)[places], prepend=0) > 0
+        stamps, lines, start = self.stamps[places], self.lines[places], self.start[places]
+        segment, base, old = self.segment[places], self.base[places], self.old[places]
+        jumped = np.flatnonzero(np.isin(places, self.jumped))
+        return _Placed(repairs.take(self.rows, places), stamps, lines, start, segment, base, old, began, jumped)
+
+
 class Chains:
     """Builds intervals from the rows of one log, chunk by chunk, and the residual interval at its end."""
 
@@ -329,19 +356,23 @@ class Chains:
         """Yield the intervals of rows with their line numbers, in file order within each direction."""
         rows, lines = integers.concatenate([part for part, _ in parts]), np.concatenate([numbers for _, numbers in parts])
         kept = self._plausible(rows, lines)
+        kept = kept[self._legible(rows, lines)[kept]]
         if len(kept) < len(rows):
             rows, lines = repairs.take(rows, kept), lines[kept]
-        if not len(rows):
+        filled = np.diff(rows.indptr) > 0
+        if self.mode is None and not filled.any():
+            self.account.reject(ALL_ZERO, lines[~np.isin(lines, self.account.rejected_lines)].tolist())
             return
         stamps = rows.lead[:, 0].astype(np.int64)
         if self.base_ms:
             stamps = np.maximum(stamps - self.base_ms, 0)
         ops = rows.lead[:, 1] if self.directed else np.zeros(len(rows), np.uint64)
         order = [np.flatnonzero(ops == code) for code in range(len(OPS))]
+        in_full = order if filled.all() else [picked[filled[picked]] for picked in order]
         if self.mode is None:
-            self._look(rows, stamps, order)
+            self._look(rows, stamps, in_full)
         if self.mask is None:
-            self.mask = repairs.garbage_from(rows, stamps, order, self.layout, self.context)
+            self.mask = repairs.garbage_from(rows, stamps, in_full, self.layout, self.context)
             if self.mask is not None and self.chains:
                 late = f"bins from 786 us up are corrupt from line {lines[0]} on at the latest; earlier ones look whole"
                 self.account.note(late)
@@ -354,15 +385,29 @@ class Chains:
                     yield part
 
     def _plausible(self, rows: Rows, lines: Int) -> Int:
-        """Return the places of the rows whose leading cells can be, and that count something; others are rejected."""
+        """Return the places of the rows whose leading cells can be; others are rejected."""
         direction_ok = rows.lead[:, 1] < len(OPS) if self.directed else np.ones(len(rows), np.bool_)
         stamp_ok = rows.lead[:, 0] < clock.LAST_STAMP_MS
-        filled = np.diff(rows.indptr) > 0
-        self.account.reject(clock.DIRECTION, lines[~direction_ok].tolist())
-        self.account.reject(clock.STAMP, lines[direction_ok & ~stamp_ok].tolist())
-        good = direction_ok & stamp_ok
-        self.account.reject("all bins zero (clat_percentiles=0?)", lines[good & ~filled].tolist())
-        return np.flatnonzero(good & filled)
+        new = ~np.isin(lines, self.account.rejected_lines)
+        self.account.reject(clock.DIRECTION, lines[~direction_ok & new].tolist())
+        self.account.reject(clock.STAMP, lines[direction_ok & ~stamp_ok & new].tolist())
+        return np.flatnonzero(direction_ok & stamp_ok)
+
+    def _legible(self, rows: Rows, lines: Int) -> Bool:
+        """Return which rows may be taken: of the lines that were rejected, those whose leading cells fit what is around them.
+
+        They have the block size of the row before them, and lie in time between that and the row after them: else they may be
+        damaged, too, and the line may be of any direction.
+        """
+        legible = np.ones(len(rows), np.bool_)
+        rejected = np.isin(lines, self.account.rejected_lines)
+        sound = np.flatnonzero(~rejected)
+        for place in np.flatnonzero(rejected).tolist():
+            after = int(np.searchsorted(sound, place))
+            between = 0 < after < len(sound)
+            around = rows.lead[[sound[after - 1], place, sound[after]]] if between else rows.lead[:0]
+            legible[place] = between and around[0, 2] == around[1, 2] and around[0, 0] <= around[1, 0] <= around[2, 0]
+        return legible
 
     def _look(self, rows: Rows, stamps: Int, order: list[Int]) -> None:
         """Decide from the first chunk how stamps and counts are to be read."""
@@ -385,6 +430,30 @@ class Chains:
         start, jumped = clock.row_starts(before, stamps, began, self.width_ms, first_ms, unix=self.unix)
         last_ms, chain.stamp, chain.segment = chain.stamp, int(stamps[-1]), int(segment[-1])
         old = segment < self._older_segments(chain.op)
+        base = (0 if self.unix else self.zero_ns) + self.context.offset_ns + np.where(segment > 0, self.context.restart_ns, 0)
+        placed = _Placed(rows, stamps, lines, start, segment, base, old, began, jumped)
+        filled = np.diff(rows.indptr) > 0
+        if filled.all():
+            return self._taken(chain, placed, placed, filled, last_ms)
+        self._reject_empty(chain, placed, np.flatnonzero(~filled))
+        full = placed.take(np.flatnonzero(filled))
+        return self._taken(chain, full, placed, filled, last_ms) if len(full.stamps) else None
+
+    def _reject_empty(self, chain: Chain, placed: _Placed, empty: Int) -> None:
+        """Reject the rows of a direction that count nothing: they spoil it alone, and its next row begins at their stamps."""
+        lines = placed.lines[empty]
+        self.account.reject(ALL_ZERO, lines[~np.isin(lines, self.account.rejected_lines)].tolist())
+        self._told.update(lines.tolist())
+        mine = empty[~placed.old[empty]]
+        starts, ends = ((edge * MS + placed.base)[mine].tolist() for edge in (placed.start, placed.stamps))
+        chain.gaps += zip(starts, ends, strict=True)
+
+    def _taken(self, chain: Chain, full: _Placed, every: _Placed, filled: Bool, last_ms: int) -> Intervals[Series] | None:
+        """Return the intervals of the rows of a direction that count something; `filled` says which of `every` they are.
+
+        `last_ms` is the stamp of the row before all of them.
+        """
+        rows, stamps, lines, start, segment, base, old, began, jumped = full
         reasons: dict[str, Int] = {"clock jump: the row is taken for as wide as its neighbours": jumped}
         if self.mask is not None:
             reasons[repairs.MASKED] = np.arange(len(rows))
@@ -398,13 +467,14 @@ class Chains:
             bad[places] = True
         self.account.reject("row of an older run that was appended to", lines[old & ~bad].tolist())
         self._told.update(lines[bad | old].tolist())
-        base = (0 if self.unix else self.zero_ns) + self.context.offset_ns + np.where(segment > 0, self.context.restart_ns, 0)
         empty_handed = (bad | after_damage) & ~old
         chain.gaps += zip((start * MS + base)[empty_handed].tolist(), (stamps * MS + base)[empty_handed].tolist(), strict=True)
         samples = row_sums(repaired.indptr, repaired.counts)
         if self.period_ms:
-            chain.base_ns = base[-1:]
-            self._look_for_holes(chain, stamps, samples, np.flatnonzero(began), base)
+            chain.base_ns = every.base[-1:]
+            held = np.full(len(filled), SEVERAL)
+            held[filled] = samples
+            self._look_for_holes(chain, every.stamps, held, np.flatnonzero(every.began), every.base)
         until = self._settled(chain, stamps, samples, (began | gap | after_damage | bad, jumped), last_ms)
         kept = np.flatnonzero(~bad & ~old)
         self._count(kept, lines, reasons)
@@ -494,7 +564,7 @@ class Chains:
                 chain.gaps.append((chain.end_ns, self._run_end(chain)))
             part = self._residual(chain, siblings) if op in completion else None
             if part is not None and self.period_ms:  # more completed after the last row, so it was not late either
-                self._look_for_holes(chain, np.array([chain.stamp]), np.array([2]), np.empty(0, np.int64), chain.base_ns)
+                self._look_for_holes(chain, np.array([chain.stamp]), np.array([SEVERAL]), np.empty(0, np.int64), chain.base_ns)
             span = (int(part.start_ns[0]), int(part.end_ns[0])) if part is not None else (0, 0)
             if part is not None and (gaps := chain.gaps or chain.holes or chain.late):
                 gaps.append(span)  # what these rows held cannot be separated from what was never written
@@ -910,6 +980,16 @@ def sums_of(paths: Sequence[Path], layout: LogLinear, context: Context) -> dict[
     return {op: Logged(counts, 0 if silent else min(ends.get(op, [0]))) for op, counts in sums.items()}
 
 
+# The leading cells of a row whose other cells cannot be read; all else that begins like this is none.
+LEGIBLE = re.compile(rb"[ \t]*(\d{1,15}),[ \t]*([012]),[ \t]*(\d{1,15}),[ \t]*\d")
+
+
+def row_without_counts(stamp: int, direction: int, block_size: int) -> Rows:
+    """Return a row that counts nothing: what is known of a line that was rejected."""
+    none = np.empty(0, np.int64)
+    return Rows(np.array([[stamp, direction, block_size]], np.uint64), np.zeros(2, np.int64), none, none.astype(np.uint64))
+
+
 class Scanner:
     """Turns blocks of text into rows and line numbers, counting what cannot be parsed."""
 
@@ -945,6 +1025,8 @@ class Scanner:
             else:
                 if reason := self._fault(lines[0]):
                     self.account.reject(reason, [self.line])
+                    if self.parser.leading == LEADING and (lead := LEGIBLE.match(lines[0])):
+                        yield row_without_counts(*map(int, lead.groups())), np.array([self.line])
                 self.line += 1
 
     def _fault(self, line: bytes) -> str:

@@ -122,17 +122,21 @@ class Gaps:
         missing = self._context.account.missing
         return next((entry for entry in reversed(missing) if entry.caveat.code == REJECTED and entry.to_ns is None), None)
 
-    def lost(self, from_ns: int | None, to_ns: int | None) -> None:
-        """Keep a stretch, as of a line of known time that was rejected; of very many all together."""
+    def lost(self, from_ns: int | None, to_ns: int | None, series: Series | None = None) -> None:
+        """Keep a stretch, as of a line of known time that was rejected, and of a `series` where that is known.
+
+        Of very many one is kept, from the first to the last, that may be of any series of the log.
+        """
         account = self._context.account
         own = [entry for entry in account.missing if entry.caveat.code == REJECTED]
         if len(own) >= MOST_GAPS:
+            series = None
             for old in own:
                 account.missing.remove(old)
             begins, ends = [from_ns, *(gap.from_ns for gap in own)], [to_ns, *(gap.to_ns for gap in own)]
             from_ns = None if None in begins else min(begin for begin in begins if begin is not None)
             to_ns = None if None in ends else max(end for end in ends if end is not None)
-        labels = labels_of(self._context.series, unknown=ROW_LABELS)
+        labels = labels_of(self._context.series, unknown=ROW_LABELS) if series is None else labels_of(series)
         account.lack(Missing(labels, from_ns, to_ns, None, 0, None, Caveat(REJECTED, account.path, SENTENCE)))
 
 
@@ -378,7 +382,7 @@ class Rows:
         """Leave out lines of known time."""
         self._context.account.reject(reason, [line.number for line in lines])
         for line in lines:
-            self._gaps.lost(line.start_ns, line.end_ns)
+            self._gaps.lost(line.start_ns, line.end_ns, self._series_of(line.tag))
 
     def take(self, lines: Sequence[bytes], *, whole: bool, room: int) -> int:
         """Take the next lines of the log, until `room` bytes of payloads wait; return how many were taken.
@@ -430,6 +434,7 @@ class Rows:
             return
         if first == LEGEND or not (first.isalnum() or line.strip(b" \t\r\0")):
             return
+        known: tuple[bytes, int, int] | None = None
         try:
             tag, stamp, length, text, righted = interval_of(line, self._origin.stamps)
             if not text:
@@ -437,11 +442,12 @@ class Rows:
             if tag in self._origin.totals:
                 self._context.account.skip(TOTALS, 1)
                 return
+            known = tag, stamp, length
             payload = payload_of(text)
         except (StampError, PayloadError) as error:
             long = len(line) >= LONGEST_LINE
             self._context.account.reject(LONG_LINE if long else str(error) if whole else CUT_OFF, [self._number])
-            self._gaps.open()
+            self._spoiled(known)
             return
         start = self._shifted(stamp) + self._clock.base_of(stamp) + stamp
         if not -MOST_NS < start <= start + length < MOST_NS:
@@ -453,6 +459,20 @@ class Rows:
         self._lines.append(_Line(self._number, start, start + length, tag))
         self._payloads.append(payload)
         self.pending += len(payload.words) + LINE_BYTES
+
+    def _spoiled(self, known: tuple[bytes, int, int] | None) -> None:
+        """Keep what a line has cost of which no histogram can be read: its tag alone, where tag, stamp and length are legible.
+
+        They are believed of a tag that was there before, and of a time that goes on.
+        """
+        before = {line.tag for line in self._lines} | {tag for tag, _ in self._ends}
+        if known is not None and self._gaps.last_ns is not None and known[0] in before:
+            tag, stamp, length = known
+            start = self._shifted(stamp) + self._clock.base_of(stamp) + stamp
+            if self._gaps.last_ns <= start <= start + length < MOST_NS:
+                self._gaps.lost(start, start + length, self._series_of(tag))
+                return
+        self._gaps.open()
 
     def _shifted(self, stamp: int) -> int:
         """Return the ns that are added to all stamps: the host's offset, and how far --t0 lies from the log's own start."""
@@ -597,12 +617,15 @@ class Rows:
 
     def _new_series(self, tag: bytes) -> int:
         """Return the code of a new series of a tag: the next segment among those of the same labels."""
-        op, kind, own_tag = named(tag.decode("utf-8", "replace"), self._origin)
-        base = self._context.series.replaced(op=op or self._context.series.op, kind=kind, tag=own_tag)
-        segment = 0
+        base, segment = self._series_of(tag), 0
         while (series := base.replaced(segment=segment)) in self._table:
             segment += 1
         return self._table.setdefault(series, len(self._table))
+
+    def _series_of(self, tag: bytes) -> Series:
+        """Return the first series of a tag."""
+        op, kind, own_tag = named(tag.decode("utf-8", "replace"), self._origin)
+        return self._context.series.replaced(op=op or self._context.series.op, kind=kind, tag=own_tag)
 
     def intervals(self) -> Iterator[Intervals[Series]]:
         """Yield the rows unpacked since the last call, one layout each."""
