@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
 from tests.any.model import LABELS, MS, SECOND, Asked, Labels, Lack, Layout, Points, Row, row_of, window_of
-from tests.oracles import hdr, logs
+from tests.oracles import brute, hdr, logs
 
 EPOCH = 1_700_000_000
 MOST_IN_A_SERVER = 1 << 53  # of a run: sums of a server are doubles
@@ -141,7 +141,18 @@ def hist(rng: random.Random, run: str, host: str, zero: int, width: int, purse: 
             labels = labels_of(run, host, process="a", job="1", op=OPS[op], kind="completion")
             written.append(Row(labels, layout, zero + start * MS, zero + end * MS, counts))
     text = logs.text(sorted(lines, key=lambda line: line[0]), bins)
-    return File("a_clat_hist.1.log", text, tuple(written), zero, unwritten(written))
+    return File("a_clat_hist.1.log", text, tuple(with_gaps(written, bins)), zero, unwritten(written))
+
+
+def with_gaps(written: Sequence[Row], bins: int) -> Iterator[Row]:
+    """Yield the rows of a log, those that came late as what completed before they were due and what completed at their stamp."""
+    chains: dict[Labels, list[Row]] = {}
+    for row in written:
+        chains.setdefault(row.labels, []).append(row)
+    width = brute.width_of({"".join(labels): [(row.start, row.end, row.counts) for row in rows] for labels, rows in chains.items()})
+    for rows in chains.values():
+        for start, end, counts in brute.settled([(row.start, row.end, row.counts) for row in rows], width, bins):
+            yield replace(rows[0], start=start, end=end, counts=counts)
 
 
 def unwritten(written: Sequence[Row]) -> tuple[Lack, ...]:

@@ -453,7 +453,10 @@ def bounds(case: Case, log: Log, op: str, at: float) -> tuple[int, int]:
 
 
 def highest(case: Case, log: Log, op: str, start: float, end: float) -> int:
-    """Return the longest latency that an answer may have in a window (ms): of I/Os in the rows that it touches."""
+    """Return the longest latency that an answer may have in a window (ms): of I/Os in the rows that it touches.
+
+    Which I/O of a late row completed at its stamp is known where one took as long as the gap or the interval; else it may be any.
+    """
     rows = log.rows.get(op, np.empty(0, dtype=np.int64))
     reach = [(start, end)]
     if case.hist:
@@ -461,8 +464,13 @@ def highest(case: Case, log: Log, op: str, start: float, end: float) -> int:
         touched = [each for each in zip(np.append(-np.inf, rows), ends, strict=True) if each[0] < end and each[1] > start]
         gaps = [row for row in touched if np.isfinite(row[1] - row[0]) and row[1] - row[0] > 2 * case.every_ms]
         reach = [row for row in touched if row not in gaps]
-        reach += [(row[0], row[1] - 2 * NEAR_MS) for row in gaps if start < row[0] + case.every_ms + NEAR_MS]
-        reach += [(row[1], row[1]) for row in gaps if row[1] <= end + NEAR_MS]
+        for low, high in gaps:
+            own = log.latencies[op][slice(*np.searchsorted(log.stamps[op], (low + NEAR_MS, high + 1)))]
+            reaches = own.max(initial=0) > min(high - low - case.every_ms, case.every_ms) * 1_000_000
+            if start < low + case.every_ms + NEAR_MS:
+                reach.append((low, high - 2 * NEAR_MS if reaches else high))
+            if high <= end + NEAR_MS:
+                reach.append((high if reaches else low, high))
     within = [slice(*np.searchsorted(log.stamps[op], (low - NEAR_MS, high + NEAR_MS + 1))) for low, high in reach]
     return max((int(log.latencies[op][each].max(initial=0)) for each in within), default=0)
 

@@ -92,7 +92,7 @@ def test_d9_without_a_story_the_page_is_whole_and_marks_the_worst_window(opened,
         assert box(page, "#hosts canvas")["y"] + box(page, "#hosts canvas")["height"] <= 800
         mark = page.locator(".over .event.rank1").first
         assert mark.inner_text() == "4.01 s"
-        x, _ = place(page, "heatmap", ZERO / 1e6 + 30_500)
+        x, _ = place(page, "heatmap", ZERO / 1e6 + 34_000)
         left, width = mark.bounding_box()["x"], mark.bounding_box()["width"]
         assert left - 1 <= x <= left + width + 1
 
