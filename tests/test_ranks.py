@@ -221,7 +221,9 @@ def test_percentiles_are_ordered_by_their_size() -> None:
     assert max(parse_percentiles("50.5,99")).text == "99"
 
 
-@pytest.mark.parametrize(("text", "meant"), [("0.99", "99"), ("p0.999", "99.9"), (".5", "50"), ("50, 0.95", "95"), ("9.9e-1", "99")])
+@pytest.mark.parametrize(
+    ("text", "meant"), [("0.99", "99"), ("p0.999", "99.9"), (".5", "50"), ("50, 0.95", "95"), ("9.9e-1", "99")]
+)
 def test_n17_a_share_is_no_percentile(text: str, meant: str) -> None:
     """Who writes 0.99 means 99 nearly always; a percent sign says that it is p0.99."""
     word = text.rsplit(",", maxsplit=1)[-1].strip()

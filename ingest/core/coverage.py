@@ -100,7 +100,8 @@ class Missing(Value):
     None for any time of the run. `count` None is unknown. Each sample lies between `low_ns` and `high_ns`: None for no bound.
 
     Samples that are `counted_as` of some labels, as only what several jobs or operations did together is known, are missing from
-    rows that tell these labels apart, and from no other.
+    rows that tell these labels apart, and from no other. Samples that are `counted_within` a time (from, to in ns), as only how
+    many there were in all of it is known, are missing from rows that do not cover it.
     """
 
     labels: Mapping[str, str]
@@ -111,6 +112,7 @@ class Missing(Value):
     high_ns: int | None
     caveat: Caveat
     counted_as: Mapping[str, str] = field(default_factory=dict)
+    counted_within: tuple[int, int] | None = None
 
     @property
     def span(self) -> tuple[int, int]:
@@ -132,14 +134,17 @@ class Missing(Value):
         labels = {name: value for name, value in self.labels.items() if name != "run"}
         counted_as = {"counted_as": dict(self.counted_as)} if self.counted_as else {}
         numbers = {name: getattr(self, name) for name in PLAIN_NAMES}
-        return {"labels": labels, **numbers, "caveat": self.caveat.to_dict(), **counted_as}
+        within = {"counted_within": list(self.counted_within)} if self.counted_within else {}
+        return {"labels": labels, **numbers, "caveat": self.caveat.to_dict(), **counted_as, **within}
 
     @staticmethod
     def from_dict(run: str, stored: Mapping[str, Any]) -> Missing:
         """Return the entry of a run's source that `to_dict` gave."""
         numbers = {name: stored.get(name) for name in PLAIN_NAMES}
-        rest = {"caveat": Caveat.from_dict(stored["caveat"]), "counted_as": stored.get("counted_as", {})}
-        return Missing({**stored["labels"], "run": run}, **numbers, **rest)  # type: ignore[arg-type]
+        within = tuple(stored["counted_within"]) if "counted_within" in stored else None
+        labels, caveat = {**stored["labels"], "run": run}, Caveat.from_dict(stored["caveat"])
+        rest = {"caveat": caveat, "counted_as": stored.get("counted_as", {}), "counted_within": within}
+        return Missing(labels, **numbers, **rest)  # type: ignore[arg-type]
 
 
 def labels_of(series: Series, *, unknown: Iterable[str] = ()) -> dict[str, str]:

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.core.coverage import in_last_bin
-from ingest.core.errors import plural
 from ingest.core.grid import clipped, coarsened, in_flight, in_windows, to_windows, window_parts
 from ingest.core.intervals import Intervals, Sum, distinct, merged
 from ingest.core.labels import IN_FLIGHT, LABELS, LAYER, OFFSET, Group, RunLabels, Series, default_kind, fits, in_flight_kind
-from ingest.query.plan import Sums
+from ingest.query.plan import Sums, troubles
 from ingest.query.question import AUTO, AnswerKey, Question, keys_of, note_layouts, range_in
 from ingest.query.windows import auto_span, dense, note_time_range, of_runs, ranges, sure_step, widen, widened, with_one_span
 from ingest.read.account import Account
@@ -211,8 +210,8 @@ def warnings_of(sources: Iterable[Source], discovered: Found) -> list[str]:
     total, taken = Account(), [source.context.account for source in sources]
     for account in taken:
         total.add(account)
-    texts = [f"{count} {plural(count, 'row')} repaired: {reason}" for reason, count in sorted(total.repaired.items())]
-    texts += [f"{count} {plural(count, 'row')} rejected: {reason}" for reason, count in sorted(total.rejected.items())]
+    troubled = (account for account in taken if account.repaired or account.rejected)
+    texts = list(troubles({**account.troubles(), "findings": map(str, account.findings)} for account in troubled))
     if total.saturated:
         texts.append(in_last_bin(total.saturated))
     schedules: list[str] = []

@@ -74,6 +74,10 @@ def missing_from(
         entry = _in_range(whole, bounds[whole.run])
         if entry is None or (whole.counted_as and not _told_apart(whole, question)):
             continue
+        if entry.counted_within is not None and not _cover(bounds[whole.run], entry.counted_within):
+            entry = replace(entry, counted_within=None)
+        elif entry.counted_within is not None and question.in_one_window:
+            continue
         of_run = run_labels.get(entry.run)
         labels = {**of_run, **entry.labels} if of_run else entry.labels
         asked = {name: _label(labels, name) for name in question.where}
@@ -81,6 +85,11 @@ def missing_from(
             sure = None not in asked.values() and entry is whole
             selected.append(Lack(replace(entry, labels=labels) if of_run else entry, sure))
     return tuple(selected)
+
+
+def _cover(bounds: Bounds, span: tuple[int, int]) -> bool:
+    """Return whether the range of a question, None for no bound, covers a time."""
+    return (bounds[0] is None or bounds[0] <= span[0]) and (bounds[1] is None or bounds[1] >= span[1])
 
 
 def _told_apart(entry: Missing, question: Question) -> bool:
@@ -181,7 +190,10 @@ def cut_at(
             rows = np.setdiff1d(rows, rows_of(tuple(entry.counted_as.get(name) for name in by)))
         low, high = entry.span
         after = end_ns[rows] > low if low < high else end_ns[rows] >= high
-        picked = rows[(start_ns[rows] < high) & after]
+        touched = (start_ns[rows] < high) & after
+        if entry.counted_within is not None:
+            touched &= (start_ns[rows] > entry.counted_within[0]) | (end_ns[rows] < entry.counted_within[1])
+        picked = rows[touched]
         if not len(picked):
             continue
         inside = (start_ns[picked] <= low) & (end_ns[picked] >= high)

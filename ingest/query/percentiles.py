@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.core.errors import UsageError
+from ingest.core.errors import UsageError, counted
 from ingest.core.grid import INT64_MAX
 from ingest.core.intervals import NO_BYTES, Int, Intervals, no_exact
 from ingest.core.labels import Group
@@ -148,30 +148,33 @@ def narrowed(answer: Answer, percentile: Percentile, accuracy: float) -> Answer:
     """Return the answer with windows widened until the percentile's order-statistic interval is narrow enough.
 
     Narrow enough: (hi - lo) / value is at most `accuracy` in at least half of the windows. Steps double; the widest tried
-    is the whole range.
+    is the whole range. A warning of the answer says where even that is not enough.
     """
     from dataclasses import replace
 
     if any(mixed_rows(answer, part).any() for part in answer.parts):
         raise UsageError("--accuracy needs samples of one rate: add --by op, or --where op=...")
     check_bins(answer, "--accuracy")
-    step = answer.step_ns
-    if not step:
-        return answer
-    parts = list(answer.parts)
-    for _ in range(WIDENINGS):
-        if _narrow_share(parts, percentile, accuracy) >= CONFIDENT_SHARE or sum(len(part) for part in parts) <= len(parts):
+    step, parts = answer.step_ns, list(answer.parts)
+    for _ in range(WIDENINGS if step else 0):
+        narrow, rows = _narrow(parts, percentile, accuracy), sum(map(len, parts))
+        if narrow >= CONFIDENT_SHARE * rows or rows <= len(parts):
             break
         step *= 2
         parts = widened(answer.parts, step)
-    return replace(answer, parts=tuple(parts), step_ns=step)
+    narrow, rows = _narrow(parts, percentile, accuracy), sum(map(len, parts))
+    warnings = answer.warnings
+    if narrow < CONFIDENT_SHARE * rows:
+        known = f"{percentile.name} is known to {100 * accuracy:g} % in {narrow} of {counted(rows, 'row')}"
+        warnings = (*warnings, f"--accuracy is not reached: {known}; there are too few samples")
+    return replace(answer, parts=tuple(parts), step_ns=step, warnings=warnings)
 
 
-def _narrow_share(parts: Sequence[Intervals[Group]], percentile: Percentile, accuracy: float) -> float:
-    """Return the share of windows that are narrow enough, 1 of none."""
-    narrow, windows = 0, sum(map(len, parts))
+def _narrow(parts: Sequence[Intervals[Group]], percentile: Percentile, accuracy: float) -> int:
+    """Return how many rows are narrow enough."""
+    narrow = 0
     for part in parts:
         low, high = bounds(part, percentile)
         with np.errstate(invalid="ignore"):
             narrow += int(np.count_nonzero((high - low) <= accuracy * percentile_values(part, percentile)))
-    return narrow / windows if windows else 1.0
+    return narrow

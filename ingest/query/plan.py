@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ingest.core.errors import plural
+from ingest.core.errors import listed, plural
 from ingest.core.intervals import Intervals
 from ingest.core.labels import Group, RunLabels, Series, mean_kind
 from ingest.core.layout import Layout
@@ -127,11 +127,16 @@ def answer_of(merged: Merged, question: Question) -> Answer:
 
 
 def troubles(accounts: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield how many rows of all sources were repaired or rejected, by reason."""
+    """Yield how many rows of all sources were repaired or rejected, by reason, with the first place in each."""
     counted: dict[tuple[str, str], int] = {}
+    places: dict[tuple[str, str], list[str]] = {}
     for account in accounts:
         for action in ("repaired", "rejected"):
             for reason, count in account.get(action, {}).items():
                 counted[action, reason] = counted.get((action, reason), 0) + count
+                ending = f": {action}: {reason}"
+                first = next((text for text in account.get("findings", ()) if text.endswith(ending)), "")
+                places.setdefault((action, reason), []).extend([first.removesuffix(ending)] if first else [])
     for (action, reason), count in sorted(counted.items()):
-        yield f"{count} {plural(count, 'row')} {action}: {reason}"
+        where = f" ({listed(sorted(places[action, reason]))})" if places[action, reason] else ""
+        yield f"{count} {plural(count, 'row')} {action}: {reason}{where}"

@@ -75,6 +75,11 @@ class Question(Value):
     windows: int = AUTO_WINDOWS
 
     @property
+    def in_one_window(self) -> bool:
+        """Return whether the whole range is one row of each group."""
+        return self.step == ALL
+
+    @property
     def adds_up_runs(self) -> bool:
         """Return whether rows of several runs become one."""
         return self.merge_runs and "run" not in self.by
@@ -133,7 +138,9 @@ class NothingMatchesError(InputError):
 
 def _no_samples(runs: str, missing: Sequence[Lack]) -> str:
     """Return the sentence for runs of which everything was asked for, and of which nothing was counted."""
-    lost = sentences(caveats_of(missing))
+    caveats = caveats_of(missing)
+    each = {caveat.code: caveat for caveat in reversed(caveats)}  # every reason is said before the first is repeated
+    lost = list(dict.fromkeys((*sentences(list(each.values())[::-1]), *sentences(caveats))))
     why = "; ".join(lost[:MOST_LOST]) or "nothing that was read holds one"
     more = f"; and {len(lost) - MOST_LOST} more: tailboard inspect" if len(lost) > MOST_LOST else ""
     return f"there are no samples in {runs}: {why}{more}"

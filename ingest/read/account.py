@@ -160,11 +160,15 @@ class Account:
         caveats = [Caveat.from_dict(caveat) for caveat in stored.get("caveats", ())]
         return Account(**{**stored, **counters, "findings": findings, "missing": missing, "caveats": caveats})
 
+    def troubles(self) -> dict[str, Any]:
+        """Return how many rows were repaired, rejected and skipped, by reason, as plain values."""
+        return {name: dict(sorted(getattr(self, name).items())) for name in ("repaired", "rejected", "skipped")}
+
     def as_dict(self) -> dict[str, Any]:
         """Return the account as plain values, for run records and `--json`."""
         return {
             **{name: getattr(self, name) for name in ("rows", "accepted", "samples", "saturated", "shadowed")},
-            **{name: dict(sorted(getattr(self, name).items())) for name in ("repaired", "rejected", "skipped")},
+            **self.troubles(),
             "notes": list(self.notes),
             "findings": [str(finding) for finding in self.findings],
             "missing": {str(n): entry.to_dict() for n, entry in enumerate(self.missing, 1)},

@@ -28,7 +28,7 @@ from pathlib import Path
 import numpy as np
 
 from ingest.core.coverage import ANY_TIME, Caveat
-from ingest.core.errors import InputError, UsageError, choices, counted, plural
+from ingest.core.errors import InputError, UsageError, choices, counted, listed, plural
 from ingest.core.intervals import Intervals
 from ingest.core.labels import LAYERS, OFFSET, Series, in_layer
 from ingest.read import refused, unlogged
@@ -235,6 +235,7 @@ def discover(paths: Sequence[Path], options: ReadOptions, *, among: bool = True)
     # A JSON is read for itself only where no log was found that it describes, so logs come first.
     ordered = sorted(call.formats, key=lambda path: (call.formats[path] == JSON, path.parts))
     sources = [source for path in ordered if (source := call.located(path)) is not None]
+    call.check_host()
     sources = counted_once(sources, options.prefer, call.skipped)
     sources = _readable(sources, call)
     sources = once_by_content(sources, call.place, call.skipped, call.caveats)
@@ -263,6 +264,7 @@ class _Call:
         self.documents = Documents(options.host_alias)
         self.formats: dict[Path, str] = {}
         self.skipped: list[Skipped] = []
+        self.hosts: dict[str, Path] = {}  # that files or their places name, each with one of them
         self.caveats: list[Caveat] = []
         self.root = root_of(paths)
         self.named = frozenset(path for path in paths if not path.is_dir())
@@ -368,9 +370,19 @@ class _Call:
             else:
                 self.skipped.append(Skipped(path, SKIPPED if empty else REFUSED, error.reason, error.line))
             return None
+        if around.named_host:
+            self.hosts.setdefault(around.named_host, path)
         first: list[Evidence] = [Evidence("format", name, "--input-format" if self.options.input_format else "name or beginning")]
         first += around.place.evidence
         return replace(source, evidence=(*first, *around.evidence))
+
+    def check_host(self) -> None:
+        """Fail where --host would make several hosts one."""
+        if self.options.host and len(self.hosts) > 1:
+            raise UsageError(
+                f"--host {self.options.host} would call {len(self.hosts)} hosts alike ({listed(sorted(self.hosts))}): "
+                f"--where host={min(self.hosts)} selects one of them, --host-alias {min(self.hosts)}=NAME renames one"
+            )
 
     def empty_logs(self) -> list[Path]:
         """Return the logs of fio that hold no line."""

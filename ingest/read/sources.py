@@ -110,12 +110,13 @@ class Around:
     """What is known of a file beside its content, for the `locate` of its format.
 
     `run` and `host` are those of its place. `documents` are fio's own summaries, for its logs. Facts that a context was made of
-    are kept in `evidence`.
+    are kept in `evidence`. `named_host` is the host that the file or its place names, whatever the user said.
     """
 
     def __init__(self, options: ReadOptions, documents: Documents, run: str, place: Place) -> None:
         self.options, self.documents, self.run, self.place = options, documents, run, place
         self.evidence: list[Evidence] = []
+        self.named_host = place.host
 
     def why(self, fact: str, value: str, origin: str) -> None:
         """Keep what a fact rests on."""
@@ -128,6 +129,7 @@ class Around:
         The host is what the user said, else what the file says, else that of its place.
         """
         options = self.options
+        self.named_host = host or self.place.host
         ways = ((options.host, "--host"), (host, origin), (self.place.host, ""))
         host_name, origin_of_host = next(((name, why) for name, why in ways if name), ("", ""))
         if origin_of_host:

@@ -149,7 +149,9 @@ def with_gaps(written: Sequence[Row], bins: int) -> Iterator[Row]:
     chains: dict[Labels, list[Row]] = {}
     for row in written:
         chains.setdefault(row.labels, []).append(row)
-    width = brute.width_of({"".join(labels): [(row.start, row.end, row.counts) for row in rows] for labels, rows in chains.items()})
+    width = brute.width_of(
+        {"".join(labels): [(row.start, row.end, row.counts) for row in rows] for labels, rows in chains.items()}
+    )
     for rows in chains.values():
         for start, end, counts in brute.settled([(row.start, row.end, row.counts) for row in rows], width, bins):
             yield replace(rows[0], start=start, end=end, counts=counts)

@@ -7,9 +7,11 @@ import json
 import math
 import shutil
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +22,7 @@ from ingest.core.coverage import Caveat, Missing, MissingRows
 from ingest.core.intervals import Intervals
 from ingest.core.layout import fio_layout
 from ingest.core.quantiles import parse_percentiles
-from ingest.core.units import parse_instant
+from ingest.core.units import Instant, parse_instant
 from ingest.load.load import load
 from ingest.load.plan import LoadOptions
 from ingest.objectives.check import check
@@ -402,7 +404,9 @@ def test_a_raw_log_that_holds_more_than_its_json_counts_is_of_another_run(fio: P
     del document["jobs"][0]["read"]["clat_ns"]["bins"]
     (tmp_path / "a.json").write_text(json.dumps(document))
     answer = Files([tmp_path], jobs=1).answer(Question(step="all"))
-    assert any("fio counts 800 reads, and the log holds 900: counted twice, or not of one run" in text for text in answer.warnings)
+    assert any(
+        "fio counts 800 reads, and the log holds 900: counted twice, or not of one run" in text for text in answer.warnings
+    )
     assert not any("write" in text for text in answer.warnings)
     assert not table_of(answer).columns["complete"].any()
 
@@ -621,3 +625,28 @@ def test_a_log_that_ends_early_beside_fios_json_says_which_windows_are_a_guess(r
 def count_and_complete(origin) -> list[tuple[int, bool]]:
     table = percentiles(origin.answer(Question(step=10 * SECOND)), Wanted(parse_percentiles("50"))).columns
     return list(zip(table["count"].tolist(), table["complete"].tolist(), strict=True))
+
+
+@pytest.mark.parametrize("store", ["files", "sqlite", "double"])
+def test_n5b_what_a_row_held_is_in_the_whole_where_fio_counts_it_and_no_window_is_trusted(
+    fio: Path, tmp_path: Path, store: str
+) -> None:
+    copied(fio / "bssplit", tmp_path / "x")
+    (log,) = (tmp_path / "x").glob("*_clat_hist.1.log")
+    lines = log.read_text().splitlines(keepends=True)
+    log.write_text("".join([*lines[:4], "garbage\n", *lines[6:]]))
+    with ExitStack() as within:
+        if store == "files":
+            origin: Any = Files([tmp_path / "x"], ReadOptions(run="r"), jobs=1)
+        else:
+            ground = within.enter_context(grounds(store, tmp_path))
+            loaded(ground.url, [tmp_path / "x"], run="r", step_ns=SECOND)
+            origin = within.enter_context(open_store(ground.url))
+        whole = origin.answer(Question(step="all"))
+        assert cells(table_of(whole), "complete") == [(True,)] and not whole.caveats
+        assert whole.samples == Files([fio / "bssplit"], ReadOptions(run="r"), jobs=1).answer(Question(step="all")).samples
+        windows = origin.answer(Question(step=SECOND))
+        assert (False,) in cells(table_of(windows), "complete") and (True,) in cells(table_of(windows), "complete")
+        assert windows.samples == whole.samples
+        cut = next(start for start, complete in cells(table_of(windows), "start_ns", "complete") if not complete) + SECOND
+        assert cells(table_of(origin.answer(Question(step="all", end=Instant(cut)))), "complete") == [(False,)]

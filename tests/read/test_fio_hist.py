@@ -213,7 +213,9 @@ def test_compounding_is_told_by_fio_s_count_even_without_client_output(fio: Path
 def test_a_host_suffix_alone_is_no_evidence_of_compounding(fio: Path, log: Any, taken: Any) -> None:
     text = hist(fio, "stall")
     read = taken(log(text, "output.0_clat_hist.1.log.ceph-a"))
-    assert [row.counts for row in read.of("read")] == [counts for *_, counts in brute.settled(brute.rows_of(text)["read"], 500, 1856)]
+    assert [row.counts for row in read.of("read")] == [
+        counts for *_, counts in brute.settled(brute.rows_of(text)["read"], 500, 1856)
+    ]
     assert not read.account.repaired and {row.series.host for row in read.rows} == {"ceph-a"}
 
 

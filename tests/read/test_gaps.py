@@ -1,6 +1,6 @@
 """Where a row of a fio histogram log is wider than its interval: nothing completed in the gap, and one I/O at the row's stamp.
 
-    PYTHONPATH=.:tests python -m tests.read.test_gaps 24        windows of 500 ms of so many runs of fio that are stopped, held against each I/O
+PYTHONPATH=.:tests python -m tests.read.test_gaps 24        windows of 500 ms of so many runs of fio that are stopped, held against each I/O
 """
 
 from __future__ import annotations
@@ -86,9 +86,13 @@ def test_each_io_lies_in_its_row_and_no_row_but_the_first_is_wider_than_its_inte
         assert not number or end - start <= period + 2 * max(period // SLACK, 1)
         seen += samples
     assert seen == at
-    assert as_given(read.of("read")) == [
-        (start, end, counts) for start, end, counts in brute.settled(brute.rows_of(logs.text(lines, BINS))["read"], period, BINS)
-    ][1:]
+    assert (
+        as_given(read.of("read"))
+        == [
+            (start, end, counts)
+            for start, end, counts in brute.settled(brute.rows_of(logs.text(lines, BINS))["read"], period, BINS)
+        ][1:]
+    )
 
 
 def as_given(rows: list[Any]) -> list[tuple[int, int, dict[int, int]]]:
@@ -135,7 +139,9 @@ def test_a_recorded_stall_is_where_each_io_says(tmp_path: Path) -> None:
         rows, _ = fio.ask([*fio.TAILBOARD, "percentiles", str(folder), "--step", "1s", "-p", "50", "--format", "ndjson"])
         found[folder] = {round(fio.seconds(row["start"])): row for row in rows}
         (tmp_path / "alive.yml").write_text(ALIVE)
-        episodes, _ = fio.ask([*fio.TAILBOARD, "check", str(tmp_path / "alive.yml"), str(folder), "--format", "ndjson"], fails=True)
+        episodes, _ = fio.ask(
+            [*fio.TAILBOARD, "check", str(tmp_path / "alive.yml"), str(folder), "--format", "ndjson"], fails=True
+        )
         found[folder, "episodes"] = [(round(fio.seconds(each["start"])), round(fio.seconds(each["end"]))) for each in episodes]
     assert found[of_rows, "episodes"] == found[of_ios, "episodes"] != []
     rows, ios = found[of_rows], found[of_ios]
@@ -183,7 +189,20 @@ def windows(case: fio.Case, folder: Path) -> tuple[int, list[str]]:
             _, way, _, *cells = map(int, line.split(","))
             held.setdefault(fio.OPS[way], []).append(sum(cells))
         counts.append(held)
-    said = ["--step", f"{STEP_MS}ms", "--by", "op", "--where", "kind=completion", "--force", "-p", "50", "--format", "ndjson", "--all"]
+    said = [
+        "--step",
+        f"{STEP_MS}ms",
+        "--by",
+        "op",
+        "--where",
+        "kind=completion",
+        "--force",
+        "-p",
+        "50",
+        "--format",
+        "ndjson",
+        "--all",
+    ]
     rows, notes = fio.ask([*fio.TAILBOARD, "percentiles", str(folder / "run"), *said])
     number, wrong = 0, list(notes) if not rows else []
     for op in sorted({op for log in truth.logs for op in log.stamps}):

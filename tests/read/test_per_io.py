@@ -83,7 +83,11 @@ def test_rows_of_equal_stamps_hold_the_ios_in_their_order(fio: Path, taken: Any)
     logged = brute.rows_of(per_io.text_of(logs_of(fio / "stall-burst")[0]))["read"]
     written = as_written(rows[:-1], logged)
     assert [end // MS - zero for end, _ in written] == [505, 1005, 4495, 4495, 4495, 4495, 4495, 4495]
-    assert [(row.start_ns // MS - zero, row.end_ns // MS - zero) for row in rows[2:5]] == [(1005, 1505), (4495, 4495), (4495, 4495)]
+    assert [(row.start_ns // MS - zero, row.end_ns // MS - zero) for row in rows[2:5]] == [
+        (1005, 1505),
+        (4495, 4495),
+        (4495, 4495),
+    ]
     at = 0
     for counts in [*(counts for _, counts in written), rows[-1].counts]:
         size = sum(counts.values())

@@ -13,7 +13,7 @@ from ingest.query.question import Question
 from ingest.query.table import groups_in
 from ingest.read.sources import ReadOptions
 from tests.effort import figure
-from tests.oracles import hdr, logs
+from tests.oracles import logs
 
 SECOND = 10**9
 OPS = ("read", "write", "trim")
@@ -76,36 +76,25 @@ def test_r9_rows_of_zeros_anywhere_leave_all_others_where_they_were(tmp_path: Pa
     ],
 )
 def test_r9_a_row_with_a_cell_that_cannot_be_read_spoils_its_own_op_alone(tmp_path: Path, damage) -> None:
-    lines = logs.text([(1000 * second + op, op, {8: 100}) for second in range(1, 9) for op in (0, 1)], 29).splitlines(keepends=True)
+    lines = logs.text([(1000 * second + op, op, {8: 100}) for second in range(1, 9) for op in (0, 1)], 29).splitlines(
+        keepends=True
+    )
     lines[6] = damage(lines[6])
     (tmp_path / "a_clat_hist.1.log").write_text("".join(lines))
     found = rows_of(tmp_path)
-    assert {second: row for (op, second), row in found.items() if op == "read"} == dict.fromkeys((0, 1, 2, 4, 5, 6, 7), (100, True))
+    assert {second: row for (op, second), row in found.items() if op == "read"} == dict.fromkeys(
+        (0, 1, 2, 4, 5, 6, 7), (100, True)
+    )
     assert sum(row[0] for (op, _), row in found.items() if op == "write") == 800
     assert all(row[1] for (op, second), row in found.items() if op == "write" and second < 8)
 
 
 @pytest.mark.parametrize("lead", ["9000, 0, 4096", "000, 0, 4096", "4000, 3, 4096", "4000, 0, 496", "00, 4096, 0"])
 def test_r9_a_row_whose_leading_cells_fit_nothing_spoils_all(tmp_path: Path, lead: str) -> None:
-    lines = logs.text([(1000 * second + op, op, {8: 100}) for second in range(1, 9) for op in (0, 1)], 29).splitlines(keepends=True)
+    lines = logs.text([(1000 * second + op, op, {8: 100}) for second in range(1, 9) for op in (0, 1)], 29).splitlines(
+        keepends=True
+    )
     lines[6] = f"{lead}, 0, 0\n"
     (tmp_path / "a_clat_hist.1.log").write_text("".join(lines))
     found = rows_of(tmp_path)
     assert not found["read", 3][1] and not found["write", 3][1]
-
-
-def test_r9_a_histogram_that_cannot_be_read_spoils_its_own_tag_alone(tmp_path: Path) -> None:
-    """Where the tag was there before and time goes on; else all tags lack what the line held."""
-    lines = [hdr.line(f"{second}.000", "1.000", {1000: 50}, tag) for second in range(1, 9) for tag in ("read", "write")]
-    for name, spoiled, tags in (
-        ("own", lines[6].rpartition(",")[0] + ",HISTFAAAA\n", {"read"}),
-        ("all", lines[6].replace("Tag=read", "Tag=raed").rpartition(",")[0] + ",HISTFAAAA\n", {"read", "write"}),
-    ):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "a.hlog").write_text(hdr.log([*lines[:6], spoiled, *lines[7:]]))
-        answer = Files([tmp_path / name], ReadOptions(), jobs=1).answer(Question(by=("tag",), step=SECOND))
-        table = percentiles(answer, Wanted(()))
-        whole = zip(groups_in(table), table.columns["complete"].tolist(), table.columns["start_ns"].tolist(), strict=True)
-        cut = {lack.entry.labels.get("tag") for lack in answer.missing}
-        assert {tag for (tag,), fine, _ in whole if not fine} <= tags
-        assert cut == ({"read"} if tags == {"read"} else {None}), (name, cut)

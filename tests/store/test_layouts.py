@@ -393,7 +393,9 @@ def test_f1_rollups_that_a_server_lost_leave_the_source_to_be_read_again(tmp_pat
         with open_store(ground.url) as store:
             assert store.runs()[0].state == "loading"
         whole = of_files([log], **UNIT)[0]
-        assert [row.replace("false,false", "false,true") for row in answers(ground.url)[0]] == whole, "it says that it may lack some"
+        assert [row.replace("false,false", "false,true") for row in answers(ground.url)[0]] == whole, (
+            "it says that it may lack some"
+        )
         loaded(ground.url, [log], reading=UNIT)
         assert held(ground) == samples and answers(ground.url) == of_files([log], **UNIT)
 

@@ -528,7 +528,9 @@ def answers(ground: Ground, capsys: Any) -> str:
 
 
 def logs_of(folder: str) -> list[Path]:
-    return [path for path in sorted((DATA / folder).iterdir()) if path.suffix not in NO_LOGS and not path.name.endswith("bins.gz")]
+    return [
+        path for path in sorted((DATA / folder).iterdir()) if path.suffix not in NO_LOGS and not path.name.endswith("bins.gz")
+    ]
 
 
 @pytest.mark.parametrize("folder", FORMATS)

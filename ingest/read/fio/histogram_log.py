@@ -104,17 +104,19 @@ def lack(
     count: int | None,
     bounds: tuple[int, int | None],
     counted_as: Mapping[str, str] = NOWHERE,
+    within: Span | None = None,
 ) -> None:
     """Keep in the account of a log that it lacks samples of an op from `span[0]` to `span[1]` in ns: `count`, if that is known.
 
-    `words` are code, sentence and remedy, `bounds` the least and the largest latency; `counted_as` as `Missing` has it.
+    `words` are code, sentence and remedy, `bounds` the least and the largest latency; `counted_as` and `within` are as `Missing`
+    has them.
     """
     series: Series = context.series.replaced(op="" if op in (MIXED, "all") else op, kind="completion")
     in_group = context.siblings or context.absent
     labels = labels_of(series, unknown=("job",) if in_group else ())  # the sum of a group of jobs is that of none of them
     code, *said = words
     caveat = Caveat(code, context.account.path, *said)
-    context.account.lack(Missing(labels, span[0], max(span), count, *bounds, caveat, counted_as))
+    context.account.lack(Missing(labels, span[0], max(span), count, *bounds, caveat, counted_as, within))
 
 
 # Rows that are not in a histogram log although fio wrote them: lines that were deleted, or lost in a copy.
@@ -292,6 +294,7 @@ class Chain:
         self.start_ns: int | None = None
         self.end_ns = 0
         self.lost, self.passed = 0, 0
+        self.closed = False  # whether fio's JSON has all that the rows lack
         self.gaps: list[Span] = []
         self.holes: list[Span] = []
         self.late: list[Span] = []
@@ -569,12 +572,13 @@ class Chains:
             if part is not None and (gaps := chain.gaps or chain.holes or chain.late):
                 gaps.append(span)  # what these rows held cannot be separated from what was never written
             elif part is not None and self._written_over(op):
-                lack(self.context, op, span, (UNPLACED, f"{op}: {WRITTEN_OVER}", ""), None, extremes(self._summaries(op)))
+                words = UNPLACED, f"{op}: {WRITTEN_OVER}", ""
+                lack(self.context, op, span, words, None, extremes(self._summaries(op)), within=self._whole(chain, [span]))
             elif span[1] - span[0] > LONGEST_LAST * MS * (self.period_ms or self.width_ms):
                 silent = any(not held.end_ns for held in siblings.values())
                 words = UNPLACED, f"{op}: {NO_ROW if silent else LONG_LAST}", AGAIN
-                lack(self.context, op, span, words, None, extremes(self._summaries(op)))
-            self._lack(chain)
+                lack(self.context, op, span, words, None, extremes(self._summaries(op)), within=self._whole(chain, [span]))
+            self._lack(chain, all_there=chain.closed and part is None)
             if part is not None:
                 self._keep_shared(op, part)
                 chain.total[part.bins] += part.counts
@@ -598,19 +602,30 @@ class Chains:
         shared = self.context.through_client and bool(self.context.segments)
         return shared and self.context.segments.get(op, 0) < len(self._summaries(op))
 
-    def _lack(self, chain: Chain) -> None:
-        """Keep what the rows of an op lack where fio's JSON does not say how much."""
+    def _whole(self, chain: Chain, spans: Sequence[Span]) -> Span | None:
+        """Return from when to when all that fio counts of an op completed, None where its JSON and the rows do not agree."""
+        if not chain.closed:
+            return None
+        begins, ends = zip(*spans, strict=True)
+        return min(self._first_start(chain), *begins), max(self._run_end(chain), *ends)
+
+    def _lack(self, chain: Chain, *, all_there: bool) -> None:
+        """Keep what the rows of an op lack where fio's JSON does not say how much, and when it completed where that does.
+
+        Where rows hold all that it counts (`all_there`), no row of theirs is missing.
+        """
         bounds = extremes(self._summaries(chain.op))
         for code, spans, sentence, remedy in (
             (REJECTED, chain.gaps, "rows were rejected: their samples are missing", ""),
             (LOST, chain.holes, f"rows that fio wrote are not in the log: {PLACE}", AGAIN),
             (LATE, chain.late, LATE_FIRST_REASON, AGAIN),
         ):
-            gaps = sorted(set(spans))
+            gaps = [] if all_there else sorted(set(spans))
+            within = self._whole(chain, gaps) if gaps else None
             if len(gaps) > MOST_GAPS:
                 gaps = [(gaps[0][0], max(high for _, high in gaps))]
             for gap in gaps:
-                lack(self.context, chain.op, gap, (code, f"{chain.op}: {sentence}", remedy), None, bounds)
+                lack(self.context, chain.op, gap, (code, f"{chain.op}: {sentence}", remedy), None, bounds, within=within)
         if self.context.jobs or self.context.grouped or chain.segment < 0:
             return
         span = self._first_start(chain), chain.end_ns
@@ -699,6 +714,7 @@ class Chains:
             span = self._first_start(chain), self._run_end(chain)
             lack(self.context, chain.op, span, (MORE, sentence, SEE_INSPECT), None, (0, None))
             return None
+        chain.closed = self.mask is None and not chain.repair.was_reset
         bins = np.flatnonzero(residual)
         if not len(bins):
             return None

@@ -578,9 +578,7 @@ def _course(runtimes: Mapping[str, int], job_runtime: int, options: Mapping[str,
     return length, writing
 
 
-def _summary(
-    direction: dict[str, Any], name: str, place: str, span_ms: tuple[int, int] | None = None
-) -> Summary | None:
+def _summary(direction: dict[str, Any], name: str, place: str, span_ms: tuple[int, int] | None = None) -> Summary | None:
     """Return what fio counts of a direction, of the kind that it calls `name`; None where it counts nothing.
 
     `place` names the file, the document, the number of its job, the direction and the kind.

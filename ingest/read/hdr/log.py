@@ -434,7 +434,6 @@ class Rows:
             return
         if first == LEGEND or not (first.isalnum() or line.strip(b" \t\r\0")):
             return
-        known: tuple[bytes, int, int] | None = None
         try:
             tag, stamp, length, text, righted = interval_of(line, self._origin.stamps)
             if not text:
@@ -442,12 +441,11 @@ class Rows:
             if tag in self._origin.totals:
                 self._context.account.skip(TOTALS, 1)
                 return
-            known = tag, stamp, length
             payload = payload_of(text)
         except (StampError, PayloadError) as error:
             long = len(line) >= LONGEST_LINE
             self._context.account.reject(LONG_LINE if long else str(error) if whole else CUT_OFF, [self._number])
-            self._spoiled(known)
+            self._gaps.open()
             return
         start = self._shifted(stamp) + self._clock.base_of(stamp) + stamp
         if not -MOST_NS < start <= start + length < MOST_NS:
@@ -459,20 +457,6 @@ class Rows:
         self._lines.append(_Line(self._number, start, start + length, tag))
         self._payloads.append(payload)
         self.pending += len(payload.words) + LINE_BYTES
-
-    def _spoiled(self, known: tuple[bytes, int, int] | None) -> None:
-        """Keep what a line has cost of which no histogram can be read: its tag alone, where tag, stamp and length are legible.
-
-        They are believed of a tag that was there before, and of a time that goes on.
-        """
-        before = {line.tag for line in self._lines} | {tag for tag, _ in self._ends}
-        if known is not None and self._gaps.last_ns is not None and known[0] in before:
-            tag, stamp, length = known
-            start = self._shifted(stamp) + self._clock.base_of(stamp) + stamp
-            if self._gaps.last_ns <= start <= start + length < MOST_NS:
-                self._gaps.lost(start, start + length, self._series_of(tag))
-                return
-        self._gaps.open()
 
     def _shifted(self, stamp: int) -> int:
         """Return the ns that are added to all stamps: the host's offset, and how far --t0 lies from the log's own start."""
