@@ -167,7 +167,7 @@ def disagreements(sources: Iterable[Counted]) -> Iterator[Missing]:
     for balance in balances(sources):
         if not balance.read:
             continue
-        told = [entry for source in balance.sources for entry in source.missing if not entry.counted_as]
+        told = [entry for source in balance.sources for entry in source.missing if not (entry.counted_as or entry.counted_within)]
         for op in balance.ops:
             entries = balance.entries(op)
             stated, held = sum(entry.count for entry in entries), balance.samples(op)

@@ -127,16 +127,17 @@ def answer_of(merged: Merged, question: Question) -> Answer:
 
 
 def troubles(accounts: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield how many rows of all sources were repaired or rejected, by reason, with the first place in each."""
+    """Yield how many rows of all sources were repaired or rejected, by reason; of those that were rejected the first place in each."""
     counted: dict[tuple[str, str], int] = {}
-    places: dict[tuple[str, str], list[str]] = {}
+    places: dict[str, list[str]] = {}
     for account in accounts:
         for action in ("repaired", "rejected"):
             for reason, count in account.get(action, {}).items():
                 counted[action, reason] = counted.get((action, reason), 0) + count
-                ending = f": {action}: {reason}"
+                ending = f": rejected: {reason}"
                 first = next((text for text in account.get("findings", ()) if text.endswith(ending)), "")
-                places.setdefault((action, reason), []).extend([first.removesuffix(ending)] if first else [])
+                if action == "rejected" and first:
+                    places.setdefault(reason, []).append(first.removesuffix(ending))
     for (action, reason), count in sorted(counted.items()):
-        where = f" ({listed(sorted(places[action, reason]))})" if places[action, reason] else ""
+        where = f" ({listed(sorted(places[reason]))})" if action == "rejected" and reason in places else ""
         yield f"{count} {plural(count, 'row')} {action}: {reason}{where}"

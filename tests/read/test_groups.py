@@ -242,3 +242,15 @@ def test_logs_of_a_group_may_be_loaded_one_after_another(first: int, tmp_path: P
         table = table_of(kept.answer(Question(step="all", by=("op",)))).columns
     assert dict(zip(table["op"].tolist(), table["count"].tolist(), strict=True)) == told(folder)
     assert table["complete"].all()
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_when_the_jobs_of_an_empty_log_did_what_is_of_no_known_time(tmp_path: Path, number: int) -> None:
+    """It was taken for a last interval where the run was short, and the only other log of its group had all rows."""
+    folder = Path(shutil.copytree(DATA / "fio" / "group-reporting", tmp_path / "run"))
+    before = counted(folder)
+    (folder / f"a_clat_hist.{number}.log").write_text("")
+    assert counted(folder) == before
+    answer = Files([folder], jobs=1).answer(Question(by=("op",), where={"kind": "completion"}, step=SECOND))
+    table = percentiles(answer, Wanted(()))
+    assert not table.columns["complete"].any() and table.columns["count"].sum() == sum(before[0].values())

@@ -574,8 +574,10 @@ class Chains:
             elif part is not None and self._written_over(op):
                 words = UNPLACED, f"{op}: {WRITTEN_OVER}", ""
                 lack(self.context, op, span, words, None, extremes(self._summaries(op)), within=self._whole(chain, [span]))
-            elif span[1] - span[0] > LONGEST_LAST * MS * (self.period_ms or self.width_ms):
-                silent = any(not held.end_ns for held in siblings.values())
+            elif part is not None and (
+                (silent := any(not held.end_ns for held in siblings.values()))
+                or span[1] - span[0] > LONGEST_LAST * MS * (self.period_ms or self.width_ms)
+            ):
                 words = UNPLACED, f"{op}: {NO_ROW if silent else LONG_LAST}", AGAIN
                 lack(self.context, op, span, words, None, extremes(self._summaries(op)), within=self._whole(chain, [span]))
             self._lack(chain, all_there=chain.closed and part is None)
@@ -603,8 +605,11 @@ class Chains:
         return shared and self.context.segments.get(op, 0) < len(self._summaries(op))
 
     def _whole(self, chain: Chain, spans: Sequence[Span]) -> Span | None:
-        """Return from when to when all that fio counts of an op completed, None where its JSON and the rows do not agree."""
-        if not chain.closed:
+        """Return from when to when all that fio counts of an op completed, None where its JSON and the rows do not agree.
+
+        Whether the rows of a whole group agree with it is for the log that carries its remainder to say.
+        """
+        if not chain.closed and not (self.context.grouped and self.context.group and not self.context.jobs):
             return None
         begins, ends = zip(*spans, strict=True)
         return min(self._first_start(chain), *begins), max(self._run_end(chain), *ends)
@@ -993,7 +998,9 @@ def sums_of(paths: Sequence[Path], layout: LogLinear, context: Context) -> dict[
         silent |= not last
         for op, end in last.items():
             ends.setdefault(op, []).append(end)
-    return {op: Logged(counts, 0 if silent else min(ends.get(op, [0]))) for op, counts in sums.items()}
+    if silent:  # its jobs may have done any operation, at any time
+        return {op: Logged(sums.get(op, np.zeros(layout.bins, np.int64)), 0) for op in OPS}
+    return {op: Logged(counts, min(ends.get(op, [0]))) for op, counts in sums.items()}
 
 
 # The leading cells of a row whose other cells cannot be read; all else that begins like this is none.

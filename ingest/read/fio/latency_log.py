@@ -73,7 +73,8 @@ SIZES = {"us": 1000, "ns": 1}
 class Shape(NamedTuple):
     """Where things stand in a row: `columns` names them all in order; `unit_ns` is what values are counted in.
 
-    `first_ms` is the stamp of the first row, `lowest_ms` the lowest of the first rows. `assumed` says what was taken for granted.
+    `first_ms` is the stamp of the first row, `lowest_ms` the lowest of the first rows. `assumed` says what was taken for granted
+    from so many first `rows`.
     """
 
     columns: tuple[str, ...]
@@ -83,6 +84,7 @@ class Shape(NamedTuple):
     hexadecimal: bool
     told_by: str
     assumed: str = ""
+    rows: int = 0
 
 
 def shape_of(path: Path, context: Context) -> Shape:
@@ -143,7 +145,7 @@ def _shape(rows: Sequence[Sequence[bytes]], direction: int, context: Context, pa
     lowest = min(int(row[0]) for row in rows)
     known = context.version or context.since or context.recorded_unit_ns
     assumed = ZEROS if extra == ("priority",) and not known and all(cells[0] == b"0" for cells in after) else ""
-    return Shape(columns, unit, int(rows[0][0]), lowest, hexadecimal, told_by, assumed)
+    return Shape(columns, unit, int(rows[0][0]), lowest, hexadecimal, told_by, assumed, len(rows))
 
 
 @lru_cache(maxsize=1)  # asked for in turn by all that is to be known of a log
@@ -265,7 +267,8 @@ def read(path: Path, context: Context) -> Iterator[Events]:
     unix, base = clock.real_time(context.options, shape.first_ms), clock.OWN
     if not unix:
         base = clock.base_of(shape.lowest_ms, context, lambda: clock.last_stamp_ms(path))
-    for note in (base.note, shape.assumed):
+    few = shape.rows < LOOKED_AT  # a hundred I/Os at offset 0, of a file of one block, are no benchmark
+    for note in (base.note, shape.assumed if few else ""):
         if note:
             context.account.note(note)
     rows = _Rows(shape, context, _older(path, shape, context), base.ms, unix, clock.zero_ns(context, base.ms))
