@@ -127,7 +127,7 @@ def answer_of(merged: Merged, question: Question) -> Answer:
 
 
 def troubles(accounts: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield how many rows of all sources were repaired or rejected, by reason; of those that were rejected the first place in each."""
+    """Yield how many rows of all sources were repaired or rejected, by reason, of rejected ones with first places."""
     counted: dict[tuple[str, str], int] = {}
     places: dict[str, list[str]] = {}
     for account in accounts:

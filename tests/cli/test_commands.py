@@ -81,6 +81,27 @@ def test_accuracy_widens_and_adds_bounds() -> None:
     assert all(float(row["p90_lo"]) <= float(row["p90"]) <= float(row["p90_hi"]) for row in wide)
 
 
+@pytest.mark.parametrize("step", ["1s", "all"])
+def test_n17_accuracy_that_is_not_reached_is_said(step: str) -> None:
+    asked = ("percentiles", EXAMPLE, "--step", step, "--format", "csv", "-p", "99.9", "--where", "host=ceph-a")
+    done = tailboard(*asked, "--accuracy", "0.01%")
+    assert done.returncode == 0
+    assert "--accuracy is not reached: p99.9 is known to 0.01 % in 0 of 1 row; there are too few samples" in done.stderr
+    assert "--accuracy" not in tailboard(*asked, "--accuracy", "99%").stderr
+
+
+def test_n17_host_names_no_second_host(tmp_path: Path) -> None:
+    """As a filter it made all hosts of the cluster one: p99 63.7 ms where ceph-a has 1.29 ms."""
+    for command, status in (("percentiles", 2), ("inspect", 2)):
+        done = tailboard(command, EXAMPLE, "--host", "ceph-a")
+        assert done.returncode == status, done
+        assert "--host ceph-a would call 3 hosts alike (ceph-a, ceph-b, ceph-c)" in done.stderr
+        assert "--where host=ceph-a selects one of them, --host-alias ceph-a=NAME renames one" in done.stderr
+    one = sorted(EXAMPLE.rglob("output.*_clat_hist.*.ceph-b.gz"))
+    done = tailboard("percentiles", *map(str, one), "--host", "web1", "--by", "host", "--step", "all", "--format", "csv")
+    assert [row["host"] for row in rows(done)] == ["web1"]
+
+
 @pytest.mark.slow
 def test_from_and_to_cut_the_range() -> None:
     """At edges of stored windows the parts add up; between them a range is that of all windows it touches, and says so."""
