@@ -90,6 +90,8 @@ def percentiles(options: Options) -> None:
     from ingest.query.percentiles import percentiles as rows_of
 
     chosen = parse_percentiles(options.wanted)
+    if options.format == "fiologparser" and all(percentile.name != "p50" for percentile in chosen):
+        chosen = (*parse_percentiles("50"), *chosen)  # its column of the median is always there
     if options.marks and options.format not in PICTURES:
         raise UsageError("--marks draws: choose --format png or svg, or write a report")
     below = [parse_duration(part) for part in options.below.split(",") if part.strip()]

@@ -129,6 +129,17 @@ def test_heatmap_and_distribution_add_up() -> None:
         assert int(own[-1]["cumulative"]) == sum(int(row["count"]) for row in own)
 
 
+@pytest.mark.parametrize("wanted", ["99", "99,50", "50.0,95"])
+def test_fiologparser_format_has_its_median_whatever_is_asked(wanted: str) -> None:
+    asked = ("percentiles", FIO / "randrw", "--step", "1s", "--time", "elapsed")
+    done = tailboard(*asked, "--format", "fiologparser", "-p", wanted)
+    assert done.returncode == 0, done.stderr
+    head, *lines = (line.split(", ") for line in done.stdout.splitlines())
+    assert head[4] == "median" and head.count("median") == 1
+    medians = [float(row["p50"]) for row in rows(tailboard(*asked, "--format", "csv", "-p", "50"))]
+    assert [float(line[4]) for line in lines] == medians
+
+
 def test_fiologparser_format_has_its_columns() -> None:
     done = tailboard(
         "percentiles", FIO / "randrw", "--step", "1s", "--format", "fiologparser", "-p", "50,90,99", "--time", "elapsed"
