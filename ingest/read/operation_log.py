@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ingest.core.coverage import labels_of
 from ingest.core.errors import InputError, counted
 from ingest.core.grid import SECOND, window_start
 from ingest.core.intervals import Exact, Int, Intervals
@@ -36,8 +37,9 @@ from ingest.read.account import Account
 from ingest.read.context import INTENDED, NOT_REAL, NOT_RELATIVE, RATE, YEAR_NS, Context, TimeZero
 from ingest.read.described.table import Form, Lines, arrow, integers
 from ingest.read.format_names import OPERATIONS
-from ingest.read.formats import AGAIN, Reader
+from ingest.read.formats import AGAIN, ROW_LABELS, Reader
 from ingest.read.hdr.tools import ENDS, LATENCIES, OPS, STARTS, TAGS, column_names, looks_like_operations, plain_column
+from ingest.read.missing import Between
 from ingest.read.schedule import Seen
 from ingest.read.sources import Around, Source
 from ingest.read.text import CUT_OFF, NEWLINE, blocks, head, name_without
@@ -102,6 +104,7 @@ def _coded(column: Any) -> tuple[Int, list[str]]:
 NUMBER = re.compile(r"^-?\d{1,19}(\.\d{1,12})?$")
 MOST_OPERATIONS = 20_000_000
 MOST_LABELS = 10_000
+NEARBY = 100  # operations: so near to a line that is rejected its time is looked for
 EXAMPLE = "such as start_us,end_us,op"
 
 
@@ -185,8 +188,15 @@ def _ns(text: str, unit_ns: int) -> int:
 
 
 def read_lines(path: Path, context: Context, columns: Columns, *, epoch: bool) -> Taken:
-    """Return all operations of a log; lines that cannot be taken are counted with their reason."""
-    taken, number = Taken(epoch), 0
+    """Return all operations of a log; lines that cannot be taken are counted with their reason, and missing where they stood."""
+    taken, number, told = Taken(epoch), 0, 0
+    between = Between(context.account, labels_of(context.series, unknown=ROW_LABELS))
+
+    def passed() -> None:
+        nonlocal told
+        between.passed(np.array(taken.end[told:], np.int64) + shift_of(context, epoch=epoch))
+        told = len(taken.end)
+
     quick = Blocks(columns.width, [column.place for column in columns.times], columns.labelled)
     for block in blocks(path, context.upto):
         data = bytes(block)
@@ -194,6 +204,7 @@ def read_lines(path: Path, context: Context, columns: Columns, *, epoch: bool) -
         if is_plain(data[:names]) and (parsed := quick.of(data[names:])) is not None and _take_all(parsed, columns, taken):
             number += data.count(b"\n")
             _check_count(taken, path)
+            passed()
             continue
         lines = data.decode("utf-8", "replace").replace("\0", "").splitlines()
         whole = data[-1] == NEWLINE
@@ -207,10 +218,19 @@ def read_lines(path: Path, context: Context, columns: Columns, *, epoch: bool) -
             if reason := take(cells, columns, taken):
                 context.account.reject(reason, [number])
             _check_count(taken, path)
+            if len(taken.end) - told >= NEARBY:
+                passed()
+        passed()
         if not whole:
             number += 1
             context.account.reject(CUT_OFF, [number])
+    between.finish()
     return taken
+
+
+def shift_of(context: Context, *, epoch: bool) -> int:
+    """Return the ns that are added to all times of a log; `epoch` says that they are real times."""
+    return context.offset_ns + (0 if epoch else context.zero.epoch_ns or 0)
 
 
 def _check_count(taken: Taken, path: Path) -> None:
@@ -338,7 +358,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
         kinds |= {"response": end - due, "wait": start - due}
     lag = None if due is None else int((start - due).max())
     seen = Seen(context.options.get(RATE, ""))
-    shift = context.offset_ns + (0 if epoch else context.zero.epoch_ns or 0)
+    shift = shift_of(context, epoch=epoch)
     for kind, values in kinds.items():
         table = tuple(context.series.replaced(op=op, tag=tag, kind=kind) for op, tag in taken.table)
         rows = binned(table, labels, end + shift, values, hdr_layout(DIGITS, 0, 1))

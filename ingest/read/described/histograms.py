@@ -347,7 +347,7 @@ class Reading:
             try:
                 yield replace(found, bins=self._upwards(bins))
             except WrongError as error:
-                self.context.account.reject(str(error), [found.line])
+                self.held.reject(str(error), found.line, Lost(found.series, found.start_ns, found.end_ns, total=found.total))
 
     def _listed(self, place: Place) -> list[FileBin]:
         """Return the bins at a place."""

@@ -213,7 +213,10 @@ class Lines:
             return None
 
     def _sifted(self, data: NDArray[np.uint8], count: int) -> Iterator[tuple[Any, Int]]:
-        """Yield the rows of a block with a fault in it: the lines that fit the pattern."""
+        """Yield the rows of a block with a fault in it: the lines that fit the pattern.
+
+        A line that is rejected is so before the rows are yielded that it stands among.
+        """
         compute = self.pa.compute
         lines = binary_lines(self.pa, data, count)
         crlf = compute.ends_with(lines, b"\r\n")
@@ -221,13 +224,17 @@ class Lines:
             self.account.note(CRLF)
             lines = compute.if_else(crlf, compute.binary_join_element_wise(compute.binary_slice(lines, 0, -2), b"\n", b""), lines)
         bad = np.ones(count, np.bool_)
+        pieces: list[tuple[Any, Int]] = []
         for pattern, convert in self._tiers:
             fitting = np.flatnonzero(bad & flags(compute.match_substring_regex(lines, pattern)))
             for table, good in self._halved(lines, fitting, convert):
                 bad[good] = False
-                yield table, self.whole.line + good
-        if bad.any():
-            self._reject(lines, bad)
+                pieces.append((table, good))
+        faults, upto = self._faults(lines, bad) if bad.any() else [], 0
+        for table, good in sorted(pieces, key=lambda piece: int(piece[1][-1])):
+            self._reject(faults, upto, upto := int(good[-1]))
+            yield table, self.whole.line + good
+        self._reject(faults, upto, count)
 
     def _halved(self, lines: Any, fitting: Int, convert: Any) -> Iterator[tuple[Any, Int]]:
         """Yield the rows of lines that fit a pattern, halved until what Arrow refuses (the 30th of February) stands alone."""
@@ -241,23 +248,30 @@ class Lines:
                 stack += [good[len(good) // 2 :], good[: len(good) // 2]]
             tries += 1
 
-    def _reject(self, lines: Any, bad: NDArray[np.bool_]) -> None:
-        """Count the bad lines by reason."""
+    def _faults(self, lines: Any, bad: NDArray[np.bool_]) -> list[tuple[str, Int]]:
+        """Return the places of the bad lines by reason."""
         compute, form = self.pa.compute, self.form
         left = bad & ~flags(compute.match_substring_regex(lines, form.passed))
         if not left.any():
-            return
+            return []
         counted = compute.count_substring(lines, form.delimiter.encode())
         cells = lying(counted, np.int32) + 1
         width, which = len(form.names), WHICH if form.marked else ""
+        found = []
         for reason, faulty in (
             (NULS, flags(compute.match_substring(lines, b"\0"))),
             (f"fewer columns than the rows of this log ({width})", cells < width),
             (f"more columns than the rows of this log ({width}){which}", (cells > width) & (not form.quoted)),
             (form.not_a_row, np.ones(len(bad), np.bool_)),
         ):
-            reject(self.account, reason, self.whole.line + np.flatnonzero(left & faulty))
+            found.append((reason, np.flatnonzero(left & faulty)))
             left &= ~faulty
+        return found
+
+    def _reject(self, faults: Sequence[tuple[str, Int]], begin: int, end: int) -> None:
+        """Count the bad lines of some places by reason."""
+        for reason, at in faults:
+            reject(self.account, reason, self.whole.line + at[(at >= begin) & (at < end)])
 
 
 class IntegerLines:

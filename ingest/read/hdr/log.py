@@ -77,7 +77,7 @@ from ingest.read.hdr.payload import (
     upper_edge,
 )
 from ingest.read.hdr.tools import ASBENCH, LATTE, Origin, looks_like_hdr, named, origin_of
-from ingest.read.missing import REJECTED
+from ingest.read.missing import REJECTED, SENTENCE
 from ingest.read.schedule import Seen
 from ingest.read.sources import Around, Source
 from ingest.read.text import LONGEST_LINE, blocks, head, is_plain, name_without
@@ -85,7 +85,6 @@ from ingest.read.text import LONGEST_LINE, blocks, head, is_plain, name_without
 # Where lines of an HdrHistogram log were rejected: the stretches of time of which something is missing.
 
 
-SENTENCE = "lines were rejected: their samples are missing"
 MOST_GAPS = 64
 
 

@@ -65,7 +65,8 @@ LONGEST = 1 << 23
 TRIED = 6
 UNFINISHED = 12  # bytes of a word or an escape that may be cut in two
 NO_JSON = "no JSON object"
-CUT_OFF = "the trace breaks off within its last event: all events before it were kept"
+CUT_SHORT = "the trace breaks off within its last event"
+CUT_OFF = f"{CUT_SHORT}: all events before it were kept"
 NO_ARRAY = 'no array of trace events: it begins neither with [ nor with {"traceEvents": [...'
 
 
@@ -164,6 +165,7 @@ class _Walk:
         reject(account, NO_JSON, line + np.searchsorted(newlines, np.array(self.bad, np.int64)))
         if self.cut_off:
             account.note(CUT_OFF)
+            account.cut_short = account.cut_short or CUT_SHORT
         return Objects(self.values, self.text, line, self.places)
 
     def _go(self) -> int:
@@ -552,7 +554,7 @@ def locate(path: Path, around: Around) -> Source:
 
 READER = Reader(
     locate,
-    line_each=False,
+    harmless=frozenset({NO_BEGINNING, NO_END}),
     timed=False,
     events=read,
     accepts=lambda _, start: looks_like_chrome(start),

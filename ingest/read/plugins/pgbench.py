@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ingest.core.coverage import Caveat
+from ingest.core.coverage import Caveat, labels_of
 from ingest.core.errors import InputError
 from ingest.core.intervals import Int, Intervals, Sum
 from ingest.core.labels import Series
@@ -27,8 +27,9 @@ from ingest.core.units import MOST_NS
 from ingest.read.account import Account
 from ingest.read.context import Context, TimeZero
 from ingest.read.format_names import PGBENCH
-from ingest.read.formats import AGAIN, Reader
+from ingest.read.formats import AGAIN, ROW_LABELS, Reader
 from ingest.read.integers import PlainIntegers
+from ingest.read.missing import Between
 from ingest.read.operation_log import binned
 from ingest.read.operations import DAY_NS
 from ingest.read.sources import Around, Source
@@ -41,6 +42,7 @@ EARLIEST = 10**8  # seconds have nine digits
 DIGITS = 3
 COLUMNS = (6, 7, 8)
 LAG, RETRIES = 6, 7
+END = 1  # of what is taken: script, end, time and lag
 TRIED_LEAST = 5
 WORDS = ("skipped", "failed", "serialization", "deadlock")
 ROW = re.compile(rb"^\d+ \d+ (?:\d+|skipped|failed|serialization|deadlock) \d+ \d{9,10} \d{1,6}(?: \d+){0,2}\s*$")
@@ -72,6 +74,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     held: dict[str, Sum[Series]] = {kind: Sum() for kind in ("service", *(("response", "wait") if lagged else ()))}
     layout, waiting, rest = hdr_layout(DIGITS, 0, 1), 0, b""
     parts: list[Int] = []
+    between = Between(account, labels_of(context.series, unknown=ROW_LABELS))
 
     def fold() -> None:
         """Bin the transactions that wait; of each kind only the sums are kept."""
@@ -89,12 +92,14 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
         if cut:
             parts.append(taking.transactions(text[:cut]))
             account.accept(len(parts[-1]))
+            between.passed(parts[-1][:, END] + context.offset_ns)
             waiting += len(parts[-1])
         if waiting >= MOST_WAITING:
             fold()
             waiting = 0
     if rest.strip():
         account.reject(CUT_OFF, [taking.lines + 1])
+    between.finish()
     for word, many in taking.left_out.items():
         account.skip(f"transactions without a time: {word}", many)
     if waiting:
