@@ -43,7 +43,7 @@ from ingest.read.described.description import HistogramDescription
 from ingest.read.formats import AGAIN, ROW_LABELS, Reader
 from ingest.read.missing import REJECTED
 from ingest.read.sources import Around, Source
-from ingest.read.text import CUT_OFF, TABLE_ENDINGS, name_without, whole_blocks
+from ingest.read.text import CUT_OFF, TABLE_ENDINGS, decimal_of, name_without, whole_blocks
 
 # Histograms of one file, by series: counts since a start become counts of intervals, repeated ones are left out.
 #
@@ -583,7 +583,8 @@ def objects_of(path: Path, context: Context) -> Iterator[tuple[int, dict[str, An
 def whole(value: Any) -> int:
     """Return a count or stamp as a whole number; WrongError where it is none."""
     try:
-        number = Decimal(value) if isinstance(value, (str, int, Decimal)) and not isinstance(value, bool) else None
+        known = isinstance(value, (str, int, Decimal)) and not isinstance(value, bool)
+        number = (decimal_of(value) if isinstance(value, str) else Decimal(value)) if known else None
         if number is None or not number.is_finite() or number != int(number) or not -(2**62) < number < 2**62:
             raise WrongError(f"{_short(value)} is no whole number")
         return int(number)
@@ -602,7 +603,7 @@ def count(value: Any) -> int:
 def end_ns(value: Any, unit_ns: int) -> int:
     """Return an edge in whole ns, rounded down; WrongError where it is no number."""
     try:
-        number = Decimal(str(value)) * unit_ns
+        number = decimal_of(str(value)) * unit_ns
         return math.floor(max(min(number, Decimal(2**62)), Decimal(-(2**62))))
     except (ArithmeticError, ValueError):
         raise WrongError(f"{_short(value)} is no edge") from None

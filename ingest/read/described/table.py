@@ -13,6 +13,7 @@ stands before it is counted from the left, what stands behind it from the right.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -84,6 +85,7 @@ def marked(data: NDArray[np.uint8], width: int, blanks: int | None) -> NDArray[n
 MOST_TRIES = 4096
 MISSING = "needs pyarrow, which is not installed: pip install 'tailboard[raw]'"
 TOO_LONG = "a line of more than 1 MiB"
+LOOKED_AT = 200  # lines by which it is decided how many columns a table without a head has
 WHICH = ": if a name contains blanks, name its column (blanks:)"
 
 
@@ -121,6 +123,13 @@ class Form:
     passed: str = r"^[ \t\r]*\n$"
     marked: bool = False
     blanks: int | None = None
+
+
+def usual_width(widths: Iterable[int], least: int = 0) -> int:
+    """Return how many columns most lines have of those with at least so many, if there are any; 0 where there is no line."""
+    counted = Counter(widths)
+    enough = Counter({width: number for width, number in counted.items() if width >= least})
+    return (enough or counted).most_common(1)[0][0] if counted else 0
 
 
 class WholeLines:

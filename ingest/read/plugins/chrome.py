@@ -53,7 +53,7 @@ from ingest.read.format_names import CHROME
 from ingest.read.formats import ROW_LABELS, Reader
 from ingest.read.operations import DAY_NS, TOO_MANY_LABELS, SeriesTable, events_layout, newest_ns
 from ingest.read.sources import Around, Source
-from ingest.read.text import TRACE_ENDINGS, head, name_without, whole_blocks
+from ingest.read.text import TRACE_ENDINGS, decimal_of, head, name_without, whole_blocks
 
 BETWEEN = re.compile(rb"\}\s*,\s*\{")
 NEXT = re.compile(r"\}\s*,\s*(?=\{)|\n\s*(?=\{\")")
@@ -532,7 +532,7 @@ def _ns(value: Any) -> int | None:
         return round(value * US)
     if isinstance(value, str):
         try:
-            value = Decimal(value)
+            value = decimal_of(value)
         except ArithmeticError:
             return None
     known = (isinstance(value, Decimal) and value.is_finite()) or (isinstance(value, int) and not isinstance(value, bool))

@@ -26,6 +26,7 @@ from ingest.core.layout import hdr_layout
 from ingest.core.units import MOST_NS
 from ingest.read.account import Account
 from ingest.read.context import Context, TimeZero
+from ingest.read.described.table import usual_width
 from ingest.read.format_names import PGBENCH
 from ingest.read.formats import AGAIN, ROW_LABELS, Reader
 from ingest.read.integers import PlainIntegers
@@ -188,7 +189,7 @@ class _Taking:
 def _lagged(path: Path, context: Context) -> tuple[int, bool]:
     """Return the number of columns, and whether the seventh is a lag: of eight it is; of seven if more than a number of tries."""
     lines = [line.split() for line in head(path, upto=context.upto).split(b"\n")[:200] if ROW.match(line)]
-    wide = max((len(cells) for cells in lines), default=0)
+    wide = usual_width(map(len, lines))
     if wide != RETRIES:
         return wide, wide > RETRIES
     return wide, max(int(cells[LAG]) for cells in lines if len(cells) > LAG) > TRIED_LEAST

@@ -51,7 +51,7 @@ from ingest.read.sources import Around, Source
 from ingest.read.text import TABLE_ENDINGS, head, name_without
 
 MS = UNITS_NS["ms"]
-LINE = re.compile(r"^\[([A-Za-z][\w-]*)\], (>?\d{1,6}|Operations|Return=[\w-]+|RunTime\(ms\)), (\d{1,18})(\.\d+)?$")
+LINE = re.compile(r"^\[([A-Za-z][\w-]*)\], (>?[0-9]{1,6}|Operations|Return=[\w-]+|RunTime\(ms\)), ([0-9]{1,18})(\.[0-9]+)?$")
 INTENDED = "intended-"
 FINE = ("Return=0", "Return=OK")
 AT_THE_END = "nothing says when its run ended: the time of the file is taken"
@@ -132,7 +132,7 @@ FIRST = re.compile(rb"^[A-Za-z][-A-Za-z0-9_]*,(\d{1,15}),-?\d{1,15}$", re.MULTIL
 NOT_A_ROW = "not op, time stamp (ms), latency (us) as YCSB writes them"
 PASSED = (
     r"^(?:\[.*|\S+ latency raw data: op, timestamp\(ms\), latency\(us\)|Raw data measurement: .*|YCSB Client .*|Command line: .*"
-    r"|Loading workload.*|Starting test.*|\d{4}-\d\d-\d\d .* sec: \d+ operations.*|[ \t]*)\r?\n$"
+    r"|Loading workload.*|Starting test.*|[0-9]{4}-[0-9][0-9]-[0-9][0-9] .* sec: [0-9]+ operations.*|[ \t]*)\r?\n$"
 )
 
 
@@ -140,7 +140,7 @@ def read(path: Path, context: Context) -> Iterator[Events]:
     """Yield the operations of a log, kind service (of intended starts: response); rejected lines are counted."""
     pa = arrow(path)
     types = {"op": pa.dictionary(pa.int32(), pa.binary()), "time": pa.int64(), "latency": pa.int64()}
-    pattern = r"^[A-Za-z][-A-Za-z0-9_]*,\d{1,15},-?\d{1,15}\n$"
+    pattern = r"^[A-Za-z][-A-Za-z0-9_]*,[0-9]{1,15},-?[0-9]{1,15}\n$"
     form = Form(("op", "time", "latency"), types, [(pattern, types)], NOT_A_ROW, passed=PASSED)
 
     series = SeriesTable(lambda labels: _series(context.series, labels["op"]))
