@@ -18,7 +18,7 @@ from __future__ import annotations
 import csv
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -178,16 +178,20 @@ class Taken:
 
 
 def columns_of(path: Path, context: Context) -> Columns:
-    """Return where everything stands; InputError if a column is missing, twice there, or of unknown unit."""
+    """Return where everything stands by the first line; InputError if a column is missing, twice there, or of unknown unit."""
     first, *lines = head(path, upto=context.upto).split(b"\n")
-    names = column_names(first)
-    rows = [cells for cells in csv.reader(_texts(lines[:LOOKED_AT])) if len(cells) == len(names)]
+    return columns_named(column_names(first), csv.reader(_texts(lines[:LOOKED_AT])), path, context)
+
+
+def columns_named(names: list[str], following: Iterable[list[str]], path: Path, context: Context, line: int = 1) -> Columns:
+    """Return where everything stands below a line of names, of which `following` are the first; InputError as `columns_of`."""
+    rows = [cells for cells in following if len(cells) == len(names)]
     plain = [plain_column(name) for name in names]
 
     def find(wanted: tuple[str, ...]) -> int | None:
         places = [place for place, (name, _) in enumerate(plain) if name in wanted]
         if len(places) > 1:
-            raise InputError(f"two columns for one thing: {names[places[0]]} and {names[places[1]]}", path, 1)
+            raise InputError(f"two columns for one thing: {names[places[0]]} and {names[places[1]]}", path, line)
         return places[0] if places else None
 
     def timed(place: int | None) -> Column | None:
@@ -196,17 +200,17 @@ def columns_of(path: Path, context: Context) -> Columns:
         unit = UNITS_NS[plain[place][1]] if plain[place][1] else context.recorded_unit_ns
         if unit is None:
             reason = f"the unit of column {names[place]} is not in its name: give --recorded-unit s, ms, us or ns"
-            raise InputError(reason, path, 1)
+            raise InputError(reason, path, line)
         cells = [cells[place].strip() for cells in rows]
         decimals = max((len(cell.partition(".")[2]) for cell in cells if NUMBER.match(cell)), default=0)
         return Column(place, unit, Fraction(unit, 10**decimals))
 
     intended = context.options.get(INTENDED, "").lower()
     if intended and intended not in names:
-        raise InputError(f"no column {intended!r}: there are {', '.join(names)}", path, 1)
+        raise InputError(f"no column {intended!r}: there are {', '.join(names)}", path, line)
     start, end, latency = timed(find(STARTS)), timed(find(ENDS)), timed(find(LATENCIES))
     if start is None or (end is None and latency is None):
-        raise InputError(f"no operation log: its first line names no start, or no end or latency, {EXAMPLE}", path, 1)
+        raise InputError(f"no operation log: its first line names no start, or no end or latency, {EXAMPLE}", path, line)
     if end is not None and latency is not None and latency.step_ns > max(start.step_ns, end.step_ns):
         latency = None
     return Columns(len(names), start, end, latency, timed(names.index(intended)) if intended else None, find(OPS), find(TAGS))
@@ -237,7 +241,7 @@ def read_lines(path: Path, context: Context, columns: Columns, *, epoch: bool) -
         between.passed(np.array(taken.end[told:], np.int64) + shift_of(context, epoch=epoch))
         told = len(taken.end)
 
-    quick = Blocks(columns.width, [column.place for column in columns.times], columns.labelled)
+    quick = quick_of(columns)
     for block in blocks(path, context.upto):
         data = bytes(block)
         names = 0 if number else data.find(b"\n") + 1
@@ -248,9 +252,15 @@ def read_lines(path: Path, context: Context, columns: Columns, *, epoch: bool) -
             continue
         lines = data.decode("utf-8", "replace").replace("\0", "").splitlines()
         whole = data[-1] == NEWLINE
-        for cells in csv.reader(lines if whole else lines[:-1]):
+        rows = list(csv.reader(lines if whole else lines[:-1]))
+        for place, cells in enumerate(rows):
             number += 1
             if number == 1 or not any(cell.strip() for cell in cells):
+                continue
+            if is_head(cells):  # of a log that was appended
+                named_here, following = column_names(",".join(cells).encode()), rows[place + 1 : place + LOOKED_AT]
+                columns = columns_named(named_here, following, path, context, number)
+                quick = quick_of(columns)
                 continue
             if len(cells) != columns.width:
                 context.account.reject(f"not {columns.width} columns as the first line names", [number])
@@ -268,6 +278,16 @@ def read_lines(path: Path, context: Context, columns: Columns, *, epoch: bool) -
     if taken.apart:
         context.account.note(f"{counted(taken.apart, 'operation')}: {APART}")
     return taken
+
+
+def quick_of(columns: Columns) -> Blocks:
+    """Return what parses blocks of lines without a fault."""
+    return Blocks(columns.width, [column.place for column in columns.times], columns.labelled)
+
+
+def is_head(cells: Sequence[str]) -> bool:
+    """Return whether a line names columns as the first line of an operation log does."""
+    return not cells[0][:1].isdigit() and looks_like_operations(",".join(cells).encode())
 
 
 def shift_of(context: Context, *, epoch: bool) -> int:

@@ -161,7 +161,9 @@ def test_n15_a_stamp_with_an_underscore_is_no_stamp(odd: str, tmp_path: Path) ->
 def test_n15_numbers_of_every_form_are_read_as_they_were(tmp_path: Path) -> None:
     """Held against Python's own reading of the same decimal texts, which have plain digits."""
     chance = random.Random(7)
-    values = [chance.choice(["{}", "{}.0", "{}.25", "{}e3", " {}", "{}.5E2"]).format(chance.randrange(1, 900)) for _ in range(300)]
+    values = [
+        chance.choice(["{}", "{}.0", "{}.25", "{}e3", " {}", "{}.5E2"]).format(chance.randrange(1, 900)) for _ in range(300)
+    ]
     lines = [json.dumps({"t": START_MS + n, "l": value}) + "\n" for n, value in enumerate(values)]
     (tmp_path / "x.ndjson").write_text("".join(lines))
     count, low, high = extremes(whole(tmp_path / "x.ndjson", "time: t\nlatency: l\nunit: {time: ms, latency: us}\n"))

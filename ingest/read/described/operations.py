@@ -219,10 +219,12 @@ def _form(columns: Columns, description: Description) -> Form:
     tiers = [(_pattern(columns, description, numbers, level), {**words, **types[level]}) for level in range(2)]
     quick = {name: _quick(columns.sample.get(name, ""), unit) for name, unit in numbers.items()}
     shape = Form(columns.names, {**words, **quick}, tiers, NO_NUMBER, description.delimiter, quoted=True, hexadecimal=True)
-    if description.delimiter != WHITESPACE:
-        return shape
-    again = "\\x1f".join(re.escape(name) for name in columns.names)  # a header line that comes again
+    by_blanks = description.delimiter == WHITESPACE
+    names = [re.escape(name) if by_blanks else rf'[ \t]*"?{re.escape(name)}"?[ \t]*' for name in columns.names]
+    again = _escaped(MARK if by_blanks else description.delimiter).join(names)  # a header line that comes again
     passed = rf"^(?:{again})?\r?\n$" if description.header else shape.passed
+    if not by_blanks:
+        return replace(shape, passed=passed)
     return replace(shape, delimiter=MARK, quoted=False, passed=passed, marked=True, blanks=columns.blanks)
 
 

@@ -226,6 +226,15 @@ def _by_comment(line: str) -> Origin | None:
     return next((origin for mark, origin in BY_COMMENT if line.startswith(mark)), wrk2)
 
 
+def in_further_head(comment: bytes, origin: Origin) -> Origin | None:
+    """Return the origin that a comment behind intervals names: the given one where it is of the same, None if it names none."""
+    told = _by_comment(comment.decode("utf-8", "replace"))
+    if told is None or told is ASBENCH:  # a date alone is no tool
+        return None
+    same = (told.tool, told.unit_ns, told.op, told.kind) == (origin.tool, origin.unit_ns, origin.op, origin.kind)
+    return origin if same or (told is CASSANDRA and origin.tool in SCYLLA_TOOLS) else told
+
+
 def _scylla_bench(head: bytes) -> Origin | None:
     """Return the origin of a log with the comment of cassandra-stress and the tags of scylla-bench."""
     tags: dict[str, bytes] = {}
