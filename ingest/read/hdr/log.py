@@ -46,7 +46,7 @@ from ingest.core.labels import LABELS, Series
 from ingest.core.layout import Layout, parse_layout
 from ingest.core.units import MOST_NS, figure
 from ingest.read.account import FINDINGS_KEPT, Account
-from ingest.read.context import RATE, Context, TimeZero
+from ingest.read.context import FORM, RATE, Context, TimeZero
 from ingest.read.format_names import HDR
 from ingest.read.formats import PIECES, ROW_LABELS, Reader
 from ingest.read.hdr.clock import (
@@ -1099,6 +1099,8 @@ def locate(path: Path, around: Around) -> Source:
     peeked = peek(path, context)
     if peeked.origin is ASBENCH and (match := ASBENCH_NAME.match(path.name)):
         context = replace(context, series=context.series.replaced(op=match["op"]))
+    if peeked.origin.in_two_forms:
+        context = replace(context, options={**context.options, FORM: " ".join(sorted(_ops_in(path)))})
     asked = around.options.recorded_unit_ns
     if (asked or peeked.origin.unit_ns) is None:
         sizes = [f"{figure(peeked.largest * scale / 1e9)} s in {unit}" for unit, scale in LARGE.items()]
@@ -1112,6 +1114,12 @@ def locate(path: Path, around: Around) -> Source:
     absolute = dated and not isinstance(around.options.t0, int)
     zero = around.zero(path, own, lambda: last_end_ns(path) - (peeked.zero_ns or 0), absolute=absolute)
     return Source(path, HDR, replace(context, zero=zero), peeked.width_ns, peeked.layout)
+
+
+def _ops_in(path: Path) -> set[str]:
+    """Return the ops that the heads of a log of YCSB name."""
+    comments = (line for block in blocks(path) for line in bytes(block).split(b"\n") if line.startswith(COMMENT))
+    return {origin.op for line in comments if (origin := in_further_head(line, Origin())) is not None and origin.op}
 
 
 READER = Reader(locate, rows=read, accepts=lambda _, start: looks_like_hdr(start), grows=PIECES)
