@@ -203,7 +203,7 @@ class Reading(CallOptions):
     )
     recorded_unit: str | None = option(
         "--recorded-unit",
-        choices=["ns", "100ns", "us", "ms"],
+        choices=["ns", "100ns", "us", "ms", "s"],
         help="Unit of the recorded values, for logs that do not state it (100ns: ticks of .NET on Windows).",
     )
     fio_version: str | None = option(

@@ -15,7 +15,7 @@ from ingest.core.errors import CapacityError, InputError
 from ingest.core.intervals import MOST_SAMPLES, Int, Intervals
 from ingest.core.labels import Series, default_kind
 from ingest.core.units import OUT_OF_RANGE, is_instant
-from ingest.read.context import EXPECTED
+from ingest.read.context import EXPECTED, Context
 from ingest.read.format_names import RAW, YCSB
 from ingest.read.formats import SMALL, reader_of, single_events
 from ingest.read.missing import counting_rejected, followed
@@ -48,7 +48,7 @@ def read(
             latencies(chunks, context.account), windows or operations.Windows(), layout, context.account, totals=known
         )
     else:
-        rows = reader.rows(source.path, context)
+        rows = _unshadowed(reader.rows(source.path, context), context)
     rows = in_their_layer(source, of_its_part(source, followed(source, _addable(rows, source))))
     if expected := context.options.get(EXPECTED):
         from ingest.read.schedule import with_corrected
@@ -87,6 +87,19 @@ def _is_small(path: Path) -> bool:
         return path.stat().st_size <= SMALL
     except OSError:  # `read` says so
         return False
+
+
+def _unshadowed(rows: Iterator[Intervals[Series]], context: Context) -> Iterator[Intervals[Series]]:
+    """Yield the rows without those of ops that another source is taken for."""
+    if not context.shadowed:
+        yield from rows
+        return
+    for part in rows:
+        ours = part.where(lambda series: series.op not in context.shadowed)
+        left_out = int(part.samples.sum()) - int(ours.samples.sum())
+        context.account.samples -= left_out
+        context.account.shadowed += left_out
+        yield ours
 
 
 def _addable(rows: Iterator[Intervals[Series]], source: Source) -> Iterator[Intervals[Series]]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 EXPECTED, RATE, INTENDED = "tailboard.expected_interval_ns", "tailboard.rate", "tailboard.intended_column"
 TSC_HZ = "tailboard.tsc_hz"
+FORM = "tailboard.form"  # of a source whose tool wrote the same operations in another form, too: the ops in it
 KEEP_IDLE = "tailboard.keep_idle"
 OWN_STAMPS = "time stamps in the file"  # where a start was taken from: each record says its real time, and --t0 is not for it
 YEAR_NS = 365 * 86_400 * 10**9  # stamps from a year after 1970 on are real times, others count from a start

@@ -12,14 +12,17 @@ from pathlib import Path
 from ingest.core.coverage import Caveat
 from ingest.core.errors import InputError, as_text, listed
 from ingest.core.labels import LABELS
+from ingest.read.context import FORM
+from ingest.read.format_names import HDR, YCSB
 from ingest.read.formats import is_timed
-from ingest.read.sources import SKIPPED, Found, Place, Skipped, Source
+from ingest.read.sources import PREFER_RAW, SHADOWED, SKIPPED, Found, Place, Skipped, Source
 from ingest.read.text import COMPRESSED, blocks, plain_name
 
 # The same data twice: files of the same bytes, and files of the same labels.
 
 
 SAMPLE = 1 << 16
+TWO_FORMS = "another file holds the same operations in another form (--prefer chooses between single operations and histograms)"
 SAID = ("--host", "--host-alias")
 
 
@@ -140,6 +143,35 @@ def _digest(path: Path, pieces: Iterable[bytes | memoryview]) -> bytes:
     except (OSError, InputError):
         return str(path).encode()
     return digest.digest()
+
+
+def in_one_form(sources: Sequence[Source], prefer: str, skipped: list[Skipped]) -> list[Source]:
+    """Return the sources with each operation in one of the forms that its tool wrote it in: an HdrHistogram log and another.
+
+    The log over time is taken, or with `prefer` raw the single operations; what only the other form holds is read, too.
+    """
+    forms: dict[tuple[str, ...], dict[bool, set[str]]] = defaultdict(lambda: defaultdict(set))
+    if not any(FORM in source.context.options for source in sources):
+        return list(sources)
+    single = {source.format for source in sources if FORM in source.context.options} & {YCSB}
+    first = YCSB if prefer == PREFER_RAW and single else HDR
+
+    def place(source: Source) -> tuple[str, ...]:
+        series = source.context.series
+        return series.run, series.host, series.volume
+
+    for source in sources:
+        forms[place(source)][source.format == first].update(source.context.options.get(FORM, "").split())
+    kept = []
+    for source in sources:
+        mine, taken = set(source.context.options.get(FORM, "").split()), forms[place(source)][True]
+        if source.format != first and mine and mine <= taken:
+            skipped.append(Skipped(source.path, SHADOWED, TWO_FORMS))
+        elif source.format != first and mine & taken:
+            kept.append(replace(source, context=replace(source.context, shadowed=frozenset(mine & taken))))
+        else:
+            kept.append(source)
+    return kept
 
 
 def conflicts(discovered: Found) -> Iterator[Caveat]:

@@ -24,8 +24,10 @@ from ingest.core.errors import InputError
 from ingest.read.hdr.tools import HGRM
 from ingest.read.text import blocks
 
-NUMBER = r"\d+(?:\.\d+)?"
-ROW = re.compile(rf"^\s*(?P<value>{NUMBER})[\s,]+(?P<share>{NUMBER})[\s,]+(?P<count>\d+)(?:[\s,]+(?:{NUMBER}|inf|Infinity))?\s*$")
+NUMBER = r"[0-9]+(?:\.[0-9]+)?"
+ROW = re.compile(
+    rf"^\s*(?P<value>{NUMBER})[\s,]+(?P<share>{NUMBER})[\s,]+(?P<count>[0-9]+)(?:[\s,]+(?:{NUMBER}|inf|Infinity))?\s*$"
+)
 MOST_ROWS = 1_000_000
 
 

@@ -68,7 +68,8 @@ class Reader(NamedTuple):
     files whose folder never stands for a host. `arrow` is set where pyarrow is needed. `many` yields the histograms of many small
     files in one pass, and the numbers of those that are left to `rows`.
 
-    Where an operation is a line, each rejected line is one that the answer lacks: `line_each` is false where that does not hold.
+    A rejected line of single operations is a sample that the answer lacks, unless its reason is one of `harmless`: of lines that
+    hold no operation which completed in the file. Readers of `rows` say themselves what they lack (`missing.Between`).
     `timed` formats measure service and response times, so that two of them under the same labels hold the same operations twice;
     it is false where a file is told by more than its labels.
     """
@@ -81,7 +82,7 @@ class Reader(NamedTuple):
     grows: str = WHOLE
     folder_is_host: Callable[[Path], bool] | None = None
     arrow: bool = False
-    line_each: bool = True
+    harmless: frozenset[str] = frozenset()
     timed: bool = True
     many: Callable[[Sequence[tuple[Path, Context]]], tuple[list[Intervals[Series]], list[int]]] | None = None
 

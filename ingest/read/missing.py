@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,11 +16,15 @@ from ingest.read.formats import reader_of, row_labels
 
 if TYPE_CHECKING:
     from ingest.core.events import Events
+    from ingest.core.intervals import Int
+    from ingest.read.account import Account
     from ingest.read.sources import Source
 
 
 REFUSED_FILE, CUT_SHORT, REJECTED = "refused", "cut-short", "rejected-rows"
-HOLES = ("NUL", "longer than", "too long")  # in the reason of a rejected line that may stand for many rows
+SENTENCE = "lines were rejected: their samples are missing"
+HOLES = ("NUL bytes", "more than 1 MiB")  # in the reason of a rejected line that may stand for many rows
+MOST_STRETCHES = 64
 
 
 def refused(run: str, labels: Mapping[str, str], path: Path, reason: str) -> Missing:
@@ -45,41 +51,86 @@ def followed(source: Source, rows: Iterator[Intervals[Series]]) -> Iterator[Inte
         account.lack(Missing(_source_labels(source), from_ns, None, None, 0, None, caveat))
 
 
-def counting_rejected(source: Source, chunks: Iterator[Events]) -> Iterator[Events]:
-    """Yield the events of a source; lines that were rejected between them are kept as missing in its account, each one event.
+class Between:
+    """Keeps rejected lines of single operations as missing samples, each lot between the operations before and after it.
 
-    Their time is that between the events around them: events come nearly in order of time. What is rejected of traces and of
-    timelines is no such line: it may have no end, or be a part of one.
+    Operations come nearly in order of time. Lines of which none is near may have been of any time. Reasons that are `harmless`
+    cost no sample; with `weighed` a line stands for a number of operations that it says itself.
     """
-    if not reader_of(source.format).line_each:
-        yield from chunks
-        return
-    account = source.context.account
-    before, last_ns = account.rows_rejected, None
-    waiting: tuple[int, int | None, int | None] | None = None
+
+    def __init__(
+        self, account: Account, labels: Mapping[str, str], harmless: Collection[str] = (), *, weighed: bool = False
+    ) -> None:
+        self._account, self._labels, self._harmless, self._weighed = account, labels, harmless, weighed
+        self._seen: Counter[str] = Counter(account.rejected)
+        self._last_ns: int | None = None
+        self._waiting: tuple[int | None, int | None, int] | None = None  # how many, from when, the last end around them
+        self._kept: list[Missing] = []
+
+    def passed(self, end_ns: Int) -> None:
+        """Take the ends in ns of operations that were accepted since the last call; lines rejected since then lie among them."""
+        if self._waiting is not None and len(end_ns):
+            number, from_ns, newest = self._waiting
+            self._waiting = None
+            self._keep(number, from_ns, max(int(end_ns.min()), newest))
+        number = self._lost()
+        if not len(end_ns):
+            if number != 0:
+                self._keep(number, None, None)
+            return
+        first, newest = int(end_ns.min()), int(end_ns.max())
+        if number != 0:
+            self._waiting = number, None if self._last_ns is None else min(first, self._last_ns), newest
+        self._last_ns = newest if self._last_ns is None else max(self._last_ns, newest)
+
+    def finish(self) -> None:
+        """Keep the lines that were rejected behind the last operation, and those that still wait for what comes after them."""
+        if self._waiting is not None:
+            self._keep(*self._waiting[:2], None)
+            self._waiting = None
+        number = self._lost()
+        if number != 0:
+            self._keep(number, self._last_ns, None)
+
+    def _lost(self) -> int | None:
+        """Return how many samples the lines cost that were rejected since the last call; None where that is not known."""
+        new = {reason: number - self._seen[reason] for reason, number in self._account.rejected.items()}
+        self._seen = Counter(self._account.rejected)
+        costly = {reason: number for reason, number in new.items() if number and reason not in self._harmless}
+        uncounted = self._weighed or any(hole in reason for reason in costly for hole in HOLES)
+        return None if costly and uncounted else sum(costly.values())
+
+    def _keep(self, number: int | None, from_ns: int | None, to_ns: int | None) -> None:
+        low = None if from_ns is None else from_ns - 1  # (from, to]: what completed with the operation before may be missing, too
+        caveat = Caveat(REJECTED, self._account.path, SENTENCE)
+        entries = [*self._kept, Missing(self._labels, low, to_ns, number, 0, None, caveat)]
+        if len(entries) > MOST_STRETCHES:
+            entries = [_together(entries)]
+        kept = [entry for entry in self._account.missing if entry not in self._kept]
+        self._account.missing[:] = [*kept, *entries]
+        self._kept = entries
+
+
+def _together(entries: Sequence[Missing]) -> Missing:
+    """Return missing samples of the same labels as one entry, from the first to the last."""
+    begins, ends, counts = ([getattr(entry, name) for entry in entries] for name in ("from_ns", "to_ns", "count"))
+    return replace(
+        entries[0],
+        from_ns=None if None in begins else min(begins),
+        to_ns=None if None in ends else max(ends),
+        count=None if None in counts else sum(counts),
+    )
+
+
+def counting_rejected(source: Source, chunks: Iterator[Events]) -> Iterator[Events]:
+    """Yield the events of a source; lines that were rejected between them are kept as missing in its account."""
+    context = source.context
+    weighed = "weight" in getattr(context.description, "columns", ())
+    between = Between(context.account, _source_labels(source), reader_of(source.format).harmless, weighed=weighed)
     for chunk in chunks:
-        ends = chunk.end_ns
-        first, newest = (int(ends.min()), int(ends.max())) if len(ends) else (None, None)
-        if waiting is not None and first is not None:
-            _keep_rejected(source, waiting[0], waiting[1], max(first, waiting[2] or first))
-            waiting = None
-        if account.rows_rejected > before:
-            earliest = first if last_ns is None or (first is not None and first < last_ns) else last_ns
-            waiting = (account.rows_rejected - before, None if last_ns is None else earliest, newest)
-            before = account.rows_rejected
-        last_ns = newest if last_ns is None else max(last_ns, newest or last_ns)
+        between.passed(chunk.end_ns)
         yield chunk
-    number = account.rows_rejected - before + (waiting[0] if waiting else 0)
-    if number:
-        _keep_rejected(source, number, waiting[1] if waiting else last_ns, None)
-
-
-def _keep_rejected(source: Source, number: int, from_ns: int | None, to_ns: int | None) -> None:
-    account = source.context.account
-    many = any(word in reason for reason in account.rejected for word in HOLES)
-    low = None if from_ns is None else from_ns - 1  # (from, to]: what completed with the event before may be missing, too
-    caveat = Caveat(REJECTED, account.path, "lines were rejected: their samples are missing")
-    account.lack(Missing(_source_labels(source), low, to_ns, None if many else number, 0, None, caveat))
+    between.finish()
 
 
 def _source_labels(source: Source) -> dict[str, str]:

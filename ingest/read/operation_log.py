@@ -18,14 +18,15 @@ from __future__ import annotations
 import csv
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
+from ingest.core.coverage import labels_of
 from ingest.core.errors import InputError, counted
 from ingest.core.grid import SECOND, window_start
 from ingest.core.intervals import Exact, Int, Intervals
@@ -36,11 +37,14 @@ from ingest.read.account import Account
 from ingest.read.context import INTENDED, NOT_REAL, NOT_RELATIVE, RATE, YEAR_NS, Context, TimeZero
 from ingest.read.described.table import Form, Lines, arrow, integers
 from ingest.read.format_names import OPERATIONS
-from ingest.read.formats import AGAIN, Reader
+from ingest.read.formats import AGAIN, ROW_LABELS, Reader
 from ingest.read.hdr.tools import ENDS, LATENCIES, OPS, STARTS, TAGS, column_names, looks_like_operations, plain_column
+from ingest.read.missing import Between
 from ingest.read.schedule import Seen
 from ingest.read.sources import Around, Source
 from ingest.read.text import CUT_OFF, NEWLINE, blocks, head, name_without
+
+T = TypeVar("T", int, Int)
 
 # Blocks of an operation log without a fault, as columns at once; what has one is left to be read line by line.
 #
@@ -99,21 +103,27 @@ def _coded(column: Any) -> tuple[Int, list[str]]:
 # Lines of an operation log -> operations: times in ns and labels; what cannot be taken is counted with its line and reason.
 
 
-NUMBER = re.compile(r"^-?\d{1,19}(\.\d{1,12})?$")
+NUMBER = re.compile(r"^-?[0-9]{1,19}(\.[0-9]{1,12})?$")
 MOST_OPERATIONS = 20_000_000
 MOST_LABELS = 10_000
+APART = "their end minus their start is not their latency, which was taken"
+NEARBY = 100  # operations: so near to a line that is rejected its time is looked for
 EXAMPLE = "such as start_us,end_us,op"
 
 
 class Column(NamedTuple):
-    """Where a time stands in a line, and its unit in ns."""
+    """Where a time stands in a line, its unit in ns, and the least step in ns that its decimals show."""
 
     place: int
     unit_ns: int
+    step_ns: Fraction = Fraction(0)
 
 
 class Columns(NamedTuple):
-    """Where everything stands in a line; `end` or `latency` is there, `due` where the log has the schedule."""
+    """Where everything stands in a line; `end` or `latency` is there, `due` where the log has the schedule.
+
+    Of a log that has both, `latency` is None where it is coarser than its start and end are.
+    """
 
     width: int
     start: Column
@@ -125,8 +135,25 @@ class Columns(NamedTuple):
 
     @property
     def times(self) -> list[Column]:
-        """Return the columns of times: start, end or else latency, and when it was due where that is there."""
-        return [column for column in (self.start, self.end or self.latency, self.due) if column is not None]
+        """Return the columns of times: start, end and latency as far as they are there, and when it was due."""
+        return [column for column in (self.start, self.end, self.latency, self.due) if column is not None]
+
+    def span_of(self, start: T, end: T | None, latency: T | None) -> tuple[T, T, T | int]:
+        """Return start and end by what stands in these columns, and by how much end - start is beside the latency.
+
+        What is said of the latency counts; it is laid from the finer one of start and end.
+        """
+        if self.end is None or end is None:
+            return start, start + cast("T", latency), 0
+        if self.latency is None or latency is None:
+            return start, end, 0
+        apart = abs(end - start - latency)
+        return (end - latency, end, apart) if self.end.step_ns < self.start.step_ns else (start, start + latency, apart)
+
+    @property
+    def rounding_ns(self) -> Fraction:
+        """Return by how much end - start can be beside the latency where all are rounded."""
+        return sum((column.step_ns for column in (self.start, self.end, self.latency) if column), Fraction(0))
 
     @property
     def labelled(self) -> list[int]:
@@ -136,9 +163,13 @@ class Columns(NamedTuple):
 
 @dataclass(slots=True)
 class Taken:
-    """Operations as they are read: times in ns, and the code of their labels. `epoch` are those since 1970, None takes all."""
+    """Operations as they are read: times in ns, and the code of their labels. `epoch` are those since 1970, None takes all.
+
+    Of `apart` operations end - start is not the latency that stands beside them.
+    """
 
     epoch: bool | None = None
+    apart: int = 0
     start: array[int] = field(default_factory=lambda: array("q"))
     end: array[int] = field(default_factory=lambda: array("q"))
     due: array[int] = field(default_factory=lambda: array("q"))
@@ -147,14 +178,20 @@ class Taken:
 
 
 def columns_of(path: Path, context: Context) -> Columns:
-    """Return where everything stands; InputError if a column is missing, twice there, or of unknown unit."""
-    names = column_names(head(path, upto=context.upto).split(b"\n", 1)[0])
+    """Return where everything stands by the first line; InputError if a column is missing, twice there, or of unknown unit."""
+    first, *lines = head(path, upto=context.upto).split(b"\n")
+    return columns_named(column_names(first), csv.reader(_texts(lines[:LOOKED_AT])), path, context)
+
+
+def columns_named(names: list[str], following: Iterable[list[str]], path: Path, context: Context, line: int = 1) -> Columns:
+    """Return where everything stands below a line of names, of which `following` are the first; InputError as `columns_of`."""
+    rows = [cells for cells in following if len(cells) == len(names)]
     plain = [plain_column(name) for name in names]
 
     def find(wanted: tuple[str, ...]) -> int | None:
         places = [place for place, (name, _) in enumerate(plain) if name in wanted]
         if len(places) > 1:
-            raise InputError(f"two columns for one thing: {names[places[0]]} and {names[places[1]]}", path, 1)
+            raise InputError(f"two columns for one thing: {names[places[0]]} and {names[places[1]]}", path, line)
         return places[0] if places else None
 
     def timed(place: int | None) -> Column | None:
@@ -162,16 +199,26 @@ def columns_of(path: Path, context: Context) -> Columns:
             return None
         unit = UNITS_NS[plain[place][1]] if plain[place][1] else context.recorded_unit_ns
         if unit is None:
-            raise InputError(f"the unit of column {names[place]} is not in its name: give --recorded-unit ns, us or ms", path, 1)
-        return Column(place, unit)
+            reason = f"the unit of column {names[place]} is not in its name: give --recorded-unit s, ms, us or ns"
+            raise InputError(reason, path, line)
+        cells = [cells[place].strip() for cells in rows]
+        decimals = max((len(cell.partition(".")[2]) for cell in cells if NUMBER.match(cell)), default=0)
+        return Column(place, unit, Fraction(unit, 10**decimals))
 
     intended = context.options.get(INTENDED, "").lower()
     if intended and intended not in names:
-        raise InputError(f"no column {intended!r}: there are {', '.join(names)}", path, 1)
+        raise InputError(f"no column {intended!r}: there are {', '.join(names)}", path, line)
     start, end, latency = timed(find(STARTS)), timed(find(ENDS)), timed(find(LATENCIES))
     if start is None or (end is None and latency is None):
-        raise InputError(f"no operation log: its first line names no start, or no end or latency, {EXAMPLE}", path, 1)
+        raise InputError(f"no operation log: its first line names no start, or no end or latency, {EXAMPLE}", path, line)
+    if end is not None and latency is not None and latency.step_ns > max(start.step_ns, end.step_ns):
+        latency = None
     return Columns(len(names), start, end, latency, timed(names.index(intended)) if intended else None, find(OPS), find(TAGS))
+
+
+def _texts(lines: Sequence[bytes]) -> list[str]:
+    """Return lines as text that the csv module takes."""
+    return b"\n".join(lines).decode("utf-8", "replace").replace("\0", "").splitlines()
 
 
 def _ns(text: str, unit_ns: int) -> int:
@@ -185,21 +232,35 @@ def _ns(text: str, unit_ns: int) -> int:
 
 
 def read_lines(path: Path, context: Context, columns: Columns, *, epoch: bool) -> Taken:
-    """Return all operations of a log; lines that cannot be taken are counted with their reason."""
-    taken, number = Taken(epoch), 0
-    quick = Blocks(columns.width, [column.place for column in columns.times], columns.labelled)
+    """Return all operations of a log; lines that cannot be taken are counted with their reason, and missing where they stood."""
+    taken, number, told = Taken(epoch), 0, 0
+    between = Between(context.account, labels_of(context.series, unknown=ROW_LABELS))
+
+    def passed() -> None:
+        nonlocal told
+        between.passed(np.array(taken.end[told:], np.int64) + shift_of(context, epoch=epoch))
+        told = len(taken.end)
+
+    quick = quick_of(columns)
     for block in blocks(path, context.upto):
         data = bytes(block)
         names = 0 if number else data.find(b"\n") + 1
         if is_plain(data[:names]) and (parsed := quick.of(data[names:])) is not None and _take_all(parsed, columns, taken):
             number += data.count(b"\n")
             _check_count(taken, path)
+            passed()
             continue
         lines = data.decode("utf-8", "replace").replace("\0", "").splitlines()
         whole = data[-1] == NEWLINE
-        for cells in csv.reader(lines if whole else lines[:-1]):
+        rows = list(csv.reader(lines if whole else lines[:-1]))
+        for place, cells in enumerate(rows):
             number += 1
             if number == 1 or not any(cell.strip() for cell in cells):
+                continue
+            if is_head(cells):  # of a log that was appended
+                named_here, following = column_names(",".join(cells).encode()), rows[place + 1 : place + LOOKED_AT]
+                columns = columns_named(named_here, following, path, context, number)
+                quick = quick_of(columns)
                 continue
             if len(cells) != columns.width:
                 context.account.reject(f"not {columns.width} columns as the first line names", [number])
@@ -207,10 +268,31 @@ def read_lines(path: Path, context: Context, columns: Columns, *, epoch: bool) -
             if reason := take(cells, columns, taken):
                 context.account.reject(reason, [number])
             _check_count(taken, path)
+            if len(taken.end) - told >= NEARBY:
+                passed()
+        passed()
         if not whole:
             number += 1
             context.account.reject(CUT_OFF, [number])
+    between.finish()
+    if taken.apart:
+        context.account.note(f"{counted(taken.apart, 'operation')}: {APART}")
     return taken
+
+
+def quick_of(columns: Columns) -> Blocks:
+    """Return what parses blocks of lines without a fault."""
+    return Blocks(columns.width, [column.place for column in columns.times], columns.labelled)
+
+
+def is_head(cells: Sequence[str]) -> bool:
+    """Return whether a line names columns as the first line of an operation log does."""
+    return not cells[0][:1].isdigit() and looks_like_operations(",".join(cells).encode())
+
+
+def shift_of(context: Context, *, epoch: bool) -> int:
+    """Return the ns that are added to all times of a log; `epoch` says that they are real times."""
+    return context.offset_ns + (0 if epoch else context.zero.epoch_ns or 0)
 
 
 def _check_count(taken: Taken, path: Path) -> None:
@@ -224,8 +306,11 @@ def _take_all(block: Block, columns: Columns, taken: Taken) -> bool:
     for time, unit in zip(block.times, units, strict=True):
         if not len(time) or int(time.max()) > MOST_NS // unit or int(time.min()) < -MOST_NS // unit:
             return False
-    start, second, *others = (time * unit for time, unit in zip(block.times, units, strict=True))
-    end, due = second if columns.end is not None else start + second, others[0] if others else start
+    held = dict(zip(columns.times, (time * unit for time, unit in zip(block.times, units, strict=True)), strict=True))
+    start, end, latency, due = (None if column is None else held[column] for column in columns[1:5])
+    assert start is not None
+    start, end, apart = columns.span_of(start, end, latency)
+    due = start if due is None else due
     if (end < start).any() or ((start >= YEAR_NS) != taken.epoch).any():
         return False
     if min(int(start.min()), int(due.min())) <= -MOST_NS or max(int(end.max()), int(due.max())) >= MOST_NS:
@@ -233,6 +318,7 @@ def _take_all(block: Block, columns: Columns, taken: Taken) -> bool:
     labels = _codes(block, columns, taken, len(start))
     if labels is None:
         return False
+    taken.apart += int(np.count_nonzero(apart > int(columns.rounding_ns)))
     for kept, values in ((taken.start, start), (taken.end, end), (taken.due, due), (taken.labels, labels)):
         kept.frombytes(values.tobytes())
     return True
@@ -261,13 +347,9 @@ def _codes(block: Block, columns: Columns, taken: Taken, rows: int) -> Int | Non
 def take(cells: list[str], columns: Columns, taken: Taken) -> str:
     """Take an operation; return why it cannot be taken, or empty text."""
     try:
-        start = _ns(cells[columns.start.place], columns.start.unit_ns)
-        if columns.end is not None:
-            end = _ns(cells[columns.end.place], columns.end.unit_ns)
-        else:
-            latency = columns.latency or columns.start
-            end = start + _ns(cells[latency.place], latency.unit_ns)
-        due = start if columns.due is None else _ns(cells[columns.due.place], columns.due.unit_ns)
+        written = [None if column is None else _ns(cells[column.place], column.unit_ns) for column in columns[1:5]]
+        start, end, apart = columns.span_of(cast("int", written[0]), written[1], written[2])
+        due = start if written[3] is None else written[3]
     except ValueError:
         return "a time is no number"
     if end < start:
@@ -282,6 +364,7 @@ def take(cells: list[str], columns: Columns, taken: Taken) -> str:
     )
     if labels not in taken.table and len(taken.table) >= MOST_LABELS:
         return f"more than {MOST_LABELS} ops and tags"
+    taken.apart += apart > columns.rounding_ns
     taken.start.append(start)
     taken.end.append(end)
     taken.due.append(due)
@@ -297,9 +380,8 @@ ENDINGS = (".hlog", ".hdr", ".histo", ".log", ".csv", ".txt")
 def first_start_ns(path: Path, context: Context) -> int:
     """Return the start of the first operation, by the clock of most at the beginning; InputError if none can be read."""
     columns = columns_of(path, context)
-    text = head(path, upto=context.upto).decode("utf-8", "replace").replace("\0", "")
     taken = Taken()
-    for cells in csv.reader(text.splitlines()[1:]):
+    for cells in csv.reader(_texts(head(path, upto=context.upto).split(b"\n")[1:])):
         if len(cells) == columns.width:
             take(cells, columns, taken)
         if len(taken.start) == LOOKED_AT:
@@ -338,7 +420,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
         kinds |= {"response": end - due, "wait": start - due}
     lag = None if due is None else int((start - due).max())
     seen = Seen(context.options.get(RATE, ""))
-    shift = context.offset_ns + (0 if epoch else context.zero.epoch_ns or 0)
+    shift = shift_of(context, epoch=epoch)
     for kind, values in kinds.items():
         table = tuple(context.series.replaced(op=op, tag=tag, kind=kind) for op, tag in taken.table)
         rows = binned(table, labels, end + shift, values, hdr_layout(DIGITS, 0, 1))

@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -42,7 +43,7 @@ from ingest.read.described.description import HistogramDescription
 from ingest.read.formats import AGAIN, ROW_LABELS, Reader
 from ingest.read.missing import REJECTED
 from ingest.read.sources import Around, Source
-from ingest.read.text import CUT_OFF, TABLE_ENDINGS, name_without, whole_blocks
+from ingest.read.text import CUT_OFF, TABLE_ENDINGS, decimal_of, name_without, whole_blocks
 
 # Histograms of one file, by series: counts since a start become counts of intervals, repeated ones are left out.
 #
@@ -58,6 +59,7 @@ NO_START = "one histogram alone, and nothing says when it began: two are needed,
 OTHER_EDGES = "bins changed to others that cannot be held against those before: counting begins anew there"
 SET_BACK = "the clock was set back: its time is before that of the one before"
 NOT_TAKEN = "histograms were rejected: their samples are missing"
+NOT_READ = "lines were rejected: if they held histograms, their samples are missing"
 LATE_TIMES = 3
 MOST_LOST = 64
 MOST_SEGMENTS = 64
@@ -113,19 +115,29 @@ class Polls:
         self._held: dict[Series, list[Poll]] = {}
         self._resets = 0
         self._lost_ones: list[Lost] = []
+        self._told: set[int] = set()
 
-    def reject(self, reason: str, line: int, lost: Lost) -> None:
-        """Count a histogram that cannot be taken; its samples are missing, unless a later one of the series holds them, too."""
+    def reject(self, reason: str, line: int, lost: Lost | None) -> None:
+        """Count a histogram that cannot be taken; its samples are missing, unless a later one of the series holds them, too.
+
+        `lost` None: it costs no samples. Of lines that are rejected otherwise it is not known what they held (`keep_unread`).
+        """
         self._context.account.reject(reason, [line])
-        self._lost_ones.append(lost)
+        self._told.add(line)
+        if lost is not None:
+            self._lost_ones.append(lost)
+
+    def tell(self, lines: Iterable[int]) -> None:
+        """Take lines that are rejected and of which others say what they cost."""
+        self._told.update(lines)
 
     def add(self, poll: Poll) -> None:
         """Take a histogram."""
         stamps = (poll.end_ns, poll.end_ns if poll.start_ns is None else poll.start_ns)
         if not all(-MOST_NS < stamp < MOST_NS for stamp in stamps):
-            self._context.account.reject("a time that cannot be counted with", [poll.line])
+            self.reject("a time that cannot be counted with", poll.line, Lost(poll.series, None, None, poll.samples))
         elif poll.start_ns is not None and poll.start_ns > poll.end_ns:
-            self._context.account.reject("it ends before it begins", [poll.line])
+            self.reject("it ends before it begins", poll.line, Lost(poll.series, None, None, poll.samples))
         else:
             self._held.setdefault(poll.series, []).append(poll)
 
@@ -162,10 +174,32 @@ class Polls:
         for layout, polls in by_layout.items():
             yield self._rows(layout, polls)
 
+    def keep_unread(self) -> None:
+        """Keep what lines have cost of which it is not known what they held.
+
+        Counts since a start are in a later histogram of their series, too, where there is one. Counts of an interval end between
+        those on the lines before and after.
+        """
+        lines = [line for line in self._context.account.rejected_lines if line not in self._told]
+        if not lines:
+            return
+        polls = sorted((poll for polls in self._held.values() for poll in polls), key=attrgetter("line"))
+        places = [bisect_left(polls, line, key=attrgetter("line")) for line in lines]
+        lost = {Lost(self._context.series, *_around(polls, place)) for place in places if not self.is_total}
+        by_time = all(earlier.end_ns <= later.end_ns for earlier, later in pairwise(polls))  # else series after series
+        behind = [(line, polls[place - 1].series) for line, place in zip(lines, places, strict=True) if place]
+        for series, held in self._held.items():
+            own = [line for line, nearest in behind if by_time or nearest == series]
+            if held[0].total and own and max(poll.line for poll in held) < own[-1]:
+                ends = sorted({poll.end_ns for poll in held})
+                lost.add(Lost(series, ends[-2] if len(ends) > 1 else None))
+        for one in sorted(lost, key=str) if len(lost) <= MOST_LOST else [Lost(self._context.series)]:
+            self._lack(one, NOT_READ)
+
     def _keep(self, lost: Lost) -> None:
         """Keep the samples of a histogram that cannot be taken as missing, unless a later one counts from the same start."""
-        if not lost.total:
-            self._lack(lost)
+        if not lost.total:  # of a time that cannot be read nothing is taken for known
+            self._lack(lost if lost.end_ns is not None else lost._replace(start_ns=None))
             return
         held = self._held.get(lost.series, ())
         ends = [poll.end_ns for poll in held if None in (poll.start_ns, lost.start_ns) or poll.start_ns == lost.start_ns]
@@ -174,17 +208,17 @@ class Polls:
             if before is not None:
                 self._lack(lost._replace(start_ns=before, samples=None))
 
-    def _lack(self, lost: Lost) -> None:
+    def _lack(self, lost: Lost, sentence: str = NOT_TAKEN) -> None:
         account, offset = self._context.account, self._context.offset_ns
         start, end = lost.start_ns, lost.end_ns
         if start is None and end is not None:  # an interval begins where the one before ended
             start = max((poll.end_ns for polls in self._held.values() for poll in polls if poll.end_ns < end), default=None)
-        if start is None or end is None or not -MOST_NS < start <= end < MOST_NS:
+        known = [stamp for stamp in (start, end) if stamp is not None]
+        if sorted(known) != known or not all(-MOST_NS < stamp < MOST_NS for stamp in known):
             start = end = None
-        else:
-            start, end = start + offset, end + offset
+        start, end = (None if stamp is None else stamp + offset for stamp in (start, end))
         labels = labels_of(lost.series, unknown=ROW_LABELS if lost.series == self._context.series else ())
-        account.lack(Missing(labels, start, end, lost.samples, 0, None, Caveat(REJECTED, account.path, NOT_TAKEN, SEE_INSPECT)))
+        account.lack(Missing(labels, start, end, lost.samples, 0, None, Caveat(REJECTED, account.path, sentence, SEE_INSPECT)))
 
     def _once(self, polls: list[Poll]) -> list[Poll]:
         """Return the polls of a series in order of time, each once."""
@@ -196,7 +230,7 @@ class Polls:
             elif last.layout == poll.layout and np.array_equal(last.bins, poll.bins) and np.array_equal(last.counts, poll.counts):
                 self._context.account.skip(TWICE, 1)
             else:
-                self._context.account.reject("another histogram of a series and time that were read before", [poll.line])
+                self.reject("another histogram of a series and time that were read before", poll.line, _lost_with(poll))
         return kept
 
     def _begun(self, polls: Iterable[Poll], every_ns: int) -> Iterator[Poll]:
@@ -210,7 +244,7 @@ class Polls:
                 start = poll.end_ns - every_ns
             before = poll.end_ns
             if start is None:
-                self._context.account.reject(NO_START, [poll.line])
+                self.reject(NO_START, poll.line, _lost_with(poll))
             else:
                 yield replace(poll, start_ns=start)
 
@@ -243,7 +277,7 @@ class Polls:
             if poll.end_ns > kept[-1].end_ns:
                 kept.append(poll)
             else:
-                self._context.account.reject(SET_BACK, [poll.line])
+                self.reject(SET_BACK, poll.line, _lost_with(poll))
         return kept
 
     def _since(self, before: Poll, poll: Poll) -> Poll | None:
@@ -284,7 +318,8 @@ class Polls:
             start = poll.end_ns if poll.start_ns is None else poll.start_ns
             place = next((number for number, end in enumerate(ends) if start >= end), len(ends))
             if place == MOST_SEGMENTS:
-                self._context.account.reject("histograms of one series overlap in time too often", [poll.line])
+                lost = _lost_with(replace(poll, total=False))
+                self.reject("histograms of one series overlap in time too often", poll.line, lost)
                 continue
             ends[place : place + 1] = [poll.end_ns]
             yield poll if not place else replace(poll, series=poll.series.replaced(segment=place))
@@ -303,6 +338,20 @@ class Polls:
         indptr = np.cumsum([0, *(len(poll.bins) for poll in polls)]).astype(np.int64)
         bins, counts = np.concatenate([poll.bins for poll in polls]), np.concatenate([poll.counts for poll in polls])
         return Intervals(layout, tuple(table), np.array(codes, np.int64), start_ns, end_ns, indptr, bins, counts)
+
+
+def _lost_with(poll: Poll) -> Lost:
+    """Return what is lost with a histogram that was read."""
+    return Lost(poll.series, poll.start_ns, poll.end_ns, poll.samples, poll.total)
+
+
+def _around(polls: Sequence[Poll], place: int) -> tuple[int | None, int | None]:
+    """Return from when to when what stood between two polls, in order of lines, may have been counted."""
+    to_ns = polls[place].end_ns if place < len(polls) else None
+    last = polls[place - 1].end_ns if place else None
+    from_ns = max((poll.end_ns for poll in polls[:place] if last is not None and poll.end_ns < last), default=None)
+    in_order = from_ns is None or to_ns is None or from_ns < to_ns
+    return (from_ns, to_ns) if in_order else (None, None)
 
 
 def _falls(polls: Sequence[Poll]) -> bool:
@@ -501,7 +550,6 @@ class _Found:
 # Lines and documents of a file, and what their histograms are read into; the source that such a file is.
 
 
-NOT_READ = "lines were rejected: if they held histograms, their samples are missing"
 METRICS = "several-metrics"
 BELOW_ZERO = "values below zero: not a latency"
 ENDINGS = (*TABLE_ENDINGS, ".jsonl", ".ndjson", ".json", ".txt", ".log", ".prom")
@@ -535,7 +583,8 @@ def objects_of(path: Path, context: Context) -> Iterator[tuple[int, dict[str, An
 def whole(value: Any) -> int:
     """Return a count or stamp as a whole number; WrongError where it is none."""
     try:
-        number = Decimal(value) if isinstance(value, (str, int, Decimal)) and not isinstance(value, bool) else None
+        known = isinstance(value, (str, int, Decimal)) and not isinstance(value, bool)
+        number = (decimal_of(value) if isinstance(value, str) else Decimal(value)) if known else None
         if number is None or not number.is_finite() or number != int(number) or not -(2**62) < number < 2**62:
             raise WrongError(f"{_short(value)} is no whole number")
         return int(number)
@@ -554,7 +603,7 @@ def count(value: Any) -> int:
 def end_ns(value: Any, unit_ns: int) -> int:
     """Return an edge in whole ns, rounded down; WrongError where it is no number."""
     try:
-        number = Decimal(str(value)) * unit_ns
+        number = decimal_of(str(value)) * unit_ns
         return math.floor(max(min(number, Decimal(2**62)), Decimal(-(2**62))))
     except (ArithmeticError, ValueError):
         raise WrongError(f"{_short(value)} is no edge") from None
@@ -602,9 +651,7 @@ def polled(
     def rows(path: Path, context: Context) -> Iterator[Intervals[Series]]:
         held = filled(path, context)
         parts = list(held.intervals())
-        if not held.is_total and (NO_JSON in context.account.rejected or CUT_OFF in context.account.rejected):
-            caveat = Caveat(REJECTED, str(path), NOT_READ, SEE_INSPECT)
-            context.account.lack(Missing(labels_of(context.series, unknown=ROW_LABELS), None, None, None, 0, None, caveat))
+        held.keep_unread()
         names = sorted({KEYS.split(series.tag)[0] for part in parts for series in part.table} - {""})
         if len(names) > 1:
             shown = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")

@@ -106,6 +106,7 @@ class SampleFile:
         self._streams: dict[tuple[str, str], _Stream] = {}
         self._answers: dict[int, _Stream] = {}
         self._before: set[int] = set()
+        self._told: list[int] = []  # lines that are rejected, and whose polls are among those missed
 
     def answers(self) -> Iterator[Answer]:
         """Yield what commands said; lines that are no record are rejected with their reason."""
@@ -127,6 +128,7 @@ class SampleFile:
             if record in (BEFORE, POLL) and "error" not in entry and "said" in entry:
                 if stream.newest_ns is not None and at_ns <= stream.newest_ns:
                     self._context.account.reject(SET_BACK, [line])
+                    self._told.append(line)
                     stream.missed.append((stream.newest_ns, 1, SET_BACK))
                     continue
                 stream.newest_ns = at_ns
@@ -143,12 +145,14 @@ class SampleFile:
     def unanswered(self, answer: Answer, why: str) -> None:
         """Take an answer, the newest, as none: it is rejected, and no series is absent from it."""
         self._context.account.reject(why, [answer.line])
+        self._told.append(answer.line)
         stream = self._answers.pop(answer.line)
         stream.answers.pop()
         stream.missed.append((answer.at_ns, 1, why[:ERROR_SHOWN]))
 
     def finish(self, held: Polls) -> None:
         """Add what answers do not say, once all were read: series that they do not name, and what missed polls mean."""
+        held.tell(self._told)
         held.leave_out_intervals(self._before)
         for stream in self._streams.values():
             stream.answers.sort(key=itemgetter(1))

@@ -7,8 +7,10 @@ import gzip
 import io
 import lzma
 import os
+import re
 import zlib
 from collections.abc import Iterator
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, BinaryIO, Self, cast
 
@@ -33,6 +35,7 @@ MOST_OF_NOTHING = 512  # bytes of a file that may hold nothing: a gzip header ha
 RECODED_AT_ONCE = 1 << 17
 TRACE_ENDINGS = (".gz", ".json", ".txt", ".log", ".out", ".perf", ".script", ".stacks", ".trace")
 TABLE_ENDINGS = (".log", ".csv", ".txt", ".json", ".ndjson", ".jsonl", ".raw", ".out", ".dat", ".tsv")
+PLAIN_NUMBER = re.compile(r"\s*[-+]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?|inf(?:inity)?|nan)\s*", re.IGNORECASE)
 CORRUPT = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 
@@ -217,6 +220,16 @@ def holds_nothing(path: Path) -> bool:
         return not size or (size <= MOST_OF_NOTHING and not head(path, 1))
     except InputError:  # damaged: there was something
         return False
+
+
+def decimal_of(text: str) -> Decimal:
+    """Return the number that a text is; ArithmeticError where it is none.
+
+    Underscores between digits, and digits of other scripts, which Python takes, are none in any file.
+    """
+    if not PLAIN_NUMBER.fullmatch(text):
+        raise InvalidOperation
+    return Decimal(text)
 
 
 def plain_name(path: Path) -> str:

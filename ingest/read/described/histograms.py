@@ -14,7 +14,7 @@ from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise, zip_longest
+from itertools import chain, islice, pairwise, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -40,11 +40,11 @@ from ingest.read.described.description import (
     last_of,
     presets,
 )
-from ingest.read.described.table import WHITESPACE, fields
+from ingest.read.described.table import LOOKED_AT, WHITESPACE, fields, usual_width
 from ingest.read.format_names import DESCRIBED_HISTOGRAMS
 from ingest.read.polls import OPEN, FileBin, FileHistogram, Lost, Polls, WrongError, count, in_bins, lines_of, objects_of, polled
 from ingest.read.sample_file import Answer, SampleFile, is_sample_file, seconds
-from ingest.read.text import CUT_OFF
+from ingest.read.text import CUT_OFF, decimal_of
 
 # Places in JSON documents, as descriptions name them: `r.{op}.histogram_usec`, `data.*`, `../../unit`.
 #
@@ -156,7 +156,7 @@ def bound_ns(value: Any, unit: Fraction) -> Fraction | None:
     if value is None or (isinstance(value, str) and value.strip().lower() in WORDS_OPEN):
         return None
     try:
-        number = Decimal(as_word(value).strip())
+        number = decimal_of(as_word(value))
         if not number.is_finite():
             return None
         if abs(number) > 10**22 or (number and abs(number) < Decimal("1e-30")):
@@ -307,26 +307,27 @@ class Reading:
     def _table(self) -> Iterator[tuple[int, Place]]:
         """Yield the rows of a table with their line numbers."""
         description, context = self.description, self.context
-        names: list[str] = []
-        for number, line, whole in self._lines():
-            if not line.strip():
-                continue
-            if description.delimiter == WHITESPACE:
-                cells = fields(line)
-            else:
-                text = line.decode("utf-8", "replace").replace("\0", "").replace("\r", "")
-                try:
-                    cells = next(csv.reader([text], delimiter=description.delimiter), [])
-                except csv.Error:
-                    cells = []
-            if not names:
-                names = cells if description.header else [str(place + 1) for place in range(len(cells))]
-                if description.header:
-                    continue
+        rows = ((number, self._cells(line), whole) for number, line, whole in self._lines() if line.strip())
+        beginning = list(islice(rows, 1 if description.header else LOOKED_AT))
+        if description.header:
+            names = beginning.pop()[1] if beginning else []
+        else:
+            names = [str(place + 1) for place in range(usual_width(map(len, (cells for _, cells, _ in beginning))))]
+        for number, cells, whole in chain(beginning, rows):
             if len(cells) != len(names):
                 context.account.reject("another number of columns" if whole else CUT_OFF, [number])
             else:
                 yield number, Place(dict(zip(names, (cell.strip() for cell in cells), strict=True)))
+
+    def _cells(self, line: bytes) -> list[str]:
+        """Return the cells of a line of a table."""
+        if self.description.delimiter == WHITESPACE:
+            return fields(line)
+        text = line.decode("utf-8", "replace").replace("\0", "").replace("\r", "")
+        try:
+            return next(csv.reader([text], delimiter=self.description.delimiter), [])
+        except csv.Error:
+            return []
 
     def _text(self) -> Iterator[tuple[int, Place]]:
         """Yield the lines of text that are bins, as rows of their groups."""
@@ -347,7 +348,7 @@ class Reading:
             try:
                 yield replace(found, bins=self._upwards(bins))
             except WrongError as error:
-                self.context.account.reject(str(error), [found.line])
+                self.held.reject(str(error), found.line, Lost(found.series, found.start_ns, found.end_ns, total=found.total))
 
     def _listed(self, place: Place) -> list[FileBin]:
         """Return the bins at a place."""

@@ -33,6 +33,7 @@ from ingest.read.described.description import Columns, Description
 from ingest.read.described.table import (
     DECIMAL,
     FLOAT,
+    LOOKED_AT,
     MARK,
     MORE_PLACES,
     PRECISION,
@@ -48,12 +49,13 @@ from ingest.read.described.table import (
     sound_rows,
     tables,
     types,
+    usual_width,
 )
 from ingest.read.format_names import DESCRIBED
 from ingest.read.formats import AGAIN, Reader
 from ingest.read.operations import DAY_NS, TOO_MANY_LABELS, SeriesTable, events_layout, newest_ns
 from ingest.read.sources import Around, Source
-from ingest.read.text import LONGEST_LINE, NULS, TABLE_ENDINGS, head, name_without, whole_blocks
+from ingest.read.text import LONGEST_LINE, NULS, TABLE_ENDINGS, decimal_of, head, name_without, whole_blocks
 
 NO_NUMBER = "a time, latency or weight is no number, or is missing"
 TOO_HEAVY = "a weight of 0 or less, or so large that weight times latency passes 2^60 ns"
@@ -77,6 +79,11 @@ def columns_of(path: Path, context: Context, description: Description) -> Column
         _check_once([*roles.values(), *description.labels.values()], path)
         return Columns((), 0, roles, _units(roles, context, description, path), dict(description.labels), {})
     cells = _cells(first, description, path)
+    if not description.header and not description.blanks:
+        numbers = [int(name) for name in (*roles.values(), *description.labels.values()) if name.isdigit()]
+        rows = [(line, _cells(line, description, path)) for line in lines[at : at + LOOKED_AT] if line.strip()]
+        width = usual_width((len(row) for _, row in rows), max(numbers, default=0))
+        first, cells = next((line, row) for line, row in rows if len(row) == width)
     names = tuple(cells) if description.header else tuple(str(number + 1) for number in range(len(cells)))
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -212,10 +219,12 @@ def _form(columns: Columns, description: Description) -> Form:
     tiers = [(_pattern(columns, description, numbers, level), {**words, **types[level]}) for level in range(2)]
     quick = {name: _quick(columns.sample.get(name, ""), unit) for name, unit in numbers.items()}
     shape = Form(columns.names, {**words, **quick}, tiers, NO_NUMBER, description.delimiter, quoted=True, hexadecimal=True)
-    if description.delimiter != WHITESPACE:
-        return shape
-    again = "\\x1f".join(re.escape(name) for name in columns.names)  # a header line that comes again
+    by_blanks = description.delimiter == WHITESPACE
+    names = [re.escape(name) if by_blanks else rf'[ \t]*"?{re.escape(name)}"?[ \t]*' for name in columns.names]
+    again = _escaped(MARK if by_blanks else description.delimiter).join(names)  # a header line that comes again
     passed = rf"^(?:{again})?\r?\n$" if description.header else shape.passed
+    if not by_blanks:
+        return replace(shape, passed=passed)
     return replace(shape, delimiter=MARK, quoted=False, passed=passed, marked=True, blanks=columns.blanks)
 
 
@@ -397,7 +406,7 @@ def _number(value: Any, unit_ns: int) -> Decimal | None:
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
-        number = Decimal(value if isinstance(value, (int, str)) else repr(value))
+        number = Decimal(value) if isinstance(value, int) else decimal_of(value if isinstance(value, str) else repr(value))
         digits = -int(number.as_tuple().exponent)
         if abs(number) * unit_ns >= MOST_NS:
             return None

@@ -13,6 +13,7 @@ stands before it is counted from the left, what stands behind it from the right.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -84,6 +85,7 @@ def marked(data: NDArray[np.uint8], width: int, blanks: int | None) -> NDArray[n
 MOST_TRIES = 4096
 MISSING = "needs pyarrow, which is not installed: pip install 'tailboard[raw]'"
 TOO_LONG = "a line of more than 1 MiB"
+LOOKED_AT = 200  # lines by which it is decided how many columns a table without a head has
 WHICH = ": if a name contains blanks, name its column (blanks:)"
 
 
@@ -121,6 +123,13 @@ class Form:
     passed: str = r"^[ \t\r]*\n$"
     marked: bool = False
     blanks: int | None = None
+
+
+def usual_width(widths: Iterable[int], least: int = 0) -> int:
+    """Return how many columns most lines have of those with at least so many, if there are any; 0 where there is no line."""
+    counted = Counter(widths)
+    enough = Counter({width: number for width, number in counted.items() if width >= least})
+    return (enough or counted).most_common(1)[0][0] if counted else 0
 
 
 class WholeLines:
@@ -213,7 +222,10 @@ class Lines:
             return None
 
     def _sifted(self, data: NDArray[np.uint8], count: int) -> Iterator[tuple[Any, Int]]:
-        """Yield the rows of a block with a fault in it: the lines that fit the pattern."""
+        """Yield the rows of a block with a fault in it: the lines that fit the pattern.
+
+        A line that is rejected is so before the rows are yielded that it stands among.
+        """
         compute = self.pa.compute
         lines = binary_lines(self.pa, data, count)
         crlf = compute.ends_with(lines, b"\r\n")
@@ -221,13 +233,17 @@ class Lines:
             self.account.note(CRLF)
             lines = compute.if_else(crlf, compute.binary_join_element_wise(compute.binary_slice(lines, 0, -2), b"\n", b""), lines)
         bad = np.ones(count, np.bool_)
+        pieces: list[tuple[Any, Int]] = []
         for pattern, convert in self._tiers:
             fitting = np.flatnonzero(bad & flags(compute.match_substring_regex(lines, pattern)))
             for table, good in self._halved(lines, fitting, convert):
                 bad[good] = False
-                yield table, self.whole.line + good
-        if bad.any():
-            self._reject(lines, bad)
+                pieces.append((table, good))
+        faults, upto = self._faults(lines, bad) if bad.any() else [], 0
+        for table, good in sorted(pieces, key=lambda piece: int(piece[1][-1])):
+            self._reject(faults, upto, upto := int(good[-1]))
+            yield table, self.whole.line + good
+        self._reject(faults, upto, count)
 
     def _halved(self, lines: Any, fitting: Int, convert: Any) -> Iterator[tuple[Any, Int]]:
         """Yield the rows of lines that fit a pattern, halved until what Arrow refuses (the 30th of February) stands alone."""
@@ -241,23 +257,30 @@ class Lines:
                 stack += [good[len(good) // 2 :], good[: len(good) // 2]]
             tries += 1
 
-    def _reject(self, lines: Any, bad: NDArray[np.bool_]) -> None:
-        """Count the bad lines by reason."""
+    def _faults(self, lines: Any, bad: NDArray[np.bool_]) -> list[tuple[str, Int]]:
+        """Return the places of the bad lines by reason."""
         compute, form = self.pa.compute, self.form
         left = bad & ~flags(compute.match_substring_regex(lines, form.passed))
         if not left.any():
-            return
+            return []
         counted = compute.count_substring(lines, form.delimiter.encode())
         cells = lying(counted, np.int32) + 1
         width, which = len(form.names), WHICH if form.marked else ""
+        found = []
         for reason, faulty in (
             (NULS, flags(compute.match_substring(lines, b"\0"))),
             (f"fewer columns than the rows of this log ({width})", cells < width),
             (f"more columns than the rows of this log ({width}){which}", (cells > width) & (not form.quoted)),
             (form.not_a_row, np.ones(len(bad), np.bool_)),
         ):
-            reject(self.account, reason, self.whole.line + np.flatnonzero(left & faulty))
+            found.append((reason, np.flatnonzero(left & faulty)))
             left &= ~faulty
+        return found
+
+    def _reject(self, faults: Sequence[tuple[str, Int]], begin: int, end: int) -> None:
+        """Count the bad lines of some places by reason."""
+        for reason, at in faults:
+            reject(self.account, reason, self.whole.line + at[(at >= begin) & (at < end)])
 
 
 class IntegerLines:

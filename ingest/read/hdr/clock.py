@@ -22,12 +22,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import InvalidOperation
 from functools import lru_cache
 from typing import NamedTuple
 
 from ingest.core.units import iso_ns
 from ingest.read.context import YEAR_NS
+from ingest.read.text import decimal_of
 
 SECOND, MS = 1_000_000_000, 1_000_000
 NS_DIGITS = 9
@@ -55,7 +56,7 @@ def seconds_ns(text: bytes) -> int:
     if whole.isdigit() and (part.isdigit() or not part) and len(whole) <= NS_DIGITS + 1 and len(part) <= NS_DIGITS:
         return int(whole) * SECOND + (int(part) * 10 ** (NS_DIGITS - len(part)) if part else 0)
     try:
-        number = Decimal(text.decode("ascii"))
+        number = decimal_of(text.decode("ascii"))
     except (InvalidOperation, UnicodeDecodeError):
         raise StampError(NO_NUMBER) from None
     if not number.is_finite():

@@ -13,7 +13,7 @@ A line is an interval: start and length in seconds, its maximum, its histogram. 
 
 * the recorded unit is nowhere stated: taken from the tool's first comment, else asked for (--recorded-unit);
 * stamps are seconds since BaseTime; without one since StartTime if they lie more than a year before it, else since 1970.
-  Comments further down begin another log that was appended: they replace what was said before;
+  Comments further down begin another log that was appended: they replace what was said before, unit, op and kind, too;
 * an interval that begins a little before StartTime counts (tools that read from 0.0 on lose it);
 * the maximum says nothing that the histogram does not, and is not read;
 * lines of one tag may overlap (unions, appended logs): overlaps by the rounding of stamps are taken off the later line, a
@@ -46,7 +46,7 @@ from ingest.core.labels import LABELS, Series
 from ingest.core.layout import Layout, parse_layout
 from ingest.core.units import MOST_NS, figure
 from ingest.read.account import FINDINGS_KEPT, Account
-from ingest.read.context import RATE, Context, TimeZero
+from ingest.read.context import FORM, RATE, Context, TimeZero
 from ingest.read.format_names import HDR
 from ingest.read.formats import PIECES, ROW_LABELS, Reader
 from ingest.read.hdr.clock import (
@@ -76,8 +76,8 @@ from ingest.read.hdr.payload import (
     taken,
     upper_edge,
 )
-from ingest.read.hdr.tools import ASBENCH, LATTE, Origin, looks_like_hdr, named, origin_of
-from ingest.read.missing import REJECTED
+from ingest.read.hdr.tools import ASBENCH, LATTE, Origin, in_further_head, looks_like_hdr, named, origin_of
+from ingest.read.missing import REJECTED, SENTENCE
 from ingest.read.schedule import Seen
 from ingest.read.sources import Around, Source
 from ingest.read.text import LONGEST_LINE, blocks, head, is_plain, name_without
@@ -85,7 +85,6 @@ from ingest.read.text import LONGEST_LINE, blocks, head, is_plain, name_without
 # Where lines of an HdrHistogram log were rejected: the stretches of time of which something is missing.
 
 
-SENTENCE = "lines were rejected: their samples are missing"
 MOST_GAPS = 64
 
 
@@ -377,6 +376,44 @@ class Rows:
         self._again = Again()
         self._righted = False
         self._gaps = Gaps(context)
+        self._begun = False  # whether a head has ended, so that a comment begins another
+        self._said_by = b""  # the comment of a further head that names the origin
+        self._notes: dict[str, None] = {}  # of the origins before
+
+    def _comment(self, line: bytes) -> None:
+        """Take a comment. In a further head, as of logs that were put together, it tells unit, op and kind of what follows."""
+        self._clock.comment(line)
+        if not self._begun or (origin := in_further_head(line, self._origin)) is None:
+            return
+        self._begun = False
+        if origin != self._origin:
+            self.unpack()
+            self._become(origin, line)
+
+    def _become(self, origin: Origin, said_by: bytes) -> None:
+        """Read what follows as of another origin, which a comment names."""
+        self._notes.update(dict.fromkeys(self._told()))
+        self._righted = False
+        unit = self._context.recorded_unit_ns or origin.unit_ns
+        self._origin, self._said_by, self._clock.adrift = origin, said_by, origin.adrift
+        if unit is not None and unit != self._layouts.unit_ns:
+            self._layouts = Layouts(unit, self._layouts.bins)
+
+    def _told(self) -> list[str]:
+        """Return what is to be said of lines of the origin that there is now."""
+        origin = self._origin
+        doubt = origin.doubt if not self._context.recorded_unit_ns else ""
+        notes = (
+            SAID[origin.stamps] if self._righted else "",
+            ADRIFT if origin.adrift else "",
+            TOTALS if origin.totals else "",
+            doubt,
+        )
+        return [note for note in notes if note]
+
+    def _key(self, tag: bytes) -> bytes:
+        """Return what tells the lines of a tag from those of others, and of the same tag in another head."""
+        return tag + b"\0" + self._said_by if self._said_by else tag
 
     def _reject(self, reason: str, lines: Sequence[_Line]) -> None:
         """Leave out lines of known time."""
@@ -417,6 +454,7 @@ class Rows:
         ends = [start + length for start, length in zip(starts, fronts.lengths, strict=False)]
         if min(starts) <= -MOST_NS or max(ends) >= MOST_NS:
             return 0
+        self._begun = True
         self._gaps.line(starts[0], ends[0])
         self._gaps.last_ns = starts[-1]
         self._righted |= any(fronts.righted[:taken])
@@ -430,10 +468,11 @@ class Rows:
         self._number += 1
         first = line[:1]
         if first == COMMENT:
-            self._clock.comment(line)
+            self._comment(line)
             return
         if first == LEGEND or not (first.isalnum() or line.strip(b" \t\r\0")):
             return
+        self._begun = True
         try:
             tag, stamp, length, text, righted = interval_of(line, self._origin.stamps)
             if not text:
@@ -503,7 +542,7 @@ class Rows:
             line, layout = lines[row], checked[group].target.layout
             segments = known.get((group, line.tag))
             if segments is None:
-                segments = known[group, line.tag] = self._ends.setdefault((line.tag, layout), [])
+                segments = known[group, line.tag] = self._ends.setdefault((self._key(line.tag), layout), [])
             places[row] = self._placed(line, layout, segments)
         for part in checked:
             keep = [at for at, row in enumerate(part.rows) if places[row] is not None]
@@ -516,7 +555,7 @@ class Rows:
         """Return the places of lines of one tag, each of which follows the one before it in the first segment; else None."""
         mine = [lines[row] for row in checked.rows]
         tags = {line.tag for line in mine}
-        segments = self._ends.get((tags.pop(), checked.target.layout)) if len(tags) == 1 else None
+        segments = self._ends.get((self._key(tags.pop()), checked.target.layout)) if len(tags) == 1 else None
         if not segments:
             return None
         starts, ends = (
@@ -593,7 +632,7 @@ class Rows:
                 self._reject(BACKWARDS if place >= MOST_SEGMENTS else TOO_MANY_TAGS, [line])
                 return None
             segments.append((0, self._new_series(line.tag)))
-            self._firsts.setdefault((line.tag, layout), line.start_ns)
+            self._firsts.setdefault((self._key(line.tag), layout), line.start_ns)
         code = segments[place][1]
         segments[place] = (line.end_ns, code)
         self._trimmed += start != line.start_ns
@@ -632,7 +671,7 @@ class Rows:
     def tail(self) -> Tail:
         """Return what the lines so far leave for others of the same log."""
         limits = {BACKWARDS, TOO_MANY_TAGS, TOO_MANY_LAYOUTS, LONG_LINE}
-        limited = self._clock.told_again or limits & self._context.account.rejected.keys()
+        limited = self._clock.told_again or bool(self._said_by) or limits & self._context.account.rejected.keys()
         plain = not limited and all(len(segments) == 1 for segments in self._ends.values())
         ends = {key: segments[-1][0] for key, segments in self._ends.items()}
         edges = self._gaps.first_end_ns, self._gaps.last_ns
@@ -650,14 +689,8 @@ class Rows:
         account.notes = [note for note in account.notes if not note.endswith(REPEATED)]  # of a log that grows: fewer then
         for sentence in (*self._tallies.doubts(nested=origin is LATTE), *self._again.doubts(self._tallies.overlapping)):
             account.note(sentence)
-        if self._righted:
-            account.note(SAID[origin.stamps])
-        if origin.adrift:
-            account.note(ADRIFT)
-        if origin.totals:
-            account.note(TOTALS)
-        if origin.doubt and not self._context.recorded_unit_ns:
-            account.note(origin.doubt)
+        for sentence in (*self._notes, *self._told()):
+            account.note(sentence)
 
     def settle(self) -> None:
         """Note in the account the changes to the rows as a whole, and the schedule that they show."""
@@ -826,6 +859,10 @@ class ResumableRows(Rows):
         self._tallies = TagTotals((tuple(key), tuple(tally)) for key, tally in state.get("tallies", ()))
         self._again = Again((tuple(op), lines) for op, lines in state.get("repeated", ()))
         self._gaps.last_ns = state.get("last_line_ns")
+        said_by = state.get("said_by", "").encode("latin-1")
+        if said_by and (further := in_further_head(said_by, origin)):
+            self._become(further, said_by)
+        self._begun = state.get("begun", True)
 
     def state(self) -> dict[str, Any]:
         """Return the state that the lines to come need, as values that JSON can hold. All lines taken are in `intervals`."""
@@ -838,6 +875,8 @@ class ResumableRows(Rows):
             "geometries": [[geometry.digits, geometry.unit_magnitude, geometry.ratio] for geometry in self._layouts.found],
             "trimmed": self._trimmed,
             "last_line_ns": self._gaps.last_ns,
+            "said_by": self._said_by.decode("latin-1"),
+            "begun": self._begun,
             "tallies": [[key, tally] for key, tally in self._tallies.told.items()],
             "repeated": [[op, lines] for op, lines in self._again.repeated.items()],
         }
@@ -1044,6 +1083,8 @@ def locate(path: Path, around: Around) -> Source:
     peeked = peek(path, context)
     if peeked.origin is ASBENCH and (match := ASBENCH_NAME.match(path.name)):
         context = replace(context, series=context.series.replaced(op=match["op"]))
+    if peeked.origin.in_two_forms:
+        context = replace(context, options={**context.options, FORM: " ".join(sorted(_ops_in(path)))})
     asked = around.options.recorded_unit_ns
     if (asked or peeked.origin.unit_ns) is None:
         sizes = [f"{figure(peeked.largest * scale / 1e9)} s in {unit}" for unit, scale in LARGE.items()]
@@ -1057,6 +1098,12 @@ def locate(path: Path, around: Around) -> Source:
     absolute = dated and not isinstance(around.options.t0, int)
     zero = around.zero(path, own, lambda: last_end_ns(path) - (peeked.zero_ns or 0), absolute=absolute)
     return Source(path, HDR, replace(context, zero=zero), peeked.width_ns, peeked.layout)
+
+
+def _ops_in(path: Path) -> set[str]:
+    """Return the ops that the heads of a log of YCSB name."""
+    comments = (line for block in blocks(path) for line in bytes(block).split(b"\n") if line.startswith(COMMENT))
+    return {origin.op for line in comments if (origin := in_further_head(line, Origin())) is not None and origin.op}
 
 
 READER = Reader(locate, rows=read, accepts=lambda _, start: looks_like_hdr(start), grows=PIECES)

@@ -512,10 +512,10 @@ class Layouts:
     `found` are the geometries that were met, in order, each with its layout or the reason why there is none.
     """
 
-    def __init__(self, recorded_ns: int) -> None:
-        self._recorded_ns = recorded_ns
+    def __init__(self, unit_ns: int, bins: int = 0) -> None:
+        self.unit_ns = unit_ns
         self.found: dict[Geometry, Bins | str] = {}
-        self.bins = 0
+        self.bins = bins
 
     def of(self, geometry: Geometry) -> Bins | str:
         """Return the layout of a geometry, or the reason why there is none."""
@@ -527,7 +527,7 @@ class Layouts:
         return known
 
     def _new(self, geometry: Geometry) -> Bins | str:
-        unit = Fraction(geometry.ratio) * self._recorded_ns
+        unit = Fraction(geometry.ratio) * self.unit_ns
         try:
             if unit.denominator == 1:
                 bins = Bins(hdr_layout(geometry.digits, geometry.unit_magnitude, int(unit)))

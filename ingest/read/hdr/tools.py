@@ -105,7 +105,7 @@ SCYLLAS = re.compile(r"^(?P<kind>raw|co-fixed)(?:-(?P<op>read|write))?$", re.IGN
 SCYLLA_KINDS = {"raw": "service", "co-fixed": "response"}
 SCYLLA_LOWEST = {15: NS, 5: US, 0: MS}  # 50 us in each unit, as a power of two
 OURS = re.compile(r"#\[Written by tailboard.*; recorded unit (?P<unit>ns|us|ms|s)\]")
-YCSB = re.compile(r"#\[Logging for: (?P<op>[^\]\s]+)\]")
+YCSB = re.compile(r"#\[Logging for: (?P<form>Hdr(?=Intended-|[A-Z]))?(?P<op>[^\]\s]+)\]")
 UNITS = re.compile(r"#\s*Units?:\s*(?P<unit>nano|micro|milli)seconds\s*$", re.IGNORECASE)
 SPOKEN = {"nano": NS, "micro": US, "milli": MS}
 BEFORE_LINES = (b"#", b'"', b"", b"\r")  # what lines begin with before the first interval
@@ -122,7 +122,8 @@ class Origin:
 
     `stamps` is what its lines hold in place of start and length (see `stamps`), `adrift` whether they count from a moment that
     the log does not say (see `Clock`), `totals` are tags whose samples other tags hold, too, and `doubt` is what is to be said
-    where --recorded-unit does not set the unit. `settled` says that what follows in the log will not change any of it.
+    where --recorded-unit does not set the unit. `settled` says that what follows in the log will not change any of it,
+    `in_two_forms` that its tool wrote the same operations in another form, too.
     """
 
     tool: str = ""
@@ -134,6 +135,7 @@ class Origin:
     totals: frozenset[bytes] = frozenset()
     doubt: str = ""
     settled: bool = True
+    in_two_forms: bool = False
 
 
 CASSANDRA = Origin("cassandra-stress", NS)
@@ -217,13 +219,23 @@ def _by_comment(line: str) -> Origin | None:
         return Origin("tailboard", UNITS_NS[match["unit"]])
     if match := YCSB.match(line):
         op = match["op"].lower()
-        return Origin("YCSB", US, op.removeprefix(INTENDED), "response" if op.startswith(INTENDED) else "service")
+        kind = "response" if op.startswith(INTENDED) else "service"
+        return Origin("YCSB", US, op.removeprefix(INTENDED), kind, in_two_forms=bool(match["form"]))
     if DATE.match(line.encode()):
         return ASBENCH
     if match := UNITS.match(line):
         return Origin(unit_ns=SPOKEN[match["unit"].lower()])
     wrk2 = Origin("wrk2", US) if line.startswith("#") and "wrk2" in line.lower() else None
     return next((origin for mark, origin in BY_COMMENT if line.startswith(mark)), wrk2)
+
+
+def in_further_head(comment: bytes, origin: Origin) -> Origin | None:
+    """Return the origin that a comment behind intervals names: the given one where it is of the same, None if it names none."""
+    told = _by_comment(comment.decode("utf-8", "replace"))
+    if told is None or told is ASBENCH:  # a date alone is no tool
+        return None
+    same = (told.tool, told.unit_ns, told.op, told.kind) == (origin.tool, origin.unit_ns, origin.op, origin.kind)
+    return origin if same or (told is CASSANDRA and origin.tool in SCYLLA_TOOLS) else told
 
 
 def _scylla_bench(head: bytes) -> Origin | None:

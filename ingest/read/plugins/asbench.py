@@ -33,12 +33,12 @@ from ingest.read.text import CUT_OFF
 SECOND, US = UNITS_NS["s"], UNITS_NS["us"]
 RANGES = ((100, 4000, 100), (4000, 64_000, 1000), (64_000, 128_000, 4000))  # us; what all versions have
 MOST_BUCKETS = 1400
-BEGUN = re.compile(r"^(?:read|write|udf)_hist (?=\d{4}-)")
+BEGUN = re.compile(r"^(?:read|write|udf)_hist (?=[0-9]{4}-)")
 LINE = re.compile(
-    r"^(read|write|udf)_hist (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ), "
-    r"(\d{1,9}(?:\.\d{1,9})?(?:e[+-]\d\d)?)s, (\d{1,18})((?:, \d{1,18}:\d{1,18})*)$"
+    r"^(read|write|udf)_hist ([0-9]{4}-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:[0-9][0-9]:[0-9][0-9]Z), "
+    r"([0-9]{1,9}(?:\.[0-9]{1,9})?(?:e[+-][0-9][0-9])?)s, ([0-9]{1,18})((?:, [0-9]{1,18}:[0-9]{1,18})*)$"
 )
-LIMIT = re.compile(r"^\s+(Range min|Range max|Bucket width): (\d{1,12})us$")
+LIMIT = re.compile(r"^\s+(Range min|Range max|Bucket width): ([0-9]{1,12})us$")
 
 
 class _Buckets(NamedTuple):

@@ -27,9 +27,9 @@ from ingest.read.polls import FileBin, Polls, lines_of, polled
 from ingest.read.text import CUT_OFF
 
 HEAD = re.compile(r"^\s+([nmu]?secs)\s+: count\s+distribution\s*$")
-BIN = re.compile(r"^\s*(\d{1,18}) -> (\d{1,18})\s*: (\d{1,18})\s+\|")
+BIN = re.compile(r"^\s*([0-9]{1,18}) -> ([0-9]{1,18})\s*: ([0-9]{1,18})\s+\|")
 KEY = re.compile(r"^\s*(?:Bucket )?(?!avg = )([A-Za-z][\w ]*?) = (?:b?'([^']*)'|(.*?))\s*$")
-AVERAGE = re.compile(r" \[AVG \d+\]$")  # tcprtt, another at each print
+AVERAGE = re.compile(r" \[AVG [0-9]+\]$")  # tcprtt, another at each print
 UNITS = {"nsecs": "ns", "usecs": "us", "msecs": "ms", "secs": "s"}
 FLAGS = "flags"  # of requests to block devices
 LABELS = {"disk": "volume", FLAGS: "op", "operation": "op", "ptr": "volume"}

@@ -33,7 +33,7 @@ LOST_EVENTS = "bpftrace lost events: {}"
 NAME = re.compile(r"^(@\w*)(?:\[(.*)\])?:\s*$")
 OPENED = re.compile(r"^(@\w*)\[((?:(?!\]:).)*)$")
 CLOSED = re.compile(r"^(.*)\]:\s*(.*)$")
-BIN = re.compile(r"^[\[(](\.\.\.|-?\d+[KMGTPE]?)(?:, (\.\.\.|-?\d+[KMGTPE]?))?([\])]) +(\d+) \|")
+BIN = re.compile(r"^[\[(](\.\.\.|-?[0-9]+[KMGTPE]?)(?:, (\.\.\.|-?[0-9]+[KMGTPE]?))?([\])]) +([0-9]+) \|")
 TIMES = {letter: 1 << 10 * (place + 1) for place, letter in enumerate("KMGTPE")}
 WORDS = {
     **dict.fromkeys(("ns", "nsec", "nsecs", "nanoseconds"), "ns"),
@@ -41,7 +41,7 @@ WORDS = {
     **dict.fromkeys(("ms", "msec", "msecs", "milliseconds"), "ms"),
     **dict.fromkeys(("s", "sec", "secs", "seconds"), "s"),
 }
-DEVICE = re.compile(r"\d+,\d+|(sd|vd|xvd|hd)[a-z]+\d*|nvme\d+n\d+(p\d+)?|dm-\d+|md\d+|loop\d+")
+DEVICE = re.compile(r"[0-9]+,[0-9]+|(sd|vd|xvd|hd)[a-z]+[0-9]*|nvme[0-9]+n[0-9]+(p[0-9]+)?|dm-[0-9]+|md[0-9]+|loop[0-9]+")
 DOTS = "..."
 JSON = re.compile(rb"\s*(\{|\[\s*(\{|$))")
 
@@ -50,7 +50,7 @@ def read(path: Path, context: Context, held: Polls) -> None:
     """Add the histograms of a file to `held`."""
     lines = [(number, line, ended) for number, line, ended in lines_of(path, context) if line.strip()]
     is_json = bool(lines) and JSON.match(lines[0][1]) is not None
-    script = Script(re.compile(r"Attach(ing|ed) \d+ probes?"))
+    script = Script(re.compile(r"Attach(ing|ed) [0-9]+ probes?"))
     prints = list((_of_json if is_json else _of_text)(lines, context, held, script))
     add(list(_with_beginnings(prints)), script.stamps, path.stat().st_mtime_ns, context, held, total=None)
 

@@ -53,7 +53,7 @@ from ingest.read.format_names import CHROME
 from ingest.read.formats import ROW_LABELS, Reader
 from ingest.read.operations import DAY_NS, TOO_MANY_LABELS, SeriesTable, events_layout, newest_ns
 from ingest.read.sources import Around, Source
-from ingest.read.text import TRACE_ENDINGS, head, name_without, whole_blocks
+from ingest.read.text import TRACE_ENDINGS, decimal_of, head, name_without, whole_blocks
 
 BETWEEN = re.compile(rb"\}\s*,\s*\{")
 NEXT = re.compile(r"\}\s*,\s*(?=\{)|\n\s*(?=\{\")")
@@ -65,7 +65,8 @@ LONGEST = 1 << 23
 TRIED = 6
 UNFINISHED = 12  # bytes of a word or an escape that may be cut in two
 NO_JSON = "no JSON object"
-CUT_OFF = "the trace breaks off within its last event: all events before it were kept"
+CUT_SHORT = "the trace breaks off within its last event"
+CUT_OFF = f"{CUT_SHORT}: all events before it were kept"
 NO_ARRAY = 'no array of trace events: it begins neither with [ nor with {"traceEvents": [...'
 
 
@@ -164,6 +165,7 @@ class _Walk:
         reject(account, NO_JSON, line + np.searchsorted(newlines, np.array(self.bad, np.int64)))
         if self.cut_off:
             account.note(CUT_OFF)
+            account.cut_short = account.cut_short or CUT_SHORT
         return Objects(self.values, self.text, line, self.places)
 
     def _go(self) -> int:
@@ -530,7 +532,7 @@ def _ns(value: Any) -> int | None:
         return round(value * US)
     if isinstance(value, str):
         try:
-            value = Decimal(value)
+            value = decimal_of(value)
         except ArithmeticError:
             return None
     known = (isinstance(value, Decimal) and value.is_finite()) or (isinstance(value, int) and not isinstance(value, bool))
@@ -552,7 +554,7 @@ def locate(path: Path, around: Around) -> Source:
 
 READER = Reader(
     locate,
-    line_each=False,
+    harmless=frozenset({NO_BEGINNING, NO_END}),
     timed=False,
     events=read,
     accepts=lambda _, start: looks_like_chrome(start),

@@ -190,10 +190,8 @@ def _take(
                     raise WrongError("a point without a time")
                 held.add(Poll(line, series, start or None, end, layout, *sparse(places, counts), total))
             except WrongError as error:
-                if str(error) in (UNIT_UNKNOWN, BELOW_ZERO):  # it may be no latency at all
-                    context.account.reject(str(error), [line])
-                else:
-                    held.reject(str(error), line, _lost(str(error), series, body, point))
+                none = str(error) in (UNIT_UNKNOWN, BELOW_ZERO)  # it may be no latency at all
+                held.reject(str(error), line, None if none else _lost(str(error), series, body, point))
 
 
 def _lost(reason: str, series: Series, body: Mapping[str, Any], point: Mapping[str, Any]) -> Lost:

@@ -294,7 +294,9 @@ BLOCK = r"^ *(?P<device>\d+,\d+) (?P<flags>[A-Z]+) (?:\d+ )?\([^)]*\) (?P<sector
 ISSUE, COMPLETE = "block:block_rq_issue", "block:block_rq_complete"
 NO_SECTOR = str(2**64 - 1)
 ENTER, EXIT = "syscalls:sys_enter_", "syscalls:sys_exit_"
+NO_BEGINNING = "an end whose beginning is not in the recording"
 NO_END = "a beginning whose end is not in the recording"
+BEGUN_AGAIN = "begun again before it ended (requeued): the later beginning counts"
 TOO_LONG = "a latency of more than a day, or below zero"
 PAIRS = ((ISSUE, COMPLETE), (ENTER, EXIT))
 MOST_OPEN = 1 << 20
@@ -412,8 +414,8 @@ class _Trace:
         first = np.flatnonzero(~ends & same & np.append(ends[1:], False))
         alone = np.ones(len(marks), np.bool_)
         alone[first] = alone[first + 1] = False
-        reject(account, "an end whose beginning is not in the recording", np.sort(line[alone & ends]))
-        reject(account, "begun again before it ended (requeued): the later beginning counts", np.sort(line[alone & ~ends & same]))
+        reject(account, NO_BEGINNING, np.sort(line[alone & ends]))
+        reject(account, BEGUN_AGAIN, np.sort(line[alone & ~ends & same]))
         self.open = self._bounded(marks[alone & ~ends & ~same])
         latency, codes = at_ns[first + 1] - at_ns[first], marks["series"][first]
         wrong, many = (latency < 0) | (latency > DAY_NS), codes < 0
@@ -461,7 +463,7 @@ def locate(path: Path, around: Around) -> Source:
 
 READER = Reader(
     locate,
-    line_each=False,
+    harmless=frozenset({NO_BEGINNING, NO_END, BEGUN_AGAIN}),
     timed=False,
     events=read,
     accepts=lambda _, start: looks_like_perf(start),

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ingest.core.coverage import Caveat
+from ingest.core.coverage import Caveat, labels_of
 from ingest.core.errors import InputError
 from ingest.core.intervals import Int, Intervals, Sum
 from ingest.core.labels import Series
@@ -26,9 +26,11 @@ from ingest.core.layout import hdr_layout
 from ingest.core.units import MOST_NS
 from ingest.read.account import Account
 from ingest.read.context import Context, TimeZero
+from ingest.read.described.table import usual_width
 from ingest.read.format_names import PGBENCH
-from ingest.read.formats import AGAIN, Reader
+from ingest.read.formats import AGAIN, ROW_LABELS, Reader
 from ingest.read.integers import PlainIntegers
+from ingest.read.missing import Between
 from ingest.read.operation_log import binned
 from ingest.read.operations import DAY_NS
 from ingest.read.sources import Around, Source
@@ -41,6 +43,7 @@ EARLIEST = 10**8  # seconds have nine digits
 DIGITS = 3
 COLUMNS = (6, 7, 8)
 LAG, RETRIES = 6, 7
+END = 1  # of what is taken: script, end, time and lag
 TRIED_LEAST = 5
 WORDS = ("skipped", "failed", "serialization", "deadlock")
 ROW = re.compile(rb"^\d+ \d+ (?:\d+|skipped|failed|serialization|deadlock) \d+ \d{9,10} \d{1,6}(?: \d+){0,2}\s*$")
@@ -72,6 +75,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     held: dict[str, Sum[Series]] = {kind: Sum() for kind in ("service", *(("response", "wait") if lagged else ()))}
     layout, waiting, rest = hdr_layout(DIGITS, 0, 1), 0, b""
     parts: list[Int] = []
+    between = Between(account, labels_of(context.series, unknown=ROW_LABELS))
 
     def fold() -> None:
         """Bin the transactions that wait; of each kind only the sums are kept."""
@@ -89,12 +93,14 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
         if cut:
             parts.append(taking.transactions(text[:cut]))
             account.accept(len(parts[-1]))
+            between.passed(parts[-1][:, END] + context.offset_ns)
             waiting += len(parts[-1])
         if waiting >= MOST_WAITING:
             fold()
             waiting = 0
     if rest.strip():
         account.reject(CUT_OFF, [taking.lines + 1])
+    between.finish()
     for word, many in taking.left_out.items():
         account.skip(f"transactions without a time: {word}", many)
     if waiting:
@@ -183,7 +189,7 @@ class _Taking:
 def _lagged(path: Path, context: Context) -> tuple[int, bool]:
     """Return the number of columns, and whether the seventh is a lag: of eight it is; of seven if more than a number of tries."""
     lines = [line.split() for line in head(path, upto=context.upto).split(b"\n")[:200] if ROW.match(line)]
-    wide = max((len(cells) for cells in lines), default=0)
+    wide = usual_width(map(len, lines))
     if wide != RETRIES:
         return wide, wide > RETRIES
     return wide, max(int(cells[LAG]) for cells in lines if len(cells) > LAG) > TRIED_LEAST

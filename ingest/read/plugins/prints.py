@@ -19,8 +19,8 @@ from ingest.read.described.description import NDJSON, HistogramDescription
 from ingest.read.operations import DAY_NS
 from ingest.read.polls import FileBin, FileHistogram, Lost, Polls, in_bins, typical_gap
 
-CLOCK = re.compile(r"^(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?:?$")
-NUMBER = re.compile(r"^\d{9,10}(?:\.\d{1,9})?$|^\d{12,13}$|^\d{15,16}$|^\d{18,19}$")
+CLOCK = re.compile(r"^([0-9][0-9]):([0-9][0-9]):([0-9][0-9])(?:\.([0-9]{1,9}))?:?$")
+NUMBER = re.compile(r"^[0-9]{9,10}(?:\.[0-9]{1,9})?$|^[0-9]{12,13}$|^[0-9]{15,16}$|^[0-9]{18,19}$")
 DIGITS_OF = {10: "s", 13: "ms", 16: "us", 19: "ns"}
 BY_FILE, GUESSED = "time-of-file", "since-a-start"
 TO_THE_FILE = "its times of day have no date: the last is taken as the time of the file"
@@ -99,7 +99,7 @@ def stamp_of(text: str) -> Stamp | None:
         whole, _, part = text.partition(".")
         unit = UNITS_NS[next(unit for digits, unit in DIGITS_OF.items() if len(whole) <= digits)]
         return Stamp(int(whole) * unit + int(part.ljust(9, "0") if part else 0), of_day=False)
-    since = iso_ns(text) if re.match(r"^\d{4}-\d\d-\d\d[T ]\d\d:", text) else None
+    since = iso_ns(text) if re.match(r"^[0-9]{4}-[0-9][0-9]-[0-9][0-9][T ][0-9][0-9]:", text) else None
     return None if since is None else Stamp(since, of_day=False)
 
 

@@ -47,11 +47,12 @@ from ingest.read.polls import (
     sparse,
     whole,
 )
+from ingest.read.text import decimal_of
 
 NOTHING = "holds no histogram of latencies: ask for NAME_bucket[1h], or for a native histogram, not for rate() or a quantile"
 SAMPLE = re.compile(
     r"""^\s*(?P<name>[A-Za-z_:][\w:]*)?\s*(?:\{(?P<labels>(?:[^"}]|"(?:[^"\\]|\\.)*")*)\})?\s+"""
-    r"""(?P<value>[-+.\w]+|\{count:[^}]*\})(?:\s+(?P<stamp>-?[\d.eE+]+))?\s*(?:\#.*)?$"""
+    r"""(?P<value>[-+.\w]+|\{count:[^}]*\})(?:\s+(?P<stamp>-?[0-9.eE+]+))?\s*(?:\#.*)?$"""
 )
 LABEL = re.compile(r'([A-Za-z_][\w.]*|"(?:[^"\\]|\\.)*")\s*=\s*"((?:[^"\\]|\\.)*)"')
 RANGE = re.compile(r"([\[(])([-+.\w]+),([-+.\w]+)([\])]):([-+.\w]+)")
@@ -206,7 +207,7 @@ def _classic(told: Mapping[str, str], unit_ns: int, *, lacks_start: bool = False
 
 def _number(text: str) -> str:
     try:
-        if Decimal(text).is_finite():
+        if decimal_of(text).is_finite():
             return text
     except ArithmeticError:
         pass

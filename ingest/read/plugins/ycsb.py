@@ -39,7 +39,7 @@ from ingest.core.errors import InputError
 from ingest.core.events import Events
 from ingest.core.labels import Series
 from ingest.core.units import UNITS_NS
-from ingest.read.context import Context, TimeZero
+from ingest.read.context import FORM, Context, TimeZero
 from ingest.read.described.description import NDJSON, HistogramDescription
 from ingest.read.described.table import Form, Lines, arrow, nanoseconds, sound_rows, tables
 from ingest.read.format_names import YCSB, YCSB_HISTOGRAM
@@ -48,11 +48,13 @@ from ingest.read.operations import DAY_NS, TOO_MANY_LABELS, SeriesTable, events_
 from ingest.read.plugins.prints import BY_FILE
 from ingest.read.polls import OPEN, FileBin, FileHistogram, Lost, Polls, in_bins, lines_of, polled
 from ingest.read.sources import Around, Source
-from ingest.read.text import TABLE_ENDINGS, head, name_without
+from ingest.read.text import TABLE_ENDINGS, blocks, head, name_without
 
 MS = UNITS_NS["ms"]
-LINE = re.compile(r"^\[([A-Za-z][\w-]*)\], (>?\d{1,6}|Operations|Return=[\w-]+|RunTime\(ms\)), (\d{1,18})(\.\d+)?$")
+LINE = re.compile(r"^\[([A-Za-z][\w-]*)\], (>?[0-9]{1,6}|Operations|Return=[\w-]+|RunTime\(ms\)), ([0-9]{1,18})(\.[0-9]+)?$")
 INTENDED = "intended-"
+TWO_FORMS = re.compile(r"(?:Raw|Bucket|Hdr)(?=Intended-|[A-Z])")  # of measurementtype=hdrhistogram+raw, hdrhistogram+histogram
+NAMES = re.compile(rb"^(?:((?:Raw|Bucket)[A-Z][\w-]*) latency raw data:|\[((?:Raw|Bucket)[A-Z][\w-]*)\], 0, )", re.MULTILINE)
 FINE = ("Return=0", "Return=OK")
 AT_THE_END = "nothing says when its run ended: the time of the file is taken"
 COPY = "copy it with cp -p"
@@ -93,7 +95,7 @@ def read_histograms(path: Path, context: Context, held: Polls) -> None:
         elif not match[4]:
             op.counts[int(what)] = count
     end = path.stat().st_mtime_ns
-    _add({name: op for name, op in ops.items() if op.counts or op.above}, (end - (length_ns or 0), end), context, held)
+    _add({name: op for name, op in ops.items() if (op.counts or op.above)}, (end - (length_ns or 0), end), context, held)
 
 
 def _add(ops: dict[str, _Op], times: tuple[int, int], context: Context, held: Polls) -> None:
@@ -120,11 +122,27 @@ def _add(ops: dict[str, _Op], times: tuple[int, int], context: Context, held: Po
 
 
 def _series(base: Series, name: str) -> Series:
-    op = name.lower()
+    op = TWO_FORMS.sub("", name, count=1).lower() if TWO_FORMS.match(name) else name.lower()
     return base.replaced(op=op.removeprefix(INTENDED), kind="response" if op.startswith(INTENDED) else "service")
 
 
-HISTOGRAM = polled(YCSB_HISTOGRAM, read_histograms, "holds no histogram: YCSB writes them with measurementtype=histogram")
+def in_two_forms(path: Path, context: Context) -> Context:
+    """Return a context that names the ops of a file whose operations YCSB wrote as an HdrHistogram log, too."""
+    if not NAMES.search(head(path, upto=context.upto)):
+        return context
+    found = {name.decode() for block in blocks(path, context.upto) for pair in NAMES.findall(block) for name in pair if name}
+    ops = " ".join(sorted({_series(Series(), name).op for name in found}))
+    return replace(context, options={**context.options, FORM: ops})
+
+
+def locate_histograms(path: Path, around: Around) -> Source:
+    """Return the source of a file of histograms."""
+    source = _POLLED.locate(path, around)
+    return replace(source, context=in_two_forms(path, source.context))
+
+
+_POLLED = polled(YCSB_HISTOGRAM, read_histograms, "holds no histogram: YCSB writes them with measurementtype=histogram")
+HISTOGRAM = _POLLED._replace(locate=locate_histograms)
 
 
 US = UNITS_NS["us"]
@@ -132,7 +150,7 @@ FIRST = re.compile(rb"^[A-Za-z][-A-Za-z0-9_]*,(\d{1,15}),-?\d{1,15}$", re.MULTIL
 NOT_A_ROW = "not op, time stamp (ms), latency (us) as YCSB writes them"
 PASSED = (
     r"^(?:\[.*|\S+ latency raw data: op, timestamp\(ms\), latency\(us\)|Raw data measurement: .*|YCSB Client .*|Command line: .*"
-    r"|Loading workload.*|Starting test.*|\d{4}-\d\d-\d\d .* sec: \d+ operations.*|[ \t]*)\r?\n$"
+    r"|Loading workload.*|Starting test.*|[0-9]{4}-[0-9][0-9]-[0-9][0-9] .* sec: [0-9]+ operations.*|[ \t]*)\r?\n$"
 )
 
 
@@ -140,7 +158,7 @@ def read(path: Path, context: Context) -> Iterator[Events]:
     """Yield the operations of a log, kind service (of intended starts: response); rejected lines are counted."""
     pa = arrow(path)
     types = {"op": pa.dictionary(pa.int32(), pa.binary()), "time": pa.int64(), "latency": pa.int64()}
-    pattern = r"^[A-Za-z][-A-Za-z0-9_]*,\d{1,15},-?\d{1,15}\n$"
+    pattern = r"^[A-Za-z][-A-Za-z0-9_]*,[0-9]{1,15},-?[0-9]{1,15}\n$"
     form = Form(("op", "time", "latency"), types, [(pattern, types)], NOT_A_ROW, passed=PASSED)
 
     series = SeriesTable(lambda labels: _series(context.series, labels["op"]))
@@ -160,6 +178,7 @@ def read(path: Path, context: Context) -> Iterator[Events]:
 def locate_raw(path: Path, around: Around) -> Source:
     """Return the source of a file of raw measurements, which are stamped with real times."""
     context = around.context(path, process=name_without(path, TABLE_ENDINGS))
+    context = in_two_forms(path, context)
     first = FIRST.search(head(path, upto=context.upto))
     own = TimeZero(int(first[1]) * MS if first else 0, "epoch stamps in the log")
     zero = around.zero(path, own, lambda: 0, absolute=True)

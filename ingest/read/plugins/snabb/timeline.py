@@ -63,7 +63,18 @@ from ingest.read.described.table import reject
 from ingest.read.format_names import SNABB
 from ingest.read.formats import Reader
 from ingest.read.operations import DAY_NS, events_layout
-from ingest.read.plugins.snabb.ring import ALIGNED, ARGUMENTS, CPU, OWN_NAMES, Ring, looks_like_timeline, process_of, read_ring
+from ingest.read.plugins.snabb.ring import (
+    ALIGNED,
+    ARGUMENTS,
+    CPU,
+    OWN_NAMES,
+    SEAM,
+    WRITING,
+    Ring,
+    looks_like_timeline,
+    process_of,
+    read_ring,
+)
 from ingest.read.sources import Around, Source
 from ingest.read.text import plain_name
 
@@ -496,7 +507,7 @@ def locate(path: Path, around: Around) -> Source:
 
 READER = Reader(
     locate,
-    line_each=False,
+    harmless=frozenset({SEAM, WRITING}),
     timed=False,
     events=read,
     accepts=looks_like_timeline,
