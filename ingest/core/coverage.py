@@ -27,10 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.errors import as_text, counted
+from ingest.core.grid import MS
 from ingest.core.intervals import MOST_SAMPLES, Exact, Int, Intervals, distinct, gather, summed
 from ingest.core.labels import LABELS, MEAN, Series, default_kind, is_mean
 from ingest.core.quantiles import COMMON, INT64_MAX, Percentile
-from ingest.core.units import fine_latency
+from ingest.core.units import fine_latency, format_duration
 from ingest.core.values import Value
 
 # What a reader of numbers must know beside them: one value for files, stores, tables, pages and programs.
@@ -101,7 +102,8 @@ class Missing(Value):
 
     Samples that are `counted_as` of some labels, as only what several jobs or operations did together is known, are missing from
     rows that tell these labels apart, and from no other. Samples that are `counted_within` a time (from, to in ns), as only how
-    many there were in all of it is known, are missing from rows that do not cover it.
+    many there were in all of it is known, are missing from rows that do not cover it. With `narrower_ns` they are missing from
+    windows narrower than that alone.
     """
 
     labels: Mapping[str, str]
@@ -113,6 +115,7 @@ class Missing(Value):
     caveat: Caveat
     counted_as: Mapping[str, str] = field(default_factory=dict)
     counted_within: tuple[int, int] | None = None
+    narrower_ns: int | None = None
 
     @property
     def span(self) -> tuple[int, int]:
@@ -426,6 +429,64 @@ def _lacks(own: Iterable[KindsRecorded], kind: str, in_any_form: set[str]) -> Mi
     begins, ends = ([getattr(entry, edge) for entry in (first, *others)] for edge in ("from_ns", "to_ns"))
     begin, end = (None, None) if None in (*begins, *ends) else (min(begins), max(ends))
     return Missing({**first.labels, "kind": kind}, begin, end, None, 0, None, caveat)
+
+
+# How wide the rows of each source are: in narrower windows nobody knows where in a row its samples were.
+
+
+WIDTHS = "widths"  # of the account of a stored source
+WIDTH_PLAIN_NAMES = ("width_ns", "subject", "any_step", "whole")
+WIDE_ROWS = "wide-rows"
+ENOUGH = 0.9  # of the width of a row: a window of that is not narrower, as rows jitter
+DEFAULT_WIDTH_NS = 1000 * MS
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RowWidth(Value):
+    """How wide the rows of a source are in ns, 0 where it does not say; `subject` is its path, `labels` those that are known.
+
+    `any_step` says that its rows are made of single operations, which lie in windows of any width, `whole` that it tells of whole
+    runs alone.
+    """
+
+    labels: Mapping[str, str]
+    width_ns: int
+    subject: str
+    any_step: bool = False
+    whole: bool = False
+
+    @property
+    def least_ns(self) -> int:
+        """Return how wide a window must be that is not narrower than the rows, 0 where any is wide enough."""
+        return 0 if self.any_step else round(ENOUGH * self.width_ns)
+
+    @property
+    def words(self) -> str:
+        """Return the width for people."""
+        return format_duration(round(self.width_ns / MS) * MS or 1)
+
+    def spread(self) -> Missing:
+        """Return what windows narrower than the rows lack: how many of the samples are theirs."""
+        sentence = f"its rows are {self.words} wide: in narrower windows their counts are spread evenly"
+        caveat = Caveat(WIDE_ROWS, self.subject, sentence, "ask for a wider --step")
+        return Missing(self.labels, None, None, None, 0, None, caveat, narrower_ns=self.least_ns)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry as plain values, as `from_dict` takes them; the run is left out, as it is that of the source."""
+        labels = {name: value for name, value in self.labels.items() if name != "run"}
+        return {"labels": labels, **{name: getattr(self, name) for name in WIDTH_PLAIN_NAMES}}
+
+    @staticmethod
+    def from_dict(run: str, stored: Mapping[str, Any]) -> RowWidth:
+        """Return the entry of a run's source that `to_dict` gave."""
+        return RowWidth({**stored["labels"], "run": run}, **{name: stored[name] for name in WIDTH_PLAIN_NAMES})
+
+
+def median_width(rows: Iterable[RowWidth]) -> float:
+    """Return the median width in ns of the rows of sources, 1 s if none states it."""
+    widths = sorted(each.width_ns for each in rows if each.width_ns)
+    middle = len(widths) // 2
+    return (widths[middle] + widths[~middle]) / 2 if widths else DEFAULT_WIDTH_NS
 
 
 # What a tool says itself of a whole run, by job, where it logged no histogram: kept in the account, and shown as it is.

@@ -40,6 +40,38 @@ def stored_step(median_width_ns: float) -> int:
     return next((step for step in STEPS if step >= 0.9 * median_width_ns), STEPS[-1])
 
 
+def common_step(own_ns: int, step_ns: int) -> int:
+    """Return the widest of STEPS that divides `step_ns` and is at most `own_ns`; 0 where none does."""
+    return next((step for step in reversed(STEPS) if step <= own_ns and step_ns % step == 0), 0)
+
+
+def cut_down(rows: Intervals[Key], own_ns: int, step_ns: int) -> Intervals[Key]:
+    """Return rows of a source whose own step is `own_ns`, cut on their way down to windows of a narrower `step_ns`.
+
+    They are cut at the edges of their own step first, then at those of each of STEPS that is narrower, but for `step_ns`
+    itself. As each of STEPS divides the next, windows of any of them add up to those of a wider one: how a row is spread does
+    not depend on the step that it is stored at. Rows without bins, and those that lie within the windows, stay whole.
+    """
+    if not rows.layout.has_bins or rows.completions is not None:
+        return rows
+    for step in reversed(STEPS):
+        if step_ns < step <= own_ns:
+            rows = _cut_at_edges(rows, step)
+    return rows
+
+
+def _cut_at_edges(rows: Intervals[Key], step_ns: int) -> Intervals[Key]:
+    """Return the rows cut at each edge of windows of `step_ns`; the pieces bear their own bounds."""
+    crossing = rows.start_ns // step_ns * step_ns < window_start(rows.end_ns, step_ns)
+    done, rest = [rows.take(np.flatnonzero(~crossing))], rows.take(np.flatnonzero(crossing))
+    while len(rest):
+        head, rest = _cut(rest, rest.start_ns // step_ns * step_ns + step_ns)
+        further = rest.end_ns > rest.start_ns + step_ns
+        done += [head, rest.take(np.flatnonzero(~further))]
+        rest = rest.take(np.flatnonzero(further))
+    return _without_zeros(concatenate(done)) if len(done) > 1 else rows
+
+
 def to_windows(rows: Intervals[Key], step_ns: int, stored_ns: int = 0) -> Intervals[Key]:
     """Return the rows cut at the edges of windows of `step_ns`: each result row lies in one window and bears its bounds.
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from ingest.core.breaths import StoredBreaths
-from ingest.core.coverage import KINDS, Caveat
+from ingest.core.coverage import KINDS, WIDTHS, Caveat
 from ingest.core.documents import Whole, check_storable
 from ingest.core.errors import CapacityError, InputError, StoreError, TailboardError, as_text
 from ingest.core.events import Events
-from ingest.core.grid import WEIGHT_BITS, window_parts
+from ingest.core.grid import WEIGHT_BITS, cut_down, window_parts
 from ingest.core.grid import in_flight as shared
 from ingest.core.intervals import MOST_SAMPLES, Intervals, Segments, of_all_segments
 from ingest.core.intervals import total as sum_of
@@ -29,14 +29,15 @@ from ingest.read import offset_sources, once, read
 from ingest.read.account import Account, nothing_taken
 from ingest.read.discovery import processes
 from ingest.read.format_names import SNABB
-from ingest.read.missing import unreadable
+from ingest.read.missing import own_step, row_width, unreadable
 from ingest.read.operations import Windows
 from ingest.read.placement import discover
 from ingest.read.sources import Found, Source
 from ingest.read.totals import stated_of
 from ingest.store import Gatherer, Store
 from ingest.store.findings import EarlyStory, write_findings
-from ingest.store.records import COMPLETE, UNKNOWN_ZERO, SourceRecord, Spans
+from ingest.store.lifecycle import STEP_TOLD
+from ingest.store.records import COMPLETE, UNKNOWN_ZERO, RunRecord, SourceRecord, Spans
 
 DOCUMENTS_A_CHUNK = 20_000
 NO_CLOCK = "no start time, and Elasticsearch needs real times: give --t0 TIME, or --t0 mtime"
@@ -240,6 +241,7 @@ def _finish_source(
     account.sources += plan.files(number)
     part = plan.parts.get(record.source)
     kept = rows[0].as_dict() if part is None else account_of(part, rows)
+    kept[WIDTHS] = {str(place): row_width(file).to_dict() for place, file in enumerate(plan.files(number), 1)}
     held = [plan.kinds[file.path] for file in plan.files(number) if file.path in plan.kinds]
     if held:
         kept[KINDS] = {str(place): kinds.to_dict() for place, kinds in enumerate(held, 1)}
@@ -288,7 +290,7 @@ def _read(source: Source, record: SourceRecord, packer: _Packer, options: LoadOp
     stored = Stored() if events else None
     try:
         weighed = options.attribution == IN_FLIGHT
-        for windows in whole_windows(source, packer.plan.record.step_ns, spans, stored, in_flight=weighed):
+        for windows in whole_windows(source, packer.plan.record, spans, stored, in_flight=weighed):
             yield from packer.pieces(windows, record)
         if source.format == SNABB:
             from ingest.read.plugins.snabb.breaths import kept_of
@@ -303,14 +305,14 @@ def _read(source: Source, record: SourceRecord, packer: _Packer, options: LoadOp
 
 def _read_added_up(part: Part, packer: _Packer, options: LoadOptions, offsets: Collection[Path]) -> Iterator[_Piece]:
     """Yield what `_read` does, of the logs of a part, added up; a log that cannot be read to its end is left there."""
-    step_ns, weighed = packer.plan.record.step_ns, options.attribution == IN_FLIGHT
+    run, weighed = packer.plan.record, options.attribution == IN_FLIGHT
     sources, spans = [source for source, _ in part.logs], [dict[Series, tuple[int, int]]() for _ in part.logs]
-    total = LogAggregation(options.add_up, part.first_segment, step_ns)
+    total = LogAggregation(options.add_up, part.first_segment, run.step_ns)
 
     def windows(source: Source, own: dict[Series, tuple[int, int]]) -> Iterator[Intervals[Series]]:
         stored = Stored() if source.path in offsets else None
         try:
-            yield from whole_windows(source, step_ns, own, stored, in_flight=weighed)
+            yield from whole_windows(source, run, own, stored, in_flight=weighed)
         except InputError as error:
             _not_read(source, error)
 
@@ -373,7 +375,7 @@ def no_room(path: Path, run: str, most: int) -> CapacityError:
 
 
 def whole_windows(
-    source: Source, step_ns: int, spans: dict[Series, tuple[int, int]], offsets: Stored | None = None, *, in_flight: bool
+    source: Source, run: RunRecord, spans: dict[Series, tuple[int, int]], offsets: Stored | None = None, *, in_flight: bool
 ) -> Iterator[Intervals[Series]]:
     """Yield the windows of a source once they are whole; note in `spans` from when to when its series reach.
 
@@ -385,7 +387,7 @@ def whole_windows(
         if offsets is not None:
             offsets.add(once(source, chunk))
 
-    whole, segments, account = Whole(), Segments(), source.context.account
+    whole, segments, account, step_ns = Whole(), Segments(), source.context.account, run.step_ns
     account.stored = 0
     for chunk in read(source, Windows(step_ns, in_flight=in_flight), seen):
         rows = segments.apart(chunk.relabelled(in_flight_kind) if in_flight else chunk)
@@ -398,7 +400,7 @@ def whole_windows(
             check_storable(parts, step_ns, source.path)
             yield from whole.add_all(parts)
         else:
-            parts = window_parts(rows, step_ns)
+            parts = stored_parts(rows, source, run)
             check_storable(parts, step_ns, source.path)
             yield from whole.add(parts)
         if offsets is not None:
@@ -406,3 +408,14 @@ def whole_windows(
     yield from whole.rest()
     if offsets is not None:
         yield from offsets.rest()
+
+
+def stored_parts(rows: Intervals[Series], source: Source, run: RunRecord) -> list[Intervals[Series]]:
+    """Return the rows of a source in windows of its run, in parts that are only good for adding up.
+
+    Where the first load of the run was not told its step, they are cut as if each source was stored at its own: another load
+    might have been the first.
+    """
+    own = own_step(source)
+    finest = run.step_ns if STEP_TOLD in run.parameters else min(own or run.step_ns, run.step_ns)
+    return window_parts(cut_down(rows, own, finest), run.step_ns, finest)

@@ -14,23 +14,24 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ingest.core.coverage import Caveat, KindsRecorded, Missing, is_held
+from ingest.core.coverage import Caveat, KindsRecorded, Missing, is_held, median_width
 from ingest.core.errors import InputError, StoreError, UsageError, as_text, counted
 from ingest.core.grid import stored_step
 from ingest.core.pool import fork_map
 from ingest.core.stated import Stated
 from ingest.load.aggregation import Part, members_of, parts_of
-from ingest.query.aggregate import finest_width, median_width, run_starts
+from ingest.query.aggregate import run_starts
 from ingest.query.windows import check_step
 from ingest.read.context import OWN_STAMPS
 from ingest.read.copies import labels_in, rival, two_formats, two_of_one
 from ingest.read.discovery import processes
 from ingest.read.format_names import AVERAGED, HIST, PLAIN_JSON, RAW
+from ingest.read.missing import row_width
 from ingest.read.placement import UNDATED, apart
 from ingest.read.sources import PREFER_HIST, Found, ReadOptions, Source
 from ingest.store import Store
 from ingest.store.coverage import ADD_UP, check_same
-from ingest.store.lifecycle import COLUMNS, MEANING, NOT_OF_READING, OF_LOGS, check_addable
+from ingest.store.lifecycle import COLUMNS, FORCED, MEANING, NOT_OF_READING, OF_LOGS, STEP_TOLD, check_addable
 from ingest.store.lifecycle import check_step as check_stored
 from ingest.store.records import COMPLETE, UNKNOWN_ZERO, RunRecord, SourceRecord, StoredRun, stored_samples
 
@@ -170,10 +171,10 @@ def record_of(
     """Return the record of a run: the known one if this load fits it, else a new one."""
     if len(labels) > MOST_LABELS:
         raise UsageError(f"{len(labels)} labels are too many: at most {MOST_LABELS}")
-    width = median_width(sources)
-    step = options.step_ns or (known.step_ns if known and not options.replace else stored_step(width))
+    widths = [row_width(source) for source in sources]
+    step = options.step_ns or (known.step_ns if known and not options.replace else stored_step(median_width(widths)))
     check_stored(step)
-    warning = check_step(step, finest_width(sources), force=options.force) if options.step_ns else ""
+    warning = check_step(step, widths, force=options.force) if options.step_ns else ""
     starts = run_starts(sources)
     relative = all(source.context.zero.epoch_ns is None for source in sources)
     new = RunRecord(
@@ -185,6 +186,7 @@ def record_of(
         zero=UNKNOWN_ZERO if relative else ", ".join(sorted({source.context.zero.origin for source in sources})),
         parameters={
             **_parameters(options.read, warning),
+            **({STEP_TOLD: True} if options.step_ns else {}),
             **({} if options.offsets else {"offsets": "left out"}),
             **({ADD_UP: list(options.add_up)} if options.add_up else {}),
         },
@@ -199,7 +201,8 @@ def record_of(
             kept |= {name: value for name, value in known.parameters.items() if name in OF_LOGS and name not in new.parameters}
             told = {name: value for name, value in new.parameters.items() if name in OF_LOGS and name not in known.parameters}
             known = replace(known, parameters={**known.parameters, **told})
-        new = replace(new, parameters={**new.parameters, **kept})
+        own = {name: value for name, value in new.parameters.items() if name != STEP_TOLD}
+        new = replace(new, parameters={**own, **kept})
         _check_same(known, new)
     return new
 
@@ -209,7 +212,7 @@ def _parameters(reading: ReadOptions, warning: str) -> dict[str, Any]:
         "t0": reading.t0,
         "host_offset_ns": dict(sorted(reading.host_offset_ns.items())),
         "recorded_unit_ns": reading.recorded_unit_ns,
-        "forced": warning,
+        FORCED: warning,
         "digits": reading.digits or None,
         "prefer": reading.prefer if reading.prefer != PREFER_HIST else None,
         "fio_version": ".".join(map(str, reading.fio_version or ())),

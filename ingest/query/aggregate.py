@@ -9,14 +9,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.core.coverage import in_last_bin
-from ingest.core.grid import clipped, coarsened, in_flight, in_windows, to_windows, window_parts
+from ingest.core.grid import clipped, coarsened, cut_down, in_flight, in_windows, to_windows, window_parts
 from ingest.core.intervals import Intervals, Sum, distinct, merged
-from ingest.core.labels import IN_FLIGHT, LABELS, LAYER, OFFSET, Group, RunLabels, Series, default_kind, fits, in_flight_kind
+from ingest.core.labels import IN_FLIGHT, LABELS, OFFSET, Group, RunLabels, Series, in_flight_kind
 from ingest.query.plan import Sums, troubles
 from ingest.query.question import AUTO, AnswerKey, Question, keys_of, note_layouts, range_in
-from ingest.query.windows import auto_span, dense, note_time_range, of_runs, ranges, sure_step, widen, widened, with_one_span
+from ingest.query.windows import (
+    auto_span,
+    dense,
+    note_time_range,
+    of_runs,
+    ranges,
+    sure_step,
+    widen,
+    widened,
+    with_one_span,
+)
 from ingest.read.account import Account
-from ingest.read.formats import row_labels, single_events
+from ingest.read.formats import row_labels
 from ingest.read.sources import Found, Source
 
 if TYPE_CHECKING:
@@ -24,15 +34,12 @@ if TYPE_CHECKING:
     from ingest.read.operations import Windows
 
 
-DEFAULT_WIDTH_NS = 1_000_000_000
-
-
 def adding_up(
-    question: Question, labels: RunLabels, step: int, stored: Mapping[str, int], starts: Mapping[str, int]
+    question: Question, labels: RunLabels, step: int, grains: Mapping[str, int], starts: Mapping[str, int]
 ) -> dict[str, Aggregation]:
-    """Return what adds up the rows of each run, by run: of those that begin at `starts`."""
+    """Return what adds up the rows of each run, by run: of those that begin at `starts`; `grains` are of `Files.grain`."""
     key = question.key(labels)
-    return {run: Aggregation(question, key, step, stored[run], start, run) for run, start in starts.items()}
+    return {run: Aggregation(question, key, step, grains[run], start, run) for run, start in starts.items()}
 
 
 def all_of(adding: Mapping[str, Aggregation]) -> Sums:
@@ -43,31 +50,6 @@ def all_of(adding: Mapping[str, Aggregation]) -> Sums:
         total.widen(sums)
         total.parts += sums.parts
     return total
-
-
-def is_grained(step: int, stored: int) -> bool:
-    """Return whether a run that is stored at a step can be asked at another one (0: all)."""
-    return step % stored == 0
-
-
-def of_kinds(sources: list[Source], question: Question) -> list[Source]:
-    """Return the sources whose kinds are asked for, where each shows its kind before it is read (fio's logs do).
-
-    Without a kind asked for it is the default one; but the range of a run, which decides what auto and all are, is that of
-    all its kinds.
-    """
-    kinds: dict[str, set[str]] = {}
-    for source in sources:
-        kinds.setdefault(source.context.series.run, set()).add(source.context.series.kind)
-    layers = LAYER in question.by or LAYER in question.where
-    if layers or "kind" in question.by or any("" in run_kinds for run_kinds in kinds.values()):
-        return sources
-    glob = question.where.get("kind")
-    if not glob and not isinstance(question.step, int):
-        return sources
-    taken = {run: run_kinds if glob else {default_kind(run_kinds)} for run, run_kinds in kinds.items()}
-    mine = [source for source in sources if source.context.series.kind in taken[source.context.series.run]]
-    return mine if not glob else [source for source in mine if fits(source.context.series.kind, glob)] or sources
 
 
 def series_before_reading(files: Iterable[Series], question: Question, labels: RunLabels) -> Iterator[Series]:
@@ -117,17 +99,16 @@ def files_in_order(
 class Aggregation:
     """Adds up the rows of sources of one run, as they are read, to the windows of a question: to `sums`.
 
-    `key` is that of the question, `stored` the step that a store would keep the run at, `start_ns` when the run began.
+    `key` is that of the question, `grain` that of the run (see `grain_of`), `start_ns` when the run began.
     """
 
-    def __init__(self, question: Question, key: AnswerKey, step: int, stored: int, start_ns: int, run: str) -> None:
+    def __init__(self, question: Question, key: AnswerKey, step: int, grain: int, start_ns: int, run: str) -> None:
         self._question, self._key, self._run = question, key, run
         self._step = self._finest = step
-        self._stored = stored
-        self._grained = is_grained(step, stored)
+        self._grain = grain
         self._weighed = question.attribution == IN_FLIGHT
-        self._width = stored if self._grained else step
-        self._bounds = range_in(question, start_ns, stored if self._grained else step if self._weighed else 1)
+        self._width = self._grain or step
+        self._bounds = range_in(question, start_ns, self._grain or (step if self._weighed else 1))
         self._total: Sum[Group] = Sum()
         self.sums = Sums()
 
@@ -138,14 +119,14 @@ class Aggregation:
 
         windows = Windows(self._width, in_flight=True) if self._weighed else Windows(self._width, whole=False)
         begin, end = self._bounds
-        return windows if self._grained else replace(windows, begin_ns=begin, end_ns=end)
+        return windows if self._grain else replace(windows, begin_ns=begin, end_ns=end)
 
     def seen(self, source: Source) -> Callable[[Events], None]:
         """Return what notes the layouts of the single events of a source: those outside of a range are not made into rows."""
         from ingest.read.operations import events_layout
 
         def seen(events: Events) -> None:
-            if not self._grained and self._bounds != (None, None) and not self._weighed:
+            if not self._grain and self._bounds != (None, None) and not self._weighed:
                 present = np.flatnonzero(np.bincount(events.series)).tolist()
                 groups = (self._key(events.table[code]) for code in present if events.table[code].kind != OFFSET)
                 layout = events_layout(source.context.digits)
@@ -153,8 +134,16 @@ class Aggregation:
 
         return seen
 
-    def selected(self, chunk: Intervals[Series]) -> Intervals[Group]:
-        """Return the rows of a chunk that are asked for, under the groups of the question; what was met is noted."""
+    def _cut(self, rows: Intervals[Group], own_ns: int) -> tuple[Intervals[Group], int]:
+        """Return rows of a source of such an own step, cut where they are wider, and the windows they are cut at then."""
+        finest = min(own_ns or self._grain, self._grain)
+        return (cut_down(rows, own_ns, finest) if finest else rows), finest
+
+    def selected(self, chunk: Intervals[Series], own_ns: int) -> Intervals[Group]:
+        """Return the rows of a chunk that are asked for, under the groups of the question; what was met is noted.
+
+        They are of a source whose own step is `own_ns`, 0 where they are made for any.
+        """
         weighed = self._weighed
         rows = chunk.relabelled(lambda series: self._key(in_flight_kind(series) if weighed else series))
         there = (chunk.table[code] for code in distinct(chunk.series).tolist())
@@ -165,19 +154,24 @@ class Aggregation:
             rows = in_flight(rows, self._width)
         if self._bounds == (None, None):
             return rows
-        return in_windows(rows, *self._bounds, self._stored) if self._grained else clipped(rows, *self._bounds)
+        rows, finest = self._cut(rows, own_ns)
+        return in_windows(rows, *self._bounds, finest) if finest else clipped(rows, *self._bounds)
 
-    def windowed(self, chunk: Intervals[Series]) -> Iterator[Intervals[Group]]:
-        """Yield the windows of the rows of a chunk at the step of the question, one part or none."""
-        rows = self.selected(chunk)
+    def _parts(self, rows: Intervals[Group], own_ns: int) -> list[Intervals[Group]]:
+        rows, finest = self._cut(rows, own_ns)
+        return window_parts(rows, self._step, finest)
+
+    def windowed(self, chunk: Intervals[Series], own_ns: int) -> Iterator[Intervals[Group]]:
+        """Yield the windows of the rows of a chunk at the step of the question, one part or none; see `selected`."""
+        rows = self.selected(chunk, own_ns)
         if len(rows):
-            yield merged(window_parts(rows, self._step, self._stored if self._grained else 0))
+            yield merged(self._parts(rows, own_ns))
 
-    def add(self, chunk: Intervals[Series]) -> None:
-        """Add the rows of a chunk."""
-        rows = self.selected(chunk)
+    def add(self, chunk: Intervals[Series], own_ns: int) -> None:
+        """Add the rows of a chunk; see `selected`."""
+        rows = self.selected(chunk, own_ns)
         if not self._step:
-            self._total.add(dense(with_one_span(self._noted(rows) if self._bounds != (None, None) else rows)))
+            self._total.add(dense(with_one_span(self._noted(rows, own_ns) if self._bounds != (None, None) else rows)))
         elif self._weighed:
             self._total.add(coarsened(rows, self._step))
         elif len(rows):
@@ -188,12 +182,13 @@ class Aggregation:
                     held, self._step, self._total = self._total.parts(), wider, Sum()
                     for part in widened(held, wider):
                         self._total.add(part)
-            for part in window_parts(rows, self._step, self._stored if self._grained else 0):
+            for part in self._parts(rows, own_ns):
                 self._total.add(dense(part))
 
-    def _noted(self, rows: Intervals[Group]) -> Intervals[Group]:
+    def _noted(self, rows: Intervals[Group], own_ns: int) -> Intervals[Group]:
         """Return the rows in windows of the stored step that hold samples, and note from when to when these are."""
-        stepped = rows if rows.completions is not None else to_windows(rows, self._stored)
+        rows, finest = self._cut(rows, own_ns)
+        stepped = rows if rows.completions is not None else to_windows(rows, self._grain, finest)
         filled = stepped.take(np.flatnonzero(stepped.samples > 0))
         for name, span in ranges([filled]).items():
             widen(self.sums.windows, name, span)
@@ -227,19 +222,6 @@ def beside_entries(sources: Sequence[Source], discovered: Found) -> list[str]:
     entries = [entry.caveat for source in sources for entry in source.context.account.missing]
     said = {f"{caveat.subject}: {caveat.sentence}" for caveat in entries}
     return [text for text in warnings_of(sources, discovered) if text not in said]
-
-
-def median_width(sources: Iterable[Source]) -> float:
-    """Return the median width in ns of the rows of all sources, 1 s if none states it."""
-    widths = sorted(source.width_ns for source in sources if source.width_ns)
-    middle = len(widths) // 2
-    return (widths[middle] + widths[~middle]) / 2 if widths else DEFAULT_WIDTH_NS
-
-
-def finest_width(sources: Iterable[Source]) -> float:
-    """Return the width in ns that a step must not fall below: that of the rows, 0 where all are single events."""
-    recorded = [source for source in sources if not single_events(source)]
-    return median_width(recorded) if recorded else 0.0
 
 
 def run_starts(sources: Iterable[Source]) -> dict[str, int]:

@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ingest.core.coverage import ANY_TIME, MEANS_ALONE, NO_LACK, OPEN, OTHER_KIND, UNKNOWN, Caveat, Missing, MissingRows, Possible
+from ingest.core.coverage import (
+    ANY_TIME,
+    MEANS_ALONE,
+    NO_LACK,
+    OPEN,
+    OTHER_KIND,
+    UNKNOWN,
+    Caveat,
+    Missing,
+    MissingRows,
+    Possible,
+    RowWidth,
+)
 from ingest.core.errors import listed
 from ingest.core.intervals import Bool, Int, Intervals
 from ingest.core.labels import (
@@ -21,6 +33,7 @@ from ingest.core.labels import (
     Group,
     RunLabels,
     Series,
+    default_kind,
     fits,
     is_mean,
     kinds_made_of,
@@ -49,6 +62,9 @@ OLD_NOTES = ("bins from 786 us up", "never writes the last partial interval", "s
 MISSING_HERE = "samples are missing"
 # These end the names of columns of the least and the largest possible value, which only tables for people show.
 LEAST, MOST = "_least", "_most"  # a largest value of -inf: what is shown is the largest
+
+
+Named = TypeVar("Named")
 
 
 class Lack(NamedTuple):
@@ -90,6 +106,39 @@ def missing_from(
 def _cover(bounds: Bounds, span: tuple[int, int]) -> bool:
     """Return whether the range of a question, None for no bound, covers a time."""
     return (bounds[0] is None or bounds[0] <= span[0]) and (bounds[1] is None or bounds[1] >= span[1])
+
+
+def widths_asked(rows: Iterable[RowWidth], question: Question, run_labels: RunLabels) -> list[RowWidth]:
+    """Return how wide the rows are of the sources that a question may select, of the kinds that it takes of each run."""
+    selected = []
+    for each in rows:
+        labels = {**run_labels.get(each.labels["run"], {}), **each.labels}
+        asked = ((name, _label(labels, name), glob) for name, glob in question.where.items())
+        if run_matches(labels["run"], question.runs) and all(
+            value is None or _matches(name, value, glob) for name, value, glob in asked
+        ):
+            selected.append(each)
+    return of_asked_kinds(selected, question, lambda each: (each.labels["run"], each.labels.get("kind", "")))
+
+
+def of_asked_kinds(sources: list[Named], question: Question, run_and_kind: Callable[[Named], tuple[str, str]]) -> list[Named]:
+    """Return the sources whose kinds are asked for, where each shows its kind before it is read (fio's logs do).
+
+    Without a kind asked for it is the default one; but the range of a run, which decides what auto and all are, is that of
+    all its kinds.
+    """
+    kinds: dict[str, set[str]] = {}
+    for run, kind in map(run_and_kind, sources):
+        kinds.setdefault(run, set()).add(kind)
+    layers = LAYER in question.by or LAYER in question.where
+    if layers or "kind" in question.by or any("" in run_kinds for run_kinds in kinds.values()):
+        return sources
+    glob = question.where.get("kind")
+    if not glob and not isinstance(question.step, int):
+        return sources
+    taken = {run: run_kinds if glob else {default_kind(run_kinds)} for run, run_kinds in kinds.items()}
+    mine = [source for source in sources if run_and_kind(source)[1] in taken[run_and_kind(source)[0]]]
+    return mine if not glob else [source for source in mine if fits(run_and_kind(source)[1], glob)] or sources
 
 
 def _told_apart(entry: Missing, question: Question) -> bool:
@@ -193,6 +242,8 @@ def cut_at(
         touched = (start_ns[rows] < high) & after
         if entry.counted_within is not None:
             touched &= (start_ns[rows] > entry.counted_within[0]) | (end_ns[rows] < entry.counted_within[1])
+        if entry.narrower_ns is not None:
+            touched &= end_ns[rows] - entry.narrower_ns < start_ns[rows]
         picked = rows[touched]
         if not len(picked):
             continue
@@ -361,7 +412,7 @@ def bands(answer: Answer) -> list[Noted]:
     spans: dict[str, list[tuple[int, int]]] = {}
     for lack in answer.missing:
         low, high = lack.entry.span
-        if low < last and high > first:
+        if low < last and high > first and lack.entry.narrower_ns is None:
             spans.setdefault(lack.entry.run, []).append((max(low, first), min(high, last)))
     marks = []
     for run, mine in spans.items():

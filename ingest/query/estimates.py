@@ -211,7 +211,7 @@ def every_label(question: Question) -> tuple[str, ...]:
 def by_series(origin: Origin, question: Question, answer: Answer) -> Answer:
     """Return the same windows of every series by itself."""
     labels = tuple(dict.fromkeys(["run", *every_label(question)]))
-    return origin.answer(replace(question, by=labels, step=answer.step_ns or "all"))
+    return origin.answer(replace(question, by=labels, step=answer.step_ns or "all", force=True))
 
 
 def mean_of_percentiles(fine: Answer, by: Sequence[str], places: Places, wanted: Sequence[Percentile]) -> dict[str, Float]:
@@ -403,7 +403,7 @@ class _Finder:
 
 def _of_bins(files: Files, question: Question, answer: Answer, places: Places, wanted: Sequence[Percentile]) -> dict[str, Float]:
     columns = {percentile.name: np.full(places.size, np.nan) for percentile in wanted}
-    asked = files.answer(replace(question, step=answer.step_ns or "all"))
+    asked = files.answer(replace(question, step=answer.step_ns or "all", force=True))
     for part in asked.parts:
         rows = part.take(np.flatnonzero(part.samples > 0))
         at = places.rows(rows.table, rows.series, rows.start_ns)

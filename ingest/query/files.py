@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ingest.core.coverage import WholeRow
+from ingest.core.coverage import DEFAULT_WIDTH_NS, RowWidth, WholeRow, median_width
 from ingest.core.errors import InputError, counted
 from ingest.core.grid import UNTIMED, stored_step
 from ingest.core.intervals import Intervals, Sum
@@ -17,20 +16,15 @@ from ingest.core.labels import LABELS, LAYER, Group, Series, label_of, runs_aske
 from ingest.core.pool import fork_map
 from ingest.core.values import Value
 from ingest.query.aggregate import (
-    DEFAULT_WIDTH_NS,
     adding_up,
     all_of,
     beside_entries,
     files_in_order,
-    finest_width,
     grouped_sources,
-    is_grained,
-    median_width,
-    of_kinds,
     run_starts,
     series_before_reading,
 )
-from ingest.query.coverage import ANY_KIND, missing_from
+from ingest.query.coverage import ANY_KIND, missing_from, of_asked_kinds, widths_asked
 from ingest.query.means import holds_means_alone, own_facts, whole_runs_of
 from ingest.query.origin import BREATHS, INTERVAL_LOG, LOGS, OFFSET_TICKS, OFFSETS, PERCENTILES, WEIGHED, WHOLE_RUNS, Capabilities
 from ingest.query.plan import Merged, Sums, answer_of
@@ -47,14 +41,14 @@ from ingest.query.question import (
     range_in,
     undated_runs,
 )
-from ingest.query.windows import auto_span, auto_step, check_step, of_runs, widened
+from ingest.query.windows import auto_span, auto_step, base_of, check_step, grain_of, of_runs, widened
 from ingest.read import read, read_many, small_ones_together
 from ingest.read.account import Account, nothing_taken
 from ingest.read.copies import conflicts
 from ingest.read.discovery import processes
 from ingest.read.format_names import HDR, SNABB
 from ingest.read.formats import row_labels, single_events
-from ingest.read.missing import unreadable
+from ingest.read.missing import own_step, row_width, unreadable
 from ingest.read.placement import discover
 from ingest.read.sources import Found, ReadOptions, Source
 
@@ -126,10 +120,8 @@ class Files:
         self.jobs = processes(jobs, (source.path for source in self.found.sources))
         for conflict in conflicts(self.found):
             raise InputError(conflict.sentence, conflict.subject)
-        by_run: dict[str, list[Source]] = {}
-        for source in self.found.sources:
-            by_run.setdefault(source.context.series.run, []).append(source)
-        self.stored = {run: stored_step(median_width(sources)) for run, sources in by_run.items()}
+        self._measured: tuple[Found, Mapping[str, list[RowWidth]]] | None = None
+        self.stored = {run: stored_step(median_width(rows)) for run, rows in self._row_widths().items()}
 
     @property
     def indexed(self) -> bool:
@@ -179,9 +171,11 @@ class Files:
     def _merged(self, question: Question, sources: Sequence[Source], apart: Sequence[str]) -> Merged:
         """Return what the rows of some sources are, added up; those of better kinds first, all where they hold nothing."""
         stored = max(self.stored[run] for run in self._named(question, sources))
-        stored *= max(1, math.ceil(0.9 * median_width(sources) / stored)) if question.step == AUTO else 1
+        asked = self.widths_asked(question)
+        stored = base_of(stored, asked) if question.step == AUTO else stored
         step = stored if question.step == AUTO else 0 if question.step == ALL else int(question.step)
-        finer = check_step(step, finest_width(sources), force=question.force) if step else ""
+        if isinstance(question.step, int):
+            check_step(step, asked, force=question.force)
         starts = self.starts_of(sources)
         sums = self._added_up(sources, question, step, starts)
         answered_runs = {key[0] for part in sums.parts for key in keys_of(part)}
@@ -191,17 +185,15 @@ class Files:
                 return self._merged(question, every, apart)
         self._check_rejects(sources, sums.parts)
         if question.step == AUTO and sums.parts:
-            bounds = {run: range_in(question, start, self.grain(run, step)) for run, start in starts.items()}
+            bounds = {run: range_in(question, start, self.grain(run, step) or 1) for run, start in starts.items()}
             step = auto_step(*auto_span(of_runs(sums.reach), bounds, stored), stored, question.windows)
             sums.parts = widened(sums.parts, step)
-        return self.merged_of(sums, question, step, sources, apart, finer=finer)
+        return self.merged_of(sums, question, step, sources, apart)
 
-    def merged_of(
-        self, sums: Sums, question: Question, step: int, sources: Sequence[Source], apart: Sequence[str], *, finer: str
-    ) -> Merged:
+    def merged_of(self, sums: Sums, question: Question, step: int, sources: Sequence[Source], apart: Sequence[str]) -> Merged:
         """Return sums over sources, which were read, with all that is known of these.
 
-        `apart` is said of sources that are left out, `finer` of a step that is finer than the rows.
+        `apart` is said of sources that are left out.
         """
         undated = undated_runs(sources)
         files = [source.context.series for source in self.choice(question, every_kind=True)[0]]
@@ -211,7 +203,7 @@ class Files:
             sums=sums,
             step_ns=step,
             runs=[
-                LogRun(run, {}, start, undated[run], step_ns=self.grain(run, step))
+                LogRun(run, {}, start, undated[run], step_ns=self.grain(run, step) or 1)
                 for run, start in self.starts_of(sources).items()
             ],
             labels=self.found.labels,
@@ -228,10 +220,10 @@ class Files:
             lacking=[
                 *self._lacking,
                 *(entry for source in sources for entry in source.context.account.missing),
+                *(row_width(source).spread() for source in sources),
                 *self._disagreements(sources),
             ],
             caveats=self.found.caveats,
-            remarks=[finer] if finer else [],
             apart=apart,
             notes=beside_entries(sources, self.found),
         )
@@ -245,8 +237,22 @@ class Files:
         return disagreements_in(self.found.sources, {id(source) for source in sources})
 
     def grain(self, run: str, step: int) -> int:
-        """Return the width in ns of the windows that a range is made of; 1 at a step that no store could answer."""
-        return self.stored[run] if is_grained(step, self.stored[run]) else 1
+        """Return the width in ns of the windows that a range of a run is made of; 0 at a step that no store could answer."""
+        return grain_of(self._row_widths()[run], step)
+
+    def _row_widths(self) -> Mapping[str, list[RowWidth]]:
+        """Return how wide the rows of the sources of each run are."""
+        if self._measured is None or self._measured[0] is not self.found:
+            by_run: dict[str, list[RowWidth]] = {}
+            for source in self.found.sources:
+                by_run.setdefault(source.context.series.run, []).append(row_width(source))
+            self._measured = self.found, by_run
+        return self._measured[1]
+
+    def widths_asked(self, question: Question) -> list[RowWidth]:
+        """Return how wide the rows are of the sources that can hold what is asked."""
+        rows = map(row_width, self.choice(question, every_kind=True)[0])
+        return widths_asked(rows, question, self.found.labels)
 
     def percentiles(self, question: Question, wanted: Wanted) -> tuple[Table, Answer]:
         """Return the table of percentiles that a question asks for, and the facts about it.
@@ -322,7 +328,7 @@ class Files:
         of a host and job.
         """
         check_labels(question, self.found.labels)
-        sources = of_kinds(self._matching(question), question)
+        sources = _of_kinds(self._matching(question), question)
         starts = self.starts_of(sources)
         fixed = replace(question, step=(step := max(self.stored[source.context.series.run] for source in sources)))
         groups = grouped_sources(sources) if question.by[:4] == LABELS[:4] else [sources]
@@ -379,7 +385,7 @@ class Files:
         apart = left_out_by_clock(question, undated_runs(sources))
         names = [str(source.path) for source in sources if source.context.series.run in apart]
         kept = [source for source in sources if source.context.series.run not in apart]
-        return kept if every_kind else of_kinds(kept, question), (logs_left_out(names, len(sources), apart),) if names else ()
+        return kept if every_kind else _of_kinds(kept, question), (logs_left_out(names, len(sources), apart),) if names else ()
 
     def _named(self, question: Question, sources: Sequence[Source]) -> set[str]:
         """Return the runs whose steps decide that of an answer: as in a store, those that are named, whatever is selected."""
@@ -411,19 +417,24 @@ class Files:
         for source in sources:  # read anew, counted anew: a report asks the same files more than once
             source.context.account.replace(Account(path=source.context.account.path, notes=source.context.account.notes))
         runs = dict.fromkeys(source.context.series.run for source in sources)
-        adding = adding_up(question, self.found.labels, step, self.stored, {run: starts[run] for run in runs})
-        chunks, left = read_many(sources)
-        for chunk in chunks:
-            for run, rows in chunk.split(lambda series: series.run):
-                adding[run].add(rows)
-        for source in left:
-            mine = adding[source.context.series.run]
-            try:
-                for chunk in read(source, *((mine.windows, mine.seen(source)) if single_events(source) else ())):
-                    mine.add(chunk)
-            except InputError as error:
-                source.context.account.note(f"not read: {error.reason}")
-                source.context.account.lack(unreadable(source, error.reason))
+        grains = {run: self.grain(run, step) for run in runs}
+        adding = adding_up(question, self.found.labels, step, grains, {run: starts[run] for run in runs})
+        alike: dict[int, list[Source]] = {}
+        for source in sources:
+            alike.setdefault(own_step(source), []).append(source)
+        for own, some in alike.items():
+            chunks, left = read_many(some)
+            for chunk in chunks:
+                for run, rows in chunk.split(lambda series: series.run):
+                    adding[run].add(rows, own)
+            for source in left:
+                mine = adding[source.context.series.run]
+                try:
+                    for chunk in read(source, *((mine.windows, mine.seen(source)) if single_events(source) else ())):
+                        mine.add(chunk, own)
+                except InputError as error:
+                    source.context.account.note(f"not read: {error.reason}")
+                    source.context.account.lack(unreadable(source, error.reason))
         return all_of(adding)
 
     def _check_rejects(self, sources: Iterable[Source], parts: Sequence[Intervals[Group]]) -> None:
@@ -441,6 +452,10 @@ class Files:
             raise InputError(unread[0])
         if not account.taken:
             raise nothing_taken(account, [source.path for source in sources])
+
+
+def _of_kinds(sources: list[Source], question: Question) -> list[Source]:
+    return of_asked_kinds(sources, question, lambda source: (source.context.series.run, source.context.series.kind))
 
 
 def _rows_tell_kind(file: Series, met: Collection[Series]) -> bool:

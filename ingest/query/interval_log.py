@@ -64,7 +64,7 @@ def _unit(layouts: Iterable[Layout]) -> int:
 
 def from_files(files: Files, question: Question) -> IntervalLog:
     """Return the windows of files, added up over all of them as they are read."""
-    from ingest.query.aggregate import median_width, run_starts, warnings_of
+    from ingest.query.aggregate import run_starts, warnings_of
     from ingest.query.streaming import entries_at_once, streams
 
     check_labels(question, files.found.labels)
@@ -74,7 +74,8 @@ def from_files(files: Files, question: Question) -> IntervalLog:
     places = [(("run", "kind", *question.by)).index(name) for name in names]
     stored = max(files.stored[run] for run in runs)
     step = question.step if isinstance(question.step, int) and question.step else stored
-    check_step(step, median_width(sources), force=question.force)
+    if step != stored:
+        check_step(step, files.widths_asked(question), force=question.force)
     logs, _ = streams(files, question, step, sources)
     parts = [(of_places(part, places) for part in log) for log in logs]
     known = all(source.context.zero.epoch_ns is not None for source in sources)

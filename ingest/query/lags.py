@@ -110,4 +110,4 @@ def asked_weighed(ask: Ask, question: Question) -> Answer:
     answer = ask(question)
     if LAG not in answer.kind.split(", "):
         return answer
-    return weighed(ask, replace(question, step=answer.step_ns or "all"))
+    return weighed(ask, replace(question, step=answer.step_ns or "all", force=True))

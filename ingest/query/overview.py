@@ -297,7 +297,8 @@ def _overview(origin: Origin, run: str, question: Question, *, full: bool, runs:
     few = full or fine.series <= FEW_SERIES
     step = every.step_ns if few else _in_windows(every, max(LEAST_WINDOWS, most * THREAD_WINDOWS // CLUSTER_WINDOWS)).step_ns
     boxes = Gathering()
-    threads, thread_tails = _threads(origin, replace(merged_runs, by=(*THREAD, "op", "kind"), step=step or "all"), fine, boxes)
+    by_thread = replace(merged_runs, by=(*THREAD, "op", "kind"), step=step or "all", force=True)
+    threads, thread_tails = _threads(origin, by_thread, fine, boxes)
     reach = span_of(origin.answer(replace(merged_runs, by=("op", "kind"), step="all")).parts) if shared_by > 1 else None
     return Overview(run, cluster, fine, hosts, threads, tails, extra, notes, reach, thread_tails, boxes.cells(), None, every_host)
 
@@ -319,7 +320,7 @@ def _in_slices(origin: Origin, question: Question) -> Answer:
     answers = []
     for first, last in pairwise(cuts):
         with suppress(InputError):  # nothing in this slice
-            answers.append(ask(replace(question, begin=first, end=last, step=step)))
+            answers.append(ask(replace(question, begin=first, end=last, step=step, force=True)))
     # What is missing is that of the whole: slices would cut it in pieces.
     return replace(
         regrouped(_joined(answers), answers[0].by), missing=whole.missing, caveats=whole.caveats, warnings=whole.warnings

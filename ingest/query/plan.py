@@ -65,7 +65,7 @@ class Merged:
     `selected` are the series, or files, that the windows are from, and `jobs` all series that are selected. The reach of runs in
     `loading` may be older than their windows. `means_alone` are series that have no histogram, `whole_runs` and `whole_rows` what
     tools report of whole runs. `lacking` is what these runs lack, `alike` labels that all series have in common. `notes` come
-    after, and `remarks` before what is said of moved edges of a range; `apart` is said of runs that are left out.
+    after what is said of moved edges of a range; `apart` is said of runs that are left out.
     """
 
     sums: Sums
@@ -81,7 +81,6 @@ class Merged:
     whole_rows: Sequence[WholeRow] = ()
     lacking: Sequence[Missing] = ()
     caveats: tuple[Caveat, ...] = ()
-    remarks: Sequence[str] = ()
     apart: Sequence[str] = ()
     notes: Sequence[str] = ()
     answered_from: str = "files"
@@ -94,6 +93,7 @@ def answer_of(merged: Merged, question: Question) -> Answer:
     key, sums = question.key(merged.labels), merged.sums
     bounds = {run.run: range_in(question, run.start_ns, run.step_ns) for run in merged.runs}
     moved = {text for run in merged.runs if (text := moved_edges(question, run.start_ns, run.step_ns))}
+    lacking = (entry for entry in merged.lacking if 0 < merged.step_ns < (entry.narrower_ns or 0) or entry.narrower_ns is None)
     undated = beside({run.run: run.relative for run in merged.runs})
     parts = sums.parts
     if not merged.step_ns:
@@ -109,11 +109,11 @@ def answer_of(merged: Merged, question: Question) -> Answer:
         runs=tuple(merged.named),
         run_start_ns={run.run: run.start_ns for run in merged.runs},
         relative=all(run.relative for run in merged.runs),
-        warnings=(*merged.remarks, *sorted(moved), *merged.apart, *shown_beside(undated), *merged.notes),
+        warnings=(*sorted(moved), *merged.apart, *shown_beside(undated), *merged.notes),
         answered_from=merged.answered_from,
         undated=undated,
         auto_ns=merged.auto_ns,
-        missing=missing_from(merged.lacking, question, merged.labels, bounds),
+        missing=missing_from(lacking, question, merged.labels, bounds),
         caveats=merged.caveats,
         layouts=sums.layouts,
         alike=merged.alike,

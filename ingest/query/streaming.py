@@ -15,7 +15,7 @@ from ingest.core.intervals import Bool, Intervals, Sum, concatenate, in_time_ord
 from ingest.core.labels import IN_FLIGHT, LAYER, Group, Series
 from ingest.core.layout import Layout
 from ingest.core.pool import fork_map
-from ingest.query.aggregate import Aggregation, adding_up, all_of, median_width
+from ingest.query.aggregate import Aggregation, adding_up, all_of
 from ingest.query.coverage import with_complete
 from ingest.query.percentiles import Wanted, rows_of, seconds_covered, spans_of
 from ingest.query.plan import Sums, answer_of
@@ -29,6 +29,7 @@ from ingest.read.context import EXPECTED
 from ingest.read.format_names import HDR
 from ingest.read.hdr import log as hdr_log
 from ingest.read.hdr.log import Part, Tail, alike, cut, read_part, settled
+from ingest.read.missing import own_step
 from ingest.read.sources import Source
 
 if TYPE_CHECKING:
@@ -61,7 +62,9 @@ def streams(
 
     `rows` gives those of the log at a place, where it is not to be read whole.
     """
-    adding = adding_up(question, files.found.labels, step_ns, files.stored, files.starts_of(sources))
+    starts = files.starts_of(sources)
+    grains = {run: files.grain(run, step_ns) for run in starts}
+    adding = adding_up(question, files.found.labels, step_ns, grains, starts)
 
     def whole(place: int) -> Iterator[Intervals[Series]]:
         source = sources[place]
@@ -75,7 +78,7 @@ def streams(
 
     def windows(place: int, source: Source) -> Iterator[Intervals[Group]]:
         for chunk in (rows or whole)(place):
-            yield from adding[source.context.series.run].windowed(chunk)
+            yield from adding[source.context.series.run].windowed(chunk, own_step(source))
 
     return [windows(place, source) for place, source in enumerate(sources)], adding
 
@@ -268,7 +271,7 @@ class _Outcome(NamedTuple):
     accounts: Sequence[Account]
 
 
-def in_ranges(files: Files, question: Question, gathered: Gathered, sources: Sequence[Source], width_ns: float) -> Sums | None:
+def in_ranges(files: Files, question: Question, gathered: Gathered, sources: Sequence[Source]) -> Sums | None:
     """Return what was met where all windows of the logs were gathered, their accounts settled; None leaves all as it was."""
     step = question.step if isinstance(question.step, int) else 0
     if files.jobs < 2 or any(source.context.options.get(EXPECTED) for source in sources):
@@ -276,7 +279,7 @@ def in_ranges(files: Files, question: Question, gathered: Gathered, sources: Seq
     made = cut([source.path for source in sources], [source.context for source in sources], files.jobs)
     if made is None:
         return None
-    margin = int(MARGIN * max(step, width_ns))
+    margin = MARGIN * max(step, *(source.width_ns for source in sources))
     lows, highs = [-INT64_MAX, *(time + margin for time in made[1])], [*(time - margin for time in made[1]), INT64_MAX]
     ranges = [_Range(*extent) for extent in zip(made[0], lows, highs, strict=True)]
     outcomes: dict[int, _Outcome | None] = {}
@@ -362,11 +365,10 @@ def streamed(files: Files, question: Question, wanted: Wanted) -> tuple[Table, A
     sources, apart = files.choice(question)
     before = [list(source.context.account.notes) for source in sources]
     check_labels(question, files.found.labels)
-    width = median_width(sources)
-    finer = check_step(question.step, width, force=question.force)
+    check_step(question.step, files.widths_asked(question), force=question.force)
     gathered = Gathered((RUN, KIND, *question.by), question.step, wanted)
     try:
-        met = in_ranges(files, question, gathered, sources, width)
+        met = in_ranges(files, question, gathered, sources)
         if met is None:
             logs, adding = streams(files, question, question.step, sources)
             in_order = gathered.take(union(logs, entries_at_once(sources), slack_ns=question.step)) is not None
@@ -383,7 +385,7 @@ def streamed(files: Files, question: Question, wanted: Wanted) -> tuple[Table, A
     if not gathered.tables:
         return None
     met.parts = spanned(sums)
-    answer = answer_of(files.merged_of(met, question, question.step, sources, apart, finer=finer), question)
+    answer = answer_of(files.merged_of(met, question, question.step, sources, apart), question)
     if LAYER in answer.by and LAYER not in question.by:
         return None  # several layers have a column, which windows that are let go do not bear
     if any(lack.entry.count is not None for lack in answer.missing):

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from ingest.core.errors import InputError, UsageError
-from ingest.core.grid import INT64_MAX, WEIGHT_BITS, coarsened
+from ingest.core.coverage import ENOUGH, RowWidth, median_width
+from ingest.core.errors import InputError, UsageError, listed
+from ingest.core.grid import INT64_MAX, STEPS, WEIGHT_BITS, coarsened, common_step, stored_step
 from ingest.core.intervals import Int, Intervals, Sum, merged, total
 from ingest.core.labels import Group, labels_first, layer_of, run_and_kind
 from ingest.core.layout import Layout, common_layout, in_order
@@ -197,14 +198,41 @@ def widened(parts: Sequence[Intervals[Group]], step_ns: int) -> list[Intervals[G
     return [merged([coarsened(part, step_ns)]) for part in parts if len(part)]
 
 
-def check_step(step_ns: int, width_ns: float, *, force: bool) -> str:
-    """Return a warning if a step is finer than the rows it is made of and `force` is given; UsageError without it."""
-    if step_ns >= 0.9 * width_ns:
+def grain_of(rows: Sequence[RowWidth], step_ns: int) -> int:
+    """Return the width in ns of the windows that a range of a run is made of at a step (0: all of it), and its rows are cut at.
+
+    They are those that most of its rows suggest. At a step that these do not divide they are narrower, if a store that was
+    loaded with a part of these rows may answer at it; 0 where none can.
+    """
+    stored = stored_step(median_width(rows))
+    if step_ns % stored == 0:
+        return stored
+    mixed = any(stored_step(each.width_ns) < stored for each in rows if each.width_ns)
+    return common_step(stored, step_ns) if mixed or step_ns in STEPS else 0
+
+
+def base_of(stored_ns: int, rows: Iterable[RowWidth]) -> int:
+    """Return the multiple of a stored step that windows of `auto` are made of: most rows that are asked for are no wider."""
+    return stored_ns * max(1, math.ceil(ENOUGH * median_width(rows) / stored_ns))
+
+
+def check_step(step_ns: int, rows: Iterable[RowWidth], *, force: bool) -> str:
+    """Return a warning if a step is finer than the rows of some source and `force` is given; UsageError without it.
+
+    Rows over a whole run are finer than no step that anybody asks for: they count where there are no others.
+    """
+    known = [each for each in rows if each.least_ns]
+    timed = [each for each in known if not each.whole] or known
+    wide = [each for each in timed if step_ns < each.least_ns]
+    if not wide:
         return ""
-    rows, step = format_duration(round(width_ns / 1e6) * 1_000_000 or 1), format_duration(step_ns)
+    widths = list(dict.fromkeys(each.words for each in sorted(wide, key=lambda each: each.width_ns)))
+    whose = f" of {listed(sorted({each.subject for each in wide}))}" if len(wide) < len(timed) else ""
+    wide_as = " to ".join(widths[:: max(1, len(widths) - 1)])
+    finer = f"step of {format_duration(step_ns)} is finer than the rows{whose} ({wide_as})"
     if not force:
-        raise UsageError(f"a step of {step} is finer than the rows ({rows}): it would invent detail; --force allows it")
-    return f"step {step} is finer than the rows ({rows}): counts are spread evenly within a row"
+        raise UsageError(f"a {finer}: it would invent detail; --force allows it")
+    return f"{finer}: counts are spread evenly within a row"
 
 
 # Groups added up: an answer by some of its labels only, and rows so that each group is in one part.

@@ -8,11 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.core.coverage import SEE_INSPECT, Caveat, Missing, labels_of
+from ingest.core.coverage import SEE_INSPECT, Caveat, Missing, RowWidth, labels_of
 from ingest.core.errors import as_text
+from ingest.core.grid import stored_step
 from ingest.core.intervals import Intervals
 from ingest.core.labels import Series
-from ingest.read.formats import reader_of, row_labels
+from ingest.read.format_names import JSON, PLAIN_JSON
+from ingest.read.formats import reader_of, row_labels, single_events
 
 if TYPE_CHECKING:
     from ingest.core.events import Events
@@ -131,6 +133,17 @@ def counting_rejected(source: Source, chunks: Iterator[Events]) -> Iterator[Even
         between.passed(chunk.end_ns)
         yield chunk
     between.finish()
+
+
+def row_width(source: Source) -> RowWidth:
+    """Return how wide the rows of a source are."""
+    events, whole = single_events(source), source.format in (JSON, PLAIN_JSON)
+    return RowWidth(_source_labels(source), source.width_ns, as_text(source.path), any_step=events, whole=whole)
+
+
+def own_step(source: Source) -> int:
+    """Return the step in ns that the rows of a source suggest, 0 where they may be cut anywhere or do not say."""
+    return 0 if single_events(source) or not source.width_ns else stored_step(source.width_ns)
 
 
 def _source_labels(source: Source) -> dict[str, str]:

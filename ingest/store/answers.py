@@ -11,13 +11,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ingest.core.coverage import WholeRun, in_last_bin, whole_rows, whole_runs
+from ingest.core.coverage import RowWidth, WholeRun, in_last_bin, whole_rows, whole_runs
 from ingest.core.errors import UsageError, counted
 from ingest.core.grid import coarsened
 from ingest.core.intervals import Intervals, Sum, merged
 from ingest.core.labels import IN_FLIGHT, LABELS, LAYER, OFFSET, Group, Series
 from ingest.core.layout import Layout, common_layout
 from ingest.core.units import format_duration
+from ingest.query.coverage import widths_asked
 from ingest.query.means import own_facts
 from ingest.query.plan import Merged, Sums, answer_of, troubles
 from ingest.query.question import (
@@ -32,7 +33,7 @@ from ingest.query.question import (
     range_in,
     run_left_out,
 )
-from ingest.query.windows import auto_span, auto_step, ordered, ranges, widen
+from ingest.query.windows import auto_span, auto_step, base_of, check_step, grain_of, ordered, ranges, widen
 from ingest.store.coverage import (
     being_read,
     caveats_in,
@@ -41,10 +42,11 @@ from ingest.store.coverage import (
     lost,
     missing_in,
     not_loaded,
+    row_widths,
     sentences,
     since_in,
 )
-from ingest.store.lifecycle import AS_LOADED, grid_of, layout_shown, unfinished
+from ingest.store.lifecycle import AS_LOADED, FORCED, STEP_TOLD, grid_of, layout_shown, unfinished
 from ingest.store.live import NOTHING_FINAL, provisional
 from ingest.store.records import (
     CLUSTER,
@@ -85,6 +87,19 @@ class Catalogue:
     def since(self, run: str) -> dict[str, int]:
         """Return from which generation on documents count, of each source of a run that is being read."""
         return since_in(self.accounts.get(run, ()))
+
+    def widths(self, run: str) -> list[RowWidth]:
+        """Return how wide the rows of a run's sources are."""
+        return row_widths(run, self.accounts.get(run, ()))
+
+    def grain(self, record: RunRecord, step_ns: int) -> int:
+        """Return the width in ns of the windows that a range of a run is made of at a multiple of the stored step (0: all of it).
+
+        They are those that its rows suggest, as of files, whichever of its loads was the first; the stored ones where that was
+        told a step.
+        """
+        widths = () if STEP_TOLD in record.parameters else self.widths(record.run)
+        return max(record.step_ns, grain_of(widths, step_ns) if widths else 0)
 
     def all_of(self, run: str) -> list[StoredSeries]:
         """Return all series of a run."""
@@ -166,6 +181,9 @@ def _merged(
     check_latencies(catalogue.series, catalogue.records)
     key = question.key(labels)
     step = step_of(catalogue, question, key)
+    if isinstance(question.step, int):
+        loaded = [each for record in chosen if FORCED not in record.parameters for each in catalogue.widths(record.run)]
+        check_step(step, widths_asked(loaded, question, labels), force=question.force)
     sums, selected_series, plans = Sums(), list[Series](), list[Plan]()
     for record in chosen:
         for stored in catalogue.of(record.run, key):
@@ -179,14 +197,16 @@ def _merged(
             for part in _windows(holdings, plan, key, step):
                 total.add(merged([coarsened(part, step)]) if step else part)
             sums.parts += total.parts()
+    grains = {record.run: catalogue.grain(record, step) for record in chosen}
     if not step and (question.begin, question.end) != (None, None):
-        sums.windows = ranges(sums.parts)
+        spans = ((name, grains[name[0]], span) for name, span in ranges(sums.parts).items())
+        sums.windows = {name: (low // grain * grain, -(-high // grain) * grain) for name, grain, (low, high) in spans}
     rolled = [plan for plan in plans if plan.rollup_step is not None]
     ways = [("documents", len(rolled) < len(plans)), ("rollups", bool(rolled))]
     read = Merged(
         sums=sums,
         step_ns=step,
-        runs=chosen,
+        runs=[replace(record, step_ns=grains[record.run]) for record in chosen],
         labels=labels,
         named=[record.run for record in chosen],
         selected=selected_series,
@@ -256,7 +276,7 @@ def windows_from(holdings: Holdings, records: Sequence[RunRecord], question: Que
     check_asked(chosen, question.where)
     catalogue = holdings.catalogue(chosen)
     for record in chosen:
-        begin, end = range_of(record, question)
+        begin, end = range_in(question, record.start_ns, record.step_ns)
         members, everything = catalogue.of(record.run, key), catalogue.all_of(record.run)
         plan = Plan(record, None, begin, end, members=members, everything=everything, since=catalogue.since(record.run))
         yield from ordered(holdings.sorted_windows(plan, key, question.by))
@@ -300,24 +320,22 @@ def step_of(catalogue: Catalogue, question: Question, key: AnswerKey) -> int:
 
 def auto_step_of(catalogue: Catalogue, question: Question, key: AnswerKey) -> int:
     """Return the step in ns that makes about 150 windows of the selected series within the range."""
-    stored = int(np.lcm.reduce([record.step_ns for record in catalogue.records]))
+    stored = max(catalogue.grain(record, 0) for record in catalogue.records)
+    labels = {record.run: record.labels for record in catalogue.records}
+    widths = [each for record in catalogue.records for each in catalogue.widths(record.run)]
+    stored = base_of(stored, widths_asked(widths, replace(question, step=AUTO), labels)) if widths else stored
     of_run = ((record, time_range_of(catalogue.of(record.run, key))) for record in catalogue.records)
     reach = {record.run: (record, span) for record, span in of_run if span is not None}
-    bounds = {run: range_of(record, question) for run, (record, _) in reach.items()}
+    bounds = {run: range_in(question, record.start_ns, catalogue.grain(record, stored)) for run, (record, _) in reach.items()}
     span = auto_span({run: extent for run, (_, extent) in reach.items()}, bounds, stored)
     return auto_step(*span, stored, question.windows)
-
-
-def range_of(record: RunRecord, question: Question) -> tuple[int | None, int | None]:
-    """Return from when to when a question asks about a run, in epoch ns: whole stored windows; None for no bound."""
-    return range_in(question, record.start_ns, record.step_ns)
 
 
 def _plans(
     holdings: Holdings, catalogue: Catalogue, record: RunRecord, question: Question, key: AnswerKey, step: int, *, rollups: bool
 ) -> Iterator[Plan]:
     """Yield how a run is answered: by its rollups in one go, else by the documents of one share of its series after another."""
-    begin, end = range_of(record, question)
+    begin, end = range_in(question, record.start_ns, catalogue.grain(record, step))
     everything, members = catalogue.all_of(record.run), catalogue.of(record.run, key)
     constant = alike(everything, ROLLUP_LABELS) if record.state == COMPLETE else {}
     asked = {*question.by, *question.where} - set(record.labels) - constant.keys()

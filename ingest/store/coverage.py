@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ingest.core.coverage import ANY_TIME, KINDS, OF_LOG, Caveat, KindsRecorded, Missing, is_held, without_kind
+from ingest.core.coverage import ANY_TIME, KINDS, OF_LOG, WIDTHS, Caveat, KindsRecorded, Missing, RowWidth, is_held, without_kind
 from ingest.core.errors import StoreError, UsageError, counted, listed, plural
 from ingest.core.intervals import Bool, Intervals
 from ingest.core.stated import stored_disagreements
@@ -49,6 +49,7 @@ def missing_in(records: Iterable[RunRecord], accounts: Mapping[str, Iterable[Acc
         held = [account[IDENTITY] for account in own if IDENTITY in account]
         entries += [entry for entry in stored_entries(record.run, own) if not is_held(entry, held)]
         entries += known_together(record.run, own)
+        entries += [each.spread() for each in row_widths(record.run, own)]
     return entries
 
 
@@ -62,6 +63,11 @@ def known_together(run: str, accounts: Sequence[Account]) -> list[Missing]:
     if len({tuple(plain["kinds"]) for plain in held}) > 1:  # else all jobs have the same
         entries = without_kind(KindsRecorded.from_dict(run, plain) for plain in held)
     return [*entries, *stored_disagreements(run, accounts)]
+
+
+def row_widths(run: str, accounts: Iterable[Account]) -> list[RowWidth]:
+    """Return how wide the rows of a run's sources are, by their accounts; older versions did not keep it."""
+    return [RowWidth.from_dict(run, plain) for account in accounts for plain in account.get(WIDTHS, {}).values()]
 
 
 def identified(identity: str, account: Account, *, reading: int | None = None) -> Account:

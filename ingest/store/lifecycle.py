@@ -120,7 +120,9 @@ def coarser_bins_lost(record: RunRecord, before: int, after: int) -> str:
 
 
 COARSENED, COARSENING = "coarsened_from_ns", "coarsening_to_ns"
-NOT_OF_READING = (COARSENED, COARSENING, BINS, BINS_COARSENING)
+FORCED = "forced"  # what a load was told to do all the same
+STEP_TOLD = "step_told"  # the step of the run is one that its first load was told, and not the one that rows suggest
+NOT_OF_READING = (COARSENED, COARSENING, BINS, BINS_COARSENING, STEP_TOLD)
 AS_LOADED = "as loaded"
 
 

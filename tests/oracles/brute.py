@@ -134,12 +134,22 @@ def split(row: Row, step: int) -> list[tuple[int, dict[int, int]]]:
     return [*parts, (window_of(end, step), counts)]
 
 
-def windows(rows: list[Row], step: int, stored: int = 0) -> dict[int, Counter[int]]:
+STEPS = tuple(tenths * 10**8 for tenths in (1, 10, 50, 100, 300, 600, 3000, 6000, 18_000, 36_000))
+
+
+def windows(rows: list[Row], step: int, stored: int = 0, own: int = 0) -> dict[int, Counter[int]]:
     """Return the histogram of each window that holds samples.
 
-    A row that crosses an edge is cut at every edge of the stored step on its way, where `step` is a multiple of that.
+    A row that crosses an edge is cut at every edge of the stored step on its way, where `step` is a multiple of that. With the
+    `own` step of their source rows are cut at that instead: where it is wider than the stored one first at it, then at each of
+    STEPS in between.
     """
     fine = stored if stored and step % stored == 0 else step
+    if own and fine == stored:
+        fine = min(own, fine)
+        for wider in (wider for wider in reversed(STEPS) if fine < wider <= own):
+            pieces = ((row, *piece) for row in rows for piece in split(row, wider))
+            rows = [(max(row[0], start), min(row[1], start + wider), counts) for row, start, counts in pieces]
     found: dict[int, Counter[int]] = {}
     for row in rows:
         inside = row[0] // step * step >= window_of(row[1], step)

@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from event_files import event_file, reading
 from ingest.core.errors import InputError, UsageError
+from ingest.core.grid import stored_step
 from ingest.core.quantiles import parse_percentiles
 from ingest.core.units import Instant, parse_instant
 from ingest.query.files import Files
@@ -41,9 +42,20 @@ Labelled = tuple[dict[str, str], list[brute.Row]]
 Cells = dict[tuple, dict[str, Any]]
 
 
-def expected(streams: Iterable[Labelled], bins: int, step: int | str, by: tuple[str, ...], stored: int = SECOND) -> Cells:
-    """Return the cells (start, *labels) that merged streams must give; rows of 0.1 to 1.1 s are stored at 1 s."""
+def expected(
+    streams: Iterable[Labelled],
+    bins: int,
+    step: int | str,
+    by: tuple[str, ...],
+    stored: int = SECOND,
+    own: Mapping[tuple[str, str], int] | None = None,
+) -> Cells:
+    """Return the cells (start, *labels) that merged streams must give; rows of 0.1 to 1.1 s are stored at 1 s.
+
+    `own` are the steps of sources by host and job, where these are unlike.
+    """
     streams = list(streams)
+    steps = own or {}
     merged: dict[tuple, Counter[int]] = {}
     low = min(row[0] for _, rows in streams for row in rows)
     for labels, rows in streams:
@@ -52,7 +64,7 @@ def expected(streams: Iterable[Labelled], bins: int, step: int | str, by: tuple[
             for _, _, counts in rows:
                 merged.setdefault((low, *group), Counter()).update(counts)
         else:
-            for start, counts in brute.windows(rows, int(step), stored).items():
+            for start, counts in brute.windows(rows, int(step), stored, steps.get((labels["host"], labels["job"]), 0)).items():
                 merged.setdefault((start, *group), Counter()).update(counts)
     return {key: brute.cell(counts, bins, PERCENTS) for key, counts in sorted(merged.items())}
 
@@ -187,8 +199,12 @@ def test_every_cell_of_generated_logs(
         width_ms = brute.width_of(found)
         streams += labelled({op: brute.settled(rows, width_ms, bins) for op, rows in found.items()}, host, job)
     streams = [(labels, rows) for labels, rows in streams if rows]
-    [stored] = Files([folder]).stored.values()
-    assert answered([folder], step, by, ReadOptions(t0=zero)) == expected(streams, bins, step, by, stored)
+    files = Files([folder])
+    series = [(source, source.context.series) for source in files.found.sources]
+    own = {(of.host, of.job): stored_step(source.width_ns) for source, of in series if source.width_ns}
+    [run] = files.stored
+    stored = 0 if step == "all" else files.grain(run, int(step))
+    assert answered([folder], step, by, ReadOptions(t0=zero)) == expected(streams, bins, step, by, stored, own)
 
 
 def without_empty(found: dict[str, list[brute.Row]]) -> dict[str, list[brute.Row]]:

@@ -76,10 +76,14 @@ def parse_selection(query: str) -> Selection:
 
 
 def asked_of(selection: Selection, question: Question) -> Question:
-    """Return the question with the range and the step that are selected; UsageError where these are none."""
+    """Return the question with the range and the step that are selected; UsageError where these are none.
+
+    Rows that are wider than the step are spread, and the page says so.
+    """
     step: int | str = selection.step if selection.step in (AUTO, ALL) else parse_duration(selection.step)
     begin, end = (parse_instant(text) if text else None for text in (selection.begin, selection.end))
-    return replace(question, step=question.step if step == AUTO else step, begin=begin or question.begin, end=end or question.end)
+    step = question.step if step == AUTO else step
+    return replace(question, step=step, force=True, begin=begin or question.begin, end=end or question.end)
 
 
 def choices_of(selection: Selection, question: Question, offered: Sequence[RunRecord]) -> list[tuple[str, ...]]:

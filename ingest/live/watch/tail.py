@@ -16,12 +16,11 @@ import numpy as np
 from ingest.core.coverage import Caveat, Missing, labels_of
 from ingest.core.documents import check_storable, document_ids, pack, unpack
 from ingest.core.errors import InputError, as_path, as_text
-from ingest.core.grid import window_parts
 from ingest.core.intervals import Exact, Int, Intervals, Segments, merged, total
 from ingest.core.labels import LABELS, Series
 from ingest.core.layout import Layout, parse_layout
 from ingest.live.watch.files import Fate, Place, Print, Seen, fate_of, held_open
-from ingest.load.load import whole_windows
+from ingest.load.load import stored_parts, whole_windows
 from ingest.read.account import Account
 from ingest.read.context import EXPECTED, RATE
 from ingest.read.fio.json_intervals import Differences
@@ -351,7 +350,7 @@ class Tail:
                 self.spans[series] = (min(low, first), max(high, newest))
             if len(rows.bins):
                 self.largest_ns = max(self.largest_ns, int(rows.layout.edges[int(rows.bins.max()) + 1]))
-            parts = window_parts(rows, self.run.step_ns)
+            parts = stored_parts(rows, self.source, self.run)
             check_storable(parts, self.run.step_ns, self.path)
             changed += self._held.add(parts)
         self.known = Print.of(self.descriptor, self.known.offset + len(data))
@@ -492,7 +491,7 @@ class ReadAgain(Tail):
         account = Account(path=source.context.account.path, notes=list(self._notes))
         now = replace(source, path=path, context=replace(source.context, account=account, upto=size))
         try:
-            for part in whole_windows(now, self.run.step_ns, spans, in_flight=self.in_flight):
+            for part in whole_windows(now, self.run, spans, in_flight=self.in_flight):
                 if len(part.bins):
                     largest = max(largest, int(part.layout.edges[int(part.bins.max()) + 1]))
                 # By a schedule a late line moves when all later ones were due: what was written may be another by now.

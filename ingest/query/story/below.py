@@ -136,7 +136,7 @@ def with_lower_layers(origin: Answering, question: Question, ground: Ground, lay
 def _lower(origin: Answering, question: Question, ground: Ground, layer: str) -> Lower | None:
     """Return a layer of the run in the client's windows; labels of the client's series do not select it."""
     where = {name: glob for name, glob in question.where.items() if name == "run" or name not in LABELS}
-    asked = replace(question, where={**where, LAYER: layer}, by=BY, step=ground.step_ns)
+    asked = replace(question, where={**where, LAYER: layer}, by=BY, step=ground.step_ns, force=True)
     try:
         return lower_of(with_bins(origin.answer(asked)), ground, layer)
     except NothingMatchesError:

@@ -1,0 +1,204 @@
+"""Whether a step is too fine is a matter of each source: no order and no split of loads changes an answer."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest.core.errors import TailboardError, UsageError
+from ingest.core.quantiles import parse_percentiles
+from ingest.core.units import Instant
+from ingest.load.load import load
+from ingest.load.plan import LoadOptions
+from ingest.query.files import Files
+from ingest.query.percentiles import Wanted, percentiles
+from ingest.query.question import Question
+from ingest.read.sources import ReadOptions
+from ingest.store import open_store
+from ingest.view.text import csv_lines
+from tests.effort import figure
+from tests.oracles import hdr, logs
+from tests.store.grounds import grounds
+
+SECOND = 1_000_000_000
+ZERO = 1_700_000_000 * SECOND
+OPTIONS = ReadOptions(run="r", t0=ZERO)
+WANTED = Wanted(parse_percentiles("50,99"))
+
+
+def fio(folder: Path, host: str, width_ms: int, rows: int, rng: random.Random | None = None) -> Path:
+    """Write a histogram log of fio whose rows are so wide: with `rng` about so wide, of any counts."""
+    lines, at = [], 0
+    for _ in range(rows):
+        at += width_ms if rng is None else int(width_ms * rng.uniform(0.97, 1.04))
+        bins = {40: 100} if rng is None else {rng.randrange(200): rng.randint(1, 9) for _ in range(rng.randint(1, 4))}
+        lines.append((at, 0, bins))
+    folder.mkdir(exist_ok=True)
+    path = folder / f"x_clat_hist.1.log.{host}"
+    path.write_text(logs.text(lines, 232))
+    return path
+
+
+def hlog(folder: Path, process: str, width_ms: int, rows: int, rng: random.Random) -> Path:
+    """Write a log of HdrHistogram whose rows are about so wide."""
+    lines, at = [], 0
+    for _ in range(rows):
+        wide = int(width_ms * rng.uniform(0.97, 1.04))
+        counts = {rng.randrange(2000): rng.randint(1, 9) for _ in range(rng.randint(1, 4))}
+        lines.append(hdr.line(f"{at / 1000:.3f}", f"{wide / 1000:.3f}", counts))
+        at += wide
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{process}.hlog"
+    path.write_text(hdr.log(lines))
+    return path
+
+
+def answered(origin: Any, question: Question) -> list[str] | str:
+    try:
+        return list(csv_lines(percentiles(origin.answer(question), WANTED)))
+    except TailboardError as error:
+        return type(error).__name__
+
+
+def loaded(url: str, parts: Sequence[Sequence[Path]]) -> None:
+    """Load some files after others."""
+    for paths in parts:
+        with open_store(url, write=True) as store:
+            load(paths, store, LoadOptions(read=OPTIONS, jobs=1))
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[Path, Path]:
+    return fio(tmp_path / "logs", "h1", 1000, 30), fio(tmp_path / "logs", "h2", 2500, 12)
+
+
+ORDERS = {"one by one": ((0,), (1,)), "the wide one first": ((1,), (0,)), "at once": ((0, 1),)}
+ASKED = {
+    "all": Question(by=("host",), step="all"),
+    "auto": Question(by=("host",)),
+    "the wide one": Question(where={"host": "h2"}),
+    "as wide as all": Question(by=("host",), step=5 * SECOND),
+    "a range": Question(
+        by=("host",), step="all", begin=Instant(3 * SECOND, relative=True), end=Instant(11 * SECOND, relative=True)
+    ),
+    "merged": Question(step=10 * SECOND),
+}
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_no_order_of_loads_changes_an_answer(pair: tuple[Path, Path], tmp_path: Path, asked: str) -> None:
+    wanted = answered(Files(pair, OPTIONS, jobs=1), ASKED[asked])
+    assert not isinstance(wanted, str)
+    for name, order in ORDERS.items():
+        url = f"sqlite:{tmp_path / name}.db"
+        loaded(url, [[pair[number] for number in part] for part in order])
+        with open_store(url) as store:
+            assert answered(store, ASKED[asked]) == wanted, name
+
+
+def test_a_step_finer_than_the_rows_of_one_source_names_it(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    url = f"sqlite:{tmp_path / 's.db'}"
+    loaded(url, [[pair[0]], [pair[1]]])
+    fine = Question(by=("host",), step=SECOND)
+    with open_store(url) as store:
+        for origin in (store, Files(pair, OPTIONS, jobs=1)):
+            with pytest.raises(
+                UsageError, match=r"a step of 1s is finer than the rows of .*x_clat_hist.1.log.h2 \(2500ms\).*--force"
+            ):
+                origin.answer(fine)
+            origin.answer(Question(step=SECOND, where={"host": "h1"}))
+            with pytest.raises(UsageError, match=r"finer than the rows \(2500ms\)"):
+                origin.answer(Question(step=SECOND, where={"host": "h2"}))
+
+
+def test_rows_that_are_spread_are_not_complete_and_those_of_others_are(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    url = f"sqlite:{tmp_path / 's.db'}"
+    loaded(url, [[pair[0]], [pair[1]]])
+    told = []
+    with open_store(url) as store:
+        for origin in (store, Files(pair, OPTIONS, jobs=1)):
+            answer = origin.answer(Question(by=("host",), step=SECOND, force=True))
+            table = percentiles(answer, WANTED)
+            told.append(list(csv_lines(table)))
+            hosts, complete = table.columns["host"], table.columns["complete"]
+            assert not complete[hosts == "h2"].any()
+            assert complete[hosts == "h1"][:-1].all()  # nobody knows what came after its last row
+            assert sum("2500ms wide" in text and "h2" in text for text in answer.warnings) == 1
+            wide = origin.answer(Question(by=("host",), step=5 * SECOND))
+            assert percentiles(wide, WANTED).columns["complete"][:-2].all()
+            assert not any("wide" in text for text in wide.warnings)
+    assert told[0] == told[1]
+
+
+def test_a_load_that_is_told_a_step_names_the_source_that_is_too_wide(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    url = f"sqlite:{tmp_path / 's.db'}"
+    with open_store(url, write=True) as store:
+        with pytest.raises(UsageError, match=r"finer than the rows of .*h2 \(2500ms\)"):
+            load(pair, store, LoadOptions(read=OPTIONS, step_ns=SECOND, jobs=1))
+        load(pair, store, LoadOptions(read=OPTIONS, step_ns=SECOND, force=True, jobs=1))
+    with open_store(url) as store:  # it was told so, and says so
+        table = percentiles(store.answer(Question(by=("host",), step=SECOND)), WANTED)
+    assert not table.columns["complete"][table.columns["host"] == "h2"].any()
+
+
+WIDTHS = (100, 1000, 1000, 2500, 10_000)
+
+
+def made(folder: Path, rng: random.Random) -> tuple[list[Path], str]:
+    """Write two to four logs of one tool, which last about as long, and return the label that tells them apart."""
+    maker, label = rng.choice(((fio, "host"), (hlog, "process")))
+    widths = [rng.choice(WIDTHS) for _ in range(rng.randint(2, 4))]
+    many = enumerate(widths)
+    return [maker(folder, f"h{number}", width, rng.randint(20_000, 40_000) // width + 2, rng) for number, width in many], label
+
+
+def parts_of(rng: random.Random, paths: Sequence[Path]) -> Iterator[list[Path]]:
+    """Yield all the paths, in any order and in any parts."""
+    left = rng.sample(paths, len(paths))
+    while left:
+        many = rng.randint(1, len(left))
+        yield left[:many]
+        left = left[many:]
+
+
+def questions(rng: random.Random, label: str) -> Iterator[Question]:
+    for _ in range(8):
+        begin, end = (Instant(rng.randrange(25_000) * 10**6, relative=True) if rng.random() < 0.4 else None for _ in range(2))
+        step = rng.choice(("all", "auto", *(seconds * SECOND for seconds in (1, 2, 5, 10, 20, 30))))
+        where = rng.choice(({}, {}, {label: "h0"}, {label: "h[12]"}))
+        by, force = rng.choice(((), (label,))), rng.random() < 0.5
+        yield Question(by=by, where=where, step=step, begin=begin, end=end, force=force)
+
+
+def test_files_and_stores_give_the_same_rows_however_they_were_loaded(tmp_path: Path) -> None:
+    """A run is stored at the step that its first load suggests.
+
+    Where that is wider than what all rows suggest, ranges and `auto` are made of these wider windows.
+    """
+    found, asked = [], 0
+    with grounds("sqlite", tmp_path) as sqlite, grounds("double", tmp_path) as double:
+        for seed in range(figure(8, 16, 400)):
+            rng = random.Random(seed)
+            paths, label = made(tmp_path / f"logs {seed}", rng)
+            files = Files(paths, OPTIONS, jobs=1)
+            for url in (sqlite.url, double.url):
+                loaded(url, list(parts_of(rng, paths)))
+                with open_store(url) as store:
+                    [record] = store.runs()
+                    for question in questions(rng, label):
+                        wider = record.step_ns > files.stored["r"]
+                        if wider and (question.step == "auto" or question.begin or question.end):
+                            continue
+                        if isinstance(question.step, int) and question.step % record.step_ns:
+                            continue
+                        if answered(store, question) != answered(files, question):
+                            found.append((seed, url, question))
+                        asked += 1
+                with open_store(url, write=True) as store:
+                    store.delete_run("r")
+    assert not found
+    assert asked > 50
