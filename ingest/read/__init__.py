@@ -39,11 +39,12 @@ def read(
     reader = reader_of(source.format)
     if reader.rows is None:
         from ingest.read import operations  # for single events alone
-        from ingest.read.operations import events_layout, latencies
+        from ingest.read.operations import events_layout, latencies, repeats_noted
 
         known = bool(context.jobs) or context.grouped > 0
         layout = events_layout(context.digits)
-        chunks = events_of(source) if seen is None else _shown(events_of(source), seen)
+        events = repeats_noted(events_of(source), context.account)
+        chunks = events if seen is None else _shown(events, seen)
         rows = operations.intervals(
             latencies(chunks, context.account), windows or operations.Windows(), layout, context.account, totals=known
         )

@@ -40,6 +40,7 @@ from ingest.read.format_names import OPERATIONS
 from ingest.read.formats import AGAIN, ROW_LABELS, Reader
 from ingest.read.hdr.tools import ENDS, LATENCIES, OPS, STARTS, TAGS, column_names, looks_like_operations, plain_column
 from ingest.read.missing import Between
+from ingest.read.operations import Repeats
 from ingest.read.schedule import Seen
 from ingest.read.sources import Around, Source
 from ingest.read.text import CUT_OFF, NEWLINE, blocks, head, name_without
@@ -405,6 +406,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     if not count:
         return
     start, end, labels = (np.frombuffer(column, np.int64) for column in (taken.start, taken.end, taken.labels))
+    Repeats(context.account).add(end, end - start, labels, list(taken.table))
     rate = Fraction(context.options[RATE]) if RATE in context.options else None
     due: Int | None = None
     if columns.due is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -78,6 +78,82 @@ def bin_of(latency_ns: Int, half: int) -> Int:
 def newest_ns(chunks: Iterable[Events]) -> int:
     """Return when the last operation ended, in ns of the stamps; 0 where there is none."""
     return max((int(events.end_ns.max()) for events in chunks if len(events)), default=0)
+
+
+# Operations that repeat earlier ones in a row, with the same times and latencies: a part of a file that stands there twice.
+#
+# Each stretch of some operations has a sum of hashes. It is the same again only where time goes back to the same moments, as
+# many are met in it. Of long files some of the sums are kept, chosen by their own value, so that a long repetition is still met.
+
+
+STRETCH, MOMENTS_IN_IT = 32, 4
+MOST_SUMS = 1 << 13
+AT_ONCE = 1 << 15
+MIXED = tuple(np.array(number, np.uint64) for number in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xFF51AFD7ED558CCD))
+INVERSE = np.array(pow(int(MIXED[0]), -1, 1 << 64), np.uint64)
+REPEATED = "operations repeat earlier ones in a row, with the same times and latencies: perhaps a part of it is counted twice"
+
+
+class Repeats:
+    """Takes the operations of one file in their order, and notes in the account where a stretch of them comes again."""
+
+    def __init__(self, account: Account) -> None:
+        self._account = account
+        self._met: set[int] = set()
+        self._every = 1
+        self._rest: tuple[Any, Int, Int] = np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.int64)
+        self._powers: tuple[Any, ...] = (np.empty(0, np.uint64),) * 2
+        self.found = False
+
+    def add(self, end_ns: Int, latency_ns: Int, series: Int, table: Sequence[object]) -> None:
+        """Take the next operations: `series` are places in a table of labels."""
+        hashes = np.array([hash(entry) for entry in table], np.int64).astype(np.uint64)
+        for first in range(0, len(end_ns), AT_ONCE):
+            part = slice(first, first + AT_ONCE)
+            if not self.found:
+                self._add(end_ns[part], latency_ns[part], hashes[series[part]])
+
+    def _add(self, end_ns: Int, latency_ns: Int, labels: Any) -> None:
+        with np.errstate(over="ignore"):
+            mixed = (end_ns.astype(np.uint64) * MIXED[0]) ^ (latency_ns.astype(np.uint64) * MIXED[1]) ^ labels
+            mixed = (mixed ^ (mixed >> np.uint64(29))) * MIXED[2]
+            mixed, ends, starts = (
+                np.append(before, new) for before, new in zip(self._rest, (mixed, end_ns, end_ns - latency_ns), strict=True)
+            )
+            if len(self._powers[0]) < len(mixed):
+                self._powers = tuple(np.cumprod(np.full(2 * len(mixed), base)) for base in (MIXED[0], INVERSE))
+            powers, backwards = (each[: len(mixed)] for each in self._powers)
+            sums = np.append(np.uint64(0), np.cumsum(mixed * powers))
+            of_stretch = (sums[STRETCH:] - sums[:-STRETCH]) * backwards[: max(len(mixed) - STRETCH + 1, 0)]
+        self._rest = mixed[1 - STRETCH :], ends[1 - STRETCH :], starts[1 - STRETCH :]
+        self._look(of_stretch, (ends, starts))
+
+    def _look(self, sums: Any, times: tuple[Int, Int]) -> None:
+        """Keep the sums of stretches in which time goes on, and see whether one was met before."""
+        at = np.flatnonzero(sums % np.uint64(self._every) == 0)
+        if not len(at):
+            return
+        for moments in (np.append(0, np.cumsum(np.diff(time, prepend=time[0]) != 0)) for time in times):
+            at = at[moments[at + STRETCH] - moments[at + 1] >= MOMENTS_IN_IT - 1]
+        for value in sums[at].tolist():
+            if value % self._every:
+                continue
+            if value in self._met:
+                self.found = True
+                self._account.note(REPEATED)
+                return
+            self._met.add(value)
+            if len(self._met) > MOST_SUMS:
+                self._every *= 2
+                self._met = {kept for kept in self._met if kept % self._every == 0}
+
+
+def repeats_noted(chunks: Iterable[Events], account: Account) -> Iterator[Events]:
+    """Yield the chunks; a part of them that comes again is noted in the account."""
+    repeats = Repeats(account)
+    for chunk in chunks:
+        repeats.add(chunk.end_ns, chunk.latency_ns, chunk.series.astype(np.int64), chunk.table)
+        yield chunk
 
 
 # Events -> intervals: histograms by window, with exact minimum, maximum and sum, bounded in memory.

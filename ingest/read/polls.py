@@ -48,9 +48,9 @@ from ingest.read.text import CUT_OFF, TABLE_ENDINGS, decimal_of, name_without, w
 # Histograms of one file, by series: counts since a start become counts of intervals, repeated ones are left out.
 #
 # A poller stamps what it was told; counts are those of one interval, or all since a start (`total`). Of totals neighbours are
-# subtracted, so that the first is only a baseline, unless the tool says that it began shortly before. Where a count falls, or
-# the start is another, what was counted had been set to zero: the new counts are taken as they are, and what was counted
-# between the last poll and that moment is kept as missing. Documents may come in any order and more than once.
+# subtracted, so that the first is only a baseline, unless the tool says that it began shortly before. Where the whole falls, or
+# the start moves by more than a poll, what was counted had been set to zero: the new counts are taken as they are, and what was
+# counted between the last poll and that moment is kept as missing. Documents may come in any order and more than once.
 
 
 TWICE = "the same histogram again: a series and time that were read before"
@@ -60,6 +60,9 @@ OTHER_EDGES = "bins changed to others that cannot be held against those before: 
 SET_BACK = "the clock was set back: its time is before that of the one before"
 NOT_TAKEN = "histograms were rejected: their samples are missing"
 NOT_READ = "lines were rejected: if they held histograms, their samples are missing"
+DIPS = "bins fall while the whole does not: they were read one after another, and hold what later ones show"
+FEW = 8  # samples: bins may fall by so many while next to nothing is counted
+FALLING = 100  # of bins that fall a hundredth at most may be missing where nothing says that the start is the same
 LATE_TIMES = 3
 MOST_LOST = 64
 MOST_SEGMENTS = 64
@@ -252,13 +255,14 @@ class Polls:
         """Yield what was counted between neighbours."""
         before: Poll | None = None
         for poll in self._of_one_clock(polls):
+            up_to_now = poll
             if before is not None:
-                row = self._since(before, poll)
+                row, up_to_now = self._since(before, poll)
             else:  # all of the first counts where they began shortly before, or where there are no others
                 began = poll.start_ns
                 late = began is None or (every_ns and poll.end_ns - began > LATE_TIMES * every_ns)
                 row = None if late else poll
-            before = poll
+            before = up_to_now
             if row is None:
                 self._context.account.skip(BASELINE, 1)
             else:
@@ -280,27 +284,33 @@ class Polls:
                 self.reject(SET_BACK, poll.line, _lost_with(poll))
         return kept
 
-    def _since(self, before: Poll, poll: Poll) -> Poll | None:
-        """Return what was counted since the poll before; all of it where counting began anew."""
-        begun = None not in (before.start_ns, poll.start_ns) and before.start_ns != poll.start_ns
+    def _since(self, before: Poll, poll: Poll) -> tuple[Poll | None, Poll]:
+        """Return what was counted since the poll before, and the counts up to now that the next is held against.
+
+        Counting began anew where the whole falls, or the start moves by more than a poll (`_began_anew`): then all is new. A bin
+        that falls while the whole does not was read before others were, of samples that bins above hold already.
+        """
+        begun = _began_anew(before, poll)
         if not begun and before.layout != poll.layout and not before.layout.nests_in(poll.layout):
             self._context.account.note(OTHER_EDGES)
             self._lost(before, poll)
-            return None
+            return None, poll
         if not begun:
-            bins, counts = poll.bins, poll.counts
             older = sparse(before.layout.moved_to(poll.layout)[before.bins], before.counts)
-            where = np.searchsorted(bins, older[0])
-            there = where < len(bins)
-            same = np.zeros(len(where), np.bool_)
-            same[there] = bins[where[there]] == older[0][there]
-            if same.all() and (counts[where] >= older[1]).all():
-                left = counts.copy()
-                left[where] -= older[1]
-                return replace(poll, start_ns=before.end_ns, bins=bins[left > 0], counts=left[left > 0])
+            bins = np.union1d(older[0], poll.bins)
+            had, has = (_at(bins, *counted) for counted in (older, (poll.bins, poll.counts)))
+            left = has - had
+            fallen, more = -int(left[left < 0].sum()), int(left.sum())
+            started = None not in (before.start_ns, poll.start_ns)  # else a whole that rises may be counted anew, too
+            if more >= 0 and fallen <= (max(more, FEW) if started else max(1, int(had[left < 0].sum()) // FALLING)):
+                if fallen:
+                    self._context.account.note(DIPS)
+                    left = np.diff(np.minimum(np.maximum.accumulate(np.cumsum(left)), more).clip(0), prepend=0)
+                parts = [replace(poll, bins=bins[some > 0], counts=some[some > 0]) for some in (left, had + left)]
+                return replace(parts[0], start_ns=before.end_ns), parts[1]
         self._lost(before, poll)
         start = before.end_ns if poll.start_ns is None or not begun else max(before.end_ns, poll.start_ns)
-        return replace(poll, start_ns=min(start, poll.end_ns))
+        return replace(poll, start_ns=min(start, poll.end_ns)), poll
 
     def _lost(self, before: Poll, poll: Poll) -> None:
         """Keep that samples were lost where counting began anew."""
@@ -338,6 +348,23 @@ class Polls:
         indptr = np.cumsum([0, *(len(poll.bins) for poll in polls)]).astype(np.int64)
         bins, counts = np.concatenate([poll.bins for poll in polls]), np.concatenate([poll.counts for poll in polls])
         return Intervals(layout, tuple(table), np.array(codes, np.int64), start_ns, end_ns, indptr, bins, counts)
+
+
+def _began_anew(before: Poll, poll: Poll) -> bool:
+    """Return whether a poll says that counting began after the poll before, or at a start that is more than a poll away.
+
+    Tools that work out when they began, from how long they have been running, say it some ms earlier or later each time.
+    """
+    if before.start_ns is None or poll.start_ns is None or before.start_ns == poll.start_ns:
+        return False
+    return poll.start_ns > before.end_ns or abs(poll.start_ns - before.start_ns) > poll.end_ns - before.end_ns
+
+
+def _at(places: Int, bins: Int, counts: Int) -> Int:
+    """Return the counts at some places, which hold all bins."""
+    spread = np.zeros(len(places), np.int64)
+    spread[np.searchsorted(places, bins)] = counts
+    return spread
 
 
 def _lost_with(poll: Poll) -> Lost:

@@ -49,8 +49,9 @@ def paired(text: str) -> tuple[list[Paired], Counter[str]]:
             if not re.match(r"\d+,\d+ [A-Z]+ (\d+ )?\(\) \d+ \+ \d+", rest):
                 left["arguments"] += 1
                 continue
-            key: tuple[str, ...] = (cells[0], rest.split("() ")[1].split()[0])
             op = "trim" if "D" in cells[1] else "write" if "W" in cells[1] else "read" if "R" in cells[1] else "flush"
+            sector, size = rest.split("() ")[1].split()[0:3:2]
+            key: tuple[str, ...] = (cells[0], sector, size, op if int(size) else "flush")
             mark, begins = (at, op, "completion", cells[0], comm), event.endswith("issue")
         elif event.startswith("syscalls:"):
             name = event.split("_", 2)[2]

@@ -23,11 +23,12 @@ The text of `perf script`: block requests and system calls, each from its beginn
     bash 21000/21000 [001]  5234.069661:   syscalls:sys_enter_pread64: fd: 0x00000003, buf: 0x7ffffe1f73e0, ...
     bash 21000/21000 [001]  5234.069672:    syscalls:sys_exit_pread64: 0x310
 
-A block request is known by device and sector: kind completion, the device is the volume, the process is who issued it. A
-system call is known by its thread: kind service, the op is its name. Stamps are seconds since the machine started, to the us
-(to the ns with --ns), so times are relative unless the header has the start (see `header`). What is left alone at either end of
-the recording is counted: an end without a beginning, a beginning without an end; of a request that was requeued the last
-beginning counts. Other events, and those of which the recording has only one of the two, are moments (see `moments`).
+A block request is known by device, action, sector and size: kind completion, the device is the volume, the process is who
+issued it; one that completes in parts has completed with the last. A system call is known by its thread: kind service, the op
+is its name. Stamps are seconds since the machine started, to the us (to the ns with --ns), so times are relative unless the
+header has the start (see `header`). What is left alone at either end of the recording is counted: an end without a beginning,
+a beginning without an end; of a request that was requeued the last beginning counts. Other events, and those of which the
+recording has only one of the two, are moments (see `moments`).
 """
 
 from __future__ import annotations
@@ -290,12 +291,14 @@ def op_of(event: str) -> str:
     return event.lower()
 
 
-BLOCK = r"^ *(?P<device>\d+,\d+) (?P<flags>[A-Z]+) (?:\d+ )?\([^)]*\) (?P<sector>\d{1,15}|18446744073709551615) \+ \d+"
+SECTORS = r"(?P<sector>\d{1,15}|18446744073709551615) \+ (?P<size>\d{1,10})"
+BLOCK = rf"^ *(?P<device>\d+,\d+) (?P<flags>[A-Z]+) (?:\d+ )?\([^)]*\) {SECTORS}"
 ISSUE, COMPLETE = "block:block_rq_issue", "block:block_rq_complete"
 NO_SECTOR = str(2**64 - 1)
 ENTER, EXIT = "syscalls:sys_enter_", "syscalls:sys_exit_"
 NO_BEGINNING = "an end whose beginning is not in the recording"
 NO_END = "a beginning whose end is not in the recording"
+PARTS = "parts of block requests before their last, which is when they completed"
 BEGUN_AGAIN = "begun again before it ended (requeued): the later beginning counts"
 TOO_LONG = "a latency of more than a day, or below zero"
 PAIRS = ((ISSUE, COMPLETE), (ENTER, EXIT))
@@ -303,7 +306,8 @@ MOST_OPEN = 1 << 20
 
 
 # A beginning or an end, in the order of the file: of which operation, when, in which line, of which series.
-MARK = np.dtype([(name, np.int64) for name in ("key", "at_ns", "line", "series")] + [("ends", np.bool_)], align=True)
+# A request is known by where it ends on its device, as its last part does, too; `begins` is where it begins.
+MARK = np.dtype([(name, np.int64) for name in ("key", "begins", "at_ns", "line", "series")] + [("ends", np.bool_)], align=True)
 Marks = NDArray[Any]
 
 
@@ -362,9 +366,7 @@ class _Trace:
         if event.startswith((ENTER, EXIT)):
             op = event.removeprefix(ENTER).removeprefix(EXIT)
             return base.replaced(op=op, kind="service", process=process)
-        words = labels["flags"]
-        op = "trim" if "D" in words else "write" if "W" in words else "read" if "R" in words else "flush"
-        return base.replaced(op=op, kind="completion", volume=labels["device"], process=process)
+        return base.replaced(op=_action(labels["flags"]), kind="completion", volume=labels["device"], process=process)
 
     def events(self, chunk: Samples) -> Events:
         """Return what ended among the beginnings and ends of a block."""
@@ -383,18 +385,30 @@ class _Trace:
         columns = {name: compute.struct_field(fields, name).dictionary_encode() for name, fields in held.items()}
         series = self.series.codes(columns, len(keep))
         ends = np.array([name == COMPLETE or name.startswith(EXIT) for name in names], np.bool_)
-        key = np.where(is_block, self._requests(arguments, columns["device"]), self._calls(chunk.fields, names, codes))
+        calls, (first, last) = self._calls(chunk.fields, names, codes), self._requests(arguments, columns)
         marks = np.empty(len(keep), MARK)
-        marks["key"], marks["at_ns"], marks["line"], marks["series"] = key, chunk.at_ns, chunk.line, series
+        marks["begins"], marks["key"] = np.where(is_block, first, calls), np.where(is_block, last, calls)
+        marks["at_ns"], marks["line"], marks["series"] = chunk.at_ns, chunk.line, series
         marks["ends"] = ends[codes] if len(codes) else False
         return self._paired(marks)
 
-    def _requests(self, arguments: Any, device: Any) -> Int:
-        """Return a number for each block request: of its device and sector."""
-        words = [_word(word) for word in device.dictionary.to_pylist()] + [""]
-        codes = np.array([self.keys.setdefault(f"device {word}", len(self.keys)) for word in words], np.int64)
-        place: Int = lying(device.indices.fill_null(len(words) - 1), np.int32)
-        return (codes[place] << 52) + _whole(self.pa, arguments, "sector")
+    def _requests(self, arguments: Any, columns: Mapping[str, Any]) -> tuple[Int, Int]:
+        """Return numbers for where each block request begins and ends: of its device, action and sectors."""
+        devices, actions = (self._words(columns[name]) for name in ("device", "flags"))
+        size = _whole(self.pa, arguments, "size")
+        kinds = [*map(_action, actions[0]), "flush"]  # a write without sectors flushes, whatever its end is called
+        action = np.where(size > 0, actions[1], len(kinds) - 1)
+        met, where = np.unique(np.stack([devices[1], action]), axis=1, return_inverse=True)
+        names = [f"device {devices[0][device]} {kinds[action]}" for device, action in met.T.tolist()]
+        codes = np.array([self.keys.setdefault(name, len(self.keys)) for name in names], np.int64)[where.reshape(-1)] << 52
+        sector = _whole(self.pa, arguments, "sector")
+        return codes + sector, codes + sector + size
+
+    @staticmethod
+    def _words(column: Any) -> tuple[list[str], Int]:
+        """Return the words of a column, the last of them for what is missing, and which of them each row has."""
+        words = [_word(word) for word in column.dictionary.to_pylist()] + [""]
+        return words, lying(column.indices.fill_null(len(words) - 1), np.int32).astype(np.int64)
 
     def _calls(self, fields: Any, names: list[str], codes: Any) -> Int:
         """Return a number for each system call: of its thread and its name."""
@@ -414,7 +428,12 @@ class _Trace:
         first = np.flatnonzero(~ends & same & np.append(ends[1:], False))
         alone = np.ones(len(marks), np.bool_)
         alone[first] = alone[first + 1] = False
-        reject(account, NO_BEGINNING, np.sort(line[alone & ends]))
+        places, where = np.unique(marks["begins"], return_inverse=True)
+        farthest = np.full(len(places), np.iinfo(np.int64).min)
+        np.maximum.at(farthest, where.reshape(-1)[~ends], key[~ends])
+        part = alone & ends & (key < farthest[where.reshape(-1)])
+        account.skip(PARTS, int(np.count_nonzero(part)))
+        reject(account, NO_BEGINNING, np.sort(line[alone & ends & ~part]))
         reject(account, BEGUN_AGAIN, np.sort(line[alone & ~ends & same]))
         self.open = self._bounded(marks[alone & ~ends & ~same])
         latency, codes = at_ns[first + 1] - at_ns[first], marks["series"][first]
@@ -440,6 +459,11 @@ def _whole(pa: Any, fields: Any, name: str) -> Int:
     text = pa.compute.struct_field(fields, name).cast(pa.string())
     text = pa.compute.if_else(pa.compute.equal(text, ""), "0", text).fill_null("0")
     return lying(pa.compute.if_else(pa.compute.equal(text, NO_SECTOR), "-1", text).cast(pa.int64()))
+
+
+def _action(flags: str) -> str:
+    """Return what a block request does, by its flags."""
+    return "trim" if "D" in flags else "write" if "W" in flags else "read" if "R" in flags else "flush"
 
 
 def _word(word: Any) -> str:

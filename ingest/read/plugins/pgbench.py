@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ingest.core.coverage import Caveat, labels_of
+from ingest.core.coverage import Caveat, Missing, labels_of
 from ingest.core.errors import InputError
 from ingest.core.intervals import Int, Intervals, Sum
 from ingest.core.labels import Series
@@ -32,7 +32,7 @@ from ingest.read.formats import AGAIN, ROW_LABELS, Reader
 from ingest.read.integers import PlainIntegers
 from ingest.read.missing import Between
 from ingest.read.operation_log import binned
-from ingest.read.operations import DAY_NS
+from ingest.read.operations import DAY_NS, Repeats
 from ingest.read.sources import Around, Source
 from ingest.read.text import CUT_OFF, head, name_without, whole_blocks
 
@@ -43,7 +43,7 @@ EARLIEST = 10**8  # seconds have nine digits
 DIGITS = 3
 COLUMNS = (6, 7, 8)
 LAG, RETRIES = 6, 7
-END = 1  # of what is taken: script, end, time and lag
+END, TIME = 1, 2  # of what is taken: script, end, time and lag
 TRIED_LEAST = 5
 WORDS = ("skipped", "failed", "serialization", "deadlock")
 ROW = re.compile(rb"^\d+ \d+ (?:\d+|skipped|failed|serialization|deadlock) \d+ \d{9,10} \d{1,6}(?: \d+){0,2}\s*$")
@@ -51,6 +51,7 @@ LEADING_ZERO = re.compile(rb" 0\d")
 NOT_A_ROW = "not a transaction as pgbench writes them"
 SEVENTH_LAG = "its seventh column is taken as the lag of -R, since it is more than a number of tries"
 SEVENTH_TRIES = "its seventh column is taken as the number of tries of --max-tries, since it is small, and not as the lag of -R"
+LOG_ALL = "percentiles are those of the sample; log all of them where counts, rates or high percentiles matter"
 LOG_BOTH = "log with -R and --max-tries (eight columns) where it is not so"
 AGGREGATES = "sums of pgbench --aggregate-interval hold no latencies, so no percentiles: run pgbench -l without it"
 AGGREGATE = re.compile(rb"^\d{9,10}( \d+){5,14}\s*$")
@@ -75,7 +76,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     held: dict[str, Sum[Series]] = {kind: Sum() for kind in ("service", *(("response", "wait") if lagged else ()))}
     layout, waiting, rest = hdr_layout(DIGITS, 0, 1), 0, b""
     parts: list[Int] = []
-    between = Between(account, labels_of(context.series, unknown=ROW_LABELS))
+    between, repeats = Between(account, labels_of(context.series, unknown=ROW_LABELS)), Repeats(account)
 
     def fold() -> None:
         """Bin the transactions that wait; of each kind only the sums are kept."""
@@ -94,6 +95,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
             parts.append(taking.transactions(text[:cut]))
             account.accept(len(parts[-1]))
             between.passed(parts[-1][:, END] + context.offset_ns)
+            repeats.add(parts[-1][:, END], parts[-1][:, TIME], parts[-1][:, 0], range(len(taking.scripts)))
             waiting += len(parts[-1])
         if waiting >= MOST_WAITING:
             fold()
@@ -101,6 +103,10 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     if rest.strip():
         account.reject(CUT_OFF, [taking.lines + 1])
     between.finish()
+    if (unlogged := taking.unlogged - account.rows_rejected) > 0:
+        sentence = f"its numbers of transactions leave out at least {unlogged:,}: a sample (--sampling-rate), or a part of a log"
+        caveat = Caveat("sampled-log", str(path), sentence, LOG_ALL)
+        account.lack(Missing(labels_of(context.series, unknown=ROW_LABELS), None, None, None, 0, None, caveat))
     for word, many in taking.left_out.items():
         account.skip(f"transactions without a time: {word}", many)
     if waiting:
@@ -124,6 +130,7 @@ class _Taking:
         self.scripts: dict[int, int] = {}
         self.left_out = dict.fromkeys(WORDS, 0)
         self.lines = 0
+        self._numbers: dict[int, tuple[int, int]] = {}  # by client: how many lines, and the largest number
         self._account = account
         self._lagged = lagged
         self._integers = PlainIntegers(width)
@@ -142,6 +149,7 @@ class _Taking:
         lag = cells[LAG] if self._lagged else np.zeros_like(took)
         sound = (script < 10**LONGEST_CELL) & (took <= DAY_NS // US) & (lag <= took) & (us < 10**6)
         sound &= (seconds >= EARLIEST) & (seconds < MOST_NS // SECOND)
+        self._count(cells[0][sound], cells[1][sound])
         numbers, columns = numbers[sound], np.column_stack([script, seconds * SECOND + us * US, took * US, lag * US])[sound]
         odd = np.setdiff1d(np.arange(len(lines)), numbers).tolist()
         singles = [(number, row) for number in odd if (row := self._single(lines[number], number)) is not None]
@@ -158,6 +166,20 @@ class _Taking:
             columns[:, 0] = np.array([self.scripts[script] for script in known.tolist()], np.int64)[where.reshape(-1)]
         return columns
 
+    @property
+    def unlogged(self) -> int:
+        """Return how many transactions are not in the log by their numbers, which count on for each client from 0 or 1."""
+        return sum(max(largest - lines, 0) for lines, largest in self._numbers.values())
+
+    def _count(self, clients: Int, numbers: Int) -> None:
+        """Take the numbers of lines."""
+        known, place, own_lines = np.unique(clients, return_inverse=True, return_counts=True)
+        most = np.zeros(len(known), np.int64)
+        np.maximum.at(most, place.reshape(-1), numbers)
+        for client, more, newest in zip(known.tolist(), own_lines.tolist(), most.tolist(), strict=True):
+            lines, largest = self._numbers.get(client, (0, 0))
+            self._numbers[client] = lines + more, max(largest, newest)
+
     def _columns(self, text: bytes) -> list[Int] | None:
         """Return the columns of lines of whole numbers alone; None where one is no such line, and of no line."""
         return self._integers.columns(np.frombuffer(text.replace(b" ", b", "), np.uint8))
@@ -171,6 +193,7 @@ class _Taking:
         if not ROW.match(line) or len(cells) not in COLUMNS:
             self._account.reject(NOT_A_ROW, [place])
             return None
+        self._count(np.array([int(cells[0])]), np.array([int(cells[1])]))
         word = cells[2].decode()
         if word in self.left_out:
             self.left_out[word] += 1

@@ -1,0 +1,119 @@
+"""N13: logs that hold a part of what was done, by their own numbers, and operations that stand twice in a file."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from ingest.query.files import Files
+from ingest.query.percentiles import Wanted, percentiles
+from ingest.query.question import Answer, Question
+from ingest.read.operations import REPEATED
+from ingest.read.sources import ReadOptions
+from tests.read.test_rejected_lines import ENDS, HEADS, NAMES, SHAPES, START_MS, answer_of, lines_of
+
+
+def varied(shape: str, chance: random.Random) -> list[str]:
+    """Return 300 operations of a format with latencies of their own."""
+    return [
+        line.replace("1.0,read", f"{chance.randrange(1, 900) / 100},read")
+        .replace(" 1000 0 ", f" {chance.randrange(9000)} 0 ")
+        .replace('"dur":1000', f'"dur":{chance.randrange(9000)}')
+        .replace('"took_ms": 1.0', f'"took_ms": {chance.randrange(1, 900) / 100}')
+        .replace("0.001000", f"{chance.randrange(9000) / 10**6:.6f}")
+        .replace(",1000\n", f",{chance.randrange(9000)}\n")
+        for line in lines_of(shape)
+    ]
+
+
+def notes_of(shape: str, lines: list[str], folder: Path) -> list[str]:
+    import ingest.query.files as module
+
+    seen = []
+
+    class Kept(module.Files):
+        def answer(self, question: Question) -> Answer:
+            answer = super().answer(question)
+            seen.extend(self.account.notes)
+            return answer
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tests.read.test_rejected_lines.Files", Kept)
+        answer_of(shape, lines, folder)
+    return [note for note in seen if note.endswith(REPEATED)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape != "perf"])
+def test_n13_a_block_that_comes_again_is_noted(shape: str, seed: int, tmp_path: Path) -> None:
+    chance = random.Random(seed)
+    lines = varied(shape, chance)
+    assert notes_of(shape, list(lines), tmp_path) == []
+    each = len(lines) // 300
+    begin, length = chance.randrange(200) * each, chance.randrange(50, 90) * each
+    at = chance.choice([begin + length, len(lines), 0])
+    again = [*lines[:at], *lines[begin : begin + length], *lines[at:]]
+    assert len(notes_of(shape, again, tmp_path)) == 1
+
+
+@pytest.mark.parametrize("stamp", [1000, 100, 10, 1])
+@pytest.mark.parametrize("values", [1, 3, 100])
+@pytest.mark.parametrize("seed", range(3))
+def test_n13_a_busy_log_of_coarse_stamps_repeats_nothing(seed: int, values: int, stamp: int, tmp_path: Path) -> None:
+    chance = random.Random(seed)
+    starts = sorted(chance.randrange(20_000) for _ in range(5000))
+    lines = [f"{START_MS + start // stamp * stamp},{chance.randrange(values)},read\n" for start in starts]
+    assert notes_of("operations", lines, tmp_path) == []
+
+
+def test_n13_a_long_log_with_a_repeated_part_is_noted(tmp_path: Path) -> None:
+    chance = random.Random(1)
+    lines = [f"{START_MS + number},{chance.randrange(9000) / 1000},read\n" for number in range(150_000)]
+    assert notes_of("operations", lines, tmp_path) == []
+    assert len(notes_of("operations", [*lines, *lines[1000:6000]], tmp_path)) == 1
+
+
+def test_n13_a_file_given_twice_is_said(tmp_path: Path) -> None:
+    lines = varied("operations", random.Random(2))
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text(HEADS["operations"] + "".join(lines))
+    answer = Files([tmp_path], ReadOptions(run="r"), jobs=1).answer(Question(step="all"))
+    assert "same-content" in {caveat.code for caveat in answer.caveats}
+    assert ENDS and NAMES
+
+
+def pgbench(chance: random.Random, rate: float, first: int = 1) -> tuple[list[str], int]:
+    """Return lines of two clients, a share of them logged, and how many are missing by the numbers."""
+    lines, missing = [], 0
+    for client in range(2):
+        logged = [number for number in range(first, 400) if chance.random() < rate] or [first]
+        lines += [f"{client} {number} 1000 0 {START_MS // 1000 + number} {client}\n" for number in logged]
+        missing += max(logged[-1] - len(logged), 0)
+    return lines, missing
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.95])
+@pytest.mark.parametrize("damaged", [0, 3])
+def test_n13_a_sampled_log_of_pgbench_says_how_many_are_not_logged(rate: float, damaged: int, tmp_path: Path) -> None:
+    lines, missing = pgbench(random.Random(3), rate)
+    for at in range(damaged):
+        lines[at + 5] = "x\n"
+    (tmp_path / "pgbench_log.7").write_text("".join(lines))
+    answer = Files([tmp_path], ReadOptions(run="r"), jobs=1).answer(Question(step="all"))
+    [caveat] = [caveat for caveat in answer.caveats if caveat.code == "sampled-log"]
+    assert f"at least {missing:,}" in caveat.sentence
+    assert percentiles(answer, Wanted(())).columns["complete"].tolist() == [False]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("damaged", [0, 3])
+def test_n13_a_whole_log_of_pgbench_is_no_sample(first: int, damaged: int, tmp_path: Path) -> None:
+    lines, _ = pgbench(random.Random(4), 1.1, first)
+    for at in range(damaged):
+        lines[at + 5] = "x\n"
+    lines[50] = lines[50].replace(" 1000 0 ", " skipped 0 ")
+    (tmp_path / "pgbench_log.7").write_text("".join(lines))
+    answer = Files([tmp_path], ReadOptions(run="r"), jobs=1).answer(Question(step="all"))
+    assert {caveat.code for caveat in answer.caveats} == ({"rejected-rows"} if damaged else set())
