@@ -59,3 +59,10 @@ def test_n10_a_host_that_nobody_has_is_answered_as_before(tmp_path: Path, capsys
 def test_n10_a_host_that_the_user_said_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [row] = asked(capsys, str(scrapes(tmp_path)), "--host", "h", "--where", "host=h")
     assert row["count"] == 90
+
+
+def test_n10_an_alias_reaches_hosts_inside_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = asked(capsys, str(scrapes(tmp_path)), "--host-alias", "a=z", "--by", "host")
+    assert {row["host"]: row["count"] for row in rows} == {"z": 60, "b": 30}
+    [row] = asked(capsys, str(tmp_path / "codes.txt"), "--host-alias", "a=z", "--where", "host=z")
+    assert row["count"] == 60
