@@ -50,6 +50,7 @@ def read(
         )
     else:
         rows = _unshadowed(reader.rows(source.path, context), context)
+    rows = _hosts_renamed(rows, context)
     rows = in_their_layer(source, of_its_part(source, followed(source, _addable(rows, source))))
     if expected := context.options.get(EXPECTED):
         from ingest.read.schedule import with_corrected
@@ -101,6 +102,18 @@ def _unshadowed(rows: Iterator[Intervals[Series]], context: Context) -> Iterator
         context.account.samples -= left_out
         context.account.shadowed += left_out
         yield ours
+
+
+def _hosts_renamed(rows: Iterator[Intervals[Series]], context: Context) -> Iterator[Intervals[Series]]:
+    """Yield the rows with the hosts that they name themselves called as the user said; that of the source is already."""
+    alias, own = context.host_alias, context.series.host
+
+    def named(series: Series) -> Series:
+        other = alias.get(series.host) if series.host != own else None
+        return series if other is None else series.replaced(host=other)
+
+    for part in rows:
+        yield part.relabelled(named) if any(series.host in alias for series in part.table) else part
 
 
 def _addable(rows: Iterator[Intervals[Series]], source: Source) -> Iterator[Intervals[Series]]:

@@ -72,7 +72,7 @@ class Context(Value):
     `description` gives the columns of a file that no reader knows. Of a log of lines that is still written, the first `upto`
     bytes are read: up to the end of its last whole line.
     `layer` is where the user said that all of it was timed; empty leaves that to the reader. `part` is what is taken of its rows,
-    None for all.
+    None for all. `host_alias` are other names of hosts that rows name.
     Of a file of fio's JSON, `left_out` are the first and last numbers of the documents of runs that other files are read for, and
     `described` the averaged logs of the other runs by the number of their first document.
     `options` are the tool's own, and under the names above what the user said: how requests were sent, how fast a counter ran.
@@ -103,6 +103,7 @@ class Context(Value):
     description: Description | HistogramDescription | None = None
     upto: int | None = None
     part: Part | None = None
+    host_alias: Mapping[str, str] = field(default_factory=dict)
     account: Account = field(default_factory=Account)
 
 

@@ -383,6 +383,7 @@ def single_events(source: Source) -> bool:
 
 def row_labels(source: Source) -> tuple[str, ...]:
     """Return the labels that only the rows of a file may show: whether they match is not known before it is read."""
-    description = source.context.description
+    description, host = source.context.description, source.context.series.host
+    named = tuple(name for name in reader_of(source.format).row_labels if name != "host" or not host)  # one that is known counts
     described = () if description is None else (*description.labels, *description.fixed)
-    return (*reader_of(source.format).row_labels, *described)
+    return (*named, *described)

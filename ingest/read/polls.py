@@ -686,4 +686,4 @@ def polled(
             context.account.caveats.append(Caveat(METRICS, str(path), sentence, f"choose one, as in --where 'tag={names[0]}*'"))
         yield from parts
 
-    return Reader(locate, rows=rows, accepts=accepts, grows=grows)
+    return Reader(locate, rows=rows, accepts=accepts, grows=grows, row_labels=(*ROW_LABELS, "host", "volume", "process"))

@@ -148,6 +148,7 @@ class Around:
             offset_ns=options.host_offset_ns.get(alias, 0),
             version=options.fio_version,
             recorded_unit_ns=options.recorded_unit_ns,
+            host_alias=options.host_alias,
             digits=options.digits,
             description=options.description,
             options=options.told,
