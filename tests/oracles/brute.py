@@ -82,7 +82,8 @@ def settled(rows: list[Row], width_ms: int, bins: int) -> list[Row]:
 
     fio's clock for rows goes on by a width a row. The first completion from then on is the last sample of its row, at its stamp: the
     longest if that is as long as the gap or the interval before it, else the one in the middle. A width is taken for a 32nd longer, and a row is late from
-    as much on. A row that is late by a width, and that no row of one sample follows, comes after rows that are not there.
+    as much on. A row that is late by a width, and that no row of one sample follows, comes after rows that are not there. An empty row
+    is rejected: what it held, and so when the next one was due, is not known.
     """
     found: list[Row] = []
     slack = max(width_ms // 32, 1) * MS
@@ -90,8 +91,11 @@ def settled(rows: list[Row], width_ms: int, bins: int) -> list[Row]:
     due = 0
     for number, (start, end, counts) in enumerate(rows):
         late = end - min(end, due + width) if number else 0
-        follower = sum(rows[number + 1][2].values()) if number + 1 < len(rows) else 1
-        if not number or (late >= width and follower > 1):
+        follower = next((sum(row[2].values()) for row in rows[number + 1 :] if row[2]), 1)
+        if not counts:
+            continue
+        first = not number or not rows[number - 1][2]
+        if first or (late >= width and follower > 1 and not (number + 1 < len(rows) and not rows[number + 1][2])):
             due = end
             found.append((start, end, counts))
             continue

@@ -195,8 +195,8 @@ def test_every_cell_of_generated_logs(
         content = logs.text(lines, bins)
         assume(not late_first(lines))
         (folder / f"x_clat_hist.{job}.log.{host}").write_text(content)
-        found = without_empty(brute.rows_of(content, zero or 0))
-        width_ms = brute.width_of(found)
+        found = brute.rows_of(content, zero or 0)
+        width_ms = brute.width_of(without_empty(found))
         streams += labelled({op: brute.settled(rows, width_ms, bins) for op, rows in found.items()}, host, job)
     streams = [(labels, rows) for labels, rows in streams if rows]
     files = Files([folder])
@@ -208,14 +208,8 @@ def test_every_cell_of_generated_logs(
 
 
 def without_empty(found: dict[str, list[brute.Row]]) -> dict[str, list[brute.Row]]:
-    """Return the rows that hold samples, each from the one before it that does: all-zero rows are rejected."""
-    for op, rows in found.items():
-        kept: list[brute.Row] = []
-        for _, end, counts in rows:
-            if counts:
-                kept.append((kept[-1][1] if kept else rows[0][0], end, counts))
-        found[op] = kept
-    return found
+    """Return the rows that hold samples: all-zero rows are rejected."""
+    return {op: [row for row in rows if row[2]] for op, rows in found.items()}
 
 
 def cli(*words: str) -> list[dict[str, str]]:
