@@ -933,7 +933,7 @@ def shared_edges(layout: Mixed, used: Int) -> Edges:
     return Edges(tuple(edges.tolist()), bool(opened.any()))
 
 
-def outlined(layout: Mixed, used: Int) -> Edges:
+def outlined(layout: Layout, used: Int) -> Edges:
     """Return bins that end where used bins end, for what counts bins one after another: a count moved here lies at its highest.
 
     So a percentile by these bins is the upper end of what it can be. From the lowest edge of a used open bin on there is one bin,

@@ -276,7 +276,7 @@ class Rows:
         """Return what is shown of values, with the least and the largest that they can be where that can be said."""
         given = ~self.uncounted | (least == there[0])
         shown = np.where(given & ~self.complete & ~self._ranked.mixed, least, measured)
-        return Cells(shown, *(np.where(given, bound, np.nan) for bound in (least, most)), there)
+        return Cells(shown, np.where(given, least, np.nan), np.where(given, most, np.nan), there)
 
     def shares(self, threshold_ns: int, measured: Float) -> Cells:
         """Return the share of each row's samples below a threshold, which is `measured` of those that are there.

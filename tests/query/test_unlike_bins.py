@@ -18,12 +18,14 @@ from pathlib import Path
 
 import pytest
 
+from ingest.cli import run as command
 from ingest.core.quantiles import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.read.sources import ReadOptions
 from ingest.store import open_store
+from tests.databases import database
 from tests.effort import figure
 from tests.oracles import brute, hdr, logs, ranks
 from tests.store.grounds import grounds, loaded
@@ -290,3 +292,67 @@ def test_stores_answer_as_files(store: str, seed: int, tmp_path: Path) -> None:
                 question = Question(by=by, step=step * SECOND if step else "all", where={"kind": case.kind})
                 assert csv(origin.answer(question)) == csv(files.answer(question))
                 held_against_the_rule(case, origin, by, step)
+
+
+def steady(folder: Path, middle_ms: float, names: Sequence[str] = ("hdr 3", "otel")) -> Path:
+    """40 s of 100 samples each of two hosts, all alike."""
+    chance = random.Random(round(middle_ms * 1000))
+    hosts = {
+        f"h{number}": (name, [[round(math.exp(chance.gauss(math.log(middle_ms * MS), 0.5))) for _ in range(100)] for _ in range(40)])
+        for number, name in enumerate(names)
+    }
+    return Case("service", hosts).write(folder)
+
+
+@pytest.mark.parametrize(
+    ("threshold", "status"), [("5ms", 1), ("12ms", 5), ("60ms", 0)], ids=["below all", "within a bin", "above all"]
+)
+def test_check_judges_by_both_ends_or_cannot_tell(threshold: str, status: int, tmp_path: Path, capsys) -> None:
+    """Of p50 of HdrHistogram beside OpenTelemetry's default bounds, 12 ms: check said met of any threshold."""
+    folder, sla = steady(tmp_path / "run", 12), tmp_path / "sla.yml"
+    sla.write_text(f"objectives:\n  - {{name: p50, percentile: 50, threshold: {threshold}, window: 1s}}\n")
+    assert command(["check", str(sla), str(folder)]) == status
+    said = capsys.readouterr()
+    assert ("bins are too wide" in " ".join((said.out + said.err).split())) == (status == 5)
+
+
+def test_a_percentile_in_an_open_bin_below_the_threshold_is_not_met(tmp_path: Path) -> None:
+    folder, sla = steady(tmp_path / "run", 40_000, ("otel",)), tmp_path / "sla.yml"
+    sla.write_text("objectives:\n  - {name: p50, percentile: 50, threshold: 20s, window: 1s}\n")
+    assert command(["check", str(sla), str(folder)]) == 5
+
+
+@pytest.mark.parametrize(("middle", "status"), [(60, 1), (12.001, 0)], ids=["five times", "the same"])
+def test_compare_sees_what_bins_leave_certain(middle: float, status: int, tmp_path: Path) -> None:
+    folders = steady(tmp_path / "good", 12), steady(tmp_path / "bad", middle)
+    asked = ["compare", "--baseline", "good", "--run", "bad", *map(str, folders), "-p", "50,99", "--fail-above", "1.5"]
+    assert command(asked) == status
+
+
+def test_an_empty_open_bin_cuts_no_tail_of_another(tmp_path: Path) -> None:
+    """Two hosts with unlike bounds: the last of one, which holds nothing, made 4 ms of 32 ms."""
+    fast, slow = [1, 2, 4], [1, 2, 4, 8, 16, 32]
+    for host, bounds, values in (("fast", fast, [900_000] * 50), ("slow", slow, [30 * MS] * 5 + [900_000] * 45)):
+        (tmp_path / "run" / host).mkdir(parents=True)
+        listed(bounds)(tmp_path / "run" / host, [values], "service")
+    answer = Files([tmp_path / "run"], ReadOptions(run="r"), jobs=1).answer(Question(step="all"))
+    table = percentiles(answer, Wanted(parse_percentiles("50,99"), possible=True))
+    assert [table.columns[f"p99{end}"][0] for end in ("_lo", "", "_hi")] == [16 * MS + 1, 32 * MS, 32 * MS]
+    assert not table.columns["p99_censored"][0]
+
+
+def test_rollups_of_an_earlier_version_in_common_bins_are_not_read(tmp_path: Path) -> None:
+    folder = steady(tmp_path / "run", 12)
+    with grounds("sqlite", tmp_path) as ground:
+        loaded(ground.url, [folder])
+        question = Question(step="all")
+        with open_store(ground.url) as origin:
+            expected = csv(origin.answer(question))
+            assert origin.answer(question).answered_from == "rollups"
+        with database(ground.path) as db:
+            db.execute("UPDATE rollups SET layout = 'loglinear:1:63:1ns:c0:upper:open' WHERE layout LIKE 'mixed:%'")
+            db.execute("UPDATE rollups SET coding = 1, bins = x'000001', count = 1 WHERE layout LIKE '%upper%'")
+            db.commit()
+        with open_store(ground.url) as origin:
+            assert csv(origin.answer(question)) == expected
+            assert origin.answer(question).answered_from == "documents"
