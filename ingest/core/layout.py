@@ -774,7 +774,6 @@ NO_EDGES = "of unlike bins there are no common edges: choose what has one sort o
 LARGEST_KEY = float(LAST_NS - 1023)  # the largest double below 2^63
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Mixed(Layout, Value):
     """The bins of several layouts, none of which is brought to another: they overlap, and each count stays exact.
 
@@ -783,11 +782,12 @@ class Mixed(Layout, Value):
     own layout. What a row of several layouts says is found by ranks (see `quantiles.Ranked`).
     """
 
-    parts: tuple[Layout, ...]
+    __slots__ = __match_args__ = ("parts",)  # no dataclass: most starts make none
 
-    def __post_init__(self) -> None:
-        if len(self.parts) < 2 or any(isinstance(part, Mixed) or not part.has_bins for part in self.parts):
+    def __init__(self, parts: tuple[Layout, ...]) -> None:
+        if len(parts) < 2 or any(isinstance(part, Mixed) or not part.has_bins for part in parts):
             raise ValueError("mixed bins are those of two layouts or more")
+        self.parts = parts
 
     def __str__(self) -> str:
         """Return the stored form, which `parse_layout` reads back."""
