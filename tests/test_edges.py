@@ -111,8 +111,8 @@ def test_merged_counts_are_exact_and_each_latency_is_within_its_bin(chosen: list
         counts = {int(number): int((bins == number).sum()) for number in np.unique(bins)}
         parts.append(made(layout, [(0, 0, 1000, counts)]))
         where = layout.moved_to(target)[bins]
-        low, high = target.lowest_of(where), target.edges[where + 1]
-        capped = (target.open_ended & (where == target.bins - 1)) | (layout.open_ended & (bins == layout.bins - 1))
+        low, high = target.lowest_of(where), target.upper[where]
+        capped = target.opened(where) | (layout.open_ended & (bins == layout.bins - 1))
         for value, least, most, is_open in zip(own, low.tolist(), high.tolist(), capped.tolist(), strict=True):
             assert least <= value and (is_open or value < most)
         assert (low <= layout.lowest_of(bins)).all(), "a sample that lies below its bin"
@@ -158,7 +158,12 @@ def test_a_stored_form_of_no_layout_is_refused(text: str) -> None:
 def test_log2_bins_of_microseconds_nest_in_fio() -> None:
     octaves = Edges((0, *(1000 << k for k in range(24))), open_ended=True)
     assert fio_layout(29, 1).nests_in(octaves)
-    assert common_layout([fio_layout(29, 1), octaves]) == octaves
+
+
+def test_bins_of_unlike_kinds_are_not_brought_to_the_wider_ones_though_edges_nest() -> None:
+    """A median of 3.36 ms was 4 ms beside a tool that counts by octaves: 19 % too high, without need."""
+    octaves = Edges((0, *(1000 << k for k in range(24))), open_ended=True)
+    assert common_layout([fio_layout(29, 1), octaves]).members == (fio_layout(29, 1), octaves)
 
 
 def test_a_wide_bin_keeps_its_bound_in_a_merge() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.core.layout import LogLinear, common_layout, fio_layout, parse_layout
+from ingest.core.layout import LogLinear, Mixed, common_layout, fio_layout, parse_layout
 from oracles import brute
 from strategies import FIO_LAYOUTS, HDR_LAYOUTS, layouts, made, totals
 
@@ -170,11 +170,9 @@ def test_a_common_layout_keeps_counts_and_reports_no_less(one: LogLinear, two: L
         rows = made(layout, [(0, 0, 1, counts)])
         moved = rows.in_layout(common)
         assert moved.counts.sum() == sum(counts.values())
-        if common.reports == "upper":
+        if isinstance(common, Mixed):
             for slot in counts:
-                target = int(layout.moved_to(common)[slot])
-                least = common.values[-1] if common.open_ended else layout.values[slot]
-                assert common.values[target] >= min(layout.values[slot], least)
+                assert common.values[int(layout.moved_to(common)[slot])] == layout.values[slot]
 
 
 @pytest.mark.parametrize(
@@ -191,9 +189,13 @@ def test_like_layouts_meet_in_the_coarsest(layouts_met: list[LogLinear], expecte
     assert common_layout(layouts_met) == expected
 
 
-def test_unlike_units_meet_in_upper_edges() -> None:
+def test_unlike_units_keep_their_bins_side_by_side() -> None:
     common = common_layout([NS, US])
-    assert (common.reports, common.unit_ns, common.open_ended) == ("upper", 1, True)
-    assert common.edges[-2] <= US.edges[-2]
-    assert US.moved_to(common)[-1] == common.bins - 1
-    assert NS.moved_to(common)[-1] == common.bins - 1
+    assert isinstance(common, Mixed) and common.parts == (US, NS) and common.bins == NS.bins + US.bins
+    places = [layout.moved_to(common) for layout in (NS, US)]
+    assert sorted(np.concatenate(places).tolist()) == list(range(common.bins))
+    for layout, moved in zip((NS, US), places, strict=True):
+        assert (common.lower[moved] == layout.edges[:-1]).all() and (common.upper[moved] == layout.edges[1:]).all()
+        assert (common.values[moved] == layout.values).all() and np.flatnonzero(common.opened(moved)).tolist() == [
+            layout.bins - 1
+        ]

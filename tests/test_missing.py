@@ -49,7 +49,7 @@ def lacking_of(entries: list[tuple[int, int, int, int, int]]) -> MissingRows:
 def possible(rows: Intervals, lacking: MissingRows) -> Possible:
     """Return what is possible with the values that bins report."""
     ranked = Ranked(rows)
-    return Possible(rows, lacking, lambda picked, ranks: ranked.values(picked, ranks).astype(np.float64))
+    return Possible(rows, lacking, ranked.between, ranked.ends)
 
 
 VALUES = st.integers(0, 120)  # bins of 1 ns: they report what they hold

@@ -125,8 +125,7 @@ def _csv_rows(windows: Intervals[Group], clocks: Mapping[str, Stamp]) -> Iterato
     from ingest.core.units import utc
     from ingest.view.text import quoted
 
-    edges = windows.layout.edges
-    lower, upper = edges[windows.bins].tolist(), edges[windows.bins + 1].tolist()
+    lower, upper = (edges[windows.bins].tolist() for edges in (windows.layout.lower, windows.layout.upper))
     if not windows.layout.has_bins:  # counts of means: nothing is known of where their samples lie
         lower = upper = [""] * len(windows.bins)
     counts, pointers = windows.counts.tolist(), windows.indptr.tolist()

@@ -247,17 +247,24 @@ NO_LACK = MissingRows(*(np.empty(0, np.int64) for _ in range(5)))
 class Possible:
     """The percentiles that rows of windows can have, given what they lack: exact ranks, for all rows that lack something.
 
-    `rows` hold the samples that are there; `values(rows, ranks)` gives the value in ns of the sample of each rank among them.
-    A row without samples is allowed: its percentiles are those of what it lacks.
+    `rows` hold the samples that are there; `between(rows, ranks)` gives the values in ns between which the sample of each rank
+    among them lies, and `ends` those of each entry of the rows. A row without samples is allowed: its percentiles are those of
+    what it lacks.
     """
 
-    def __init__(self, rows: Intervals, lacking: MissingRows, values: Callable[[Int, Int], NDArray[np.float64]]) -> None:
+    def __init__(
+        self,
+        rows: Intervals,
+        lacking: MissingRows,
+        between: Callable[[Int, Int], tuple[NDArray[np.float64], NDArray[np.float64]]],
+        ends: tuple[Int, Int],
+    ) -> None:
         self.rows = distinct(lacking.row)
-        self._values = values
+        self._between = between
         self._samples = rows.samples[self.rows]
         indptr, flat = gather(rows.indptr, self.rows)
         own = np.repeat(np.arange(len(self.rows)), np.diff(indptr))
-        reported = rows.layout.values[rows.bins[flat]].astype(np.int64)
+        lows, highs = (each[flat].astype(np.int64) for each in ends)
         counts = rows.counts[flat]
         known = lacking.take(np.flatnonzero(lacking.most != UNKNOWN))
         free = lacking.take(np.flatnonzero(lacking.most == UNKNOWN))
@@ -267,8 +274,8 @@ class Possible:
         np.minimum.at(self._least, at, free.low_ns)
         np.maximum.at(self._most, at, free.high_ns)
         sure = summed(known.least, place, len(self.rows))
-        self._up = _Sweep(own, reported, counts, place, known.low_ns, known, self._samples + sure)
-        self._down = _Sweep(own, -reported, counts, place, -known.high_ns, known, self._samples + sure)
+        self._up = _Sweep(own, lows, counts, place, known.low_ns, known, self._samples + sure)
+        self._down = _Sweep(own, -highs, counts, place, -known.high_ns, known, self._samples + sure)
 
     def between(self, percentile: Percentile) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the least and the largest value in ns that the percentile of each of `rows` can have.
@@ -300,7 +307,7 @@ class Possible:
         at, picked = at[here], reached[here]
         below = sweep.beyond[at] if from_top else sweep.added[at]  # of what is missing
         rank = np.clip(ranks[at] - below, 1, self._samples[picked])
-        value = self._values(self.rows[picked], rank).astype(np.float64)
+        value = self._between(self.rows[picked], rank)[1 if from_top else 0]
         out[picked] = -value if from_top else value
         return out
 

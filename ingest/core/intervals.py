@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ingest.core.errors import CapacityError
 from ingest.core.labels import LABELS, Group, Series
-from ingest.core.layout import Layout, common_layout, parse_layout
+from ingest.core.layout import Layout, Mixed, common_layout, parse_layout
 from ingest.core.values import Value
 
 if TYPE_CHECKING:
@@ -398,6 +398,18 @@ class Intervals(Value, Generic[Key_co]):
         return row_sums(self.indptr, self.counts)
 
     @property
+    def mixed(self) -> Bool:
+        """Return which rows hold bins of several layouts (see `layout.Mixed`)."""
+        found = np.zeros(len(self), np.bool_)
+        if isinstance(self.layout, Mixed):
+            filled = np.flatnonzero(self.indptr[1:] > self.indptr[:-1])
+            if len(filled):
+                member = self.layout.member[self.bins]
+                first, last = (of.reduceat(member, self.indptr[filled]) for of in (np.minimum, np.maximum))
+                found[filled] = first != last
+        return found
+
+    @property
     def each_once(self) -> bool:
         """Return whether all rows are of one key, each begins after the one before it, and none is empty."""
         return len(self.table) == 1 and all(bool((each[1:] > each[:-1]).all()) for each in (self.start_ns, self.indptr))
@@ -466,6 +478,8 @@ class Intervals(Value, Generic[Key_co]):
         """Return the same counts in another layout; see `Layout.moved_to` for where a bin's counts go."""
         if target == self.layout:
             return self
+        if not len(self.bins):
+            return replace(self, layout=target)
         moved = self.layout.moved_to(target)[self.bins]
         indptr, bins, counts = sum_rows(self.indptr, moved, self.counts, np.arange(len(self)), len(self))
         return replace(self, layout=target, indptr=indptr, bins=bins, counts=counts)

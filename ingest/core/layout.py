@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,13 +111,41 @@ class Layout:
         return len(self.edges) - 1
 
     @property
-    def octave(self) -> int:
-        """Return how many bins an octave has at most, a power of two."""
-        raise NotImplementedError
+    def members(self) -> tuple[Layout, ...]:
+        """Return the layouts whose bins these are: itself, of `Mixed` bins several."""
+        return (self,)
 
     @property
-    def spread(self) -> tuple[Fraction, int]:
-        """Return how wide bins are at most: as a share of their lower edge, or in ns; each bin keeps to one of the two."""
+    def lower(self) -> Int:
+        """Return the lower edge of each bin in ns."""
+        return self.edges[:-1]
+
+    @property
+    def upper(self) -> Int:
+        """Return the edge in ns that each bin ends below; of the open last bin a nominal one."""
+        return self.edges[1:]
+
+    @property
+    def member_bins(self) -> tuple[Int, ...]:
+        """Return which bins those of each member are."""
+        return (np.arange(self.bins),)
+
+    def opened(self, bins: Int) -> NDArray[np.bool_]:
+        """Return which of the bins have no upper edge."""
+        opened: NDArray[np.bool_] = (bins == self.bins - 1) & self.open_ended
+        return opened
+
+    def tops_of(self, bins: Int) -> Int:
+        """Return the highest latency in ns that was counted in each of the bins; of the open last bin what it reports.
+
+        A bin [a, b) of fio ends at b - 1 ns; others at the value that they report, in the unit that was recorded.
+        """
+        tops = self.upper[bins] - 1 if self.reports == MIDPOINT else self.values[bins]
+        return np.where(self.opened(bins), self.lowest_of(bins), tops)
+
+    @property
+    def octave(self) -> int:
+        """Return how many bins an octave has at most, a power of two."""
         raise NotImplementedError
 
     @property
@@ -145,6 +173,11 @@ class Layout:
         if self.open_ended:
             values[-1] = self.edges[-2]
         return values
+
+    @property
+    def rising(self) -> Int:
+        """Return what bins report where it has to rise from bin to bin: of mixed ones the highest latency in each."""
+        return self.values
 
     @property
     def keys(self) -> Int:
@@ -228,7 +261,8 @@ class Layout:
     def moved_to(self, target: Layout) -> Int:
         """Return, for each bin here, the bin of `target` that takes its counts: the one that holds its highest value.
 
-        InputError between bins and none.
+        Of mixed bins it is the bin itself, or the one that it lies in where its layout nests in a member of them. InputError
+        between bins and none.
         """
         if self.has_bins != target.has_bins:
             raise InputError(UNLIKE)
@@ -247,13 +281,36 @@ def _float_middles(layout: Layout) -> Float:
 
 @lru_cache(maxsize=64)
 def _moved(source: Layout, target: Layout) -> Int:
-    highest = source.edges[1:] - 1
-    if source.open_ended:
-        highest = highest.copy()
-        highest[-1] = source.edges[-2]
-    moved = target.index(highest)
+    moved: Int
+    if isinstance(target, Mixed):
+        moved = np.empty(source.bins, np.int64)
+        for member, own in zip(source.members, source.member_bins, strict=True):
+            home = _home(member, target.members)
+            moved[own] = target.member_bins[home][member.moved_to(target.members[home])]
+    elif isinstance(source, Mixed):
+        moved = np.empty(source.bins, np.int64)
+        for member, own in zip(source.members, source.member_bins, strict=True):
+            moved[own] = member.moved_to(target)
+    else:
+        highest = source.edges[1:] - 1
+        if source.open_ended:
+            highest = highest.copy()
+            highest[-1] = source.edges[-2]
+        moved = target.index(highest)
     moved.flags.writeable = False
     return moved
+
+
+def _home(layout: Layout, others: Sequence[Layout]) -> int:
+    """Return which of other layouts takes the counts of one: itself, else the first that it is brought to, or nests in.
+
+    Where there is none, as in documents that bear another layout than their series says, the first takes them.
+    """
+    for is_home in (layout.__eq__, lambda other: _contains(other, layout), layout.nests_in):
+        for number, other in enumerate(others):
+            if is_home(other) is True:
+                return number
+    return 0
 
 
 NO_BINS_TEXT = "nobins"
@@ -405,11 +462,6 @@ class LogLinear(Layout):
         """Return how many bins an octave has, at least 1."""
         return max(1, self.half >> self.coarseness)
 
-    @property
-    def spread(self) -> tuple[Fraction, int]:
-        """Return the width of bins as a share of their lower edge, and that of the first bins in ns."""
-        return self.width, self.first_ns
-
     def coarser(self, an_octave: int) -> LogLinear:
         """Return the layout of so many bins an octave where its edges are edges of this one, else this one."""
         unit = self.unit_ns << self.coarseness
@@ -437,38 +489,28 @@ def parse_layout(text: str) -> Layout:
                 return Exponential(int(scale.removeprefix("s")), *map(int, sizes))
             case ["edges", bounds, top]:
                 return Edges(tuple(map(int, bounds.removeprefix("e").split(","))), TOPS[top])
+            case [_, _, *_] if text.startswith(MIXED):
+                return Mixed(tuple(map(parse_layout, text.removeprefix(MIXED).split(BESIDE))))
     raise ValueError(f"not a bin layout: {text[:MOST_SAID]!r}")
 
 
 def common_layout(layouts: Iterable[Layout]) -> Layout:
-    """Return the finest layout that all of `layouts` can be moved to, whatever their order.
+    """Return the layout that holds the counts of all of `layouts`, whatever their order.
 
-    One layout stays itself. Where one of them is coarser and all others nest in it, it is the answer and the merge is
-    exact. Otherwise: nanosecond log-linear bins as wide as the coarsest of them, upper edges reported, ending where the
-    lowest-reaching open-ended layout ends, so that a censored count stays censored; they remember the widest first bin of
-    them, which bounds the error of low latencies. InputError where some have bins and some have none.
+    One layout stays itself. Bins of one kind whose edges nest are brought to the coarser ones: fio's coarseness, HdrHistogram's
+    digits, scales of exponential bins. Unlike ones stay as they are, side by side (`Mixed`): no count is moved, nothing is lost.
+    InputError where some have bins and some have none.
     """
-    distinct = in_order(set(layouts))
+    distinct = in_order({member for layout in layouts for member in layout.members})
     if not distinct:
         raise ValueError("no layout to merge")
     if len({layout.has_bins for layout in distinct}) > 1:
         raise InputError(UNLIKE)
-    for candidate in distinct:
-        others = [other for other in distinct if other != candidate]
-        alike = all(_alike(other, candidate) for other in others)
-        if alike and all(other.nests_in(candidate) for other in others):
-            return candidate
-    spreads = [layout.spread for layout in distinct]
-    width, first = max(width for width, _ in spreads), max(first for _, first in spreads)
-    half = max(1, 1 << (int(1 / width).bit_length() - 1)) if width <= 1 else 1
-    tops = [int(layout.edges[-2]) for layout in distinct if layout.open_ended]
-    # Of bins that were merged before the last begins where they would end here: merging again must not add another.
-    top = min(tops) if tops else max(int(layout.edges[-2 if layout.reports == UPPER else -1]) for layout in distinct)
-    wide = LogLinear(half, _bins_up_to(top, half), reports=UPPER, open_ended=bool(tops), grain_ns=first if first > 1 else 0)
-    if width <= 1:
-        return wide
-    octaves = math.ceil(width).bit_length()  # as many as hold 1 + width, and then a power of two
-    return replace(wide, coarseness=(octaves - 1).bit_length())
+    coarsest: list[Layout] = []
+    for layout in distinct:
+        if not any(_contains(other, layout) for other in coarsest):
+            coarsest = [*(other for other in coarsest if not _contains(layout, other)), layout]
+    return coarsest[0] if len(coarsest) == 1 else Mixed(tuple(coarsest))
 
 
 def in_order(layouts: Iterable[Layout]) -> list[Layout]:
@@ -476,25 +518,18 @@ def in_order(layouts: Iterable[Layout]) -> list[Layout]:
     return sorted(layouts, key=lambda layout: layout.rank)
 
 
-def _alike(layout: Layout, other: Layout) -> bool:
-    """Return whether counts of `layout` can be counts of `other` where the edges nest: no bin then reports too little.
+@lru_cache(maxsize=256)
+def _contains(coarser: Layout, finer: Layout) -> bool:
+    """Return whether counts of `finer` bins are brought to `coarser` ones of their kind: edges nest, and none reports too little.
 
-    Log-linear bins must report the same, recorded in the same unit; of other kinds those that were merged before never are.
+    Log-linear bins must report the same, recorded in the same unit; samples of exponential ones lie no further below.
     """
-    if isinstance(layout, LogLinear) and isinstance(other, LogLinear):
-        own, others = ((one.reports, one.grain, one.reports == UPPER and one.grain_ns) for one in (layout, other))
-        return own == others
-    if any(own > others for own, others in zip(layout.below, other.below, strict=True)):
-        return False
-    return UPPER not in (layout.reports, other.reports) and other.grain <= layout.grain
-
-
-def _bins_up_to(top: int, half: int) -> int:
-    """Return how many bins of `half` an octave reach so far that the last bin begins at or below `top`."""
-    if top < 2 * half:
-        return top + 1
-    octave = top.bit_length() - half.bit_length()
-    return (octave + 1) * half + (top >> octave) - half + 1
+    if isinstance(finer, LogLinear) and isinstance(coarser, LogLinear):
+        own, others = ((one.reports, one.grain, one.reports == UPPER and one.grain_ns) for one in (finer, coarser))
+        return own == others and finer.nests_in(coarser)
+    if isinstance(finer, Exponential) and isinstance(coarser, Exponential):
+        return all(own <= others for own, others in zip(finer.below, coarser.below, strict=True)) and finer.nests_in(coarser)
+    return False
 
 
 NO_BINS = LogLinear(1, 1, reports=NOTHING, open_ended=False)
@@ -601,15 +636,6 @@ class Exponential(Layout, Value):
     @property
     def _below(self) -> Fraction:
         return Fraction(self.below_ppm, MILLION)
-
-    @property
-    def spread(self) -> tuple[Fraction, int]:
-        """Return the width of bins as a power of two, and that of the widest bin below where rounding makes them wider."""
-        width = Fraction(1, self.octave) if self.scale >= 0 else Fraction((1 << (1 << -self.scale)) - 1)
-        width = (1 + width) * (1 + self._below) - 1
-        lower = self.lowest_of(np.arange(self.bins))
-        widths = self.edges[1:] - lower
-        return width, int(widths[widths > lower * float(width)].max(initial=1))
 
     def lowest_of(self, bins: Int) -> Int:
         """Return the lowest latency in ns that a sample in each of the bins can have: its lower edge, or below it."""
@@ -723,15 +749,6 @@ class Edges(Layout, Value):
         low, high = self._inner
         return Fraction(float(((high - 1 - low) / low).max(initial=0.0)))
 
-    @property
-    def spread(self) -> tuple[Fraction, int]:
-        """Return the width of the first bin, and of the others the largest as a share."""
-        first = self.bounds[1]
-        low, high = self._inner
-        wide = (high - low) > first
-        shares = [Fraction(int(b - a), int(a)) for a, b in zip(low[wide], high[wide], strict=True)]
-        return max([*shares, Fraction(1, FINEST)]), first
-
     def coarser(self, an_octave: int) -> Edges:
         """Return every edge that is far enough from the one before it."""
         return _thinned(self, an_octave)
@@ -746,3 +763,245 @@ def _thinned(layout: Edges, an_octave: int) -> Edges:
             bounds.append(bound)
     bounds.extend(layout.bounds[-2:] if layout.open_ended and last > 0 else layout.bounds[-1:])
     return Edges(tuple(bounds), layout.open_ended)
+
+
+# Unlike bins side by side: those of fio beside those of OpenTelemetry have the edge 0 alone in common.
+
+
+MIXED = "mixed:"
+BESIDE = "+"
+NO_EDGES = "of unlike bins there are no common edges: choose what has one sort of bins with --where or --run"
+LARGEST_KEY = float(LAST_NS - 1023)  # the largest double below 2^63
+
+
+class Mixed(Layout, Value):
+    """The bins of several layouts, none of which is brought to another: they overlap, and each count stays exact.
+
+    `parts` are the layouts, two or more in order, all with bins. Bins are numbered by the value that they stand for (the highest
+    latency in them, of an open one its lower edge), then by their lower edge and layout. A bin alone reports what it does in its
+    own layout. What a row of several layouts says is found by ranks (see `quantiles.Ranked`).
+    """
+
+    __slots__ = __match_args__ = ("parts",)  # no dataclass: most starts make none
+
+    def __init__(self, parts: tuple[Layout, ...]) -> None:
+        if len(parts) < 2 or any(isinstance(part, Mixed) or not part.has_bins for part in parts):
+            raise ValueError("mixed bins are those of two layouts or more")
+        self.parts = parts
+
+    def __str__(self) -> str:
+        """Return the stored form, which `parse_layout` reads back."""
+        return MIXED + BESIDE.join(map(str, self.parts))
+
+    @property
+    def rank(self) -> tuple[int | str | tuple[int, ...], ...]:
+        """Return the place of these bins among layouts: behind all others."""
+        return 3, str(self)
+
+    @property
+    def members(self) -> tuple[Layout, ...]:
+        """Return the layouts whose bins these are."""
+        return self.parts
+
+    @property
+    def member_bins(self) -> tuple[Int, ...]:
+        """Return which bins those of each member are."""
+        return _ordered(self).member_bins
+
+    @property
+    def member(self) -> Int:
+        """Return of which member each bin is."""
+        return _ordered(self).member
+
+    @property
+    def open_ended(self) -> bool:
+        """Return whether any member has an open bin."""
+        return any(part.open_ended for part in self.parts)
+
+    @property
+    def even(self) -> bool:
+        """Return whether the bins of all members are even."""
+        return all(part.even for part in self.parts)
+
+    @property
+    def bins(self) -> int:
+        """Return the number of bins of all members."""
+        return sum(part.bins for part in self.parts)
+
+    @property
+    def edges(self) -> Int:
+        """Raise InputError: overlapping bins have no edges in common."""
+        raise InputError(NO_EDGES)
+
+    @property
+    def lower(self) -> Int:
+        """Return the lower edge of each bin in ns."""
+        return _in_order(self, "lower")
+
+    @property
+    def upper(self) -> Int:
+        """Return the edge in ns that each bin ends below; of open bins a nominal one."""
+        return _in_order(self, "upper")
+
+    @property
+    def values(self) -> Int:
+        """Return what each bin reports in its own layout."""
+        return _in_order(self, "values")
+
+    @property
+    def rising(self) -> Int:
+        """Return the highest latency in each bin, of open ones the lower edge."""
+        return _ordered(self).tops
+
+    @property
+    def keys(self) -> Int:
+        """Return the number that stands for each bin in a store: its highest latency, moved up where another has that number.
+
+        All differ as floating-point numbers, too.
+        """
+        return _mixed_keys(self)
+
+    @property
+    def octave(self) -> int:
+        """Return how many bins an octave the finest member has."""
+        return max(part.octave for part in self.parts)
+
+    @property
+    def error(self) -> Fraction:
+        """Return the largest nominal error of the members."""
+        return max(part.error for part in self.parts)
+
+    def opened(self, bins: Int) -> NDArray[np.bool_]:
+        """Return which of the bins have no upper edge."""
+        return self._of_each(bins, lambda part, own: part.opened(own)).astype(np.bool_)
+
+    def lowest_of(self, bins: Int) -> Int:
+        """Return the lowest latency in ns that a sample in each of the bins can have."""
+        return self._of_each(bins, lambda part, own: part.lowest_of(own))
+
+    def highest_of(self, bins: Int) -> Int:
+        """Return the maximum in ns that is reported for samples in each of the bins."""
+        return self._of_each(bins, lambda part, own: part.highest_of(own))
+
+    def tops_of(self, bins: Int) -> Int:
+        """Return the highest latency in ns that was counted in each of the bins; of open ones their lower edge."""
+        return _ordered(self).tops[bins]
+
+    def errors_of(self, bins: Int) -> tuple[Int, Float]:
+        """Return what each bin is off by in its own layout."""
+        distances = self._of_each(bins, lambda part, own: part.errors_of(own)[0])
+        return distances, self._of_each(bins, lambda part, own: part.errors_of(own)[1], np.float64)
+
+    def _middles_of(self, bins: Int) -> Int:
+        return self._of_each(bins, lambda part, own: part.middles_of(own))
+
+    def _of_each(self, bins: Int, of: Callable[[Layout, Int], NDArray[Any]], dtype: type = np.int64) -> NDArray[Any]:
+        """Return what each member says of its own among the bins."""
+        order = _ordered(self)
+        found: NDArray[Any] = np.empty(len(bins), dtype)
+        member = order.member[bins]
+        for number, part in enumerate(self.parts):
+            mine = np.flatnonzero(member == number)
+            found[mine] = of(part, order.own[bins[mine]])
+        return found
+
+    def index(self, values_ns: Int) -> Int:
+        """Raise InputError: a value lies in a bin of each member."""
+        raise InputError(NO_EDGES)
+
+    def nests_in(self, coarser: Layout) -> bool:
+        """Return whether each member nests."""
+        return all(part.nests_in(coarser) for part in self.parts)
+
+    def coarser(self, an_octave: int) -> Layout:  # type: ignore[override]  # of one layout it may be all that is left
+        """Return the bins of coarser members."""
+        return common_layout(part.coarser(an_octave) for part in self.parts)
+
+
+def shared_edges(layout: Mixed, used: Int) -> Edges:
+    """Return the bins between edges that none of the used bins goes across: moved to these, every count is exact.
+
+    Of more than MOST_EDGES of them some are left out: bins are then wider, and as exact.
+    """
+    used = used[np.argsort(layout.lower[used], kind="stable")]
+    opened = layout.opened(used)
+    reach = np.maximum.accumulate(np.where(opened, LAST_NS, layout.upper[used]))
+    free = layout.lower[used[1:]][layout.lower[used[1:]] >= reach[:-1]]
+    edges = np.unique(np.concatenate([[0], layout.lower[used[:1]], free, layout.upper[used].max(initial=1, keepdims=True)]))
+    if len(edges) > MOST_EDGES:
+        edges = edges[np.linspace(0, len(edges) - 1, MOST_EDGES).astype(np.int64)]
+    return Edges(tuple(edges.tolist()), bool(opened.any()))
+
+
+def outlined(layout: Layout, used: Int) -> Edges:
+    """Return bins that end where used bins end, for what counts bins one after another: a count moved here lies at its highest.
+
+    So a percentile by these bins is the upper end of what it can be. From the lowest edge of a used open bin on there is one bin,
+    also open. Of more than MOST_EDGES some are left out: counts then lie higher.
+    """
+    opened = layout.opened(used)
+    ends = np.unique(layout.tops_of(used[~opened])) + 1
+    if opened.any():
+        least = int(layout.lower[used[opened]].min())
+        across = used[layout.tops_of(used) >= least]
+        least = min(least, int(layout.lower[across].min()))  # nothing in the open bin lies below it
+        ends = np.append(ends[ends <= least], least)
+    ends = np.unique(ends[ends > 0])
+    if len(ends) > MOST_EDGES - 2:
+        ends = ends[np.linspace(0, len(ends) - 1, MOST_EDGES - 2).astype(np.int64)]
+    last = int(ends[-1]) if len(ends) else 1
+    bounds = [0, *ends.tolist(), *([min(2 * last, LAST_NS)] if opened.any() and last > 0 else [])]
+    return Edges(tuple(bounds) if len(bounds) > 1 else (0, 1), bool(opened.any()))
+
+
+class _Order(NamedTuple):
+    """Which bin of which member each of the mixed bins is, the highest latencies in them, and the places of each member's."""
+
+    member: Int
+    own: Int
+    tops: Int
+    member_bins: tuple[Int, ...]
+
+
+@lru_cache(maxsize=8)
+def _ordered(layout: Mixed) -> _Order:
+    every = [np.arange(part.bins) for part in layout.parts]
+    tops = np.concatenate([part.tops_of(bins) for part, bins in zip(layout.parts, every, strict=True)])
+    lower = np.concatenate([part.lower for part in layout.parts])
+    member = np.repeat(np.arange(len(layout.parts)), [part.bins for part in layout.parts])
+    order = np.lexsort((member, lower, tops))
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    cuts = np.cumsum([part.bins for part in layout.parts])[:-1]
+    return _Order(member[order], np.concatenate(every)[order], tops[order], tuple(np.split(place, cuts)))
+
+
+@lru_cache(maxsize=32)
+def _in_order(layout: Mixed, name: str) -> NDArray[Any]:
+    """Return what a column of each member says of the mixed bins, in their order."""
+    column = np.concatenate([getattr(part, name) for part in layout.parts])
+    placed = np.empty_like(column)
+    placed[np.concatenate(_ordered(layout).member_bins)] = column
+    placed.flags.writeable = False
+    return placed
+
+
+@lru_cache(maxsize=8)
+def _mixed_keys(layout: Mixed) -> Int:
+    tops = _ordered(layout).tops
+    whole = int(np.searchsorted(tops, 1 << 52))
+    places = np.arange(whole)
+    keys = np.empty(len(tops), np.int64)
+    keys[:whole] = np.maximum.accumulate(tops[:whole] - places) + places
+    last = float(keys[whole - 1]) if whole else -1.0
+    far = np.minimum(tops[whole:].astype(np.float64), LARGEST_KEY).tolist()  # where doubles are more than 1 apart
+    for place, key in enumerate(far):
+        last = far[place] = key if key > last else math.nextafter(last, math.inf)
+    ceiling = math.nextafter(LARGEST_KEY, math.inf)
+    for place in range(len(far) - 1, -1, -1):  # what came to lie above all that int64 holds goes down again
+        if far[place] < ceiling:
+            break
+        ceiling = far[place] = math.nextafter(ceiling, 0)
+    keys[whole:] = far
+    keys.flags.writeable = False
+    return keys

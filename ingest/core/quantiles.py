@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from functools import cached_property, lru_cache
 from typing import Any
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ingest.core.errors import UsageError
 from ingest.core.grid import WEIGHT_BITS
 from ingest.core.intervals import Intervals, no_exact, row_sums, surely_addable
+from ingest.core.layout import Mixed
 from ingest.core.values import Value
 
 Int = NDArray[np.int64]
@@ -106,10 +107,17 @@ class Ranked:
     """Finds samples by rank in many rows at once; the running totals of counts are made once.
 
     What a row knows exactly bounds what is reported: no value lies below its minimum or above its maximum.
+
+    A row that holds bins of several layouts (`mixed`) is ranked on the edges of each: the sample of a rank lies between the
+    lowest latency up to which so many samples may lie, as their bins begin there or below, and the lowest up to which they
+    surely do, as their bins end there. Both are the rank in the row's bins, ordered by where they begin, or by where they end.
+    The latter is what is reported, the former where bins without an upper edge leave no upper bound. `rows` are those given,
+    the entries of each ordered by where their bins end, or by the numbers `by`.
     """
 
-    def __init__(self, rows: Intervals) -> None:
-        self.rows = rows
+    def __init__(self, rows: Intervals, *, by: Int | None = None) -> None:
+        self.mixed = rows.mixed
+        self.rows = _ordered(rows, _ends(rows) if by is None else by) if self.mixed.any() else rows
         self.samples = row_sums(rows.indptr, rows.counts)
         self._sorted = surely_addable([self.samples])
         self._carrying: dict[Percentile, tuple[Int, Int, Int]] = {}
@@ -168,20 +176,93 @@ class Ranked:
     def values(self, picked: Int, ranks: Int, entries: Int | None = None) -> Int:
         """Return the reported value in ns of the sample of each rank; `entries` are those that hold them, where known."""
         held = self.entries(picked, ranks) if entries is None else entries
-        return within_exact(self.rows, picked, self.rows.layout.values[self.rows.bins[held]])
+        layout, bins = self.rows.layout, self.rows.bins[held]
+        values = layout.values[bins]
+        unlike = np.flatnonzero(self.mixed[picked])
+        if len(unlike):
+            tops = layout.tops_of(bins[unlike])
+            opened = layout.opened(bins[unlike])
+            tops[opened] = self._begins(picked[unlike[opened]], ranks[unlike[opened]])
+            values = values.copy()
+            values[unlike] = tops
+        return within_exact(self.rows, picked, values)
+
+    def lowest(self, picked: Int, ranks: Int) -> Int:
+        """Return the lowest latency in ns that the sample of each rank can have: of a row of one layout that of its bin."""
+        lows = self.rows.layout.lowest_of(self.bins(picked, ranks))
+        unlike = np.flatnonzero(self.mixed[picked])
+        if len(unlike):
+            lows[unlike] = self._begins(picked[unlike], ranks[unlike])
+        return within_exact(self.rows, picked, lows)
+
+    def between(self, picked: Int, ranks: Int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return between which latencies in ns the sample of each rank lies; the upper one is inf in a bin without an upper edge.
+
+        Of a row of one layout both are what `values` has.
+        """
+        entries = self.entries(picked, ranks)
+        values = self.values(picked, ranks, entries).astype(np.float64)
+        unlike = self.mixed[picked]
+        if not unlike.any():
+            return values, values
+        low = np.where(unlike, self.lowest(picked, ranks), values)
+        opened = unlike & self.rows.layout.opened(self.rows.bins[entries])
+        high = np.where(opened, np.inf, values)
+        if self.rows.exact is not None:
+            exact = self.rows.exact.take(picked)
+            high = np.where(opened & exact.known_max, exact.max_ns, high)
+            largest = unlike & exact.known_max & (ranks == self.samples[picked])
+            low, high = (np.where(largest, exact.max_ns, limit) for limit in (low, high))
+        return low, high
+
+    def _begins(self, picked: Int, ranks: Int) -> Int:
+        """Return the latency in ns at or below which as many samples of each row may lie as its rank says."""
+        by_begin = self._by_begin
+        return by_begin.rows.layout.lowest_of(by_begin.rows.bins[by_begin.entries(picked, ranks)])
+
+    @property
+    def ends(self) -> tuple[Int, Int]:
+        """Return between which latencies in ns the samples of each entry of `rows` lie; of one layout what is reported."""
+        layout, bins = self.rows.layout, self.rows.bins
+        values = layout.values[bins]
+        if not self.mixed.any():
+            return values, values
+        unlike = self.mixed[self.rows.row]
+        return np.where(unlike, layout.lowest_of(bins), values), np.where(unlike, _ends(self.rows), values)
+
+    @cached_property
+    def _by_begin(self) -> Ranked:
+        """Return the rows with their entries ordered by where their bins begin."""
+        return Ranked(self.rows, by=self.rows.layout.lowest_of(self.rows.bins))
 
     def interpolated(self, picked: Int, ranks: Int, entries: Int | None = None) -> NDArray[np.float64]:
         """Return the value in ns at each rank, spread evenly over its bin: the last rank in a bin gets its upper edge.
 
-        None is above what the open last bin reports: nothing is known of how samples are spread in it.
+        None is above what an open bin reports: nothing is known of how samples are spread in it. Nor is it of bins of several
+        layouts: of a row of these it is what `values` has.
         """
         layout, entry = self.rows.layout, self.entries(picked, ranks) if entries is None else entries
-        lower, upper = layout.edges[self.rows.bins[entry]], layout.edges[self.rows.bins[entry] + 1]
+        bins = self.rows.bins[entry]
+        lower, upper = layout.lower[bins], layout.upper[bins]
         within = ranks - (self.total[entry] - self.total[self.rows.indptr[picked]])
         values: NDArray[np.float64] = lower + (upper - lower) * (within / self.rows.counts[entry])
-        if layout.open_ended:
+        if layout.open_ended and not self.mixed.any():
             values = np.minimum(values, layout.values[-1])
+        values = np.where(layout.opened(bins), layout.values[bins], values)
+        if self.mixed[picked].any():
+            values = np.where(self.mixed[picked], self.values(picked, ranks, entry), values)
         return within_exact(self.rows, picked, values)
+
+
+def _ends(rows: Intervals) -> Int:
+    """Return the highest latency of the bin of each entry in ns: the highest there is of bins without an upper edge."""
+    return np.where(rows.layout.opened(rows.bins), INT64_MAX, rows.layout.tops_of(rows.bins))
+
+
+def _ordered(rows: Intervals, by: Int) -> Intervals:
+    """Return the rows with the entries of each in another order."""
+    order = np.lexsort((by, rows.row))
+    return replace(rows, bins=rows.bins[order], counts=rows.counts[order])
 
 
 def within_exact(rows: Intervals, picked: Int, values: NDArray[Any]) -> NDArray[Any]:
@@ -196,8 +277,14 @@ def within_exact(rows: Intervals, picked: Int, values: NDArray[Any]) -> NDArray[
 
 
 def reported(rows: Intervals) -> Int:
-    """Return the value in ns that is reported for each entry of the rows: that of its bin, within the row's exact extremes."""
-    return within_exact(rows, rows.row, rows.layout.values[rows.bins])
+    """Return the value in ns that is reported for each entry of the rows: that of its bin, within the row's exact extremes.
+
+    Of a row that holds bins of several layouts it is the highest latency of the bin, of an open one its lower edge.
+    """
+    values, unlike = rows.layout.values[rows.bins], rows.mixed
+    if unlike.any():
+        values = np.where(unlike[rows.row], rows.layout.tops_of(rows.bins), values)
+    return within_exact(rows, rows.row, values)
 
 
 def percentile_values(
@@ -266,28 +353,23 @@ def bounds(rows: Intervals, percentile: Percentile) -> tuple[NDArray[np.float64]
     counts, place = np.unique(whole, return_inverse=True)
     ranks = np.array([rank_bounds(count, percentile) for count in counts.tolist()], np.int64).reshape(-1, 2)[place]
     carried = percentile.carried(whole)
-    edges = rows.layout.edges
     below = np.flatnonzero(carried & (ranks[:, 0] >= 1))
-    low[below] = within_exact(rows, below, rows.layout.lowest_of(ranked.bins(below, (ranks[below, 0] - 1) * unit + 1)))
+    low[below] = ranked.lowest(below, (ranks[below, 0] - 1) * unit + 1)
     above = np.flatnonzero(carried & (ranks[:, 1] <= whole))
     bins = ranked.bins(above, np.minimum(ranks[above, 1] * unit, ranked.samples[above]))
-    last = bins == rows.layout.bins - 1 if rows.layout.open_ended else np.zeros(len(bins), np.bool_)
-    high[above] = np.where(last, np.nan, within_exact(rows, above, edges[bins + 1]))
+    high[above] = np.where(rows.layout.opened(bins), np.nan, within_exact(rows, above, rows.layout.upper[bins]))
     return low, high
 
 
 def saturated(rows: Intervals) -> Int:
-    """Return how many samples of each row lie in the open last bin, where only their lower bound is known."""
-    over = np.zeros(len(rows), np.int64)
-    filled = np.flatnonzero(np.diff(rows.indptr) > 0)
-    last = rows.indptr[filled + 1] - 1
-    if rows.layout.open_ended:
-        over[filled] = np.where(rows.bins[last] == rows.layout.bins - 1, rows.counts[last], 0)
-    return over
+    """Return how many samples of each row lie in an open bin, where only their lower bound is known."""
+    if not rows.layout.open_ended:
+        return np.zeros(len(rows), np.int64)
+    return row_sums(rows.indptr, np.where(rows.layout.opened(rows.bins), rows.counts, 0))
 
 
 def censored(rows: Intervals, percentiles: Iterable[Percentile], ranked: Ranked | None = None) -> list[Bool]:
-    """Return, for each percentile, where its value is only a lower bound because its rank lies in the open last bin."""
+    """Return, for each percentile, where its value is only a lower bound because its rank may lie in an open bin."""
     if not rows.layout.open_ended:
         return [np.zeros(len(rows), np.bool_) for _ in percentiles]
     samples, over = rows.samples if ranked is None else ranked.samples, saturated(rows)
@@ -306,8 +388,7 @@ def extremes(rows: Intervals, ranked: Ranked | None = None) -> tuple[NDArray[Any
         least, most = np.where(exact.known_min, exact.min_ns, np.nan), np.where(exact.known_max, exact.max_ns, np.nan)
         mean = np.where(exact.known_sum, exact.sum_ns / rows.samples, np.nan)
         return least, most, mean, exact.known_min & exact.known_max
-    first, last = rows.bins[rows.indptr[:-1]], rows.bins[rows.indptr[1:] - 1]
-    low, high = rows.layout.lowest_of(first), rows.layout.highest_of(last)
+    low, high = _outermost(rows)
     weighted = rows.layout.weights_of(rows.bins)
     weighted *= rows.counts
     sums = np.add.reduceat(weighted, rows.indptr[:-1]) if len(rows) else weighted
@@ -320,17 +401,62 @@ def extremes(rows: Intervals, ranked: Ranked | None = None) -> tuple[NDArray[Any
     return low, high, sums / (rows.samples if ranked is None else ranked.samples), known
 
 
+def _outermost(rows: Intervals) -> tuple[Int, Int]:
+    """Return the lowest and the highest latency in ns of the bins of each row, of an open one its lower edge."""
+    layout, first = rows.layout, rows.indptr[:-1]
+    if not isinstance(layout, Mixed) or not len(rows):
+        return layout.lowest_of(rows.bins[first]), layout.highest_of(rows.bins[rows.indptr[1:] - 1])
+    lows: Int = np.minimum.reduceat(layout.lowest_of(rows.bins), first)
+    highs: Int = np.maximum.reduceat(layout.highest_of(rows.bins), first)
+    return lows, highs
+
+
 def share_below(rows: Intervals, threshold_ns: int) -> NDArray[np.float64]:
     """Return the share of samples of each row below the threshold, a bin that straddles it counted by overlap.
 
-    NaN of rows without bins.
+    Of a row whose bins are of several layouts it is the share that surely lies below (see `shares_between`). NaN of rows
+    without bins.
     """
     if not rows.layout.has_bins:
         return np.full(len(rows), np.nan)
-    edges = rows.layout.edges
-    lower, upper = edges[rows.bins], edges[rows.bins + 1]
+    lower, upper = rows.layout.lower[rows.bins], rows.layout.upper[rows.bins]
     part = np.clip((threshold_ns - lower) / (upper - lower), 0, 1)
     if rows.layout.open_ended:
-        part = np.where(rows.bins == rows.layout.bins - 1, 0, part)
+        part = np.where(rows.layout.opened(rows.bins), 0, part)
+    unlike = rows.mixed
+    if unlike.any():
+        part = np.where(unlike[rows.row] & (part < 1), 0, part)
     sums = np.add.reduceat(rows.counts * part, rows.indptr[:-1]) if len(rows) else part[:0]
     return sums / rows.samples
+
+
+def shares_between(
+    rows: Intervals, threshold_ns: int, below: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the least and the largest share of each row's samples that can lie below the threshold; `below` is `share_below`.
+
+    Because of rows whose bins are of several layouts: the bins that end below it, and those that begin below it. Of other rows
+    both are `below`.
+    """
+    unlike = rows.mixed
+    if not unlike.any():
+        return below, below
+    begun = row_sums(rows.indptr, np.where(rows.layout.lowest_of(rows.bins) < threshold_ns, rows.counts, 0))
+    return below, np.where(unlike, begun / rows.samples, below)
+
+
+def means_between(rows: Intervals, mean: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the least and the largest mean in ns of each row, of which `mean` is reported.
+
+    Of rows whose bins are of several layouts and whose sums are not known: from the lower and the upper ends of bins; inf where a
+    bin has no upper end. Of other rows both are `mean`.
+    """
+    unlike = rows.mixed
+    if rows.exact is not None:
+        unlike = unlike & ~rows.exact.known_sum
+    if not unlike.any():
+        return mean, mean
+    layout, first, samples = rows.layout, rows.indptr[:-1], rows.samples
+    tops = np.where(layout.opened(rows.bins), np.inf, layout.tops_of(rows.bins))
+    least, most = (np.add.reduceat(rows.counts * ends, first) / samples for ends in (layout.lowest_of(rows.bins) * 1.0, tops))
+    return np.where(unlike, least, mean), np.where(unlike, most, mean)

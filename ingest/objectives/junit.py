@@ -15,11 +15,11 @@ import re
 from collections.abc import Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-from ingest.core.errors import CONTROLS, counted, shown
+from ingest.core.errors import CONTROLS, shown
 from ingest.core.units import format_duration, latency
 from ingest.objectives.check import Checked, Unjudged
 from ingest.objectives.objectives import budgets, group_name, looked_at, peak, promise, stamp_of
-from ingest.query.episodes import CANNOT_TELL, VIOLATED, Verdict
+from ingest.query.episodes import CANNOT_TELL, VIOLATED, Verdict, undetermined
 
 SECOND = 1_000_000_000
 
@@ -43,7 +43,7 @@ def _case(verdict: Verdict, base: str) -> str:
     text = escape(_clean("\n".join(line for line in lines if line)))
     told = f"<system-out>{text}</system-out>"
     if verdict.outcome == CANNOT_TELL and not verdict.met:
-        message = f"cannot tell: samples are missing in {counted(verdict.unknown, 'window')} and could change the verdict"
+        message = f"cannot tell: {undetermined([verdict])} and could change the verdict"
         told = f"<skipped {_attribute('message', message)}/>{told}"
     elif not verdict.met:
         told = f'<failure {_attribute("message", _message(verdict))} type="violated">{text}</failure>'

@@ -251,7 +251,9 @@ def looked_at(verdicts: Sequence[Verdict]) -> str:
     if thin:
         remarks.append(f"{thin:,} with too few samples for {objective.percentile.name}: the nearest rank is used")
     if unknown := sum(verdict.unknown for verdict in verdicts):
-        remarks.append(f"{unknown:,} cannot be determined, because samples are missing")
+        blurred = sum(verdict.blurred for verdict in verdicts)
+        reasons = (("samples are missing", unknown > blurred), ("bins are too wide", blurred > 0))
+        remarks.append(f"{unknown:,} cannot be determined, because {' or '.join(reason for reason, holds in reasons if holds)}")
     if later := sum(verdict.provisional for verdict in verdicts):
         remarks.append(f"{later:,} more are provisional")
     return "; ".join([*remarks, *left_out(verdicts, "{:,} more")])

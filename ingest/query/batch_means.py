@@ -83,7 +83,8 @@ class Windows:
     """One group of one side in windows: of each run, how many samples of each window lie above each used bin.
 
     `above[run][window, k]` are those above the first k used bins, `lowest` and `edges` their outer edges in ns. `is_open` says
-    that the last of them has no upper edge. `step_ns` is how long a window is.
+    that the last of them has no upper edge. `step_ns` is how long a window is. Of bins that overlap these are the pieces that
+    they are cut into, and `outer` are the least and the most that a sample in each piece can be: the ends of all bins across it.
     """
 
     above: tuple[Float, ...]
@@ -91,6 +92,7 @@ class Windows:
     edges: Float
     is_open: bool
     step_ns: int
+    outer: tuple[Float, Float] | None = None
 
     @cached_property
     def count(self) -> float:
@@ -129,11 +131,14 @@ class Windows:
 
     def lowest_at(self, value: float) -> float:
         """Return the least that a latency can be, wherever in its bin it is."""
-        return min(float(self.lowest[self.bin_at(value)]), value)
+        lowest = self.lowest if self.outer is None else self.outer[0]
+        return min(float(lowest[self.bin_at(value)]), value)
 
     def highest_at(self, value: float) -> float:
         """Return the most that a latency can be, infinite in a bin without an upper edge."""
         place = self.bin_at(value)
+        if self.outer is not None:
+            return max(float(self.outer[1][place]), value)
         return math.inf if self.is_open and place == len(self.edges) - 1 else max(float(self.edges[place]), value)
 
     def above_at(self, value: float) -> list[Float]:
@@ -147,15 +152,45 @@ class Windows:
 def windows_of(rows_by_run: Sequence[Intervals], step_ns: int) -> Windows:
     """Return the rows of one group as windows, run by run; each run's are in the order of time, all in one layout with bins."""
     layout = rows_by_run[0].layout
+    if any(rows.mixed.any() for rows in rows_by_run):
+        return _overlapping(rows_by_run, step_ns)
     used = np.unique(np.concatenate([rows.bins for rows in rows_by_run]))
     above = []
     for rows in rows_by_run:
         counts = np.zeros((len(rows), len(used) + 1))
         counts[rows.row, np.searchsorted(used, rows.bins)] = rows.counts
         above.append(counts[:, ::-1].cumsum(axis=1)[:, ::-1])
-    is_open = layout.open_ended and bool(len(used)) and int(used[-1]) == layout.bins - 1
-    lowest, edges = layout.lowest_of(used).astype(np.float64), layout.edges[used + 1].astype(np.float64)
+    is_open = bool(len(used)) and bool(layout.opened(used[-1:])[0])
+    lowest, edges = layout.lowest_of(used).astype(np.float64), layout.upper[used].astype(np.float64)
     return Windows(tuple(above), lowest, np.maximum(edges, lowest + 1), is_open, step_ns)
+
+
+def _overlapping(rows_by_run: Sequence[Intervals], step_ns: int) -> Windows:
+    """Return windows of bins of several layouts: cut into pieces at the edges of all, samples evenly spread over those of theirs.
+
+    Where `value` is a percentile of samples that are spread so, the true one lies within the bins across it: those that end
+    below it are too few to reach the rank, and with those that begin at it or above there are enough.
+    """
+    layout = rows_by_run[0].layout
+    used = np.unique(np.concatenate([rows.bins for rows in rows_by_run]))
+    lower, opened = layout.lowest_of(used), layout.opened(used)
+    upper = np.maximum(layout.upper[used], lower + 1)
+    edges = np.unique(np.concatenate([lower, upper]))
+    first, last = np.searchsorted(edges, lower), np.searchsorted(edges, upper)
+    inside = (first[:, None] <= np.arange(len(edges) - 1)) & (np.arange(len(edges) - 1) < last[:, None])
+    kept = np.flatnonzero(inside.any(axis=0))
+    shares = (inside * (np.diff(edges) / (upper - lower)[:, None]))[:, kept]
+    above = []
+    for rows in rows_by_run:
+        counts = np.zeros((len(rows), len(used)))
+        counts[rows.row, np.searchsorted(used, rows.bins)] = rows.counts
+        pieces = np.column_stack([counts @ shares, np.zeros(len(rows))])
+        above.append(pieces[:, ::-1].cumsum(axis=1)[:, ::-1])
+    least = np.where(inside, lower[:, None], np.inf).min(axis=0)[kept]
+    most = np.where(inside, np.where(opened, np.inf, upper)[:, None], -np.inf).max(axis=0)[kept]
+    beyond = edges[kept] >= lower[opened].min(initial=np.iinfo(np.int64).max)  # what is counted in an open bin may lie there, too
+    begin, end = edges[kept].astype(np.float64), edges[kept + 1].astype(np.float64)
+    return Windows(tuple(above), begin, end, bool(opened.any()), step_ns, (least, np.where(beyond, np.inf, most)))
 
 
 def batch_length(windows: Windows, percentile: Percentile) -> int:

@@ -22,7 +22,7 @@ from ingest.core.errors import UsageError
 from ingest.core.grid import MS, SECOND, whole_windows
 from ingest.core.intervals import Int, Intervals, row_sums
 from ingest.core.labels import IN_FLIGHT, LABELS, LAG, Group
-from ingest.core.layout import Layout, common_layout
+from ingest.core.layout import Layout, Mixed, common_layout, shared_edges
 from ingest.core.quantiles import parse_percentiles, percentile_values
 from ingest.core.units import Instant, parse_duration, parse_instant
 from ingest.query.batch_means import Lift, Side, lifts, windows_with
@@ -121,6 +121,8 @@ def explained(origin: Origin, question: Question, box: Box) -> Explained:
     if len({run for run, _ in kinds}) < len(kinds):
         raise UsageError(f"a box counts one kind of latency: choose it with --where kind=..., one of {whole.kind}")
     layout = common_layout(layout for layouts in whole.layouts.values() for layout in layouts)
+    if isinstance(layout, Mixed):  # a box ends where no bin goes on
+        layout = shared_edges(layout, np.unique(np.concatenate([part.in_layout(layout).bins for part in whole.parts])))
     counting = _Counting(box, layout, whole, max(run.step_ns for run in origin.runs() if run.run in whole.runs))
     for rows in origin.windows(replace(question, by=NAMES, step=ALL)):
         counting.add(rows.where(lambda key: key[:2] in kinds))

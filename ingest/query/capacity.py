@@ -15,7 +15,7 @@ from ingest.core.errors import UsageError
 from ingest.core.intervals import Intervals, merged
 from ingest.core.labels import Group, RunLabels
 from ingest.core.layout import Float
-from ingest.core.quantiles import Percentile, parse_percentiles, percentile_values
+from ingest.core.quantiles import Percentile, Ranked, parse_percentiles, percentile_values
 from ingest.core.units import figure, parse_duration
 from ingest.query.batch_means import ShareAbove, of_runs, share_above_of
 from ingest.query.means import check_bins
@@ -307,7 +307,8 @@ def _surely_met_to(capacity: Capacity) -> float:
 def _above(rows: Intervals, limit_ns: int) -> tuple[Float, Float]:
     """Return, by window in the order of time, how many samples are reported at the limit or above, and how many there are."""
     order = np.argsort(rows.start_ns, kind="stable")
-    over = np.where(rows.layout.values[rows.bins] >= limit_ns, rows.counts, 0)
+    held = Ranked(rows)  # of bins of several layouts those count as above that may be
+    over = np.where(held.ends[1] >= limit_ns, held.rows.counts, 0)
     above = np.bincount(rows.row, over, len(rows))
     return above[order].astype(np.float64), rows.samples[order].astype(np.float64)
 

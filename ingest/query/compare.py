@@ -73,7 +73,7 @@ SLOWER, FASTER, SAME, UNKNOWN = "slower", "faster", "same", "cannot tell"
 SAME_WITHIN = 1.05
 MOST_HALVINGS = 40
 MOST_ERROR = 1.0
-UNLIKE_BINS = "unlike bins are compared in their common ones: values are their upper edges"
+UNLIKE_BINS = "unlike bins are compared as they are: each side reports by its own, and lo and hi hold what both leave open"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +128,14 @@ def measured_of(rows: Intervals[Group], percentile: Percentile, answer: Answer) 
     opened = np.zeros(len(rows), np.bool_)
     places = np.flatnonzero(~np.isnan(value))
     bins = ranked.bins(places, percentile.ranks(count[places]))
-    opened[places] = (bins == rows.layout.bins - 1) & rows.layout.open_ended
+    opened[places] = rows.layout.opened(bins)
     error = np.zeros(len(rows))
-    error[places] = np.where(opened[places], 0.0, np.minimum(rows.layout.errors_of(bins)[1], MOST_ERROR))
+    shares = rows.layout.errors_of(bins)[1]
+    if ranked.mixed.any():
+        low, high = ranked.between(places, percentile.ranks(count[places]))
+        wide = np.divide(high - low, low, out=np.full(len(low), MOST_ERROR), where=low > 0)
+        shares = np.where(ranked.mixed[places], wide, shares)
+    error[places] = np.where(opened[places], 0.0, np.minimum(shares, MOST_ERROR))
     return Measured(count, value, least, most, opened, error)
 
 
@@ -221,7 +226,7 @@ def compare(pair: Pair, percentiles: Sequence[Percentile]) -> Table:
     NaN where the samples cannot carry a number, where there are too few windows, and throughout the run that does not have a
     group. `verdict` is SLOWER, FASTER, SAME (within the ratio of the pair), UNKNOWN, or empty where one side has no value.
     Effect: the least change that the bounds leave, then the ratio itself, on the log scale; then labels and percentiles in
-    order. Error bound: that of the common layout of the two rows, within lo and hi.
+    order. Error bound: that of the bins of each side, within lo and hi.
     """
     wanted = sorted(percentiles, key=lambda percentile: float(percentile.text))
     bounds = Ratios(pair.windows, wanted)

@@ -41,7 +41,7 @@ from ingest.core.labels import (
     run_matches,
 )
 from ingest.core.layout import Float
-from ingest.core.quantiles import Percentile, Ranked
+from ingest.core.quantiles import Percentile, Ranked, means_between, shares_between
 from ingest.query.table import Table, groups_in
 from ingest.query.windows import Bounds
 
@@ -287,12 +287,14 @@ def _rows_of(series: Int, table: Sequence[Group]) -> Callable[[tuple[str | None,
 class Cells(NamedTuple):
     """A percentile of rows: `value` as it is shown, the `least` and the largest (`most`) that it can be, NaN without an interval.
 
-    `most` is inf where there is no upper bound. Where nothing is missing all three are equal.
+    `most` is inf where there is no upper bound. Where nothing is missing, and all bins are of one layout, all three are equal.
+    `there` are the least and the largest that it can be of the samples that are there.
     """
 
     value: Float
     least: Float
     most: Float
+    there: tuple[Float, Float]
 
 
 class Rows:
@@ -306,26 +308,38 @@ class Rows:
         self.complete: Bool = lacking.complete(len(rows))
         self.lacking = lacking if rows.layout.has_bins else NO_LACK
         self.uncounted: Bool = self.lacking.uncounted(len(rows))
-        ranks_of = ranked or Ranked(rows)
-        values = ranks_of.interpolated if interpolate else ranks_of.values
+        self._ranked = ranked or Ranked(rows)
+        self._interpolate = interpolate
         self._possible: Possible | None = None
         if len(self.lacking):
-            self._possible = Possible(rows, self.lacking, lambda picked, ranks: values(picked, ranks).astype(np.float64))
+            own = self._ranked.rows
+            self._possible = Possible(own, self.lacking, self._between, self._ranked.ends)
+
+    def _between(self, picked: Int, ranks: Int) -> tuple[Float, Float]:
+        """Return between which values in ns the sample of each rank of some rows lies."""
+        low, high = self._ranked.between(picked, ranks)
+        if not self._interpolate:
+            return low, high
+        values, unlike = self._ranked.interpolated(picked, ranks), self._ranked.mixed[picked]
+        return np.where(unlike, low, values), np.where(unlike, high, values)
 
     def cells(self, percentile: Percentile, measured: Float) -> Cells:
         """Return a percentile of each row, of which `measured` is that of the samples that are there.
 
         Where samples are missing in a known number the value that is shown is the least that it can be. In an unknown number they
-        make an interval only where they cannot lower it.
+        make an interval only where they cannot lower it. Bins of several layouts leave an interval where nothing is missing: of
+        them the value that is shown is always the most that the samples that are there leave possible.
         """
+        there = self.measured(percentile, measured)
         if not len(self.lacking):
-            return Cells(measured, measured, measured)
-        return self._told(measured, *self.limits(percentile, measured))
+            return Cells(measured, *there, there)
+        return self._told(measured, *self.limits(percentile, measured), there)
 
-    def _told(self, measured: Float, least: Float, most: Float) -> Cells:
+    def _told(self, measured: Float, least: Float, most: Float, there: tuple[Float, Float]) -> Cells:
         """Return what is shown of values, with the least and the largest that they can be where that can be said."""
-        given = ~self.uncounted | (least == measured)
-        return Cells(np.where(given, least, measured), *(np.where(given, bound, np.nan) for bound in (least, most)))
+        given = ~self.uncounted | (least == there[0])
+        shown = np.where(given & ~self.complete & ~self._ranked.mixed, least, measured)
+        return Cells(shown, np.where(given, least, np.nan), np.where(given, most, np.nan), there)
 
     def shares(self, threshold_ns: int, measured: Float) -> Cells:
         """Return the share of each row's samples below a threshold, which is `measured` of those that are there.
@@ -333,11 +347,11 @@ class Rows:
         What is shown is the least that it can be. Samples that are missing in unknown number make an interval only where they
         cannot lower the share; where they cannot raise it, `most` alone is known.
         """
-        samples = self.rows.samples
-        least, most = self.lacking.shares_below(threshold_ns, measured * samples, samples)
+        samples, there = self.rows.samples, shares_between(self.rows, threshold_ns, measured)
+        least, most = (self.lacking.shares_below(threshold_ns, share * samples, samples)[end] for end, share in enumerate(there))
         untouched = self.complete | np.isnan(measured)  # not even by rounding
-        least, most = (np.where(untouched, measured, bound) for bound in (least, most))
-        cells = self._told(measured, least, most)
+        least, most = (np.where(untouched, own, bound) for own, bound in zip(there, (least, most), strict=True))
+        cells = self._told(measured, least, most, there)
         return cells._replace(most=np.where(most == measured, most, cells.most))
 
     def means(self, measured: Float) -> Cells:
@@ -345,16 +359,26 @@ class Rows:
 
         The value is that of the samples that are there: only what the mean can be is said beside it.
         """
+        there = means_between(self.rows, measured)
         if not len(self.lacking):
-            return Cells(measured, measured, measured)
-        return self._told(measured, *self.lacking.means(measured, self.rows.samples))._replace(value=measured)
+            return Cells(measured, *there, there)
+        least, most = (self.lacking.means(mean, self.rows.samples)[end] for end, mean in enumerate(there))
+        return self._told(measured, least, most, there)._replace(value=measured)
+
+    def measured(self, percentile: Percentile, values: Float) -> tuple[Float, Float]:
+        """Return the least and the largest that a percentile of the samples that are there can be, of which `values` is shown."""
+        least, most = values.copy(), values.copy()
+        unlike = np.flatnonzero(self._ranked.mixed & ~np.isnan(values))
+        if len(unlike):
+            least[unlike], most[unlike] = self._ranked.between(unlike, percentile.ranks(self._ranked.samples[unlike]))
+        return least, most
 
     def limits(self, percentile: Percentile, measured: Float) -> tuple[Float, Float]:
         """Return the least and the largest value of a percentile of each row: any number of samples where it is unknown.
 
-        NaN where `measured` is.
+        Between them lies what bins of several layouts leave open, too. NaN where `measured` is.
         """
-        least, most = measured.copy(), measured.copy()
+        least, most = self.measured(percentile, measured)
         if self._possible is not None:
             low, high = self._possible.between(percentile)
             if percentile.top == 100 * percentile.bottom:  # the samples that are there may have an exact maximum

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ingest.core.coverage import OPEN as OPEN_END
 from ingest.core.coverage import UNKNOWN
-from ingest.core.errors import InputError
+from ingest.core.errors import InputError, counted
 from ingest.core.intervals import Bool, Int, Intervals
 from ingest.core.labels import Group
 from ingest.core.marks import FOREVER, NotedMark, Stretches
@@ -91,9 +91,9 @@ class Verdict:
     """Whether one group of a run met an objective: how many final windows there were, how many were violated, the episodes.
 
     `silent` windows are without completions, `thin` ones too small to carry the percentile, `provisional` ones not final yet.
-    `unknown` ones lack samples, so that it cannot be determined whether they are violated; `possible` says that there is an
-    episode if they are. The episodes are those that are certain whatever is missing. `not_judged` final windows do not lie wholly
-    in the phases of the objective.
+    `unknown` ones lack samples, or have bins that are too wide (`blurred`: that alone), so that it cannot be determined whether
+    they are violated; `possible` says that there is an episode if they are. The episodes are those that are certain whatever is
+    missing. `not_judged` final windows do not lie wholly in the phases of the objective.
     """
 
     objective: Objective
@@ -109,6 +109,7 @@ class Verdict:
     zero_ns: int = 0
     relative: bool = False
     unknown: int = 0
+    blurred: int = 0
     possible: bool = False
     not_judged: int = 0
 
@@ -119,7 +120,7 @@ class Verdict:
 
     @property
     def outcome(self) -> str:
-        """Return met, violated, or "cannot tell" where missing samples decide.
+        """Return met, violated, or "cannot tell" where missing samples decide, or where in wide bins samples lie.
 
         The promise is kept if the share of violated windows is within the budget, or without a budget if no episode is certain.
         """
@@ -138,6 +139,13 @@ class Verdict:
         return self.outcome == MET
 
 
+def undetermined(several: Sequence[Verdict]) -> str:
+    """Return why windows cannot be judged, in words: samples are missing in 2 windows and bins are too wide in 1 window."""
+    unknown, blurred = (sum(getattr(each, name) for each in several) for name in ("unknown", "blurred"))
+    reasons = (("samples are missing", unknown - blurred), ("bins are too wide", blurred))
+    return " and ".join(f"{reason} in {counted(windows, 'window')}" for reason, windows in reasons if windows)
+
+
 HOST = "host"
 NOT_BETWEEN = "no window of this run lies between --from and --to"
 
@@ -146,8 +154,9 @@ NOT_BETWEEN = "no window of this run lies between --from and --to"
 class Windows:
     """Rows of windows: group code, (start, end] and percentile in ns, samples; a row without samples holds `count` windows.
 
-    `value_ns` is NaN where nothing completed; with missing samples it is `least_ns`, the least that it can be, and `most_ns` the
-    largest. `lacking` says that some are missing, in rows without samples that a known number is. `thin` says that samples cannot
+    `value_ns` is NaN where nothing completed. It can be `least_ns` to `most_ns`, because samples are missing (it is then the
+    least), because the rows hold bins of several layouts, or because it lies in a bin without an upper edge. `lacking` says that
+    some are missing, in rows without samples that a known number is. `thin` says that samples cannot
     carry the percentile (the rank is used all the same), `open` that the value is a lower bound. `stretch` numbers the stretches
     of windows that follow one another.
     """
@@ -263,6 +272,7 @@ def verdicts(
     for ordered in sorted([*certain, *open_yet], key=lambda episode: episode.start_ns):
         episodes.setdefault(ordered.labels, []).append(ordered)
     masks = {"windows": None, "silent": final.samples == 0, "thin": final.thin, "violated": bad, "unknown": perhaps & ~bad}
+    masks["blurred"] = masks["unknown"] & ~final.lacking & (final.samples > 0)
     counts = {name: _by_group(final, mask, len(groups)).tolist() for name, mask in masks.items()}
     all_windows = _by_group(every, None, len(groups)).tolist()
     return [
@@ -432,10 +442,17 @@ def _rows(part: Intervals[Group], answer: Answer, percentile: Percentile, groups
     ones = np.ones(len(rows), np.int64)
     with_lacks = Rows(rows, answer, ranked=ranked)
     least, most = with_lacks.limits(percentile, values)
-    least = np.where(with_lacks.uncounted, values, least)  # what is missing in unknown number does not excuse what is there
+    # What is missing in unknown number does not excuse what is there.
+    least = np.where(with_lacks.uncounted, with_lacks.measured(percentile, values)[0], least)
+    if rows.exact is None:
+        most = np.where(lower_bound, np.inf, most)
+    else:
+        most = np.where(lower_bound, np.where(rows.exact.known_max, np.maximum(most, rows.exact.max_ns), np.inf), most)
+    lacking = ~with_lacks.complete
+    shown = np.where(lacking & ~ranked.mixed, least, values)
     window = (codes[rows.series], rows.start_ns, rows.end_ns)
-    bounds = (least, most, ~with_lacks.complete)
-    return Windows(*window, count, least, thin, lower_bound | (most > least), ones, *bounds, np.zeros(len(rows), np.int64))
+    opened = lower_bound | (lacking & (most > least))
+    return Windows(*window, count, shown, thin, opened, ones, least, most, lacking, np.zeros(len(rows), np.int64))
 
 
 def _concatenated(parts: Sequence[Windows]) -> Windows:

@@ -38,7 +38,7 @@ def excess_of(rows: Intervals[Group], group: Int, reference: Intervals[Group]) -
     integral of max(F_reference - F, 0) over latencies. F is a step function, so that it is a difference of two integrals of
     F_reference on each of its steps. Exact for the bins.
     """
-    values = rows.layout.values.astype(np.float64)
+    values = rows.layout.rising.astype(np.float64)
     samples = rows.samples
     out = np.zeros(len(rows))
     order = np.argsort(group, kind="stable")
@@ -173,7 +173,7 @@ def _excess(group: Group, baseline: Intervals[Group], run: Intervals[Group]) -> 
         group=group,
         events=int(run.counts.sum()),
         excess_ns=excess_ns,
-        total_ns=float(layout.values[sides[1].bins].astype(np.float64) @ sides[1].counts),
+        total_ns=float(layout.rising[sides[1].bins].astype(np.float64) @ sides[1].counts),
         longest_ns=longest,
         before_ns=before,
     )

@@ -22,13 +22,13 @@ from ingest.core.errors import InputError, UsageError, choices, counted
 from ingest.core.grid import WEIGHT_BITS
 from ingest.core.intervals import Int, Intervals, in_time_order, surely_addable
 from ingest.core.labels import ALTERNATIVE, Group, fits
-from ingest.core.layout import Float, Layout, common_layout
+from ingest.core.layout import Float, Layout, LogLinear, Mixed, common_layout, shared_edges
 from ingest.core.units import format_duration, latency
 from ingest.query.lags import whole_counts
 from ingest.query.means import check_bins
 from ingest.query.question import Answer, Question
 from ingest.query.table import Table, concatenated, label_columns
-from ingest.query.windows import regrouped, widened
+from ingest.query.windows import in_own_layouts, regrouped, widened
 
 # Where did the samples lie, over time and latency, and how are they distributed in all.
 
@@ -48,15 +48,16 @@ HIGHEST_POWER = 18
 def heatmap(answer: Answer) -> Table:
     """Return one row per window, group and occupied bin: start_ns, end_ns, labels, lower, upper (ns), count.
 
-    Exact bins: a row's count samples lie in [lower, upper), in the last bin of an open layout at or above lower.
+    Exact bins: a row's count samples lie in [lower, upper), in the last bin of an open layout at or above lower. Bins of several
+    layouts overlap.
     """
     check_bins(answer, "heat maps")
     tables = []
     for part in map(in_time_order, whole_counts(answer)):
-        row, edges = part.row, part.layout.edges
+        row, layout = part.row, part.layout
         columns = {"start_ns": part.start_ns[row], "end_ns": part.end_ns[row]}
         columns |= label_columns(part.table, answer.by, part.series[row])
-        columns |= {"lower": edges[part.bins], "upper": edges[part.bins + 1], "count": part.counts}
+        columns |= {"lower": layout.lower[part.bins], "upper": layout.upper[part.bins], "count": part.counts}
         tables.append(Table(columns, answer.by))
     return concatenated(tables) if len(tables) > 1 else tables[0]
 
@@ -64,20 +65,23 @@ def heatmap(answer: Answer) -> Table:
 def distribution(answer: Answer) -> Table:
     """Return one row per group and occupied bin over all windows: labels, lower, upper (ns), count, cumulative.
 
-    `cumulative` counts the samples of the group up to and with the bin. Windows must span the whole range (step all).
+    `cumulative` counts the samples of the group up to and with the bin, of overlapping bins those that end no higher. Windows
+    must span the whole range (step all).
     """
     check_bins(answer, "distributions")
-    tables = [_distributed(part, answer, part.row, part.bins, part.bins + 1, part.counts) for part in whole_counts(answer)]
+    tables = [
+        _distributed(part, answer, part.row, part.layout.lower[part.bins], part.layout.upper[part.bins], part.counts)
+        for part in whole_counts(answer)
+    ]
     return concatenated(tables, order=()) if len(tables) > 1 else tables[0]
 
 
-def _distributed(part: Intervals[Group], answer: Answer, row: Int, first_bin: Int, end_bin: Int, count: Int) -> Table:
+def _distributed(part: Intervals[Group], answer: Answer, row: Int, lower: Int, upper: Int, count: Int) -> Table:
     """Return the table of a distribution from its rows, those of a group one after another."""
     first = np.flatnonzero(np.append(True, np.diff(row) != 0))
     before = (np.cumsum(count) - count)[first]
     cumulative = np.cumsum(count) - np.repeat(before, np.diff(np.append(first, len(row))))
-    edges = part.layout.edges
-    columns = {**label_columns(part.table, answer.by, part.series[row]), "lower": edges[first_bin], "upper": edges[end_bin]}
+    columns = {**label_columns(part.table, answer.by, part.series[row]), "lower": lower, "upper": upper}
     return Table({**columns, "count": count, "cumulative": cumulative}, answer.by)
 
 
@@ -88,10 +92,11 @@ def ranges(answer: Answer, most: int) -> Table:
 
     LADDERS says where ranges may begin. The finest of them is taken that gives no group more than `most` ranges, and all groups
     no more than twice as many; the coarsest where none does. A range begins where a bin begins, next to the number of the ladder.
-    Ranges without samples are left out. Windows must span the whole range (step all).
+    Ranges without samples are left out. Windows must span the whole range (step all). Of bins of several layouts in a group a
+    range begins where no bin that holds samples goes on: bins that overlap are in one range.
     """
     check_bins(answer, "distributions")
-    parts = whole_counts(answer)
+    parts = [own for part in whole_counts(answer) for own in in_own_layouts(part)]
     for ladder in LADDERS:
         tables, longest = zip(*(_in_ranges(part, answer, ladder) for part in parts), strict=True)
         if max(longest) <= most and sum(map(len, tables)) <= 2 * most:
@@ -101,16 +106,19 @@ def ranges(answer: Answer, most: int) -> Table:
 
 def _in_ranges(part: Intervals[Group], answer: Answer, ladder: Sequence[float]) -> tuple[Table, int]:
     """Return a part in ranges that begin next to the numbers of a ladder, times powers of ten, and the most ranges of a group."""
-    edges = part.layout.edges
+    own = shared_edges(part.layout, np.unique(part.bins)) if isinstance(part.layout, Mixed) else part.layout
+    edges, bins = own.edges, part.layout.moved_to(own)[part.bins]
     steps = np.outer(10.0 ** np.arange(HIGHEST_POWER + 1), ladder).ravel()
     after = np.clip(np.searchsorted(edges, steps), 1, len(edges) - 1)
     nearest = np.where(steps - edges[after - 1] <= edges[after] - steps, after - 1, after)
     starts = np.unique(np.concatenate([[0], nearest[nearest < len(edges) - 1]]))  # the first bin of each range
     ends = np.append(starts[1:], len(edges) - 1)
-    row, place = part.row, np.searchsorted(starts, part.bins, side="right") - 1
+    row, place = part.row, np.searchsorted(starts, bins, side="right") - 1
+    order = np.lexsort((place, row))
+    row, place, held = row[order], place[order], part.counts[order]
     first = np.flatnonzero(np.append(True, (np.diff(row) != 0) | (np.diff(place) != 0)))
-    counts = np.add.reduceat(part.counts, first)
-    table = _distributed(part, answer, row[first], starts[place[first]], ends[place[first]], counts)
+    counts = np.add.reduceat(held, first)
+    table = _distributed(part, answer, row[first], edges[starts[place[first]]], edges[ends[place[first]]], counts)
     totals = np.bincount(row[first], counts)[row[first]]
     table = replace(table, columns={**table.columns, "share": table.columns["cumulative"] / totals})
     return table, int(np.bincount(row[first]).max(initial=0))
@@ -147,6 +155,8 @@ def autoscaled(most: int) -> int:
 
 
 LINEAR_ROWS = 40
+EVENLY = LogLinear(64, 57 * 64, open_ended=False)  # what bins that overlap are spread over: up to 2^62 ns
+SPREAD = "histograms of unlike bins: counts are spread evenly within a bin, those without an upper edge stand at the lower one"
 NONE = Fraction(0)
 
 
@@ -338,15 +348,19 @@ def cells(answer: Answer, rows: Rows | None = None, lit: Answer | None = None, c
     rows = rows or Rows()
     layout = common_layout(part.layout for part in answer.parts)
     groups = tuple(sorted({key for part in answer.parts for key in part.table}))
-    entries = _entries(answer, layout, groups)
+    asked = [_entries(each, layout, groups) for each in (answer, lit) if each]
+    overlapping = isinstance(layout, Mixed)
+    if overlapping:
+        asked = [_in_rows(samples, layout, EVENLY.edges) for samples in asked]
+        layout = EVENLY
+    entries = asked[0]
     sums = _sums(entries.place, entries.count, layout.bins)
     row_ladder = ladder(rows, layout, sums)
     span = int(entries.start.min()), int(entries.end.max())
-    asked = (entries, _entries(lit, layout, groups)) if lit else (entries,)
     edges = _columns(entries, span, columns) if columns else np.arange(*span, answer.step_ns or max(1, span[1] - span[0]))
-    both = [_in_rows(_in_columns(samples, edges) if columns else samples, layout, row_ladder) for samples in asked]
+    both = [_in_rows(_in_columns(samples, edges) if columns else samples, layout, row_ladder.edges) for samples in asked]
     starts = edges[:-1] if columns else edges
-    notes = _notes(rows, layout, np.flatnonzero(sums), row_ladder)
+    notes = (SPREAD,) if overlapping else _notes(rows, layout, np.flatnonzero(sums), row_ladder)
     return replace(_shown(both, row_ladder, groups), by=answer.by, starts=starts, notes=notes)
 
 
@@ -396,13 +410,12 @@ def _in_columns(entries: _Entries, edges: Int) -> _Entries:
     return entries.spread(which, share, start=edges[column], end=edges[column + 1])
 
 
-def _in_rows(entries: _Entries, layout: Layout, ladder: Ladder) -> _Entries:
-    """Return the entries with the numbers of rows for those of bins, bins spread by overlap."""
-    lower, upper = layout.edges[:-1], layout.edges[1:].copy()
-    if layout.open_ended:
-        upper[-1] = lower[-1] + 1  # nothing is known above it
+def _in_rows(entries: _Entries, layout: Layout, edges: NDArray[Any]) -> _Entries:
+    """Return the entries with the numbers of rows between edges for those of bins, bins spread by overlap."""
     used, place = np.unique(entries.place, return_inverse=True)
-    which, row, share = overlaps(lower[used], upper[used], ladder.edges)
+    lower = layout.lower[used]
+    upper = np.where(layout.opened(used), lower + 1, layout.upper[used])  # nothing is known above an open one
+    which, row, share = overlaps(lower, upper, edges)
     rows_of = np.bincount(which, minlength=len(used))
     first = np.cumsum(rows_of) - rows_of
     width = rows_of[place]

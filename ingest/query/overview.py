@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ingest.core.errors import InputError, choices, listed
 from ingest.core.intervals import Int, Intervals, Sum, merged
 from ingest.core.labels import LAG, THREAD, Group, fits, run_matches
-from ingest.core.layout import common_layout
+from ingest.core.layout import Mixed, common_layout, shared_edges
 from ingest.core.quantiles import Percentile, Ranked, censored, extremes, parse_percentiles, percentile_values
 from ingest.core.units import Instant, format_duration
 from ingest.query.coverage import union
@@ -93,7 +93,7 @@ def worst_windows(answer: Answer, label: str, percentile: Percentile, most: int 
 def above_of(rows: Intervals[Group], usual_ns: float) -> NDArray[np.float64]:
     """Return of each row by how many ns its samples lie above a latency, added up; in their weights, where samples have any."""
     low, high, *_ = extremes(rows)
-    reported = np.clip(rows.layout.values[rows.bins], low[rows.row], high[rows.row])
+    reported = np.clip(rows.layout.rising[rows.bins], low[rows.row], high[rows.row])
     above = np.maximum(reported - usual_ns, 0) * rows.counts
     return np.bincount(rows.row, above, len(rows)).astype(np.float64)
 
@@ -156,6 +156,9 @@ class Gathering:
             return None
         parts = {name: total.parts() for name, total in self._sums.items()}
         layout = common_layout(part.layout for some in parts.values() for part in some)
+        if isinstance(layout, Mixed):
+            bins = [part.in_layout(layout).bins for some in parts.values() for part in some]
+            layout = shared_edges(layout, np.unique(np.concatenate(bins)))
         labels = {name: merged([part.in_layout(layout) for part in some]) for name, some in parts.items()}
         return BoxCells(
             self._step_ns,

@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 from ingest.core.errors import UsageError, counted
 from ingest.core.grid import INT64_MAX
-from ingest.core.intervals import NO_BYTES, Int, Intervals, no_exact
+from ingest.core.intervals import NO_BYTES, Bool, Int, Intervals, no_exact
 from ingest.core.labels import Group
-from ingest.core.quantiles import Percentile, Ranked, bounds, censored, extremes, percentile_values, share_below
+from ingest.core.quantiles import Percentile, Ranked, bounds, censored, extremes, percentile_values, saturated, share_below
 from ingest.core.units import format_duration
 from ingest.core.values import Value
-from ingest.query.coverage import LEAST, MOST, Rows
+from ingest.query.coverage import LEAST, MOST, Cells, Rows
 from ingest.query.lags import answered, events_of, mixed_rows
 from ingest.query.means import check_bins, lacks_bins
 from ingest.query.origin import PERCENTILES, Origin
-from ingest.query.precision import precision_in
+from ingest.query.precision import ONE_NUMBER, precision_in
 from ingest.query.question import Answer, Question
 from ingest.query.table import Table, concatenated, label_columns
 from ingest.query.windows import Span, widened
@@ -32,7 +32,10 @@ CONFIDENT_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Wanted(Value):
-    """The columns that are asked for beside the fixed ones: `bounds` of chance, or what is `possible` with missing samples."""
+    """The columns that are asked for beside the fixed ones: `bounds` of chance, or what is `possible`.
+
+    That is between which values a percentile lies whatever samples are missing, and wherever in bins of several layouts they are.
+    """
 
     percentiles: Sequence[Percentile]
     below_ns: Sequence[int] = ()
@@ -47,6 +50,8 @@ def percentiles(answer: Answer, wanted: Wanted) -> Table:
     Latencies in ns, rate in samples a second of the window (of sampled events: in events, stored or not), `below_` as shares.
     A window that the data covers in part, the first or the last one, has the rate of that part. An answer with means without
     a histogram has `mib_s` behind `rate`: MiB that were moved in a second, NaN where a part of the row does not record them.
+    A percentile of a row that holds bins of several layouts is the highest that it can be, and lies between `p.._lo` and it; a
+    share is the least that it can be.
     NaN where the data cannot carry a number. `complete` says that no sample is missing; where a known number is, a percentile, or
     a share, is the least that it can be, and `p.._lo`, `p.._hi` (where asked for) are the least and the largest: NaN where the
     number of missing samples is not known, inf without an upper bound. Counts, rates, means, extremes are of the samples that
@@ -90,7 +95,7 @@ def rows_of(part: Intervals[Group], answer: Answer, wanted: Wanted) -> Table:
     with_lacks = Rows(rows, answer, ranked=ranked, interpolate=wanted.interpolate)
     columns |= {"exact": exact & with_lacks.complete, "complete": with_lacks.complete}
     means = with_lacks.means(mean)
-    columns |= {f"mean{LEAST}": means.least, f"mean{MOST}": means.most}
+    columns |= _shown("mean", means, with_lacks.complete)
     for percentile in wanted.percentiles:
         values = percentile_values(rows, percentile, interpolate=wanted.interpolate, ranked=ranked, others=wanted.percentiles)
         if answer.weights is not None:
@@ -99,8 +104,8 @@ def rows_of(part: Intervals[Group], answer: Answer, wanted: Wanted) -> Table:
         columns[percentile.name] = cells.value
         if wanted.possible:
             columns |= {f"{percentile.name}_lo": cells.least, f"{percentile.name}_hi": cells.most}
-        columns[f"{percentile.name}{MOST}"] = cells.most
-    columns[f"max{MOST}"] = np.where(with_lacks.complete, high, np.nan if not len(rows) else np.inf)
+        columns |= _shown(percentile.name, cells, with_lacks.complete)
+    columns[f"max{MOST}"] = np.where(with_lacks.complete & ~(ranked.mixed & ~exact & (saturated(rows) > 0)), high, np.inf)
     for percentile, flags in zip(wanted.percentiles, censored(rows, wanted.percentiles, ranked), strict=True):
         columns[f"{percentile.name}_censored"] = flags
     if wanted.bounds:
@@ -114,6 +119,15 @@ def rows_of(part: Intervals[Group], answer: Answer, wanted: Wanted) -> Table:
         columns[f"{name}{MOST}"] = np.where(np.isnan(shares.least) & ~np.isnan(shares.most), -np.inf, shares.most)
     bound = precision_in(ranked, wanted.percentiles, interpolate=wanted.interpolate)
     return Table(columns, labels=answer.by, precision=bound)
+
+
+def _shown(name: str, cells: Cells, complete: Bool) -> dict[str, object]:
+    """Return the columns that tables for people show of a value: a narrow range is one number where nothing is missing."""
+    given = ~np.isnan(cells.least)
+    least, most = (np.where(given, *ends) for ends in zip((cells.least, cells.most), cells.there, strict=True))
+    with np.errstate(invalid="ignore"):
+        narrow = (complete | ~given) & (most <= least * (1 + ONE_NUMBER))
+    return {f"{name}{LEAST}": np.where(narrow, cells.value, least), f"{name}{MOST}": np.where(narrow, cells.value, most)}
 
 
 def covered_seconds(answer: Answer, rows: Intervals[Group]) -> NDArray[np.float64]:

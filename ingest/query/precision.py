@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ingest.core.intervals import Int, Intervals
 from ingest.core.labels import Group
-from ingest.core.layout import MIDPOINT, Layout
+from ingest.core.layout import MIDPOINT, Float, Layout
 from ingest.core.quantiles import Percentile, Ranked
 from ingest.core.values import Value
 
 MOST_SHARE = 1.0
+ONE_NUMBER = 0.05  # a range of bins of several layouts that is as narrow as this share is shown as one number: its upper end
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -49,55 +52,75 @@ def precision_of(parts: Iterable[Intervals[Group]], percentiles: Sequence[Percen
 def precision_in(ranked: Ranked, percentiles: Sequence[Percentile], *, interpolate: bool = False) -> Precision | None:
     """Return the precision of percentiles of rows, none of them empty; None where they have no bins.
 
-    An exact maximum, which is p100, is carried by no bin.
+    An exact maximum, which is p100, is carried by no bin. Of rows that hold bins of several layouts what is shown is the upper
+    end of a range: it is off by as much as the range is wide.
     """
     rows = ranked.rows
     if not rows.layout.has_bins:
         return None
     samples = ranked.samples if rows.completions is None else rows.completions
-    carrying = [rows.bins[:0]]
+    carrying: list[Int] = [rows.bins[:0]]
+    ranges: list[Precision] = []
     for percentile in percentiles:
         known = percentile.top == 100 * percentile.bottom and rows.exact is not None
         if rows.completions is None and not known:
-            carrying.append(rows.bins[ranked.carrying(percentile)[2]])
-            continue
-        carried = percentile.carried(samples)
-        if known and rows.exact is not None:
-            carried = carried & ~rows.exact.known_max
-        picked = np.flatnonzero(carried)
-        carrying.append(ranked.bins(picked, percentile.ranks(ranked.samples[picked])))
-    return of_bins(rows.layout, np.concatenate(carrying), interpolate=interpolate)
+            picked, ranks, entries = ranked.carrying(percentile)
+        else:
+            carried = percentile.carried(samples)
+            if known and rows.exact is not None:
+                carried = carried & ~rows.exact.known_max
+            picked = np.flatnonzero(carried)
+            ranks = percentile.ranks(ranked.samples[picked])
+            entries = ranked.entries(picked, ranks)
+        unlike = ranked.mixed[picked]
+        carrying.append(rows.bins[entries[~unlike]])
+        ranges.append(of_ranges(ranked, picked[unlike], ranks[unlike]))
+    return together((of_bins(rows.layout, np.concatenate(carrying), interpolate=interpolate), *ranges))
 
 
 def precision_from(parts: Iterable[Intervals[Group]], lowest: Percentile | None = None) -> Precision | None:
     """Return the precision of every percentile from `lowest` on (None: of all bins that hold samples, and of their means)."""
 
-    def held(rows: Intervals[Group]) -> Int:
-        if lowest is None:
-            return rows.bins
-        ranked, every = Ranked(rows), np.arange(len(rows))
-        first = ranked.entries(every, lowest.ranks(ranked.samples))
-        return rows.bins[np.arange(len(rows.bins)) >= np.repeat(first, np.diff(rows.indptr))]
+    def held(ranked: Ranked) -> Precision | None:
+        rows = ranked.rows
+        every, row = np.arange(len(rows)), rows.row
+        least = np.ones(len(rows), np.int64) if lowest is None else lowest.ranks(ranked.samples)
+        of_each = np.arange(len(rows.bins)) >= np.repeat(ranked.entries(every, least), np.diff(rows.indptr))
+        own = of_bins(rows.layout, np.unique(rows.bins[of_each & (~ranked.mixed[row] | (lowest is None))]))
+        mixed = np.flatnonzero(of_each & ranked.mixed[row])
+        ranks = ranked.total[mixed] - ranked.total[rows.indptr[row[mixed]]] + 1  # the lowest that each entry holds
+        return together((own, of_ranges(ranked, row[mixed], np.maximum(ranks, least[row[mixed]]))))
 
     filled = [part.take(np.flatnonzero(part.samples > 0)) for part in parts if part.layout.has_bins]
-    return together(of_bins(rows.layout, np.unique(held(rows))) for rows in filled)
+    return together(held(Ranked(rows)) for rows in filled)
+
+
+def of_ranges(ranked: Ranked, picked: Int, ranks: Int) -> Precision:
+    """Return the precision of the upper ends of the ranges of ranks in picked rows; those without an upper end have none."""
+    if not len(picked):
+        return Precision()
+    low, high = ranked.between(picked, ranks)
+    low, high = low[closed := high < np.inf], high[closed]
+    return _widest(high - low, np.divide(high - low, low, out=np.where(high > low, np.inf, 0.0), where=low > 0), high, 0.0)
 
 
 def of_bins(layout: Layout, bins: Int, *, interpolate: bool = False) -> Precision:
     """Return the precision of what bins report; with `interpolate` of any value within them."""
     if layout.open_ended:
-        bins = bins[bins < layout.bins - 1]
+        bins = bins[~layout.opened(bins)]
     nominal = float(layout.error) * (2 if interpolate and layout.reports == MIDPOINT else 1) if layout.even else 0.0
     if not len(bins):
         return Precision(nominal)
     distances, errors = layout.errors_of(bins)
     if interpolate:
-        low, high = layout.lowest_of(bins), layout.edges[bins + 1]
+        low, high = layout.lowest_of(bins), layout.upper[bins]
         distances = high - low
         errors = np.divide(distances, low, out=np.full(len(bins), np.inf), where=low > 0)
+    return _widest(distances, errors, layout.upper[bins], nominal)
+
+
+def _widest(distances: NDArray[Any], errors: Float, upper: NDArray[Any], nominal: float) -> Precision:
     wide = errors > MOST_SHARE
     return Precision(
-        float(errors[~wide].max(initial=nominal)),
-        int(layout.edges[bins + 1][wide].max(initial=0)),
-        int(distances[wide].max(initial=0)),
+        float(errors[~wide].max(initial=nominal)), int(upper[wide].max(initial=0)), int(distances[wide].max(initial=0))
     )

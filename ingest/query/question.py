@@ -310,6 +310,7 @@ def finish(
 
     targets = _targets(rows, facts.layouts, shape, question)
     joined = by_layout([taken for part in rows for alike in _alike(part, targets) if len(taken := alike.relabelled(regroup))])
+    notes = (UNLIKE_BINS,) if any(part.mixed.any() for part in joined) else ()
     alone = bool(facts.undated) and facts.undated.issuperset(shape.runs)
     undated = frozenset() if alone else facts.undated.intersection(shape.runs)
     of_kind = (
@@ -331,6 +332,7 @@ def finish(
         relative=facts.relative or alone,
         series=len(taken_of(series, kinds, shape.taken)),
         warnings=(
+            *notes,
             *left_out(series if jobs is None else jobs, kinds, shape.taken, missing),
             *dict.fromkeys((*rest, *sentences(caveats))),
         ),
@@ -441,6 +443,10 @@ def _default_kinds(kinds: Collection[str], question: Question) -> list[str]:
 # each run with a range of its own; there times without a clock are written as `+12.5s`, as --from and --to take them.
 
 
+UNLIKE_BINS = (
+    "histograms of unlike bins are added up here: percentiles are found by ranks on the edges of each, and are ranges "
+    "where these leave one; a number alone is the upper end"
+)
 ABSOLUTE = "this run has no start time, so its times are elapsed: give --from and --to as +90s, or give --t0"
 
 

@@ -16,7 +16,7 @@ from ingest.core.errors import InputError, UsageError, listed
 from ingest.core.grid import INT64_MAX, STEPS, WEIGHT_BITS, coarsened, common_step, stored_step
 from ingest.core.intervals import Int, Intervals, Sum, merged, total
 from ingest.core.labels import Group, labels_first, layer_of, run_and_kind
-from ingest.core.layout import Layout, common_layout, in_order
+from ingest.core.layout import Layout, Mixed, common_layout, in_order
 from ingest.core.units import format_duration
 
 if TYPE_CHECKING:
@@ -316,6 +316,24 @@ def by_layout(parts: Sequence[Intervals[Group]]) -> list[Intervals[Group]]:
             if layout is not None and len(rows):
                 buckets.setdefault(layout, []).append(rows.in_layout(layout))
     return [merged(bucket) for _, bucket in sorted(buckets.items(), key=lambda item: str(item[0]))]
+
+
+def in_own_layouts(part: Intervals[Group]) -> Iterator[Intervals[Group]]:
+    """Yield the rows of a part: groups whose samples are all in bins of one layout in that one, each other group by itself."""
+    layout = part.layout
+    if not isinstance(layout, Mixed):
+        yield part
+        return
+    member, of_entries = layout.member[part.bins], part.series[part.row]
+    first, last = np.full(len(part.table), len(layout.parts)), np.full(len(part.table), -1)
+    np.minimum.at(first, of_entries, member)
+    np.maximum.at(last, of_entries, member)
+    alone = dict(zip(part.table, np.where(first == last, first, -1).tolist(), strict=True))
+    for home, rows in part.split(alone.__getitem__):
+        if len(rows) and home >= 0:
+            yield replace(rows, layout=layout.parts[home], bins=np.searchsorted(layout.member_bins[home], rows.bins))
+        elif len(rows):
+            yield from (own for _, own in rows.split(lambda key: key) if len(own))
 
 
 # Windows in the order of their labels, kind, start and layout: an export is the same whoever is asked.

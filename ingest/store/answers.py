@@ -159,6 +159,9 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
     Without `rollups` documents alone are read.
     """
     merged, rolled = _merged(holdings, records, question, rollups=rollups)
+    recorded = {stored.layout for plan in rolled for stored in plan.everything}.union(*merged.sums.layouts.values())
+    if rolled and not all(recorded.issuperset(part.layout.members) for part in merged.sums.parts):
+        return answer_from(holdings, records, question, rollups=False)  # of an earlier version, in bins that none was recorded in
     answer = answer_of(merged, question)
     if not all(_moved_once(plan, answer.layouts) for plan in rolled):
         return answer_from(holdings, records, question, rollups=False)
@@ -226,9 +229,10 @@ def _merged(
 
 
 def _moved_once(plan: Plan, targets: Layouts) -> bool:
-    """Return whether counts of a plan's rollups are where their documents' would be: each move on their way joined bins at most.
+    """Return whether counts of a plan's rollups are where their documents' would be.
 
-    Rollups of groups of unlike layouts are in their common one; from there to the answer's, edges need not meet.
+    Rollups of groups of several layouts are in their common one: the bins that those of one layout come to on their way are not
+    always those that they come to directly, where they nest in several that are unlike.
     """
     if len({stored.layout for stored in plan.everything}) == 1:
         return True

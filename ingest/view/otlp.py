@@ -34,8 +34,9 @@ import orjson
 
 from ingest.core.intervals import Int, Intervals
 from ingest.core.labels import Group, bare_kind, layer_of
-from ingest.core.layout import LEAST_SCALE, MILLION, MOST_SCALE, Edges, Exponential, Layout
+from ingest.core.layout import LEAST_SCALE, MILLION, MOST_SCALE, Edges, Exponential, Layout, LogLinear, Mixed
 from ingest.core.units import UNITS_NS, figure
+from ingest.query.windows import in_own_layouts
 from ingest.read.plugins.otlp import BELOW_NS, BELOW_PPM, DELTA, ERROR, HOST, KIND, PREFIX, RUN, SCOPE, SUFFIX
 
 AT_ONCE = 1000  # points of a line: each is read whole
@@ -70,7 +71,7 @@ def written(layout: Layout) -> Written:
         return Written(layout, "s", layout.error)
     if isinstance(layout, Exponential) and (unit := next((name for name in UNITS if UNITS_NS[name] == layout.unit_ns), "")):
         return Written(layout, unit, layout.error)
-    width, _ = layout.spread
+    width = layout.width if isinstance(layout, LogLinear) else Fraction(1, layout.octave)
     scale = math.floor(-math.log2(math.log2(1 + float(width))) + 1e-9)
     below = _below(layout, width if layout.reports != "upper" else (1 + width) ** 2 - 1)
     target = Exponential(max(LEAST_SCALE, min(MOST_SCALE, scale)), SECOND, *below)
@@ -79,8 +80,9 @@ def written(layout: Layout) -> Written:
 
 def _below(layout: Layout, share: Fraction) -> tuple[int, int]:
     """Return by how many ppm, or else ns, the lowest sample of a bin lies below its highest value."""
-    bins = np.arange(layout.bins - (1 if layout.open_ended else 0))
-    low, high = layout.lowest_of(bins), layout.edges[bins + 1] - 1
+    bins = np.arange(layout.bins)
+    bins = bins[~layout.opened(bins)]
+    low, high = layout.lowest_of(bins), layout.upper[bins] - 1
     ppm = min(math.ceil(share * MILLION) + 1, MOST_PPM)  # one more than the share, so that no rounding takes a bin for a wide one
     wide = high > low * (1 + ppm / MILLION) * (1 - 1e-12)
     return ppm, int((high - low)[wide].max(initial=0))
@@ -91,7 +93,7 @@ def capped(windows: Intervals[Group]) -> int:
     layout = windows.layout
     if not layout.open_ended or isinstance(layout, Edges):
         return 0
-    return int(windows.counts[windows.bins == layout.bins - 1].sum())
+    return int(windows.counts[layout.opened(windows.bins)].sum())
 
 
 def lines(windows: Intervals[Group], names: Sequence[str]) -> Iterator[bytes]:
@@ -99,6 +101,15 @@ def lines(windows: Intervals[Group], names: Sequence[str]) -> Iterator[bytes]:
 
     All must have bins, and times from 1970 on: the format cannot hold others.
     """
+    if isinstance(windows.layout, Mixed):
+        for own in in_own_layouts(windows):
+            yield from _in_form(own, names)
+    else:
+        yield from _in_form(windows, names)
+
+
+def _in_form(windows: Intervals[Group], names: Sequence[str]) -> Iterator[bytes]:
+    """Yield the lines of windows in bins that their layout is written in."""
     form = written(windows.layout)
     target, point = form.target, _explicit
     if isinstance(target, Exponential):

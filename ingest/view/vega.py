@@ -45,7 +45,7 @@ from numpy.typing import NDArray
 
 from ingest.core.errors import shown
 from ingest.core.labels import Group
-from ingest.core.quantiles import Percentile, parse_percentiles, reported
+from ingest.core.quantiles import Percentile, Ranked, parse_percentiles, reported
 from ingest.core.schema import assets
 from ingest.query.heatmap import Cells, Rows
 from ingest.query.heatmap import cells as of_latency
@@ -160,7 +160,8 @@ def curve(answer: Answer, most: int = 0) -> Columns:
     """
     names = group_names(answer)
     columns: Columns = {name: [] for name in ("label", "x", "v", "cum", "n", "open")}
-    for part in answer.parts:
+    for each in answer.parts:
+        part = Ranked(each).rows  # the bins of each row in the order in which they end
         values = reported(part)
         for row in range(len(part)):
             span = slice(int(part.indptr[row]), int(part.indptr[row + 1]))
@@ -176,7 +177,7 @@ def curve(answer: Answer, most: int = 0) -> Columns:
             columns["v"] += [int(values[span][0]), *values[span][kept].tolist()]
             columns["cum"] += [0, *cumulative[kept].tolist()]
             columns["n"] += [total] * (len(kept) + 1)
-            columns["open"] += [0, *((bins[kept] == part.layout.bins - 1) & part.layout.open_ended).astype(int).tolist()]
+            columns["open"] += [0, *part.layout.opened(bins[kept]).astype(int).tolist()]
     return columns
 
 

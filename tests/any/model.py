@@ -6,6 +6,7 @@ made of rows, questions are answered from stored windows, whoever is asked: that
 
 from __future__ import annotations
 
+import math
 import time
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from functools import cache
+from typing import Generic, TypeVar
 
 SECOND = 1_000_000_000
 MS = 1_000_000
@@ -29,10 +31,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, order=True)
 class Layout:
-    """A log-linear layout: `half` bins an octave, `fine` of them before 2^coarse neighbours are joined, in units of `unit` ns.
-
-    Of a common one `first` is the widest first bin of those that were moved to it.
-    """
+    """A log-linear layout: `half` bins an octave, `fine` of them before 2^coarse neighbours are joined, in units of `unit` ns."""
 
     half: int
     fine: int
@@ -40,7 +39,6 @@ class Layout:
     coarse: int = 0
     reports: str = "midpoint"
     open: bool = True
-    first: int = 0
 
     @property
     def bins(self) -> int:
@@ -66,20 +64,12 @@ class Layout:
 
     def value(self, index: int) -> int:
         low, high = self.lower(index), self.lower(index + 1)
-        if self.open and index == self.bins - 1:
-            return self.least(index)
-        if self.reports == "midpoint":
-            return low + (high - low) // self.unit // 2 * self.unit
-        if self.reports == "highest":
-            return high - self.unit
-        return min(high, self.least(self.bins - 1)) if self.open else high
-
-    def least(self, index: int) -> int:
-        """Return the lowest latency that a sample of a bin can have: counts come into merged bins by their highest value."""
-        low = self.lower(index)
-        if self.reports != "upper":
+        if self.is_open(index):
             return low
-        return max(min(low - self.first, low * self.half // (self.half + (1 << self.coarse))), 0)
+        return low + (high - low) // self.unit // 2 * self.unit if self.reports == "midpoint" else high - self.unit
+
+    def is_open(self, index: int) -> bool:
+        return self.open and index == self.bins - 1
 
 
 @cache
@@ -90,25 +80,13 @@ def nests(fine: Layout, coarse: Layout) -> bool:
 
 
 @cache
-def common(layouts: frozenset[Layout]) -> Layout:
-    """Return the layout that all are moved to: one that all others nest in, else ns bins as wide as the widest, upper edges."""
-    for one in sorted(layouts):
-        if all(other == one or (other.reports == one.reports and nests(other, one)) for other in layouts):
-            return one
-    width = max(Fraction(1 << one.coarse, one.half) for one in layouts)
-    half = 1
-    while Fraction(1, 2 * half) >= width:
-        half *= 2
-    coarse = 0
-    while width >= 1 << (coarse + 1):
-        coarse += 1
-    tops = [one.lower(one.bins - 1) for one in layouts if one.open]
-    top = min(tops) if tops else max(one.lower(one.bins) for one in layouts)
-    reach, low, high = Layout(half, 1 << 40), 0, 1 << 16
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if reach.lower(middle) <= top else (low, middle - 1)
-    return Layout(half, low + 1, 1, coarse, "upper", bool(tops), max(one.lower(1) for one in layouts))
+def common(layouts: frozenset[Layout]) -> tuple[Layout, ...]:
+    """Return the layouts that are left of all where those that nest in another of their kind are brought to that one."""
+    return tuple(one for one in sorted(layouts) if not any(other != one and contains(other, one) for other in layouts))
+
+
+def contains(coarse: Layout, fine: Layout) -> bool:
+    return coarse.reports == fine.reports and nests(fine, coarse)
 
 
 @dataclass(frozen=True)
@@ -159,15 +137,19 @@ def row_of(labels: Labels, layout: Layout, start: int, end: int, latencies: Sequ
     return Row(labels, layout, start, end, counts, (min(latencies), max(latencies), sum(latencies)))
 
 
+Bin = tuple[Layout, int]
+Key = TypeVar("Key")
+
+
 @dataclass
-class Cell:
+class Cell(Generic[Key]):
     """What came together: counts by bin, and the exact values as long as all that came had them."""
 
-    counts: dict[int, int] = field(default_factory=dict)
+    counts: dict[Key, int] = field(default_factory=dict)
     told: Told | None = None
     begun: bool = False
 
-    def add(self, counts: Mapping[int, int], told: Told | None) -> None:
+    def add(self, counts: Mapping[Key, int], told: Told | None) -> None:
         if not any(counts.values()):
             return
         for index, count in counts.items():
@@ -207,7 +189,7 @@ class Lack:
     end: int
 
 
-Windows = dict[tuple[Labels, Layout, int], Cell]
+Windows = dict[tuple[Labels, Layout, int], Cell[int]]
 
 
 @dataclass
@@ -231,7 +213,7 @@ def held(run: str, written: Sequence[Row | Points], step: int, start: int, lacks
         low, high = reach.get(row.labels, (row.start, row.end))
         reach[row.labels] = min(low, row.start), max(high, row.end)
         for at, counts, told in cuts(row, step):
-            windows.setdefault((row.labels, row.layout, at), Cell()).add(counts, told)
+            windows.setdefault((row.labels, row.layout, at), Cell[int]()).add(counts, told)
     whole = {
         row.labels: (sum(row.counts.values()), row.told) for row in written if isinstance(row, Row) and row.whole and row.told
     }
@@ -242,7 +224,7 @@ def coarsened(one: Held, step: int) -> Held:
     """Return a run with its windows added up to a larger step."""
     windows: Windows = {}
     for (labels, layout, at), cell in one.windows.items():
-        windows.setdefault((labels, layout, at // step * step), Cell()).add(cell.counts, cell.told)
+        windows.setdefault((labels, layout, at // step * step), Cell[int]()).add(cell.counts, cell.told)
     return replace(one, step=step, windows=windows)
 
 
@@ -344,7 +326,7 @@ def answer(runs: Sequence[Held], asked: Asked) -> list[str] | None:
     def told_apart(labels: Labels) -> Labels:
         return tuple(labels[AT[name]] if name in by else "" for name in ("run", "kind"))
 
-    groups: dict[tuple[Span, Labels], dict[tuple[str, str], dict[Layout, Cell]]] = {}
+    groups: dict[tuple[Span, Labels], dict[tuple[str, str], dict[Layout, Cell[int]]]] = {}
     layouts: dict[Labels, set[Layout]] = {}  # of all that is selected, whenever it was; what is told apart has one each
     for one in picked:
         for labels, layout, _ in one.run.windows:
@@ -354,7 +336,7 @@ def answer(runs: Sequence[Held], asked: Asked) -> list[str] | None:
             if labels[AT["kind"]] in one.taken:
                 bounds = (at // step * step, at // step * step + step) if step else together or one.span
                 parts = groups.setdefault((bounds, grouped(labels, by)), {}).setdefault((one.run.run, labels[AT["kind"]]), {})
-                parts.setdefault(layout, Cell()).add(cell.counts, cell.told)
+                parts.setdefault(layout, Cell[int]()).add(cell.counts, cell.told)
     head = ["start", "end", *by, *"count,rate,min,mean,max,exact,complete".split(","), *(f"p{percent}" for percent in PERCENTS)]
     lines = [",".join(head)]
     whole = not step and asked.begin is None and asked.end is None
@@ -362,9 +344,9 @@ def answer(runs: Sequence[Held], asked: Asked) -> list[str] | None:
         mine = [one for one in picked if any(run == one.run.run for run, _ in members)]
         some = next(labels for one in mine for labels in one.chosen if grouped(labels, by) == group)
         [target] = {common(frozenset(layouts[told_apart((run, *some[1:5], kind, *some[6:]))])) for run, kind in members}
-        total = Cell()
+        total = Cell[Bin]()
         for (run, kind), parts in members.items():
-            part = Cell()
+            part = Cell[Bin]()
             for layout, cell in parts.items():
                 part.add(moved(cell.counts, layout, target), cell.told)
             held = next(one for one in mine if one.run.run == run)
@@ -384,16 +366,16 @@ def answer(runs: Sequence[Held], asked: Asked) -> list[str] | None:
             seen = union(span for one in (mine if "run" in by else picked) if (span := one.covered))
             low, high = (max(low, seen[0]), min(high, seen[1])) if seen else bounds
             low, high = (low, high) if low < high else bounds
-        lines.append(
-            ",".join([utc(bounds[0]), utc(bounds[1]), *group, *cells_of(total, target, max(high - low, 1), whole=not lacking)])
-        )
+        lines.append(",".join([utc(bounds[0]), utc(bounds[1]), *group, *cells_of(total, max(high - low, 1), whole=not lacking)]))
     return lines
 
 
-def moved(counts: Mapping[int, int], layout: Layout, target: Layout) -> dict[int, int]:
-    found: dict[int, int] = {}
+def moved(counts: Mapping[int, int], layout: Layout, targets: Sequence[Layout]) -> dict[Bin, int]:
+    """Return counts by bin, those of a layout that nests in one of the targets in bins of that one."""
+    target = next(one for one in targets if one == layout or contains(one, layout))
+    found: dict[Bin, int] = {}
     for index, count in counts.items():
-        place = index if layout == target else target.index(layout.highest(index))
+        place = target, index if layout == target else target.index(layout.highest(index))
         found[place] = found.get(place, 0) + count
     return found
 
@@ -424,18 +406,22 @@ def step_of(picked: Sequence[Picked], asked: Asked) -> int | None:
     return None if any(int(asked.step) % one.run.step for one in picked) else int(asked.step)
 
 
-def cells_of(cell: Cell, layout: Layout, length: int, *, whole: bool) -> list[str]:
-    """Return count, rate, min, mean as a fraction, max, exact, complete and the percentiles."""
-    bins = sorted(cell.counts)
+def cells_of(cell: Cell[Bin], length: int, *, whole: bool) -> list[str]:
+    """Return count, rate, min, mean as a fraction, max, exact, complete and the percentiles.
+
+    Of bins of one layout a percentile is what the bin of the rank reports. Of several it is the lowest latency up to which so
+    many samples surely lie, because their bins end there; in an open bin, which has no end, the lowest up to which they may.
+    """
     count = sum(cell.counts.values())
     if cell.told:
         low, high, total = cell.told
     else:
-        low = layout.least(bins[0])
-        high = layout.value(bins[-1]) if layout.reports == "highest" else layout.lower(bins[-1] + 1)
-        if layout.open and bins[-1] == layout.bins - 1:
-            high = layout.least(bins[-1])
-        total = sum(layout.middle(index) * cell.counts[index] for index in bins)
+        low = min(layout.lower(index) for layout, index in cell.counts)
+        high = max(
+            layout.value(index) if layout.is_open(index) or layout.reports == "highest" else layout.lower(index + 1)
+            for layout, index in cell.counts
+        )
+        total = sum(layout.middle(index) * many for (layout, index), many in cell.counts.items())
     found = [
         str(count),
         number(count / (length / 1e9)),
@@ -452,14 +438,23 @@ def cells_of(cell: Cell, layout: Layout, length: int, *, whole: bool) -> list[st
         elif percent == "100" and cell.told:
             found.append(str(high))
         else:
-            rank, seen = max(-(-count * share.numerator // (share.denominator * 100)), 1), 0
-            for index in bins:
-                seen += cell.counts[index]
-                if seen >= rank:
-                    value = layout.value(index)
-                    found.append(str(min(max(value, low), high) if cell.told else value))
-                    break
+            rank = max(-(-count * share.numerator // (share.denominator * 100)), 1)
+            value = value_at(cell.counts, rank)
+            found.append(str(min(max(value, low), high) if cell.told else value))
     return found
+
+
+def value_at(counts: Mapping[Bin, int], rank: int) -> int:
+    """Return what is reported of the sample of a rank."""
+    several = len({layout for layout, _ in counts}) > 1
+    ends = sorted(((math.inf if layout.is_open(index) else layout.highest(index), layout, index) for layout, index in counts))
+    end, layout, index = next(place for place in ends if sum(counts[one, at] for top, one, at in ends if top <= place[0]) >= rank)
+    if not several:
+        return layout.value(index)
+    if end < math.inf:
+        return int(end)
+    begins = sorted({layout.lower(index) for layout, index in counts})
+    return next(low for low in begins if sum(many for (one, at), many in counts.items() if one.lower(at) <= low) >= rank)
 
 
 def number(value: float) -> str:

@@ -15,10 +15,10 @@ from commands import tailboard
 from effort import figure
 from ingest.core.documents import pack, unpack
 from ingest.core.intervals import Exact, Intervals, merged
-from ingest.core.layout import UPPER, LogLinear, common_layout, fio_layout, hdr_layout, parse_layout
-from ingest.core.quantiles import censored, extremes, parse_percentiles, percentile_values, saturated
+from ingest.core.layout import Layout, LogLinear, Mixed, common_layout, fio_layout, hdr_layout, parse_layout
+from ingest.core.quantiles import Ranked, censored, extremes, parse_percentiles, percentile_values, saturated
 from ingest.query.files import Files
-from ingest.query.precision import Precision, of_bins, precision_from, precision_of, together
+from ingest.query.precision import Precision, of_bins, precision_from, precision_in, precision_of, together
 from ingest.query.question import Question
 from ingest.read.hdr.payload import Geometry, Layouts
 from ingest.read.operations import events_layout
@@ -85,20 +85,20 @@ def within(shown: float, true: float, bound: Precision) -> bool:
     return near or (shown <= bound.low_ns and distance <= bound.off_ns)
 
 
-def spans(layout: LogLinear) -> tuple[np.ndarray, np.ndarray]:
+def spans(layout: Layout) -> tuple[np.ndarray, np.ndarray]:
     """Return the lowest and the highest latency in ns that a sample in each bin can have; 2^63 - 1 where there is no highest."""
     every = np.arange(layout.bins)
-    low, high = layout.lowest_of(every), layout.edges[1:] - layout.grain
-    if layout.open_ended:
-        high[-1] = np.iinfo(np.int64).max
-    return low, np.maximum(high, low)
+    low, high = layout.lowest_of(every), layout.upper - layout.grain
+    if isinstance(layout, Mixed):
+        high = layout.tops_of(every)
+    return low, np.where(layout.opened(every), np.iinfo(np.int64).max, np.maximum(high, low))
 
 
-def holds(common: LogLinear, bins: np.ndarray, low: np.ndarray, high: np.ndarray) -> bool:
+def holds(common: Layout, bins: np.ndarray, low: np.ndarray, high: np.ndarray) -> bool:
     """Return whether samples between `low` and `high` that were put into bins are where these say."""
     least, most = (side[bins] for side in spans(common))
     shown = common.values[bins]
-    opened = (bins == common.bins - 1) & common.open_ended
+    opened = common.opened(bins)
     return bool((least <= low).all() and (most >= high).all() and (shown[opened] <= low[opened]).all())
 
 
@@ -112,7 +112,7 @@ def test_merged_bins_hold_what_they_say_whichever_layouts_meet(one: LogLinear) -
         common = common_layout((one, other))
         assert common == common_layout((other, one)) == common_layout((common, one)) == common_layout((common, other))
         assert parse_layout(str(common)) == common
-        assert (np.diff(common.values) >= 0).all() and (np.diff(common.keys) > 0).all()
+        assert (np.diff(common.tops_of(np.arange(common.bins))) >= 0).all() and (np.diff(common.keys) > 0).all()
         for layout in (one, other):
             assert holds(common, layout.moved_to(common), *spans(layout)), (layout, common)
 
@@ -125,8 +125,7 @@ def test_what_was_merged_may_be_merged_again(one: LogLinear, two: LogLinear, thr
     for layout in (one, two):
         assert holds(common, first.moved_to(common)[layout.moved_to(first)], *spans(layout))
     assert holds(common, three.moved_to(common), *spans(three))
-    if common.reports == UPPER and {one, two, three} & {common_layout((one, two, three))} == set():
-        assert common == common_layout((one, two, three)) == common_layout((one, common_layout((two, three))))
+    assert common == common_layout((one, two, three)) == common_layout((one, common_layout((two, three))))
 
 
 @pytest.mark.parametrize(
@@ -138,15 +137,15 @@ def test_what_was_merged_may_be_merged_again(one: LogLinear, two: LogLinear, thr
     ],
     ids=["0 digits", "ms x 2^14", "two units of fio"],
 )
-def test_a_bin_that_straddles_the_last_edge_gives_no_false_lower_bound(closed: LogLinear, at: int) -> None:
-    """`>=` said up to a bin more than there was: the bin of `at` also holds lower latencies, and its counts lie in the last one."""
+def test_a_bin_that_straddles_the_last_edge_of_others_keeps_its_own_edges(closed: LogLinear, at: int) -> None:
+    """An open bin that holds nothing is no reason for `>=`: the bin of `at` has an upper edge."""
     parts = [rows_of(closed, [at]), rows_of(fio_layout(29, 1), [1000])]
     total = merged(parts)
     (most,) = parse_percentiles("100")
     (opened,) = censored(total, [most])
-    lowest = int(closed.edges[closed.index(np.array([at]))[0]])
+    low, high = (int(closed.edges[closed.index(np.array([at]))[0] + side]) for side in (0, 1))
     for shown in (percentile_values(total, most), percentile_values(total, most, interpolate=True), extremes(total)[1]):
-        assert opened[0] and shown[0] <= lowest
+        assert not opened[0] and low <= at <= shown[0] <= high
 
 
 def test_nothing_is_known_of_how_samples_are_spread_in_the_open_last_bin() -> None:
@@ -195,7 +194,8 @@ def test_b5_the_true_value_lies_within_the_stated_bound(found: list, exact: bool
         opened = bool(censored(total, wanted)[0][0])
         assert shown <= true if opened else within(shown, true, bound), (percent, shown, true, bound)
         spread = percentile_values(total, wanted[0], interpolate=True)[0]
-        wide = of_bins(layout, total.bins, interpolate=True)
+        wide = precision_in(Ranked(total), wanted, interpolate=True)
+        assert wide is not None
         assert spread <= true if opened else within(spread, true, wide), (percent, spread, true, wide)
     every = precision_from([total])
     assert every is not None

@@ -199,6 +199,8 @@ def values_by_bin(layout: str, bins: dict[int, int]) -> dict[int, int]:
         _, scale, unit = layout.split(":")
         ends = exponential_ends(int(scale[1:]), int(unit.removesuffix("ns")))
         return {ends[slot]: number for slot, number in bins.items()}
+    if layout.startswith("mixed:"):  # of rollups alone: by the numbers of bins
+        return bins
     if layout.startswith("edges:"):
         _, bounds, top = layout.split(":")
         edges = [int(edge) for edge in bounds[1:].split(",")]

@@ -187,11 +187,11 @@ def test_b1_the_kind_that_is_taken_is_one_of_the_range(ground, tmp_path: Path) -
 
 
 def test_b1_rollups_of_unlike_layouts_end_in_the_bins_that_documents_end_in(ground, tmp_path: Path, monkeypatch) -> None:
-    """By way of the layout of a host and of the cluster counts would come to rest one bin further."""
+    """Bins of 3 digits nest in those of 1 digit and in those of 16 ms: by way of the host they would come to the latter."""
     for host in ("h1", "h2"):
         (tmp_path / "logs" / host).mkdir(parents=True)
-    mixed(tmp_path / "logs" / "h1", [(s, 3 if s % 2 else 2, s, "") for s in range(20)])
-    (tmp_path / "logs" / "h2" / "x.hlog").write_bytes(DOUBLE.read_bytes())
+    mixed(tmp_path / "logs" / "h1", [(s, 3 if s % 2 else 142, s, "") for s in range(20)])
+    mixed(tmp_path / "logs" / "h2", [(s, 1, s, "") for s in range(20)])
     loaded(ground.url, [tmp_path / "logs"], reading=UNIT)
     asked = [
         Question(step="all"),

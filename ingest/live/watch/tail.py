@@ -349,7 +349,7 @@ class Tail:
                 low, high = self.spans.get(series, (first, newest))
                 self.spans[series] = (min(low, first), max(high, newest))
             if len(rows.bins):
-                self.largest_ns = max(self.largest_ns, int(rows.layout.edges[int(rows.bins.max()) + 1]))
+                self.largest_ns = max(self.largest_ns, int(rows.layout.upper[rows.bins].max()))
             parts = stored_parts(rows, self.source, self.run)
             check_storable(parts, self.run.step_ns, self.path)
             changed += self._held.add(parts)
@@ -493,7 +493,7 @@ class ReadAgain(Tail):
         try:
             for part in whole_windows(now, self.run, spans, in_flight=self.in_flight):
                 if len(part.bins):
-                    largest = max(largest, int(part.layout.edges[int(part.bins.max()) + 1]))
+                    largest = max(largest, int(part.layout.upper[part.bins].max()))
                 # By a schedule a late line moves when all later ones were due: what was written may be another by now.
                 new = part if RATE in source.context.options else written.changed(part, self.run.step_ns)
                 if len(new):

@@ -83,7 +83,7 @@ class Lower:
         """Return what cannot be told because of its bins: how much wider than its lower edge one is, at the median sample."""
         layout, counts = self.rows.layout, np.bincount(self.rows.bins, self.rows.counts, self.rows.layout.bins)
         place = int(np.searchsorted(np.cumsum(counts), counts.sum() / 2))
-        low, high = (int(edge) for edge in layout.edges[place : place + 2])
+        low, high = int(layout.lower[place]), int(layout.upper[place])
         width = f"{PERCENT * ((high - low) / max(low, 1)):.0f} %"
         return f"cannot tell: its bins are about {width} wide, and what stays within a bin is not seen"
 
@@ -340,15 +340,20 @@ def _bounds(counts: Int, reference: Int, layout: Layout) -> tuple[float, float]:
     if not len(own) or not len(other):
         return 0.0, 0.0
     number = int(counts.sum())
-    share, typical = np.cumsum(counts[own]) / number, np.cumsum(reference[other]) / reference.sum()
-    cuts = np.union1d(share, typical)
+    lower, upper = layout.lower.astype(np.float64), np.where(layout.opened(np.arange(layout.bins)), np.inf, layout.upper)
+
+    def quantiles(held: Int, bins: Int, ends: Float) -> tuple[Float, Float]:
+        """Return the ends of bins in order, and up to which share of the samples each reaches."""
+        order = bins[np.argsort(ends[bins], kind="stable")]
+        return ends[order], np.cumsum(held[order]) / held.sum()
+
+    sides = [quantiles(held, bins, ends) for held, bins in ((counts, own), (reference, other)) for ends in (lower, upper)]
+    cuts = np.unique(np.concatenate([shares for _, shares in sides]))
     width = np.diff(cuts, prepend=0.0)
-    mine = own[np.minimum(np.searchsorted(share, cuts), len(own) - 1)]
-    theirs = other[np.minimum(np.searchsorted(typical, cuts), len(other) - 1)]
-    edges = layout.edges.astype(np.float64)
-    upper = np.where(np.arange(layout.bins) == layout.bins - 1, np.inf, edges[1:]) if layout.open_ended else edges[1:]
-    least = np.maximum(edges[mine] - upper[theirs], 0.0)
-    most = np.maximum(upper[mine] - edges[theirs], 0.0)
+    from_ns, to_ns, usual_from, usual_to = (
+        ends[np.minimum(np.searchsorted(shares, cuts), len(ends) - 1)] for ends, shares in sides
+    )
+    least, most = np.maximum(from_ns - usual_to, 0.0), np.maximum(to_ns - usual_from, 0.0)
     return number * float(width @ least), number * float((width * most)[width > 0].sum())
 
 

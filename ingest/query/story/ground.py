@@ -456,8 +456,8 @@ def apart(ground: Ground, first_ns: float, second_ns: float) -> bool:
     """Return whether two latencies are known to differ: a whole bin lies between theirs (in neighbours they may be alike)."""
     if math.isnan(first_ns + second_ns):
         return False
-    first, second = ground.rows.layout.index(np.array([first_ns, second_ns], np.int64)).tolist()
-    return bool(abs(first - second) > 1)
+    values = np.array([first_ns, second_ns], np.int64)
+    return all(abs(int(np.diff(layout.index(values))[0])) > 1 for layout in ground.rows.layout.members)
 
 
 def covered_groups(ground: Ground, who: Labels) -> frozenset[int]:
@@ -612,7 +612,7 @@ def added_up(ground: Ground, stretch: Int, aside: Bool | None = None) -> Stretch
     of_row = of_window[ground.group_of, ground.window_of]
     of_row = np.where(of_row < 0, -1, ground.group_of * shape[1] + of_row)
     total = ground.by_bin(of_row, shape[0] * shape[1]).reshape(shape)
-    return Stretches(stretch, layout.values[used], layout.middles_of(used), total.cumsum(axis=2))
+    return Stretches(stretch, layout.rising[used], layout.middles_of(used), total.cumsum(axis=2))
 
 
 def beyond_peers(values: Float, peers: Sequence[int], group: int, times: float) -> float:

@@ -428,7 +428,7 @@ def quantile(ground: Ground, members: Int, windows: Int, measure: Measure, share
     below = np.cumsum(counts)
     if not below[-1]:
         return math.nan
-    return float(layout.values[int(np.searchsorted(below, max(math.ceil(share * float(below[-1])), 1)))])
+    return float(layout.rising[int(np.searchsorted(below, max(math.ceil(share * float(below[-1])), 1)))])
 
 
 def _median_within(ground: Ground, above_ns: Float, upto_ns: Float) -> tuple[Float, Int]:

@@ -196,7 +196,7 @@ def _stall(gap: Gap, codes: list[int], who: Labels, ground: Ground) -> Claim:
         samples=int(counts[late].sum()),
         missing=gap.missing,
         certainty=length / LEAST_NS,
-        latency_ns=(int(layout.edges[late[0]]), math.ceil(top or 0) + 1) if len(late) else None,
+        latency_ns=(int(layout.lower[late].min()), math.ceil(top or 0) + 1) if len(late) else None,
         against="" if len(late) else NO_LATE_ONE,
         details={"typical_ns": typical, "gap_ns": length, "silent": not ground.samples[codes, gap.first : gap.last].any()},
     )

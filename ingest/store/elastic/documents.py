@@ -356,6 +356,7 @@ EXTREMES = (("sum", NO_SUM), ("min", NO_MIN), ("max", NO_MAX))
 MOST_SERIES = 4096
 FLOAT_DIGITS, FLOAT_BIAS, MOST_CODE_DIGITS = 52, 1023, 14
 PATHS = {label: ".".join(path) for label, path in FIELDS.items()}
+LONGEST_KEYWORD = 32_766
 NUMBERS = tuple(f"latency.{name}" for name in ("layout", "count", "sum", "min", "max", "exact", "bytes", "histogram"))
 READ = ("@timestamp", *NUMBERS, "in_flight", *PATHS.values(), "interval.end_ns")
 
@@ -414,7 +415,9 @@ def _ended(windows: Intervals, begun: Iterable[bytes]) -> Iterator[Sequence[byte
 
 
 def geometry(layout: Layout) -> dict[str, Any]:
-    """Return the fields of a layout in a document; without bins there is no error."""
+    """Return the fields of a layout in a document; without bins there is no error. StoreError where no keyword holds its text."""
+    if len(str(layout)) > LONGEST_KEYWORD:
+        raise StoreError(f"{len(layout.members)} unlike lists of bins are too long for Elasticsearch: load them as several runs")
     if not layout.has_bins:
         return {"layout": str(layout)}
     return {"layout": str(layout), "error": float(layout.error)}

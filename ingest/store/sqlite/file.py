@@ -128,7 +128,7 @@ def layout_in(text: str) -> Layout:
     """Return the layout that a cell names; DamagedError where it names none, or one that no reader makes."""
     try:
         layout = parse_layout(text)
-        if layout.bins > MOST_BINS or not len(layout.edges):
+        if layout.bins > MOST_BINS or not len(layout.lower):
             raise ValueError
     except (ArithmeticError, ValueError):
         raise DamagedError(f"a layout that cannot be read ({text[:40]!r})") from None

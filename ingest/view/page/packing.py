@@ -21,7 +21,7 @@ and the bins of p50 and p99 plus one (0: too few samples), maximum and minimum i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -30,12 +30,12 @@ from numpy.typing import NDArray
 from ingest.core.grid import WEIGHT_BITS
 from ingest.core.intervals import Intervals, no_exact
 from ingest.core.labels import THREAD, Group
-from ingest.core.layout import Layout, LogLinear, common_layout
+from ingest.core.layout import Layout, LogLinear, Mixed, common_layout, outlined
 from ingest.core.quantiles import Percentile, Ranked, extremes, parse_percentiles
 from ingest.query.lags import mixed_rows
 from ingest.query.overview import LEAST_WINDOWS, Overview, Tails, fitted, span_of, thread_name
 from ingest.query.question import Answer
-from ingest.query.windows import regrouped
+from ingest.query.windows import in_own_layouts, regrouped
 from ingest.view.page.template import bundled
 from ingest.view.vega import MS, printable, short_names
 
@@ -48,11 +48,11 @@ ALL_OPS = "*"
 
 @dataclass(slots=True)
 class Streams:
-    """The bytes of the streams so far, the layouts that they name, and the highest bin that they need of each."""
+    """The bytes of the streams so far, the layouts that they name, and the bins that they need of each."""
 
     parts: list[bytes] = field(default_factory=list)
     layouts: dict[Layout, int] = field(default_factory=dict)
-    highest: dict[Layout, int] = field(default_factory=dict)
+    used: dict[Layout, Int] = field(default_factory=dict)
 
     def add(self, numbers: Int) -> None:
         """Append numbers, none below zero."""
@@ -60,7 +60,7 @@ class Streams:
 
     def layout(self, part: Intervals[Group]) -> int:
         """Return the number of a part's layout."""
-        self.highest[part.layout] = max(self.highest.get(part.layout, 0), int(part.bins.max(initial=0)))
+        self.used[part.layout] = np.unique(np.concatenate([self.used.get(part.layout, np.zeros(1, np.int64)), part.bins]))
         return self.layouts.setdefault(part.layout, len(self.layouts))
 
 
@@ -108,17 +108,44 @@ def _widened(run: Overview, scope: str) -> Overview:
 
 def _packed(content: Mapping[str, Any], runs: Sequence[Overview]) -> str:
     streams = Streams()
+    runs = [without_mixed(run) for run in runs]
     labels = short_names([run.run for run in runs])
     packed_runs = [{"label": label, **_run(run, streams)} for label, run in zip(labels, runs, strict=True)]
     return bundled({**content, "runs": packed_runs, "layouts": _layouts(streams)}, streams.parts)
+
+
+def without_mixed(run: Overview) -> Overview:
+    """Return a run without bins that overlap: groups of one layout in that one, the counts of others at their highest latency."""
+
+    def alone(answer: Answer) -> Answer:
+        if not any(isinstance(part.layout, Mixed) for part in answer.parts):
+            return answer
+        parts = [own for part in answer.parts for own in in_own_layouts(part)]
+        mixed = [part for part in parts if isinstance(part.layout, Mixed)]
+        if mixed:
+            layout = common_layout(part.layout for part in mixed)
+            target = outlined(layout, np.unique(np.concatenate([part.in_layout(layout).bins for part in mixed])))
+            parts = [part.in_layout(target) if isinstance(part.layout, Mixed) else part for part in parts]
+        return replace(answer, parts=tuple(parts))
+
+    def every(value: Any) -> Any:
+        if isinstance(value, Tails):
+            return Tails(tuple(map(alone, value.coarse)), tuple(map(alone, value.fine)))
+        return alone(value) if isinstance(value, Answer) else value
+
+    return replace(run, **{each.name: every(getattr(run, each.name)) for each in fields(run)})
 
 
 def _layouts(streams: Streams) -> list[dict[str, Any]]:
     """Return what the page must know of each layout; the last is the one that all can be moved to."""
     layouts = list(streams.layouts)
     common = common_layout(layouts)
-    highest = max(int(layout.moved_to(common)[streams.highest[layout]]) for layout in layouts)
-    return [*(_layout(layout, common, streams.highest[layout]) for layout in layouts), _layout(common, common, highest)]
+    if isinstance(common, Mixed):
+        used = np.concatenate([layout.moved_to(common)[streams.used[layout]] for layout in layouts])
+        common = outlined(common, np.unique(used))
+    highest = {layout: int(streams.used[layout].max()) for layout in layouts}
+    top = max(int(layout.moved_to(common)[bin_]) for layout, bin_ in highest.items())
+    return [*(_layout(layout, common, highest[layout]) for layout in layouts), _layout(common, common, top)]
 
 
 def _layout(layout: Layout, common: Layout, highest: int) -> dict[str, Any]:

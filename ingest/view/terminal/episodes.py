@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,7 +11,7 @@ from ingest.core.errors import counted, listed
 from ingest.core.units import UNITS_NS, Stamp, format_duration, latency
 from ingest.objectives.check import Checked
 from ingest.objectives.objectives import ELAPSED, budgets, left_out, looked_at, promise, stamp_of
-from ingest.query.episodes import CANNOT_TELL, MET, VIOLATED, Episode, Verdict
+from ingest.query.episodes import CANNOT_TELL, MET, VIOLATED, Episode, Verdict, undetermined
 from ingest.query.table import Table
 from ingest.view.terminal.tables import clock, count, empty_table, escape, people, say, say_notes
 from ingest.view.text import shown_columns
@@ -73,12 +72,12 @@ def notes(checked: Checked) -> list[str]:
             f"{name}: {few} of {counted(windows, 'violated window')} in {counted(len(episodes), 'episode')} hold too few samples "
             f"to carry p{episodes[0].percentile}: the largest sample stands for it"
         )
-    unknown: Counter[str] = Counter()
+    unknown: dict[str, list[Verdict]] = {}
     for verdict in checked.verdicts:
         if verdict.outcome == CANNOT_TELL:
-            unknown[verdict.objective.name] += verdict.unknown
-    for name, missing in unknown.items():
-        where = f"samples are missing in {counted(missing, 'window')} and could change the verdict"
+            unknown.setdefault(verdict.objective.name, []).append(verdict)
+    for name, some in unknown.items():
+        where = f"{undetermined(some)} and could change the verdict"
         sentences.append(f"{name}: cannot tell: {where}; --allow-unknown takes that for no error")
     return [*checked.warnings, *sentences]
 

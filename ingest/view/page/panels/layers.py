@@ -63,14 +63,14 @@ def layer_cells(answer: Answer, kind: str) -> LayerCells:
     columns: dict[str, list[float]] = {name: [] for name in ("t", "lower", "upper", "share", "n", "open")}
     for part in alone.parts:
         rows = part.in_layout(part.layout.coarser(ROWS_AN_OCTAVE))
-        lower, upper = (rows.layout.edges[rows.bins + side] for side in (0, 1))
+        lower, upper = rows.layout.lower[rows.bins], rows.layout.upper[rows.bins]
         octaves = np.log2(upper / np.where(lower > 0, lower, upper / 2))  # the first bin begins at 0: an octave of it is shown
         columns["t"] += (rows.start_ns[rows.row] / vega.MS).tolist()
         columns["lower"] += lower.tolist()
         columns["upper"] += upper.tolist()
         columns["share"] += [float(f"{share:.3g}") for share in rows.counts / rows.samples[rows.row] / octaves]
         columns["n"] += rows.counts.tolist()
-        columns["open"] += (rows.layout.open_ended & (rows.bins == rows.layout.bins - 1)).astype(int).tolist()
+        columns["open"] += rows.layout.opened(rows.bins).astype(int).tolist()
     return LayerCells(alone, columns)
 
 
