@@ -55,9 +55,9 @@ class Cluster(Made):
         return [LogRun(RUN, {}, self.start_ns, relative=False)]
 
     def _added(self, question: Question, step: int) -> Sums:
-        adding = Aggregation(question, question.key({}), step, SECOND, self.start_ns, RUN)
+        adding = Aggregation(question, question.key({}), step, 0 if step % SECOND else SECOND, self.start_ns, RUN)
         for part in (self.rows, *self.lower):
-            adding.add(part)
+            adding.add(part, SECOND)
         return adding.summed()
 
     def answer(self, question: Question) -> Answer:

@@ -10,7 +10,7 @@ from typing import Any
 from ingest.core.grid import SECOND
 from ingest.core.intervals import Intervals, in_time_order
 from ingest.core.labels import Group, Series
-from ingest.query.aggregate import Aggregation, is_grained
+from ingest.query.aggregate import Aggregation
 from ingest.query.episodes import Episode
 from ingest.query.files import LogRun
 from ingest.query.interval_log import form_of
@@ -91,7 +91,7 @@ class Made:
         """Return the merged windows that a question asks for, as files do."""
         step = SECOND if question.step == AUTO else 0 if question.step == ALL else int(question.step)
         sums = self._added(question, step)
-        run = LogRun(RUN, {}, self.start_ns, relative=False, step_ns=SECOND if is_grained(step, SECOND) else 1)
+        run = LogRun(RUN, {}, self.start_ns, relative=False, step_ns=1 if step % SECOND else SECOND)
         if question.step == AUTO:
             bounds = {RUN: range_in(question, self.start_ns, SECOND)}
             step = auto_step(*auto_span(of_runs(sums.reach), bounds, SECOND), SECOND, question.windows)
@@ -101,8 +101,8 @@ class Made:
         return answer_of(merged, question)
 
     def _added(self, question: Question, step: int) -> Sums:
-        adding = Aggregation(question, question.key({}), step, SECOND, self.start_ns, RUN)
-        adding.add(self.rows)
+        adding = Aggregation(question, question.key({}), step, 0 if step % SECOND else SECOND, self.start_ns, RUN)
+        adding.add(self.rows, SECOND)
         return adding.summed()
 
     def written(self, folder: Path) -> Path:

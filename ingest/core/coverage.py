@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -448,8 +448,7 @@ ENOUGH = 0.9  # of the width of a row: a window of that is not narrower, as rows
 DEFAULT_WIDTH_NS = 1000 * MS
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RowWidth(Value):
+class RowWidth(NamedTuple):
     """How wide the rows of a source are in ns, 0 where it does not say; `subject` is its path, `labels` those that are known.
 
     `any_step` says that its rows are made of single operations, which lie in windows of any width, `whole` that it tells of whole

@@ -13,7 +13,7 @@ from ingest.core.grid import INT64_MAX
 from ingest.core.intervals import NO_BYTES, Bool, Int, Intervals, no_exact
 from ingest.core.labels import Group
 from ingest.core.quantiles import Percentile, Ranked, bounds, censored, extremes, percentile_values, saturated, share_below
-from ingest.core.units import format_duration
+from ingest.core.units import figure, format_duration
 from ingest.core.values import Value
 from ingest.query.coverage import LEAST, MOST, Cells, Rows
 from ingest.query.lags import answered, events_of, mixed_rows
@@ -179,7 +179,7 @@ def narrowed(answer: Answer, percentile: Percentile, accuracy: float) -> Answer:
     narrow, rows = _narrow(parts, percentile, accuracy), sum(map(len, parts))
     warnings = answer.warnings
     if narrow < CONFIDENT_SHARE * rows:
-        known = f"{percentile.name} is known to {100 * accuracy:g} % in {narrow} of {counted(rows, 'row')}"
+        known = f"{percentile.name} is known to {figure(100 * accuracy)} % in {narrow} of {counted(rows, 'row')}"
         warnings = (*warnings, f"--accuracy is not reached: {known}; there are too few samples")
     return replace(answer, parts=tuple(parts), step_ns=step, warnings=warnings)
 

@@ -361,7 +361,7 @@ def test_two_logs_under_the_same_labels_are_told_and_one_is_read(tmp_path: Path)
         (folder / name).mkdir(parents=True)
         (folder / name / "x.hlog").write_text(text(number, 20))
     with grounds("sqlite", tmp_path) as ground, open_store(ground.url, write=True) as store:
-        watch = begun(folder, store, clock, reading={"host": "h"})
+        watch = begun(folder, store, clock, reading={"host_alias": {"a": "h", "b": "h"}})
         [said] = watch.cycle().said
         assert "refused" in said and "b/x.hlog" in said and "two hosts called h?" in said
         ended(watch)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 from functools import cache
+from itertools import accumulate
 
 MS = 1_000_000
 OPS = ("read", "write", "trim")
@@ -100,13 +101,15 @@ def settled(rows: list[Row], width_ms: int, bins: int) -> list[Row]:
             found.append((start, end, counts))
             continue
         until, due = max(due + width_ms * MS, start + MS), min(end, due + width)
-        samples = sorted(slot for slot, count in counts.items() for _ in range(count))
-        if len(samples) == 1:
+        samples = sum(counts.values())
+        if samples == 1:
             found.append((end, end, counts))
         elif due < end - slack:
-            top = samples[-1]
+            top = max(slot for slot, count in counts.items() if count)
             reaches = top == bins - 1 or edges(bins)[top + 1] > min(end - until, until - start)
-            last = top if reaches else samples[(len(samples) + 1) // 2 - 1]
+            passed = accumulate(counts[slot] for slot in sorted(counts))
+            middle = next(slot for slot, seen in zip(sorted(counts), passed, strict=True) if seen >= (samples + 1) // 2)
+            last = top if reaches else middle
             found += [(start, until, dict(+(Counter(counts) - Counter([last])))), (end, end, {last: 1})]
         else:
             found.append((start, end, counts))
