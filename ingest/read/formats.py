@@ -69,7 +69,7 @@ class Reader(NamedTuple):
     files in one pass, and the numbers of those that are left to `rows`.
 
     A rejected line of single operations is a sample that the answer lacks, unless its reason is one of `harmless`: of lines that
-    hold no operation which completed in the file. Readers of `rows` say themselves what they lack (`missing.Between`).
+    hold no operation which completed in the file. Readers of `rows` say themselves what they lack (`missing.RejectedLines`).
     `timed` formats measure service and response times, so that two of them under the same labels hold the same operations twice;
     it is false where a file is told by more than its labels.
     """

@@ -53,7 +53,7 @@ def followed(source: Source, rows: Iterator[Intervals[Series]]) -> Iterator[Inte
         account.lack(Missing(_source_labels(source), from_ns, None, None, 0, None, caveat))
 
 
-class Between:
+class RejectedLines:
     """Keeps rejected lines of single operations as missing samples, each lot between the operations before and after it.
 
     Operations come nearly in order of time. Lines of which none is near may have been of any time. Reasons that are `harmless`
@@ -128,11 +128,11 @@ def counting_rejected(source: Source, chunks: Iterator[Events]) -> Iterator[Even
     """Yield the events of a source; lines that were rejected between them are kept as missing in its account."""
     context = source.context
     weighed = "weight" in getattr(context.description, "columns", ())
-    between = Between(context.account, _source_labels(source), reader_of(source.format).harmless, weighed=weighed)
+    lost = RejectedLines(context.account, _source_labels(source), reader_of(source.format).harmless, weighed=weighed)
     for chunk in chunks:
-        between.passed(chunk.end_ns)
+        lost.passed(chunk.end_ns)
         yield chunk
-    between.finish()
+    lost.finish()
 
 
 def row_width(source: Source) -> RowWidth:

@@ -39,7 +39,7 @@ from ingest.read.described.table import Form, Lines, arrow, integers
 from ingest.read.format_names import OPERATIONS
 from ingest.read.formats import AGAIN, ROW_LABELS, Reader
 from ingest.read.hdr.tools import ENDS, LATENCIES, OPS, STARTS, TAGS, column_names, looks_like_operations, plain_column
-from ingest.read.missing import Between
+from ingest.read.missing import RejectedLines
 from ingest.read.operations import Repeats
 from ingest.read.schedule import Seen
 from ingest.read.sources import Around, Source
@@ -235,11 +235,11 @@ def _ns(text: str, unit_ns: int) -> int:
 def read_lines(path: Path, context: Context, columns: Columns, *, epoch: bool) -> Taken:
     """Return all operations of a log; lines that cannot be taken are counted with their reason, and missing where they stood."""
     taken, number, told = Taken(epoch), 0, 0
-    between = Between(context.account, labels_of(context.series, unknown=ROW_LABELS))
+    lost = RejectedLines(context.account, labels_of(context.series, unknown=ROW_LABELS))
 
     def passed() -> None:
         nonlocal told
-        between.passed(np.array(taken.end[told:], np.int64) + shift_of(context, epoch=epoch))
+        lost.passed(np.array(taken.end[told:], np.int64) + shift_of(context, epoch=epoch))
         told = len(taken.end)
 
     quick = quick_of(columns)
@@ -275,7 +275,7 @@ def read_lines(path: Path, context: Context, columns: Columns, *, epoch: bool) -
         if not whole:
             number += 1
             context.account.reject(CUT_OFF, [number])
-    between.finish()
+    lost.finish()
     if taken.apart:
         context.account.note(f"{counted(taken.apart, 'operation')}: {APART}")
     return taken

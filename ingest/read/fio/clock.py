@@ -71,8 +71,11 @@ def interval_ms(steps_ms: Int, several: Bool, width_ms: int, options: Mapping[st
 
     Rows of one sample catch up after a stall; `width_ms` is the typical width of all rows, which a late stall makes larger.
     """
-    wide = steps_ms[several & (steps_ms > 0)]
-    return width_ms if options.get("log_hist_msec", "").isdigit() or not len(wide) else min(width_ms, int(np.median(wide)))
+    if options.get("log_hist_msec", "").isdigit():
+        return width_ms
+    wide = np.sort(steps_ms[several & (steps_ms > 0)])
+    middle = len(wide) // 2
+    return min(width_ms, int(wide[middle] + wide[~middle]) // 2) if len(wide) else width_ms
 
 
 def first_row(stamp_ms: int, samples: int, width_ms: int, earliest_ms: int) -> tuple[int, bool]:

@@ -391,6 +391,8 @@ class Chains:
         """Return the places of the rows whose leading cells can be; others are rejected."""
         direction_ok = rows.lead[:, 1] < len(OPS) if self.directed else np.ones(len(rows), np.bool_)
         stamp_ok = rows.lead[:, 0] < clock.LAST_STAMP_MS
+        if direction_ok.all() and stamp_ok.all():
+            return np.arange(len(rows))
         new = ~np.isin(lines, self.account.rejected_lines)
         self.account.reject(clock.DIRECTION, lines[~direction_ok & new].tolist())
         self.account.reject(clock.STAMP, lines[direction_ok & ~stamp_ok & new].tolist())
@@ -403,6 +405,8 @@ class Chains:
         damaged, too, and the line may be of any direction.
         """
         legible = np.ones(len(rows), np.bool_)
+        if not self.account.rejected_lines:
+            return legible
         rejected = np.isin(lines, self.account.rejected_lines)
         sound = np.flatnonzero(~rejected)
         for place in np.flatnonzero(rejected).tolist():
@@ -416,7 +420,8 @@ class Chains:
         """Decide from the first chunk how stamps and counts are to be read."""
         options = self.context.options
         steps = np.concatenate([np.diff(stamps[picked]) for picked in order])
-        several = np.concatenate([row_sums(rows.indptr, rows.counts.view(np.int64))[picked[1:]] != 1 for picked in order])
+        samples = row_sums(rows.indptr, rows.counts.view(np.int64))
+        several = np.concatenate([samples[picked[1:]] != 1 for picked in order])
         self.width_ms = clock.typical_width_ms(steps.tolist(), options) or clock.DEFAULT_WIDTH_MS
         self.interval_ms = clock.interval_ms(steps, several, self.width_ms, options)
         self.unix = not self.base_ms and clock.real_time(options, int(stamps[0]))
@@ -478,7 +483,9 @@ class Chains:
             held = np.full(len(filled), SEVERAL)
             held[filled] = samples
             self._look_for_holes(chain, every.stamps, held, np.flatnonzero(every.began), every.base)
-        until = self._settled(chain, stamps, samples, (began | gap | after_damage | bad, jumped), last_ms)
+        anew = began | gap | after_damage | bad
+        anew[jumped] = True
+        until, chain.late_ms = settled_ms(stamps, samples, anew, self.interval_ms, (last_ms, chain.late_ms))
         kept = np.flatnonzero(~bad & ~old)
         self._count(kept, lines, reasons)
         if not len(kept):
@@ -510,13 +517,6 @@ class Chains:
         after_damage = np.diff(np.searchsorted(damaged, lines), prepend=chain.passed) > 0
         chain.lost, chain.passed = len(lost), len(damaged)
         return gap, after_damage
-
-    def _settled(self, chain: Chain, stamps: Int, samples: Int, unsure: tuple[Bool, Int], last_ms: int) -> Int:
-        """Return by when all samples of each row but the last had completed, in ms (`settled_ms`); `unsure` rows stay whole."""
-        anew, places = unsure
-        anew[places] = True
-        until, chain.late_ms = settled_ms(stamps, samples, anew, self.interval_ms, (last_ms, chain.late_ms))
-        return until
 
     def _look_for_holes(self, chain: Chain, stamps: Int, samples: Int, began: Int, base: Int) -> None:
         """Keep where rows of a direction are missing that no line of the log stands for."""

@@ -30,7 +30,7 @@ from ingest.read.described.table import usual_width
 from ingest.read.format_names import PGBENCH
 from ingest.read.formats import AGAIN, ROW_LABELS, Reader
 from ingest.read.integers import PlainIntegers
-from ingest.read.missing import Between
+from ingest.read.missing import RejectedLines
 from ingest.read.operation_log import binned
 from ingest.read.operations import DAY_NS, Repeats
 from ingest.read.sources import Around, Source
@@ -76,7 +76,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     held: dict[str, Sum[Series]] = {kind: Sum() for kind in ("service", *(("response", "wait") if lagged else ()))}
     layout, waiting, rest = hdr_layout(DIGITS, 0, 1), 0, b""
     parts: list[Int] = []
-    between, repeats = Between(account, labels_of(context.series, unknown=ROW_LABELS)), Repeats(account)
+    lost, repeats = RejectedLines(account, labels_of(context.series, unknown=ROW_LABELS)), Repeats(account)
 
     def fold() -> None:
         """Bin the transactions that wait; of each kind only the sums are kept."""
@@ -94,7 +94,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
         if cut:
             parts.append(taking.transactions(text[:cut]))
             account.accept(len(parts[-1]))
-            between.passed(parts[-1][:, END] + context.offset_ns)
+            lost.passed(parts[-1][:, END] + context.offset_ns)
             repeats.add(parts[-1][:, END], parts[-1][:, TIME], parts[-1][:, 0], range(len(taking.scripts)))
             waiting += len(parts[-1])
         if waiting >= MOST_WAITING:
@@ -102,7 +102,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
             waiting = 0
     if rest.strip():
         account.reject(CUT_OFF, [taking.lines + 1])
-    between.finish()
+    lost.finish()
     if (unlogged := taking.unlogged - account.rows_rejected) > 0:
         sentence = f"its numbers of transactions leave out at least {unlogged:,}: a sample (--sampling-rate), or a part of a log"
         caveat = Caveat("sampled-log", str(path), sentence, LOG_ALL)
