@@ -44,6 +44,7 @@ from tests.store.grounds import grounds, loaded
 MASKED = "cases/fio37-masked"
 SECOND = 1_000_000_000
 EXAMPLE = Path(__file__).parents[2] / "examples" / "cbt-archive"
+WRITES = {"op": "write", "kind": "completion"}
 SAY = Caveat("test", "x", "is missing")
 
 
@@ -650,3 +651,30 @@ def test_n5b_what_a_row_held_is_in_the_whole_where_fio_counts_it_and_no_window_i
         assert windows.samples == whole.samples
         cut = next(start for start, complete in cells(table_of(windows), "start_ns", "complete") if not complete) + SECOND
         assert cells(table_of(origin.answer(Question(step="all", end=Instant(cut)))), "complete") == [(False,)]
+
+
+@pytest.mark.parametrize("ops", [("0", "1"), ("1",)])
+@pytest.mark.parametrize("store", ["files", "sqlite", pytest.param("double", marks=pytest.mark.slow)])
+def test_n5_what_completed_before_a_reset_of_latency_target_is_said_to_be_missing(
+    fio: Path, tmp_path: Path, store: str, ops: tuple[str, ...]
+) -> None:
+    """The raw log holds 49 writes between the last row and the reset, which fio's own JSON does not count either."""
+    shutil.copytree(fio / "latency-target", tmp_path / "x")
+    (log,) = (tmp_path / "x").glob("*_clat_hist.1.log")
+    lines = log.read_text().splitlines(keepends=True)
+    log.write_text("".join(line for line in lines if line.split(", ")[1] in ops))
+    with ExitStack() as within:
+        if store == "files":
+            origin: Any = Files([tmp_path / "x"], ReadOptions(run="r"), jobs=1)
+        else:
+            ground = within.enter_context(grounds(store, tmp_path))
+            loaded(ground.url, [tmp_path / "x"], run="r", step_ns=SECOND)
+            origin = within.enter_context(open_store(ground.url))
+        writes = origin.answer(Question(step="all", where=WRITES))
+        raw = Files([tmp_path / "x"], ReadOptions(run="r", prefer="raw"), jobs=1).answer(Question(step="all", where=WRITES))
+        assert raw.samples - writes.samples == 49 and not raw.caveats
+        assert cells(table_of(writes), "complete") == [(False,)]
+        (caveat,) = writes.caveats
+        assert caveat.code == "statistics-reset" and log.name in caveat.subject
+        windows = cells(table_of(origin.answer(Question(step=SECOND, where=WRITES))), "complete")
+        assert windows[0] == (True,) and windows.count((False,)) in (1, 2)

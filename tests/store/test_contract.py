@@ -245,5 +245,5 @@ def test_facts_and_warnings_are_those_of_the_account(ground) -> None:
     with open_store(ground.url) as store:
         answer = store.answer(Question(step="all"))
         facts = dict(store.facts(answer))
-    assert answer.warnings == ("2 rows repaired: counts wrapped by a latency_target reset",)
+    assert answer.warnings[0] == "2 rows repaired: counts wrapped by a latency_target reset"
     assert facts["Sources"].startswith("1 file, ")

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
 MASKED, UNWRITTEN, NO_SUMMARY, REJECTED = "damaged-bins", "last-interval", "no-summary", "rejected-rows"
 LOST, LATE, DOUBTFUL, UNPLACED = "lost-rows", "late-first-row", "perhaps-compounded", "long-last-interval"
-SHARED = "shared-sum"
+SHARED, RESET = "shared-sum", "statistics-reset"
 KEEP_JSON = "keep fio's JSON (json+) in the folder of its logs"
 WITH_BINS = "run fio with --output-format=json+"
 NEWER = "run fio 3.17 or later, or log each I/O as well (write_lat_log)"
@@ -81,6 +81,11 @@ PLACE = "their samples are missing there, or counted at the end where fio's JSON
 WRITTEN_OVER = (
     "jobs wrote this log over one another (fio issue 1032): what fio's JSON counts beyond the rows is spread evenly over the run"
 )
+RESET_REASON = (
+    "latency_target reset fio's statistics: I/Os between the last row before it and the reset are in no row, "
+    "and later times are early by up to a row"
+)
+EACH_IO = "log each I/O as well (write_lat_log) and ask with --prefer raw"
 NO_ROW = "a log of its group holds no row: what fio's JSON counts beyond the rows of the others is spread evenly over the run"
 SEVERAL = 2  # samples that a row is taken to have held for the clock of rows, where it is not known: not a stall's last one
 ALL_ZERO = "all bins zero (clat_percentiles=0?)"
@@ -298,6 +303,7 @@ class Chain:
         self.gaps: list[Span] = []
         self.holes: list[Span] = []
         self.late: list[Span] = []
+        self.resets: list[Span] = []
         self.watch = Watch()
         self.base_ns: Int = np.zeros(1, np.int64)  # epoch ns that the last row's stamp counts from
         self.total: Int = np.zeros(bins, np.int64)
@@ -469,6 +475,9 @@ class Chains:
         gap, after_damage = self._after_rejected(chain, lines)
         repaired = chain.repair.apply(rows, began, gap, self.mode or repairs.PER_INTERVAL)
         reasons.update(repaired.reasons)
+        for place in repaired.reasons.get(repairs.WRAPPED, np.empty(0, np.int64)).tolist():
+            before = int(stamps[place - 1]) * MS + int(base[place - 1]) if place else chain.end_ns
+            chain.resets.append((before, before + self.width_ms * MS))
         bad = np.zeros(len(rows), np.bool_)
         for reason, places in repaired.rejected.items():
             self.account.reject(reason, lines[places].tolist())
@@ -624,13 +633,15 @@ class Chains:
             (REJECTED, chain.gaps, "rows were rejected: their samples are missing", ""),
             (LOST, chain.holes, f"rows that fio wrote are not in the log: {PLACE}", AGAIN),
             (LATE, chain.late, LATE_FIRST_REASON, AGAIN),
+            (RESET, chain.resets, RESET_REASON, EACH_IO),
         ):
             gaps = [] if all_there else sorted(set(spans))
-            within = self._whole(chain, gaps) if gaps else None
+            within = self._whole(chain, gaps) if gaps and code != RESET else None
             if len(gaps) > MOST_GAPS:
                 gaps = [(gaps[0][0], max(high for _, high in gaps))]
             for gap in gaps:
-                lack(self.context, chain.op, gap, (code, f"{chain.op}: {sentence}", remedy), None, bounds, within=within)
+                of_gap = bounds if code != RESET else (0, None)  # fio's JSON counts only what came after it
+                lack(self.context, chain.op, gap, (code, f"{chain.op}: {sentence}", remedy), None, of_gap, within=within)
         if self.context.jobs or self.context.grouped or chain.segment < 0:
             return
         span = self._first_start(chain), chain.end_ns

@@ -36,6 +36,7 @@ LOST_UNKNOWN = (
 NOT_OF_ONE = "not of one run, or counts of an unknown kind"
 IMPLAUSIBLE = 2**40
 MOST_COUNT = 2**41
+WRAPPED = "counts wrapped by a latency_target reset"
 TOO_MANY = "implausible counts (above 2^40 in one interval)"
 FIRST_CORRUPT_BIN = 928
 CORRUPT_VERSIONS = ((3, 6), (3, 17))
@@ -254,7 +255,7 @@ class Repair:
                 self.since_reset[:] = 0
             self.since_reset += dense[at]
         self.was_reset |= bool(good)
-        reasons = {"counts wrapped by a latency_target reset": np.array(good, np.int64)}
+        reasons = {WRAPPED: np.array(good, np.int64)}
         return _sparse(dense.astype(np.int64), reasons, {TOO_MANY: np.array(bad, np.int64)})
 
     def _differenced(self, rows: Rows, began: Bool, gap: Bool, mode: str) -> Repaired:
