@@ -206,7 +206,7 @@ def warnings_of(sources: Iterable[Source], discovered: Found) -> list[str]:
     for account in taken:
         total.add(account)
     troubled = (account for account in taken if account.repaired or account.rejected)
-    texts = list(troubles({**account.troubles(), "findings": map(str, account.findings)} for account in troubled))
+    texts = list(troubles({**account.troubles(), "findings": [*map(str, account.findings)]} for account in troubled))
     if total.saturated:
         texts.append(in_last_bin(total.saturated))
     schedules: list[str] = []

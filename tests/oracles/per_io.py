@@ -69,14 +69,17 @@ def json_bins(direction: dict, bins: int, coarseness: int, kind: str = "clat_ns"
 def chains(log: Path, document: dict | None = None, job: int = 0, unix_width_ms: int = 0) -> dict[str, list[Row]]:
     """Return the rows of each direction of a log without their gaps, and what json+ holds beyond them as a last row up to the job's end.
 
-    Stamps since 1970 (`unix_width_ms` set) say where rows end; the first one is as wide as it was meant to be.
+    Stamps since 1970 (`unix_width_ms` set) say where rows end; the job began as wide as a row is meant to be before the first,
+    or before that where the JSON says so.
     """
     text = text_of(log)
     zero = zero_ms(document, job) * MS if document else 0
     found = rows_of(text, 0 if unix_width_ms else zero)
-    for rows in found.values() if unix_width_ms else ():
-        start, end, counts = rows[0]
-        rows[0] = (max(start, end - unix_width_ms * MS), end, counts)
+    if unix_width_ms:
+        began = min(rows[0][1] for rows in found.values()) - unix_width_ms * MS
+        zero = min(zero, began) if document else began
+        for rows in found.values():
+            rows[0] = (zero, *rows[0][1:])
     bins = bins_in(text)
     options = {} if document is None else {**document.get("global options", {}), **document["jobs"][job]["job options"]}
     width_ms = int(options.get("log_hist_msec", 0)) or width_of(found)

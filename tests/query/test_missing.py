@@ -678,3 +678,11 @@ def test_n5_what_completed_before_a_reset_of_latency_target_is_said_to_be_missin
         assert caveat.code == "statistics-reset" and log.name in caveat.subject
         windows = cells(table_of(origin.answer(Question(step=SECOND, where=WRITES))), "complete")
         assert windows[0] == (True,) and windows.count((False,)) in (1, 2)
+
+
+def test_n5b_a_rejected_row_is_named_beside_repaired_ones(fio: Path, tmp_path: Path) -> None:
+    shutil.copytree(fio / "latency-target", tmp_path / "x")
+    (log,) = (tmp_path / "x").glob("*_clat_hist.1.log")
+    log.write_text(log.read_text() + "5000, 0, 4096, 1")
+    warnings = Files([tmp_path / "x"], ReadOptions(run="r"), jobs=1).answer(Question(step="all", where=WRITES)).warnings
+    assert [text for text in warnings if text.startswith("1 row rejected: ") and f"({log}:" in text]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.core.grid import SECOND
+from ingest.core.quantiles import parse_percentiles
+from ingest.query.files import Files
+from ingest.query.percentiles import Wanted, percentiles
+from ingest.query.question import Question
 from ingest.read.context import Context
 from ingest.read.fio import clock, json_output
 from ingest.read.sources import ReadOptions
@@ -150,3 +156,20 @@ def test_the_width_of_rows_is_that_which_covers_half_of_the_time_or_the_mean(ste
     if len(array) and covered[-1]:
         wanted = min(int(array[np.searchsorted(covered, covered[-1] / 2)]), max(1, round(float(array.mean()))))
     assert clock.typical_width_ms(steps, {}) == wanted
+
+
+def test_n5b_a_start_that_fios_json_gives_too_late_is_that_of_epoch_stamps(fio: Path, tmp_path: Path) -> None:
+    """The end of the run is written late, as between jobs one after another on a busy machine: no interval is missing for it."""
+    shutil.copytree(fio / "unix-epoch", tmp_path / "x")
+    path = tmp_path / "x" / "a.json"
+    question, wanted = Question(step=SECOND, where={"kind": "completion"}), Wanted(parse_percentiles("50"))
+    before = Files([tmp_path / "x"], ReadOptions(run="r"), jobs=1).answer(question)
+    document = json.loads(path.read_text())
+    document["timestamp_ms"] += 3_000
+    path.write_text(json.dumps(document))
+    after = Files([tmp_path / "x"], ReadOptions(run="r"), jobs=1).answer(question)
+    assert not after.caveats and not before.caveats
+    one, other = (percentiles(answer, wanted).columns for answer in (before, after))
+    assert [one[name].tolist() for name in ("start_ns", "count", "max")] == [
+        other[name].tolist() for name in ("start_ns", "count", "max")
+    ]

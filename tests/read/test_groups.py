@@ -64,6 +64,7 @@ WHOLE = (
     "gr-carrier-without-rows",  # N2: a group of which all logs are empty
     "gr-sections-one-entry",  # N3: two sections are one entry of the JSON
     "gr-sections-per_job_logs0",  # N3: the same in one log
+    "gr-sections-of-two",  # N3: the same with two jobs a section, of which the JSON tells two of four
     "client-few-rows",  # N4: three rows, differenced or not
     "client-options-array",  # N4: fio 3.39 and later
 )
@@ -104,7 +105,9 @@ def test_stores_hold_what_files_say(case: str, store: str, tmp_path: Path) -> No
                     assert told[name].tolist() == held[name].tolist(), (question, name)
 
 
-@pytest.mark.parametrize("case", ["gr-two-prefixes", "gr-rare-op", "gr-sections-per_job_logs0", "client-few-rows"], indirect=True)
+@pytest.mark.parametrize(
+    "case", ["gr-two-prefixes", "gr-rare-op", "gr-sections-per_job_logs0", "gr-sections-of-two", "client-few-rows"], indirect=True
+)
 def test_windows_are_those_of_single_operations(case: Path) -> None:
     """Up to each edge of a row; windows of half a second lie beside them by some ms, so counts agree to a few I/Os in each."""
     question = Question(step=SECOND // 2, force=True, where={"kind": "completion", "op": "read"})

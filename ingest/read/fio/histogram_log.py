@@ -626,7 +626,7 @@ class Chains:
     def _lack(self, chain: Chain, *, all_there: bool) -> None:
         """Keep what the rows of an op lack where fio's JSON does not say how much, and when it completed where that does.
 
-        Where rows hold all that it counts (`all_there`), no row of theirs is missing.
+        Where rows hold all that it counts (`all_there`), no row of theirs is missing; when a late first one began is a guess then, too.
         """
         bounds = extremes(self._summaries(chain.op))
         for code, spans, sentence, remedy in (
@@ -635,7 +635,7 @@ class Chains:
             (LATE, chain.late, LATE_FIRST_REASON, AGAIN),
             (RESET, chain.resets, RESET_REASON, EACH_IO),
         ):
-            gaps = [] if all_there else sorted(set(spans))
+            gaps = [] if all_there and code != LATE else sorted(set(spans))
             within = self._whole(chain, gaps) if gaps and code != RESET else None
             if len(gaps) > MOST_GAPS:
                 gaps = [(gaps[0][0], max(high for _, high in gaps))]
@@ -657,16 +657,21 @@ class Chains:
         return [job[op, COMPLETION] for job in self.context.jobs if (op, COMPLETION) in job]
 
     def _first_begins_ms(self, chain: Chain, rows: Rows, stamp_ms: int) -> int | None:
-        """Return where the first row of an op begins, in the time of stamps; None where one was before, and of epoch stamps."""
-        if chain.segment >= 0 or self.unix:
+        """Return where the first row of an op begins, in the time of stamps; None where one was before.
+
+        None, too, of epoch stamps where fio's JSON does not say well enough when the job began.
+        """
+        known = bool(self.context.jobs or self.context.grouped) and self.context.zero.epoch_ns and not self.context.through_client
+        if chain.segment >= 0 or (self.unix and not known):
             return None
+        began = self.zero_ns // MS if self.unix else 0
         earliest = self.context.spans.get((chain.op, COMPLETION), (0, 0))[0] // MS
         samples = int(rows.counts[: rows.indptr[1]].sum()) if self.mode == repairs.PER_INTERVAL else 0
-        begin, late = clock.first_row(stamp_ms, samples, self.period_ms or self.width_ms, earliest)
+        begin, late = clock.first_row(stamp_ms - began, samples, self.period_ms or self.width_ms, earliest)
         if late:
             zero = self.zero_ns + self.context.offset_ns
             chain.late.append((zero + earliest * MS, zero + begin * MS))
-        return begin
+        return began + begin
 
     def _run_end(self, chain: Chain) -> int:
         """Return when the jobs of a log ended in ns, or the op of it; without fio's JSON a row's width after its last one."""
@@ -898,18 +903,20 @@ def segments_of(path: Path) -> dict[str, int]:
 
 
 def segments_told(path: Path, context: Context) -> int:
-    """Return how many of the last segments of a shared log fio's JSON counts: as many as fit into its bins, 0 if one a job does.
+    """Return how many of the last segments of a shared log fio's JSON counts, where that is not one an entry; else 0.
 
-    fio makes one entry of several sections of a group (issue 2132), so there are more segments than entries.
+    As many as the JSON says that jobs are grouped, or more where their bins fit into its own: fio makes one entry of several
+    sections of a group (issue 2132) and gives it the options of one of them, so there are more segments than it tells of.
     """
     told: dict[str, list[Summary]] = {}
     for job in context.jobs:
         for (op, kind), summary in job.items():
             if kind == COMPLETION:
                 told.setdefault(op, []).append(summary)
-    more = [op for op, summaries in told.items() if context.segments.get(op, 0) > len(summaries)]
+    known = {op: max(len(summaries), context.grouped) for op, summaries in told.items()}
+    more = [op for op in told if context.segments.get(op, 0) > known[op]]
     if not more:
-        return 0
+        return context.grouped
     rows: dict[tuple[str, int], Int] = {}
     layout = None
     alone = replace(context, jobs=(), grouped=0, account=Account(path=str(path)))
@@ -919,15 +926,15 @@ def segments_told(path: Path, context: Context) -> int:
             mine = part.take(np.flatnonzero(part.series == row))
             counts = rows.setdefault((series.op, series.segment), np.zeros(part.layout.bins, np.int64))
             np.add.at(counts, mine.bins, mine.counts)
-    fitting = max(len(told[op]) for op in more)
+    fitting = max(known[op] for op in more)
     for op in more:
         bins = repairs.bins_of(told[op], layout) if isinstance(layout, LogLinear) else None
         held = [counts for (of, _), counts in sorted(rows.items()) if of == op]
         if bins is None or len(held) != context.segments[op]:
-            return 0
+            return context.grouped
         sums = np.cumsum(held[::-1], axis=0)
         fitting = max(fitting, int((sums <= bins).all(axis=1).sum()))
-    return fitting if fitting > max(len(told[op]) for op in more) else 0
+    return fitting if fitting > max(known[op] for op in more) else context.grouped
 
 
 def restart_ms(path: Path) -> int:

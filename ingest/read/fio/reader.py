@@ -60,7 +60,7 @@ def locate_hist(path: Path, around: Around) -> Source:
     shared = not name.job
     if shared:
         context = replace(context, segments=histogram_log.segments_of(path))
-        context = replace(context, grouped=context.grouped or histogram_log.segments_told(path, context))
+        context = replace(context, grouped=histogram_log.segments_told(path, context))
     else:
         context = _restarted(path, context, unix=peeked.unix)
     context = _begun(path, context, around, peeked.first_ms - peeked.width_ms, unix=peeked.unix)
@@ -101,8 +101,13 @@ def _averaged(path: Path, context: Context, averaged: Averaged, around: Around) 
 
 
 def _begun(path: Path, context: Context, around: Around, first_ms: int, *, unix: bool) -> Context:
-    """Return the context of a log with its start: by fio's JSON or as the user said, else its first stamp if that is `unix`."""
-    own = TimeZero(context.zero.epoch_ns or first_ms * MS, "epoch stamps in the log") if unix else context.zero
+    """Return the context of a log with its start: by fio's JSON or as the user said, else its first stamp if that is `unix`.
+
+    What fio's JSON lets one work out may be late, as by the pauses between jobs that began one after another: `unix` stamps
+    show it.
+    """
+    began = min(context.zero.epoch_ns or first_ms * MS, first_ms * MS)
+    own = TimeZero(began, "epoch stamps in the log") if unix else context.zero
     return replace(context, zero=around.zero(path, own, lambda: clock.last_stamp_ms(path) * MS, absolute=unix))
 
 
