@@ -257,3 +257,16 @@ def test_when_the_jobs_of_an_empty_log_did_what_is_of_no_known_time(tmp_path: Pa
     answer = Files([folder], jobs=1).answer(Question(by=("op",), where={"kind": "completion"}, step=SECOND))
     table = percentiles(answer, Wanted(()))
     assert not table.columns["complete"].any() and table.columns["count"].sum() == sum(before[0].values())
+
+
+@pytest.mark.parametrize("deleted", [1, 2])
+def test_n3_jobs_of_hidden_sections_are_missed_where_their_log_is(deleted: int, tmp_path: Path) -> None:
+    """One entry stands for two sections: what the absent log held is in no window in silence, whichever number it had."""
+    folder = Path(shutil.copytree(RECORDED / "gr-sections-one-entry", tmp_path / "run"))
+    (log,) = folder.glob(f"*_clat_hist.{deleted}.log")
+    log.unlink()
+    for path in folder.glob("*_clat.*.log"):
+        path.unlink()
+    answer = Files([folder], ReadOptions(run="r"), jobs=1).answer(Question(step=SECOND // 2, force=True, where={"kind": "completion"}))
+    assert not all(table_of(answer).columns["complete"])
+    assert answer.caveats

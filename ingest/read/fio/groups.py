@@ -9,7 +9,8 @@ siblings; what none of them holds is its last interval, under no job.
 Which logs an entry is of is known by numbers: an entry stands for `numjobs` logs each. Where a section has several entries
 this is unknown, and all entries are one sum. fio (up to 3.42 at least, issue 2132) also makes one entry of several sections of a
 group, under the name of the first and with the options of the last: then there are more logs than jobs, and their rows fit into
-the entries bin by bin. Rows of a log that an older run has left do not fit.
+the entries bin by bin. Rows of a log that an older run has left do not fit. A number that no log has between those of others is
+that of an absent log; whether one of higher numbers is absent, only more completions after the last rows than before suggest.
 """
 
 from __future__ import annotations
@@ -134,10 +135,12 @@ def _with_carrier(members: Sequence[Member], entries: Sequence[Job], empty: Coll
     numbers = log_numbers(jobs) or ()
     summed = set(map(id, entries))
     here = {number for job, own in zip(jobs, numbers, strict=False) if id(job) in summed for number in own}
-    absent = sorted((logging_jobs(jobs, name) & here) - holding - set(without_rows))
+    told = max((number for own in numbers for number in own), default=0)
+    hidden = set(range(1, max(holding))) if 0 < told < max(holding) else set()  # of sections that the entries do not tell of
+    absent = sorted(((logging_jobs(jobs, name) & here) | hidden) - holding - set(without_rows))
     siblings = [member.source.path for member in members if member is not carrier]
     siblings += [path for number, path in without_rows.items() if number in here - holding]
-    grouped = carrier.joined.grouped or len(members)
+    grouped = told if hidden else carrier.joined.grouped or len(members)
     for member in members:
         context = replace(member.source.context, jobs=(), group=summaries, grouped=grouped)
         if member is carrier:

@@ -86,6 +86,10 @@ RESET_REASON = (
     "and later times are early by up to a row"
 )
 EACH_IO = "log each I/O as well (write_lat_log) and ask with --prefer raw"
+MORE_LAST = (
+    "far more completed after the last rows than before, a second: fio's JSON may count jobs whose logs are not here, "
+    "and they are all counted there"
+)
 NO_ROW = "a log of its group holds no row: what fio's JSON counts beyond the rows of the others is spread evenly over the run"
 SEVERAL = 2  # samples that a row is taken to have held for the clock of rows, where it is not known: not a stall's last one
 ALL_ZERO = "all bins zero (clat_percentiles=0?)"
@@ -285,6 +289,7 @@ def with_last_apart(rows: Intervals[Series], until_ns: Int) -> Intervals[Series]
 # chain is a series (its op), each segment a series of its own.
 
 
+HIDDEN_GROWTH, MOST_GROWTH = 1.3, 3  # of completions a second after the last rows, against those before
 LONGEST_LAST = 2  # rows that a last interval may be long: it is a part of one, and the row before it may come late
 COMPLETION = "completion"
 
@@ -585,9 +590,10 @@ class Chains:
                 lack(self.context, op, span, words, None, extremes(self._summaries(op)), within=self._whole(chain, [span]))
             elif part is not None and (
                 (silent := any(not held.end_ns for held in siblings.values()))
+                or (more := self._is_more_than_rows(chain, part, siblings))
                 or span[1] - span[0] > LONGEST_LAST * MS * (self.period_ms or self.width_ms)
             ):
-                words = UNPLACED, f"{op}: {NO_ROW if silent else LONG_LAST}", AGAIN
+                words = UNPLACED, f"{op}: {NO_ROW if silent else MORE_LAST if more else LONG_LAST}", AGAIN
                 lack(self.context, op, span, words, None, extremes(self._summaries(op)), within=self._whole(chain, [span]))
             self._lack(chain, all_there=chain.closed and part is None)
             if part is not None:
@@ -598,6 +604,22 @@ class Chains:
             filled = np.flatnonzero(chain.total)
             self.account.totals[op] = Histogram(self.layout, filled, chain.total[filled])
             self.account.saturated += int(chain.total[-1])
+
+    def _is_more_than_rows(self, chain: Chain, part: Intervals[Series], siblings: Mapping[str, Logged]) -> bool:
+        """Return whether a last interval holds more than its time explains: what jobs did whose logs are not here.
+
+        fio may make one entry of several sections (issue 2132), so that its JSON does not show how many jobs there were. Where it
+        surely tells of fewer than have logs, less is taken for too much.
+        """
+        jobs = 1 + len(self.context.siblings)
+        growth = HIDDEN_GROWTH if 0 < self.context.grouped < jobs else MOST_GROWTH
+        span, before = int(part.end_ns[0] - part.start_ns[0]), int(part.start_ns[0]) - self._first_start(chain)
+        if before <= 0:
+            return False
+        likely = growth * int(self._logged(chain, siblings).sum()) * max(span, MS) / before
+        depth = self.context.options.get("iodepth", "")
+        in_flight = jobs * (int(depth) if depth.isdigit() else 1)
+        return int(part.counts.sum()) > likely + 3 * likely**0.5 + in_flight
 
     def _keep_shared(self, op: str, part: Intervals[Series]) -> None:
         """Keep that rows of one job, or of one op, may lack what fio counts of all of them together."""
