@@ -24,6 +24,7 @@ Source: fio stat.c and iolog.c for the format; each point checked against the ou
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -619,7 +620,7 @@ class Chains:
         likely = growth * int(self._logged(chain, siblings).sum()) * max(span, MS) / before
         depth = self.context.options.get("iodepth", "")
         in_flight = jobs * (int(depth) if depth.isdigit() else 1)
-        return int(part.counts.sum()) > likely + 3 * likely**0.5 + in_flight
+        return int(part.counts.sum()) > likely + 3 * math.sqrt(likely) + in_flight
 
     def _keep_shared(self, op: str, part: Intervals[Series]) -> None:
         """Keep that rows of one job, or of one op, may lack what fio counts of all of them together."""
@@ -648,7 +649,7 @@ class Chains:
     def _lack(self, chain: Chain, *, all_there: bool) -> None:
         """Keep what the rows of an op lack where fio's JSON does not say how much, and when it completed where that does.
 
-        Where rows hold all that it counts (`all_there`), no row of theirs is missing; when a late first one began is a guess then, too.
+        Where rows hold all that it counts (`all_there`), no row of theirs is missing; when a late first one began is a guess.
         """
         bounds = extremes(self._summaries(chain.op))
         for code, spans, sentence, remedy in (
@@ -936,26 +937,28 @@ def segments_told(path: Path, context: Context) -> int:
             if kind == COMPLETION:
                 told.setdefault(op, []).append(summary)
     known = {op: max(len(summaries), context.grouped) for op, summaries in told.items()}
-    more = [op for op in told if context.segments.get(op, 0) > known[op]]
+    ops = {op: list(context.segments) if op == MIXED else [op] for op in told}
+    more = [op for op in told if max((context.segments.get(own, 0) for own in ops[op]), default=0) > known[op]]
     if not more:
         return context.grouped
-    rows: dict[tuple[str, int], Int] = {}
+    rows: dict[str, dict[int, Int]] = {own: {} for own in context.segments}
     layout = None
     alone = replace(context, jobs=(), grouped=0, account=Account(path=str(path)))
     for part in read(path, alone):
         layout = part.layout
         for row, series in enumerate(part.table):
             mine = part.take(np.flatnonzero(part.series == row))
-            counts = rows.setdefault((series.op, series.segment), np.zeros(part.layout.bins, np.int64))
+            counts = rows[series.op].setdefault(series.segment, np.zeros(part.layout.bins, np.int64))
             np.add.at(counts, mine.bins, mine.counts)
     fitting = max(known[op] for op in more)
     for op in more:
         bins = repairs.bins_of(told[op], layout) if isinstance(layout, LogLinear) else None
-        held = [counts for (of, _), counts in sorted(rows.items()) if of == op]
-        if bins is None or len(held) != context.segments[op]:
+        if bins is None or any(len(rows[own]) != context.segments[own] for own in ops[op]):
             return context.grouped
-        sums = np.cumsum(held[::-1], axis=0)
-        fitting = max(fitting, int((sums <= bins).all(axis=1).sum()))
+        numbers = sorted({number for own in ops[op] for number in rows[own]}, reverse=True)
+        nothing = np.zeros_like(bins)
+        held = np.array([sum((rows[own].get(number, nothing) for own in ops[op]), nothing) for number in numbers])
+        fitting = max(fitting, int((np.cumsum(held, axis=0) <= bins).all(axis=1).sum()))
     return fitting if fitting > max(known[op] for op in more) else context.grouped
 
 
