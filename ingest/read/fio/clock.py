@@ -78,14 +78,16 @@ def interval_ms(steps_ms: Int, several: Bool, width_ms: int, options: Mapping[st
     return min(width_ms, int(wide[middle] + wide[~middle]) // 2) if len(wide) else width_ms
 
 
-def first_row(stamp_ms: int, samples: int, width_ms: int, earliest_ms: int) -> tuple[int, bool]:
+def first_row(stamps_ms: Int, samples: int, width_ms: int, earliest_ms: int) -> tuple[int, bool]:
     """Return where the first row of an op begins, in the time of stamps, and whether it comes so late that this is a guess.
 
     fio begins it at the first I/O of the op, and ends it with the first I/O that completes a row's time later or more (stat.c,
-    all versions). So in a row of three or more that comes late, all but the last completed within a row's time.
+    all versions). So in a row of three or more that comes late, all but the last completed within a row's time. Its clock for
+    rows goes on by a row's time with each, so that rows which follow a late one sooner than that show how late it was: `stamps_ms`
+    are those of the first rows, the first alone where a row's time is not known.
     """
-    latest = max(0, stamp_ms - width_ms)
-    if samples < SURELY_DENSE or stamp_ms - earliest_ms <= NEAR_START * width_ms:
+    latest = max(0, int((stamps_ms - width_ms * np.arange(1, len(stamps_ms) + 1)).min()))
+    if samples < SURELY_DENSE or latest - earliest_ms <= (NEAR_START - 1) * width_ms:
         return min(earliest_ms, latest), False
     return latest, True
 

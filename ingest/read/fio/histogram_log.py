@@ -357,7 +357,7 @@ class Chains:
         self.mode: str | None = None
         self.unix = False
         self.width_ms = self.interval_ms = 0
-        self.period_ms = period_ms(context.options)
+        self.period_ms = 0 if context.staged else period_ms(context.options)  # between jobs there are no rows
         self.chains: dict[str, Chain] = {}
         self._told: set[int] = set()
 
@@ -446,7 +446,8 @@ class Chains:
         began = stamps < before
         began[0] |= chain.segment < 0
         segment = chain.segment + np.cumsum(began)
-        first_ms = self._first_begins_ms(chain, rows, int(stamps[0]))
+        again = np.flatnonzero(began[1:])
+        first_ms = self._first_begins_ms(chain, rows, stamps[: again[0] + 1] if len(again) else stamps)
         start, jumped = clock.row_starts(before, stamps, began, self.width_ms, first_ms, unix=self.unix)
         last_ms, chain.stamp, chain.segment = chain.stamp, int(stamps[-1]), int(segment[-1])
         old = segment < self._older_segments(chain.op)
@@ -615,7 +616,7 @@ class Chains:
         jobs = 1 + len(self.context.siblings)
         growth = HIDDEN_GROWTH if 0 < self.context.grouped < jobs else MOST_GROWTH
         span, before = int(part.end_ns[0] - part.start_ns[0]), int(part.start_ns[0]) - self._first_start(chain)
-        if before <= 0:
+        if before <= 0 or self.context.segments:  # a shared log holds the rows of all jobs
             return False
         likely = growth * int(self._logged(chain, siblings).sum()) * max(span, MS) / before
         depth = self.context.options.get("iodepth", "")
@@ -679,18 +680,19 @@ class Chains:
     def _summaries(self, op: str) -> list[Summary]:
         return [job[op, COMPLETION] for job in self.context.jobs if (op, COMPLETION) in job]
 
-    def _first_begins_ms(self, chain: Chain, rows: Rows, stamp_ms: int) -> int | None:
+    def _first_begins_ms(self, chain: Chain, rows: Rows, stamps: Int) -> int | None:
         """Return where the first row of an op begins, in the time of stamps; None where one was before.
 
         None, too, of epoch stamps where fio's JSON does not say well enough when the job began.
         """
-        known = bool(self.context.jobs or self.context.grouped) and self.context.zero.epoch_ns and not self.context.through_client
+        known = (self.context.jobs or self.context.grouped) and not (self.context.through_client or self.context.staged)
         if chain.segment >= 0 or (self.unix and not known):
             return None
         began = self.zero_ns // MS if self.unix else 0
         earliest = self.context.spans.get((chain.op, COMPLETION), (0, 0))[0] // MS
         samples = int(rows.counts[: rows.indptr[1]].sum()) if self.mode == repairs.PER_INTERVAL else 0
-        begin, late = clock.first_row(stamp_ms - began, samples, self.period_ms or self.width_ms, earliest)
+        stamps = stamps[: MOST_GAPS if self.period_ms else 1] - began
+        begin, late = clock.first_row(stamps, samples, self.period_ms or self.width_ms, earliest)
         if late:
             zero = self.zero_ns + self.context.offset_ns
             chain.late.append((zero + earliest * MS, zero + begin * MS))

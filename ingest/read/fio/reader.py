@@ -106,8 +106,10 @@ def _begun(path: Path, context: Context, around: Around, first_ms: int, *, unix:
     What fio's JSON lets one work out may be late, as by the pauses between jobs that began one after another: `unix` stamps
     show it.
     """
-    began = min(context.zero.epoch_ns or first_ms * MS, first_ms * MS)
+    first = first_ms * MS
+    began = first if context.through_client else min(context.zero.epoch_ns or first, first)  # a client's time is of whole seconds
     own = TimeZero(began, "epoch stamps in the log") if unix else context.zero
+    context = replace(context, staged=unix and context.zero.origin == clock.SHARED)
     return replace(context, zero=around.zero(path, own, lambda: clock.last_stamp_ms(path) * MS, absolute=unix))
 
 
