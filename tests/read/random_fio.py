@@ -448,7 +448,8 @@ def bounds(case: Case, log: Log, op: str, at: float) -> tuple[int, int]:
     if end - begin > 2 * case.every_ms and np.isfinite(end - begin):  # a gap
         first = at <= begin + case.every_ms + NEAR_MS
         least, most = (begin, end) if first else (at, at + 2 * NEAR_MS)
-        return completed(log, op, min(least, end) - NEAR_MS), completed(log, op, min(most, end) - NEAR_MS)
+        most = end + NEAR_MS if at >= end - NEAR_MS else min(most, end) - NEAR_MS  # at its own stamp both sides are right
+        return completed(log, op, min(least, end) - NEAR_MS), completed(log, op, most)
     return completed(log, op, begin - NEAR_MS), completed(log, op, end + NEAR_MS)
 
 
