@@ -22,22 +22,28 @@ Raw measurements of YCSB: `measurementtype=raw`, to a file (`measurement.raw.out
     [READ], Total Operations, 1000
 
 A line is stamped in ms since 1970 when it was measured, that is when the operation had completed. Each op has a section of
-its own, from the beginning of the run. `Intended-READ` (measurement.interval) is the response time of reads. What else YCSB
+its own, from the beginning of the run, with its number of operations behind it: what the lines hold less or more than that is
+missing, or counted twice. `Intended-READ` (measurement.interval) is the response time of reads. What else YCSB
 prints between the sections is passed over.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 
-from ingest.core.coverage import Caveat
+import numpy as np
+
+from ingest.core.coverage import AGAIN as COPY_AGAIN
+from ingest.core.coverage import MORE, SEE_INSPECT, Caveat, Missing, labels_of
 from ingest.core.errors import InputError
 from ingest.core.events import Events
 from ingest.core.labels import Series
+from ingest.core.stated import FEWER
 from ingest.core.units import UNITS_NS
 from ingest.read.context import FORM, Context, TimeZero
 from ingest.read.described.description import NDJSON, HistogramDescription
@@ -146,6 +152,7 @@ HISTOGRAM = _POLLED._replace(locate=locate_histograms)
 
 
 US = UNITS_NS["us"]
+TOTAL = re.compile(rb"^\[([A-Za-z][\w-]*)\], Total Operations, ([0-9]{1,15})\r?$", re.MULTILINE)
 FIRST = re.compile(rb"^[A-Za-z][-A-Za-z0-9_]*,(\d{1,15}),-?\d{1,15}$", re.MULTILINE)
 NOT_A_ROW = "not op, time stamp (ms), latency (us) as YCSB writes them"
 PASSED = (
@@ -162,6 +169,7 @@ def read(path: Path, context: Context) -> Iterator[Events]:
     form = Form(("op", "time", "latency"), types, [(pattern, types)], NOT_A_ROW, passed=PASSED)
 
     series = SeriesTable(lambda labels: _series(context.series, labels["op"]))
+    held: Counter[Series] = Counter()
     for table, lines in tables(path, Lines(form, context.account), context.upto):
         codes = series.codes({"op": table.column("op")}, len(table))
         end, sure = nanoseconds(pa, table.column("time"), MS)
@@ -172,7 +180,31 @@ def read(path: Path, context: Context) -> Iterator[Events]:
             (TOO_MANY_LABELS, codes == -2),
         )
         rows = sound_rows(context.account, lines, faults)
+        counts = np.bincount(codes[rows], minlength=len(series.table)).tolist()
+        held.update(dict(zip(series.table, counts, strict=False)))
         yield Events(series.table, codes, end + context.offset_ns, latency).take(rows)
+    if context.upto is None and context.part is None:
+        _hold_against_totals(path, context, held)
+
+
+def _hold_against_totals(path: Path, context: Context, held: Mapping[Series, int]) -> None:
+    """Keep what YCSB counts of each operation and the lines do not hold, or hold beyond it; rejected lines are known."""
+    told: Counter[Series] = Counter()
+    for block in blocks(path):
+        for match in TOTAL.finditer(block):
+            told[_series(context.series, match[1].decode())] += int(match[2])
+    fewer = {series: count - held[series] for series, count in told.items() if count > held[series]}
+    if sum(fewer.values()) > context.account.rows_rejected:
+        for series, missing in fewer.items():
+            counted, here = f"{told[series]:,}", f"{held[series]:,}"
+            sentence = f"{series.op}: YCSB counts {counted} operations, of which {here} are here: the others are missing"
+            caveat = Caveat(FEWER, context.account.path, sentence, COPY_AGAIN)
+            context.account.lack(Missing(labels_of(series), None, None, missing, 0, None, caveat))
+    for series, count in told.items():
+        if held[series] > count:
+            sentence = f"{series.op}: YCSB counts {count:,} operations, and {held[series]:,} are here: counted twice?"
+            caveat = Caveat(MORE, context.account.path, sentence, SEE_INSPECT)
+            context.account.lack(Missing(labels_of(series), None, None, None, 0, None, caveat))
 
 
 def locate_raw(path: Path, around: Around) -> Source:
