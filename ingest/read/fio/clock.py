@@ -83,7 +83,7 @@ def first_row(stamps_ms: Int, samples: int, width_ms: int, earliest_ms: int) -> 
 
     fio begins it at the first I/O of the op, and ends it with the first I/O that completes a row's time later or more (stat.c,
     all versions). So in a row of three or more that comes late, all but the last completed within a row's time. Its clock for
-    rows goes on by a row's time with each, so that rows which follow a late one sooner than that show how late it was: `stamps_ms`
+    rows goes on by a row's time with each, so that rows which follow a late one sooner show how late it was: `stamps_ms`
     are those of the first rows, the first alone where a row's time is not known.
     """
     latest = max(0, int((stamps_ms - width_ms * np.arange(1, len(stamps_ms) + 1)).min()))
