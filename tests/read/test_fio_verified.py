@@ -171,12 +171,12 @@ def test_a_late_first_row_is_said_where_it_is_not_known_why(fio: Path, name: str
     assert ("late-first-row" in codes) is not known
 
 
-def test_a_late_first_row_of_two_may_have_begun_at_any_time(fio: Path, tmp_path: Path) -> None:
-    """Of a rare op the first I/O may have completed long before the second, which ends the row."""
+def test_a_late_first_row_of_three_may_have_begun_at_any_time(fio: Path, tmp_path: Path) -> None:
+    """Of a rare op the first I/O may have completed long before the second, and if that was in its first ms, before the third."""
     folder = alone(fio / "verified", tmp_path / "a", HIST)
     lines = [line.split(", ") for line in (folder / HIST).read_text().splitlines()]
     place = next(place for place, line in enumerate(lines) if line[1] == "0")
-    for held, late in ((2, False), (3, True)):
+    for held, late in ((3, False), (4, True)):
         lines[place][3:] = ["0"] * 9 + [str(held)] + ["0"] * (len(lines[place]) - 13)
         (folder / HIST).write_text("".join(", ".join(line).rstrip() + "\n" for line in lines))
         assert (min(start for op, start, _, _ in rows(folder) if op == "read") > 0) is late

@@ -36,7 +36,7 @@ SPANS = 10
 DAY_MS = 86_400_000
 DEFAULT_WIDTH_MS = 1000
 NEAR_START = 3  # rows
-SURELY_DENSE = 3  # samples of a row
+SURELY_DENSE = 4  # samples of a row: fio's clock for rows does not begin with an I/O of its first ms, but with the next
 ONE_AFTER_ANOTHER = "fio JSON timestamp - runtimes of jobs one after another"
 ONE_AFTER_ANOTHER_CLIENT = "fio --client timestamp (1 s) + runtimes of jobs before"
 STAGED = (ONE_AFTER_ANOTHER, ONE_AFTER_ANOTHER_CLIENT)
@@ -82,7 +82,7 @@ def first_row(stamps_ms: Int, samples: int, width_ms: int, earliest_ms: int) -> 
     """Return where the first row of an op begins, in the time of stamps, and whether it comes so late that this is a guess.
 
     fio begins it at the first I/O of the op, and ends it with the first I/O that completes a row's time later or more (stat.c,
-    all versions). So in a row of three or more that comes late, all but the last completed within a row's time. Its clock for
+    all versions). So in a dense row that comes late, all but the last completed within a row's time. Its clock for
     rows goes on by a row's time with each, so that rows which follow a late one sooner show how late it was: `stamps_ms`
     are those of the first rows, the first alone where a row's time is not known.
     """
