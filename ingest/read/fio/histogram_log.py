@@ -680,15 +680,18 @@ class Chains:
     def _summaries(self, op: str) -> list[Summary]:
         return [job[op, COMPLETION] for job in self.context.jobs if (op, COMPLETION) in job]
 
-    def _first_begins_ms(self, chain: Chain, rows: Rows, stamps: Int) -> int | None:
-        """Return where the first row of an op begins, in the time of stamps; None where one was before.
-
-        None, too, of epoch stamps where fio's JSON does not say well enough when the job began.
-        """
+    def began_ms(self) -> int | None:
+        """Return when the job began, in the time of stamps; None of epoch stamps where fio's JSON does not say so well enough."""
+        if not self.unix:
+            return 0
         known = (self.context.jobs or self.context.grouped) and not (self.context.through_client or self.context.staged)
-        if chain.segment >= 0 or (self.unix and not known):
+        return self.zero_ns // MS if known else None
+
+    def _first_begins_ms(self, chain: Chain, rows: Rows, stamps: Int) -> int | None:
+        """Return where the first row of an op begins, in the time of stamps; None where one was before, or nothing says when."""
+        began = self.began_ms()
+        if chain.segment >= 0 or began is None:
             return None
-        began = self.zero_ns // MS if self.unix else 0
         earliest = self.context.spans.get((chain.op, COMPLETION), (0, 0))[0] // MS
         samples = int(rows.counts[: rows.indptr[1]].sum()) if self.mode == repairs.PER_INTERVAL else 0
         stamps = stamps[: MOST_GAPS if self.period_ms else 1] - began
@@ -1304,14 +1307,17 @@ class _Batch:
         """
         width = np.array([0 if log_chains is None else log_chains.width_ms for log_chains in chains], np.int64)
         interval = np.array([0 if log_chains is None else log_chains.interval_ms for log_chains in chains], np.int64)
-        unix = np.array([log_chains is not None and log_chains.unix for log_chains in chains])
+        job_began = [None if log_chains is None else log_chains.began_ms() for log_chains in chains]
+        unknown = np.array([began is None for began in job_began])[self.log_of_row]
+        from_ms = np.array([began or 0 for began in job_began], np.int64)[self.log_of_row]
         zeros = [
             0 if log_chains is None else ((0 if log_chains.unix else log_chains.zero_ns) + log_chains.context.offset_ns)
             for log_chains in chains
         ]
         zero = np.array(zeros, np.int64)[self.log_of_row]
-        start = np.where(self.began & unix[self.log_of_row], np.maximum(self.stamps - width[self.log_of_row], 0), self.before)
-        late = self.began & ~unix[self.log_of_row] & (self.stamps > clock.NEAR_START * width[self.log_of_row])
+        first = np.where(unknown, np.maximum(self.stamps - width[self.log_of_row], 0), from_ms)
+        start = np.where(self.began, first, self.before)
+        late = self.began & (self.stamps - first > clock.NEAR_START * width[self.log_of_row])
         self.plain[self.log_of_row[late | (self.stamps - start > clock.DAY_MS)]] = False
         until, _ = settled_ms(self.stamps, row_sums(self.indptr, self.counts), self.began, interval[self.log_of_row])
         start, end, until = start * MS + zero, self.stamps * MS + zero, until * MS + zero
