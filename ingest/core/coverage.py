@@ -412,7 +412,9 @@ def without_kind(held: Iterable[KindsRecorded]) -> list[Missing]:
     """
     runs: dict[str, dict[tuple[str, ...], list[KindsRecorded]]] = {}
     for entry in held:
-        job = tuple(entry.labels.get(name, "") for name in JOB)
+        # Of a log that several jobs share no number is known: which of them it is of shows by its prefix.
+        shared = () if entry.labels.get("job") else (entry.labels.get("process", ""),)
+        job = (*(entry.labels.get(name, "") for name in JOB), *shared)
         runs.setdefault(entry.labels["run"], {}).setdefault(job, []).append(entry)
     missing = []
     for _, jobs in sorted(runs.items()):

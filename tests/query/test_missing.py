@@ -686,3 +686,11 @@ def test_n5b_a_rejected_row_is_named_beside_repaired_ones(fio: Path, tmp_path: P
     log.write_text(log.read_text() + "5000, 0, 4096, 1")
     warnings = Files([tmp_path / "x"], ReadOptions(run="r"), jobs=1).answer(Question(step="all", where=WRITES)).warnings
     assert [text for text in warnings if text.startswith("1 row rejected: ") and f"({log}:" in text]
+
+
+def test_n5b_logs_that_jobs_share_lack_a_kind_by_their_prefix(fio: Path, tmp_path: Path) -> None:
+    recorded = fio / "gr-sections-of-two"
+    for name, source in (("a_clat_hist", "a_clat_hist"), ("a_lat", "a_clat"), ("b_clat_hist", "a_clat_hist")):
+        shutil.copy(recorded / f"{source}.log", tmp_path / f"{name}.log")
+    caveats = Files([tmp_path], ReadOptions(run="r"), jobs=1).answer(Question(step="all", by=("kind",))).caveats
+    assert [caveat.subject for caveat in caveats if "total latency is not logged" in caveat.sentence] == ["b"]
