@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,3 +47,9 @@ class Events:
         """Return the events of the series that are wanted, these themselves where all are."""
         good = np.array([wanted(series) for series in self.table], np.bool_)
         return self if good.all() else self.take(np.flatnonzero(good[self.series]))
+
+    def relabelled(self, key: Callable[[Series], Series]) -> Events:
+        """Return the events with each series replaced by `key(it)`."""
+        table: dict[Series, int] = {}
+        codes = np.array([table.setdefault(key(before), len(table)) for before in self.table], np.int64)
+        return replace(self, table=tuple(table), series=codes[self.series])

@@ -8,8 +8,9 @@ stores or views.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ingest.core.errors import CapacityError, InputError
 from ingest.core.intervals import MOST_SAMPLES, Int, Intervals
@@ -25,6 +26,8 @@ from ingest.read.sources import Source
 if TYPE_CHECKING:
     from ingest.core.events import Events
     from ingest.read.operations import Windows
+
+    Labelled = TypeVar("Labelled", Events, Intervals[Series])
 
 
 def read(
@@ -49,8 +52,7 @@ def read(
             latencies(chunks, context.account), windows or operations.Windows(), layout, context.account, totals=known
         )
     else:
-        rows = _unshadowed(reader.rows(source.path, context), context)
-    rows = _hosts_renamed(rows, context)
+        rows = _unshadowed(_hosts_renamed(reader.rows(source.path, context), context), context)
     rows = in_their_layer(source, of_its_part(source, followed(source, _addable(rows, source))))
     if expected := context.options.get(EXPECTED):
         from ingest.read.schedule import with_corrected
@@ -104,16 +106,22 @@ def _unshadowed(rows: Iterator[Intervals[Series]], context: Context) -> Iterator
         yield ours
 
 
-def _hosts_renamed(rows: Iterator[Intervals[Series]], context: Context) -> Iterator[Intervals[Series]]:
-    """Yield the rows with the hosts that they name themselves called as the user said; that of the source is already."""
-    alias, own = context.host_alias, context.series.host
+def _hosts_renamed(parts: Iterator[Labelled], context: Context) -> Iterator[Labelled]:
+    """Yield intervals or events with the hosts that they name themselves called as the user said; that of the source is already.
+
+    So it is with what the account says is missing of them.
+    """
+    alias, own, account = context.host_alias, context.series.host, context.account
 
     def named(series: Series) -> Series:
         other = alias.get(series.host) if series.host != own else None
         return series if other is None else series.replaced(host=other)
 
-    for part in rows:
+    for part in parts:
         yield part.relabelled(named) if any(series.host in alias for series in part.table) else part
+    for place, entry in enumerate(account.missing if alias else ()):
+        if (host := entry.labels.get("host", "")) in alias and host != own:
+            account.missing[place] = replace(entry, labels={**entry.labels, "host": alias[host]})
 
 
 def _addable(rows: Iterator[Intervals[Series]], source: Source) -> Iterator[Intervals[Series]]:
@@ -143,7 +151,8 @@ def events_of(source: Source) -> Iterator[Events]:
     if reader.events is None:
         raise InputError(f"{source.format}: holds histograms, not single operations", source.path)
     account, shadowed = source.context.account, source.context.shadowed
-    for chunk in counting_rejected(source, reader.events(source.path, source.context)):
+    events = _hosts_renamed(reader.events(source.path, source.context), source.context)
+    for chunk in counting_rejected(source, events):
         _check_times(chunk.end_ns, chunk.end_ns, source)
         ours = chunk.where(lambda series: series.op not in shadowed)
         account.shadowed += chunk.samples - ours.samples

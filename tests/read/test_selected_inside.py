@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 
 from ingest.cli import run as tailboard
+from ingest.read import events_of
+from ingest.read.described.description import description_of
+from ingest.read.placement import discover
+from ingest.read.sources import ReadOptions
 
 START = 1_795_330_000
 
@@ -66,3 +70,14 @@ def test_n10_an_alias_reaches_hosts_inside_a_file(tmp_path: Path, capsys: pytest
     assert {row["host"]: row["count"] for row in rows} == {"z": 60, "b": 30}
     [row] = asked(capsys, str(tmp_path / "codes.txt"), "--host-alias", "a=z", "--where", "host=z")
     assert row["count"] == 60
+
+
+def test_n10_an_alias_reaches_single_operations(tmp_path: Path) -> None:
+    """Their offsets within a second are of the host as the user called it, as their latencies are."""
+    rows = "".join(f"{START + second}000\t500\t{'ab'[second % 2]}\n" for second in range(1, 9))
+    (tmp_path / "x.tsv").write_text(rows)
+    lines = 'time: 1\nlatency: 2\nunit: us\ntime_unit: ms\nlabels: {host: 3}\nheader: false\ndelimiter: "\\t"\n'
+    (tmp_path / "d.yml").write_text(lines)
+    options = ReadOptions(description=description_of(str(tmp_path / "d.yml")), host_alias={"a": "z", "b": "z"})
+    [source] = discover([tmp_path / "x.tsv"], options).sources
+    assert {series.host for chunk in events_of(source) for series in chunk.table} == {"z"}
