@@ -37,12 +37,12 @@ settings.load_profile("tailboard")
 
 
 CONTRACT = (str(HERE / "store" / "test_contract.py"), str(HERE / "any"))  # what all origins must say alike: the double, whole tables
-QUICK_CASES = 3
+QUICK_CASES = 2
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark `slow` what of a table of cases `make test` leaves out: the double outside of the contract, and all but a few others.
+    """Mark `slow` what of a table of cases `make test` leaves out: the double outside of the contract, and all but two others.
 
     Those that stay are spread over the table; one stays in any case. `make test-server8` takes whole tables.
     """

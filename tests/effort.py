@@ -12,8 +12,8 @@ import pytest
 def figure(quick: int, full: int, soak: int | None = None) -> int:
     """Return how many examples, seeds or seconds a test takes in this run; `soak` where it is not the same as `full`.
 
-    `make test-all` takes at most half as many more as `make test`: with twice as many it took 25 minutes on slow machines, and 20
-    are its limit.
+    `make test-all` takes at most half as many more as `make test`: with twice as many it took 25 minutes on slow machines, and
+    these are the limit of all of `.ci/run`.
     """
     if os.environ.get("TAILBOARD_SOAK"):
         return full if soak is None else soak
