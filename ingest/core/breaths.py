@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.grid import SECOND
-from ingest.core.intervals import Int, gather
+from ingest.core.intervals import Int, distinct_rows, gather
 from ingest.core.labels import Series
 from ingest.core.layout import LogLinear
 
@@ -122,9 +122,8 @@ def window_of(end_ns: Int) -> Int:
 
 def windows_of(work: Work) -> BreathWindows:
     """Return the windows of breaths, in the order of series, rate and time. Sums are of doubles: exact below 2^53."""
-    keys = np.stack([work.series, work.rate, window_of(work.end_ns)])
-    distinct, row = np.unique(keys, axis=1, return_inverse=True)
-    row, rows = row.reshape(-1), distinct.shape[1]
+    (series, rate, start), row = distinct_rows(work.series, work.rate, window_of(work.end_ns))
+    rows = len(start)
     counted = ~np.isnan(work.packets)
     moved = np.where(counted, work.packets, 0.0)
     longest = np.zeros(rows, np.int64)
@@ -132,9 +131,9 @@ def windows_of(work: Work) -> BreathWindows:
     indptr, cells, counts = _cells(row, rows, work.cycles, moved)
     return BreathWindows(
         table=work.table,
-        series=distinct[0],
-        rate=distinct[1],
-        start_ns=distinct[2],
+        series=series,
+        rate=rate,
+        start_ns=start,
         count=np.bincount(row, minlength=rows),
         known=np.bincount(row[counted], minlength=rows),
         idle=np.bincount(row[counted & (moved < 1)], minlength=rows),
