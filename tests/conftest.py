@@ -27,11 +27,12 @@ from ingest.read.account import Account  # noqa: E402
 from ingest.read.placement import discover
 from ingest.read.sources import ReadOptions
 from tests.browsing import launched  # noqa: E402
+from tests.effort import figure  # noqa: E402
 
 os.environ["XDG_CACHE_HOME"] = str(HERE.parent / "build" / "cache")  # of the commands, too: what they keep is not the user's
 
 settings.register_profile(
-    "tailboard", derandomize=True, deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
+    "tailboard", derandomize=True, deadline=None, max_examples=figure(40, 40), suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("tailboard")
 
