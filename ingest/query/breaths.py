@@ -33,7 +33,7 @@ from ingest.core.breaths import (
     weight_of,
 )
 from ingest.core.errors import InputError
-from ingest.core.grid import SECOND
+from ingest.core.grid import SECOND, window_start
 from ingest.core.intervals import Int, distinct_rows
 from ingest.core.labels import ASKABLE, RunLabels, Series
 from ingest.core.pool import fork_map
@@ -310,7 +310,7 @@ def in_range(kept: StoredBreaths, question: Question, start_ns: int) -> StoredBr
         return kept
     low, high = -math.inf if begin is None else begin // SECOND * SECOND, math.inf if end is None else end
     starts = kept.windows.start_ns
-    moments = (kept.sample.at_ns - 1) // SECOND * SECOND
+    moments = window_start(kept.sample.at_ns, SECOND)
     return StoredBreaths(
         taken(kept.windows, np.flatnonzero((starts >= low) & (starts < high))),
         taken(kept.sample, np.flatnonzero((moments >= low) & (moments < high))),
