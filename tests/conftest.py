@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,9 @@ from hypothesis import HealthCheck, settings
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))  # strategies and oracles, under any import mode
+# Whoever asked for no bytecode would have each worker, and each command that a test starts, compile all of it again.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 from ingest.core.labels import Series  # noqa: E402
 from ingest.core.layout import LogLinear  # noqa: E402  # tests/ first
@@ -24,13 +27,44 @@ from ingest.read.account import Account  # noqa: E402
 from ingest.read.placement import discover
 from ingest.read.sources import ReadOptions
 from tests.browsing import launched  # noqa: E402
+from tests.effort import figure  # noqa: E402
 
 os.environ["XDG_CACHE_HOME"] = str(HERE.parent / "build" / "cache")  # of the commands, too: what they keep is not the user's
 
 settings.register_profile(
-    "tailboard", derandomize=True, deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
+    "tailboard", derandomize=True, deadline=None, max_examples=figure(40, 40), suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("tailboard")
+
+
+CONTRACT = (str(HERE / "store" / "test_contract.py"), str(HERE / "any"))  # what all origins must say alike: the double, whole tables
+QUICK_CASES = 2
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark `slow` what of a table of cases `make test` leaves out: the double outside of the contract, and all but two others.
+
+    Those that stay are spread over the table; one stays in any case. `make test-server8` takes whole tables.
+    """
+    if "TAILBOARD_TEST_SERVER" in os.environ:
+        return
+    tables: defaultdict[Any, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        is_quick = not any(item.iter_markers("slow")) and not any(item.iter_markers("soak"))
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec") and is_quick and not str(item.path).startswith(CONTRACT):
+            tables[item.parent, item.originalname].append(item)
+    for cases in tables.values():
+        plain = [item for item in cases if not _asks_the_double(item)] or cases
+        kept = {plain[number * len(plain) // QUICK_CASES] for number in range(QUICK_CASES)}
+        for item in cases:
+            if item not in kept:
+                item.add_marker(pytest.mark.slow)
+
+
+def _asks_the_double(item: Any) -> bool:
+    """Return whether a case is one for the double of Elasticsearch; `name` is that of a file."""
+    return any(value == "double" and name != "name" for name, value in item.callspec.params.items())
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,7 +179,7 @@ def test_bins_of_several_octaves_say_how_wide_they_are(power: int, coarseness: i
     layout = LogLinear(1 << power, 40 << power, coarseness=coarseness, reports="highest")
     inner = layout.edges[1:-1].astype(float)
     assert (np.diff(layout.edges)[1:] <= np.maximum(float(layout.width) * inner, layout.first_ns) + 1).all()
-    merged_bins = LogLinear(1 << power, 40 << power, coarseness=coarseness, reports="upper", grain_ns=5)
+    merged_bins = LogLinear(1 << power, 40 << power, coarseness=coarseness, reports="upper", recorded_unit_ns=5)
     place = merged_bins.index(np.array([value]))
     assert merged_bins.lowest_of(place)[0] <= value
 

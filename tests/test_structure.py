@@ -10,6 +10,7 @@ import pytest
 from tools import structure
 
 MODULES = structure.modules_of()
+READERS = {name: module for name, module in MODULES.items() if name.startswith("ingest.read.")}
 
 
 def test_no_module_imports_itself_by_others() -> None:
@@ -23,13 +24,13 @@ def test_readers_import_downwards_for_types_too() -> None:
 @pytest.mark.parametrize("text", ["{line}", "def read():\n    {line}"])
 def test_a_circle_would_be_seen(text: str) -> None:
     line = "from ingest.read.sources import Source"
-    circle = {**MODULES, "ingest.read.format_names": ast.parse(text.format(line=line))}
+    circle = {**READERS, "ingest.read.format_names": ast.parse(text.format(line=line))}
     assert set(structure.circle(circle)) == {"ingest.read.format_names", "ingest.read.sources"}
 
 
 def test_a_circle_for_types_alone_would_be_seen() -> None:
     text = "if TYPE_CHECKING:\n    from ingest.read.sources import Source\n"
-    circle = {**MODULES, "ingest.read.format_names": ast.parse(text)}
+    circle = {**READERS, "ingest.read.format_names": ast.parse(text)}
     assert structure.circle(circle) == []
     assert set(structure.circle(circle, types=True, below="ingest.read")) == {"ingest.read.format_names", "ingest.read.sources"}
 

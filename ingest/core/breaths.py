@@ -23,8 +23,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.core.grid import SECOND
-from ingest.core.intervals import Int, gather
+from ingest.core.grid import SECOND, window_start
+from ingest.core.intervals import Int, distinct_rows, gather
 from ingest.core.labels import Series
 from ingest.core.layout import LogLinear
 
@@ -115,16 +115,10 @@ def weight_of(rate: Int) -> Int:
     return FIFTH ** (ALWAYS - np.clip(rate, 0, ALWAYS))
 
 
-def window_of(end_ns: Int) -> Int:
-    """Return the start of the window (start, start + 1 s] that each moment lies in."""
-    return (end_ns - 1) // SECOND * SECOND
-
-
 def windows_of(work: Work) -> BreathWindows:
     """Return the windows of breaths, in the order of series, rate and time. Sums are of doubles: exact below 2^53."""
-    keys = np.stack([work.series, work.rate, window_of(work.end_ns)])
-    distinct, row = np.unique(keys, axis=1, return_inverse=True)
-    row, rows = row.reshape(-1), distinct.shape[1]
+    (series, rate, start), row = distinct_rows(work.series, work.rate, window_start(work.end_ns, SECOND))
+    rows = len(start)
     counted = ~np.isnan(work.packets)
     moved = np.where(counted, work.packets, 0.0)
     longest = np.zeros(rows, np.int64)
@@ -132,9 +126,9 @@ def windows_of(work: Work) -> BreathWindows:
     indptr, cells, counts = _cells(row, rows, work.cycles, moved)
     return BreathWindows(
         table=work.table,
-        series=distinct[0],
-        rate=distinct[1],
-        start_ns=distinct[2],
+        series=series,
+        rate=rate,
+        start_ns=start,
         count=np.bincount(row, minlength=rows),
         known=np.bincount(row[counted], minlength=rows),
         idle=np.bincount(row[counted & (moved < 1)], minlength=rows),
@@ -188,7 +182,7 @@ def sampled(work: Work, kept: int = KEPT) -> BreathSample:
 def longest(series: Int, rate: Int, end_ns: Int, cycles: Int, most: int = LONGEST) -> NDArray[np.bool_]:
     """Return which breaths are the longest of their series, rate and window, or among the `most` longest of their series."""
     chosen = np.zeros(len(series), np.bool_)
-    windows = (rate, window_of(end_ns))
+    windows = (rate, window_start(end_ns, SECOND))
     for keys, kept in ((windows, 1), ((), most)):
         rows = np.lexsort((-cycles, *keys[::-1], series))
         columns = np.stack([column[rows] for column in (series, *keys)])

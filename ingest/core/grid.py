@@ -16,7 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.errors import CapacityError, InputError
-from ingest.core.intervals import MOST_SAMPLES, TOO_MANY, Exact, Intervals, Key, concatenate, gather, sum_rows, summed
+from ingest.core.intervals import (
+    MOST_SAMPLES,
+    TOO_MANY,
+    Exact,
+    Intervals,
+    Key,
+    concatenate,
+    distinct_rows,
+    gather,
+    sum_rows,
+    summed,
+)
 
 Int = NDArray[np.int64]
 
@@ -278,14 +289,13 @@ def in_flight(rows: Intervals[Key], step_ns: int) -> Intervals[Key]:
     done = np.where((latency[entry] == 0) | (edge == end[entry]), 1 << WEIGHT_BITS, done)
     weight = np.where(offset == 0, done, np.diff(done, prepend=0)) * rows.counts[entry]
     final = offset == pieces[entry] - 1
-    keys, group = np.unique(np.stack([rows.series[row[entry]], start]), axis=1, return_inverse=True)
-    group = group.reshape(-1)
-    count = keys.shape[1]
+    (series, starts), group = distinct_rows(rows.series[row[entry]], start)
+    count = len(starts)
     order = np.argsort(group, kind="stable")
     indptr = np.searchsorted(group, np.arange(count + 1), sorter=order)
     indptr, bins, counts = sum_rows(indptr, rows.bins[entry[order]], weight[order], np.arange(count), count)
     completions = summed(np.where(final, rows.counts[entry], 0), group, count)
-    return Intervals(rows.layout, rows.table, keys[0], keys[1], keys[1] + step_ns, indptr, bins, counts, None, completions)
+    return Intervals(rows.layout, rows.table, series, starts, starts + step_ns, indptr, bins, counts, None, completions)
 
 
 def coarsened(windows: Intervals[Key], step_ns: int) -> Intervals[Key]:

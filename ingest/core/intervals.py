@@ -258,6 +258,20 @@ def distinct(values: Int) -> Int:
     return ordered[new]
 
 
+def distinct_rows(*columns: Int) -> tuple[list[Int], Int]:
+    """Return the distinct rows of columns, in order and by column, and which of them each row is.
+
+    `np.unique` of rows says the same, and compares them as bytes: 4 million took 30 s instead of 2.
+    """
+    order = np.lexsort(columns[::-1])
+    ordered = [column[order] for column in columns]
+    new = np.ones(len(order), np.bool_)
+    new[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in ordered])
+    place = np.empty(len(order), np.int64)
+    place[order] = np.cumsum(new) - 1
+    return [column[new] for column in ordered], place
+
+
 def summed(values: Int, group: Int, groups: int) -> Int:
     """Return the sum of the values of each group, in int64."""
     total = np.zeros(groups, np.int64)

@@ -86,7 +86,7 @@ class Layout:
         return True
 
     @property
-    def grain(self) -> int:
+    def recorded_unit(self) -> int:
         """Return the unit in ns that values were recorded in."""
         return 1
 
@@ -169,7 +169,7 @@ class Layout:
         The open last bin reports the lowest latency that its samples can have: its lower edge; where unlike bins were merged,
         less, as one of these may have begun below.
         """
-        values: Int = self.edges[1:] - self.grain
+        values: Int = self.edges[1:] - self.recorded_unit
         if self.open_ended:
             values[-1] = self.edges[-2]
         return values
@@ -187,7 +187,7 @@ class Layout:
     def middles_of(self, bins: Int) -> Int:
         """Return the middles of bins in ns, which means are made of; what the open last bin reports, and none above it.
 
-        Half of a bin's width in whole grains above its lower edge, as HdrHistogram's medianEquivalentValue.
+        Half of a bin's width in whole recorded units above its lower edge, as HdrHistogram's medianEquivalentValue.
         """
         if self.reports == MIDPOINT or not self.has_bins:
             return self.values[bins]
@@ -204,7 +204,7 @@ class Layout:
     def _middles_of(self, bins: Int) -> Int:
         lower = self.edges[bins]
         width = self.edges[bins + 1] - lower
-        middle = lower + (width >> 1 if self.grain == 1 else width // self.grain // 2 * self.grain)
+        middle = lower + (width >> 1 if self.recorded_unit == 1 else width // self.recorded_unit // 2 * self.recorded_unit)
         if not self.open_ended:
             return middle
         least = self.values[-1]
@@ -235,7 +235,7 @@ class Layout:
         is no such distance: 2^63 - 1, and infinite.
         """
         values, low = self.values[bins], self.lowest_of(bins)
-        high = np.maximum(self.edges[bins + 1] - self.grain, low)
+        high = np.maximum(self.edges[bins + 1] - self.recorded_unit, low)
         below, above = np.maximum(values - low, 0), np.maximum(high - values, 0)
         shares = np.maximum(
             np.divide(below, low, out=np.where(below > 0, np.inf, 0.0), where=low > 0),
@@ -324,8 +324,8 @@ class LogLinear(Layout):
 
     `reports` names the value of a bin: fio's `midpoint`, HdrHistogram's `highest` equivalent value, or the `upper`
     edge where unlike layouts were merged. With `open_ended` the last bin also holds everything above its lower edge.
-    `grain_ns` is the unit that was recorded in where bins are wider than that from the start (HdrHistogram's lowest
-    discernible value): the highest value of a bin is one grain below its upper edge. 0 stands for `unit_ns`. Of bins that
+    `recorded_unit_ns` is the unit that was recorded in where bins are wider than that from the start (HdrHistogram's lowest
+    discernible value): the highest value of a bin is one such unit below its upper edge. 0 stands for `unit_ns`. Of bins that
     report their `upper` edge, because they were merged from others, it is the widest first bin of those (0: no wider than 1 ns).
     `NO_BINS` is the layout of what was recorded without a histogram: its one bin holds the count and says nothing of latencies.
     """
@@ -336,7 +336,7 @@ class LogLinear(Layout):
     coarseness: int = 0
     reports: str = MIDPOINT
     open_ended: bool = True
-    grain_ns: int = 0
+    recorded_unit_ns: int = 0
 
     def __post_init__(self) -> None:
         if self.half < 1 or self.half & (self.half - 1):
@@ -345,21 +345,21 @@ class LogLinear(Layout):
             raise ValueError(f"reports must be one of {', '.join(REPORTS)}, not {self.reports!r}")
         if self.fine < 1 or self.unit_ns < 1 or not 0 <= self.coarseness < 32:
             raise ValueError(f"impossible layout: {self.fine} bins of {self.unit_ns} ns, coarseness {self.coarseness}")
-        if self.grain_ns < 0 or (self.grain_ns >= self.unit_ns and self.reports != UPPER):
-            raise ValueError(f"a grain of {self.grain_ns} ns must be finer than the unit of {self.unit_ns} ns")
+        if self.recorded_unit_ns < 0 or (self.recorded_unit_ns >= self.unit_ns and self.reports != UPPER):
+            raise ValueError(f"a recorded unit of {self.recorded_unit_ns} ns must be finer than the unit of {self.unit_ns} ns")
 
     def __str__(self) -> str:
         """Return the stored form, which `parse_layout` reads back."""
         if not self.has_bins:
             return NO_BINS_TEXT
         top = "open" if self.open_ended else "closed"
-        grain = f":{self.grain_ns}ns" if self.grain_ns else ""
-        return f"loglinear:{self.half}:{self.fine}:{self.unit_ns}ns:c{self.coarseness}:{self.reports}:{top}{grain}"
+        recorded = f":{self.recorded_unit_ns}ns" if self.recorded_unit_ns else ""
+        return f"loglinear:{self.half}:{self.fine}:{self.unit_ns}ns:c{self.coarseness}:{self.reports}:{top}{recorded}"
 
     @property
     def rank(self) -> tuple[int | str | tuple[int, ...], ...]:
         """Return the place of these bins among layouts: before those of other kinds."""
-        return 0, self.half, self.fine, self.unit_ns, self.coarseness, self.reports, self.open_ended, self.grain_ns
+        return 0, self.half, self.fine, self.unit_ns, self.coarseness, self.reports, self.open_ended, self.recorded_unit_ns
 
     @property
     @_kept
@@ -377,15 +377,15 @@ class LogLinear(Layout):
         return edges
 
     @property
-    def grain(self) -> int:
+    def recorded_unit(self) -> int:
         """Return the unit in ns that values were recorded in."""
-        return self.unit_ns if self.reports == UPPER else self.grain_ns or self.unit_ns
+        return self.unit_ns if self.reports == UPPER else self.recorded_unit_ns or self.unit_ns
 
     @property
     def first_ns(self) -> int:
         """Return the width in ns of the first bin; of merged bins that of the widest first bin among them."""
         width = self.unit_ns << self.coarseness
-        return max(width, self.grain_ns) if self.reports == UPPER else width
+        return max(width, self.recorded_unit_ns) if self.reports == UPPER else width
 
     @property
     def bins(self) -> int:
@@ -404,7 +404,7 @@ class LogLinear(Layout):
         if self.reports == MIDPOINT:
             values = lower + (upper - lower) // self.unit_ns // 2 * self.unit_ns
         elif self.reports == HIGHEST:
-            values = upper - self.grain
+            values = upper - self.recorded_unit
         else:
             values = (upper if self.has_bins else lower).copy()
         return np.minimum(values, self.lowest_of(np.array([self.bins - 1]))) if self.open_ended else values
@@ -479,10 +479,10 @@ def parse_layout(text: str) -> Layout:
         match text.split(":"):
             case [only] if only == NO_BINS_TEXT:
                 return NO_BINS
-            case ["loglinear", half, fine, unit, coarseness, reports, top, *grains]:
-                [grain] = grains or ["0ns"]
+            case ["loglinear", half, fine, unit, coarseness, reports, top, *recorded]:
+                [recorded_unit] = recorded or ["0ns"]
                 numbers = int(half), int(fine), int(unit.removesuffix("ns")), int(coarseness[1:])
-                return LogLinear(*numbers, reports, TOPS[top], int(grain.removesuffix("ns")))
+                return LogLinear(*numbers, reports, TOPS[top], int(recorded_unit.removesuffix("ns")))
             case ["exponential", scale, unit, *below]:
                 ppm, ns = below or ("0ppm", "0ns")
                 sizes = (unit.removesuffix("ns"), ppm.removesuffix("ppm"), ns.removesuffix("ns"))
@@ -525,7 +525,7 @@ def _contains(coarser: Layout, finer: Layout) -> bool:
     Log-linear bins must report the same, recorded in the same unit; samples of exponential ones lie no further below.
     """
     if isinstance(finer, LogLinear) and isinstance(coarser, LogLinear):
-        own, others = ((one.reports, one.grain, one.reports == UPPER and one.grain_ns) for one in (finer, coarser))
+        own, others = ((it.reports, it.recorded_unit, it.reports == UPPER and it.recorded_unit_ns) for it in (finer, coarser))
         return own == others and finer.nests_in(coarser)
     if isinstance(finer, Exponential) and isinstance(coarser, Exponential):
         return all(own <= others for own, others in zip(finer.below, coarser.below, strict=True)) and finer.nests_in(coarser)
@@ -552,9 +552,8 @@ def hdr_layout(digits: int, unit_magnitude: int, recorded_ns: int) -> LogLinear:
     octaves = ((2**63 - 1) // (2 * half * unit_ns)).bit_length() - 1
     if octaves < 0:
         raise ValueError(f"{digits} digits in units of {unit_ns} ns reach past 2^63 ns")
-    return LogLinear(
-        half, (octaves + 2) * half, unit_ns, reports=HIGHEST, open_ended=False, grain_ns=recorded_ns if unit_magnitude else 0
-    )
+    recorded = recorded_ns if unit_magnitude else 0
+    return LogLinear(half, (octaves + 2) * half, unit_ns, reports=HIGHEST, open_ended=False, recorded_unit_ns=recorded)
 
 
 def hdr_half(digits: int) -> int:

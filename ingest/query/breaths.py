@@ -33,8 +33,8 @@ from ingest.core.breaths import (
     weight_of,
 )
 from ingest.core.errors import InputError
-from ingest.core.grid import SECOND
-from ingest.core.intervals import Int
+from ingest.core.grid import SECOND, window_start
+from ingest.core.intervals import Int, distinct_rows
 from ingest.core.labels import ASKABLE, RunLabels, Series
 from ingest.core.pool import fork_map
 from ingest.core.units import figure, number
@@ -133,8 +133,8 @@ def grouped(windows: BreathWindows, name: Name) -> tuple[tuple[str, ...], Int]:
 
 def mixed_groups(windows: BreathWindows, group: Int, groups: int) -> Int:
     """Return, of each group, whether breaths of unlike rates come together in it (1) or not (0)."""
-    pairs = np.unique(np.stack([group, windows.rate]), axis=1)
-    return (np.bincount(pairs[0], minlength=groups) > 1).astype(np.int64)
+    (paired, _), _ = distinct_rows(group, windows.rate)
+    return (np.bincount(paired, minlength=groups) > 1).astype(np.int64)
 
 
 def density(windows: BreathWindows, name: Name) -> Density:
@@ -310,7 +310,7 @@ def in_range(kept: StoredBreaths, question: Question, start_ns: int) -> StoredBr
         return kept
     low, high = -math.inf if begin is None else begin // SECOND * SECOND, math.inf if end is None else end
     starts = kept.windows.start_ns
-    moments = (kept.sample.at_ns - 1) // SECOND * SECOND
+    moments = window_start(kept.sample.at_ns, SECOND)
     return StoredBreaths(
         taken(kept.windows, np.flatnonzero((starts >= low) & (starts < high))),
         taken(kept.sample, np.flatnonzero((moments >= low) & (moments < high))),

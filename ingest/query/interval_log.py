@@ -149,7 +149,7 @@ def form_of(layout: Layout) -> Form:
     if not layout.has_bins:
         raise InputError(f"means without a histogram cannot be written as one: {REMEDY}")
     if isinstance(layout, LogLinear) and layout.half in DIGITS and not layout.coarseness and layout.reports == "highest":
-        for unit in (layout.grain, *NAMED):
+        for unit in (layout.recorded_unit, *NAMED):
             times, rest = divmod(layout.unit_ns, unit)
             if unit in NAMED and not rest and not times & (times - 1):
                 return Form(DIGITS[layout.half], times.bit_length() - 1, unit)

@@ -24,7 +24,7 @@ import numpy as np
 from ingest.core.errors import InputError, UsageError, counted
 from ingest.core.events import Events
 from ingest.core.grid import MS, SECOND
-from ingest.core.intervals import Bool, Int, Intervals, Other, Sum, in_time_order, merged
+from ingest.core.intervals import Bool, Int, Intervals, Other, Sum, distinct_rows, in_time_order, merged, summed
 from ingest.core.labels import ALTERNATIVE, LAYER, OFFSET, Group, RunLabels, Series, label_of
 from ingest.core.offsets import LAYOUT, Order, Periods, counted_offsets, from_bins, shared
 from ingest.core.units import format_duration
@@ -110,13 +110,11 @@ def lit_counts(answer: OffsetMap) -> Int:
     keys, table = part.table, lit.table
     place = np.array([keys.index(key) if key in keys else -1 for key in table], np.int64)
     ours, theirs = (
-        np.stack([cells.start_ns[cells.row], code[cells.row], cells.bins])
+        (cells.start_ns[cells.row], code[cells.row], cells.bins)
         for cells, code in ((part, part.series), (lit, place[lit.series]))
     )
-    both, at = np.unique(np.concatenate([ours, theirs], axis=1), axis=1, return_inverse=True)
-    counts = np.zeros(both.shape[1], np.int64)
-    np.add.at(counts, at.reshape(-1)[ours.shape[1] :], lit.counts)
-    return counts[at.reshape(-1)[: ours.shape[1]]]
+    (met, *_), at = distinct_rows(*(np.concatenate(column) for column in zip(ours, theirs, strict=True)))
+    return summed(lit.counts, at[len(part.bins) :], len(met))[at[: len(part.bins)]]
 
 
 def joined(answer: OffsetMap, most: int) -> tuple[OffsetMap, int]:

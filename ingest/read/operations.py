@@ -19,6 +19,7 @@ from ingest.core.intervals import (
     Histogram,
     Int,
     Intervals,
+    distinct_rows,
     merged,
     summed_ns,
     surely_addable,
@@ -255,8 +256,8 @@ def _cells(events: Events, window: Int) -> tuple[Int, int, Int]:
         if len(occupied) < len(there):
             cell = (np.cumsum(there) - 1)[cell]
         return np.stack([occupied % width, occupied // width + lowest]), len(occupied), cell
-    pairs, cell = np.unique(np.stack([window, events.series.astype(np.int64)]), axis=1, return_inverse=True)
-    return pairs[::-1], pairs.shape[1], cell.reshape(-1)
+    (windows, series), cell = distinct_rows(window, events.series.astype(np.int64))
+    return np.stack([series, windows]), len(windows), cell
 
 
 def _summed(cell: Int, cells: int, bins: Int, weight: Int | None) -> tuple[Int, Int, Int]:

@@ -504,7 +504,7 @@ def corrected(rows: Intervals[Series], interval_ns: int) -> tuple[Intervals[Seri
     """
     if interval_ns < 1:
         raise ValueError(f"an expected interval of {interval_ns} ns")
-    values = rows.layout.edges[1:] - rows.layout.grain
+    values = rows.layout.edges[1:] - rows.layout.recorded_unit
     added = rows.counts.astype(np.float64) * np.maximum(values[rows.bins] // interval_ns - 1, 0)
     totals = np.zeros(len(rows))
     np.add.at(totals, rows.row, added + rows.counts)
@@ -526,7 +526,7 @@ def _block(rows: Intervals[Series], first: int, last: int, width: int, interval_
     bins, counts = rows.bins[entries], rows.counts[entries]
     dense = np.zeros((last - first, width), np.int64)
     dense[row, bins] = counts
-    values = rows.layout.edges[1:] - rows.layout.grain
+    values = rows.layout.edges[1:] - rows.layout.recorded_unit
     order = np.argsort(bins, kind="stable")
     distinct, begins = np.unique(bins[order], return_index=True)
     ends = np.append(begins[1:], len(bins))

@@ -142,6 +142,6 @@ def rollup_values(windows: Intervals) -> dict[str, list[Any]]:
     ranked = Ranked(windows)
     values = {"sum": sums, "min": lows, "mean": means, "max": highs, "exact": exact.astype(int).tolist(), "bytes": moved}
     for percentile in STORED:
-        column = percentile_values(windows, percentile, ranked=ranked).tolist()
+        column = percentile_values(windows, percentile, ranked=ranked, others=STORED).tolist()
         values[column_of(percentile)] = [None if value != value else value for value in column]  # noqa: PLR0124  # NaN
     return values

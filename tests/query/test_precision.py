@@ -60,9 +60,9 @@ def recordings(draw: st.DrawFn) -> list[tuple[LogLinear, list[int]]]:
     found = []
     for _ in range(draw(st.integers(1, 3))):
         layout = draw(st.sampled_from(LAYOUTS))
-        most = int(layout.edges[-1]) // layout.grain - 1
+        most = int(layout.edges[-1]) // layout.recorded_unit - 1
         units = st.one_of(st.integers(0, min(most, 300)), st.integers(0, min(most, 1 << 20)), st.integers(0, min(most, 1 << 34)))
-        found.append((layout, [unit * layout.grain for unit in draw(st.lists(units, min_size=1, max_size=30))]))
+        found.append((layout, [unit * layout.recorded_unit for unit in draw(st.lists(units, min_size=1, max_size=30))]))
     return found
 
 
@@ -88,7 +88,7 @@ def within(shown: float, true: float, bound: Precision) -> bool:
 def spans(layout: Layout) -> tuple[np.ndarray, np.ndarray]:
     """Return the lowest and the highest latency in ns that a sample in each bin can have; 2^63 - 1 where there is no highest."""
     every = np.arange(layout.bins)
-    low, high = layout.lowest_of(every), layout.upper - layout.grain
+    low, high = layout.lowest_of(every), layout.upper - layout.recorded_unit
     if isinstance(layout, Mixed):
         high = layout.tops_of(every)
     return low, np.where(layout.opened(every), np.iinfo(np.int64).max, np.maximum(high, low))

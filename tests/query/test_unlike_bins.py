@@ -272,7 +272,7 @@ def test_every_pair_of_bins_is_answered_by_ranks(kind: str, one: str, other: str
         held_against_the_rule(case, files, by, step)
 
 
-@pytest.mark.parametrize("seed", range(figure(30, 300)))
+@pytest.mark.parametrize("seed", range(figure(6, 9, 300)))
 def test_random_hosts_are_answered_by_ranks(seed: int, tmp_path: Path) -> None:
     case = made(1000 + seed)
     files = Files([case.write(tmp_path / "run")], ReadOptions(run="r"), jobs=1)
@@ -281,7 +281,7 @@ def test_random_hosts_are_answered_by_ranks(seed: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("store", ["sqlite", "double"])
-@pytest.mark.parametrize("seed", range(figure(4, 40)))
+@pytest.mark.parametrize("seed", range(figure(2, 3, 40)))
 def test_stores_answer_as_files(store: str, seed: int, tmp_path: Path) -> None:
     case = made(2000 + seed)
     folder = case.write(tmp_path / "run")

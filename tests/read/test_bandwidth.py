@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.core.quantiles import parse_percentiles
@@ -259,6 +259,7 @@ def simulated(events: list[tuple[int, int, int]], window: int) -> tuple[list[tup
     return means, rates
 
 
+@settings(max_examples=40)
 @given(
     gaps=st.lists(
         st.tuples(st.sampled_from([1, 7, 30, 90, 140, 900, 2500]), st.integers(0, 1), st.sampled_from([512, 4096, 1 << 20])),

@@ -103,6 +103,7 @@ def test_java_adds_up_what_union_adds_up(tmp_path: Path) -> None:
     assert found == {start: bins for start, bins in wanted.items() if bins}
 
 
+@pytest.mark.slow
 def test_fio_bins_become_hdr_bins_that_hold_their_highest_values(tmp_path: Path) -> None:
     path = tmp_path / "fio.hlog"
     path.write_text(tailboard("export", *histogram_files(FIO / "randrw"), "--format", "hlog", "--step", "all"))

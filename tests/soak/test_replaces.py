@@ -20,7 +20,8 @@ SECOND = 10**9
 STEPS = ("1s", "5s", "10s")
 
 
-@pytest.mark.parametrize("kind", ["sqlite", pytest.param("double", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["sqlite", "double"])
 def test_r1_readers_beside_replacements_of_random_steps_some_killed(tmp_path: Path, kind: str) -> None:
     """Only the number of turns is fixed: how far a load comes before it is killed, and how often it is asked, is chance."""
     logs, chance = some_logs(tmp_path / "logs", hosts=2, rows=30), random.Random(4)

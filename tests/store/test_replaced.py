@@ -183,6 +183,7 @@ def test_r1_answers_while_a_run_is_replaced_are_of_one_reading(ground, tmp_path:
     check(ground.url, readings[1:], "at the end")
 
 
+@pytest.mark.slow
 def test_r1_answers_of_a_server_are_of_one_reading_where_the_start_moves(tmp_path: Path) -> None:
     """The documents of both readings are there under other ids, at one step."""
     with grounds("double", tmp_path) as ground:

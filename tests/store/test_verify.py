@@ -537,11 +537,12 @@ def logs_of(folder: str) -> list[Path]:
 def test_l2_whatever_is_loaded_however_is_sound_until_it_is_damaged(folder: str, tmp_path: Path, capsys: Any) -> None:
     """Random options on random logs of every format: nothing is found, and mending changes no answer; a lost document is found."""
     rng, seen = random.Random(folder), 0
-    for number in range(figure(5, 8, 60)):
+    for number in range(figure(3, 5, 60)):
         (tmp_path / str(number)).mkdir()
         ground, path, words = SqliteGround(tmp_path / str(number)), rng.choice(logs_of(folder)), random_load(rng)
         load = ["load", str(path), "--run", "r", "--t0", "2026-09-22T00:00:00Z", "--jobs", "1", "--store", ground.url, *words]
-        if command([*load, "--recorded-unit", "us"] if folder == "hdr" else load):
+        unit = "ns" if path.stem == "double" else "us"  # as us its I/Os would be in flight for days: 100,000 windows
+        if command([*load, "--recorded-unit", unit] if folder == "hdr" else load):
             continue  # refused, or has no row
         before = answers(ground, capsys)
         for check in ((), ("--mend",)):

@@ -134,7 +134,7 @@ def test_dots_bounds_levels_and_changes_are_where_their_numbers_are(browser, tre
         ),
         pytest.param(7, ("-p", "50"), 0, "nightly-7 is slower than before: p50 is 1.3", marks=pytest.mark.slow),
         pytest.param(11, ("-p", "50"), 0, "p50 has been 1.3", marks=pytest.mark.slow),
-        (11, ("-p", "50", "--fail-above", "1.2"), 1, "above 1.2: p50 has been 1.3"),
+        pytest.param(11, ("-p", "50", "--fail-above", "1.2"), 1, "above 1.2: p50 has been 1.3", marks=pytest.mark.slow),
         (11, ("-p", "50", "--fail-above", "1.2", "--accept", "nightly-7"), 0, "Closest: p50 is 1"),
     ],
 )

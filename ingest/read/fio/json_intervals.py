@@ -161,7 +161,7 @@ class Differences:
                 exact = None
                 # fio prints the mean with six decimals: below a million samples mean * N gives back the integer sum.
                 if len(bins) and old is None and summary.count < EXACT_BELOW and summary.mean_ns:
-                    spent = round(summary.mean_ns / layout.grain * summary.count) * layout.grain
+                    spent = round(summary.mean_ns / layout.recorded_unit * summary.count) * layout.recorded_unit
                     least, most = summary.min_ns, summary.max_ns
                     exact = Exact(np.array([least]), np.array([most]), np.array([spent]), np.array([True]))
                     account.whole_rows.append(WholeRow(series, int(dense.sum()), least, most, spent).to_dict())

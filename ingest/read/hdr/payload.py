@@ -535,7 +535,7 @@ class Layouts:
                 whole = unit.numerator == 1 and not unit.denominator & (unit.denominator - 1)
                 first_ns = math.ceil(unit * (1 << geometry.unit_magnitude))  # the width of its first bins
                 target = hdr_layout(geometry.digits, first_ns.bit_length() - 1 if whole else 0, 1)
-                upper = replace(target, reports=UPPER, grain_ns=first_ns if first_ns > 1 else 0)
+                upper = replace(target, reports=UPPER, recorded_unit_ns=first_ns if first_ns > 1 else 0)
                 bins = Bins(target if whole else upper, unit)
         except (ValueError, OverflowError):
             return PAST_RANGE

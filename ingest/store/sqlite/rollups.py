@@ -126,8 +126,9 @@ def table_rows(
     end = windows.end_ns.tolist() if span is None else [span[1]] * len(windows)
     final = [int(finish <= marks.of(key.host)) for key, finish in zip(keys, end, strict=True)]
     columns = (*(values[name] for name in VALUES), final, codings.tolist(), blobs.each())
+    layout = str(windows.layout)
     return [
-        (run.run, key.scope, key.kind, step_ns, begin, key.op, key.host, finish, str(windows.layout), count, *rest)
+        (run.run, key.scope, key.kind, step_ns, begin, key.op, key.host, finish, layout, count, *rest)
         for key, begin, finish, count, *rest in zip(keys, start, end, counts.tolist(), *columns, strict=True)
     ]
 
