@@ -20,7 +20,6 @@ import numpy as np
 from ingest.core.coverage import Missing
 from ingest.query.coverage import Lack, stored_entries
 from ingest.store.coverage import IDENTITY, brings, identified, known_together
-from ingest.store.elastic.documents import MS
 from ingest.store.elastic.rollups import FOREVER, CachedRun, HostTotals, OwnRollups, RollupWriter, slab_of
 from ingest.store.elastic.runs import (
     EVERY_GENERATION,
@@ -37,7 +36,7 @@ from ingest.store.elastic.runs import (
     source_document,
 )
 from ingest.store.live import final_by_all
-from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord, Spans, StoredSeries, rollup_steps
+from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord, Spans, StoredSeries
 from ingest.store.rollups import have_moved, layouts_of
 
 if TYPE_CHECKING:
@@ -190,9 +189,8 @@ class Finish:
         whole = self._moves(stored) or bool(missing and not self._lacks_in_place()) or self._found
         if whole:
             loading.touched.add(sweeper.all_windows(run))  # what a source lacks may concern windows that others wrote
-        lowered = bool(again) or loading.anew
-        writer = self._writer(standing, missing, lowered=lowered)
-        if self._from_memory() and len(self._mine) <= MOST_NAMED and not lowered and not whole:
+        writer = self._writer(standing, missing, lowered=bool(again))
+        if self._from_memory() and len(self._mine) <= MOST_NAMED and not writer.lowered and not writer.anew and not whole:
             layouts = layouts_of(stored)
             store.sender.refresh(store.names.all("intervals"))
             generation = store.records.generation(run.run)
@@ -201,8 +199,6 @@ class Finish:
             writer.write_cluster(layouts)
         else:
             writer.write(stored)
-        if lowered:
-            sweeper.sweep_rollups(run, [step // MS for step in rollup_steps(run.step_ns)])
         for source in again:
             check_all_there(store.connection, store.names, source, loading.state(source.source))
         store.records.changed(run.run, partial(loaded_again, run.run))
@@ -222,7 +218,9 @@ class Finish:
 
     def _writer(self, standing: RunMetadata, missing: tuple[Lack, ...] | None, *, lowered: bool = False) -> RollupWriter:
         marks = final_by_all(standing.watches)
-        return RollupWriter(self._store, self._run, self._loading.touched, lowered, marks, missing=missing)
+        anew = self._loading.anew
+        touched = SharedWindows() if anew else self._loading.touched
+        return RollupWriter(self._store, self._run, touched, lowered, marks, anew=anew, missing=missing)
 
     def _records(self, state: str) -> list[tuple[SourceRecord, SourceState]]:
         """Return the records of the sources; one of which documents were refused is never complete."""

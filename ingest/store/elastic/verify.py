@@ -315,13 +315,8 @@ class ElasticVerifier(Verifier):
             return
         with writing(store, run):
             store.connection.refresh(store.names.all("intervals"))
-            touched = SharedWindows()
-            touched.add(Sweeper(store).stored_windows(record))
-            if not touched.windows:
-                swept(store, store.names.all("rollups"), {"filter": [{"term": {"run.id": run}}]})
             stored, accounts = store.records.series([run])
-            missing = store.lacking(record, accounts)
-            RollupWriter(store, record, touched, lowered=True, anew=True, missing=missing).write(stored)
+            RollupWriter(store, record, SharedWindows(), anew=True, missing=store.lacking(record, accounts)).write(stored)
 
 
 def _holds(layout: Layout, values: Sequence[float]) -> bool:
