@@ -56,6 +56,7 @@ from ingest.store.elastic.templates import Names, digest, window_ids
 from ingest.store.live import ALL_FINAL, Marks
 from ingest.store.records import CLUSTER, HOST, WHOLE_RUN, RunRecord, SourceRecord, StoredSeries, overview_step, rollup_steps
 from ingest.store.rollups import (
+    LOWS,
     RollupKey,
     cluster_group,
     host_group,
@@ -83,19 +84,21 @@ EXACT = 1 << VERSION_BITS - 1  # counts below it are distinguished one by one
 class RollupDocuments:
     """Makes the documents of one run's rollups; `marks` say which windows are final, `missing` what the run lacks.
 
-    `missing` None is for a server that was set up before rollups said whether they are complete.
+    `missing` None is for a server that was set up before rollups said whether they are complete, and without `ranges` for one
+    before they had the lower ends of percentiles.
     """
 
     run: RunRecord
     names: Names
     marks: Marks
     missing: tuple[Lack, ...] | None = ()
+    ranges: bool = True
 
     def lines(self, windows: Intervals[RollupKey], step_ns: int, generation: int) -> Iterator[Sequence[bytes]]:
         """Yield the bulk lines of merged windows, each document in pieces."""
         values = rollup_values(windows)
-        names = list(values)
-        numbers = zip(*values.values(), strict=True)
+        names = [name for name in values if self.ranges or name not in LOWS.values()]
+        numbers = zip(*(values[name] for name in names), strict=True)
         texts = histogram_texts(windows) if windows.layout.has_bins else repeat(b"", len(windows))
         keys = windows.table
         prefixes = [digest([self.run.run, *key, step_ns]) for key in keys]
@@ -524,7 +527,7 @@ class RollupWriter:
 
     @property
     def _documents(self) -> RollupDocuments:
-        return RollupDocuments(self.run, self.store.names, self.marks, self.missing)
+        return RollupDocuments(self.run, self.store.names, self.marks, self.missing, self.store.site.keeps_ranges)
 
     def write(self, stored: Sequence[StoredSeries]) -> None:
         """Write the rollups of hosts, then those of the cluster and of the whole run; `stored` are all series of the run."""

@@ -95,7 +95,7 @@ PRIORITY = 300
 MOST_SHARDS = 1024
 SHARDED = ("intervals", "rollups")  # those that grow with hosts and time
 COMPACT_FROM = (9, 0)
-SAYS_COMPLETE, KEEPS_BYTES = 4, 5  # the versions of the templates that brought rollup.complete, and latency.bytes
+SAYS_COMPLETE, KEEPS_BYTES, KEEPS_RANGES = 4, 5, 7  # versions of templates: rollup.complete, latency.bytes, latency.p99_low
 COMPONENT, INDEX = "component", "index"
 SETTINGS = {"auto_expand_replicas": "0-1", "refresh_interval": "5s", "codec": "best_compression"}
 
@@ -120,6 +120,11 @@ class Site:
     def keeps_bytes(self) -> bool:
         """Return whether documents have the field for the bytes that I/Os moved."""
         return self.version >= KEEPS_BYTES
+
+    @property
+    def keeps_ranges(self) -> bool:
+        """Return whether rollups have the lower ends of percentiles."""
+        return self.version >= KEEPS_RANGES
 
     @property
     def names(self) -> Names:
