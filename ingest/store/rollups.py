@@ -11,7 +11,7 @@ import numpy as np
 from ingest.core.documents import known_only
 from ingest.core.errors import StoreError
 from ingest.core.intervals import NO_BYTES, Intervals, Key, Sum, no_exact
-from ingest.core.labels import Series
+from ingest.core.labels import Series, default_kind
 from ingest.core.layout import Layout, common_layout
 from ingest.core.quantiles import STORED, Percentile, Ranked, extremes, percentile_values
 from ingest.core.units import format_duration
@@ -61,6 +61,11 @@ def layouts_by(stored: Iterable[StoredSeries], grouped: Callable[[Series], Rollu
     for member in stored:
         layouts.setdefault(grouped(member.series), set()).add(member.layout)
     return layouts
+
+
+def default_in(stored: Iterable[StoredSeries]) -> str:
+    """Return the kind that is taken of a run with these series if none is selected."""
+    return default_kind(member.series.kind for member in stored)
 
 
 def have_moved(before: Mapping[RollupKey, Layout], now: Mapping[RollupKey, Layout]) -> bool:

@@ -84,20 +84,21 @@ EXACT = 1 << VERSION_BITS - 1  # counts below it are distinguished one by one
 class RollupDocuments:
     """Makes the documents of one run's rollups; `marks` say which windows are final, `missing` what the run lacks.
 
-    `missing` None is for a server that was set up before rollups said whether they are complete, and without `ranges` for one
-    before they had the lower ends of percentiles.
+    `kind` is the default one of the run. `missing` None is for a server that was set up before rollups said whether they are
+    complete, and not `wide` for one of before `LOWS`, the start of the run and its default kind.
     """
 
     run: RunRecord
     names: Names
     marks: Marks
+    kind: str
     missing: tuple[Lack, ...] | None = ()
-    ranges: bool = True
+    wide: bool = True
 
     def lines(self, windows: Intervals[RollupKey], step_ns: int, generation: int) -> Iterator[Sequence[bytes]]:
         """Yield the bulk lines of merged windows, each document in pieces."""
         values = rollup_values(windows)
-        names = [name for name in values if self.ranges or name not in LOWS.values()]
+        names = [name for name in values if self.wide or name not in LOWS.values()]
         numbers = zip(*(values[name] for name in names), strict=True)
         texts = histogram_texts(windows) if windows.layout.has_bins else repeat(b"", len(windows))
         keys = windows.table
@@ -138,9 +139,13 @@ class RollupDocuments:
         start, end = span
         own, wide = step_ns == self.run.step_ns, step_ns == overview_step(self.run.step_ns)
         rollup = {"scope": key.scope, "step_ms": step_ns // MS, "stored": own, "overview": wide}
+        labels = labels_document(Series(run=self.run.run, **_labels_of(key)))
+        if self.wide:
+            rollup["default_kind"] = key.kind == self.kind
+            labels["run"]["start"] = self.run.start_ns // MS
         return {
             "@timestamp": start // MS,
-            **labels_document(Series(run=self.run.run, **_labels_of(key))),
+            **labels,
             "kind_preference": kind_preference(key.kind),
             "rollup": rollup,
             "interval": {"end_ns": end},
@@ -497,12 +502,14 @@ class RollupWriter:
 
     `marks` say which windows are final; a run that is `grown` to its end has rollups of the whole run, too. `missing` are the
     entries that the run lacks, None where the server's rollups have no field for it. Where all rollups of a run are made `anew`,
-    whatever was touched, those of older generations are deleted: of hosts before the cluster's are made of them.
+    whatever was touched, those of older generations are deleted: of hosts before the cluster's are made of them. `kind` is the
+    default one of the run.
     """
 
     store: ElasticStore
     run: RunRecord
     touched: SharedWindows
+    kind: str
     lowered: bool = False
     marks: Marks = ALL_FINAL
     grown: bool = True
@@ -527,7 +534,7 @@ class RollupWriter:
 
     @property
     def _documents(self) -> RollupDocuments:
-        return RollupDocuments(self.run, self.store.names, self.marks, self.missing, self.store.site.keeps_ranges)
+        return RollupDocuments(self.run, self.store.names, self.marks, self.kind, self.missing, self.store.site.wide_rollups)
 
     def write(self, stored: Sequence[StoredSeries]) -> None:
         """Write the rollups of hosts, then those of the cluster and of the whole run; `stored` are all series of the run."""

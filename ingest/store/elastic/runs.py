@@ -606,6 +606,11 @@ class RunMetadata:
         return watched([with_state(record, complete=complete)], self.watches)[0]
 
     @property
+    def start_ns(self) -> int:
+        """Return the start of the run, 0 where there is none."""
+        return int(self.record.document["run"].get("start_ns", 0)) if self.record else 0
+
+    @property
     def source_records(self) -> list[SourceRecord]:
         """Return the records of the sources, by identity."""
         return [source_record(self.sources[name].document) for name in sorted(self.sources)]

@@ -178,7 +178,8 @@ class ElasticStore(Store):
         there = self._planned.pop(run.run, None) or self.records.standings([run.run])[run.run]
         known = self._loads.get(run.run)
         fresh = known is None and not anew and not (there.sources.keys() & {source.source for source in wanted})
-        loading = known or Loading(there, HostTotals(slab_of(run.step_ns)), anew=anew)
+        began = there.start_ns if there.run_record and not anew else None
+        loading = known or Loading(there, HostTotals(slab_of(run.step_ns)), began, anew=anew)
         for source in wanted:
             loading.states.pop(source.source, None)
         before = {record.source: record for record in there.source_records}

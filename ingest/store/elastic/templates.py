@@ -95,7 +95,8 @@ PRIORITY = 300
 MOST_SHARDS = 1024
 SHARDED = ("intervals", "rollups")  # those that grow with hosts and time
 COMPACT_FROM = (9, 0)
-SAYS_COMPLETE, KEEPS_BYTES, KEEPS_RANGES = 4, 5, 7  # versions of templates: rollup.complete, latency.bytes, latency.p99_low
+SAYS_COMPLETE, KEEPS_BYTES = 4, 5  # the versions of the templates that brought rollup.complete, and latency.bytes
+WIDE_ROLLUPS = 7  # and latency.p99_low, run.start, rollup.default_kind
 COMPONENT, INDEX = "component", "index"
 SETTINGS = {"auto_expand_replicas": "0-1", "refresh_interval": "5s", "codec": "best_compression"}
 
@@ -122,9 +123,9 @@ class Site:
         return self.version >= KEEPS_BYTES
 
     @property
-    def keeps_ranges(self) -> bool:
-        """Return whether rollups have the lower ends of percentiles."""
-        return self.version >= KEEPS_RANGES
+    def wide_rollups(self) -> bool:
+        """Return whether rollups have the lower ends of percentiles, the start of their run and its default kind."""
+        return self.version >= WIDE_ROLLUPS
 
     @property
     def names(self) -> Names:
