@@ -25,6 +25,7 @@ from ingest.store.elastic.holdings import ElasticHoldings
 from ingest.store.elastic.store import ElasticStore
 from ingest.store.sqlite.store import SqliteStore
 from tests.effort import few, figure
+from tests.live.feeding import EPOCH, HEAD, Clock, begun, log_lines
 from tests.oracles.logs import text
 from tests.store.grounds import grounds, loaded
 from tests.store.test_overtaken import once
@@ -294,3 +295,37 @@ def test_r1_an_answer_that_a_replacement_has_overtaken_is_asked_again(
             spans = question.step == "all"
             assert any(fits(rows, lacks, one[place][0], spans=spans) for one in readings), (at, lacks, rows)
         assert (rows, lacks) == readings[1][place]
+
+
+def test_r1_a_watch_after_a_replacement_that_was_killed_answers_from_no_rollup_of_before(tmp_path: Path) -> None:
+    """What the killed load had deleted is two hours earlier; the watch answers final windows from rollups."""
+    folder, question, at, ended = (
+        tmp_path / "logs",
+        Question(by=("host", "op"), step=10 * SECOND, where={"kind": "service"}),
+        0,
+        False,
+    )
+    folder.mkdir()
+    lines = "".join(log_lines(random.Random(3), 12, width=1.0))
+    earlier, now = HEAD + lines, HEAD.replace(str(EPOCH), str(EPOCH + 7200)) + lines
+
+    def killed(turn: int) -> None:
+        if turn == at:
+            raise KilledError
+
+    while not ended:
+        at += 1
+        with grounds("double", tmp_path) as ground:
+            (folder / "x.hlog").write_text(earlier)
+            loaded(ground.url, [folder], step_ns=SECOND)
+            (folder / "x.hlog").write_text(now)
+            with suppress(KilledError), between_writes(killed):
+                loaded(ground.url, [folder], step_ns=SECOND, replace=True)
+                ended = True
+            clock = Clock()
+            with open_store(ground.url, write=True) as store:
+                watch = begun(folder, store, clock)
+                clock.seconds += 1
+                watch.cycle()
+                rows, _ = asked(ground.url, question)
+                assert not rows or min(start for start, *_ in rows) >= (EPOCH + 7200) // 10 * 10 * SECOND, f"killed at {at}"

@@ -16,7 +16,7 @@ import numpy as np
 from ingest.core.errors import StoreError
 from ingest.core.labels import OFFSET, Series
 from ingest.core.layout import Layout
-from ingest.store.coverage import identified
+from ingest.store.coverage import identified, since_in
 from ingest.store.elastic.aggregations import counted
 from ingest.store.elastic.documents import MS, deletion, deletions, documents, hits, series_in, writing_line
 from ingest.store.elastic.rollups import RollupWriter
@@ -113,7 +113,12 @@ class ElasticLive:
         # Nobody else is writing to the run where its sources are read by this watch, or complete.
         mine, bodies = f"read while it grew by {watch.watch}", [known.document["source"] for known in standing.sources.values()]
         alone = all(body["digest"] == mine or body["state"] == COMPLETE for body in bodies)
-        if alone:
+        if store.is_to_be_rolled(run.run):
+            alone = False
+            for source, since in since_in(standing.accounts()).items():
+                Sweeper(store).sweep(SourceRecord(run.run, source, "", 0, "", generation=since))
+            replace(writer, touched=SharedWindows(), anew=True).write(list(standing.series()))
+        elif alone:
             writer.write_at_once(list(standing.series()), standing.generation)
         else:
             writer.write(list(standing.series()))
