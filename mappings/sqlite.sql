@@ -1,5 +1,5 @@
 -- Generated from fields.yml by `make build`; do not edit.
-PRAGMA user_version = 6;
+PRAGMA user_version = 7;
 CREATE TABLE intervals (
   id INTEGER PRIMARY KEY NOT NULL,
   count INTEGER NOT NULL,
@@ -56,6 +56,13 @@ CREATE TABLE rollups (
   coding INTEGER NOT NULL,
   bins BLOB NOT NULL,
   bytes INTEGER,
+  p50_low REAL,
+  p75_low REAL,
+  p90_low REAL,
+  p95_low REAL,
+  p99_low REAL,
+  p99_9_low REAL,
+  p99_99_low REAL,
   PRIMARY KEY (run, scope, kind, step_ns, start_ns, op, host)
 );
 CREATE TABLE runs (

@@ -154,14 +154,6 @@ def check_coarser(record: RunRecord, step_ns: int) -> None:
         raise StoreError(f"{record.run} is not complete: load it to its end before it is coarsened")
 
 
-Grid = tuple[int, Any, Any]
-
-
-def grid_in(step_ns: int, parameters: Mapping[str, Any]) -> Grid:
-    """Return what answers over windows and bins of a run depend on: its step, and how its bins were or are being coarsened."""
-    return step_ns, parameters.get(BINS), parameters.get(BINS_COARSENING)
-
-
 def grid_of(record: RunRecord) -> str:
     """Return for people how a run's windows and bins came to their widths: as loaded, or coarsened from or to which."""
     before, bins = record.parameters.get(COARSENED), of_run(record)

@@ -135,12 +135,12 @@ def counting_since(source: SourceRecord, there: SourceRecord | None, *, anew: bo
     Those of the reading before (`there`) go on counting while the same rows are read again in the same way. Else the record
     would give them another meaning: they count no more, from now on.
     """
-    if there is None or (there.generation < source.generation and (anew or not _goes_on(there, source))):
+    if there is None or (there.generation < source.generation and (anew or not goes_on(there, source))):
         return source
     return replace(source, account={**source.account, SINCE: there.account.get(SINCE, there.generation)})
 
 
-def _goes_on(there: SourceRecord, source: SourceRecord) -> bool:
+def goes_on(there: SourceRecord, source: SourceRecord) -> bool:
     """Return whether a source is read again in the way that it was, and holds all that it held: else a plan has refused it."""
     followed = not there.context  # a watch has read it, row by row
     return followed or (there.context == source.context and (there.state == COMPLETE or there.digest == source.digest))

@@ -11,7 +11,7 @@ import numpy as np
 from ingest.core.documents import known_only
 from ingest.core.errors import StoreError
 from ingest.core.intervals import NO_BYTES, Intervals, Key, Sum, no_exact
-from ingest.core.labels import Series
+from ingest.core.labels import Series, default_kind
 from ingest.core.layout import Layout, common_layout
 from ingest.core.quantiles import STORED, Percentile, Ranked, extremes, percentile_values
 from ingest.core.units import format_duration
@@ -25,7 +25,8 @@ def column_of(percentile: Percentile) -> str:
     return percentile.name.replace(".", "_")
 
 
-VALUES = ("sum", "min", "mean", "max", "exact", "bytes", *map(column_of, STORED))
+LOWS = {percentile: f"{column_of(percentile)}_low" for percentile in STORED}
+VALUES = ("sum", "min", "mean", "max", "exact", "bytes", *map(column_of, STORED), *LOWS.values())
 
 
 class RollupKey(NamedTuple):
@@ -60,6 +61,11 @@ def layouts_by(stored: Iterable[StoredSeries], grouped: Callable[[Series], Rollu
     for member in stored:
         layouts.setdefault(grouped(member.series), set()).add(member.layout)
     return layouts
+
+
+def default_in(stored: Iterable[StoredSeries]) -> str:
+    """Return the kind that is taken of a run with these series if none is selected."""
+    return default_kind(member.series.kind for member in stored)
 
 
 def have_moved(before: Mapping[RollupKey, Layout], now: Mapping[RollupKey, Layout]) -> bool:
@@ -127,7 +133,10 @@ def without_time(windows: Intervals[Key]) -> Intervals[Key]:
 
 
 def rollup_values(windows: Intervals) -> dict[str, list[Any]]:
-    """Return the numbers of merged windows by name: VALUES, latencies in ns; None where unknown."""
+    """Return the numbers of merged windows by name: VALUES, latencies in ns; None where unknown.
+
+    LOWS are known of windows whose bins are of several layouts alone: the others have one value, and no range.
+    """
     low, high, mean, exact = extremes(windows)
     lows, highs, means = low.tolist(), high.tolist(), mean.tolist()
     sums: list[Any] = [None] * len(windows)
@@ -144,4 +153,11 @@ def rollup_values(windows: Intervals) -> dict[str, list[Any]]:
     for percentile in STORED:
         column = percentile_values(windows, percentile, ranked=ranked, others=STORED).tolist()
         values[column_of(percentile)] = [None if value != value else value for value in column]  # noqa: PLR0124  # NaN
+    for percentile, name in LOWS.items():
+        values[name] = [None] * len(windows)
+        picked, ranks, _ = ranked.carrying(percentile)
+        unlike = ranked.mixed[picked]
+        lows = ranked.between(picked[unlike], ranks[unlike])[0].tolist()
+        for row, low in zip(picked[unlike].tolist(), lows, strict=True):
+            values[name][row] = low
     return values

@@ -19,16 +19,17 @@ from pathlib import Path
 import pytest
 
 from ingest.cli import run as command
-from ingest.core.quantiles import parse_percentiles
+from ingest.core.quantiles import STORED, parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.read.sources import ReadOptions
 from ingest.store import open_store
+from ingest.store.rollups import LOWS
 from tests.databases import database
 from tests.effort import figure
 from tests.oracles import brute, hdr, logs, ranks
-from tests.store.grounds import grounds, loaded
+from tests.store.grounds import ElasticGround, grounds, loaded
 from tests.store.test_contract import csv
 
 EPOCH = 1_790_000_000
@@ -306,6 +307,80 @@ def steady(folder: Path, middle_ms: float, names: Sequence[str] = ("hdr 3", "ote
         for number, name in enumerate(names)
     }
     return Case("service", hosts).write(folder)
+
+
+def rollups_in(ground) -> list[dict]:
+    """The rollups of a store, each with its percentiles by the names of columns."""
+    if isinstance(ground, ElasticGround):
+        return [
+            {**hit["_source"]["rollup"], **hit["_source"]["latency"], "host": hit["_source"].get("host", {}).get("name", "")}
+            | {"step_ns": hit["_source"]["rollup"]["step_ms"] * MS, "start_ns": hit["_source"]["@timestamp"] * MS}
+            for hit in ground.hits("rollups-*")
+        ]
+    with database(ground.path) as db:
+        cursor = db.execute("SELECT * FROM rollups")
+        return [dict(zip((name for name, *_ in cursor.description), row, strict=True)) for row in cursor]
+
+
+@pytest.mark.parametrize("store", ["sqlite", "double"])
+@pytest.mark.parametrize(
+    ("middle_ms", "names"),
+    [(12, ("hdr 3", "otel")), (2, ("exponential 3", "prometheus", "hdr 2")), (40_000, ("hdr 3", "otel"))],
+    ids=["in bins", "three", "in an open bin"],
+)
+def test_rollups_hold_both_ends_of_percentiles_over_unlike_bins(
+    store: str, middle_ms: int, names: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Panels read numbers: the upper end stood there alone. What a rollup says is what files answer."""
+    folder = steady(tmp_path / "run", middle_ms, names)
+    files, unlike = Files([folder], ReadOptions(run="r"), jobs=1), 0
+    wanted = Wanted(STORED, possible=True)
+    with grounds(store, tmp_path) as ground:
+        loaded(ground.url, [folder])
+        rolled = {(one["scope"], one["step_ns"], one["start_ns"], one["host"]): one for one in rollups_in(ground)}
+    for by, step in (((), 0), (("host",), 0), ((), 1), (("host",), 1), ((), 10)):
+        table = percentiles(files.answer(Question(by=by, step=step * SECOND if step else "all")), wanted)
+        assert len(table) == (len(names) if by else 1) * (40 // step if step else 1)
+        for row in range(len(table)):
+            cells = {column: values[row] for column, values in table.columns.items()}
+            host = cells["host"] if by else ""
+            held = rolled["host" if by else "cluster", step * SECOND, int(cells["start_ns"]), host]
+            assert held["count"] == cells["count"] and cells["complete"]
+            for percentile in STORED:
+                name, low = percentile.name.replace(".", "_"), held.get(LOWS[percentile])
+                shown, least = (cells[f"{percentile.name}{end}"] for end in ("", "_lo"))
+                assert held.get(name) == shown or (math.isnan(shown) and held.get(name) is None)
+                assert low == least if not by and not math.isnan(shown) else low is None
+                unlike += low is not None and low < shown
+    assert unlike > 40
+
+
+def test_a_server_of_version_6_takes_rollups_without_lower_ends_until_it_is_set_up_again(tmp_path: Path) -> None:
+    folder = steady(tmp_path / "run", 12)
+    with grounds("double", tmp_path) as ground:
+        for index in ("intervals", "rollups"):
+            name, cluster, indices = f"{ground.prefix}-{index}", ground.client.cluster, ground.client.indices
+            body = cluster.get_component_template(name=f"{name}-mappings")["component_templates"][0]["component_template"][
+                "template"
+            ]
+            for low in LOWS.values() if index == "rollups" else ():
+                del body["mappings"]["properties"]["latency"]["properties"][low]
+            cluster.put_component_template(name=f"{name}-mappings", template=body, version=6)
+            told = indices.get_index_template(name=name)["index_templates"][0]["index_template"]
+            names = {"index_patterns": told["index_patterns"], "composed_of": told["composed_of"], "priority": told["priority"]}
+            indices.put_index_template(name=name, template=told["template"], version=6, meta=told["_meta"], **names)
+        loaded(ground.url, [folder], run="before")
+        assert command(["setup", "--elasticsearch", ground.server, "--index-prefix", ground.prefix, "--overwrite"]) == 0
+        loaded(ground.url, [folder], run="after")
+        expected = csv(Files([folder], ReadOptions(run="r"), jobs=1).answer(Question(by=("host",), step=SECOND)))
+        with open_store(ground.url) as store:
+            for run in ("before", "after"):
+                assert csv(store.answer(Question(runs=(run,), by=("host",), step=SECOND))) == expected
+        held = {
+            run: [hit for hit in ground.hits("rollups-*") if hit["_source"]["run"]["id"] == run] for run in ("before", "after")
+        }
+        with_lows = {run: sum("p50_low" in hit["_source"]["latency"] for hit in hits) for run, hits in held.items()}
+        assert with_lows == {"before": 0, "after": 40 + 4 + 1 + 1}, with_lows
 
 
 @pytest.mark.parametrize(

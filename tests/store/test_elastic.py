@@ -26,7 +26,8 @@ from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.fault_proxy import ALL, FaultProxy
 from tests.doubles.tls import CERTIFICATE, TlsFront, fingerprint
 from tests.effort import few, figure
-from tests.store.grounds import SERVER, SERVERS, ElasticGround, loaded, loads_at_once, logs_by_host, many_logs
+from tests.query.test_unlike_bins import OTEL, hdr_log, listed
+from tests.store.grounds import SERVER, SERVERS, ElasticGround, grounds, loaded, loads_at_once, logs_by_host, many_logs
 from tests.store.test_contract import EXAMPLE, SECOND, ZERO, a_log, csv
 
 pytestmark = pytest.mark.contract
@@ -493,3 +494,28 @@ def test_tls_needs_a_certificate_that_is_trusted(ground, capsys, monkeypatch, tm
         monkeypatch.setenv("TAILBOARD_ES_CA_FILE", "/no/such/file.pem")
         assert command(words) == 4
         assert "TAILBOARD_ES_CA_FILE: there is no file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("order", [("h1", "h2", "h3"), ("h2", "h1", "h3"), ("h3", "h2", "h1")], ids=" ".join)
+def test_k3_every_rollup_says_when_its_run_began_and_whether_its_kind_is_the_default(
+    order: tuple[str, ...], tmp_path: Path
+) -> None:
+    """A panel that chose a run by the times of its windows took another run from another shard. Whichever load came first."""
+    for host, write, later in (("h1", listed(OTEL), True), ("h2", hdr_log(3), False), ("h3", listed(OTEL), True)):
+        (tmp_path / host).mkdir()
+        write(tmp_path / host, [[10**7] * 5] * 3, "completion")
+        log = tmp_path / host / "x.log"
+        log.write_text(log.read_text().replace("17900000", "17900006") if later else log.read_text())
+    with grounds("double", tmp_path) as ground:
+        for done in range(1, len(order) + 1):
+            loaded(ground.url, [tmp_path / order[done - 1]], reading={"host": order[done - 1]})
+            there = order[:done]
+            start, kind = (1_790_000_000, "service") if "h2" in there else (1_790_000_600, "completion")
+            told = {
+                (one["run"]["start"], one["kind"], one["rollup"]["default_kind"])
+                for one in (hit["_source"] for hit in ground.hits("rollups-*"))
+            }
+            kinds = {"service" if host == "h2" else "completion" for host in there}
+            assert told == {(start * 1000, each, each == kind) for each in kinds}, there
+        with open_store(ground.url) as store:
+            assert not store.verify(lambda _run: True).findings

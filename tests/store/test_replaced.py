@@ -21,9 +21,11 @@ from ingest.query.question import NothingMatchesError, Question
 from ingest.query.table import groups_in
 from ingest.store import open_store
 from ingest.store.elastic.client import Connection
+from ingest.store.elastic.holdings import ElasticHoldings
 from ingest.store.elastic.store import ElasticStore
 from ingest.store.sqlite.store import SqliteStore
 from tests.effort import few, figure
+from tests.live.feeding import EPOCH, HEAD, Clock, begun, log_lines
 from tests.oracles.logs import text
 from tests.store.grounds import grounds, loaded
 from tests.store.test_overtaken import once
@@ -233,3 +235,98 @@ def test_r1_two_loads_that_give_one_run_two_meanings_are_not_both_taken(ground, 
         with open_store(ground.url, write=True) as store:
             assert not store.verify(lambda _run: True).findings
             store.delete_run("r", force=True)
+
+
+def at_server(kind: str) -> Any:
+    return pytest.param(kind, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("change", ["start of the run", at_server("wider step"), at_server("finer step")])
+def test_r1_a_load_after_one_that_was_killed_leaves_no_rollup_of_windows_without_documents(tmp_path: Path, change: str) -> None:
+    """Killed after each write of its own: what it had deleted, the next load does not find, and rollups of it were there."""
+    logs = [some_logs(tmp_path / "logs", hosts=2, rows=10)]
+    first, second = ways_of(change)
+    third = {**first, "reading": {"t0": T0 + 7200 * SECOND}}
+    readings, at, ended = readings_of(logs, [third], tmp_path), 0, False
+
+    def killed(turn: int) -> None:
+        if turn == at:
+            raise KilledError
+
+    with grounds("double", tmp_path) as ground:
+        while not ended:
+            at += 1
+            loaded(ground.url, logs, replace=True, **first)
+            with suppress(KilledError), between_writes(killed):
+                loaded(ground.url, logs, replace=True, **second)
+                ended = True
+            loaded(ground.url, logs, replace=True, **third)
+            check(ground.url, readings, f"killed at {at}")
+            with open_store(ground.url) as store:
+                assert not store.verify(lambda _run: True).findings, f"killed at {at}"
+        assert at > 8
+
+
+@pytest.mark.parametrize("change", ["start of the run", at_server("wider step"), at_server("nothing")])
+@pytest.mark.parametrize("name", ["rollup_windows", "document_windows"])
+def test_r1_an_answer_that_a_replacement_has_overtaken_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, name: str
+) -> None:
+    """The records were read before, the data after it: whole, or killed."""
+    logs, others = [some_logs(tmp_path / "logs", hosts=2, rows=10)], [some_logs(tmp_path / "others", hosts=2, rows=10, seed=2)]
+    first, second = ways_of(change)
+    readings = [*readings_of(logs, [first], tmp_path), *readings_of(others, [second], tmp_path)]
+    question = QUESTIONS[0 if name == "rollup_windows" else 3]
+    place = QUESTIONS.index(question)
+
+    def killed(turn: int, at: int) -> None:
+        if turn == at:
+            raise KilledError
+
+    def replaced(url: str, at: int) -> None:
+        with suppress(KilledError), between_writes(lambda turn: killed(turn, at)):
+            loaded(url, others, replace=True, **second)
+
+    with grounds("double", tmp_path) as ground:
+        for at in (1, 3, 6, 9, 1000):
+            loaded(ground.url, logs, replace=True, **first)
+            with pytest.MonkeyPatch.context() as patched:
+                once(ElasticHoldings, name, lambda at=at: replaced(ground.url, at), patched)
+                rows, lacks = asked(ground.url, question)
+            spans = question.step == "all"
+            assert any(fits(rows, lacks, one[place][0], spans=spans) for one in readings), (at, lacks, rows)
+        assert (rows, lacks) == readings[1][place]
+
+
+def test_r1_a_watch_after_a_replacement_that_was_killed_answers_from_no_rollup_of_before(tmp_path: Path) -> None:
+    """What the killed load had deleted is two hours earlier; the watch answers final windows from rollups."""
+    folder, question, at, ended = (
+        tmp_path / "logs",
+        Question(by=("host", "op"), step=10 * SECOND, where={"kind": "service"}),
+        0,
+        False,
+    )
+    folder.mkdir()
+    lines = "".join(log_lines(random.Random(3), 12, width=1.0))
+    earlier, now = HEAD + lines, HEAD.replace(str(EPOCH), str(EPOCH + 7200)) + lines
+
+    def killed(turn: int) -> None:
+        if turn == at:
+            raise KilledError
+
+    while not ended:
+        at += 1
+        with grounds("double", tmp_path) as ground:
+            (folder / "x.hlog").write_text(earlier)
+            loaded(ground.url, [folder], step_ns=SECOND)
+            (folder / "x.hlog").write_text(now)
+            with suppress(KilledError), between_writes(killed):
+                loaded(ground.url, [folder], step_ns=SECOND, replace=True)
+                ended = True
+            clock = Clock()
+            with open_store(ground.url, write=True) as store:
+                watch = begun(folder, store, clock)
+                clock.seconds += 1
+                watch.cycle()
+                rows, _ = asked(ground.url, question)
+                assert not rows or min(start for start, *_ in rows) >= (EPOCH + 7200) // 10 * 10 * SECOND, f"killed at {at}"

@@ -17,6 +17,7 @@ from ingest.core.errors import StoreError
 from ingest.core.schema import assets
 from ingest.query.question import Question
 from ingest.store import open_store
+from ingest.store.rollups import LOWS
 from ingest.store.sqlite import file as sqlite_file
 from ingest.store.sqlite.store import SqliteStore
 from tests.databases import database, rows_in
@@ -126,10 +127,11 @@ def test_the_sql_of_version_1_is_a_part_of_todays() -> None:
         "intervals": "  generation INTEGER NOT NULL",
         "rollups": "  bins BLOB NOT NULL,\n",
     }
+    lows = "".join(f"  {name} REAL,\n" for name in LOWS.values())
     added = {
         "marks": "  text TEXT NOT NULL,\n  end_ns INTEGER,\n",
         "intervals": "  generation INTEGER NOT NULL,\n  bytes INTEGER",
-        "rollups": "  bins BLOB NOT NULL,\n  bytes INTEGER,\n",
+        "rollups": f"  bins BLOB NOT NULL,\n  bytes INTEGER,\n{lows}",
     }
     for statement in (DATA / "version-1.sql").read_text().split(";\n")[1:]:
         table = statement.partition("TABLE ")[2].partition(" ")[0]

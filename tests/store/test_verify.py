@@ -14,6 +14,7 @@ import pytest
 
 from ingest.cli import run as command
 from ingest.store.elastic.client import Connection
+from ingest.store.rollups import LOWS
 from ingest.store.verify import KINDS
 from tests.databases import database
 from tests.effort import figure
@@ -193,7 +194,7 @@ SQLITE = {
     "rollup of a host that is not there": (
         "rollups",
         by_sql(
-            f"INSERT INTO rollups SELECT run, scope, kind, step_ns, start_ns, op, 'h9', end_ns, layout, count, sum, min, mean, max, exact, p50, p75, p90, p95, p99, p99_9, p99_99, final, coding, bins, bytes FROM rollups WHERE {HOST_ROLLUP} LIMIT 1"
+            f"INSERT INTO rollups SELECT run, scope, kind, step_ns, start_ns, op, 'h9', end_ns, layout, count, sum, min, mean, max, exact, p50, p75, p90, p95, p99, p99_9, p99_99, final, coding, bins, bytes{', NULL' * len(LOWS)} FROM rollups WHERE {HOST_ROLLUP} LIMIT 1"
         ),
     ),
     "complete with a source that is not": ("states", by_sql(f"UPDATE sources SET state = 'loading' WHERE {SOURCE_OF_R}")),

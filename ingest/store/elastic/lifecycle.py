@@ -37,7 +37,6 @@ from ingest.core.labels import Series
 from ingest.core.layout import Layout, parse_layout
 from ingest.store.elastic.aggregations import LATENCIES, Cell, Tallies, at_step, totals_of
 from ingest.store.elastic.documents import (
-    MS,
     READ,
     Documents,
     as_stored,
@@ -70,7 +69,8 @@ from ingest.store.lifecycle import (
     of_run,
     unfinished,
 )
-from ingest.store.records import COMPLETE, RunRecord, SourceRecord, StoredSeries, rollup_steps
+from ingest.store.records import COMPLETE, RunRecord, SourceRecord, StoredSeries
+from ingest.store.rollups import default_in
 
 if TYPE_CHECKING:
     from ingest.store.elastic.store import ElasticStore
@@ -95,14 +95,10 @@ class Regridding:
         return claimed
 
     def roll(self, record: RunRecord) -> None:
-        """Make all rollups of a run in a new generation, and delete those of other steps and kinds."""
-        sweeper = Sweeper(self.store)
+        """Make all rollups of a run anew in a new generation."""
         stored, accounts = self.records.series([record.run])
-        sweeper.sweep_rollups(record, [step // MS for step in rollup_steps(record.step_ns)])
-        touched = SharedWindows()
-        touched.add(sweeper.stored_windows(record))
         missing = self.store.lacking(record, accounts)
-        RollupWriter(self.store, record, touched, lowered=True, missing=missing).write(stored)
+        RollupWriter(self.store, record, SharedWindows(), default_in(stored), anew=True, missing=missing).write(stored)
 
 
 class Coarsening(Regridding):

@@ -16,7 +16,7 @@ import numpy as np
 from ingest.core.errors import StoreError
 from ingest.core.labels import OFFSET, Series
 from ingest.core.layout import Layout
-from ingest.store.coverage import identified
+from ingest.store.coverage import identified, since_in
 from ingest.store.elastic.aggregations import counted
 from ingest.store.elastic.documents import MS, deletion, deletions, documents, hits, series_in, writing_line
 from ingest.store.elastic.rollups import RollupWriter
@@ -42,7 +42,7 @@ from ingest.store.elastic.runs import (
 from ingest.store.elastic.templates import digest, series_digest, window_ids
 from ingest.store.live import Checkpoint, News, Watch, marks_of
 from ingest.store.records import COMPLETE, LOADING, RunGoneError, RunRecord, SourceRecord, Spans
-from ingest.store.rollups import RollupKey, have_moved, layouts_of
+from ingest.store.rollups import RollupKey, default_in, have_moved, layouts_of
 
 if TYPE_CHECKING:
     from ingest.store.elastic.store import ElasticStore
@@ -59,6 +59,7 @@ class ElasticLive:
         self._index = store.names.one("runs")
         self._states: dict[tuple[str, str], SourceState] = {}
         self._layouts: dict[str, Mapping[RollupKey, Layout]] = {}
+        self._facts: dict[str, tuple[str, int]] = {}  # the default kind of a run, and its start
         self._told: dict[str, Watch] = {}
         self._cells: dict[str, set[RollupKey]] = {}
         self._listed: dict[str, dict[str, Listing]] = {}
@@ -112,7 +113,12 @@ class ElasticLive:
         # Nobody else is writing to the run where its sources are read by this watch, or complete.
         mine, bodies = f"read while it grew by {watch.watch}", [known.document["source"] for known in standing.sources.values()]
         alone = all(body["digest"] == mine or body["state"] == COMPLETE for body in bodies)
-        if alone:
+        if store.is_to_be_rolled(run.run):
+            alone = False
+            for source, since in since_in(standing.accounts()).items():
+                Sweeper(store).sweep(SourceRecord(run.run, source, "", 0, "", generation=since))
+            replace(writer, touched=SharedWindows(), anew=True).write(list(standing.series()))
+        elif alone:
             writer.write_at_once(list(standing.series()), standing.generation)
         else:
             writer.write(list(standing.series()))
@@ -157,11 +163,12 @@ class ElasticLive:
     ) -> RollupWriter:
         """Return what makes the rollups that have changed, or have become final."""
         store, stored = self._store, list(standing.series())
-        now = layouts_of([member for member in stored if member.series.kind != OFFSET])
+        run = replace(run, start_ns=standing.start_ns)
+        now, facts = layouts_of([member for member in stored if member.series.kind != OFFSET]), (default_in(stored), run.start_ns)
         before = self._layouts.get(run.run, now)
-        if have_moved(before, now):
+        if have_moved(before, now) or self._facts.get(run.run, facts) != facts:
             touched.add(Sweeper(store).all_windows(run))
-        self._layouts[run.run] = now
+        self._layouts[run.run], self._facts[run.run] = now, facts
         cells = self._cells.setdefault(run.run, set())
         cells |= set(touched.windows)
         told = self._told.get(run.run)
@@ -172,7 +179,7 @@ class ElasticLive:
         accounts |= {entry.source.source: identified(entry.source.source, entry.source.account) for entry in news}
         missing = store.lacking(run, {run.run: list(accounts.values())})
         marks = marks_of(standing.watches, watch, watch.told_ns)
-        return RollupWriter(store, run, touched, False, marks, grown=False, missing=missing)  # nothing has gone
+        return RollupWriter(store, run, touched, facts[0], False, marks, grown=False, missing=missing)  # nothing has gone
 
     def _state(self, source: SourceRecord) -> SourceState:
         """Return the state of a source; from its record where another process began it."""
@@ -199,7 +206,8 @@ class ElasticLive:
             stored, accounts = store.records.series([run.run])
             marks = marks_of(self.watches(run.run), watch, watch.told_ns)
             missing = store.lacking(run, accounts)
-            RollupWriter(store, run, touched, lowered=True, marks=marks, grown=False, missing=missing).write(stored)
+            kind = default_in(stored)
+            RollupWriter(store, run, touched, kind, lowered=True, marks=marks, grown=False, missing=missing).write(stored)
         self._layouts.pop(run.run, None)
 
     def set_aside(self, run: RunRecord, source: str, kept: SourceRecord, segment: int) -> None:

@@ -20,7 +20,6 @@ import numpy as np
 from ingest.core.coverage import Missing
 from ingest.query.coverage import Lack, stored_entries
 from ingest.store.coverage import IDENTITY, brings, identified, known_together
-from ingest.store.elastic.documents import MS
 from ingest.store.elastic.rollups import FOREVER, CachedRun, HostTotals, OwnRollups, RollupWriter, slab_of
 from ingest.store.elastic.runs import (
     EVERY_GENERATION,
@@ -37,8 +36,8 @@ from ingest.store.elastic.runs import (
     source_document,
 )
 from ingest.store.live import final_by_all
-from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord, Spans, StoredSeries, rollup_steps
-from ingest.store.rollups import have_moved, layouts_of
+from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord, Spans, StoredSeries
+from ingest.store.rollups import default_in, have_moved, layouts_of
 
 if TYPE_CHECKING:
     from ingest.store.elastic.store import ElasticStore
@@ -52,11 +51,13 @@ MOST_NAMED = 1000  # sources that a query leaves out by name
 class Loading:
     """What a load knows of a run that it writes: how it stood when it began, what it has written, which sources are read.
 
-    `rolled` are the samples that it has written and that rollups have to hold.
+    `began_ns` is the start that the run had before, None where it was not there. `rolled` are the samples that the load has
+    written and that rollups have to hold.
     """
 
     standing: RunMetadata
     gathered: HostTotals
+    began_ns: int | None = None
     fresh: bool = True
     anew: bool = False
     breathed: bool = False
@@ -138,9 +139,16 @@ class Finish:
         return not shared and not self._moves([*theirs, *self._series()]) and self._lacks_in_place()
 
     def _moves(self, stored: Sequence[StoredSeries]) -> bool:
-        """Return whether the layout of a host or of the cluster is another because of the series that this load has written."""
-        mine = {member.series for member in self._series()}
-        return have_moved(layouts_of(member for member in stored if member.series not in mine), layouts_of(stored))
+        """Return whether rollups of others say something else because of this load: `stored` are all series of the run.
+
+        That is the layout of a host or of the cluster, the start of the run, or its default kind.
+        """
+        mine, loading = {member.series for member in self._series()}, self._loading
+        others = [member for member in stored if member.series not in mine]
+        if have_moved(layouts_of(others), layouts_of(stored)):
+            return True
+        begun = loading.began_ns not in (None, loading.standing.start_ns)
+        return bool(others) and (begun or default_in(others) != default_in(stored))
 
     def _from_memory(self) -> bool:
         """Return whether the store holds of the sources just what this load has written of them, and all of that was gathered."""
@@ -156,7 +164,7 @@ class Finish:
         missing = store.lacking(self._run, {self._run.run: [*standing.accounts(), *self._accounts()]})
         others = bool(standing.sources.keys() - self._mine)
         superseded = store.delivery.counts["superseded"]
-        writer = self._writer(standing, missing)
+        writer = self._writer(standing, stored, missing)
         OwnRollups(writer, loading.gathered, layouts_of(stored)).write_alone(standing.generation, others=others)
         store.sender.show(store.names.all("rollups"), *self._written)
         writer.check_sent(standing.generation)
@@ -190,9 +198,8 @@ class Finish:
         whole = self._moves(stored) or bool(missing and not self._lacks_in_place()) or self._found
         if whole:
             loading.touched.add(sweeper.all_windows(run))  # what a source lacks may concern windows that others wrote
-        lowered = bool(again) or loading.anew
-        writer = self._writer(standing, missing, lowered=lowered)
-        if self._from_memory() and len(self._mine) <= MOST_NAMED and not lowered and not whole:
+        writer = self._writer(standing, stored, missing, lowered=bool(again))
+        if self._from_memory() and len(self._mine) <= MOST_NAMED and not writer.lowered and not writer.anew and not whole:
             layouts = layouts_of(stored)
             store.sender.refresh(store.names.all("intervals"))
             generation = store.records.generation(run.run)
@@ -201,13 +208,14 @@ class Finish:
             writer.write_cluster(layouts)
         else:
             writer.write(stored)
-        if lowered:
-            sweeper.sweep_rollups(run, [step // MS for step in rollup_steps(run.step_ns)])
         for source in again:
             check_all_there(store.connection, store.names, source, loading.state(source.source))
         store.records.changed(run.run, partial(loaded_again, run.run))
         standing = store.records.standings([run.run])[run.run]
         standing.check_alive(min((source.generation for source in finished), default=EVERY_GENERATION))
+        if (standing.start_ns, default_in(standing.series())) != (writer.run.start_ns, writer.kind):  # because of another load
+            self._among_others()
+            return
         self._complete(standing)
         loading.standing = store.records.standings([run.run])[run.run]  # another load may have ended at the same moment
 
@@ -220,9 +228,12 @@ class Finish:
             standing = store.records.standings([self._run.run])[self._run.run]
         self._loading.standing = standing
 
-    def _writer(self, standing: RunMetadata, missing: tuple[Lack, ...] | None, *, lowered: bool = False) -> RollupWriter:
-        marks = final_by_all(standing.watches)
-        return RollupWriter(self._store, self._run, self._loading.touched, lowered, marks, missing=missing)
+    def _writer(
+        self, standing: RunMetadata, stored: Sequence[StoredSeries], missing: tuple[Lack, ...] | None, *, lowered: bool = False
+    ) -> RollupWriter:
+        marks, anew = final_by_all(standing.watches), self._loading.anew
+        run, touched = replace(self._run, start_ns=standing.start_ns), SharedWindows() if anew else self._loading.touched
+        return RollupWriter(self._store, run, touched, default_in(stored), lowered, marks, anew=anew, missing=missing)
 
     def _records(self, state: str) -> list[tuple[SourceRecord, SourceState]]:
         """Return the records of the sources; one of which documents were refused is never complete."""

@@ -56,6 +56,7 @@ from ingest.store.elastic.templates import Names, digest, window_ids
 from ingest.store.live import ALL_FINAL, Marks
 from ingest.store.records import CLUSTER, HOST, WHOLE_RUN, RunRecord, SourceRecord, StoredSeries, overview_step, rollup_steps
 from ingest.store.rollups import (
+    LOWS,
     RollupKey,
     cluster_group,
     host_group,
@@ -83,19 +84,22 @@ EXACT = 1 << VERSION_BITS - 1  # counts below it are distinguished one by one
 class RollupDocuments:
     """Makes the documents of one run's rollups; `marks` say which windows are final, `missing` what the run lacks.
 
-    `missing` None is for a server that was set up before rollups said whether they are complete.
+    `kind` is the default one of the run. `missing` None is for a server that was set up before rollups said whether they are
+    complete, and not `wide` for one of before `LOWS`, the start of the run and its default kind.
     """
 
     run: RunRecord
     names: Names
     marks: Marks
+    kind: str
     missing: tuple[Lack, ...] | None = ()
+    wide: bool = True
 
     def lines(self, windows: Intervals[RollupKey], step_ns: int, generation: int) -> Iterator[Sequence[bytes]]:
         """Yield the bulk lines of merged windows, each document in pieces."""
         values = rollup_values(windows)
-        names = list(values)
-        numbers = zip(*values.values(), strict=True)
+        names = [name for name in values if self.wide or name not in LOWS.values()]
+        numbers = zip(*(values[name] for name in names), strict=True)
         texts = histogram_texts(windows) if windows.layout.has_bins else repeat(b"", len(windows))
         keys = windows.table
         prefixes = [digest([self.run.run, *key, step_ns]) for key in keys]
@@ -135,9 +139,13 @@ class RollupDocuments:
         start, end = span
         own, wide = step_ns == self.run.step_ns, step_ns == overview_step(self.run.step_ns)
         rollup = {"scope": key.scope, "step_ms": step_ns // MS, "stored": own, "overview": wide}
+        labels = labels_document(Series(run=self.run.run, **_labels_of(key)))
+        if self.wide:
+            rollup["default_kind"] = key.kind == self.kind
+            labels["run"]["start"] = self.run.start_ns // MS
         return {
             "@timestamp": start // MS,
-            **labels_document(Series(run=self.run.run, **_labels_of(key))),
+            **labels,
             "kind_preference": kind_preference(key.kind),
             "rollup": rollup,
             "interval": {"end_ns": end},
@@ -476,7 +484,7 @@ def joined(
 
 SLAB_NS = 60 * SECOND
 OLDEST_FIRST = ({"@timestamp": "asc"}, "_shard_doc")
-HOLDS_WINDOWS = {"range": {"rollup.step_ms": {"gt": WHOLE_RUN}}}
+WINDOWS_OF_HOSTS = ({"term": {"rollup.scope": HOST}}, {"range": {"rollup.step_ms": {"gt": WHOLE_RUN}}})
 
 Layouts = dict[RollupKey, Layout]
 
@@ -493,14 +501,16 @@ class RollupWriter:
     """Makes the rollups of one run anew where a load has touched it. `lowered` says that something may have gone.
 
     `marks` say which windows are final; a run that is `grown` to its end has rollups of the whole run, too. `missing` are the
-    entries that the run lacks, None where the server's rollups have no field for it. Where all windows of a run are made `anew`,
-    rollups of older generations are deleted: those of hosts before the cluster's are made of them.
+    entries that the run lacks, None where the server's rollups have no field for it. Where all rollups of a run are made `anew`,
+    whatever was touched, those of older generations are deleted: of hosts before the cluster's are made of them. `kind` is the
+    default one of the run.
     """
 
     store: ElasticStore
     run: RunRecord
     touched: SharedWindows
-    lowered: bool
+    kind: str
+    lowered: bool = False
     marks: Marks = ALL_FINAL
     grown: bool = True
     anew: bool = False
@@ -524,12 +534,12 @@ class RollupWriter:
 
     @property
     def _documents(self) -> RollupDocuments:
-        return RollupDocuments(self.run, self.store.names, self.marks, self.missing)
+        return RollupDocuments(self.run, self.store.names, self.marks, self.kind, self.missing, self.store.site.wide_rollups)
 
     def write(self, stored: Sequence[StoredSeries]) -> None:
         """Write the rollups of hosts, then those of the cluster and of the whole run; `stored` are all series of the run."""
         self._refresh("intervals")  # offsets have no rollups, and searches must see them, too
-        if not len(self.touched.slabs(self.slab_ns)):
+        if not self.anew and not len(self.touched.slabs(self.slab_ns)):
             return
         layouts = layouts_of(stored)
         first = self._generation()
@@ -538,13 +548,12 @@ class RollupWriter:
 
     def write_cluster(self, layouts: Layouts, first: int | None = None) -> None:
         """Write the rollups of the cluster and of the whole run, those of hosts being sent; `first` is their generation."""
-        slabs = self.touched.slabs(self.slab_ns)
         self._refresh("rollups")
         if self.anew and first is not None:
-            self._drop_older(first, [{"term": {"rollup.scope": HOST}}, HOLDS_WINDOWS])
+            self._drop_older(first, WINDOWS_OF_HOSTS)
         generation = self._generation()
         gone = Gone(self._touched_cluster(), self._steps)
-        query = [*rollups_of(self.run.run, HOST, self.run.step_ns), slab_filter(slabs, self.slab_ns)]
+        query = [*rollups_of(self.run.run, HOST, self.run.step_ns), *self._in_slabs(self.touched.slabs(self.slab_ns))]
         for parts in self.slabs(self.store.names.all("rollups"), query, self.run.step_ns):
             self._write_steps(merged_in(parts, cluster_group, layouts), gone, generation)
         self._write_gone(gone, generation)
@@ -552,7 +561,7 @@ class RollupWriter:
             self._write_whole(layouts, generation)
         if self.anew and first is not None:
             self._refresh("rollups")
-            self._drop_older(first, [])
+            self._drop_older(generation, [{"bool": {"must_not": [{"bool": {"filter": WINDOWS_OF_HOSTS}}]}}])
         self.store.sender.show(self.store.names.all("rollups"))
         self.check_sent(generation)
 
@@ -577,7 +586,11 @@ class RollupWriter:
     def documents_of(self, slabs: Int, *hosts: dict[str, Any]) -> list[dict[str, Any]]:
         """Return the filters for the documents in time slabs, of some hosts."""
         step = at_step(self.run.step_ns)
-        return [{"term": {"run.id": self.run.run}}, step, LATENCIES, *hosts, slab_filter(slabs, self.slab_ns)]
+        return [{"term": {"run.id": self.run.run}}, step, LATENCIES, *hosts, *self._in_slabs(slabs)]
+
+    def _in_slabs(self, slabs: Int) -> list[dict[str, Any]]:
+        """Return the filter for windows in time slabs; none where all of them are made anew."""
+        return [] if self.anew else [slab_filter(slabs, self.slab_ns)]
 
     def _touched_hosts(self) -> dict[RollupKey, Int]:
         return {key: self.touched.starts(key) for key in self.touched.windows}
@@ -594,9 +607,9 @@ class RollupWriter:
 
         Another load may have added to them: more is no fault.
         """
-        slabs = self.touched.slabs(self.slab_ns)
         hosts: dict[str, Any] = {"bool": {"filter": [{"term": {"rollup.scope": HOST}}, one_of("host.name", self.touched.hosts)]}}
-        windows = [slab_filter(slabs, self.slab_ns), any_of([hosts, {"term": {"rollup.scope": CLUSTER}}])]
+        touched = [] if self.anew else [any_of([hosts, {"term": {"rollup.scope": CLUSTER}}])]
+        windows = [*self._in_slabs(self.touched.slabs(self.slab_ns)), *touched]
         stages = {f"{stage.scope} {stage.step_ns}": stage for stage in self.sent}
         aggs = {
             name: {
@@ -621,15 +634,17 @@ class RollupWriter:
         self.store.sender.refresh(self.store.names.all(index))
 
     def _generation(self) -> int:
-        return self.store.records.raise_generation(self.run.run) if self.lowered else self.store.records.generation(self.run.run)
+        records = self.store.records
+        return records.raise_generation(self.run.run) if self.lowered or self.anew else records.generation(self.run.run)
 
     def write_hosts(self, layouts: Layouts, generation: int, since_ns: int = -FOREVER) -> None:
         """Write the rollups of hosts from their documents, in the slabs from a time on."""
         slabs = self.touched.slabs(self.slab_ns)
         slabs = slabs[slabs >= since_ns]
-        if not len(slabs):
+        if not self.anew and not len(slabs):
             return
-        index, query = self.store.names.all("intervals"), self.documents_of(slabs, one_of("host.name", self.touched.hosts))
+        hosts = [] if self.anew else [one_of("host.name", self.touched.hosts)]
+        index, query = self.store.names.all("intervals"), self.documents_of(slabs, *hosts)
         gone = Gone({key: starts[starts >= since_ns] for key, starts in self._touched_hosts().items()}, self._steps)
         for parts in self.slabs(index, query, self.run.step_ns):
             self._write_steps(merged_in(parts, host_group, layouts), gone, generation)
@@ -643,7 +658,7 @@ class RollupWriter:
         if found := edges(self.store.connection, self.store.names.all("rollups"), filled):
             low, high = found[0] * MS, found[1] * MS + self.run.step_ns
         else:
-            low = high = int(self.touched.slabs(self.slab_ns)[0])
+            low = high = self.run.start_ns
         self.write_whole(whole, (low, high), generation)
         self.store.sender.flush()
         self.drop_strays(low)

@@ -20,12 +20,9 @@ from ingest.store.coverage import identified
 from ingest.store.elastic.aggregations import (
     LATENCIES,
     Filters,
-    any_of,
     at_step,
     bucket_page,
     counted,
-    label_source,
-    one_of,
     paged,
     rollups_of,
 )
@@ -50,13 +47,14 @@ from ingest.store.elastic.documents import (
     writing_line,
 )
 from ingest.store.elastic.templates import PERIODIC, Names, digest
-from ingest.store.lifecycle import BINS_COARSENING, COARSENING, Grid, check_joinable, check_replaceable, grid_in, unfinished
+from ingest.store.lifecycle import BINS, BINS_COARSENING, COARSENING, check_joinable, check_replaceable, unfinished
 from ingest.store.live import Checkpoint, Watch, watched
 from ingest.store.records import (
     COMPLETE,
     DELETING,
     HOST,
     LOADING,
+    SINCE,
     RunGoneError,
     RunRecord,
     SourceRecord,
@@ -215,15 +213,13 @@ RECORDS = (RUN, TOMBSTONE, SOURCE, WATCH)
 
 
 class Records:
-    """The records of a site. Where they are `held` as they were read, several questions are answered of them.
+    """The records of a site. `CachedRecords` hold them as they were read, for several questions.
 
     Those of a run are read at one moment (`standings`), and written again only as long as they still say it (`begin`, `write`).
     Each record bears the numbers that guard it: a write under them fails where somebody has written the record since. Every load
     writes the record of its run when it begins. So a load that can write that record under the numbers of its beginning knows
     that nobody has joined, replaced, coarsened or deleted the run in between.
     """
-
-    held = False
 
     def __init__(self, connection: Connection, names: Names) -> None:
         self.connection = connection
@@ -235,11 +231,10 @@ class Records:
     def runs(self) -> list[RunRecord]:
         """Return the records of all runs, by name."""
         found, counted = searches(self.connection, self.index, [every(FEW), bucket_page(STATES, STATES_CELLS)])
-        return self.records_in(found, counted)
+        return self.records_in(documents(self.connection, self.index, FEW, found), counted)
 
-    def records_in(self, found: Mapping[str, Any], counted: Mapping[str, Any]) -> list[RunRecord]:
-        """Return the records of runs by the answers for these and for the states of their sources."""
-        stored = documents(self.connection, self.index, FEW, found)
+    def records_in(self, stored: Sequence[Mapping[str, Any]], counted: Mapping[str, Any]) -> list[RunRecord]:
+        """Return the records of runs by their documents, with watches, and the answer for the states of their sources."""
         states: dict[str, set[str]] = {}
         for page in paged(self.connection, self.index, STATES, STATES_CELLS, first=counted):
             for bucket in page:
@@ -251,15 +246,6 @@ class Records:
                 records.append(with_state(record, complete=states.get(record.run) == {COMPLETE}))
         watches = [watch_of(document) for document in stored if document["record"] == WATCH]
         return watched(sorted(records, key=lambda record: record.run), watches)
-
-    def grids(self) -> dict[str, Grid]:
-        """Return step and bins of each run, as they are now."""
-        runs = {"bool": {"filter": [{"term": {"record": RUN}}]}}
-        stored = documents(self.connection, self.index, runs, source=["run.id", "run.step_ns", "run.parameters"])
-        return {
-            document["run"]["id"]: grid_in(int(document["run"]["step_ns"]), document["run"].get("parameters") or {})
-            for document in stored
-        }
 
     def sources(self, run: str) -> list[SourceRecord]:
         """Return the records of a run's sources, by identity."""
@@ -432,7 +418,7 @@ class Records:
         """Return what there is of runs: one search for all."""
         found = {run: RunMetadata(run) for run in runs}
         query = {"bool": {"filter": [{"terms": {"run.id": list(runs)}}, {"terms": {"record": list(RECORDS)}}]}}
-        for hit in hits_of(self.connection, self.index, query, seq_no_primary_term=True):
+        for hit in hits_of(self.connection, self.index, query, **GUARDED):
             guarded = Guarded.of(hit)
             kind, standing = guarded.document["record"], found[guarded.document["run"]["id"]]
             if kind == SOURCE:
@@ -464,14 +450,15 @@ class Records:
         self, standing: RunMetadata, run: RunRecord, sources: Sequence[SourceRecord], made: dict[str, Guarded], *, anew: bool
     ) -> bool:
         """Return whether all was written; records of sources that were not there before are in `made`."""
-        body = joined(standing.record.document if standing.record else None, run, sources, anew=anew)
         there = {record.source: record for record in standing.source_records}
         if anew and (known := standing.run_record) is not None:
             check_replaceable(known, run, sources, {name: record.generation for name, record in there.items()})
         for source in sources:
             check_unclaimed(source, there.get(source.source))
         new = {source.source for source in sources} - {name for name in standing.sources if name not in made}
-        counting = (counting_since(source, there.get(source.source), anew=anew) for source in sources)
+        counting = [counting_since(source, there.get(source.source), anew=anew) for source in sources]
+        ending = any(source.source in there and SINCE not in source.account for source in counting)
+        body = joined(document_of(standing.record), run, sources, anew=anew, ending=ending)
         begun = [(replace(source, state=LOADING), SourceState()) for source in counting]
         late, run_late = self.write(standing, begun, lambda _there: body)
         names = new - {source.source for source, _ in late}
@@ -619,6 +606,11 @@ class RunMetadata:
         return watched([with_state(record, complete=complete)], self.watches)[0]
 
     @property
+    def start_ns(self) -> int:
+        """Return the start of the run, 0 where there is none."""
+        return int(self.record.document["run"].get("start_ns", 0)) if self.record else 0
+
+    @property
     def source_records(self) -> list[SourceRecord]:
         """Return the records of the sources, by identity."""
         return [source_record(self.sources[name].document) for name in sorted(self.sources)]
@@ -652,14 +644,16 @@ class RunMetadata:
         check_there(self.run, self.record, generation)
 
 
-def joined(there: Mapping[str, Any] | None, run: RunRecord, sources: Sequence[SourceRecord], *, anew: bool) -> dict[str, Any]:
-    """Return the document of a run that is begun, or joined with sources.
+def joined(
+    there: Mapping[str, Any] | None, run: RunRecord, sources: Sequence[SourceRecord], *, anew: bool, ending: bool
+) -> dict[str, Any]:
+    """Return the document of a run that is begun, or joined with sources; `ending` says that documents of it count no more.
 
     StoreError where it has got other parameters in the meantime, or was deleted.
     """
     if there is not None and there["record"] == RUN and not lives(there):
         raise StoreError(unfinished(run_record(there)))
-    since, generation = lowest_generation(there), generation_in(there) if there else 0
+    since, generation = lowest_generation(there), (generation_in(there) if there else 0) + ending
     if any(source.generation < since for source in sources):
         raise RunGoneError(run.run)
     if there is None or there["record"] == TOMBSTONE or anew:
@@ -682,15 +676,18 @@ def joined(there: Mapping[str, Any] | None, run: RunRecord, sources: Sequence[So
 MOST_SOURCES = 500  # that are read before it is known whether a question is about them
 
 
-class CachedRecords(Records):
-    """The records of all runs, with those of their sources where these are not too many; `grids` alone asks how they are now."""
+GUARDED: dict[str, Any] = {"seq_no_primary_term": True}
+MEANING = ("run.step_ns", "run.generation", "run.parameters")
 
-    held = True
+
+class CachedRecords(Records):
+    """The records of all runs, with those of their sources where these are not too many; `have_changed` asks how they are now."""
 
     def __init__(self, connection: Connection, names: Names) -> None:
         super().__init__(connection, names)
         self._records: list[RunRecord] | None = None
         self._sources: dict[str, list[Mapping[str, Any]]] = {}
+        self._read: dict[str, Guarded] = {}
 
     def forget(self) -> None:
         """Let the next question read them anew."""
@@ -700,13 +697,34 @@ class CachedRecords(Records):
         """Return the records of all runs, by name."""
         if self._records is None:
             of_sources = {"size": MOST_SOURCES, "query": STATES, "track_total_hits": MOST_SOURCES + 1}
-            bodies = [every(FEW), bucket_page(STATES, STATES_CELLS), of_sources]
+            bodies = [{**every(FEW), **GUARDED}, bucket_page(STATES, STATES_CELLS), of_sources]
             found, counted, sources = searches(self.connection, self.index, bodies)
-            self._records = self.records_in(found, counted)
+            read = [Guarded.of(hit) for hit in hits_of(self.connection, self.index, FEW, found, **GUARDED)]
+            self._read = {record.document["run"]["id"]: record for record in read if record.document["record"] == RUN}
+            self._records = self.records_in([record.document for record in read], counted)
             if sources["hits"]["total"]["value"] <= MOST_SOURCES:
                 self._sources = {record.run: [] for record in self._records}
                 self._keep(hit["_source"] for hit in sources["hits"]["hits"])
         return self._records
+
+    def have_changed(self, runs: Iterable[str]) -> bool:
+        """Return whether what was asked of runs since their records were read may be of two readings of them.
+
+        Whatever changes a run writes its record first. So data of a complete run are of one reading while nobody has written it.
+        Those of a run that is being loaded are, and say what they lack, while documents mean and count what they did.
+        """
+        then = {record.run: record for record in self.runs()}
+        names = sorted(runs)
+        query = {"bool": {"filter": [{"terms": {"run.id": names}}, {"term": {"record": RUN}}]}}
+        found = hits_of(self.connection, self.index, query, source=["run.id", *MEANING], **GUARDED)
+        now = {guarded.document["run"]["id"]: guarded for guarded in map(Guarded.of, found)}
+        for name in names:
+            before, after = self._read[name], now.get(name)
+            if after is None or _meaning(before) != _meaning(after):
+                return True
+            if then[name].state == COMPLETE and before.guard != after.guard:
+                return True
+        return False
 
     def sources(self, run: str) -> list[SourceRecord]:
         """Return the records of a run's sources, by identity."""
@@ -728,6 +746,12 @@ class CachedRecords(Records):
             self._sources.setdefault(document["run"]["id"], []).append(document)
 
 
+def _meaning(record: Guarded) -> tuple[Any, ...]:
+    """Return what tells which documents of a run count, and what they mean: the generation rises where some count no more."""
+    run, parameters = record.document["run"], record.document["run"].get("parameters") or {}
+    return run["step_ns"], run.get("generation", 0), parameters.get(BINS), parameters.get(BINS_COARSENING)
+
+
 class StillRecords(CachedRecords):
     """The records of one run as they stand, for several questions about it."""
 
@@ -736,9 +760,9 @@ class StillRecords(CachedRecords):
         self._records = [] if standing.run_record is None else [standing.run_record]
         self._sources = {standing.run: [guarded.document for guarded in standing.sources.values()]}
 
-    def grids(self) -> dict[str, Grid]:
-        """Return step and bins of the run."""
-        return {record.run: grid_in(record.step_ns, record.parameters) for record in self.runs()}
+    def have_changed(self, runs: Iterable[str]) -> bool:
+        """Return False: the questions are about the run as it stood."""
+        return False
 
 
 # Tombstones: documents in place of the records of deleted runs, with the generations of documents that belonged to them.
@@ -1037,7 +1061,6 @@ class SharedWindows:
 # Deleting documents of older generations by their ids: no module of the server is needed for it.
 
 
-KINDS_A_PAGE = 1000
 LABELS = ("@timestamp", "host.name", "operation", "kind")
 
 
@@ -1059,10 +1082,6 @@ class Sweeper:
         """Return all windows of a run of which hosts have rollups."""
         return self._windows("rollups", rollups_of(run.run, HOST, run.step_ns))
 
-    def stored_windows(self, run: RunRecord) -> dict[RollupKey, Int]:
-        """Return all windows of latencies that a run's documents at its stored step have."""
-        return self._windows("intervals", [{"term": {"run.id": run.run}}, at_step(run.step_ns), LATENCIES])
-
     def _windows(self, index: str, filters: Filters, deleting: list[bytes] | None = None) -> dict[RollupKey, Int]:
         """Return the windows that documents are of, by the rollup of their host; note the lines that delete them."""
         cells: dict[RollupKey, list[int]] = {}
@@ -1080,14 +1099,3 @@ class Sweeper:
         other = {"bool": {"must_not": [at_step(run.step_ns)]}}
         filters: Filters = [{"term": {"run.id": run.run}}, other, LATENCIES]
         return dropped(self.store, self.store.names.all("intervals"), filters)
-
-    def sweep_rollups(self, run: RunRecord, steps_ms: Sequence[int]) -> None:
-        """Delete the rollups of a run that was replaced: those of steps that it does not have, of kinds without documents."""
-        other = {"bool": {"must_not": [{"terms": {"rollup.step_ms": list(steps_ms)}}]}}
-        cells = {"size": KINDS_A_PAGE, "sources": [{"kind": label_source("kind")}]}
-        query = {"bool": {"filter": [{"term": {"run.id": run.run}}, at_step(run.step_ns), LATENCIES]}}
-        bucket_pages = paged(self.store.connection, self.store.names.all("intervals"), query, cells)
-        kinds = sorted({str(bucket["key"]["kind"] or "") for page in bucket_pages for bucket in page})  # "": some have none
-        gone = {"bool": {"must_not": [one_of("kind", kinds)]}} if kinds else {"match_all": {}}
-        filters = [{"term": {"run.id": run.run}}, any_of([other, gone])]
-        dropped(self.store, self.store.names.all("rollups"), filters)

@@ -55,9 +55,19 @@ from ingest.store.elastic.runs import (
     writing,
 )
 from ingest.store.elastic.templates import PERIODIC, Names, Site, site_of
-from ingest.store.lifecycle import Coarsened, CoarserBins, Widened, grid_in
+from ingest.store.lifecycle import Coarsened, CoarserBins, Widened
 from ingest.store.live import LiveStore
-from ingest.store.records import UNKNOWN_ZERO, RunRecord, SourceRecord, Spans, StoredRun, record_named
+from ingest.store.records import (
+    COMPLETE,
+    UNKNOWN_ZERO,
+    RunRecord,
+    SourceRecord,
+    Spans,
+    StoredRun,
+    goes_on,
+    record_named,
+    selected_records,
+)
 from ingest.store.verify import Chosen, Verification
 
 if TYPE_CHECKING:
@@ -121,9 +131,9 @@ class ElasticStore(Store):
     def _holdings_of(self, records: Records) -> ElasticHoldings:
         return ElasticHoldings(self.connection, self.names, records)
 
-    def _known(self) -> Records:
+    def _known(self) -> CachedRecords:
         """Return the records for a question: those that are held, or else as they are when it is asked."""
-        return self.records if self.records.held else CachedRecords(self.connection, self.names)
+        return self.records if isinstance(self.records, CachedRecords) else CachedRecords(self.connection, self.names)
 
     @property
     def offers(self) -> Capabilities:
@@ -168,10 +178,14 @@ class ElasticStore(Store):
         there = self._planned.pop(run.run, None) or self.records.standings([run.run])[run.run]
         known = self._loads.get(run.run)
         fresh = known is None and not anew and not (there.sources.keys() & {source.source for source in wanted})
-        loading = known or Loading(there, HostTotals(slab_of(run.step_ns)), anew=anew)
+        began = there.start_ns if there.run_record and not anew else None
+        loading = known or Loading(there, HostTotals(slab_of(run.step_ns)), began, anew=anew)
         for source in wanted:
             loading.states.pop(source.source, None)
-        loading.fresh, loading.anew = fresh, loading.anew or anew
+        before = {record.source: record for record in there.source_records}
+        again = [(before[source.source], source) for source in wanted if source.source in before]
+        cut_off = any(earlier.state != COMPLETE or not goes_on(earlier, source) for earlier, source in again)
+        loading.fresh, loading.anew = fresh, loading.anew or anew or cut_off
         loading.standing = self.records.begin(there, run, wanted, anew=anew)
         self._loads[run.run] = loading
 
@@ -226,6 +240,14 @@ class ElasticStore(Store):
         """Note from when to when the series of a source reach; it is complete when `finish_run` has made the rollups."""
         self._loading(source.run).reached(source, spans)
 
+    def is_to_be_rolled(self, run: str) -> bool:
+        """Return whether all rollups of a run are to be made anew, as a load of it was cut off or replaced: true once."""
+        loading = self._loads.get(run)
+        if loading is None or not loading.anew:
+            return False
+        loading.anew = False
+        return True
+
     def foreseen(self, run: RunRecord) -> CachedRun | None:
         """Return a run as it will be after `finish_run`, asked from memory; None unless this load alone holds all of it."""
         return Finish(self, run, self._loading(run.run)).foreseen()
@@ -241,7 +263,7 @@ class ElasticStore(Store):
 
     @contextmanager
     def knowing_runs(self) -> Iterator[None]:
-        """Hold what the records of runs say for several questions; whether a run was coarsened is asked after each."""
+        """Hold what the records of runs say for several questions; whether a run is another now is asked after each."""
         records, self.records = self.records, CachedRecords(self.connection, self.names)
         try:
             yield
@@ -327,17 +349,17 @@ class ElasticStore(Store):
     def answer(self, question: Question) -> Answer:
         """Return the merged windows that a question asks for, from rollups where they answer, else from documents.
 
-        It is asked again where a run was coarsened meanwhile: no answer is of two grids.
+        It is asked again where a run was loaded anew, coarsened or deleted meanwhile: no answer is of two readings.
         """
         known = self._known()
         while True:
             try:
                 answer = answer_from(self._holdings_of(known), known.runs(), question)
             except InputError:
-                if not self._coarsened(known):
+                if not known.have_changed(record.run for record in known.runs()):
                     raise
             else:
-                if not self._coarsened(known):
+                if not known.have_changed(answer.runs):
                     return answer
             known.forget()
 
@@ -345,14 +367,8 @@ class ElasticStore(Store):
         """Yield the selected windows at the stored step under the question's groups, in bounded batches."""
         known = self._known()
         yield from windows_from(self._holdings_of(known), known.runs(), question)
-        if self._coarsened(known):
-            raise StoreError("a run was coarsened while it was read: ask again")
-
-    def _coarsened(self, records: Records) -> bool:
-        """Return whether a run has other windows or bins now than when its record was read: answers since then may lack some."""
-        now = records.grids()
-        then = {record.run: grid_in(record.step_ns, record.parameters) for record in records.runs()}
-        return any(now.get(run, grid) != grid for run, grid in then.items())
+        if known.have_changed(record.run for record in selected_records(known.runs(), question.runs, question.where)):
+            raise StoreError("a run was loaded anew or coarsened while it was read: ask again")
 
     def offset_windows(
         self, run: str, begin_ns: int | None, end_ns: int | None, wanted: AnswerKey | None = None

@@ -96,6 +96,7 @@ MOST_SHARDS = 1024
 SHARDED = ("intervals", "rollups")  # those that grow with hosts and time
 COMPACT_FROM = (9, 0)
 SAYS_COMPLETE, KEEPS_BYTES = 4, 5  # the versions of the templates that brought rollup.complete, and latency.bytes
+WIDE_ROLLUPS = 7  # and latency.p99_low, run.start, rollup.default_kind
 COMPONENT, INDEX = "component", "index"
 SETTINGS = {"auto_expand_replicas": "0-1", "refresh_interval": "5s", "codec": "best_compression"}
 
@@ -120,6 +121,11 @@ class Site:
     def keeps_bytes(self) -> bool:
         """Return whether documents have the field for the bytes that I/Os moved."""
         return self.version >= KEEPS_BYTES
+
+    @property
+    def wide_rollups(self) -> bool:
+        """Return whether rollups have the lower ends of percentiles, the start of their run and its default kind."""
+        return self.version >= WIDE_ROLLUPS
 
     @property
     def names(self) -> Names:

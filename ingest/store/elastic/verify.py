@@ -40,6 +40,7 @@ from ingest.store.elastic.runs import (
 )
 from ingest.store.elastic.templates import PERIODIC
 from ingest.store.records import CLUSTER, COMPLETE, HOST, WHOLE_RUN, RunRecord, SourceRecord, rollup_steps
+from ingest.store.rollups import default_in
 from ingest.store.verify import LAYOUTS, NO_RUN, ROLLUPS, STATES, Chosen, Reading, Verifier, in_words, is_whole
 
 if TYPE_CHECKING:
@@ -315,13 +316,9 @@ class ElasticVerifier(Verifier):
             return
         with writing(store, run):
             store.connection.refresh(store.names.all("intervals"))
-            touched = SharedWindows()
-            touched.add(Sweeper(store).stored_windows(record))
-            if not touched.windows:
-                swept(store, store.names.all("rollups"), {"filter": [{"term": {"run.id": run}}]})
             stored, accounts = store.records.series([run])
             missing = store.lacking(record, accounts)
-            RollupWriter(store, record, touched, lowered=True, anew=True, missing=missing).write(stored)
+            RollupWriter(store, record, SharedWindows(), default_in(stored), anew=True, missing=missing).write(stored)
 
 
 def _holds(layout: Layout, values: Sequence[float]) -> bool:
