@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import stat
@@ -10,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ingest.core.errors import InputError
-from ingest.read.text import COMPRESSED
+from ingest.read.text import COMPRESSED, size_of
 
 # The files under the paths of a call, and the folder that they have in common.
 
@@ -90,8 +89,11 @@ def listed_files(folder: Path, closed: list[Path] | None = None, linked: list[Pa
 
 def names_in(folder: Path) -> list[str]:
     """Return the names of the files of a folder itself, in order; the entries of the folder are believed as in `listed_files`."""
-    with os.scandir(folder) as entries:
-        return sorted(entry.name for entry in entries if _is(entry.is_file))
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entry.name for entry in entries if _is(entry.is_file))
+    except OSError:  # it has gone, as its files have: whoever reads them says so
+        return []
 
 
 def why_closed(folder: Path) -> str:
@@ -135,8 +137,7 @@ def processes(asked: int | None, paths: Iterable[Path]) -> int:
         return asked
     total = 0
     for path in paths:
-        with contextlib.suppress(OSError):  # who reads it says so
-            total += path.stat().st_size * (EXPANDED if path.suffix in COMPRESSED else 1)
+        total += size_of(path) * (EXPANDED if path.suffix in COMPRESSED else 1)
         if total >= WORTH_WORKERS:
             return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return 1

@@ -220,6 +220,8 @@ def discover(paths: Sequence[Path], options: ReadOptions, *, among: bool = True)
     for path in files:
         if path not in call.named and (original := refused.backup_of(path, known)) is not None:
             call.skipped.append(Skipped(path, SKIPPED, f"a backup of {original.name} by its name: {NAME_IT}"))
+        elif path not in call.named and refused.is_unfinished(path):
+            call.refuse(path, refused.NOT_YET)
         else:
             call.recognise(path)
     logs = {path: log_name_of(path, kind_of_log(path, call.formats[path])) for path in call.formats if call.is_log(path)}
@@ -302,11 +304,12 @@ class _Call:
             return
         try:
             verdict = self._format(path)
+            version = version_of_text(head(path)) if verdict is PRINTED else None
         except InputError as error:
             self.refuse(path, error.reason)
             return
         if isinstance(verdict, refused.RefusedFormat):
-            if verdict is PRINTED and (version := version_of_text(head(path))) is not None:
+            if version is not None:
                 self.documents.versions[path.parent].add(version)
             self.skipped.append(Skipped(path, verdict.action, verdict.sentence))
         elif verdict:

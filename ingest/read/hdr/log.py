@@ -80,7 +80,7 @@ from ingest.read.hdr.tools import ASBENCH, LATTE, Origin, in_further_head, looks
 from ingest.read.missing import REJECTED, SENTENCE
 from ingest.read.schedule import Seen
 from ingest.read.sources import Around, Source
-from ingest.read.text import LONGEST_LINE, blocks, head, is_plain, name_without
+from ingest.read.text import LONGEST_LINE, blocks, head, is_plain, name_without, open_plain, size_of
 
 # Where lines of an HdrHistogram log were rejected: the stretches of time of which something is missing.
 
@@ -908,16 +908,17 @@ def cut(paths: Sequence[Path], contexts: Sequence[Context], parts: int) -> tuple
 
     The longest log is cut into equal numbers of bytes, the others at the same times. None where a log cannot be cut.
     """
-    if not all(is_plain(path) for path in paths) or sum(path.stat().st_size for path in paths) < SMALLEST:
+    if not all(is_plain(path) for path in paths) or sum(map(size_of, paths)) < SMALLEST:
         return None
-    logs = [_Log(path, context) for path, context in zip(paths, contexts, strict=True)]
+    logs: list[_Log] = []
     try:
+        logs.extend(_Log(path, context) for path, context in zip(paths, contexts, strict=True))
         if any(log.offset_ns is None for log in logs):
             return None
         longest = max(logs, key=lambda log: len(log.data))
         times = [longest.time_at(len(longest.data) * number // parts) for number in range(1, parts)]
         edges = [[log.place_of(time) for time in times] for log in logs]
-    except StampError:
+    except (StampError, InputError):  # where one has gone, who reads it says so
         return None
     finally:
         for log in logs:
@@ -930,7 +931,7 @@ class _Log:
     """A log whose lines are looked up by their place and time."""
 
     def __init__(self, path: Path, context: Context) -> None:
-        with path.open("rb") as stream:
+        with open_plain(path) as stream:
             self.data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
         start = head(path)
         self.front = () if origin_of(start).stamps else _front(start)  # stamps that need their line are not looked up
@@ -1017,7 +1018,7 @@ def read_part(path: Path, context: Context, part: Part, chunk_entries: int = CHU
 def _blocks(path: Path, begin: int, end: int | None) -> Iterator[bytes]:
     """Yield whole lines of a range of bytes in blocks of about 256 KiB; InputError for lines of more than 1 MiB."""
     rest = b""
-    with path.open("rb", buffering=0) as stream:
+    with open_plain(path) as stream:
         stream.seek(begin)
         left = end - begin if end is not None else None
         while data := stream.read(AT_ONCE if left is None else min(AT_ONCE, left)):
