@@ -251,41 +251,45 @@ class Tail(NamedTuple):
 #
 # A log that was put together from parts that overlap, or appended to itself, holds lines twice; so does one that two programs
 # of equal load write to. Numbers of samples cannot tell the two apart, so the lines are counted, and it is said. Held are the
-# latest lines of each tag, as plain columns until a line goes back in time for the first time.
+# latest lines, in at most 1 MB a log: the fewer of each tag, the more tags there are.
 
 
 Int = NDArray[np.int64]
-MOST_LINES = 1 << 16
+MOST_LINES, FEWEST_LINES = 1 << 16, 64  # of all tags of a log, of one
+MIXING = np.uint64(0x9E3779B97F4A7C15)
 REPEATED = "the time and number of samples of an earlier one: perhaps the same operations, which are then counted twice"
 
 Op = tuple[str, str, str]  # op, kind, tag
 
 
 class _Lines:
-    """The latest lines of one tag: at least `MOST_LINES` where there are as many, at most three times that."""
+    """The latest lines of one tag as numbers of 8 bytes, in one array: a watch adds them one by one, for days."""
 
     def __init__(self) -> None:
-        self._columns: list[tuple[Int, Int]] = []  # starts and samples that are in no set yet
-        self._waiting = 0
-        self._sets: tuple[set[tuple[int, int]], set[tuple[int, int]]] = set(), set()
+        self._held = np.empty(FEWEST_LINES, np.uint64)
+        self._size = 0
 
-    def add(self, starts: Int, samples: Int) -> None:
-        self._columns.append((starts, samples))
-        self._waiting += len(starts)
-        while self._waiting - len(self._columns[0][0]) >= MOST_LINES:
-            self._waiting -= len(self._columns.pop(0)[0])
+    def add(self, lines: NDArray[np.uint64], most: int) -> None:
+        """Take the next lines; at least `most` of the latest are held where there are as many, at most twice that."""
+        if self._size + len(lines) > 2 * most:
+            lines = lines[-most:]
+            kept = min(self._size, most)
+            self._held[:kept] = self._held[self._size - kept : self._size].copy()
+            self._size = kept
+        if self._size + len(lines) > len(self._held):
+            self._held = np.resize(self._held, 2 * (self._size + len(lines)))
+        self._held[self._size : self._size + len(lines)] = lines
+        self._size += len(lines)
 
-    def repeated(self, starts: Int, samples: Int) -> int:
-        """Return how many of these lines are among the latest; lines without samples repeat nothing."""
-        late, early = self._sets
-        for some, counts in self._columns:
-            late.update(zip(some.tolist(), counts.tolist(), strict=True))
-        self._columns, self._waiting = [], 0
-        if len(late) >= MOST_LINES:
-            self._sets = set(), late
-        return sum(
-            1 for line in zip(starts.tolist(), samples.tolist(), strict=True) if line[1] and (line in late or line in early)
-        )
+    def repeated(self, lines: NDArray[np.uint64]) -> int:
+        """Return how many of these lines are among those that are held."""
+        return int(np.isin(lines, self._held[: self._size]).sum())
+
+
+def _numbers(starts: Int, samples: Int) -> NDArray[np.uint64]:
+    """Return lines as one number each: those of another time or number of samples have, but for one in 2^64, another."""
+    mixed = starts.astype(np.uint64) * MIXING ^ samples.astype(np.uint64)
+    return (mixed ^ mixed >> np.uint64(31)) * MIXING
 
 
 class Again:
@@ -299,9 +303,10 @@ class Again:
         """Take the next lines of a series: their starts in ns, and how many samples each holds."""
         op, segment = key[:3], key[3]
         latest = self._latest.setdefault(op, _Lines())
-        if segment and (found := latest.repeated(starts, samples)):
+        lines = _numbers(starts, samples)
+        if segment and (found := latest.repeated(lines[samples > 0])):  # lines without samples repeat nothing
             self.repeated[op] = self.repeated.get(op, 0) + found
-        latest.add(starts, samples)
+        latest.add(lines, max(FEWEST_LINES, MOST_LINES // len(self._latest)))
 
     def doubts(self, told: set[Op]) -> list[str]:
         """Return a sentence on each tag with repeated lines, but those of which it was told already."""
