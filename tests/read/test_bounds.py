@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -95,3 +97,32 @@ def test_r8_a_line_is_gone_through_once(tmp_path: Path) -> None:
 def test_r8_a_long_line_of_anything_is_refused_in_words(tmp_path: Path, content: bytes, capsys: pytest.CaptureFixture) -> None:
     assert run(["inspect", str(long_line(tmp_path / "long.txt", content, 2))]) == 3
     assert "internal error" not in capsys.readouterr().err
+
+
+def test_r10_what_is_no_file_in_a_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A dangling link, one to itself, one to a device, a pipe and a socket were passed over without a word."""
+    shutil.copy(KEPT, tmp_path / "kept_clat_hist.9.log")
+    (tmp_path / "gone_clat_hist.1.log").symlink_to("nowhere")
+    (tmp_path / "loop.log").symlink_to("loop.log")
+    (tmp_path / "null").symlink_to("/dev/null")
+    os.mkfifo(tmp_path / "pipe")
+    with socket.socket(socket.AF_UNIX) as server:
+        monkeypatch.chdir(tmp_path)  # the path of a socket is short
+        server.bind("socket")
+    skipped = {
+        entry.path.name: (entry.action, entry.reason.partition(":")[0]) for entry in Files([tmp_path], jobs=1).found.skipped
+    }
+    assert skipped == {
+        "gone_clat_hist.1.log": ("refused", "a link that leads nowhere"),
+        "loop.log": ("refused", "a link that cannot be followed (Too many levels of symbolic links)"),
+        "null": ("refused", "a link to a named pipe, a socket or a device, which is not read"),
+        "pipe": ("skipped", "a named pipe, a socket or a device, which is not read"),
+        "socket": ("skipped", "a named pipe, a socket or a device, which is not read"),
+    }
+
+
+def test_r10_a_log_whose_link_leads_nowhere_is_missing_from_the_answer(tmp_path: Path) -> None:
+    shutil.copy(KEPT, tmp_path / "kept_clat_hist.9.log")
+    (tmp_path / "gone_clat_hist.1.log").symlink_to("nowhere")
+    answer = Files([tmp_path], jobs=1).answer(Question(step="all"))
+    assert any("leads nowhere" in text for text in answer.warnings)
