@@ -6,10 +6,12 @@ objectives/webhook.
 
 from __future__ import annotations
 
+import base64
 import hmac
 import socket
 import ssl
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -31,6 +33,7 @@ OVERLOADED, TOO_LARGE = 429, 413
 PASSING = {OVERLOADED, 502, 503, 504}
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
 LONGEST_REASON = 200
+FAILED, MASK, SHORTEST_SECRET = 400, b"***", 4
 CUT_OFF = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
 Result = TypeVar("Result")
 
@@ -84,7 +87,9 @@ class Client:
         self._host, self._port = parts.hostname or "", parts.port or (443 if self._secure else server.port)
         self._base = parts.path.rstrip("/")
         self._trusted = server.trusted() if self._secure else ("", "")
-        self._headers = {"user-agent": f"tailboard/{__version__}", **server.login(self._host)}
+        login = server.login(self._host)
+        self._headers = {"user-agent": f"tailboard/{__version__}", **login}
+        self._secrets = secrets_in(login.get("authorization", ""))
         self._connections = connections
         self._pool: HTTPConnectionPool | None = None
         self._answered = False
@@ -107,7 +112,14 @@ class Client:
         except (HTTPError, OSError) as error:
             raise self._failure(error) from None
         self._answered = True
-        return Answer(answer.status, answer.headers, answer.data)
+        said = answer.data if answer.status < FAILED else self._masked(answer.data)
+        return Answer(answer.status, answer.headers, said)
+
+    def _masked(self, said: bytes) -> bytes:
+        """Return what a server says of a failure without our secrets: proxies and servers quote the requests that they refuse."""
+        for secret in self._secrets:
+            said = said.replace(secret, MASK)
+        return said
 
     def again(self, attempt: Callable[[], Result], waiting: Callable[[TransientError], None] | None = None) -> Result:
         """Return what `attempt` returns, repeated while it raises TransientError, which is raised when patience ends.
@@ -202,6 +214,22 @@ class Client:
     def _untrusted(self, reason: str) -> StoreError:
         variables = f"{self.server.variable('CA_FILE')} or {self.server.variable('FINGERPRINT')} ({self.server.page})"
         return StoreError(f"{self.name}: the TLS connection fails ({reason}): check {variables}")
+
+
+def secrets_in(login: str) -> list[bytes]:
+    """Return all texts that nobody may read in a login as it is sent, the longest first.
+
+    A text of less than 4 characters is none: it would stand in any sentence.
+    """
+    sent = login.rpartition(" ")[2]
+    texts = [sent]
+    with suppress(ValueError):
+        decoded = base64.b64decode(sent, validate=True).decode()
+        texts += [decoded, decoded.partition(":")[2]]
+    kept = {text for text in texts if len(text) >= SHORTEST_SECRET}
+    return [
+        text.encode() for text in sorted({*kept, *(orjson.dumps(text).decode()[1:-1] for text in kept)}, key=len, reverse=True)
+    ]
 
 
 def with_query(path: str, words: Mapping[str, object]) -> str:

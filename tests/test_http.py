@@ -526,3 +526,28 @@ def test_its_own_variables_go_before_those_of_another_server(monkeypatch, tmp_pa
     monkeypatch.setenv("TAILBOARD_KIBANA_CA_FILE", str(tmp_path / "ca.pem"))
     assert KIBANA.trusted() == ("TAILBOARD_KIBANA_CA_FILE", str(tmp_path / "ca.pem"))
     assert WEBHOOK.trusted() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("variables", "secrets"),
+    [
+        ({"USER": "ann", "PASSWORD": 'hun"ter2'}, ['hun\\"ter2', base64.b64encode(b'ann:hun"ter2').decode()]),
+        (
+            {"API_KEY": base64.b64encode(b"id-of-key:the-key-itself").decode()},
+            ["the-key-itself", "aWQtb2Yta2V5OnRoZS1rZXktaXRzZWxm"],
+        ),
+        ({"API_KEY": "plain-token"}, ["plain-token"]),
+        ({}, []),
+    ],
+)
+@pytest.mark.parametrize("status", [400, 401, 403, 429, 500, 503])
+def test_r10_own_secrets_that_a_server_repeats_are_masked(monkeypatch, variables: dict, secrets: list[str], status: int) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(HERE.variable(name), value)
+    said = "no [" + "] and [".join(secrets) + "] here"
+    body = f'{{"error":"{said}"}}'.encode()
+    head = f"HTTP/1.1 {status} No\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    with door(head + body) as open_door, client(open_door.port) as ours:
+        text = ours.exchange("GET", "/").decoded()["error"]
+    assert text == "no [" + "] and [".join("***" for _ in secrets) + "] here" if secrets else said
+    assert not any(secret in text for secret in secrets)

@@ -43,6 +43,7 @@ class Listing(CallOptions):
 
     store: str | None = STORE
     form: str = option("--format", choices=["table", "ndjson"])
+    as_json: bool = option("--json", help="Print one JSON array; --format ndjson prints an object a line.")
 
 
 @command(Listing, "list", group=runs)
@@ -66,6 +67,9 @@ def list_(options: Listing) -> None:
 
     with opened_store(options.store) as store:
         rows = [row_of(record, [source.account for source in store.sources(record.run)]) for record in store.runs()]
+    if options.as_json:
+        print(json.dumps(rows, indent=2))
+        return
     if options.form == "ndjson":
         sys.stdout.writelines(json.dumps(row) + "\n" for row in rows)
         return

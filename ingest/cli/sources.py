@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ingest.store import Store
     from ingest.store.records import RunRecord
 
+LARGEST_INPUT, AT_ONCE = 16 << 30, 1 << 18  # bytes of standard input
+ELSEWHERE = "write it into a file and name that"
 DEFAULT_STORE = "sqlite:tailboard.db"
 
 
@@ -60,6 +62,7 @@ def _standard_input() -> Path:
     """Return a temporary file with what standard input holds; readers look at a file twice, which a pipe cannot give.
 
     It and its folder are called stdin, so that runs and processes have the same names each time; compressed data gets its ending.
+    Signals that end the process take it away, too. InputError where it would be larger than any log, or finds no room.
     """
     import atexit
     import shutil
@@ -73,17 +76,44 @@ def _standard_input() -> Path:
         raise UsageError("- reads standard input, but nothing is piped into it")
     folder = Path(tempfile.mkdtemp(prefix="tailboard-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    _taken_away_by_signals(folder)
     path = folder / STDIN / STDIN
     path.parent.mkdir()
-    with path.open("wb") as out:
-        shutil.copyfileobj(sys.stdin.buffer, out)
-    if not path.stat().st_size:
+    try:
+        with path.open("wb") as out:
+            while out.tell() <= LARGEST_INPUT and (data := sys.stdin.buffer.read(AT_ONCE)):
+                out.write(data)
+            size = out.tell()
+    except OSError as error:
+        reason = f"standard input is copied to {folder.parent}, which fails ({error.strerror or error})"
+        raise InputError(f"{reason}: {ELSEWHERE}, or set TMPDIR to a folder with room") from None
+    if size > LARGEST_INPUT:
+        raise InputError(f"standard input is longer than {LARGEST_INPUT >> 30} GiB: {ELSEWHERE}")
+    if not size:
         raise InputError("standard input is empty")
     with path.open("rb") as check:
         ending = ending_of(check.read(8))
     path = path.rename(path.with_name(STDIN + ending)) if ending else path
     STANDS_FOR.update({str(path): "standard input", str(path.parent): "standard input"})
     return path
+
+
+def _taken_away_by_signals(folder: Path) -> None:
+    """Have a folder deleted where a signal ends this process; a signal that is ignored, or heeded otherwise, stays so."""
+    import shutil
+    import signal
+
+    ours = os.getpid()
+
+    def end(number: int, _: object) -> None:
+        if os.getpid() == ours:  # a process that was forked to read leaves it
+            shutil.rmtree(folder, ignore_errors=True)
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, end)
 
 
 @contextmanager

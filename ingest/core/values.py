@@ -6,8 +6,11 @@ start of a command makes is a `Value`, made with `eq=False, repr=False`; what is
 
 from __future__ import annotations
 
-from operator import attrgetter
+from collections.abc import Iterable
+from operator import attrgetter, index
 from typing import Any
+
+from ingest.core.errors import UsageError
 
 
 class Value:
@@ -38,3 +41,27 @@ def _fields(value: Value) -> attrgetter[Any]:
     if kind not in _known:
         _known[kind] = attrgetter(*kind.__match_args__)  # type: ignore[attr-defined]  # a dataclass's
     return _known[kind]
+
+
+# What callers of the Python interface give: the one meaning that it can have, or UsageError.
+
+
+def several(value: Any, kind: type | tuple[type, ...], what: str, example: str) -> tuple[Any, ...]:
+    """Return values of a kind as a tuple, one of them as a tuple of one; UsageError, with an `example`, for anything else."""
+    if isinstance(value, kind):
+        return (value,)
+    values = tuple(value) if isinstance(value, Iterable) and not isinstance(value, (str, bytes, dict)) else (None,)
+    if any(not isinstance(one, kind) for one in values):
+        raise UsageError(f"{what} takes {example}, not {value!r}")
+    return values
+
+
+def at_least(least: int, value: Any, what: str) -> int:
+    """Return a whole number, also one of NumPy; UsageError for anything else, and for one below the least."""
+    try:
+        number = least - 1 if isinstance(value, bool) else index(value)
+    except TypeError:
+        number = least - 1
+    if number < least:
+        raise UsageError(f"{what} takes a whole number from {least} on, not {value!r}")
+    return number

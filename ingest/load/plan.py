@@ -29,12 +29,14 @@ from ingest.read.format_names import AVERAGED, HIST, PLAIN_JSON, RAW
 from ingest.read.missing import row_width
 from ingest.read.placement import UNDATED, apart
 from ingest.read.sources import PREFER_HIST, Found, ReadOptions, Source
+from ingest.read.text import open_plain, size_of
 from ingest.store import Store
 from ingest.store.coverage import ADD_UP, check_same
 from ingest.store.lifecycle import COLUMNS, FORCED, MEANING, NOT_OF_READING, OF_LOGS, STEP_TOLD, check_addable
 from ingest.store.lifecycle import check_step as check_stored
 from ingest.store.records import COMPLETE, UNKNOWN_ZERO, RunRecord, SourceRecord, StoredRun, stored_samples
 
+NOT_READ = "not read: "
 HASH_BLOCK = 1 << 18
 DIGEST_SIZE = 16
 MOST_LABELS = 32
@@ -289,6 +291,9 @@ def _to_do(
             context=_context_digest(source, digests, carried[1] if source.path == carried[0] else ()),
             generation=old.generation + 1 if old else first,
         )
+        if old is not None and digest.startswith(NOT_READ):
+            duplicates["it has gone meanwhile, and what was loaded of it before is kept"] += 1
+            continue
         if old is not None and not options.replace:
             same = (old.digest, old.context) == (digest, record.context)
             if same and old.state == COMPLETE:
@@ -367,21 +372,24 @@ def digest_of(path: Path, size: int | None) -> str:
 
 
 def digested(path: Path, size: int | None) -> tuple[str, int]:
-    """Return the SHA-256 of a file, or of its first `size` bytes, and of how many bytes it is: the file may grow meanwhile."""
+    """Return the SHA-256 of a file, or of its first `size` bytes, and of how many bytes it is: the file may grow meanwhile.
+
+    One that has gone, or cannot be read, has a digest that no other has, of 0 bytes: who reads it says so.
+    """
     digest = hashlib.sha256()
     left, taken = size if size is not None else 2**62, 0
     view = memoryview(bytearray(HASH_BLOCK))
     try:
-        with path.open("rb", buffering=0) as stream:
-            while left and (got := stream.readinto(view[: min(HASH_BLOCK, left)])):
+        with open_plain(path) as stream:
+            while left and (got := stream.readinto(view[: min(HASH_BLOCK, left)])):  # type: ignore[attr-defined]
                 digest.update(view[:got])
                 left -= got
                 taken += got
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", path) from None
+    except (InputError, OSError):
+        return f"{NOT_READ}{as_text(path)}", 0
     return digest.hexdigest(), taken
 
 
 def grown(path: Path, old: SourceRecord) -> bool:
-    """Return whether a file has the content that was loaded before, with something appended."""
-    return path.stat().st_size > old.size and digest_of(path, old.size) == old.digest
+    """Return whether a file has the content that was loaded before, with something appended; any has where that was nothing."""
+    return size_of(path) > old.size and (not old.size or digest_of(path, old.size) == old.digest)

@@ -249,7 +249,7 @@ def _check_overlap(ask: Ask, run: str, selection: Question) -> None:
     """Raise InputError where nothing of a run lies in the range that is selected: its windows are then not read at all."""
     if selection.begin is None and selection.end is None:
         return
-    whole = ask(replace(_whole_run(run, 0), by=(), step=ALL))
+    whole = ask(Question(step=ALL).about([run]))
     if whole.relative and is_absolute(selection):
         raise InputError(ABSOLUTE)
     low, high = span_of(whole.parts)

@@ -50,7 +50,7 @@ from ingest.read.fio import averaged_log
 from ingest.read.fio.averaged_log import LATENCIES, RATES, log_beside
 from ingest.read.format_names import HIST, RAW
 from ingest.read.sources import COMPLETION, PREFER_HIST, PREFER_RAW, Source
-from ingest.read.text import COMPRESSED
+from ingest.read.text import COMPRESSED, size_of
 
 # What estimators share: where their values stand in the exact table, and percentiles of plain values.
 
@@ -511,7 +511,7 @@ def effort(files: Files, question: Question) -> int | None:
     known = [path for path in paths if path is not None]
     if not known or len(known) < len(files.selected(question)):
         return None
-    return sum(path.stat().st_size * (COMPRESSED_TIMES if path.suffix in COMPRESSED else 1) for path in known)
+    return sum(size_of(path) * (COMPRESSED_TIMES if path.suffix in COMPRESSED else 1) for path in known)
 
 
 def _processes(files: Files, question: Question, answer: Answer | None, tally: _Tally) -> dict[Process, list[Source]]:

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ingest.core.coverage import DEFAULT_WIDTH_NS, RowWidth, WholeRow, median_width
-from ingest.core.errors import InputError, counted
+from ingest.core.errors import InputError, UsageError, counted
 from ingest.core.grid import UNTIMED, stored_step
 from ingest.core.intervals import Intervals, Sum
 from ingest.core.labels import LABELS, LAYER, Group, Series, label_of, runs_asked
 from ingest.core.pool import fork_map
-from ingest.core.values import Value
+from ingest.core.values import Value, at_least, several
 from ingest.query.aggregate import (
     adding_up,
     all_of,
@@ -101,21 +101,25 @@ class Files:
 
     def __init__(
         self,
-        paths: Sequence[Path | str],
+        paths: Sequence[Path | str] | Path | str,
         options: ReadOptions | None = None,
         jobs: int | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
-        """Look under `paths`; nothing is read yet. `progress` is called with (done, total) files while they are read.
+        """Look under `paths`, one or several; nothing is read yet. `progress` is called with (done, total) files meanwhile.
 
         `jobs` is how many processes read, None as `processes` has it.
 
-        Raises InputError where there is nothing to read.
+        Raises InputError where there is nothing to read, UsageError for values of other types.
         """
-        self.paths = tuple(paths)
+        self.paths: tuple[Path | str, ...] = several(paths, (str, Path), "Files", "a path, or ['archive', 'more.log']")
+        if not isinstance(options, ReadOptions | None):
+            raise UsageError(f"Files takes ReadOptions(run='nightly-42'), not {options!r}")
+        if jobs is not None:
+            at_least(1, jobs, "jobs")
         self.options = options or ReadOptions()
         self.progress = progress
-        self.found: Found = discover([Path(path) for path in paths], self.options)
+        self.found: Found = discover([Path(path) for path in self.paths], self.options)
         self._lacking = self.found.lacking()
         self.jobs = processes(jobs, (source.path for source in self.found.sources))
         for conflict in conflicts(self.found):

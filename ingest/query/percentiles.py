@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +14,19 @@ from ingest.core.errors import UsageError, counted
 from ingest.core.grid import INT64_MAX
 from ingest.core.intervals import NO_BYTES, Bool, Int, Intervals, no_exact
 from ingest.core.labels import Group
-from ingest.core.quantiles import Percentile, Ranked, bounds, censored, extremes, percentile_values, saturated, share_below
+from ingest.core.quantiles import (
+    Percentile,
+    Ranked,
+    bounds,
+    censored,
+    extremes,
+    parse_percentiles,
+    percentile_values,
+    saturated,
+    share_below,
+)
 from ingest.core.units import figure, format_duration
-from ingest.core.values import Value
+from ingest.core.values import Value, at_least, several
 from ingest.query.coverage import LEAST, MOST, Cells, Rows
 from ingest.query.lags import answered, events_of, mixed_rows
 from ingest.query.means import check_bins, lacks_bins
@@ -42,6 +54,16 @@ class Wanted(Value):
     interpolate: bool = False
     bounds: bool = False
     possible: bool = False
+
+    def __post_init__(self) -> None:
+        """Take numbers and texts for the percentiles that they are: Wanted((50, "99.9")); UsageError for what is none."""
+        example = "percentiles such as 99, or (50, 99, '99.9')"
+        given = several(self.percentiles, (Percentile, str, int, float, Decimal), "Wanted", example)
+        taken = [(one,) if isinstance(one, Percentile) else parse_percentiles(str(one)) for one in given]
+        limits = self.below_ns if isinstance(self.below_ns, Iterable) else (self.below_ns,)
+        below = tuple(at_least(0, one, "below_ns") for one in limits)
+        object.__setattr__(self, "percentiles", tuple(chain.from_iterable(taken)))  # as a frozen dataclass sets its own
+        object.__setattr__(self, "below_ns", below)
 
 
 def percentiles(answer: Answer, wanted: Wanted) -> Table:

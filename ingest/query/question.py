@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -34,8 +34,8 @@ from ingest.core.labels import (
     run_matches,
 )
 from ingest.core.layout import Layout, common_layout
-from ingest.core.units import Instant, format_duration
-from ingest.core.values import Value
+from ingest.core.units import Instant, format_duration, parse_duration, parse_instant
+from ingest.core.values import Value, at_least, several
 from ingest.query.coverage import Lack, caveats_of, left_out, of_kinds, taken_of
 from ingest.query.origin import Origin
 from ingest.query.windows import AUTO_WINDOWS, Bounds, Span, by_layout, widest
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
 
 AUTO, ALL = "auto", "all"
+
+ATTRIBUTIONS = ("completion", IN_FLIGHT)
 
 AnswerKey = Callable[[Series], Group | None]
 RunKind = tuple[str, str]
@@ -73,6 +75,31 @@ class Question(Value):
     force: bool = False
     attribution: str = "completion"
     windows: int = AUTO_WINDOWS
+
+    def __post_init__(self) -> None:
+        """Take one text for a tuple of one, and texts of times for times; UsageError for what no question can have."""
+        if not isinstance(self.where, Mapping) or any(not isinstance(name, str) for name in self.where):
+            raise UsageError(f"where takes a mapping such as {{'op': 'read'}}, not {self.where!r}")
+        globs = {
+            name: several(glob, str, f"where[{name!r}]", "'read', or ('read', 'write')") for name, glob in self.where.items()
+        }
+        where = {name: ALTERNATIVE.join(some) for name, some in globs.items()}
+        taken: dict[str, Any] = {
+            "runs": several(self.runs, str, "runs", "'nightly-42', or ('nightly-41', 'nightly-42*')"),
+            "by": several(self.by, str, "by", "'host', or ('host', 'op')"),
+            "where": self.where if where == self.where else where,
+            "begin": _instant(self.begin, "begin"),
+            "end": _instant(self.end, "end"),
+            "windows": at_least(1, self.windows, "windows"),
+        }
+        if not isinstance(self.step, str):
+            taken["step"] = at_least(1, self.step, "step ('auto', 'all', '10s', or ns)")
+        elif self.step not in (AUTO, ALL):
+            taken["step"] = parse_duration(self.step)
+        if not isinstance(self.attribution, str) or self.attribution not in ATTRIBUTIONS:
+            raise UsageError(f"attribution takes {' or '.join(map(repr, ATTRIBUTIONS))}, not {self.attribution!r}")
+        for name, value in taken.items():
+            object.__setattr__(self, name, value)  # as a frozen dataclass sets its own
 
     @property
     def in_one_window(self) -> bool:
@@ -111,6 +138,15 @@ class Question(Value):
         """
         where = {**self.where, "run": literal(runs[0])} if len(runs) == 1 else self.where
         return replace(self, runs=tuple(literal(run) for run in runs), where=where)
+
+
+def _instant(value: Any, what: str) -> Instant | None:
+    """Return a time, of text as people write it; UsageError for anything else: whole numbers might be seconds, ms or ns."""
+    if value is None or isinstance(value, Instant):
+        return value
+    if not isinstance(value, str):
+        raise UsageError(f"{what} takes an Instant, or text such as '2026-11-20T21:06:32Z' or '+90s', not {value!r}")
+    return parse_instant(value)
 
 
 MOST_LOST = 2

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from ingest.core.errors import CapacityError, InputError
@@ -22,6 +21,7 @@ from ingest.read.formats import SMALL, reader_of, single_events
 from ingest.read.missing import counting_rejected, followed
 from ingest.read.placement import in_their_layer, of_its_part
 from ingest.read.sources import Source
+from ingest.read.text import size_of
 
 if TYPE_CHECKING:
     from ingest.core.events import Events
@@ -79,18 +79,11 @@ def small_ones_together(sources: Iterable[Source], most: int) -> list[list[Sourc
     alone: list[list[Source]] = []
     small: dict[str, list[Source]] = {}
     for source in sources:
-        if reader_of(source.format).many is not None and _is_small(source.path):
+        if reader_of(source.format).many is not None and size_of(source.path) <= SMALL:
             small.setdefault(source.format, []).append(source)
         else:
             alone.append([source])
     return alone + [some[first : first + most] for some in small.values() for first in range(0, len(some), most)]
-
-
-def _is_small(path: Path) -> bool:
-    try:
-        return path.stat().st_size <= SMALL
-    except OSError:  # `read` says so
-        return False
 
 
 def _unshadowed(rows: Iterator[Intervals[Series]], context: Context) -> Iterator[Intervals[Series]]:

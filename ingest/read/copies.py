@@ -16,7 +16,7 @@ from ingest.read.context import FORM
 from ingest.read.format_names import HDR, YCSB
 from ingest.read.formats import is_timed
 from ingest.read.sources import PREFER_RAW, SHADOWED, SKIPPED, Found, Place, Skipped, Source
-from ingest.read.text import COMPRESSED, blocks, plain_name
+from ingest.read.text import COMPRESSED, blocks, open_plain, plain_name, size_of
 
 # The same data twice: files of the same bytes, and files of the same labels.
 
@@ -35,7 +35,7 @@ def once_by_content(
     """
     by_size: dict[int, list[Source]] = defaultdict(list)
     for source in sources:
-        by_size[source.path.stat().st_size].append(source)
+        by_size[size_of(source.path)].append(source)
     twins: dict[bytes, list[Source]] = defaultdict(list)
     for size, alike in by_size.items():
         for digest, source in _by_digest(alike, size):
@@ -119,15 +119,15 @@ def _by_digest(sources: Sequence[Source], size: int) -> Iterator[tuple[bytes, So
 def _look(path: Path, size: int) -> int | str:
     """Return a checksum of the last 64 KiB of a file, in a seventh of the time of a digest: files of unlike ones differ."""
     try:
-        with path.open("rb", buffering=0) as stream:
+        with open_plain(path) as stream:
             stream.seek(max(0, size - SAMPLE))
             return zlib.crc32(stream.read(SAMPLE))
-    except OSError:
+    except (InputError, OSError):
         return str(path)
 
 
 def _bytes_of(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as stream:
+    with open_plain(path) as stream:
         while data := stream.read(1 << 20):
             yield data
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import stat
@@ -10,19 +9,25 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ingest.core.errors import InputError
-from ingest.read.text import COMPRESSED
+from ingest.read.text import COMPRESSED, size_of
 
 # The files under the paths of a call, and the folder that they have in common.
 
 
 ODD = "a named pipe, a socket or a device"
+NOWHERE = "a link that leads nowhere: what it stands for is missing"
 TOO_DEEP = "its path is too long for this system, so its files are missing: name a folder below, or move it up"
 LONGEST_PATH = 4096  # Linux' PATH_MAX; others have less
 OWN_STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/")  # opened by the caller already, as <(...) of a shell is
 
 
-def files_under(paths: Iterable[Path], closed: list[Path] | None = None, linked: list[Path] | None = None) -> Iterator[Path]:
-    """Yield all files under the paths once, those of a folder in order; pipes, sockets and devices are passed over.
+def files_under(
+    paths: Iterable[Path],
+    closed: list[Path] | None = None,
+    linked: list[Path] | None = None,
+    odd: list[Path] | None = None,
+) -> Iterator[Path]:
+    """Yield all files under the paths once, those of a folder in order; what is no file there is added to `odd`.
 
     A folder that two paths lead to, one by a link as `results/latest`, is one folder: its files have the name that comes first.
     Folders below them that cannot be listed are added to `closed`, links to folders to `linked`. InputError for a path that is
@@ -42,7 +47,7 @@ def files_under(paths: Iterable[Path], closed: list[Path] | None = None, linked:
             raise InputError(f"{ODD}: read it with `cat FILE | tailboard ... -`", path)
         if stat.S_ISDIR(mode) and not os.access(path, os.R_OK | os.X_OK):
             raise InputError("no permission to list this folder: check owner and mode", path)
-        for file in listed_files(path, closed, linked) if stat.S_ISDIR(mode) else [path]:
+        for file in listed_files(path, closed, linked, odd) if stat.S_ISDIR(mode) else [path]:
             folder = folders.get(file.parent) or folders.setdefault(file.parent, file.parent.resolve())
             place = folder / file.name
             if place not in seen:
@@ -60,11 +65,14 @@ def check_is_file(path: Path) -> None:
         raise InputError(f"{ODD}: name a file", path)
 
 
-def listed_files(folder: Path, closed: list[Path] | None = None, linked: list[Path] | None = None) -> list[Path]:
+def listed_files(
+    folder: Path, closed: list[Path] | None = None, linked: list[Path] | None = None, odd: list[Path] | None = None
+) -> list[Path]:
     """Return the paths of all files under a folder, in the order of their parts.
 
     Links to folders are not entered, but added to `linked`. Folders that cannot be listed are added to `closed`: without
-    permission, or nested past the longest path of the system.
+    permission, or nested past the longest path of the system. What is no file is added to
+    `odd`: pipes, sockets, devices, links that lead nowhere.
     The entries of a folder are believed: only links are looked at.
     """
     files: list[str] = []
@@ -78,8 +86,11 @@ def listed_files(folder: Path, closed: list[Path] | None = None, linked: list[Pa
                         left.append(entry.path)
                     elif _is(entry.is_file):  # a pipe without a writer would be waited for without end
                         files.append(entry.path)
-                    elif linked is not None and _is(entry.is_dir):
-                        linked.append(Path(entry.path))
+                    elif _is(entry.is_dir):
+                        if linked is not None:
+                            linked.append(Path(entry.path))
+                    elif odd is not None:
+                        odd.append(Path(entry.path))
         except OSError as error:
             if closed is not None and error.errno in (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG):
                 closed.append(Path(here))  # else it is gone meanwhile
@@ -90,14 +101,30 @@ def listed_files(folder: Path, closed: list[Path] | None = None, linked: list[Pa
 
 def names_in(folder: Path) -> list[str]:
     """Return the names of the files of a folder itself, in order; the entries of the folder are believed as in `listed_files`."""
-    with os.scandir(folder) as entries:
-        return sorted(entry.name for entry in entries if _is(entry.is_file))
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entry.name for entry in entries if _is(entry.is_file))
+    except OSError:  # it has gone, as its files have: whoever reads them says so
+        return []
 
 
 def why_closed(folder: Path) -> str:
     """Return the sentence about a folder that could not be listed."""
     long = len(os.fsencode(folder)) >= LONGEST_PATH
     return TOO_DEEP if long else "no permission to list this folder: its files are missing"
+
+
+def why_odd(path: Path) -> str:
+    """Return the sentence about what lies in a folder and is no file."""
+    if not path.is_symlink():
+        return f"{ODD}, which is not read"
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return NOWHERE
+    except OSError as error:
+        return f"a link that cannot be followed ({error.strerror}): what it stands for is missing"
+    return f"a link to {ODD}, which is not read"
 
 
 def _is(looks: Callable[[], bool]) -> bool:
@@ -135,8 +162,7 @@ def processes(asked: int | None, paths: Iterable[Path]) -> int:
         return asked
     total = 0
     for path in paths:
-        with contextlib.suppress(OSError):  # who reads it says so
-            total += path.stat().st_size * (EXPANDED if path.suffix in COMPRESSED else 1)
+        total += size_of(path) * (EXPANDED if path.suffix in COMPRESSED else 1)
         if total >= WORTH_WORKERS:
             return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return 1

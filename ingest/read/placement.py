@@ -38,7 +38,7 @@ from ingest.read.archives.pbench import CLIENTS
 from ingest.read.archives.plain import Plain, short_names
 from ingest.read.context import Part
 from ingest.read.copies import decodable, in_one_form, once_by_content
-from ingest.read.discovery import files_under, leading_out, names_in, root_of, why_closed
+from ingest.read.discovery import files_under, leading_out, names_in, root_of, why_closed, why_odd
 from ingest.read.fio.join import Beside, Documents, log_name_of
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name, version_of_text
 from ingest.read.fio.reader import counted_once, kind_of_log
@@ -209,10 +209,12 @@ def discover(paths: Sequence[Path], options: ReadOptions, *, among: bool = True)
     """
     closed: list[Path] = []
     linked: list[Path] = []
-    files = list(files_under(paths, closed, linked))
+    odd: list[Path] = []
+    files = list(files_under(paths, closed, linked, odd))
     call = _Call(paths, options)
     for folder in closed:
         call.refuse(folder, why_closed(folder))
+    call.skipped += [Skipped(path, REFUSED if path.is_symlink() else SKIPPED, why_odd(path)) for path in odd]
     for link in leading_out(linked, paths):
         call.skipped.append(Skipped(link, SKIPPED, f"{LINKED}: {NAME_IT}"))
         call.caveats.append(Caveat("linked-folder", str(link), LINKED, NAME_IT))
@@ -296,17 +298,21 @@ class _Call:
 
     def recognise(self, path: Path) -> None:
         """Note the format of a file, or why it is not read."""
+        if path not in self.named and refused.is_unfinished(path):
+            self.refuse(path, refused.NOT_YET)
+            return
         place = self.place(path)
         if place is not None and place.unread and path not in self.named:
             self.skipped.append(Skipped(path, SKIPPED, place.unread))
             return
         try:
             verdict = self._format(path)
+            version = version_of_text(head(path)) if verdict is PRINTED else None
         except InputError as error:
             self.refuse(path, error.reason)
             return
         if isinstance(verdict, refused.RefusedFormat):
-            if verdict is PRINTED and (version := version_of_text(head(path))) is not None:
+            if version is not None:
                 self.documents.versions[path.parent].add(version)
             self.skipped.append(Skipped(path, verdict.action, verdict.sentence))
         elif verdict:

@@ -459,6 +459,7 @@ def _cut(bins: Sequence[FileBin], ends: Sequence[int]) -> bool:
     return False
 
 
+LONGEST_DOCUMENT = 64 << 20  # bytes of a line: a poll of a large server takes a tenth of it
 NO_JSON = "no JSON object"
 TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[][{}"]')
 AROUND = re.compile(rb"[][,\s]*")
@@ -590,15 +591,23 @@ class WrongError(ValueError):
 
 
 def lines_of(path: Path, context: Context) -> Iterator[tuple[int, bytes, bool]]:
-    """Yield the lines of a file with their numbers, and whether their end was seen."""
-    number, rest = 0, b""
+    """Yield the lines of a file with their numbers, and whether their end was seen; InputError for one of more than 64 MiB."""
+    number, size = 0, 0
+    pieces: list[bytes] = []  # of a line that has not ended: to add each to those before took a time that grows as its square
     for block in whole_blocks(path, context.account, context.upto):
-        lines = (rest + bytes(block)).split(b"\n")
-        rest = lines.pop()
-        for line in lines:
+        first, *lines = bytes(block).split(b"\n")
+        pieces.append(first)
+        size += len(first)
+        if size > LONGEST_DOCUMENT:
+            raise InputError("a line of more than 64 MiB", path, number + 1)
+        if not lines:
+            continue
+        last = lines.pop()
+        for line in (b"".join(pieces), *lines):
             number += 1
             yield number, line, True
-    if rest:
+        pieces, size = [last], len(last)
+    if rest := b"".join(pieces):
         yield number + 1, rest, False
 
 

@@ -11,7 +11,7 @@ from ingest.core.errors import InputError
 from ingest.read import formats
 from ingest.read.archives import cbt
 from ingest.read.sources import CONTEXT, REFUSED, SKIPPED
-from ingest.read.text import COMPRESSED, ending_of, head, plain_name
+from ingest.read.text import COMPRESSED, TABLE_ENDINGS, ending_of, head, plain_name
 
 MEANS = "a mean over time, not latencies; gives the counts behind the means of averaged logs beside it"
 DESCRIBE = "describe its columns in a few lines of YAML: --input-format events.yml (docs/reference/formats.md)"
@@ -25,6 +25,8 @@ BACKUP = (  # `a.bak`, `a.bak.1`, `a~`, then as file managers call copies: `a (c
     r"(?P<name>.+?) (- )?copy( \(?\d+\)?)?(?P<end>\..+)?",
     r"copy of (?P<name>.+)(?P<end>)",
 )
+UNFINISHED = re.compile(r"\..+\.[A-Za-z0-9]{6}")  # as rsync calls a file until all of it is there
+NOT_YET = "a copy that is not whole yet, by its name (rsync): its samples are missing until it has its own name"
 NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
@@ -171,6 +173,11 @@ def backup_of(path: Path, known: Collection[Path]) -> Path | None:
     plain = [plain_name(path.with_name(match["name"] + (match["end"] or ""))) for match in matches]
     names = (path.with_name(name + ending) for name in plain for ending in ("", *COMPRESSED))
     return next((original for original in names if original in known), None)
+
+
+def is_unfinished(path: Path) -> bool:
+    """Return whether a file is a copy that is not whole yet, by its name."""
+    return UNFINISHED.fullmatch(path.name) is not None and not path.name.endswith((*TABLE_ENDINGS, *COMPRESSED))
 
 
 def compressed_inside(path: Path) -> RefusedFormat | None:

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ingest.core.coverage import Caveat, KindsRecorded, Missing, labels_of, without_kind
-from ingest.core.errors import listed
+from ingest.core.errors import InputError, listed
 from ingest.core.labels import CLIENT, Series, layer_of
 from ingest.core.values import Value
 from ingest.read.account import Account
 from ingest.read.context import EXPECTED, INTENDED, RATE, TSC_HZ, Context, TimeZero
 from ingest.read.fio.join import Documents
 from ingest.read.format_names import AVERAGED, HIST, RAW
-from ingest.read.text import is_plain, last_line_end
+from ingest.read.text import changed_ns, is_plain, last_line_end
 
 if TYPE_CHECKING:
     from ingest.core.stated import Stated
@@ -82,7 +82,7 @@ class ReadOptions(Value):
             return None
         try:
             return last_line_end(path)
-        except OSError:
+        except (InputError, OSError):
             return 0
 
 
@@ -168,7 +168,7 @@ class Around:
         elif isinstance(asked, int):
             zero = TimeZero(asked, "--t0")
         else:
-            zero = TimeZero(path.stat().st_mtime_ns - last_ns(), "file time (--t0 mtime)")
+            zero = TimeZero(changed_ns(path) - last_ns(), "file time (--t0 mtime)")
         self.why("start", str(zero.epoch_ns) if zero.epoch_ns is not None else "unknown", zero.origin)
         return zero
 

@@ -10,6 +10,7 @@ import os
 import re
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, BinaryIO, Self, cast
@@ -22,6 +23,7 @@ SMALLEST_BLOCK = 1 << 12  # a file that grows, and a pipe, have more than their 
 HEAD_SIZE = 1 << 16
 LONGEST_LINE = 1 << 20
 NEWLINE = 10
+GONE = "has gone since files were listed: what it held is missing, unless it has another name now"
 CUT_OFF = "last line breaks off without a newline"
 NULS = "NUL bytes: a hole left by a crash or a partial copy"
 CRLF = "carriage returns (CRLF) were taken off the ends of lines"
@@ -39,17 +41,47 @@ PLAIN_NUMBER = re.compile(r"\s*[-+]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9
 CORRUPT = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 
+# Files come and go while they are read. What readers learn of one from the system comes through here, so that it is a sentence.
+
+
 def open_input(path: Path) -> BinaryIO:
     """Return the file opened for reading bytes, decompressed by its ending; InputError says why it cannot be."""
     ending = path.suffix
-    try:
+    with _in_words(path):
         if ending == ".gz":
             return cast("BinaryIO", gzip.open(path, "rb"))
         if ending == ".xz":
             return cast("BinaryIO", lzma.open(path, "rb"))
-        if ending == ".zst":
-            return _zstandard(path)
-        return path.open("rb", buffering=0)
+        return _zstandard(path) if ending == ".zst" else open_plain(path)
+
+
+def open_plain(path: Path) -> BinaryIO:
+    """Return the file opened for reading its bytes as they are, without a buffer; InputError says why it cannot be."""
+    with _in_words(path):
+        return cast("BinaryIO", path.open("rb", buffering=0))
+
+
+def changed_ns(path: Path) -> int:
+    """Return when a file was written to last, in epoch ns; InputError where it has gone."""
+    with _in_words(path):
+        return path.stat().st_mtime_ns
+
+
+def size_of(path: Path) -> int:
+    """Return how many bytes a file holds, 0 of one that has gone: whoever reads it says so."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+@contextmanager
+def _in_words(path: Path) -> Iterator[None]:
+    """Raise what the system says of a file as InputError."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise InputError(GONE, path) from None
     except PermissionError:
         raise InputError("no permission to read it: check owner and mode", path) from None
     except OSError as error:
@@ -66,9 +98,9 @@ def is_plain(path: Path) -> bool:
     if path.suffix in COMPRESSED:
         return False
     try:
-        with path.open("rb", buffering=0) as stream:
+        with open_plain(path) as stream:
             return not mark_of(stream.read(MARK_SIZE) or b"")
-    except OSError:  # whoever reads it says so
+    except (InputError, OSError):  # whoever reads it says so
         return True
 
 
@@ -216,9 +248,8 @@ def head(path: Path, size: int = HEAD_SIZE, upto: int | None = None) -> bytes:
 def holds_nothing(path: Path) -> bool:
     """Return whether a file holds no text, also one that was compressed."""
     try:
-        size = path.stat().st_size
-        return not size or (size <= MOST_OF_NOTHING and not head(path, 1))
-    except InputError:  # damaged: there was something
+        return size_of(path) <= MOST_OF_NOTHING and not head(path, 1)
+    except InputError:  # damaged, or gone: there was something
         return False
 
 
@@ -254,7 +285,7 @@ def name_without(path: Path, endings: tuple[str, ...], *, every: bool = False) -
 
 def last_line_end(path: Path) -> int:
     """Return the offset behind the last newline of a plain file, 0 where it has none."""
-    with path.open("rb", buffering=0) as stream:
+    with open_plain(path) as stream:
         end = stream.seek(0, os.SEEK_END)
         while end:
             begin = max(0, end - LONGEST_LINE)

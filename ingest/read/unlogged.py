@@ -18,7 +18,7 @@ from ingest.read.fio.reader import kind_of_log
 from ingest.read.format_names import HIST, JSON, OF_FIO, PLAIN_JSON, RAW
 from ingest.read.missing import refused
 from ingest.read.sources import COMPLETION, REFUSED, SKIPPED, Around, Place, ReadOptions, Skipped, Source
-from ingest.read.text import holds_nothing
+from ingest.read.text import holds_nothing, size_of
 
 if TYPE_CHECKING:
     from ingest.core.stated import Stated
@@ -324,7 +324,7 @@ def _apart(summary: Source, alone: Iterable[_Log], documents: Documents, read: C
     runs = [entry for entry in documents.of_file[summary.path] if entry.key in documents.read]
     copy = next((copy for beside in runs if (copy := documents.same_as(beside)) is not None), None)
     # Two files of the same bytes that are both read have their caveat already (see `once_by_content`).
-    if copy is not None and (copy.path not in read or copy.path.stat().st_size != summary.path.stat().st_size):
+    if copy is not None and (copy.path not in read or size_of(copy.path) != size_of(summary.path)):
         sentence = f"holds the same as {copy.path}: is one a copy of the other?"
         yield Caveat("same-content", str(summary.path), sentence, "each is counted under its own labels")
     run = summary.context.series.run

@@ -550,3 +550,23 @@ TREND = ("trend", FIO / "randrw", FIO / "coarse-1")
 )
 def test_each_mistake_gives_a_sentence_and_its_status(words: tuple[object, ...], status: int, told: str, tmp_path: Path) -> None:
     refused(tailboard(*words, cwd=tmp_path), status, told)
+
+
+def test_r11_compare_by_layer_has_a_row_for_each_layer_though_their_bins_are_of_unlike_kinds(tmp_path: Path) -> None:
+    """Operations of a client beside bpftrace's histogram of a disk: sorting log-linear bins and edges ended in a TypeError."""
+    for name, slower in (("a", 1), ("b", 2)):
+        folder = tmp_path / name / "h1"
+        folder.mkdir(parents=True)
+        ends = [
+            f"{1_790_000_000_000_000 + 20_000 * at},{1_790_000_000_000_000 + 20_000 * at + slower * (900 + at % 7)},read"
+            for at in range(500)
+        ]
+        (folder / "ops.csv").write_text("\n".join(["start_us,end_us,op", *ends]) + "\n")
+        prints = [f"{1_790_000_000 + second}\n@usecs[sdb]:\n[512, 1K) {50 * second:8d} |@@@@|\n\n" for second in range(1, 11)]
+        (folder / "biolatency.txt").write_text("".join(prints))
+    done = tailboard(
+        "compare", "a", "b", "--baseline", "a", "--run", "b", "--by", "layer", "-p", "50", "--format", "csv", cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    found = {row["layer"]: row["ratio"] for row in csv.DictReader(io.StringIO(done.stdout))}
+    assert found.keys() == {"client", "device"} and float(found["client"]) > 1.9 and float(found["device"]) == 1

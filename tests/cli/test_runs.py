@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from ingest.cli import run as command
 from ingest.core.schema import fields, in_store, indices
 from ingest.store import open_store
+from tests.commands import tailboard
 from tests.databases import database
 from tests.store.grounds import FIO, ElasticGround, grounds, loaded
 
@@ -143,3 +145,11 @@ def test_deleting_leaves_nothing_of_a_run_in_any_index(tmp_path: Path) -> None:
         for index in indices():
             left = [hit["_source"] for hit in ground.hits(f"{index}*")]
             assert {one["run"]["id"] for one in left if one.get("record") != "tombstone"} == {"other"}, index
+
+
+def test_r10_runs_list_json_is_the_rows_as_one_array(tmp_path: Path) -> None:
+    url = f"sqlite:{tmp_path / 'x.db'}"
+    assert tailboard("load", FIO / "randrw", "--run", "r", "--store", url).returncode == 0
+    listed = json.loads(tailboard("runs", "list", "--json", "--store", url).stdout)
+    lines = tailboard("runs", "list", "--format", "ndjson", "--store", url).stdout
+    assert listed == [json.loads(line) for line in lines.splitlines()] and listed[0]["run"] == "r"

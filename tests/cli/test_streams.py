@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from ingest.cli import run, sources
 from tests.commands import ended
 
+ROOT = Path(__file__).parents[2]
 FIO = Path(__file__).parents[1] / "data" / "fio" / "randrw"
 T0 = ("--t0", "2026-11-20T21:00:00Z")
 SLA = "objectives:\n  - {name: quick, percentile: 99, threshold: 1us, window: 1s}\n"
@@ -113,3 +119,38 @@ def test_g4_characters_that_a_stream_does_not_have_are_written_as_numbers() -> N
     line = [sys.executable, "-m", "ingest", "percentiles", str(FIO), *T0]
     done = subprocess.run(line, capture_output=True, env=os.environ | {"PYTHONIOENCODING": "ascii:strict"}, timeout=120)
     assert done.returncode == 0 and done.stdout.isascii() and b"p99" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_r6_a_signal_takes_the_copy_of_standard_input_away(tmp_path: Path, number: int) -> None:
+    """At any moment: while it is copied, where a reader waits for more of it, the whole copy lay in TMPDIR."""
+    there, ours = os.pipe()
+    command = [sys.executable, "-m", "ingest", "percentiles", "-"]
+    with subprocess.Popen(command, stdin=there, env={**os.environ, "TMPDIR": str(tmp_path)}, cwd=ROOT) as process:
+        os.close(there)
+        for _ in range(64):  # more than the pipe holds: it has begun to copy once this is written
+            os.write(ours, bytes(1 << 16))
+        assert list(tmp_path.iterdir())
+        process.send_signal(number)
+        assert process.wait() == -number
+        os.close(ours)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"), [(None, "is longer than 0 GiB: write it"), (errno.ENOSPC, "set TMPDIR to a folder with room")]
+)
+def test_r6_standard_input_that_is_too_long_or_finds_no_room_is_refused_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, error: int | None, sentence: str
+) -> None:
+    def read(size: int) -> bytes:
+        if error is not None:
+            raise OSError(error, os.strerror(error))
+        return bytes(size)
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(sources, "LARGEST_INPUT", 1 << 20)
+    monkeypatch.setattr(sources, "_taken_away_by_signals", lambda folder: None)
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: False, buffer=SimpleNamespace(read=read)))
+    assert run(["percentiles", "-"]) == 3
+    assert sentence in capsys.readouterr().err

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ingest.core.errors import TailboardError
 from ingest.query.files import Files
 from ingest.query.question import Question
+from ingest.read.sources import ReadOptions
 from tests.effort import figure
 from tests.mutations import Mutation, mutated
 from tests.mutations import mutations as drawn
@@ -153,3 +154,37 @@ def test_json_with_an_odd_value_never_crashes(tmp_path_factory: pytest.TempPathF
     path = folder(tmp_path_factory) / "b.json"
     path.write_text(json.dumps(document))
     ask([path])
+
+
+OTHERS = {
+    "histograms": (
+        "asbench_histogram.txt ceph_perf_histogram_synthetic.ndjson hdr_snapshot_ticks.ndjson otlp_cumulative.jsonl otlp_delta.jsonl "
+        "pgbench15_plain.log pgbench15_rate.log prom242_native_range_vector.json prom242_tsdb_dump_classic.txt prom_classic.txt "
+        "prom_openmetrics.txt redis70_latency_histogram.ndjson sysbench1020_histogram.txt"
+    ),
+    "raw/ycsb": "raw.csv",
+    "tables": "biosnoop.txt ext4slower.txt",
+    "hdr": "1.2.1-2-digits.hlog",
+}
+FILES = [DATA.parent / place / name for place, names in OTHERS.items() for name in names.split()]
+LARGEST = 1 << 15
+
+
+@pytest.mark.slow
+@settings(max_examples=figure(60, 90, 1000), deadline=None)
+@given(st.sampled_from(FILES), mutations.filter(bool))
+def test_mutated_files_of_every_format_beside_a_sound_log_never_crash(
+    tmp_path_factory: pytest.TempPathFactory, source: Path, steps: list[Mutation]
+) -> None:
+    """Whatever a file has become, an answer about its folder holds the sound log beside it to the last sample."""
+    at = folder(tmp_path_factory)
+    (at / "kept_clat_hist.9.log").write_bytes(CONTENTS["coarse-6"])
+    name = "pgbench_log.1" if "pgbench" in source.name else source.name
+    (at / name).write_bytes(mutated(source.read_bytes()[:LARGEST], steps))
+    files = Files([at], ReadOptions(run="r", recorded_unit_ns=1000), jobs=1)
+    files.answer(Question(step="all", force=True))
+    [kept] = [entry for entry in files.found.sources if entry.path.name == "kept_clat_hist.9.log"]
+    assert kept.context.account.samples == 604
+    for entry in files.found.sources:
+        account = entry.context.account
+        assert account.rows == account.accepted + account.rows_repaired + account.rows_rejected + sum(account.skipped.values())

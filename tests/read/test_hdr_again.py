@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -121,3 +122,20 @@ def test_a_watch_says_what_a_load_says(tmp_path: Path) -> None:
     with open_store(f"sqlite:{tmp_path / 'batch.db'}") as other:
         [record] = other.sources("r")
     assert [note for note in record.account["notes"] if "5 lines without a tag repeat" in note]
+
+
+@pytest.mark.parametrize("tags", [1, 4, 300])
+def test_r5_the_lines_that_a_watch_adds_for_days_are_held_in_a_megabyte(tags: int) -> None:
+    """They took 196 bytes a line and tag, up to 196,608 lines of each tag: gigabytes in a night of many logs."""
+    lines = 200_000 // tags
+    held = Again()
+    tracemalloc.start()
+    try:
+        for second in range(0, lines, 20):  # of a cycle
+            for tag in range(tags):
+                held.add(("read", "response", str(tag), 0), np.arange(second, second + 20) * 10**9, np.full(20, 7))
+        assert tracemalloc.get_traced_memory()[0] < 3 << 20
+    finally:
+        tracemalloc.stop()
+    held.add(("read", "response", "0", 1), np.array([(lines - 1) * 10**9, (lines - 1) * 10**9]), np.array([7, 0]))
+    assert held.repeated == {("read", "response", "0"): 1}

@@ -74,9 +74,9 @@ def test_n10_an_alias_reaches_hosts_inside_a_file(tmp_path: Path, capsys: pytest
 
 def test_n10_an_alias_reaches_single_operations(tmp_path: Path) -> None:
     """Their offsets within a second are of the host as the user called it, as their latencies are."""
-    rows = "".join(f"{START + second}000\t500\t{'ab'[second % 2]}\n" for second in range(1, 9))
+    rows = "".join(f"{START + second}000000000\t500\t{'ab'[second % 2]}\n" for second in range(1, 9))
     (tmp_path / "x.tsv").write_text(rows)
-    lines = 'time: 1\nlatency: 2\nunit: us\ntime_unit: ms\nlabels: {host: 3}\nheader: false\ndelimiter: "\\t"\n'
+    lines = 'time: 1\nlatency: 2\nunit: ns\nlabels: {host: 3}\nheader: false\ndelimiter: "\\t"\n'
     (tmp_path / "d.yml").write_text(lines)
     options = ReadOptions(description=description_of(str(tmp_path / "d.yml")), host_alias={"a": "z", "b": "z"})
     [source] = discover([tmp_path / "x.tsv"], options).sources

@@ -11,6 +11,7 @@ from ingest.live.watch.state import Key, Watching
 from ingest.load.load import LoadAccount, load_found
 from ingest.load.plan import digest_of
 from ingest.read.sources import Found, Source
+from ingest.read.text import size_of
 from ingest.store.findings import write_findings
 from ingest.store.live import NOTHING_LEFT
 
@@ -68,7 +69,7 @@ def _copies(watching: Watching, wanted: set[Key]) -> list[Key]:
     alike: dict[tuple[str, str, int], list[Key]] = defaultdict(list)
     for key in sorted(wanted & set(watching.tails), key=lambda identity: watching.tails[identity].path):
         run, source = key
-        alike[run, source.rpartition("|")[0], watching.tails[key].path.stat().st_size].append(key)
+        alike[run, source.rpartition("|")[0], size_of(watching.tails[key].path)].append(key)
     copies = []
     for keys in alike.values():
         known: set[str] = set()

@@ -475,7 +475,10 @@ class ReadAgain(Tail):
         if self.rests:
             return []
         path = Path(f"/proc/self/fd/{self.descriptor}") if self.gone else self.path
-        size = os.fstat(self.descriptor).st_size if last else last_line_end(path)
+        try:
+            size = os.fstat(self.descriptor).st_size if last else last_line_end(path)
+        except InputError:  # it has gone: what is held open is read next time
+            return []
         windows: list[Intervals[Series]] = []
         if size > self.known.offset:
             windows = self._read_whole(self.source, path, size)
@@ -500,7 +503,10 @@ class ReadAgain(Tail):
                     windows.append(alone(new))
         except InputError as error:
             account.note(f"not read: {error.reason}")
-        status = path.stat()
+        try:
+            status = path.stat()
+        except OSError:  # it has gone: what is held open is read next time
+            return []
         if (status.st_dev, status.st_ino) != self.place or not known.fits(self.descriptor):
             return []
         self.account, self.spans, self.known = account, spans, known

@@ -44,7 +44,7 @@ from ingest.read.described.table import LOOKED_AT, WHITESPACE, fields, usual_wid
 from ingest.read.format_names import DESCRIBED_HISTOGRAMS
 from ingest.read.polls import OPEN, FileBin, FileHistogram, Lost, Polls, WrongError, count, in_bins, lines_of, objects_of, polled
 from ingest.read.sample_file import Answer, SampleFile, is_sample_file, seconds
-from ingest.read.text import CUT_OFF, decimal_of
+from ingest.read.text import CUT_OFF, changed_ns, decimal_of
 
 # Places in JSON documents, as descriptions name them: `r.{op}.histogram_usec`, `data.*`, `../../unit`.
 #
@@ -450,7 +450,7 @@ class Reading:
 
     @cached_property
     def _of_file(self) -> tuple[int, int]:
-        end = self.path.stat().st_mtime_ns
+        end = changed_ns(self.path)
         length = self.description.time.length
         if not length:
             every = self.description.every_ns

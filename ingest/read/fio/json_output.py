@@ -505,7 +505,7 @@ def _one_after_another(text: bytes) -> Iterator[Any]:
     while at < len(line):
         try:
             value, at = decoder.raw_decode(line, at)
-        except ValueError:
+        except (ValueError, RecursionError):  # brackets by the thousand
             return
         yield value
         at += len(line[at:]) - len(line[at:].lstrip(" ,\t"))

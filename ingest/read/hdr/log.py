@@ -80,7 +80,7 @@ from ingest.read.hdr.tools import ASBENCH, LATTE, Origin, in_further_head, looks
 from ingest.read.missing import REJECTED, SENTENCE
 from ingest.read.schedule import Seen
 from ingest.read.sources import Around, Source
-from ingest.read.text import LONGEST_LINE, blocks, head, is_plain, name_without
+from ingest.read.text import LONGEST_LINE, blocks, head, is_plain, name_without, open_plain, size_of
 
 # Where lines of an HdrHistogram log were rejected: the stretches of time of which something is missing.
 
@@ -251,41 +251,45 @@ class Tail(NamedTuple):
 #
 # A log that was put together from parts that overlap, or appended to itself, holds lines twice; so does one that two programs
 # of equal load write to. Numbers of samples cannot tell the two apart, so the lines are counted, and it is said. Held are the
-# latest lines of each tag, as plain columns until a line goes back in time for the first time.
+# latest lines, in at most 1 MB a log: the fewer of each tag, the more tags there are.
 
 
 Int = NDArray[np.int64]
-MOST_LINES = 1 << 16
+MOST_LINES, FEWEST_LINES = 1 << 16, 64  # of all tags of a log, of one
+MIXING = np.uint64(0x9E3779B97F4A7C15)
 REPEATED = "the time and number of samples of an earlier one: perhaps the same operations, which are then counted twice"
 
 Op = tuple[str, str, str]  # op, kind, tag
 
 
 class _Lines:
-    """The latest lines of one tag: at least `MOST_LINES` where there are as many, at most three times that."""
+    """The latest lines of one tag as numbers of 8 bytes, in one array: a watch adds them one by one, for days."""
 
     def __init__(self) -> None:
-        self._columns: list[tuple[Int, Int]] = []  # starts and samples that are in no set yet
-        self._waiting = 0
-        self._sets: tuple[set[tuple[int, int]], set[tuple[int, int]]] = set(), set()
+        self._held = np.empty(FEWEST_LINES, np.uint64)
+        self._size = 0
 
-    def add(self, starts: Int, samples: Int) -> None:
-        self._columns.append((starts, samples))
-        self._waiting += len(starts)
-        while self._waiting - len(self._columns[0][0]) >= MOST_LINES:
-            self._waiting -= len(self._columns.pop(0)[0])
+    def add(self, lines: NDArray[np.uint64], most: int) -> None:
+        """Take the next lines; at least `most` of the latest are held where there are as many, at most twice that."""
+        if self._size + len(lines) > 2 * most:
+            lines = lines[-most:]
+            kept = min(self._size, most)
+            self._held[:kept] = self._held[self._size - kept : self._size].copy()
+            self._size = kept
+        if self._size + len(lines) > len(self._held):
+            self._held = np.resize(self._held, 2 * (self._size + len(lines)))
+        self._held[self._size : self._size + len(lines)] = lines
+        self._size += len(lines)
 
-    def repeated(self, starts: Int, samples: Int) -> int:
-        """Return how many of these lines are among the latest; lines without samples repeat nothing."""
-        late, early = self._sets
-        for some, counts in self._columns:
-            late.update(zip(some.tolist(), counts.tolist(), strict=True))
-        self._columns, self._waiting = [], 0
-        if len(late) >= MOST_LINES:
-            self._sets = set(), late
-        return sum(
-            1 for line in zip(starts.tolist(), samples.tolist(), strict=True) if line[1] and (line in late or line in early)
-        )
+    def repeated(self, lines: NDArray[np.uint64]) -> int:
+        """Return how many of these lines are among those that are held."""
+        return int(np.isin(lines, self._held[: self._size]).sum())
+
+
+def _numbers(starts: Int, samples: Int) -> NDArray[np.uint64]:
+    """Return lines as one number each: those of another time or number of samples have, but for one in 2^64, another."""
+    mixed = starts.astype(np.uint64) * MIXING ^ samples.astype(np.uint64)
+    return (mixed ^ mixed >> np.uint64(31)) * MIXING
 
 
 class Again:
@@ -299,9 +303,10 @@ class Again:
         """Take the next lines of a series: their starts in ns, and how many samples each holds."""
         op, segment = key[:3], key[3]
         latest = self._latest.setdefault(op, _Lines())
-        if segment and (found := latest.repeated(starts, samples)):
+        lines = _numbers(starts, samples)
+        if segment and (found := latest.repeated(lines[samples > 0])):  # lines without samples repeat nothing
             self.repeated[op] = self.repeated.get(op, 0) + found
-        latest.add(starts, samples)
+        latest.add(lines, max(FEWEST_LINES, MOST_LINES // len(self._latest)))
 
     def doubts(self, told: set[Op]) -> list[str]:
         """Return a sentence on each tag with repeated lines, but those of which it was told already."""
@@ -908,16 +913,17 @@ def cut(paths: Sequence[Path], contexts: Sequence[Context], parts: int) -> tuple
 
     The longest log is cut into equal numbers of bytes, the others at the same times. None where a log cannot be cut.
     """
-    if not all(is_plain(path) for path in paths) or sum(path.stat().st_size for path in paths) < SMALLEST:
+    if not all(is_plain(path) for path in paths) or sum(map(size_of, paths)) < SMALLEST:
         return None
-    logs = [_Log(path, context) for path, context in zip(paths, contexts, strict=True)]
+    logs: list[_Log] = []
     try:
+        logs.extend(_Log(path, context) for path, context in zip(paths, contexts, strict=True))
         if any(log.offset_ns is None for log in logs):
             return None
         longest = max(logs, key=lambda log: len(log.data))
         times = [longest.time_at(len(longest.data) * number // parts) for number in range(1, parts)]
         edges = [[log.place_of(time) for time in times] for log in logs]
-    except StampError:
+    except (StampError, InputError):  # where one has gone, who reads it says so
         return None
     finally:
         for log in logs:
@@ -930,7 +936,7 @@ class _Log:
     """A log whose lines are looked up by their place and time."""
 
     def __init__(self, path: Path, context: Context) -> None:
-        with path.open("rb") as stream:
+        with open_plain(path) as stream:
             self.data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
         start = head(path)
         self.front = () if origin_of(start).stamps else _front(start)  # stamps that need their line are not looked up
@@ -1017,7 +1023,7 @@ def read_part(path: Path, context: Context, part: Part, chunk_entries: int = CHU
 def _blocks(path: Path, begin: int, end: int | None) -> Iterator[bytes]:
     """Yield whole lines of a range of bytes in blocks of about 256 KiB; InputError for lines of more than 1 MiB."""
     rest = b""
-    with path.open("rb", buffering=0) as stream:
+    with open_plain(path) as stream:
         stream.seek(begin)
         left = end - begin if end is not None else None
         while data := stream.read(AT_ONCE if left is None else min(AT_ONCE, left)):

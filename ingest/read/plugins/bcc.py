@@ -24,7 +24,7 @@ from ingest.read.context import Context
 from ingest.read.format_names import BCC
 from ingest.read.plugins.prints import Print, Script, add, with_labels
 from ingest.read.polls import FileBin, Polls, lines_of, polled
-from ingest.read.text import CUT_OFF
+from ingest.read.text import CUT_OFF, changed_ns
 
 HEAD = re.compile(r"^\s+([nmu]?secs)\s+: count\s+distribution\s*$")
 BIN = re.compile(r"^\s*([0-9]{1,18}) -> ([0-9]{1,18})\s*: ([0-9]{1,18})\s+\|")
@@ -38,7 +38,7 @@ LABELS = {"disk": "volume", FLAGS: "op", "operation": "op", "ptr": "volume"}
 def read(path: Path, context: Context, held: Polls) -> None:
     """Add the histograms of a file to `held`."""
     script = Script(re.compile("Tracing "))
-    add(list(_prints(path, context, script)), script.stamps, path.stat().st_mtime_ns, context, held, total=False)
+    add(list(_prints(path, context, script)), script.stamps, changed_ns(path), context, held, total=False)
 
 
 def _prints(path: Path, context: Context, script: Script) -> Iterator[Print]:

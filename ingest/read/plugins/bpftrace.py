@@ -26,7 +26,7 @@ from ingest.read.context import Context
 from ingest.read.format_names import BPFTRACE
 from ingest.read.plugins.prints import Print, Script, add, with_labels
 from ingest.read.polls import OPEN, FileBin, Lost, Polls, WrongError, count, documents_of, lines_of, polled, whole
-from ingest.read.text import CUT_OFF
+from ingest.read.text import CUT_OFF, changed_ns
 
 NOTHING = "holds no histogram of latencies: name its map by the unit, as in @usecs, or give --recorded-unit"
 LOST_EVENTS = "bpftrace lost events: {}"
@@ -52,7 +52,7 @@ def read(path: Path, context: Context, held: Polls) -> None:
     is_json = bool(lines) and JSON.match(lines[0][1]) is not None
     script = Script(re.compile(r"Attach(ing|ed) [0-9]+ probes?"))
     prints = list((_of_json if is_json else _of_text)(lines, context, held, script))
-    add(list(_with_beginnings(prints)), script.stamps, path.stat().st_mtime_ns, context, held, total=None)
+    add(list(_with_beginnings(prints)), script.stamps, changed_ns(path), context, held, total=None)
 
 
 def _with_beginnings(prints: Sequence[Print]) -> Iterator[Print]:

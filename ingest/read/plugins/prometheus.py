@@ -47,7 +47,7 @@ from ingest.read.polls import (
     sparse,
     whole,
 )
-from ingest.read.text import decimal_of
+from ingest.read.text import changed_ns, decimal_of
 
 NOTHING = "holds no histogram of latencies: ask for NAME_bucket[1h], or for a native histogram, not for rate() or a quantile"
 SAMPLE = re.compile(
@@ -93,7 +93,7 @@ def read(path: Path, context: Context, held: Polls) -> None:
     if ANSWERS.match(first):
         take_answers(list(documents_of(lines, context.account)), context, held)
     else:
-        take(lines, context, held, asked_ns=path.stat().st_mtime_ns, dated=False)
+        take(lines, context, held, asked_ns=changed_ns(path), dated=False)
 
 
 def take(

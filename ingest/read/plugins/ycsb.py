@@ -54,7 +54,7 @@ from ingest.read.operations import DAY_NS, TOO_MANY_LABELS, SeriesTable, events_
 from ingest.read.plugins.prints import BY_FILE
 from ingest.read.polls import OPEN, FileBin, FileHistogram, Lost, Polls, in_bins, lines_of, polled
 from ingest.read.sources import Around, Source
-from ingest.read.text import TABLE_ENDINGS, blocks, head, name_without
+from ingest.read.text import TABLE_ENDINGS, blocks, changed_ns, head, name_without
 
 MS = UNITS_NS["ms"]
 LINE = re.compile(r"^\[([A-Za-z][\w-]*)\], (>?[0-9]{1,6}|Operations|Return=[\w-]+|RunTime\(ms\)), ([0-9]{1,18})(\.[0-9]+)?$")
@@ -100,7 +100,7 @@ def read_histograms(path: Path, context: Context, held: Polls) -> None:
             op.above = int(what[1:]), count
         elif not match[4]:
             op.counts[int(what)] = count
-    end = path.stat().st_mtime_ns
+    end = changed_ns(path)
     _add({name: op for name, op in ops.items() if (op.counts or op.above)}, (end - (length_ns or 0), end), context, held)
 
 

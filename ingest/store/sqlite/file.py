@@ -223,6 +223,10 @@ def store_errors(url: str, db: sqlite3.Connection | None = None) -> Iterator[Non
     """Turn SQLite's errors into sentences, and any other failure into one where the store that was read is damaged."""
     try:
         yield
+    except sqlite3.ProgrammingError as error:
+        if "thread" not in str(error):
+            raise
+        raise StoreError(f"{url}: an open store belongs to the thread that opened it: open one in each thread") from None
     except sqlite3.DatabaseError as error:
         text = str(error)
         hint = next((advice for word, advice in ADVICE.items() if word in text), "")

@@ -119,7 +119,7 @@ def _of_cbt(
 ) -> dict[str, Mapping[str, Float]]:
     from ingest.query.estimates import cbt, effort
 
-    asked = replace(question.about(run.cluster.runs), by=(), step=answer.step_ns, force=True)
+    asked = replace(question.about(run.cluster.runs), by=(), step=answer.step_ns or "all", force=True)
     size = effort(files, asked)
     if size is None or size > MOST_READ:
         return {}
