@@ -259,7 +259,7 @@ def simulated(events: list[tuple[int, int, int]], window: int) -> tuple[list[tup
     return means, rates
 
 
-@settings(max_examples=40)
+@settings(max_examples=100)
 @given(
     gaps=st.lists(
         st.tuples(st.sampled_from([1, 7, 30, 90, 140, 900, 2500]), st.integers(0, 1), st.sampled_from([512, 4096, 1 << 20])),

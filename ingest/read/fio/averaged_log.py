@@ -119,6 +119,7 @@ IOPS, BANDWIDTH = "iops", "bw"
 KIB = 1024
 SLACK_MS = 2  # a tick comes up to so much early (LOG_MSEC_SLACK of fio)
 DENSER, MOST_STEPS = 1.7, 0.75  # so many times the steps of latencies a tick is at least, if it is longer than a window
+SEVERAL = 3  # steps, of which one alone shows nothing
 WINDOW_SINCE, OLD_TICK_MS = (2, 10), 500
 ALIKE = 1.5  # steps of so many times the shortest are of one tick
 SHORTEST = 0.05  # the share of steps that may be shorter than a tick, as ticks come late and the next one early
@@ -156,7 +157,8 @@ class Beside(NamedTuple):
     def tick_ms(self, stamps_ms: Int) -> int:
         """Return how often fio ticks, as the stamps of all rows show it beside those of latencies.
 
-        A step of more than a window is one tick only where most rows of latencies lie closer; else the ticks in it found no I/O.
+        A step of more than a window is one tick only where most rows of latencies lie closer, of several; else the ticks in it
+        found no I/O.
         """
         steps = np.concatenate([_steps(times) for times, _ in self.rows.values()])
         steps = steps[steps > SLACK_MS]
@@ -166,7 +168,7 @@ class Beside(NamedTuple):
         step = round(float(np.median(steps[steps <= ALIKE * least])))
         latencies = _steps(stamps_ms)
         latencies = latencies[latencies > SLACK_MS]
-        denser = len(latencies) > 0 and DENSER * float(np.quantile(latencies, MOST_STEPS)) <= step
+        denser = min(len(steps), len(latencies)) >= SEVERAL and DENSER * float(np.quantile(latencies, MOST_STEPS)) <= step
         return step if denser else min(step, self.window_ms)
 
     def _between(self, stamps: Int, times: Int, values: Int, begin_ms: int, tick_ms: int) -> Floats:
