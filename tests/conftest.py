@@ -64,7 +64,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _asks_the_double(item: Any) -> bool:
     """Return whether a case is one for the double of Elasticsearch; `name` is that of a file."""
-    return any(value == "double" and name != "name" for name, value in item.callspec.params.items())
+    params = item.callspec.params.items()
+    return any(isinstance(value, str) and value == "double" and name != "name" for name, value in params)
 
 
 @dataclass(frozen=True, slots=True)

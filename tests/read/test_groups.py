@@ -75,9 +75,11 @@ def test_a_whole_run_is_what_fio_counts(case: Path) -> None:
     assert counted(case) == (told(case), True)
 
 
-@pytest.mark.parametrize("case", ["gr-sibling-empty", "client-per_job_logs0"], indirect=True)
+@pytest.mark.parametrize("case", ["gr-sibling-empty", "client-per_job_logs0", "staged-shared"], indirect=True)
 def test_rows_that_were_lost_are_in_the_whole_and_said(case: Path) -> None:
-    """All is counted, of which some has no time of its own: an empty log, or jobs that wrote over one another (fio 1032).
+    """All is counted, of which some has no time of its own.
+
+    An empty log, jobs that wrote over one another (fio 1032), or one after another into one log with stamps of the epoch.
 
     The whole is complete, the windows are not.
     """

@@ -91,6 +91,10 @@ MORE_LAST = (
     "far more completed after the last rows than before, a second: fio's JSON may count jobs whose logs are not here, "
     "and they are all counted there"
 )
+STAGED_LAST = (
+    "the jobs of this log ran one after another: what fio's JSON counts beyond the rows is placed after the last of them, "
+    "and may have completed after the last row of any"
+)
 NO_ROW = "a log of its group holds no row: what fio's JSON counts beyond the rows of the others is spread evenly over the run"
 SEVERAL = 2  # samples that a row is taken to have held for the clock of rows, where it is not known: not a stall's last one
 ALL_ZERO = "all bins zero (clat_percentiles=0?)"
@@ -589,6 +593,10 @@ class Chains:
                 gaps.append(span)  # what these rows held cannot be separated from what was never written
             elif part is not None and self._written_over(op):
                 words = UNPLACED, f"{op}: {WRITTEN_OVER}", ""
+                lack(self.context, op, span, words, None, extremes(self._summaries(op)), within=self._whole(chain, [span]))
+            elif part is not None and self.context.staged:
+                span = self._first_start(chain), span[1]
+                words = UNPLACED, f"{op}: {STAGED_LAST}", ""
                 lack(self.context, op, span, words, None, extremes(self._summaries(op)), within=self._whole(chain, [span]))
             elif part is not None and (
                 (silent := any(not held.end_ns for held in siblings.values()))

@@ -430,12 +430,15 @@ class Document:
         zeros = [self.zero_ms(job) for job in jobs]
         known = [zero for zero in zeros if zero is not None]
         if len(known) < len(zeros):
-            staged = any(in_stages(self._played_with(job)[1]) for job in jobs)
-            return TimeZero(None, clock.UNPLACED) if self.timestamp_ms and staged else TimeZero()
+            return TimeZero(None, clock.UNPLACED) if self.timestamp_ms and self.is_staged(jobs) else TimeZero()
         moments = [zero for zero, _ in known]
         if max(moments) - min(moments) > TOGETHER_MS:
             return TimeZero(None, clock.SHARED)
         return TimeZero(known[0][0] * MS, known[0][1])
+
+    def is_staged(self, jobs: Sequence[Job]) -> bool:
+        """Return whether jobs may have begun at different times, as by stonewall, startdelay, wait_for or ramps."""
+        return any(in_stages(self._played_with(job)[1]) for job in jobs)
 
     def _played_with(self, job: Job) -> tuple[list[Job], tuple[Entry, ...]]:
         """Return the jobs of the fio process of a job, and what starts of jobs are worked out from."""
