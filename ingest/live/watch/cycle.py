@@ -404,6 +404,8 @@ class WatchCycle:
                 tail.speak()
                 news.append(tail.news(windows, watching.name))
                 heard.append(tail)
+            if tail.gone and not tail.behind:
+                tail.release()
         if heard:
             for tail in watching.fallen_silent(run):
                 tail.fall_silent()

@@ -287,6 +287,13 @@ class Tail:
                 os.close(self.descriptor)
         self.descriptor = -1
 
+    def release(self) -> None:
+        """Let go of a file that is gone and was read to its end, and of what reading on in it would need."""
+        self._state = {"reported_ns": self.reported_ns}
+        self._reader = self.source = None
+        self._held = OpenWindows()
+        self.close()
+
     @property
     def print(self) -> Print:
         """Return what its file is known by: of one that nothing was read of, all that it holds."""
