@@ -65,6 +65,7 @@ WHOLE = (
     "gr-sections-one-entry",  # N3: two sections are one entry of the JSON
     "gr-sections-per_job_logs0",  # N3: the same in one log
     "gr-sections-of-two",  # N3: the same with two jobs a section, of which the JSON tells two of four
+    "gr-sections-two-prefixes",  # N3: two sections, of which the JSON names the prefix of the last
     "client-few-rows",  # N4: three rows, differenced or not
     "client-options-array",  # N4: fio 3.39 and later
 )

@@ -87,6 +87,7 @@ class Documents:
         self.claimed: dict[tuple[Path, int], dict[int, set[Path]]] = defaultdict(lambda: defaultdict(set))
         self.overwritten: dict[tuple[Path, int], tuple[Beside, Path]] = {}
         self.prefixes: dict[Path, set[str]] = defaultdict(set)
+        self.numbered: dict[tuple[Path, str, str], dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
         self.means: set[Path] = set()
         self.read: set[tuple[Path, int]] = set()
         self.versions: dict[Path, set[tuple[int, ...]]] = defaultdict(set)
@@ -100,6 +101,8 @@ class Documents:
     def add_log(self, path: Path, name: LogName) -> None:
         """Note a log, so that the prefixes of the logs of a folder are known."""
         self.prefixes[path.parent].add(f"{name.type} {name.prefix}")
+        if name.job:
+            self.numbered[path.parent, name.type, name.host][name.prefix].add(int(name.job))
 
     def add_summary(self, path: Path, refuse: Callable[[Path, str, int | None], None], *, inside: bool = True) -> None:
         """Read the last documents of the runs in a JSON file; one that cannot be read is refused with the reason."""
@@ -272,7 +275,7 @@ class Documents:
             if not jobs and self.named_by(document.jobs, name, beside.path):
                 known = f"fio's JSON names the hosts {listed(sorted(hosts))}"
                 self.unmatched[path] = (beside.path, f"{known}, and this log is of {host or 'a host that is not named'}")
-        named = self.named_by(jobs, name, beside.path)
+        named = self.named_by(jobs, name, beside.path) or self._hidden_before(jobs, path, name)
         if not named:
             return None
         number = int(name.job or 0) - 1
@@ -292,6 +295,20 @@ class Documents:
         if not prefixes and name.prefix in {job.name for job in jobs}:
             return f"job {name.prefix}"
         return f"files called {name.prefix}" if jobs and not prefixes and plain_name(file).startswith(name.prefix) else ""
+
+
+    def _hidden_before(self, jobs: tuple[Job, ...], path: Path, name: LogName) -> str:
+        """Return how a log is known to be of a section that the entry of its group does not tell of, empty text if it is not.
+
+        The entry has the options of the last section (fio issue 2132). The logs of that one have higher numbers than the jobs
+        told of, so the numbers before them are of sections of other prefixes.
+        """
+        here = self.numbered[path.parent, name.type, name.host]
+        last = set().union(*(here.get(_prefix_of(job, name), set()) for job in jobs))
+        told = max((number for own in log_numbers(jobs) or () for number in own), default=0)
+        if not name.job or not last or not 0 < told < max(last) or int(name.job) >= min(last):
+            return ""
+        return f"number {name.job} before those of the section that it tells of"
 
 
 def _option_of(name: LogName) -> str:
