@@ -273,3 +273,28 @@ def test_n3_jobs_of_hidden_sections_are_missed_where_their_log_is(deleted: int, 
     answer = Files([folder], ReadOptions(run="r"), jobs=1).answer(Question(step=SECOND // 2, force=True, where={"kind": "completion"}))
     assert not all(table_of(answer).columns["complete"])
     assert answer.caveats
+
+
+@pytest.mark.parametrize("faster", [1, 20])
+def test_n3_a_job_that_is_faster_at_its_end_is_no_job_without_a_log(faster: int, tmp_path: Path) -> None:
+    """Many logs are read otherwise than one: both know how fast the last rows were."""
+    folder = Path(shutil.copytree(RECORDED / "gr-rare-op", tmp_path / "run"))
+    for path in folder.iterdir():
+        path.unlink()
+    columns, rows, left = 29, 20, 12 * faster
+    bins = {"10": rows - 5 + 5 * faster * 10 + left}
+    total = sum(bins.values())
+    for number in (1, 2):
+        counts = [1] * (rows - 5) + [10 * faster] * 5
+        lines = [f"{100 * (n + 1)}, 0, 4096, {count}" + ", 0" * (columns - 1) for n, count in enumerate(counts)]
+        (folder / f"a_clat_hist.{number}.log").write_text("\n".join(lines) + "\n")
+    latency = {"min": 10, "max": 10, "mean": 10.0, "stddev": 0.0, "N": total, "bins": bins}
+    read = {"total_ios": total, "runtime": 2_090, "clat_ns": latency}
+    options = {"rw": "read", "write_hist_log": "a", "log_hist_msec": "100", "log_hist_coarseness": "6"}
+    jobs = [{"jobname": name, "groupid": 0, "job options": options, "job_runtime": 2_090, "read": read} for name in "ab"]
+    document = {"fio version": "fio-3.33", "timestamp": 1_795_000_000, "timestamp_ms": 1_795_000_000_000, "jobs": jobs}
+    (folder / "out.json").write_text(json.dumps(document))
+    for paths in ([folder], [folder / "a_clat_hist.1.log", folder / "out.json"]):
+        answer = Files(paths, ReadOptions(run="r"), jobs=1).answer(Question(step=SECOND // 2, where={"kind": "completion", "job": "1"}))
+        assert answer.samples == total
+        assert [caveat.sentence for caveat in answer.caveats if "far more" in caveat.sentence] == []

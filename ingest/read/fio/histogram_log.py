@@ -295,6 +295,7 @@ def with_last_apart(rows: Intervals[Series], until_ns: Int) -> Intervals[Series]
 
 
 HIDDEN_GROWTH, MOST_GROWTH = 1.3, 3  # of completions a second after the last rows, against those before
+NEWEST = 3  # rows, which show how fast a job was at the end
 LONGEST_LAST = 2  # rows that a last interval may be long: it is a part of one, and the row before it may come late
 COMPLETION = "completion"
 
@@ -310,6 +311,7 @@ class Chain:
         self.end_ns = 0
         self.lost, self.passed = 0, 0
         self.closed = False  # whether fio's JSON has all that the rows lack
+        self.newest: tuple[Int, Int, Int] | None = None  # samples, start and end in ns of some last rows
         self.gaps: list[Span] = []
         self.holes: list[Span] = []
         self.late: list[Span] = []
@@ -365,11 +367,14 @@ class Chains:
         self.chains: dict[str, Chain] = {}
         self._told: set[int] = set()
 
-    def whole(self, op: str, span: Span, bins: Int, counts: Int) -> None:
-        """Take all rows of a direction as read: from when to when they are in ns, and their sum. None of them was rejected."""
+    def whole(self, op: str, span: Span, bins: Int, counts: Int, newest: tuple[Int, Int, Int]) -> None:
+        """Take all rows of a direction as read: from when to when they are in ns, and their sum. None of them was rejected.
+
+        `newest` are samples, start and end in ns of some last rows.
+        """
         chain = self.chains[op] = Chain(op, self.layout.bins)
         chain.segment, chain.start_ns, chain.end_ns = 0, span[0], max(0, span[1])
-        chain.total[bins] = counts
+        chain.total[bins], chain.newest = counts, newest
 
     def intervals(self, parts: Sequence[tuple[Rows, Int]]) -> Iterator[Intervals[Series]]:
         """Yield the intervals of rows with their line numbers, in file order within each direction."""
@@ -518,6 +523,7 @@ class Chains:
         self.account.samples += total(counts)
         base = base[kept]
         start_ns, end_ns = start[kept] * MS + base, np.maximum(stamps[kept], start[kept]) * MS + base
+        chain.newest = samples[kept][-LOOK_AHEAD:], start_ns[-LOOK_AHEAD:], end_ns[-LOOK_AHEAD:]
         first_ns = int(start_ns.min())
         chain.start_ns = first_ns if chain.start_ns is None else min(chain.start_ns, first_ns)
         chain.end_ns = max(chain.end_ns, int((stamps[kept] * MS + base).max()))
@@ -629,7 +635,20 @@ class Chains:
         likely = growth * int(self._logged(chain, siblings).sum()) * max(span, MS) / before
         depth = self.context.options.get("iodepth", "")
         in_flight = jobs * (int(depth) if depth.isdigit() else 1)
+        if int(part.counts.sum()) <= likely + 3 * math.sqrt(likely) + in_flight:
+            return False
+        likely *= self._growth(chain)
         return int(part.counts.sum()) > likely + 3 * math.sqrt(likely) + in_flight
+
+    def _growth(self, chain: Chain) -> float:
+        """Return how many times as fast as all rows of a direction the fastest of the last ones is, at least 1."""
+        if chain.newest is None:
+            return 1
+        samples, start_ns, end_ns = chain.newest
+        width_ns = end_ns - start_ns
+        wide = np.flatnonzero(2 * width_ns >= max(self.width_ms, 1) * MS)[-NEWEST:]
+        fastest = float((samples[wide] / width_ns[wide]).max(initial=0))
+        return max(1, fastest * (chain.end_ns - self._first_start(chain)) / max(int(chain.total.sum()), 1))
 
     def _keep_shared(self, op: str, part: Intervals[Series]) -> None:
         """Keep that rows of one job, or of one op, may lack what fio counts of all of them together."""
@@ -1339,7 +1358,7 @@ class _Batch:
         there = self.lengths.reshape(-1) > 0
         group = np.repeat(np.cumsum(there) - 1, self.lengths.reshape(-1))
         pointers, bins, counts = sum_rows(self.indptr, self.bins, self.counts, group, int(there.sum()))
-        samples = row_sums(pointers, counts).tolist()
+        samples, each = row_sums(pointers, counts).tolist(), row_sums(self.indptr, self.counts)
         bounds, edges = pointers.tolist(), self.chain_at.tolist()
         place = (np.cumsum(there) - 1).tolist()
         tails: list[Intervals[Series]] = []
@@ -1355,7 +1374,9 @@ class _Batch:
                 chain, at = number * len(OPS) + code, place[number * len(OPS) + code]
                 entries = slice(bounds[at], bounds[at + 1])
                 begin, last = int(start[edges[chain]]), int(end[edges[chain + 1] - 1])
-                log_chains.whole(OPS[code], (begin, last), bins[entries], counts[entries])
+                rows = slice(max(edges[chain], edges[chain + 1] - LOOK_AHEAD), edges[chain + 1])
+                newest = each[rows], start[rows], end[rows]
+                log_chains.whole(OPS[code], (begin, last), bins[entries], counts[entries], newest)
                 account.samples += samples[at]
             tail = list(log_chains.tail({}))
             if all(_are_instants(part.start_ns, part.end_ns) for part in tail):
