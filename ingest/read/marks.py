@@ -223,6 +223,8 @@ class MarksFile(NamedTuple):
 def read_marks(path: Path) -> MarksFile:
     """Return the marks of a file: of a GC log its pauses. InputError where it cannot be read or no line of it is a mark."""
     check_is_file(path)
+    if not path.exists():
+        raise InputError("cannot be read: no such file", path)
     start = head(path)
     account = Account(str(path))
     if looks_like_gc_log(start):

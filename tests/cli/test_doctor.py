@@ -21,6 +21,7 @@ import pytest
 from ingest.cli import run as command
 from ingest.core.schema import elasticsearch_mappings
 from ingest.store.elastic.doctor import least_free
+from ingest.store.sqlite.file import SCHEMA_VERSION
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.elasticsearch.api_cluster import WATERMARK
 from tests.store.grounds import FIO, SERVER, loaded
@@ -296,7 +297,7 @@ def test_a_file_that_is_not_there_or_something_else(file: Path, tmp_path: Path, 
     assert command(["doctor", str(tmp_path)]) == 2
 
 
-@pytest.mark.parametrize(("version", "status", "said"), [(99, 1, "found 99, need 6"), (5, 0, "the next load brings it up")])
+@pytest.mark.parametrize(("version", "status", "said"), [(99, 1, f"found 99, need {SCHEMA_VERSION}"), (5, 0, "the next load brings it up")])
 def test_a_file_of_another_version(file: Path, capsys, version: int, status: int, said: str) -> None:
     db = sqlite3.connect(file)
     db.execute(f"PRAGMA user_version = {version}")

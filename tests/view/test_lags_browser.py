@@ -46,7 +46,7 @@ def timeline() -> Files:
 def test_a_recorded_timeline_says_what_percentiles_says(opened, timeline: Files):
     runs = overviews(timeline, timeline.run_names, Question())
     step = runs[0].cluster.step_ns
-    asked = {by: asked_weighed(timeline.answer, Question(by=by and (by,), step=step)) for by in ("", "op")}
+    asked = {by: asked_weighed(timeline.answer, Question(by=(by,) if by else (), step=step)) for by in ("", "op")}
     whole = asked_weighed(timeline.answer, Question(step="all"))
     with opened(runs, by=("op",)) as page:
         for by in ("op", ""):

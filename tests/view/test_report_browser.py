@@ -56,7 +56,7 @@ def example(files) -> list:
 
 @pytest.mark.slow
 def test_lines_are_what_the_query_answers(opened, example, files):
-    answers = {by: files.answer(Question(by=by and (by,), step=SECOND)) for by in ("op", "host", "")}
+    answers = {by: files.answer(Question(by=(by,) if by else (), step=SECOND)) for by in ("op", "host", "")}
     together = files.answer(Question(step=SECOND))
     with opened(example) as page:
         for by, answer in answers.items():
