@@ -297,7 +297,9 @@ def test_a_file_that_is_not_there_or_something_else(file: Path, tmp_path: Path, 
     assert command(["doctor", str(tmp_path)]) == 2
 
 
-@pytest.mark.parametrize(("version", "status", "said"), [(99, 1, f"found 99, need {SCHEMA_VERSION}"), (5, 0, "the next load brings it up")])
+@pytest.mark.parametrize(
+    ("version", "status", "said"), [(99, 1, f"found 99, need {SCHEMA_VERSION}"), (5, 0, "the next load brings it up")]
+)
 def test_a_file_of_another_version(file: Path, capsys, version: int, status: int, said: str) -> None:
     db = sqlite3.connect(file)
     db.execute(f"PRAGMA user_version = {version}")

@@ -327,6 +327,15 @@ def copied(source: Path, target: Path) -> None:
         shutil.copy(file, target)
 
 
+def origin_of(store: str, folder: Path, within: ExitStack) -> Any:
+    """Return the files of the folder `x` in a folder, or a store that holds them."""
+    if store == "files":
+        return Files([folder / "x"], ReadOptions(run="r"), jobs=1)
+    ground = within.enter_context(grounds(store, folder))
+    loaded(ground.url, [folder / "x"], run="r", step_ns=SECOND)
+    return within.enter_context(open_store(ground.url))
+
+
 def without_bins(path: Path) -> None:
     """Make plain json of json+."""
     document = json.loads(path.read_text())
@@ -637,12 +646,7 @@ def test_n5b_what_a_row_held_is_in_the_whole_where_fio_counts_it_and_no_window_i
     lines = log.read_text().splitlines(keepends=True)
     log.write_text("".join([*lines[:4], "garbage\n", *lines[6:]]))
     with ExitStack() as within:
-        if store == "files":
-            origin: Any = Files([tmp_path / "x"], ReadOptions(run="r"), jobs=1)
-        else:
-            ground = within.enter_context(grounds(store, tmp_path))
-            loaded(ground.url, [tmp_path / "x"], run="r", step_ns=SECOND)
-            origin = within.enter_context(open_store(ground.url))
+        origin = origin_of(store, tmp_path, within)
         whole = origin.answer(Question(step="all"))
         assert cells(table_of(whole), "complete") == [(True,)] and not whole.caveats
         assert whole.samples == Files([fio / "bssplit"], ReadOptions(run="r"), jobs=1).answer(Question(step="all")).samples
@@ -664,12 +668,7 @@ def test_n5_what_completed_before_a_reset_of_latency_target_is_said_to_be_missin
     lines = log.read_text().splitlines(keepends=True)
     log.write_text("".join(line for line in lines if line.split(", ")[1] in ops))
     with ExitStack() as within:
-        if store == "files":
-            origin: Any = Files([tmp_path / "x"], ReadOptions(run="r"), jobs=1)
-        else:
-            ground = within.enter_context(grounds(store, tmp_path))
-            loaded(ground.url, [tmp_path / "x"], run="r", step_ns=SECOND)
-            origin = within.enter_context(open_store(ground.url))
+        origin = origin_of(store, tmp_path, within)
         writes = origin.answer(Question(step="all", where=WRITES))
         raw = Files([tmp_path / "x"], ReadOptions(run="r", prefer="raw"), jobs=1).answer(Question(step="all", where=WRITES))
         assert raw.samples - writes.samples == 49 and not raw.caveats

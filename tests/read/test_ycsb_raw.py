@@ -59,3 +59,14 @@ def test_n6_rejected_lines_are_what_is_missing(tmp_path: Path) -> None:
     answer = Files([tmp_path / "ycsb.txt"], ReadOptions(run="r"), jobs=1).answer(Question(step="all"))
     assert answer.samples == 47
     assert [caveat.code for caveat in answer.caveats] == ["rejected-rows"]
+
+
+@pytest.mark.parametrize("ops", [("READ",), ("READ", "UPDATE")])
+def test_n6_what_is_missing_beside_rejected_lines_is_counted_once(tmp_path: Path, ops: tuple[str, ...]) -> None:
+    """Of which operation a rejected line was is not known."""
+    (tmp_path / "ycsb.txt").write_text(output({op: (50, 60) for op in ops}, broken=3))
+    files = Files([tmp_path / "ycsb.txt"], ReadOptions(run="r"), jobs=1)
+    answer = files.answer(Question(step="all"))
+    [source] = files.found.sources
+    assert answer.samples + sum(entry.count or 0 for entry in source.context.account.missing) == 60 * len(ops)
+    assert {caveat.code for caveat in answer.caveats} == {"rejected-rows", "short-log"}

@@ -597,20 +597,10 @@ class Chains:
             span = (int(part.start_ns[0]), int(part.end_ns[0])) if part is not None else (0, 0)
             if part is not None and (gaps := chain.gaps or chain.holes or chain.late):
                 gaps.append(span)  # what these rows held cannot be separated from what was never written
-            elif part is not None and self._written_over(op):
-                words = UNPLACED, f"{op}: {WRITTEN_OVER}", ""
-                lack(self.context, op, span, words, None, extremes(self._summaries(op)), within=self._whole(chain, [span]))
-            elif part is not None and self.context.staged:
-                span = self._first_start(chain), span[1]
-                words = UNPLACED, f"{op}: {STAGED_LAST}", ""
-                lack(self.context, op, span, words, None, extremes(self._summaries(op)), within=self._whole(chain, [span]))
-            elif part is not None and (
-                (silent := any(not held.end_ns for held in siblings.values()))
-                or (more := self._is_more_than_rows(chain, part, siblings))
-                or span[1] - span[0] > LONGEST_LAST * MS * (self.period_ms or self.width_ms)
-            ):
-                words = UNPLACED, f"{op}: {NO_ROW if silent else MORE_LAST if more else LONG_LAST}", AGAIN
-                lack(self.context, op, span, words, None, extremes(self._summaries(op)), within=self._whole(chain, [span]))
+            elif part is not None and (why := self._unplaced(chain, part, siblings)) is not None:
+                span = (self._first_start(chain) if self.context.staged else span[0]), span[1]
+                words, within = (UNPLACED, f"{op}: {why[0]}", why[1]), self._whole(chain, [span])
+                lack(self.context, op, span, words, None, extremes(self._summaries(op)), within=within)
             self._lack(chain, all_there=chain.closed and part is None)
             if part is not None:
                 self._keep_shared(op, part)
@@ -620,6 +610,19 @@ class Chains:
             filled = np.flatnonzero(chain.total)
             self.account.totals[op] = Histogram(self.layout, filled, chain.total[filled])
             self.account.saturated += int(chain.total[-1])
+
+    def _unplaced(self, chain: Chain, part: Intervals[Series], siblings: Mapping[str, Logged]) -> tuple[str, str] | None:
+        """Return why it is not known when the samples of a last interval completed, and the remedy; None where it is known."""
+        if self._written_over(chain.op):
+            return WRITTEN_OVER, ""
+        if self.context.staged:
+            return STAGED_LAST, ""
+        if any(not held.end_ns for held in siblings.values()):
+            return NO_ROW, AGAIN
+        if self._is_more_than_rows(chain, part, siblings):
+            return MORE_LAST, AGAIN
+        longest = LONGEST_LAST * MS * (self.period_ms or self.width_ms)
+        return (LONG_LAST, AGAIN) if int(part.end_ns[0] - part.start_ns[0]) > longest else None
 
     def _is_more_than_rows(self, chain: Chain, part: Intervals[Series], siblings: Mapping[str, Logged]) -> bool:
         """Return whether a last interval holds more than its time explains: what jobs did whose logs are not here.
@@ -679,7 +682,7 @@ class Chains:
 
         Where rows hold all that it counts (`all_there`), no row of theirs is missing; when a late first one began is a guess.
         """
-        bounds = extremes(self._summaries(chain.op))
+        told, any_latency = extremes(self._summaries(chain.op)), (0, None)
         for code, spans, sentence, remedy in (
             (REJECTED, chain.gaps, "rows were rejected: their samples are missing", ""),
             (LOST, chain.holes, f"rows that fio wrote are not in the log: {PLACE}", AGAIN),
@@ -691,8 +694,8 @@ class Chains:
             if len(gaps) > MOST_GAPS:
                 gaps = [(gaps[0][0], max(high for _, high in gaps))]
             for gap in gaps:
-                of_gap = bounds if code != RESET else (0, None)  # fio's JSON counts only what came after it
-                lack(self.context, chain.op, gap, (code, f"{chain.op}: {sentence}", remedy), None, of_gap, within=within)
+                bounds = told if code != RESET else any_latency  # fio's JSON counts only what came after it
+                lack(self.context, chain.op, gap, (code, f"{chain.op}: {sentence}", remedy), None, bounds, within=within)
         if self.context.jobs or self.context.grouped or chain.segment < 0:
             return
         span = self._first_start(chain), chain.end_ns

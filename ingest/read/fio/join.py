@@ -296,7 +296,6 @@ class Documents:
             return f"job {name.prefix}"
         return f"files called {name.prefix}" if jobs and not prefixes and plain_name(file).startswith(name.prefix) else ""
 
-
     def _hidden_before(self, jobs: tuple[Job, ...], path: Path, name: LogName) -> str:
         """Return how a log is known to be of a section that the entry of its group does not tell of, empty text if it is not.
 
@@ -305,10 +304,10 @@ class Documents:
         """
         here = self.numbered[path.parent, name.type, name.host]
         last = set().union(*(here.get(_prefix_of(job, name), set()) for job in jobs))
-        told = max((number for own in log_numbers(jobs) or () for number in own), default=0)
-        if not name.job or not last or not 0 < told < max(last) or int(name.job) >= min(last):
+        if not name.job or not last or int(name.job) >= min(last):
             return ""
-        return f"number {name.job} before those of the section that it tells of"
+        told = max((number for own in log_numbers(jobs) or () for number in own), default=0)
+        return f"number {name.job} before those of the section that it tells of" if 0 < told < max(last) else ""
 
 
 def _option_of(name: LogName) -> str:

@@ -40,7 +40,7 @@ import numpy as np
 
 from ingest.core.coverage import AGAIN as COPY_AGAIN
 from ingest.core.coverage import MORE, SEE_INSPECT, Caveat, Missing, labels_of
-from ingest.core.errors import InputError
+from ingest.core.errors import InputError, listed
 from ingest.core.events import Events
 from ingest.core.labels import Series
 from ingest.core.stated import FEWER
@@ -193,13 +193,16 @@ def _hold_against_totals(path: Path, context: Context, held: Mapping[Series, int
     for block in blocks(path):
         for match in TOTAL.finditer(block):
             told[_series(context.series, match[1].decode())] += int(match[2])
-    fewer = {series: count - held[series] for series, count in told.items() if count > held[series]}
-    if sum(fewer.values()) > context.account.rows_rejected:
-        for series, missing in fewer.items():
-            counted, here = f"{told[series]:,}", f"{held[series]:,}"
-            sentence = f"{series.op}: YCSB counts {counted} operations, of which {here} are here: the others are missing"
-            caveat = Caveat(FEWER, context.account.path, sentence, COPY_AGAIN)
-            context.account.lack(Missing(labels_of(series), None, None, missing, 0, None, caveat))
+    fewer = [series for series, count in told.items() if count > held[series]]
+    rejected = context.account.rows_rejected  # lines of any operation, which are missing already
+    for some in [fewer] if rejected else [[series] for series in fewer]:
+        counted, here = (sum(of[series] for series in some) for of in (told, held))
+        if (lost := counted - here - rejected) <= 0:
+            continue
+        sentence = f"YCSB counts {counted:,} operations, of which {here:,} are here: {lost:,} are in no line"
+        caveat = Caveat(FEWER, context.account.path, f"{listed(sorted({one.op for one in some}))}: {sentence}", COPY_AGAIN)
+        labels = labels_of(some[0], unknown=("op", "kind") if len(some) > 1 else ())
+        context.account.lack(Missing(labels, None, None, lost, 0, None, caveat))
     for series, count in told.items():
         if held[series] > count:
             sentence = f"{series.op}: YCSB counts {count:,} operations, and {held[series]:,} are here: counted twice?"
