@@ -63,7 +63,7 @@ def layouts_by(stored: Iterable[StoredSeries], grouped: Callable[[Series], Rollu
     return layouts
 
 
-def default_in(stored: Iterable[StoredSeries]) -> str:
+def default_kind_of(stored: Iterable[StoredSeries]) -> str:
     """Return the kind that is taken of a run with these series if none is selected."""
     return default_kind(member.series.kind for member in stored)
 

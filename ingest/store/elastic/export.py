@@ -49,7 +49,7 @@ from ingest.store.records import (
     rollup_steps,
     step_of,
 )
-from ingest.store.rollups import cluster_group, default_in, host_group
+from ingest.store.rollups import cluster_group, default_kind_of, host_group
 from ingest.store.sqlite.documents import numbers_of, stored_series, windows_of
 from ingest.store.sqlite.holdings import SqliteHoldings
 from ingest.store.sqlite.records import breaths_of
@@ -108,7 +108,7 @@ def made(store: SqliteStore, record: RunRecord, names: Names) -> Iterator[bytes]
                         yield bytes(chunk.body)
         for chunk in breath_chunks(breaths_of(store.db, *_key(source)), source, names):
             yield bytes(chunk.body)
-    documents = RollupDocuments(record, names, ALL_FINAL, default_in(series))
+    documents = RollupDocuments(record, names, ALL_FINAL, default_kind_of(series))
     for scope, grouped in ((HOST, host_group), (CLUSTER, cluster_group)):
         for step in rollup_steps(record.step_ns):
             for windows in SqliteHoldings(store.db).rollup_windows(Plan(record, step, scope=scope)):
@@ -218,7 +218,7 @@ def _complete(store: ElasticStore, run: str, letters: Mapping[Source, list[Lette
             if key.kind != OFFSET and "record" not in document:  # there are no rollups of offsets and breaths
                 touched.add({key: np.array([document["@timestamp"] * MS], np.int64)})
         stored, accounts = store.records.series([run])
-        RollupWriter(store, record, touched, default_in(stored), missing=store.lacking(record, accounts)).write(stored)
+        RollupWriter(store, record, touched, default_kind_of(stored), missing=store.lacking(record, accounts)).write(stored)
         left = sum(
             store.records.settle(*source, taken=len(some) - store.delivery.refused_of(*source))
             for source, some in letters.items()

@@ -70,7 +70,7 @@ from ingest.store.lifecycle import (
     unfinished,
 )
 from ingest.store.records import COMPLETE, RunRecord, SourceRecord, StoredSeries
-from ingest.store.rollups import default_in
+from ingest.store.rollups import default_kind_of
 
 if TYPE_CHECKING:
     from ingest.store.elastic.store import ElasticStore
@@ -98,7 +98,7 @@ class Regridding:
         """Make all rollups of a run anew in a new generation."""
         stored, accounts = self.records.series([record.run])
         missing = self.store.lacking(record, accounts)
-        RollupWriter(self.store, record, SharedWindows(), default_in(stored), anew=True, missing=missing).write(stored)
+        RollupWriter(self.store, record, SharedWindows(), default_kind_of(stored), anew=True, missing=missing).write(stored)
 
 
 class Coarsening(Regridding):

@@ -42,7 +42,7 @@ from ingest.store.elastic.runs import (
 from ingest.store.elastic.templates import digest, series_digest, window_ids
 from ingest.store.live import Checkpoint, News, Watch, marks_of
 from ingest.store.records import COMPLETE, LOADING, RunGoneError, RunRecord, SourceRecord, Spans
-from ingest.store.rollups import RollupKey, default_in, have_moved, layouts_of
+from ingest.store.rollups import RollupKey, default_kind_of, have_moved, layouts_of
 
 if TYPE_CHECKING:
     from ingest.store.elastic.store import ElasticStore
@@ -113,7 +113,7 @@ class ElasticLive:
         # Nobody else is writing to the run where its sources are read by this watch, or complete.
         mine, bodies = f"read while it grew by {watch.watch}", [known.document["source"] for known in standing.sources.values()]
         alone = all(body["digest"] == mine or body["state"] == COMPLETE for body in bodies)
-        if store.is_to_be_rolled(run.run):
+        if store.needs_rollups(run.run):
             alone = False
             for source, since in since_in(standing.accounts()).items():
                 Sweeper(store).sweep(SourceRecord(run.run, source, "", 0, "", generation=since))
@@ -164,7 +164,10 @@ class ElasticLive:
         """Return what makes the rollups that have changed, or have become final."""
         store, stored = self._store, list(standing.series())
         run = replace(run, start_ns=standing.start_ns)
-        now, facts = layouts_of([member for member in stored if member.series.kind != OFFSET]), (default_in(stored), run.start_ns)
+        now, facts = (
+            layouts_of([member for member in stored if member.series.kind != OFFSET]),
+            (default_kind_of(stored), run.start_ns),
+        )
         before = self._layouts.get(run.run, now)
         if have_moved(before, now) or self._facts.get(run.run, facts) != facts:
             touched.add(Sweeper(store).all_windows(run))
@@ -206,7 +209,7 @@ class ElasticLive:
             stored, accounts = store.records.series([run.run])
             marks = marks_of(self.watches(run.run), watch, watch.told_ns)
             missing = store.lacking(run, accounts)
-            kind = default_in(stored)
+            kind = default_kind_of(stored)
             RollupWriter(store, run, touched, kind, lowered=True, marks=marks, grown=False, missing=missing).write(stored)
         self._layouts.pop(run.run, None)
 

@@ -37,7 +37,7 @@ from ingest.store.elastic.runs import (
 )
 from ingest.store.live import final_by_all
 from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord, Spans, StoredSeries
-from ingest.store.rollups import default_in, have_moved, layouts_of
+from ingest.store.rollups import default_kind_of, have_moved, layouts_of
 
 if TYPE_CHECKING:
     from ingest.store.elastic.store import ElasticStore
@@ -148,7 +148,7 @@ class Finish:
         if have_moved(layouts_of(others), layouts_of(stored)):
             return True
         begun = loading.began_ns not in (None, loading.standing.start_ns)
-        return bool(others) and (begun or default_in(others) != default_in(stored))
+        return bool(others) and (begun or default_kind_of(others) != default_kind_of(stored))
 
     def _from_memory(self) -> bool:
         """Return whether the store holds of the sources just what this load has written of them, and all of that was gathered."""
@@ -213,7 +213,10 @@ class Finish:
         store.records.changed(run.run, partial(loaded_again, run.run))
         standing = store.records.standings([run.run])[run.run]
         standing.check_alive(min((source.generation for source in finished), default=EVERY_GENERATION))
-        if (standing.start_ns, default_in(standing.series())) != (writer.run.start_ns, writer.kind):  # because of another load
+        if (standing.start_ns, default_kind_of(standing.series())) != (
+            writer.run.start_ns,
+            writer.kind,
+        ):  # because of another load
             self._among_others()
             return
         self._complete(standing)
@@ -233,7 +236,7 @@ class Finish:
     ) -> RollupWriter:
         marks, anew = final_by_all(standing.watches), self._loading.anew
         run, touched = replace(self._run, start_ns=standing.start_ns), SharedWindows() if anew else self._loading.touched
-        return RollupWriter(self._store, run, touched, default_in(stored), lowered, marks, anew=anew, missing=missing)
+        return RollupWriter(self._store, run, touched, default_kind_of(stored), lowered, marks, anew=anew, missing=missing)
 
     def _records(self, state: str) -> list[tuple[SourceRecord, SourceState]]:
         """Return the records of the sources; one of which documents were refused is never complete."""

@@ -240,7 +240,7 @@ class ElasticStore(Store):
         """Note from when to when the series of a source reach; it is complete when `finish_run` has made the rollups."""
         self._loading(source.run).reached(source, spans)
 
-    def is_to_be_rolled(self, run: str) -> bool:
+    def needs_rollups(self, run: str) -> bool:
         """Return whether all rollups of a run are to be made anew, as a load of it was cut off or replaced: true once."""
         loading = self._loads.get(run)
         if loading is None or not loading.anew:

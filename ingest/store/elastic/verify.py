@@ -40,7 +40,7 @@ from ingest.store.elastic.runs import (
 )
 from ingest.store.elastic.templates import PERIODIC
 from ingest.store.records import CLUSTER, COMPLETE, HOST, WHOLE_RUN, RunRecord, SourceRecord, rollup_steps
-from ingest.store.rollups import default_in
+from ingest.store.rollups import default_kind_of
 from ingest.store.verify import LAYOUTS, NO_RUN, ROLLUPS, STATES, Chosen, Reading, Verifier, in_words, is_whole
 
 if TYPE_CHECKING:
@@ -318,7 +318,7 @@ class ElasticVerifier(Verifier):
             store.connection.refresh(store.names.all("intervals"))
             stored, accounts = store.records.series([run])
             missing = store.lacking(record, accounts)
-            RollupWriter(store, record, SharedWindows(), default_in(stored), anew=True, missing=missing).write(stored)
+            RollupWriter(store, record, SharedWindows(), default_kind_of(stored), anew=True, missing=missing).write(stored)
 
 
 def _holds(layout: Layout, values: Sequence[float]) -> bool:
