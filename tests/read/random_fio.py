@@ -351,6 +351,7 @@ class Oracle:
     job: Truths  # kind, op, job
     total: Truths  # kind
     logs: list[Log]  # of completions; none where not all of fio's logs of single I/Os are there (fio --client, per_job_logs=0)
+    counts: dict[str, int]  # by kind, as fio's JSON says
 
 
 def table(path: Path, columns: int) -> Ints:
@@ -378,6 +379,12 @@ def totals(document: dict[str, Any], kind: str) -> dict[str, Truth]:
         held = np.array([counts[int(value)] for value in values], dtype=np.int64)
         found[op] = Truth(values, held, mean, max(each["max"] for each in entries))
     return found
+
+
+def counted_by(document: dict[str, Any], kind: str) -> int:
+    """Return how many I/Os fio's JSON counts of a kind."""
+    jobs = [job for job in document.get("jobs", document.get("client_stats", [])) if job.get("jobname") != "All clients"]
+    return sum(job.get(op, {}).get(f"{kind}_ns", {}).get("N", 0) for job in jobs for op in (*OPS, "mixed"))
 
 
 def oracle(case: Case, folder: Path) -> Oracle:
@@ -408,15 +415,16 @@ def oracle(case: Case, folder: Path) -> Oracle:
     raw = {key: Truth.of(np.concatenate(each)) for key, each in values.items()}
     text = (folder / "run" / "out.json").read_text()
     document = json.loads(text[text.index("{") :])
+    counts = {kind: counted_by(document, name) for name, kind in KINDS.items()}
     whole = all(
         sum(int(each.counts.sum()) for each in (totals(document, "clat")).values()) == int(raw[kind,].counts.sum())
         for kind in KINDS.values() if (kind,) in raw
     )  # fmt: skip
     if whole:
         total, by_op, by_job = ({key: truth for key, truth in raw.items() if len(key) == length} for length in (1, 2, 3))
-        return Oracle(by_op, by_job if case.per_job else {}, total, list(logs.values()))
+        return Oracle(by_op, by_job if case.per_job else {}, total, list(logs.values()), counts)
     said: Truths = {("completion", op): truth for op, truth in totals(document, "clat").items() if op != "mixed"}
-    return Oracle(said, {}, {}, [])
+    return Oracle(said, {}, {}, [], counts)
 
 
 def completed(log: Log, op: str, until_ms: float) -> int:
@@ -553,6 +561,17 @@ def by_labels(truths: Truths, rows: list[dict[str, Any]], case: Case) -> tuple[l
     return found, said
 
 
+def lost(counts: dict[str, int], rows: list[dict[str, Any]]) -> tuple[list[str], bool]:
+    """Return of which kinds an answer holds fewer I/Os than fio's JSON counts, and whether each of them says so."""
+    found, said = [], True
+    for kind in sorted({row["kind"] for row in rows} & counts.keys()):
+        mine = [row for row in rows if row["kind"] == kind]
+        if (held := sum(row["count"] for row in mine)) < counts[kind]:
+            found.append(f"{kind}: {held} of {counts[kind]}")
+            said &= any(not row["complete"] for row in mine)
+    return found, said
+
+
 def by_windows(case: Case, logs: list[Log], rows: list[dict[str, Any]]) -> tuple[list[str], bool]:
     """The same for completions up to each edge of windows; times of logs without epoch stamps are those of the answer."""
     rows = [row for row in rows if row["kind"] == "completion"]
@@ -600,10 +619,12 @@ def compare(case: Case, truth: Oracle, folder: Path, changed: str = "") -> list[
             unlike, said = by_windows(case, truth.logs, [row | {"origin": zero} for row in rows])
         else:
             unlike, said = by_labels({"op": truth.op, "job": truth.job, "all": truth.total}[name], rows, case)
+        missing, told = lost(truth.counts, rows)
+        unlike, said = [*unlike, *missing], said and told
         lacking = [] if all(row["complete"] for row in rows) else ["complete=false"]
         if unlike:
             # Percentiles alone are only moved by what is said to be missing, and nothing is.
-            all_here = name != "windows" and not any("count" in each or "none of" in each for each in unlike)
+            all_here = name != "windows" and not missing and not any("count" in each or "none of" in each for each in unlike)
             verdict = "SILENT" if not (said or notes) else "caveat" if all_here else "said"
             found.append(Found(name, verdict, "; ".join([*unlike, *notes])))
         elif notes or lacking:
