@@ -352,9 +352,9 @@ def test_files_load_and_inspect_say_the_same(case: str, tmp_path: Path) -> None:
         assert all(f"caveat: {sentence}" in printed for sentence in sentences)
 
 
-def test_a_raw_log_that_is_moved_away_from_its_histogram_log_is_counted_twice_and_said_by_all(tmp_path: Path) -> None:
+def test_a_histogram_log_that_is_moved_away_from_where_fio_wrote_it_is_counted_twice_and_said_by_all(tmp_path: Path) -> None:
     with copy_of("prefixes") as tree:
-        tree.move(tree.root / "l_clat.1.log", tree.root / "more" / "l_clat.1.log")
+        tree.move(tree.root / "h_clat_hist.1.log", tree.root / "more" / "h_clat_hist.1.log")
         answer = Files([tree.root], jobs=1).answer(Question(step="all"))
         said = {str(lack.caveat) for lack in answer.missing if lack.caveat.code == "more-than-counted"}
         assert len(said) == 2 and said <= set(answer.warnings)  # of reads and of writes

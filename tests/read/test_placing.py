@@ -440,6 +440,17 @@ def test_a_pbench_archive_has_a_run_a_sample(tmp_path: Path) -> None:
     assert any("pbench's monitoring (tools-default)" in entry.reason for entry in found.skipped)
 
 
+@pytest.mark.parametrize("prefer", ["hist", "raw"])
+def test_a3_logs_of_one_job_in_folders_that_its_options_name_count_once(prefer: str, tmp_path: Path) -> None:
+    text = (CASES / "two-prefixes" / "out.json").read_text()
+    (tmp_path / "out.json").write_text(text.replace('log" : "h"', 'log" : "hist/h"').replace('log" : "l"', 'log" : "raw/l"'))
+    for name in ("hist/h_clat_hist.1.log", "raw/l_clat.1.log"):
+        (tmp_path / name).parent.mkdir()
+        shutil.copy(CASES / "two-prefixes" / Path(name).name, tmp_path / name)
+    files = Files([tmp_path], ReadOptions(prefer=prefer), jobs=1)
+    assert counts(files, "op") == {("read",): 1600, ("write",): 1600}
+
+
 def test_a3_one_job_under_two_prefixes_counts_once() -> None:
     files = Files([CASES / "two-prefixes"], jobs=1)
     assert counts(files, "op") == {("read",): 1600, ("write",): 1600}

@@ -157,14 +157,17 @@ class Documents:
     def process_of(self, path: Path, name: LogName, host: str) -> str:
         """Return the label that distinguishes fio processes of one folder: of a job with two prefixes, that of its histograms.
 
-        So a histogram log `h` and a latency log `l` of one job are known to hold the same I/Os.
+        So a histogram log `h` and a latency log `l` of one job are known to hold the same I/Os, in one folder or as `hist/h` and
+        `raw/l` below that of fio's JSON.
         """
         joined = self.joined(path, name, host)
         if joined is None or name.type == "clat_hist" or not name.process:
             return name.process
         options = joined.jobs[joined.own[0]].options if joined.own else {}
-        prefix = PurePath(options.get(PREFIX_OPTIONS["clat_hist"], "")).name
-        return prefix if prefix and f"clat_hist {prefix}" in self.prefixes[path.parent] else name.process
+        written = PurePath(options.get(PREFIX_OPTIONS["clat_hist"], ""))
+        folders = path.parent, joined.beside.path.parent / written.parent
+        known = any(f"clat_hist {written.name}" in self.prefixes[folder] for folder in folders)
+        return written.name if known else name.process
 
     def version_beside(self, path: Path) -> tuple[int, ...] | None:
         """Return the version of fio that all texts it printed into the folder of a log name, None where there is none, or two.
