@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ingest.core.stated import Stated
 
 FINDINGS_KEPT = 5
-NOT_PLAIN = ("totals", "findings", "missing", "caveats", "stated", "_lines")
+NOT_PLAIN = ("totals", "last", "findings", "missing", "caveats", "stated", "_lines")
 
 
 class Finding(NamedTuple):
@@ -38,10 +38,10 @@ class Account:
     `rows` is what was there; each row is accepted, repaired, rejected or skipped, and counted once. `repaired` and `rejected`
     count rows by reason (a row with two repairs counts under both), `skipped` those that were understood and left out.
     `shadowed` counts samples that were read and left out, because another log of the same I/Os is taken. `findings` keeps the
-    first places of each reason, `totals` what a source held in all, by op. `whole_runs` are what the tool itself says of whole
-    runs that have no histogram, `whole_rows` the exact values of rows over a whole run, as plain values (see
-    `whole_runs`), `schedule` what it shows of when requests were due (see `read/schedule.py`). `missing` are samples that
-    completed and that the source does not hold, `cut_short` why its file ended early, `caveats` what holds for
+    first places of each reason, `totals` what a source held in all, by op, `last` the last row of a histogram log. `whole_runs`
+    are what the tool itself says of whole runs that have no histogram, `whole_rows` the exact values of rows over a whole run, as
+    plain values (see `whole_runs`), `schedule` what it shows of when requests were due (see `read/schedule.py`). `missing` are
+    samples that completed and that the source does not hold, `cut_short` why its file ended early, `caveats` what holds for
     its run as a whole. `stated` is what its tool counts of it, and of jobs that have no source; of what is held against that
     `totals` are kept as counts. `stored` are samples of all rows that went into documents, None where none are made: more than
     `samples` where rows of further kinds are derived from those of the file (response and wait time, corrected data).
@@ -62,6 +62,7 @@ class Account:
     notes: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     totals: dict[str, Histogram] = field(default_factory=dict)
+    last: dict[str, Any] = field(default_factory=dict)
     whole_runs: list[dict[str, Any]] = field(default_factory=list)
     whole_rows: list[dict[str, Any]] = field(default_factory=list)
     schedule: list[str] = field(default_factory=list)

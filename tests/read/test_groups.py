@@ -10,6 +10,7 @@ import gzip
 import json
 import shutil
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -298,3 +299,49 @@ def test_n3_a_job_that_is_faster_at_its_end_is_no_job_without_a_log(faster: int,
         answer = Files(paths, ReadOptions(run="r"), jobs=1).answer(Question(step=SECOND // 2, where={"kind": "completion", "job": "1"}))
         assert answer.samples == total
         assert [caveat.sentence for caveat in answer.caveats if "far more" in caveat.sentence] == []
+
+
+def written(folder: Path, logs: Sequence[Mapping[int, int]], left: int, runtime_ms: int = 2_900) -> Path:
+    """Write histogram logs, rows of some samples by their stamps, and the JSON of their group, which counts `left` more."""
+    total = left + sum(sum(log.values()) for log in logs)
+    for number, rows in enumerate(logs, 1):
+        lines = [f"{stamp}, 0, 4096, {count}" + ", 0" * 28 for stamp, count in rows.items()]
+        (folder / f"a_clat_hist.{number}.log").write_text("\n".join(lines) + "\n")
+    latency = {"min": 10, "max": 10, "mean": 10.0, "stddev": 0.0, "N": total, "bins": {"10": total}}
+    read = {"total_ios": total, "runtime": runtime_ms, "clat_ns": latency}
+    options = {"rw": "read", "write_hist_log": "a", "log_hist_msec": "100", "log_hist_coarseness": "6", "numjobs": str(len(logs))}
+    shared = {"group_reporting": "1"} if len(logs) > 1 else {}
+    job = {"jobname": "a", "groupid": 0, "job options": options | shared, "job_runtime": runtime_ms, "read": read}
+    document = {"fio version": "fio-3.33", "timestamp": 1_795_000_000, "timestamp_ms": 1_795_000_000_000, "jobs": [job]}
+    (folder / "out.json").write_text(json.dumps(document))
+    return folder
+
+
+DENSE = {100 * n: 20 for n in range(1, 29)}  # the last row 100 ms before the end
+RARE = {1000: 2, 1500: 1, 2000: 1, 2500: 1}  # 400 ms before it: no longer than between any two of its rows
+
+
+@pytest.mark.parametrize(("logs", "left", "last"), [
+    ([DENSE, RARE], 21, 2800), ([RARE, DENSE, DENSE | {2700: 25}], 41, 2800),
+    ([{900: 2, 1400: 1, 1900: 1, 2400: 1}], 1, 2400),
+])  # fmt: skip
+def test_a_rare_operation_is_not_lost_at_the_end_of_its_log(
+    logs: list[dict[int, int]], left: int, last: int, tmp_path: Path
+) -> None:
+    """What fio counts beyond the rows is that of the jobs that fill them, after their rows, or of a row's time after the last one."""
+    answer = Files([written(tmp_path, logs, left)], ReadOptions(run="r"), jobs=1).answer(Question(step=SECOND // 10))
+    assert [caveat.code for caveat in answer.caveats] == []
+    columns = table_of(answer).columns
+    ends = columns["end_ns"] // 1_000_000 - 1_795_000_000_000 + 2_900
+    rows = sum(count for log in logs for stamp, count in log.items() if stamp <= last)
+    assert int(columns["count"][ends <= last].sum()) == rows
+    assert int(columns["count"][(ends > last) & (ends <= last + 100)].sum()) == left
+
+
+@pytest.mark.parametrize("cut", [0, 1, 2])
+def test_rows_that_are_lost_at_the_end_of_a_log_of_a_group_are_said(cut: int, tmp_path: Path) -> None:
+    """A log of a group that ends before the run does, by far more than lies between its rows."""
+    logs = [DENSE, DENSE | {2800: 25}, {stamp // 4: count for stamp, count in RARE.items()}]
+    logs[cut] = {stamp: count for stamp, count in logs[cut].items() if stamp < 1500}
+    answer = Files([written(tmp_path, logs, 300)], ReadOptions(run="r"), jobs=1).answer(Question(step=SECOND // 10))
+    assert [caveat.code for caveat in answer.caveats if caveat.code == "long-last-interval"]

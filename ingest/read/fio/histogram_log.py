@@ -321,6 +321,14 @@ class Chain:
         self.total: Int = np.zeros(bins, np.int64)
         self.repair = repairs.Repair(bins)
 
+    @property
+    def last(self) -> LastRow:
+        """Return its last row."""
+        if self.newest is None:
+            return LastRow(self.end_ns, 0)
+        _, start_ns, end_ns = self.newest
+        return LastRow(self.end_ns, int(np.median(end_ns - start_ns)))
+
 
 class _Placed(NamedTuple):
     """Rows of a direction with their stamps and starts in ms of the file, lines, segments and their zeros in ns.
@@ -607,6 +615,7 @@ class Chains:
                 chain.total[part.bins] += part.counts
                 self.account.samples += int(part.counts.sum())
                 yield part
+            self.account.last[op] = chain.last
             filled = np.flatnonzero(chain.total)
             self.account.totals[op] = Histogram(self.layout, filled, chain.total[filled])
             self.account.saturated += int(chain.total[-1])
@@ -617,12 +626,23 @@ class Chains:
             return WRITTEN_OVER, ""
         if self.context.staged:
             return STAGED_LAST, ""
-        if any(not held.end_ns for held in siblings.values()):
+        if any(not row.end_ns for held in siblings.values() for row in held.last):
             return NO_ROW, AGAIN
         if self._is_more_than_rows(chain, part, siblings):
             return MORE_LAST, AGAIN
-        longest = LONGEST_LAST * MS * (self.period_ms or self.width_ms)
-        return (LONG_LAST, AGAIN) if int(part.end_ns[0] - part.start_ns[0]) > longest else None
+        return (LONG_LAST, AGAIN) if self._is_cut(self._last_rows(chain, siblings), int(part.end_ns[0])) else None
+
+    def _is_cut(self, rows: Sequence[LastRow], end_ns: int) -> bool:
+        """Return whether a log ends longer before a moment than its rows explain."""
+        least_ns = MS * (self.period_ms or self.width_ms)
+        return any(end_ns - row.end_ns > LONGEST_LAST * max(row.width_ns, least_ns) for row in rows)
+
+    def _last_rows(self, chain: Chain, siblings: Mapping[str, Logged]) -> list[LastRow]:
+        """Return the last rows of an op of all logs of a sum; of jobs that did other operations alone none."""
+        rows = [row for op, held in siblings.items() if chain.op in (op, MIXED) for row in held.last]
+        own = [each.last for each in self.chains.values() if chain.op in (each.op, MIXED)]
+        last = max(own, default=LastRow(0, 0))
+        return [*rows, last] if last.end_ns or not rows else rows
 
     def _is_more_than_rows(self, chain: Chain, part: Intervals[Series], siblings: Mapping[str, Logged]) -> bool:
         """Return whether a last interval holds more than its time explains: what jobs did whose logs are not here.
@@ -797,15 +817,26 @@ class Chains:
         bins = np.flatnonzero(residual)
         if not len(bins):
             return None
-        last, ends = self._last_end(chain), [held.end_ns for op, held in siblings.items() if chain.op in (op, MIXED)]
-        if last or not ends:  # of jobs that did other operations alone nothing is left
-            ends.append(last)
-        start = (0 if self._written_over(chain.op) else min(ends)) or self._begin_of(chain.op)
+        start, end = self._last_span(chain, self._last_rows(chain, siblings))
         # A segment of its own where a window may be one of its rows, or of another group: no window is stored twice.
-        series = self.context.series.replaced(op=chain.op, kind=COMPLETION, segment=max(chain.segment, 0) + (start < last))
+        again = start < self._last_end(chain)
+        series = self.context.series.replaced(op=chain.op, kind=COMPLETION, segment=max(chain.segment, 0) + again)
         if self.context.siblings:
             series = series.replaced(job="", segment=int(series.job or 0))
-        return one_row(self.layout, series, (start, max(self._run_end(chain), start)), bins, residual[bins])
+        return one_row(self.layout, series, (start, max(end, start)), bins, residual[bins])
+
+    def _last_span(self, chain: Chain, rows: Sequence[LastRow]) -> Span:
+        """Return from when to when completed what no row holds, in ns; `rows` are the last ones of all logs of a sum.
+
+        Logs whose rows come one a row's time are those that lack something of the last one. Of a log whose rows come seldom it
+        completed within a row's time after the last: what completes later makes fio write a row.
+        """
+        begin = 0 if self._written_over(chain.op) else min(row.end_ns for row in rows)
+        end = self._run_end(chain)
+        if not begin or not self.period_ms or self._is_cut(rows, end):
+            return begin or self._begin_of(chain.op), end
+        dense = [row.end_ns for row in rows if row.width_ns <= LONGEST_LAST * MS * self.period_ms]
+        return min(dense, default=begin), end if dense or len(rows) > 1 else min(end, begin + MS * self.period_ms)
 
     def _keep_unwritten(self, chain: Chain, missing: int, summaries: Sequence[Summary], sentence: str) -> None:
         """Keep what fio counted and the log does not hold: of the last interval, or of any time where rows are damaged."""
@@ -1035,11 +1066,18 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     yield from chains.tail(sums_of(context.siblings, chains.layout, context) if context.siblings else {})
 
 
+class LastRow(NamedTuple):
+    """When the last row of an op in a log ends, 0 if there is none, and how wide the last ones are (median), in ns."""
+
+    end_ns: int
+    width_ns: int
+
+
 class Logged(NamedTuple):
-    """What several logs hold of an op: counts by bin, and when the first of their last rows of it ends, 0 if a log has no row."""
+    """What several logs hold of an op: counts by bin, and the last row of each of them."""
 
     counts: Int
-    end_ns: int
+    last: Sequence[LastRow]
 
     @property
     def total(self) -> int:
@@ -1050,16 +1088,16 @@ class Logged(NamedTuple):
 def sums_of(paths: Sequence[Path], layout: LogLinear, context: Context) -> dict[str, Logged]:
     """Return what the logs of jobs hold by op, of histograms or of single I/Os, in the bins of a layout."""
     sums: dict[str, Int] = {}
-    ends: dict[str, list[int]] = {}
+    ends: dict[str, list[LastRow]] = {}
     silent = False
     for path in paths:
         own = replace(context, siblings=(), jobs=(), account=Account(path=str(path)))
-        last: dict[str, int] = {}
+        last: dict[str, LastRow] = {}
         with suppress(InputError):  # of what cannot be read its own source says so
             if (name := parse_log_name(path)) is not None and name.type == "clat_hist":
-                for part in read(path, own):
-                    last.update((series.op, end) for series, _, end in part.reach())
-                histograms = own.account.totals
+                for _ in read(path, own):
+                    pass
+                histograms, last = own.account.totals, own.account.last
             else:
                 from ingest.read.fio import latency_log  # for groups with logs of single I/Os alone
 
@@ -1069,7 +1107,7 @@ def sums_of(paths: Sequence[Path], layout: LogLinear, context: Context) -> dict[
                         op, mine = events.table[code].op, events.series == code
                         counts = sums.setdefault(op, np.zeros(layout.bins, np.int64))
                         counts += np.bincount(layout.index(events.latency_ns[mine]), minlength=layout.bins)
-                        last[op] = max(last.get(op, 0), int(events.end_ns[mine].max()))
+                        last[op] = max(last.get(op, LastRow(0, 0)), LastRow(int(events.end_ns[mine].max()), 0))
             for op, histogram in histograms.items():
                 bins = layout.index(histogram.layout.lowest_of(histogram.bins))
                 np.add.at(sums.setdefault(op, np.zeros(layout.bins, np.int64)), bins, histogram.counts)
@@ -1077,8 +1115,8 @@ def sums_of(paths: Sequence[Path], layout: LogLinear, context: Context) -> dict[
         for op, end in last.items():
             ends.setdefault(op, []).append(end)
     if silent:  # its jobs may have done any operation, at any time
-        return {op: Logged(sums.get(op, np.zeros(layout.bins, np.int64)), 0) for op in OPS}
-    return {op: Logged(counts, min(ends.get(op, [0]))) for op, counts in sums.items()}
+        return {op: Logged(sums.get(op, np.zeros(layout.bins, np.int64)), [LastRow(0, 0)]) for op in OPS}
+    return {op: Logged(counts, ends.get(op, [LastRow(0, 0)])) for op, counts in sums.items()}
 
 
 # The leading cells of a row whose other cells cannot be read; all else that begins like this is none.
