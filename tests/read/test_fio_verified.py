@@ -171,6 +171,41 @@ def test_a_late_first_row_is_said_where_it_is_not_known_why(fio: Path, name: str
     assert ("late-first-row" in codes) is not known
 
 
+@pytest.mark.parametrize("with_json", [True, False])
+@pytest.mark.parametrize(("rows_of", "late"), [
+    ([(607, 4), (806, 1), (1007, 1), (1203, 1)], False),  # five a second: a row of 200 ms holds one
+    ([(1107, 5), (1406, 1), (1807, 2), (2203, 1)], False),
+    ([(1107, 40), (1406, 1), (1807, 2), (2203, 1)], True),  # far more than such rows hold
+    ([(1107, 40), (1307, 40), (1507, 40), (1707, 40)], True),  # rows were lost before it
+    ([(1107, 4), (1307, 40), (1507, 40), (1707, 40)], True),
+])  # fmt: skip
+def test_the_first_row_of_a_rare_op_is_as_late_as_its_next_rows_explain(
+    rows_of: list[tuple[int, int]], late: bool, with_json: bool, tmp_path: Path
+) -> None:
+    dense = [(200 * n, 0, 20) for n in range(1, 14)]  # how wide rows are is seen of another op
+    lines = sorted([*dense, *((stamp, 1, count) for stamp, count in rows_of)])
+    (tmp_path / HIST).write_text("".join(f"{stamp}, {op}, 4096, {count}{', 0' * 28}\n" for stamp, op, count in lines))
+    if with_json:
+        options = {"rw": "randrw", "write_hist_log": "a", "log_hist_msec": "200", "log_hist_coarseness": "6"}
+        counted = {"read": 260, "write": sum(count for _, count in rows_of)}
+        ops = {
+            op: {"total_ios": n, "runtime": 2700, "clat_ns": {"min": 10, "max": 10, "mean": 10.0, "stddev": 0.0, "N": n, "bins": {"10": n}}}
+            for op, n in counted.items()
+        }
+        job = {"jobname": "a", "groupid": 0, "job options": options, "job_runtime": 2700, **ops}
+        document = {"fio version": "fio-3.33", "timestamp": 1_795_000_000, "timestamp_ms": 1_795_000_000_000, "jobs": [job]}
+        (tmp_path / "a.json").write_text(json.dumps(document))
+    caveats = Files([tmp_path], T0, jobs=1).answer(Question(by=("op",))).caveats
+    assert ("late-first-row" in {caveat.code for caveat in caveats}) is late
+
+
+@pytest.mark.parametrize("name", ["latency-target"])
+def test_rows_that_catch_up_make_no_first_row_late(fio: Path, name: str, tmp_path: Path) -> None:
+    """After a stall rows of one sample each are far narrower than the first row, which is as wide as dense rows are."""
+    caveats = Files([alone(fio / name, tmp_path / "a", HIST)], T0, jobs=1).answer(Question(by=("op",))).caveats
+    assert "late-first-row" not in {caveat.code for caveat in caveats}
+
+
 def test_a_late_first_row_of_three_may_have_begun_at_any_time(fio: Path, tmp_path: Path) -> None:
     """Of a rare op the first I/O may have completed long before the second, and if that was in its first ms, before the third."""
     folder = alone(fio / "verified", tmp_path / "a", HIST)

@@ -78,16 +78,25 @@ def interval_ms(steps_ms: Int, several: Bool, width_ms: int, options: Mapping[st
     return min(width_ms, int(wide[middle] + wide[~middle]) // 2) if len(wide) else width_ms
 
 
-def first_row(stamps_ms: Int, samples: int, width_ms: int, earliest_ms: int) -> tuple[int, bool]:
+def dense_width_ms(stamps_ms: Int, samples: Int, width_ms: int) -> int:
+    """Return how wide dense rows of an op are (median) where that is more than the rows of all ops are: others catch up."""
+    dense = np.diff(stamps_ms)[samples[1:] >= SURELY_DENSE]
+    return max(width_ms, int(np.median(dense))) if len(dense) else width_ms
+
+
+def first_row(stamps_ms: Int, samples: Int, width_ms: int, earliest_ms: int) -> tuple[int, bool]:
     """Return where the first row of an op begins, in the time of stamps, and whether it comes so late that this is a guess.
 
     fio begins it at the first I/O of the op, and ends it with the first I/O that completes a row's time later or more (stat.c,
     all versions). So in a dense row that comes late, all but the last completed within a row's time. Its clock for
     rows goes on by a row's time with each, so that rows which follow a late one sooner show how late it was: `stamps_ms`
-    are those of the first rows, the first alone where a row's time is not known.
+    are those of the first rows, the first alone where a row's time is not known. A rare op shows itself by its next rows, which
+    hold few samples: nothing was lost before a first row of no more than they explain.
     """
     latest = max(0, int((stamps_ms - width_ms * np.arange(1, len(stamps_ms) + 1)).min()))
-    if samples < SURELY_DENSE or latest - earliest_ms <= (NEAR_START - 1) * width_ms:
+    few = samples[1:].mean() if len(samples) > 1 else 0
+    rare = few < SURELY_DENSE and int(samples[0]) * width_ms <= 2 * few * int(stamps_ms[0] - earliest_ms)
+    if samples[0] < SURELY_DENSE or rare or latest - earliest_ms <= (NEAR_START - 1) * width_ms:
         return min(earliest_ms, latest), False
     return latest, True
 

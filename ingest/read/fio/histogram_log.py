@@ -743,9 +743,10 @@ class Chains:
         if chain.segment >= 0 or began is None:
             return None
         earliest = self.context.spans.get((chain.op, COMPLETION), (0, 0))[0] // MS
-        samples = int(rows.counts[: rows.indptr[1]].sum()) if self.mode == repairs.PER_INTERVAL else 0
-        stamps = stamps[: MOST_GAPS if self.period_ms else 1] - began
-        begin, late = clock.first_row(stamps, samples, self.period_ms or self.width_ms, earliest)
+        stamps = stamps[:MOST_GAPS] - began
+        samples = row_sums(rows.indptr, rows.counts.view(np.int64))[: len(stamps)] * (self.mode == repairs.PER_INTERVAL)
+        width_ms = self.period_ms or clock.dense_width_ms(stamps, samples, self.width_ms)
+        begin, late = clock.first_row(stamps if self.period_ms else stamps[:1], samples, width_ms, earliest)
         if late:
             zero = self.zero_ns + self.context.offset_ns
             chain.late.append((zero + earliest * MS, zero + begin * MS))
