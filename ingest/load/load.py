@@ -143,6 +143,7 @@ def _loaded(discovered: Found, store: Store, options: LoadOptions, progress: Pro
                 store.finish_run(plan.record)
                 account.caveats += write_findings(store, plan.record.run)
             continue
+        account.caveats += [plan.widened()] if plan.widened() else []
         for finished in _load_run(plan, store, options, account, offsets):
             done += finished
             if progress:

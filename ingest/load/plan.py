@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from ingest.core.coverage import Caveat, KindsRecorded, Missing, is_held, median_width
-from ingest.core.errors import InputError, StoreError, UsageError, as_text, counted
+from ingest.core.errors import InputError, StoreError, UsageError, as_text, counted, listed
 from ingest.core.grid import stored_step
 from ingest.core.pool import fork_map
 from ingest.core.stated import Stated
+from ingest.core.units import format_duration
 from ingest.load.aggregation import Part, members_of, parts_of
 from ingest.query.aggregate import run_starts
 from ingest.query.windows import check_step
@@ -89,6 +90,20 @@ class Plan:
     def paths(self) -> list[Path]:
         """Return the files to read."""
         return [source.path for number in range(len(self.work)) for source in self.files(number)]
+
+    def widened(self) -> str:
+        """Return a sentence where rows of its sources are finer than the windows of the run, "" where none are."""
+        if self.known is None or STEP_TOLD in self.record.parameters:
+            return ""
+        widths = [each for source, _ in self.work if (each := row_width(source)).width_ns and not each.any_step]
+        finer = sorted({each.words for each in widths if stored_step(each.width_ns) < self.record.step_ns})
+        run, step = self.record.run, format_duration(self.record.step_ns)
+        if not finer:
+            return ""
+        return (
+            f"run {run} has windows of {step} since its first load, and rows of {listed(finer)} are added up to them: to ask for "
+            "a finer step, load all its files again with --replace and --step"
+        )
 
     def files(self, number: int) -> tuple[Source, ...]:
         """Return the files of an entry of `work`: one, or those that are added up."""
