@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from ingest.core.errors import UsageError
+from ingest.core.grid import SECOND
+from ingest.query.question import Question
 from ingest.store import open_store
 from ingest.store.records import COMPLETE, WATCHED
 from tests.live.feeding import HLOG, Clock, Kind, Writer, answers, batch, begun, whole_lines
+from tests.query.test_own_steps import hlog
 from tests.store.grounds import grounds
 from tests.store.test_sqlite import clean_documents, everything
 
@@ -129,3 +133,24 @@ def test_a_watch_that_was_killed_when_all_was_settled_is_left_by_the_next(kind: 
             watch.cycle(last=True)
             watch.settle()
         assert state_of(ground.url) == COMPLETE
+
+
+@pytest.mark.parametrize("ground", ["sqlite", "double"])
+def test_r2_a_step_is_too_fine_for_the_rows_of_a_source_while_it_is_watched_too(tmp_path: Path, ground: str) -> None:
+    rng, folder = random.Random(2), tmp_path / "logs"
+    for name, width_ms, rows in (("h0", 1000, 30), ("h1", 1000, 30), ("wide", 2500, 12)):
+        hlog(folder, name, width_ms, rows, rng)
+    with grounds(ground, tmp_path) as there, open_store(there.url, write=True) as store:
+        watch = begun(folder, store, Clock(), step_ns=None)
+        watch.cycle()
+        for ended in (False, True):
+            if ended:
+                (folder / "wide.hlog").unlink()  # what was read of it is kept
+                watch.cycle(last=True)
+                watch.settle()
+            with open_store(there.url) as asked:
+                asked.answer(Question(step=SECOND, where={"process": "h?"}))
+                with pytest.raises(UsageError, match=r"a step of 1s is finer than the rows .*--force"):
+                    asked.answer(Question(step=SECOND, where={"process": "wide"}))
+                answer = asked.answer(Question(step=SECOND, by=("process",), force=True))
+                assert sum("wide: in narrower windows" in text for text in answer.warnings) == 1

@@ -298,8 +298,8 @@ def set_aside(watching: Watching, key: Key) -> None:
     taken = {record.source for record in watching.store.sources(run)}
     number = next(number for number in range(1, len(taken) + 2) if f"{source}{KEPT}{number}" not in taken)
     note = f"{tail.path} was replaced while it was watched: what had been read of it"
-    account = {**tail.account.as_dict(), "notes": [*tail.account.notes, note]}
-    kept = replace(tail.record, source=f"{source}{KEPT}{number}", state=COMPLETE, account=account, digest=f"kept {number}")
+    account, digest = tail.kept(note), f"kept {number}"
+    kept = replace(tail.record, source=f"{source}{KEPT}{number}", state=COMPLETE, account=account, digest=digest)
     watching.live.set_aside(watching.runs[run], source, kept, number * SEGMENTS_EACH)
 
 

@@ -36,8 +36,7 @@ def settle(watching: Watching) -> LoadAccount:
         watching.live.note_watch(replace(watching.marks(run), final_ns=NOTHING_LEFT))
     for key in lost:
         tail = watching.tails[key]
-        last_account = {**tail.account.as_dict(), "notes": [*tail.account.notes, GONE]}
-        watching.live.finish(replace(tail.record, account=last_account, digest=GONE), tail.spans)
+        watching.live.finish(replace(tail.record, account=tail.kept(GONE), digest=GONE), tail.spans)
     account = load_found(discovered, watching.store, watching.options) if discovered.sources else LoadAccount()
     for run in sorted(runs - set(account.runs)):
         watching.store.finish_run(watching.runs[run])

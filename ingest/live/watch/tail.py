@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ingest.core.coverage import Caveat, Missing, labels_of
+from ingest.core.coverage import WIDTHS, Caveat, Missing, labels_of
 from ingest.core.documents import check_storable, document_ids, pack, unpack
 from ingest.core.errors import InputError, as_path, as_text
 from ingest.core.intervals import Exact, Int, Intervals, Segments, merged, total
@@ -29,6 +29,7 @@ from ingest.read.format_names import HDR
 from ingest.read.formats import row_labels
 from ingest.read.hdr.log import UNIT_UNKNOWN, ResumableRows, unpacked
 from ingest.read.hdr.tools import origin_of
+from ingest.read.missing import row_width
 from ingest.read.placement import in_their_layer
 from ingest.read.schedule import with_corrected
 from ingest.read.sources import Source
@@ -379,10 +380,15 @@ class Tail:
 
     def news(self, windows: list[Intervals[Series]], watch: str) -> News:
         """Return what the store is to keep of this tail, with windows to write."""
-        self.record = replace(self.record, path=as_text(self.path), size=self.known.offset, account=self.account.as_dict())
-        return News(self.record, windows, self.spans, Checkpoint(self.run.run, self.record.source, watch, self._kept()))
+        self.record = replace(self.record, path=as_text(self.path), size=self.known.offset, account=self.kept())
+        return News(self.record, windows, self.spans, Checkpoint(self.run.run, self.record.source, watch, self._state_of()))
 
-    def _kept(self) -> dict[str, Any]:
+    def kept(self, *notes: str) -> dict[str, Any]:
+        """Return the account that the record of its source keeps, with further notes: of what a load keeps, too."""
+        widths = {"1": row_width(self.source).to_dict()} if self.source is not None else self.record.account.get(WIDTHS, {})
+        return {**self.account.as_dict(), "notes": [*self.account.notes, *notes], WIDTHS: widths}
+
+    def _state_of(self) -> dict[str, Any]:
         known = self.known
         return {
             "path": as_text(self.path),
