@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +13,7 @@ from ingest.cli.help import Group
 from ingest.cli.options import STORE, CallOptions, argument, command, option
 from ingest.cli.output import say
 from ingest.cli.sources import chosen, letters_named, opened_store
-from ingest.core.errors import StoreError, TailboardError, UsageError, counted
+from ingest.core.errors import StoreError, TailboardError, UsageError, counted, listed
 from ingest.core.labels import run_matches
 from ingest.core.units import format_duration, parse_duration
 
@@ -48,25 +48,45 @@ class Listing(CallOptions):
 
 @command(Listing, "list", group=runs)
 def list_(options: Listing) -> None:
-    """List all runs: state, step, sources, samples, start time, time of loading."""
-    from ingest.core.coverage import means_alone
-    from ingest.core.units import utc
-    from ingest.store.coverage import logs_in
+    """List all runs: state, step, sources, samples, start time, time of loading.
 
-    def row_of(record: RunRecord, accounts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    \b
+    JSON has more of each: the end of its last sample, the kind that is taken where none is asked for, and what its tools
+    say that they counted beside what is stored of that, by kind and operation.
+
+    Of a run that an older version has loaded, a line says what loading it again adds.
+    """
+    from ingest.core.coverage import means_alone
+    from ingest.core.stated import stored_counts
+    from ingest.core.units import utc
+    from ingest.store.answers import lacked_by
+    from ingest.store.coverage import logs_in
+    from ingest.store.rollups import default_kind_of
+
+    def row_of(record: RunRecord) -> dict[str, Any]:
+        accounts, latencies = catalogue.accounts.get(record.run, ()), catalogue.latencies(record.run)
+        ends = [stored.last_ns for stored in latencies if stored.last_ns is not None]
+        counts = stored_counts(record.run, accounts)
         return {
             "run": record.run,
             "state": record.state,
             "step": format_duration(record.step_ns),
             "sources": sum(map(logs_in, accounts)),
             "samples": sum(int(account.get("samples", 0)) for account in accounts),
-            "start": None if record.zero == "unknown" else utc(record.start_ns),
+            "start": None if record.relative else utc(record.start_ns),
+            "end": None if record.relative or not ends else utc(max(ends)),
+            "kind": default_kind_of(latencies) if latencies else None,
             "loaded": record.loaded,
             "means_alone": means_alone(accounts),
+            "counted": [
+                {"kind": kind, "op": op, "tool": stated, "stored": held} for (kind, op), (stated, held) in sorted(counts.items())
+            ],
+            "reload_adds": lacked_by(catalogue, record),
         }
 
     with opened_store(options.store) as store:
-        rows = [row_of(record, [source.account for source in store.sources(record.run)]) for record in store.runs()]
+        catalogue = store.catalogue()
+    rows = [row_of(record) for record in catalogue.records]
     if options.as_json:
         print(json.dumps(rows, indent=2))
         return
@@ -81,11 +101,16 @@ def list_(options: Listing) -> None:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name in ("run", "state", "step", "sources", "samples", "start", "loaded"):
         table.add_column(name, justify="right" if name in ("sources", "samples") else "left", overflow="fold")
+    older: dict[tuple[str, ...], list[str]] = {}
     for row in rows:
-        row["state"] += ", means alone" if row.pop("means_alone") else ""
+        row["state"] += ", means alone" if row["means_alone"] else ""
         shown = {**row, "samples": f"{row['samples']:,}", "start": row["start"] or "unknown"}
-        table.add_row(*(escape(str(value)) for value in shown.values()))
+        table.add_row(*(escape(str(shown[str(column.header)])) for column in table.columns))
+        older.setdefault(tuple(row["reload_adds"]), []).append(row["run"])
     people().print(table)
+    for lacked, names in older.items():
+        if lacked:
+            say(f"{listed(names)}: loaded by an older version; loading again with --replace adds {' and '.join(lacked)}")
 
 
 class Showing(CallOptions):

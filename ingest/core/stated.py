@@ -81,6 +81,18 @@ def stored_disagreements(run: str, accounts: Iterable[Mapping[str, Any]]) -> lis
     return list(disagreements(_counted_of(run, account) for account in open_ones))
 
 
+def stored_counts(run: str, accounts: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], tuple[int, int]]:
+    """Return what tools state of the sources of a run and what its sources hold of that, by kind and op, by their accounts."""
+    found: dict[tuple[str, str], tuple[int, int]] = {}
+    for balance in balances(_counted_of(run, account) for account in accounts if STATED in account):
+        for op in balance.ops:
+            entries = balance.entries(op)
+            key = entries[0].labels.get("kind", ""), op
+            stated, held = found.get(key, (0, 0))
+            found[key] = stated + sum(entry.count for entry in entries), held + balance.samples(op)
+    return found
+
+
 def _is_settled(account: Mapping[str, Any], keepers: Mapping[str, int]) -> bool:
     """Return whether a source holds just what is stated of entries that no other source keeps."""
     left: dict[str, int] = dict(account.get(HELD, {}))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from ingest.query.episodes import Episode
     from ingest.query.story.stored import StoredFinding
+    from ingest.store.answers import Catalogue
     from ingest.store.elastic.export import ReplayAccount
     from ingest.store.elastic.templates import Names
     from ingest.store.lifecycle import CoarserBins, Widened
@@ -90,6 +91,9 @@ class Store(Origin, Protocol):
 
     def sources(self, run: str) -> list[SourceRecord]:
         """Return the records of a run's sources."""
+
+    def catalogue(self) -> Catalogue:
+        """Return the records of all runs, with their series and the accounts of their sources."""
 
     def first_generation(self, run: str) -> int:
         """Return the generation that a new source of a run begins with: above all that a deleted run of its name has left."""

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ingest.core.coverage import RowWidth, WholeRun, in_last_bin, whole_rows, whole_runs
+from ingest.core.coverage import WIDTHS, RowWidth, WholeRun, in_last_bin, whole_rows, whole_runs
 from ingest.core.errors import UsageError, counted
 from ingest.core.grid import coarsened
 from ingest.core.intervals import Intervals, Sum, merged
@@ -53,6 +53,7 @@ from ingest.store.records import (
     COMPLETE,
     HOST,
     LOADING,
+    SINCE,
     WATCHED,
     WHOLE_RUN,
     RunRecord,
@@ -105,9 +106,13 @@ class Catalogue:
         """Return all series of a run."""
         return list(self._by_run.get(run, ()))
 
+    def latencies(self, run: str) -> list[StoredSeries]:
+        """Return the series of a run but those of offsets."""
+        return [stored for stored in self.all_of(run) if stored.series.kind != OFFSET]
+
     def of(self, run: str, key: AnswerKey) -> list[StoredSeries]:
         """Return the series of latencies of a run that a question selects; offsets are never among them."""
-        return [stored for stored in self.all_of(run) if stored.series.kind != OFFSET and key(stored.series) is not None]
+        return [stored for stored in self.latencies(run) if key(stored.series) is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,6 +307,20 @@ def facts_from(catalogue: Catalogue) -> list[tuple[str, str]]:
         *((name, value) for record in chosen for name, value in sorted(record.labels.items()) if len(chosen) == 1),
         *own_facts(_whole_runs(catalogue)),
     ]
+
+
+def lacked_by(catalogue: Catalogue, record: RunRecord) -> list[str]:
+    """Return what loads of older versions have not kept of a complete run, and loading it again adds."""
+    own = [account for account in catalogue.accounts.get(record.run, ()) if SINCE not in account]
+    ends = [stored.last_ns for stored in catalogue.latencies(record.run)]
+    lacked = {
+        "how wide its rows are (a step that is too fine is refused)": any(WIDTHS not in account for account in own),
+        "how many samples of each kind were stored (runs check)": any(
+            account.get("samples") and "stored" not in account for account in own
+        ),
+        "when it ended": None in ends,
+    }
+    return [what for what, is_lacked in lacked.items() if is_lacked and record.state == COMPLETE]
 
 
 def _stored(record: RunRecord) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from ingest.cli import run as command
 from ingest.core.schema import fields, in_store, indices
 from ingest.store import open_store
+from ingest.store.answers import lacked_by
 from tests.commands import tailboard
 from tests.databases import database
 from tests.store.grounds import FIO, ElasticGround, grounds, loaded
@@ -153,3 +155,39 @@ def test_r10_runs_list_json_is_the_rows_as_one_array(tmp_path: Path) -> None:
     listed = json.loads(tailboard("runs", "list", "--json", "--store", url).stdout)
     lines = tailboard("runs", "list", "--format", "ndjson", "--store", url).stdout
     assert listed == [json.loads(line) for line in lines.splitlines()] and listed[0]["run"] == "r"
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "double"])
+def test_runs_list_says_what_tools_counted_and_what_a_reload_adds(kind: str, tmp_path: Path, capsys) -> None:
+    """What the records of older versions lack is what loading anew adds; nothing of a run that this version has loaded."""
+    with grounds(kind, tmp_path) as ground:
+        loaded(ground.url, [FIO / "group-reporting"], run="r")
+        assert command(["runs", "list", "--json", "--store", ground.url]) == 0
+        (listed,) = json.loads(capsys.readouterr().out)
+        assert (listed["kind"], listed["reload_adds"]) == ("completion", [])
+        assert {(row["op"], row["tool"], row["stored"]) for row in listed["counted"]} == {("read", 921, 921), ("write", 460, 460)}
+        assert listed["start"] < listed["end"]
+        assert command(["runs", "list", "--store", ground.url]) == 0
+        assert "older" not in capsys.readouterr().err
+        with open_store(ground.url, write=True) as store:
+            catalogue = store.catalogue()
+        plain = [{name: value for name, value in account.items() if name != "widths"} for account in catalogue.accounts["r"]]
+        before = replace(catalogue, accounts={"r": plain}, series=[replace(one, last_ns=None) for one in catalogue.series])
+        assert lacked_by(before, before.records[0]) == [
+            "how wide its rows are (a step that is too fine is refused)",
+            "when it ended",
+        ]
+
+
+def test_runs_list_says_that_a_run_is_of_an_older_version(tmp_path: Path, capsys) -> None:
+    url = f"sqlite:{tmp_path / 's.db'}"
+    loaded(url, [FIO / "coarse-3"], run="now")
+    loaded(url, [FIO / "coarse-3"], run="then")
+    with database(tmp_path / "s.db") as db:
+        for source, text in db.execute("SELECT source, account FROM sources WHERE run = 'then'").fetchall():
+            account = {name: value for name, value in json.loads(text).items() if name != "stored"}
+            db.execute("UPDATE sources SET account = ? WHERE run = 'then' AND source = ?", (json.dumps(account), source))
+    assert command(["runs", "list", "--store", url]) == 0
+    assert (
+        "then: loaded by an older version; loading again with --replace adds how many samples of each kind were stored (runs check)"
+    ) in capsys.readouterr().err

@@ -72,6 +72,7 @@ from ingest.store.verify import Chosen, Verification
 
 if TYPE_CHECKING:
     from ingest.query.story.stored import StoredFinding
+    from ingest.store.answers import Catalogue
     from ingest.store.elastic.export import ReplayAccount
 
 DEAD_LETTER_FILE = "tailboard-dead-letters.ndjson"
@@ -362,6 +363,11 @@ class ElasticStore(Store):
                 if not known.have_changed(answer.runs):
                     return answer
             known.forget()
+
+    def catalogue(self) -> Catalogue:
+        """Return the records of all runs, with their series and the accounts of their sources."""
+        known = self._known()
+        return self._holdings_of(known).catalogue(known.runs())
 
     def windows(self, question: Question) -> Iterator[Intervals[Group]]:
         """Yield the selected windows at the stored step under the question's groups, in bounded batches."""

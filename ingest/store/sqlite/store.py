@@ -90,6 +90,7 @@ from ingest.store.sqlite.rollups import write_rollups
 if TYPE_CHECKING:
     from ingest.query.episodes import Episode
     from ingest.query.story.stored import StoredFinding
+    from ingest.store.answers import Catalogue
     from ingest.store.elastic.templates import Names
     from ingest.store.verify import Chosen, Verification
 
@@ -360,6 +361,11 @@ class SqliteStore(Store):
         """Return the merged windows that a question asks for, from rollups where they answer, else from documents."""
         with self._store_errors(), snapshot(self.db):
             return answer_from(SqliteHoldings(self.db), self.runs(), question)
+
+    def catalogue(self) -> Catalogue:
+        """Return the records of all runs, with their series and the accounts of their sources."""
+        with self._store_errors(), snapshot(self.db):
+            return SqliteHoldings(self.db).catalogue(self.runs())
 
     def windows(self, question: Question) -> Iterator[Intervals[Group]]:
         """Yield the selected windows at the stored step under the question's groups, in bounded batches."""
