@@ -162,3 +162,37 @@ def test_a_damaged_native_histogram_is_refused(tmp_path: Path, text: str, said: 
     path.write_text("".join(f'{{__name__="x_seconds", job="j"}} {text} {1_700_000_000_000 + 1000 * at}\n' for at in range(3)))
     with pytest.raises(TailboardError, match=said):
         Files([path], ReadOptions(run="r"), jobs=1).answer(Question())
+
+
+DAMAGED = "the counts of its buckets are not its count: it was damaged"
+
+
+@pytest.mark.parametrize("form", ["exposition", "openmetrics", "dump", "api"])
+@pytest.mark.parametrize("lost", [0, 1])
+def test_buckets_are_held_against_the_count_beside_them(form: str, lost: int, tmp_path: Path) -> None:
+    """The second of three scrapes says 8 in its buckets: `_count` shows whether that is so. A summary has a `_count` alone."""
+    path = tmp_path / ("a.json" if form == "api" else "a.prom")
+    times, upto, counts = [1_700_000_000 + 15 * at for at in range(3)], [4, 8, 12], [4, 8 + lost, 12]
+    if form == "api":
+        entries = [("op_seconds_bucket", {"le": "0.1"}, upto), ("op_seconds_bucket", {"le": "+Inf"}, upto)]
+        entries += [("op_seconds_count", {}, counts), ("rpc_seconds_count", {}, [1, 2, 3])]
+        result = [
+            {"metric": {"__name__": name, "op": "get", **le}, "values": [[at, str(n)] for at, n in zip(times, values, strict=True)]}
+            for name, le, values in entries
+        ]
+        path.write_text(json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}}))
+    else:
+        lines = []
+        for at, held, all_of_it in zip(times, upto, counts, strict=True):
+            stamp = at if form == "openmetrics" else at * 1000
+            for name, le, number in (
+                ("op_seconds_bucket", ',le="0.1"', held), ("op_seconds_bucket", ',le="+Inf"', held),
+                ("op_seconds_count", "", all_of_it), ("rpc_seconds_count", "", 3),
+            ):  # fmt: skip
+                labels = f'op="get"{le}'
+                front = f'{{__name__="{name}", {labels}}}' if form == "dump" else f"{name}{{{labels}}}"
+                lines.append(f"{front} {number} {stamp}")
+        path.write_text("\n".join([*lines, *(["# EOF"] if form == "openmetrics" else [])]) + "\n")
+    found, account = rows(path)
+    assert sum(sum(bins.values()) for *_, bins, _ in found) == 8
+    assert dict(account.rejected) == ({DAMAGED: 1} if lost else {})

@@ -31,7 +31,7 @@ from ingest.core.layout import LEAST_SCALE, MOST_SCALE, Exponential, Layout
 from ingest.core.units import UNITS_NS
 from ingest.read.context import Context
 from ingest.read.format_names import PROMETHEUS
-from ingest.read.plugins.otlp import series_of
+from ingest.read.plugins.otlp import NO_SUM, series_of
 from ingest.read.polls import (
     BELOW_ZERO,
     Lost,
@@ -58,7 +58,7 @@ LABEL = re.compile(r'([A-Za-z_][\w.]*|"(?:[^"\\]|\\.)*")\s*=\s*"((?:[^"\\]|\\.)*
 RANGE = re.compile(r"([\[(])([-+.\w]+),([-+.\w]+)([\])]):([-+.\w]+)")
 RULES = {"(]": 0, "[)": 1, "()": 2, "[]": 3}
 ESCAPES = {"\\n": "\n", '\\"': '"', "\\\\": "\\"}
-BUCKET, CREATED, PROCESS_START = "_bucket", "_created", "process_start_time_seconds"
+BUCKET, COUNT, CREATED, PROCESS_START = "_bucket", "_count", "_created", "process_start_time_seconds"
 ENDINGS = {"seconds": "s", "milliseconds": "ms", "ms": "ms", "microseconds": "us", "us": "us", "nanoseconds": "ns", "ns": "ns"}
 FRACTIONS = "counts that are no whole numbers, as of rate(): ask for the buckets themselves, as in NAME_bucket[1h]"
 NO_START = "a scrape without time stamps, and nothing says when its process began: dump the series with promtool, or query them"
@@ -104,7 +104,7 @@ def take(
     Unless it is `dated`, such a scrape stands alone: it has to say when counting began. `host` is that of labels without one.
     """
     open_metrics = any(line.strip() == b"# EOF" for _, line, _ in lines)
-    scrapes: dict[Key, _Scrape] = {}
+    scrapes, of_all = dict[Key, _Scrape](), dict[Key, str]()
     created: dict[tuple[str, tuple[tuple[str, str], ...]], int] = {}
     process: int | None = None
     for line, labels, value, stamp in _parsed(lines, context):
@@ -117,10 +117,13 @@ def take(
             elif value.startswith("{") and stamp:
                 times = None, end_ns(stamp, UNITS_NS["ms"])
                 _add(line, name, dict(_owner(labels)), times, partial(_native, _of_text(value)), context, held)
-            elif name.endswith(BUCKET) and "le" in labels:
+            elif (name.endswith(BUCKET) and "le" in labels) or name.endswith(COUNT):
                 unit = "s" if open_metrics and labels.get("\0plain") else "ms"
-                key = _owner(labels, name), end_ns(stamp, UNITS_NS[unit]) if stamp else -1
-                _put(scrapes, key, line, labels["le"], value)
+                end = end_ns(stamp, UNITS_NS[unit]) if stamp else -1
+                if name.endswith(COUNT):
+                    of_all[_owner(labels, name.removesuffix(COUNT) + BUCKET), end] = value
+                else:
+                    _put(scrapes, (_owner(labels, name), end), line, labels["le"], value)
         except WrongError as error:
             context.account.reject(str(error), [line])
     for (owner, end), scrape in scrapes.items():
@@ -129,7 +132,7 @@ def take(
         start = created.get((name, _owner(labels)), process)
         own = {"host": host, **labels} if host and not labels.get("instance") else labels
         lone = not dated and end == -1 and start is None
-        told = partial(_classic, scrape.counts, lacks_start=lone)
+        told = partial(_classic, scrape.counts, of_all.get((owner, end)), lacks_start=lone)
         _add(scrape.line, name, own, (start, asked_ns if end == -1 else end), told, context, held)
 
 
@@ -188,8 +191,14 @@ def _unit(name: str, context: Context) -> int | None:
     return UNITS_NS[ENDINGS[words[-1]]] if words else context.recorded_unit_ns
 
 
-def _classic(told: Mapping[str, str], unit_ns: int, *, lacks_start: bool = False) -> tuple[Layout, Int, Int]:
-    """Return the layout of buckets, the bins that hold samples and their counts; WrongError where counting began nobody knows."""
+def _classic(
+    told: Mapping[str, str], of_all: str | None, unit_ns: int, *, lacks_start: bool = False
+) -> tuple[Layout, Int, Int]:
+    """Return the layout of buckets, the bins that hold samples and their counts.
+
+    `of_all` is what the tool says that it counted, None where it does not. WrongError where that is another number, and where
+    counting began nobody knows.
+    """
     if lacks_start:
         raise WrongError(NO_START)
     top = [edge for edge in told if edge.lower() in ("+inf", "inf")]
@@ -200,6 +209,8 @@ def _classic(told: Mapping[str, str], unit_ns: int, *, lacks_start: bool = False
     counts = [high - low for low, high in pairwise([0, *upto])]
     if min(counts) < 0:
         raise WrongError("counts up to an edge that fall")
+    if of_all is not None and _count(of_all) != upto[-1]:
+        raise WrongError(NO_SUM)
     ends = [end_ns(edge, unit_ns) for edge, _ in edges]
     layout, places = between_edges(ends, counts, is_open=True)
     return layout, *sparse(places, counts)
@@ -223,20 +234,25 @@ def _count(text: Any) -> int:
 
 def take_answers(documents: Sequence[tuple[int, Any]], context: Context, held: Polls) -> None:
     """Add the series of answers of the query API, with their lines, to `held`."""
-    scrapes: dict[Key, _Scrape] = {}
+    scrapes, of_all = dict[Key, _Scrape](), dict[Key, str]()
     for number, document in documents:
         data = document.get("data") if isinstance(document, dict) else None
         result = data.get("result") if isinstance(data, dict) else None
         for entry in result if isinstance(result, list) else ():
             if isinstance(entry, dict) and isinstance(entry.get("metric"), dict):
-                _series(entry, number, scrapes, context, held)
+                _series(entry, number, (scrapes, of_all), context, held)
     for (owner, stamp), scrape in scrapes.items():
         labels = dict(owner)
         name = labels.pop("__name__", "").removesuffix(BUCKET)
-        _add(scrape.line, name, labels, (None, stamp), partial(_classic, scrape.counts), context, held)
+        told = partial(_classic, scrape.counts, of_all.get((owner, stamp)))
+        _add(scrape.line, name, labels, (None, stamp), told, context, held)
 
 
-def _series(entry: Mapping[str, Any], line: int, scrapes: dict[Key, _Scrape], context: Context, held: Polls) -> None:
+def _series(
+    entry: Mapping[str, Any], line: int, told: tuple[dict[Key, _Scrape], dict[Key, str]], context: Context, held: Polls
+) -> None:
+    """Add a series of an answer: its native histograms to `held`, buckets and counts of all to the two of `told`."""
+    scrapes, of_all = told
     labels = {str(key): str(value) for key, value in entry["metric"].items()}
     name = labels.get("__name__", "")
     owner = _owner(labels, name) if name else _owner(labels)
@@ -244,6 +260,10 @@ def _series(entry: Mapping[str, Any], line: int, scrapes: dict[Key, _Scrape], co
         if "le" in labels:
             for stamp, value in _pairs(entry, "values", "value"):
                 _put(scrapes, (owner, end_ns(stamp, UNITS_NS["s"])), line, labels["le"], str(value))
+        elif name.endswith(COUNT):
+            buckets = _owner(labels, name.removesuffix(COUNT) + BUCKET)
+            for stamp, value in _pairs(entry, "values", "value"):
+                of_all[buckets, end_ns(stamp, UNITS_NS["s"])] = str(value)
         for stamp, histogram in _pairs(entry, "histograms", "histogram"):
             times = None, end_ns(stamp, UNITS_NS["s"])
             _add(line, name, dict(_owner(labels)), times, partial(_native, histogram), context, held)
@@ -272,7 +292,7 @@ def _native(histogram: Any, unit_ns: int) -> tuple[Layout, Int, Int]:
         raise WrongError("no list of buckets")
     edges = [(whole(rule), _float(left), _float(right), _count(number)) for rule, left, right, number in buckets]
     if sum(number for *_, number in edges) != _count(histogram.get("count", "0")):
-        raise WrongError("the counts of its buckets are not its count: it was damaged")
+        raise WrongError(NO_SUM)
     if any(right <= 0 for _, _, right, number in edges if number):
         raise WrongError(BELOW_ZERO)
     scales = {_scale(left, right) for rule, left, right, _ in edges if rule == LEFT_OPEN and left > 0}
