@@ -95,8 +95,8 @@ class Plan:
         """Return a sentence where rows of its sources are finer than the windows of the run, "" where none are."""
         if self.known is None or STEP_TOLD in self.record.parameters:
             return ""
-        widths = [each for source, _ in self.work if (each := row_width(source)).width_ns and not each.any_step]
-        finer = sorted({each.words for each in widths if stored_step(each.width_ns) < self.record.step_ns})
+        widths = [row_width(source) for number in range(len(self.work)) for source in self.files(number)]
+        finer = sorted({each.words for each in widths if each.least_ns and stored_step(each.width_ns) < self.record.step_ns})
         run, step = self.record.run, format_duration(self.record.step_ns)
         if not finer:
             return ""

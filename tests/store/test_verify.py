@@ -556,3 +556,15 @@ def test_l2_whatever_is_loaded_however_is_sound_until_it_is_damaged(folder: str,
             assert status == 4 and "samples" in kinds(told), (path, words, told)
         seen += 1
     assert seen
+
+
+def test_weights_that_are_gone_are_a_fault_and_json_is_printed_whatever_is_mended(tmp_path: Path, capsys: Any) -> None:
+    with grounds("sqlite", tmp_path) as ground:
+        loaded(ground.url, hosts(tmp_path)[:1], run="r", reading=ZERO, attribution="in-flight")
+        by_sql("UPDATE intervals SET bins = x'' WHERE id = (SELECT min(id) FROM intervals)")(ground)
+        status, told = checked(ground, capsys)
+        assert (status, kinds(told)) == (4, {"bins", "samples"})
+        status, told = checked(ground, capsys, "--mend")
+        assert kinds(told) == {"bins", "samples"} and told["load_again"]
+        loaded(ground.url, hosts(tmp_path)[:1], run="r", reading=ZERO, attribution="in-flight")
+        assert checked(ground, capsys)[0] == 0

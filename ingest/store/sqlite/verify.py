@@ -276,7 +276,7 @@ def _cell(cell: tuple[Any, ...]) -> str:
 
 
 def fit(layout: Layout, rows: Sequence[tuple[Any, ...]], *, weights: bool) -> bool:
-    """Return whether documents (id, count, coding, bins) hold filled bins of their layout, and unless as weights their count."""
+    """Return whether documents (id, count, coding, bins) hold filled bins of their layout, and their count; of weights any."""
     size = {code: record.itemsize for code, record in CODINGS.items()}
     if not all(isinstance(row[3], bytes) and row[2] in size and len(row[3]) % size[row[2]] == 0 for row in rows):
         return False
@@ -285,4 +285,5 @@ def fit(layout: Layout, rows: Sequence[tuple[Any, ...]], *, weights: bool) -> bo
         check_bins(layout, indptr, bins, counts, None if weights else [row[1] for row in rows])
     except DamagedError:
         return False
-    return bool((counts > 0).all())
+    emptied = weights and any(row[1] and not held for row, held in zip(rows, np.diff(indptr).tolist(), strict=True))
+    return bool((counts > 0).all()) and not emptied
