@@ -94,6 +94,7 @@ def answer_of(merged: Merged, question: Question) -> Answer:
     bounds = {run.run: range_in(question, run.start_ns, run.step_ns) for run in merged.runs}
     moved = {text for run in merged.runs if (text := moved_edges(question, run.start_ns, run.step_ns))}
     lacking = (entry for entry in merged.lacking if 0 < merged.step_ns < (entry.narrower_ns or 0) or entry.narrower_ns is None)
+    unmatched = question.unmatched(merged.selected if merged.jobs is None else merged.jobs, merged.labels)
     undated = beside({run.run: run.relative for run in merged.runs})
     parts = sums.parts
     if not merged.step_ns:
@@ -109,7 +110,7 @@ def answer_of(merged: Merged, question: Question) -> Answer:
         runs=tuple(merged.named),
         run_start_ns={run.run: run.start_ns for run in merged.runs},
         relative=all(run.relative for run in merged.runs),
-        warnings=(*sorted(moved), *merged.apart, *shown_beside(undated), *merged.notes),
+        warnings=(*sorted(moved), *merged.apart, *shown_beside(undated), *unmatched, *merged.notes),
         answered_from=merged.answered_from,
         undated=undated,
         auto_ns=merged.auto_ns,

@@ -130,6 +130,15 @@ class Question(Value):
         of = label.removesuffix(f".{IN_FLIGHT}")
         return name == "kind" and self.attribution == IN_FLIGHT and of != label and fits(of, glob)
 
+    def unmatched(self, series: Iterable[Series], run_labels: RunLabels) -> Iterator[str]:
+        """Yield a sentence on each label of which some of the values that are asked for are in none of the selected series."""
+        selected = list(series)
+        for name, globs in self.where.items():
+            each = globs.split(ALTERNATIVE)
+            labels = {label_of(one, name, run_labels) for one in selected} if len(each) > 1 else ()
+            if gone := [glob for glob in each if labels and not any(self._holds(label, name, glob) for label in labels)]:
+                yield f"no {name} matches {' or '.join(gone)}: the answer is of the others"
+
     def about(self, runs: Sequence[str]) -> Question:
         """Return the question about these runs alone.
 

@@ -90,6 +90,22 @@ def test_n18_what_matches_nothing_is_named(place: str, capsys: Any) -> None:
     assert "no host matches h7 or h8: there are h1, h2, h3" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("words", [["percentiles"], ["heatmap", "--step", "1s"], ["distribution"]], ids=str)
+def test_an_alternative_that_is_not_there_is_named(words: list[str], place: str, capsys: Any) -> None:
+    name, *rest = words
+    for globs, said in (
+        (("host=h1", "host=h9", "op=read"), "no host matches h9: the answer is of the others"),
+        (("host=x*", "host=h1", "host=h9"), "no host matches x* or h9: the answer is of the others"),
+        (("host=h1", "host=h[23]"), ""),
+    ):
+        capsys.readouterr()
+        assert command([name, place, *rest, *(word for glob in globs for word in ("--where", glob))]) == 0
+        told = capsys.readouterr()
+        assert [line.partition("no host")[2] for line in (told.out + told.err).splitlines() if "no host" in line] == (
+            [said.removeprefix("no host")] if said else []
+        )
+
+
 @pytest.mark.parametrize(("own", "judged"), [("{}", 2), ("{host: h2}", 1), ("{host: h3}", 0), ("{host: 'h*'}", 2)])
 def test_n18_check_judges_what_both_select(own: str, judged: int, place: str, tmp_path: Path, capsys: Any) -> None:
     text = f"objectives:\n  - {{name: a, percentile: 50, threshold: 5ms, window: 1s, where: {own}, by: [host]}}\n"
