@@ -25,6 +25,7 @@ from ingest.query.percentiles import Wanted as Columns
 from ingest.query.percentiles import percentiles
 from ingest.query.question import Question
 from ingest.store import open_store
+from ingest.store.elastic.holdings import ElasticHoldings
 from ingest.store.offsets import from_store
 from ingest.view.text import csv_lines
 from oracles import offsets as oracle
@@ -378,3 +379,27 @@ def test_more_than_is_held_at_once_is_stored_alike(tmp_path: Path, monkeypatch) 
         monkeypatch.setattr(core.Stored.__init__, "__defaults__", (100,))
         store_of(little.url, tmp_path / "logs", made(late=False))
         assert whole.offsets() == little.offsets()
+
+
+@pytest.mark.parametrize("asked", ["seconds", "one process"])
+def test_a_run_that_is_loaded_anew_while_its_offsets_are_read_is_no_answer(
+    asked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of the events of one reading and half of another would be a picture of neither."""
+    rows, turns = made(seconds=10), []
+    read = ElasticHoldings.offset_windows
+
+    def meanwhile(self, *words):
+        for windows in read(self, *words):
+            yield windows
+            if not turns:
+                turns.append(True)
+                store_of(ground.url, tmp_path / "logs", rows, replace=True)
+
+    with grounds("double", tmp_path) as ground:
+        store_of(ground.url, tmp_path / "logs", rows)
+        monkeypatch.setattr(ElasticHoldings, "offset_windows", meanwhile)
+        with open_store(ground.url) as store:
+            with pytest.raises(StoreError, match="loaded anew or coarsened while it was read: ask again"):
+                from_store(store, QUESTIONS[asked])
+            assert from_store(store, QUESTIONS[asked]).samples

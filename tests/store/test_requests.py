@@ -181,13 +181,14 @@ R = ("r",)
 COMMANDS = [  # of two runs; before: 6, 6, 10, 10, 19, 20, 18, 24, 109
     ("heatmap --format csv", 5),
     ("distribution --format csv", 5),
+    ("runs list", 2),
     ("explain", 4),
     ("explain --from +1s", 6),
     ("compare --baseline r/* --run other/*", 10),
     ("trend --run * -p 99", 11),
     ("check {slo}", 8),
-    ("explain --box +20s..+30s,1ms..", 17),
-    pytest.param("report -o {page}", 58, marks=pytest.mark.slow),
+    ("explain --box +20s..+30s,1ms..", 19),
+    pytest.param("report -o {page}", 60, marks=pytest.mark.slow),
 ]
 
 
@@ -199,6 +200,6 @@ def test_f5_a_command_reads_what_runs_are_once(filled, tmp_path: Path, words: st
     objectives.write_text("objectives: [{name: p99, percentile: 99, threshold: 5ms, window: 10s, by: [host]}]")
     name, *rest = words.format(slo=objectives, page=tmp_path / "page.html").split()
     requests = Counted(double, ground)
-    where = [rest.pop(0), ground.url] if name == "check" else [ground.url]
-    assert command([name, *where, *rest]) in (0, 1)
+    where = {"check": [*rest[:1], ground.url], "runs": ["list", "--store", ground.url]}.get(name, [ground.url])
+    assert command([name, *where, *rest[name in ("check", "runs") :]]) in (0, 1)
     assert len(requests.words()) <= most and requests.words().count(KNOWN) == 1, requests.words()

@@ -373,18 +373,24 @@ class ElasticStore(Store):
         """Yield the selected windows at the stored step under the question's groups, in bounded batches."""
         known = self._known()
         yield from windows_from(self._holdings_of(known), known.runs(), question)
-        if known.have_changed(record.run for record in selected_records(known.runs(), question.runs, question.where)):
-            raise StoreError("a run was loaded anew or coarsened while it was read: ask again")
+        _check_unchanged(known, (record.run for record in selected_records(known.runs(), question.runs, question.where)))
 
     def offset_windows(
         self, run: str, begin_ns: int | None, end_ns: int | None, wanted: AnswerKey | None = None
     ) -> Iterator[Intervals[Series]]:
         """Yield the offsets of a run's events in [begin, end) under their series: 1 ms bins in windows of 1 s."""
-        yield from self._holdings_of(self.records).offset_windows(run, begin_ns, end_ns, wanted)
+        known = self._known()
+        named = [record.run for record in known.runs() if record.run == run]
+        yield from self._holdings_of(known).offset_windows(run, begin_ns, end_ns, wanted)
+        _check_unchanged(known, named)
 
     def offset_seconds(self, run: str, begin_ns: int | None, end_ns: int | None) -> Int:
         """Return the starts in ns of the seconds of [begin, end), whole ones, in which a run has any event."""
-        return self._holdings_of(self.records).offset_seconds(run, begin_ns, end_ns)
+        known = self._known()
+        named = [record.run for record in known.runs() if record.run == run]
+        seconds = self._holdings_of(known).offset_seconds(run, begin_ns, end_ns)
+        _check_unchanged(known, named)
+        return seconds
 
     def facts(self, answer: Answer) -> list[tuple[str, str]]:
         """Return (name, value) pairs about the runs of an answer."""
@@ -419,3 +425,9 @@ class ElasticStore(Store):
     def findings_of(self, runs: Iterable[str]) -> list[StoredFinding]:
         """Return the findings that are kept of runs, by run and rank, of whatever state of the run."""
         return findings_of(self.connection, self.names, runs)
+
+
+def _check_unchanged(known: CachedRecords, runs: Iterable[str]) -> None:
+    """Raise StoreError where what was read of runs may be of two readings of them."""
+    if known.have_changed(runs):
+        raise StoreError("a run was loaded anew or coarsened while it was read: ask again")
