@@ -111,7 +111,11 @@ const panels = (() => {
       const { run } = now;
       const merged = inView(byBins()), every = tailboard.ratesOf(merged, merged.names, run.covered), { data, series } = switched({ points: every });
       const { points } = data;
-      const whole = points.filter(({ part }) => !part), least = (whole.length ? whole : points).reduce((low, point) => (point.v < low.v ? point : low), { v: Infinity, t: run.begin, t2: run.end });
+      // Windows in which a group did nothing are no points, and lower than any; those at the ends are no part of the run.
+      const [first, last] = run.covered ?? [-Infinity, Infinity], gaps = tailboard.gapsOf(merged, merged.names, true);
+      const silent = gaps.filter(({ t, t2 }) => t >= first && t2 <= last).map(({ t, t2, row }) => ({ t, t2, label: row || "all", v: 0 }));
+      const whole = [...switched({ points: silent }).data.points, ...points.filter(({ part }) => !part)];
+      const least = (whole.length ? whole : points).reduce((low, point) => (point.v < low.v ? point : low), { v: Infinity, t: run.begin, t2: run.end });
       const all = number(points.reduce((sum, { n }) => sum + n, 0)), lowest = number(Math.round(least.v));
       const sampled = merged.events.some((n, row) => n !== merged.done[row]);
       const says = `${all} ${sampled ? "events" : "I/Os"} in view; lowest ${lowest} a second, ${least.label}, ${when(least)}.${sampled ? ` All events, stored or not: ${WEIGHED}` : ""}`;
