@@ -545,3 +545,13 @@ def test_the_lead_counts_operations_once(tmp_path: Path) -> None:
     page = (tmp_path / "page.html").read_text()
     assert "completion, total latency, 690 samples each in 3 s" in page
     assert "<dd>completion 690, total 690</dd>" in page
+
+
+@pytest.mark.parametrize(
+    ("number", "listed"),
+    [("1 row rejected: odd (a.log:2)", True), ("2,000 rows repaired: odd", True), ("the rows rejected: none", False)],
+)
+def test_the_page_lists_one_row_that_was_rejected_as_it_does_many(files: Files, number: str, listed: bool) -> None:
+    runs = overviews(files, files.run_names, Question())
+    told = [replace(run, cluster=replace(run.cluster, warnings=(number, "all is well"))) for run in runs]
+    assert dict(report.facts_of(told))["Repairs and rejects"] == (number if listed else "none")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
 
 
 RUNS_NAMED = 4
+TROUBLE = re.compile(r"[\d,]+ rows? (repaired|rejected): ")
 MOST_LINES = 8
 PERCENTILE = "99"
 (MEDIAN,) = parse_percentiles("50")
@@ -186,7 +188,7 @@ def facts_of(runs: Sequence[Overview]) -> list[tuple[str, str]]:
     bound = precision_from([part for answer in answers for part in answer.parts], MEDIAN)
     layouts = sorted({_bins(part.layout) for answer in answers for part in answer.parts})
     warnings = dict.fromkeys(text for answer in answers for text in answer.warnings)
-    repairs = (text for text in warnings if " rows repaired: " in text or " rows rejected: " in text)
+    repairs = (text for text in warnings if TROUBLE.match(text))
     elapsed = f"; elapsed only in {_names(apart)}" if (apart := [run for run in runs if run.cluster.relative]) else ""
     return [
         ("Runs", _names(runs)),
