@@ -14,7 +14,7 @@ from ingest.query.files import Files
 from ingest.query.overview import overviews
 from ingest.query.question import Question
 from tests.browsing import shown
-from tests.doubles.origin import ZERO, Made, random_rows, series
+from tests.doubles.origin import SECOND, ZERO, Made, random_rows, series
 from tests.view.page import choose, drawn, items_of, place, rows_of, settle
 
 SCREEN = {"width": 1280, "height": 800}
@@ -83,6 +83,16 @@ def test_d9_the_story_and_the_drawn_map_and_the_hosts_are_on_the_first_screen(op
         assert inked(page, "heatmap") > 0.2 and inked(page, "hosts") > 0.2
         assert [len(items_of(page, name, "heat")) > 0 for name in ("heatmap", "hosts")] == [True, True]
         assert box(page, "#worst-rows")["y"] > bottoms[-1]
+
+
+@pytest.mark.slow
+def test_a_percentile_of_two_decimals_is_seen_whole(opened, told):
+    with opened(told, by=("host",), size=SCREEN) as page:
+        for text in ("99.05", "99.99"):
+            page.fill("#exact", text)
+            assert page.evaluate("(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('#exact'))") <= 0
+            page.hover("#exact")  # the arrows of a number are drawn over its end
+            assert page.evaluate("(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('#exact'))") <= 0
 
 
 @pytest.mark.slow
@@ -178,6 +188,22 @@ def test_d10_one_line_through_all_panels_and_all_series_read_at_the_nearest_wind
         assert hits == 9
         page.mouse.move(2, 2)
         page.wait_for_function("!document.querySelector('#vg-tooltip-element.visible')")
+
+
+@pytest.mark.slow
+def test_the_lowest_rate_is_none_where_a_host_did_nothing(opened, archive, example):
+    """Windows without a completion of a group are no points of its line, and were passed over."""
+    answer = Files([archive]).answer(Question(by=("host",), step=SECOND))
+    (part,) = answer.parts
+    starts = {key[0]: set(part.start_ns[part.series == code].tolist()) for code, key in enumerate(part.table)}
+    silent = {
+        host: [t for t in range(min(mine), max(mine), SECOND) if t not in mine] for host, mine in starts.items()
+    }
+    assert [host for host, times in silent.items() if times] == ["ceph-b"]
+    with opened(example, by=("host",)) as page:
+        assert "lowest 0 a second, ceph-b, " in page.locator("#rate-says").inner_text()
+        choose(page, "by", "op")
+        assert "lowest 0 a second" not in page.locator("#rate-says").inner_text()
 
 
 @pytest.mark.slow
