@@ -441,21 +441,13 @@ class SeriesTable:
         """
         if not columns:
             return np.full(rows, self._code((), {}), np.int64)
-        parts, words = zip(*(_coded(column) for column in columns.values()), strict=True)
-        combined = np.zeros(rows, np.int64)
-        for codes, names in zip(parts, words, strict=True):
-            combined = combined * len(names) + codes
-        met, place = np.unique(combined, return_inverse=True)
-        met_codes = []
-        for number in met.tolist():
-            labels, rest = [], number
-            for names in reversed(words):
-                rest, code = divmod(rest, len(names))
-                labels.append(names[code])
-            key = tuple(reversed(labels))
-            met_codes.append(self._code(key, dict(zip(columns, key, strict=True))))
-        codes_of_met: Int = np.array(met_codes, np.int64)
-        return codes_of_met[place.reshape(-1)]
+        keys, place = [()], np.zeros(rows, np.int64)  # the combinations of labels that occur, and that of each row
+        for codes, names in (_coded(column) for column in columns.values()):
+            # Numbered anew after each label: a product of as many as there can be would wrap.
+            met, place = np.unique(place * len(names) + codes, return_inverse=True)
+            keys = [(*keys[number // len(names)], names[number % len(names)]) for number in met.tolist()]
+        met_codes: Int = np.array([self._code(key, dict(zip(columns, key, strict=True))) for key in keys], np.int64)
+        return met_codes[place.reshape(-1)]
 
     def _code(self, key: tuple[str, ...], labels: Mapping[str, str]) -> int:
         if (known := self._codes.get(key)) is not None:

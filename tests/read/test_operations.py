@@ -10,11 +10,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.core.errors import InputError, TailboardError
+from ingest.core.labels import Series
 from ingest.core.quantiles import parse_percentiles
 from ingest.query.compare import gap
 from ingest.query.files import Files
@@ -24,6 +27,7 @@ from ingest.read import operation_log, read
 from ingest.read import text as text_blocks
 from ingest.read.context import Context
 from ingest.read.operation_log import due_at
+from ingest.read.operations import SeriesTable
 from ingest.read.placement import discover
 from ingest.read.sources import ReadOptions
 from oracles import hdr
@@ -330,3 +334,15 @@ def test_a_log_without_a_fault_is_read_in_blocks(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(operation_log, "first_start_ns", lambda path, context: START)
     context = Context()
     assert sum(int(part.counts.sum()) for part in operation_log.read(path, context)) == 9 == context.account.accepted
+
+
+def test_series_of_many_labels_of_many_values_are_told_apart() -> None:
+    """Nine labels of 256 values: their combinations, numbered as one product, are more than 64 bits count."""
+    values = [f"v{number}" for number in range(255)]
+    rows = [[values[(3 * row + label) % 255] for label in range(9)] for row in range(300)]
+    rows[1] = [*values[1:2], *rows[0][1:]]  # unlike the first in its first label alone
+    places = np.array([[values.index(value) for value in row] for row in rows], np.int32)
+    columns = {f"l{label}": pa.DictionaryArray.from_arrays(places[:, label], pa.array(values)) for label in range(9)}
+    table = SeriesTable(lambda labels: Series(tag="|".join(labels.values())))
+    codes = table.codes(columns, len(rows))
+    assert [table.table[code].tag for code in codes.tolist()] == ["|".join(row) for row in rows]
