@@ -110,6 +110,24 @@ def _cover(bounds: Bounds, span: tuple[int, int]) -> bool:
 
 def widths_asked(rows: Iterable[RowWidth], question: Question, run_labels: RunLabels) -> list[RowWidth]:
     """Return how wide the rows are of the sources that a question may select, of the kinds that it takes of each run."""
+    selected = _selected(rows, question, run_labels)
+    return of_asked_kinds(selected, question, lambda each: (each.labels["run"], each.labels.get("kind", "")))
+
+
+def caveats_asked(
+    caveats: Iterable[Caveat], rows: Iterable[RowWidth], question: Question, run_labels: RunLabels
+) -> tuple[Caveat, ...]:
+    """Return the caveats but those about logs alone that a question leaves out; `rows` are of all sources, with their paths."""
+    if not question.where:
+        return tuple(caveats)
+    every = list(rows)
+    asked = {each.subject for each in _selected(every, question, run_labels)}
+    others = {each.subject for each in every} - asked
+    return tuple(caveat for caveat in caveats if not others.issuperset(caveat.subject.split(", ")))
+
+
+def _selected(rows: Iterable[RowWidth], question: Question, run_labels: RunLabels) -> list[RowWidth]:
+    """Return the rows of the sources that a question may select by their labels."""
     selected = []
     for each in rows:
         labels = {**run_labels.get(each.labels["run"], {}), **each.labels}
@@ -118,7 +136,7 @@ def widths_asked(rows: Iterable[RowWidth], question: Question, run_labels: RunLa
             value is None or _matches(name, value, glob) for name, value, glob in asked
         ):
             selected.append(each)
-    return of_asked_kinds(selected, question, lambda each: (each.labels["run"], each.labels.get("kind", "")))
+    return selected
 
 
 def of_asked_kinds(sources: list[Named], question: Question, run_and_kind: Callable[[Named], tuple[str, str]]) -> list[Named]:

@@ -24,7 +24,7 @@ from ingest.query.aggregate import (
     run_starts,
     series_before_reading,
 )
-from ingest.query.coverage import ANY_KIND, missing_from, of_asked_kinds, widths_asked
+from ingest.query.coverage import ANY_KIND, caveats_asked, missing_from, of_asked_kinds, widths_asked
 from ingest.query.means import holds_means_alone, own_facts, whole_runs_of
 from ingest.query.origin import BREATHS, INTERVAL_LOG, LOGS, OFFSET_TICKS, OFFSETS, PERCENTILES, WEIGHED, WHOLE_RUNS, Capabilities
 from ingest.query.plan import Merged, Sums, answer_of
@@ -200,6 +200,7 @@ class Files:
         `apart` is said of sources that are left out.
         """
         undated = undated_runs(sources)
+        caveats = caveats_asked(self.found.caveats, map(row_width, self.found.sources), question, self.found.labels)
         files = [source.context.series for source in self.choice(question, every_kind=True)[0]]
         # Also of files that were not read, as theirs is another kind.
         before = series_before_reading(files, question, self.found.labels)
@@ -227,9 +228,9 @@ class Files:
                 *(row_width(source).spread() for source in sources),
                 *self._disagreements(sources),
             ],
-            caveats=self.found.caveats,
+            caveats=caveats,
             apart=apart,
-            notes=beside_entries(sources, self.found),
+            notes=beside_entries(sources, replace(self.found, caveats=caveats)),
         )
 
     def _disagreements(self, sources: Sequence[Source]) -> list[Missing]:

@@ -15,10 +15,10 @@ from ingest.core.coverage import WIDTHS, RowWidth, WholeRun, in_last_bin, whole_
 from ingest.core.errors import UsageError, counted
 from ingest.core.grid import coarsened
 from ingest.core.intervals import Intervals, Sum, merged
-from ingest.core.labels import IN_FLIGHT, LABELS, LAYER, OFFSET, Group, Series
+from ingest.core.labels import IN_FLIGHT, LABELS, LAYER, OFFSET, Group, RunLabels, Series
 from ingest.core.layout import Layout, common_layout
 from ingest.core.units import format_duration
-from ingest.query.coverage import widths_asked
+from ingest.query.coverage import caveats_asked, widths_asked
 from ingest.query.means import own_facts
 from ingest.query.plan import Merged, Sums, answer_of, troubles
 from ingest.query.question import (
@@ -189,9 +189,11 @@ def _merged(
     check_latencies(catalogue.series, catalogue.records)
     key = question.key(labels)
     step = step_of(catalogue, question, key)
+    loaded = [each for record in chosen for each in catalogue.widths(record.run)]
     if isinstance(question.step, int):
-        loaded = [each for record in chosen if FORCED not in record.parameters for each in catalogue.widths(record.run)]
-        check_step(step, widths_asked(loaded, question, labels), force=question.force)
+        forced = {record.run for record in chosen if FORCED in record.parameters}
+        unforced = [each for each in loaded if each.labels["run"] not in forced]
+        check_step(step, widths_asked(unforced, question, labels), force=question.force)
     sums, selected_series, plans = Sums(), list[Series](), list[Plan]()
     for record in chosen:
         for stored in catalogue.of(record.run, key):
@@ -223,9 +225,9 @@ def _merged(
         whole_runs=_whole_runs(catalogue),
         whole_rows=[row for record in chosen for row in whole_rows(record.run, catalogue.accounts.get(record.run, ()))],
         lacking=[*missing_in(chosen, catalogue.accounts), *not_loaded(chosen, catalogue.accounts)],
-        caveats=caveats_in(catalogue.accounts, [record.run for record in chosen]),
+        caveats=caveats_asked(caveats_in(catalogue.accounts, [record.run for record in chosen]), loaded, question, labels),
         apart=list(_sentences_left_out(holdings, apart)),
-        notes=[*sentences(chosen, question.by), *_warnings(catalogue)],
+        notes=[*sentences(chosen, question.by), *_warnings(_asked(catalogue, question, labels))],
         answered_from=" and ".join(way for way, taken in ways if taken),
         auto_ns=0 if step else auto_step_of(catalogue, question, key),
         alike=frozenset({"volume"} if len({stored.series.volume for stored in catalogue.series}) == 1 else ()),
@@ -407,6 +409,17 @@ def _windows(holdings: Holdings, plan: Plan, key: AnswerKey, step: int) -> Itera
         if span is not None:
             windows = replace(windows, start_ns=np.full(len(windows), span[0]), end_ns=np.full(len(windows), span[1]))
         yield windows
+
+
+def _asked(catalogue: Catalogue, question: Question, labels: RunLabels) -> Catalogue:
+    """Return a catalogue without the accounts of sources that a question leaves out by their labels."""
+    if not question.where:
+        return catalogue
+    asked = {
+        run: [account for account in own if not (rows := row_widths(run, [account])) or widths_asked(rows, question, labels)]
+        for run, own in catalogue.accounts.items()
+    }
+    return replace(catalogue, accounts=asked)
 
 
 def _warnings(catalogue: Catalogue) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from ingest.cli import run as command
-from tests.store.grounds import grounds
+from tests.store.grounds import FIO, grounds
 
 COMMANDS = {
     "percentiles": ["--step", "all", "-p", "0,50,90,100", "--format", "csv"],
@@ -122,3 +123,27 @@ def test_n18_two_values_of_what_can_have_one_are_refused(option: str, tmp_path: 
     words = ["load", str(written(tmp_path)), "--run", "r", "--store", f"sqlite:{tmp_path / 's.db'}"]
     assert command([*words, option, "h1=1", option, "h1=2"]) == 2
     assert f"{option} says two things of h1, 1 and 2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["files", "sqlite", "double"])
+def test_what_is_said_of_a_log_that_is_left_out_is_not_printed(kind: str, tmp_path: Path, capsys: Any) -> None:
+    """A row of h2 is rejected, and h2 has no JSON: of h1 alone neither is news."""
+    logs = tmp_path / "logs"
+    for host in ("h1", "h2"):
+        (logs / host).mkdir(parents=True)
+        for name in ("a.json", "a_clat_hist.1.log"):
+            shutil.copy(FIO / "randrw" / name, logs / host)
+    (logs / "h2" / "a.json").unlink()
+    with (logs / "h2" / "a_clat_hist.1.log").open("a") as log:
+        log.write("garbage, 0, 1\n")
+    with grounds("sqlite" if kind == "files" else kind, tmp_path) as ground:
+        place = str(logs)
+        if kind != "files":
+            place = ground.url
+            assert command(["load", str(logs), "--run", "r", "--t0", "1700000000", "--store", place]) == 0
+        for host, said in (("h1", False), ("h2", True)):
+            capsys.readouterr()
+            assert command(["percentiles", place, "--where", f"host={host}", "--step", "all"]) == 0
+            told = capsys.readouterr()
+            for text in ("1 row rejected", "without fio's JSON"):
+                assert (text in told.out + told.err) is said, (host, text, told.out + told.err)
