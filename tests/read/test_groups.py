@@ -345,3 +345,20 @@ def test_rows_that_are_lost_at_the_end_of_a_log_of_a_group_are_said(cut: int, tm
     logs[cut] = {stamp: count for stamp, count in logs[cut].items() if stamp < 1500}
     answer = Files([written(tmp_path, logs, 300)], ReadOptions(run="r"), jobs=1).answer(Question(step=SECOND // 10))
     assert [caveat.code for caveat in answer.caveats if caveat.code == "long-last-interval"]
+
+
+def test_n3_an_op_of_which_a_log_has_no_row_is_of_jobs_whose_logs_are_not_here(tmp_path: Path) -> None:
+    """The entry tells of one job, and hides another section; the log of that one is gone."""
+    folder = written(tmp_path, [DENSE], 20)
+    document = json.loads((folder / "out.json").read_text())
+    for op, count in (("write", 300), ("trim", 2)):  # of so few no row need be
+        latency = {"min": 10, "max": 10, "mean": 10.0, "stddev": 0.0, "N": count, "bins": {"10": count}}
+        document["jobs"][0][op] = {"total_ios": count, "runtime": 2_900, "clat_ns": latency}
+    (folder / "out.json").write_text(json.dumps(document))
+    answer = Files([folder], ReadOptions(run="r"), jobs=1).answer(Question(step="all", by=("job", "op")))
+    columns = table_of(answer).columns
+    assert set(zip(*(columns[name].tolist() for name in ("job", "op", "count")), strict=True)) == {
+        ("1", "read", 580), ("", "write", 300), ("1", "trim", 2),
+    }  # fmt: skip
+    assert any("write: fio counts all jobs together" in text for text in answer.warnings)
+    assert counted(folder) == ({"read": 580, "write": 300, "trim": 2}, True)

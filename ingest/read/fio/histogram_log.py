@@ -126,7 +126,7 @@ def lack(
     has them.
     """
     series: Series = context.series.replaced(op="" if op in (MIXED, "all") else op, kind="completion")
-    in_group = context.siblings or context.absent
+    in_group = context.siblings or context.absent or "job" in counted_as
     labels = labels_of(series, unknown=("job",) if in_group else ())  # the sum of a group of jobs is that of none of them
     code, *said = words
     caveat = Caveat(code, context.account.path, *said)
@@ -675,7 +675,8 @@ class Chains:
 
     def _keep_shared(self, op: str, part: Intervals[Series]) -> None:
         """Keep that rows of one job, or of one op, may lack what fio counts of all of them together."""
-        counted_as = {**({"job": ""} if self.context.siblings else {}), **({"op": MIXED} if op == MIXED else {})}
+        of_others = bool(self.context.siblings) or part.table[0].job != self.context.series.job
+        counted_as = {**({"job": ""} if of_others else {}), **({"op": MIXED} if op == MIXED else {})}
         if counted_as:
             together = " and ".join(f"{name}s" for name in counted_as)
             sentence = f"{op}: fio counts all {together} together: I/Os after the last rows may be of any of them"
@@ -822,9 +823,17 @@ class Chains:
         # A segment of its own where a window may be one of its rows, or of another group: no window is stored twice.
         again = start < self._last_end(chain)
         series = self.context.series.replaced(op=chain.op, kind=COMPLETION, segment=max(chain.segment, 0) + again)
-        if self.context.siblings:
+        if self.context.siblings or self._is_of_others(chain, end - start, int(residual[bins].sum())):
             series = series.replaced(job="", segment=int(series.job or 0))
         return one_row(self.layout, series, (start, max(end, start)), bins, residual[bins])
+
+    def _is_of_others(self, chain: Chain, span_ns: int, samples: int) -> bool:
+        """Return whether what fio counts of an op of which the log has no row is of jobs whose logs are not here.
+
+        A job that did so much for so long would have written rows of it. The entry of a group may hide them (issue 2132).
+        """
+        rows = chain.segment >= 0 or not any(other.segment >= 0 for other in self.chains.values())
+        return not rows and samples >= clock.SURELY_DENSE and span_ns > LONGEST_LAST * MS * (self.period_ms or self.width_ms)
 
     def _last_span(self, chain: Chain, rows: Sequence[LastRow]) -> Span:
         """Return from when to when completed what no row holds, in ns; `rows` are the last ones of all logs of a sum.
