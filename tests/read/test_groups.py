@@ -323,7 +323,7 @@ RARE = {1000: 2, 1500: 1, 2000: 1, 2500: 1}  # 400 ms before it: no longer than 
 
 @pytest.mark.parametrize(("logs", "left", "last"), [
     ([DENSE, RARE], 21, 2800), ([RARE, DENSE, DENSE | {2700: 25}], 41, 2800),
-    ([{900: 2, 1400: 1, 1900: 1, 2400: 1}], 1, 2400),
+    ([DENSE, {n: 1 for n in range(150, 2600, 200)}], 20, 2800), ([{900: 2, 1400: 1, 1900: 1, 2400: 1}], 1, 2400),
 ])  # fmt: skip
 def test_a_rare_operation_is_not_lost_at_the_end_of_its_log(
     logs: list[dict[int, int]], left: int, last: int, tmp_path: Path

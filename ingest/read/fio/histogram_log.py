@@ -297,6 +297,7 @@ def with_last_apart(rows: Intervals[Series], until_ns: Int) -> Intervals[Series]
 HIDDEN_GROWTH, MOST_GROWTH = 1.3, 3  # of completions a second after the last rows, against those before
 NEWEST = 3  # rows, which show how fast a job was at the end
 LONGEST_LAST = 2  # rows that a last interval may be long: it is a part of one, and the row before it may come late
+RARE = 10
 COMPLETION = "completion"
 
 
@@ -325,9 +326,9 @@ class Chain:
     def last(self) -> LastRow:
         """Return its last row."""
         if self.newest is None:
-            return LastRow(self.end_ns, 0)
+            return LastRow(self.end_ns)
         _, start_ns, end_ns = self.newest
-        return LastRow(self.end_ns, int(np.median(end_ns - start_ns)))
+        return LastRow(self.end_ns, int(np.median(end_ns - start_ns)), int(self.total.sum()))
 
 
 class _Placed(NamedTuple):
@@ -641,7 +642,7 @@ class Chains:
         """Return the last rows of an op of all logs of a sum; of jobs that did other operations alone none."""
         rows = [row for op, held in siblings.items() if chain.op in (op, MIXED) for row in held.last]
         own = [each.last for each in self.chains.values() if chain.op in (each.op, MIXED)]
-        last = max(own, default=LastRow(0, 0))
+        last = max(own, default=LastRow(0))
         return [*rows, last] if last.end_ns or not rows else rows
 
     def _is_more_than_rows(self, chain: Chain, part: Intervals[Series], siblings: Mapping[str, Logged]) -> bool:
@@ -845,7 +846,9 @@ class Chains:
         end = self._run_end(chain)
         if not begin or not self.period_ms or self._is_cut(rows, end):
             return begin or self._begin_of(chain.op), end
-        dense = [row.end_ns for row in rows if row.width_ns <= LONGEST_LAST * MS * self.period_ms]
+        most = max(row.samples for row in rows)  # of a log of a tenth as many hardly any are left, whenever its last row ends
+        busy = [row for row in rows if RARE * row.samples >= most]
+        dense = [row.end_ns for row in busy if row.width_ns <= LONGEST_LAST * MS * self.period_ms]
         return min(dense, default=begin), end if dense or len(rows) > 1 else min(end, begin + MS * self.period_ms)
 
     def _keep_unwritten(self, chain: Chain, missing: int, summaries: Sequence[Summary], sentence: str) -> None:
@@ -1077,10 +1080,11 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
 
 
 class LastRow(NamedTuple):
-    """When the last row of an op in a log ends, 0 if there is none, and how wide the last ones are (median), in ns."""
+    """When the last row of an op in a log ends, 0 if there is none, how wide the last ones are (median) in ns, samples of all."""
 
     end_ns: int
-    width_ns: int
+    width_ns: int = 0
+    samples: int = 0
 
 
 class Logged(NamedTuple):
@@ -1117,7 +1121,9 @@ def sums_of(paths: Sequence[Path], layout: LogLinear, context: Context) -> dict[
                         op, mine = events.table[code].op, events.series == code
                         counts = sums.setdefault(op, np.zeros(layout.bins, np.int64))
                         counts += np.bincount(layout.index(events.latency_ns[mine]), minlength=layout.bins)
-                        last[op] = max(last.get(op, LastRow(0, 0)), LastRow(int(events.end_ns[mine].max()), 0))
+                        before = last.get(op, LastRow(0))
+                        until = max(before.end_ns, int(events.end_ns[mine].max()))
+                        last[op] = LastRow(until, 0, before.samples + int(mine.sum()))
             for op, histogram in histograms.items():
                 bins = layout.index(histogram.layout.lowest_of(histogram.bins))
                 np.add.at(sums.setdefault(op, np.zeros(layout.bins, np.int64)), bins, histogram.counts)
@@ -1125,8 +1131,8 @@ def sums_of(paths: Sequence[Path], layout: LogLinear, context: Context) -> dict[
         for op, end in last.items():
             ends.setdefault(op, []).append(end)
     if silent:  # its jobs may have done any operation, at any time
-        return {op: Logged(sums.get(op, np.zeros(layout.bins, np.int64)), [LastRow(0, 0)]) for op in OPS}
-    return {op: Logged(counts, ends.get(op, [LastRow(0, 0)])) for op, counts in sums.items()}
+        return {op: Logged(sums.get(op, np.zeros(layout.bins, np.int64)), [LastRow(0)]) for op in OPS}
+    return {op: Logged(counts, ends.get(op, [LastRow(0)])) for op, counts in sums.items()}
 
 
 # The leading cells of a row whose other cells cannot be read; all else that begins like this is none.
