@@ -43,7 +43,7 @@ from ingest.read.fio.join import Beside, Documents, log_name_of
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name, version_of_text
 from ingest.read.fio.reader import counted_once, kind_of_log
 from ingest.read.format_names import AVERAGED, DESCRIBED, DESCRIBED_HISTOGRAMS, HIST, JSON, OF_FIO, RAW, SERVERS
-from ingest.read.formats import TABLE, reader_of
+from ingest.read.formats import TABLE, names, reader_of
 from ingest.read.sources import CONTEXT, REFUSED, SKIPPED, Around, Evidence, Found, Place, ReadOptions, Skipped, Source
 from ingest.read.text import head, holds_nothing, plain_name
 from ingest.read.unlogged import doubts, kinds_by_log, missing_sources, stated_without_log
@@ -205,8 +205,11 @@ def discover(paths: Sequence[Path], options: ReadOptions, *, among: bool = True)
 
     `among` gives samples of servers to the runs of clients beside them (see `among_runs`).
 
-    Raises InputError for a path that does not exist or cannot be listed, or where nothing under them can be read.
+    Raises InputError for a path that does not exist or cannot be listed, or where nothing under them can be read, UsageError for
+    a format of another name than there is.
     """
+    if options.input_format and options.input_format not in names():
+        raise UsageError(f"no input format {options.input_format!r}: {choices(options.input_format, names())}")
     closed: list[Path] = []
     linked: list[Path] = []
     odd: list[Path] = []
