@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 EXPECTED, RATE, INTENDED = "tailboard.expected_interval_ns", "tailboard.rate", "tailboard.intended_column"
 TSC_HZ = "tailboard.tsc_hz"
 FORM = "tailboard.form"  # of a source whose tool wrote the same operations in another form, too: the ops in it
+SPANS = "tailboard.spans"  # of a source of polls: of each series of it whether its histograms are native, and from when to when
+SHADOWING = "tailboard.shadowing"  # of a source of polls: such spans of other sources, which are taken for its own
 KEEP_IDLE = "tailboard.keep_idle"
 OWN_STAMPS = "time stamps in the file"  # where a start was taken from: each record says its real time, and --t0 is not for it
 YEAR_NS = 365 * 86_400 * 10**9  # stamps from a year after 1970 on are real times, others count from a start

@@ -37,7 +37,7 @@ from ingest.read.archives import Archives
 from ingest.read.archives.pbench import CLIENTS
 from ingest.read.archives.plain import Plain, short_names
 from ingest.read.context import Part
-from ingest.read.copies import decodable, in_one_form, once_by_content
+from ingest.read.copies import decodable, in_finer_bins, in_one_form, once_by_content
 from ingest.read.discovery import files_under, leading_out, names_in, root_of, why_closed, why_odd
 from ingest.read.fio.join import Beside, Documents, log_name_of
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name, version_of_text
@@ -242,6 +242,7 @@ def discover(paths: Sequence[Path], options: ReadOptions, *, among: bool = True)
     sources = [source for path in ordered if (source := call.located(path)) is not None]
     call.check_host()
     sources = in_one_form(counted_once(sources, options.prefer, call.skipped), options.prefer, call.skipped)
+    sources = in_finer_bins(sources, call.skipped, call.caveats)
     sources = _readable(sources, call)
     sources = once_by_content(sources, call.place, call.skipped, call.caveats)
     if call.documents.folders:
