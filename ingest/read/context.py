@@ -121,7 +121,7 @@ class Summary(Value):
     `bins` is None unless the tool wrote its histogram (fio json+). `percentiles` are (text, ns) as the tool printed them. `bytes`
     are those that all its I/Os of the op moved, None where the tool does not say. `span_ns` is from when to when of its job's
     time the op ran, None where that is all of it. `entry` tells it from all other summaries: what is read is held against it
-    (`core/stated.py`).
+    (`core/stated.py`). `unbinned` is how many samples the tool counts more than its bins hold, in a file that was damaged.
     """
 
     count: int
@@ -134,6 +134,7 @@ class Summary(Value):
     bytes: int | None = None
     span_ns: tuple[int, int] | None = None
     entry: str = ""
+    unbinned: int = 0
 
     def whole_run(self, series: Series) -> WholeRun:
         """Return this of a series, as the account of its source keeps it."""
