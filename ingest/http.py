@@ -10,7 +10,7 @@ import base64
 import hmac
 import socket
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -34,6 +34,8 @@ PASSING = {OVERLOADED, 502, 503, 504}
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
 LONGEST_REASON = 200
 FAILED, MASK, SHORTEST_SECRET = 400, b"***", 4
+SENTENCES = {"error", "errors", "failures", "message", "reason"}  # names below which a server says what went wrong
+STORED = {"hits", "docs", "aggregations"}  # names below which an answer holds what was stored, and is the same letter by letter
 CUT_OFF = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
 Result = TypeVar("Result")
 
@@ -48,11 +50,12 @@ class TransientError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer of a server. Names of headers match in any case."""
+    """The answer of a server. Names of headers match in any case. `secrets` are ours that its body repeats."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
+    secrets: Sequence[bytes] = ()
 
     @property
     def after(self) -> float:
@@ -65,9 +68,10 @@ class Answer:
         kind = self.headers.get("content-type", "")
         if "json" in kind:
             try:
-                return orjson.loads(self.body)
+                decoded = orjson.loads(self.body)
             except orjson.JSONDecodeError:
                 raise TransientError("an answer was cut off") from None
+            return _sentences_masked(decoded, [secret.decode() for secret in self.secrets]) if self.secrets else decoded
         return self.body.decode("utf-8", "replace") if kind.startswith("text/plain") else None
 
 
@@ -112,14 +116,13 @@ class Client:
         except (HTTPError, OSError) as error:
             raise self._failure(error) from None
         self._answered = True
-        said = answer.data if answer.status < FAILED else self._masked(answer.data)
-        return Answer(answer.status, answer.headers, said)
-
-    def _masked(self, said: bytes) -> bytes:
-        """Return what a server says of a failure without our secrets: proxies and servers quote the requests that they refuse."""
-        for secret in self._secrets:
+        said = answer.data
+        if answer.status < FAILED:  # what is stored may hold the same letters, and stays as it is: sentences are masked
+            repeated = any(secret in said for secret in self._secrets)
+            return Answer(answer.status, answer.headers, said, self._secrets if repeated else ())
+        for secret in self._secrets:  # proxies and servers quote the requests that they refuse
             said = said.replace(secret, MASK)
-        return said
+        return Answer(answer.status, answer.headers, said)
 
     def again(self, attempt: Callable[[], Result], waiting: Callable[[TransientError], None] | None = None) -> Result:
         """Return what `attempt` returns, repeated while it raises TransientError, which is raised when patience ends.
@@ -214,6 +217,19 @@ class Client:
     def _untrusted(self, reason: str) -> StoreError:
         variables = f"{self.server.variable('CA_FILE')} or {self.server.variable('FINGERPRINT')} ({self.server.page})"
         return StoreError(f"{self.name}: the TLS connection fails ({reason}): check {variables}")
+
+
+def _sentences_masked(decoded: Any, secrets: Sequence[str], *, sentence: bool = False) -> Any:
+    """Return an answer's JSON without secrets in the texts by which it says what went wrong, as for one document of many."""
+    if isinstance(decoded, dict):
+        below = {name: sentence or name in SENTENCES for name in decoded if name not in STORED}
+        return decoded | {name: _sentences_masked(decoded[name], secrets, sentence=said) for name, said in below.items()}
+    if isinstance(decoded, list):
+        return [_sentences_masked(value, secrets, sentence=sentence) for value in decoded]
+    if sentence and isinstance(decoded, str):
+        for secret in secrets:
+            decoded = decoded.replace(secret, MASK.decode())
+    return decoded
 
 
 def secrets_in(login: str) -> list[bytes]:

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import orjson
 import pytest
 
 from ingest.core.errors import StoreError, UsageError
@@ -551,3 +552,26 @@ def test_r10_own_secrets_that_a_server_repeats_are_masked(monkeypatch, variables
         text = ours.exchange("GET", "/").decoded()["error"]
     assert text == "no [" + "] and [".join("***" for _ in secrets) + "] here" if secrets else said
     assert not any(secret in text for secret in secrets)
+
+
+@pytest.mark.parametrize("secret", ["the-key-itself", 'hun"ter2', "read"])
+def test_secrets_are_masked_in_what_an_answer_says_of_a_part_that_failed_and_stay_in_what_is_stored(monkeypatch, secret) -> None:
+    monkeypatch.setenv(HERE.variable("USER"), "ann")
+    monkeypatch.setenv(HERE.variable("PASSWORD"), secret)
+    cause = {"type": "mapper_parsing_exception", "reason": f"no {secret}", "caused_by": {"reason": f"as {secret} is none"}}
+    told = {
+        "errors": True,
+        "items": [{"create": {"_id": secret, "status": 400, "error": cause}}, {"create": {"_id": "b", "status": 201}}],
+        "_shards": {"failed": 1, "failures": [{"node": secret, "reason": cause}]},
+        "successResults": [{"id": secret}],
+        "hits": {"hits": [{"_source": {"op": secret, "reason": f"rows of {secret}"}}]},
+        "aggregations": {"error": {"buckets": [{"key": secret}]}},
+    }
+    body = orjson.dumps(told)
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    with door(head + body) as open_door, client(open_door.port) as ours:
+        found = ours.exchange("GET", "/").decoded()
+    masked = {"type": "mapper_parsing_exception", "reason": "no ***", "caused_by": {"reason": "as *** is none"}}
+    told["items"][0]["create"]["error"] = masked
+    told["_shards"]["failures"] = [{"node": "***", "reason": masked}]
+    assert found == told

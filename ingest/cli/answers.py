@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ingest.cli.options import Asking, Showing, globs
@@ -37,6 +38,14 @@ def asked(options: Asking, step: int | str, *, force: bool = False) -> Question:
         force=force,
         attribution=options.attribution,
     )
+
+
+def in_columns(question: Question) -> Question:
+    """Return the question for rows whose columns follow from its words: a pattern of kinds is a column of one kind, too."""
+    from ingest.core.labels import is_pattern
+
+    chosen = is_pattern(question.where.get("kind", "")) and "kind" not in question.by
+    return replace(question, by=("kind", *question.by)) if chosen else question
 
 
 def answered(asking: Asking, question: Question) -> Answer:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.cli.answers import PICTURES, asked, print_rows
+from ingest.cli.answers import PICTURES, asked, in_columns, print_rows
 from ingest.cli.options import BEGIN_OF_EACH, UNIT, Asking, option, read_options, share
 from ingest.cli.output import Progress
 from ingest.cli.sources import knowing_runs, saying_why, split_sources
@@ -126,8 +126,8 @@ def undated_beside(names: Sequence[str], taken: Sequence[str]) -> tuple[str, ...
     return (f"not in it: {listed(left)}, logs without a start time beside dated ones",) if left else ()
 
 
-def question_of(options: EachRun, columns: Sequence[str]) -> tuple[Question, tuple[str, ...]]:
-    """Return the question about each run, and the labels that were asked for: kinds chosen by a glob are distinguished as well.
+def question_of(options: EachRun, columns: Sequence[str]) -> Question:
+    """Return the question about each run: kinds chosen by a pattern are distinguished.
 
     UsageError for labels that cannot be.
     """
@@ -137,8 +137,7 @@ def question_of(options: EachRun, columns: Sequence[str]) -> tuple[Question, tup
             raise UsageError(f"--by {name}: {name} is a column of the answer already")
     if "run" in question.where:
         raise UsageError("runs are chosen with --run, not with --where run=...")
-    several = "kind" in question.where and "kind" not in question.by
-    return replace(question, by=("kind", *question.by)) if several else question, question.by
+    return in_columns(question)
 
 
 def ratio_limit(text: str | None) -> float:

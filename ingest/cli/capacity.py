@@ -55,7 +55,7 @@ def capacity(options: Options) -> int:
     from ingest.query.capacity import BRACKETED, NONE_MEETS, axis_of, binding, capacities, parse_sla, tested_in
 
     slas = [parse_sla(text) for text in options.slas]
-    question, by = question_of(options, ("line", "sla", "axis", "verdict", "load", "runs"))
+    question = question_of(options, ("line", "sla", "axis", "verdict", "load", "runs"))
     question = replace(question, step="auto")
     with opened_runs(options) as (asks, labels):
         names = chosen(asks, options.runs)

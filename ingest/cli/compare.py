@@ -86,7 +86,8 @@ def compare(options: Options) -> int:
     limit, percentiles = by_run.ratio_limit(options.fail_above), parse_percentiles(options.wanted)
     same_within = by_run.least_ratio(options.same_within, "--same-within")
     output, form = options.output, by_run.beside_page(options)
-    question, by = by_run.question_of(options, COLUMNS)
+    question = by_run.question_of(options, COLUMNS)
+    by = question.by
     opens = output or form == "table"  # with a verdict that names operation and host
     wanted = replace(question, by=labels_of(question.by)) if opens else question
     with opened_sides(options, question) as (asks, labels):

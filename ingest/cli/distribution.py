@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ingest.cli.answers import PICTURES, answered, asked, warn, write, write_picture
+from ingest.cli.answers import PICTURES, answered, asked, in_columns, warn, write, write_picture
 from ingest.cli.options import EVERY, TICKS, UNIT, Asking, Showing, command, option
 from ingest.core.errors import UsageError
 from ingest.core.units import UNITS_NS
@@ -52,7 +52,8 @@ def distribution(options: Options) -> None:
     from ingest.query.heatmap import distribution as rows_of
 
     others = _curve_files(options.hgrm, options.sla)
-    answer = answered(options, asked(options, "all"))
+    question = asked(options, "all")
+    answer = answered(options, in_columns(question) if options.format in ("csv", "ndjson") else question)
     if options.format in PICTURES:
         from ingest.view.pictures import distribution_picture
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ingest.cli import options as shared
-from ingest.cli.answers import PICTURES, answered, asked, clock_of, one_axis, stamp_of, write, write_picture
+from ingest.cli.answers import PICTURES, answered, asked, clock_of, in_columns, one_axis, stamp_of, write, write_picture
 from ingest.cli.output import say
 from ingest.core.errors import UsageError
 from ingest.core.units import parse_duration
@@ -114,6 +114,8 @@ def _answers(options: Options) -> tuple[Answer, Answer | None]:
     from ingest.query.heatmap import split, with_labels
 
     question = asked(options, shared.parse_step(options.step), force=options.force)
+    if options.format in ("csv", "ndjson"):
+        question = in_columns(question)
     if options.columns:
         if question.step == "all":
             raise UsageError("--columns: with --step all there is one window, of the whole range")

@@ -36,7 +36,6 @@ Said = TypeVar("Said", bound="CallOptions")
 VERSION = r"^(fio-)?\d{1,3}\.\d{1,4}(\.\d{1,4})?(-.*)?$"
 FREQUENCY = r"(?i)^(\d{1,12}(?:\.\d{1,9})?(?:e\d{1,2})?) ?(?:([kMG]?)Hz)?$"
 HERTZ, FASTEST_HZ = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}, 9 * 10**9
-RATE = r"^\d{1,12}(\.\d{1,9})?$"
 
 
 class Declared:
@@ -314,12 +313,12 @@ def read_options(reading: Reading, run: str = "", *, loads: bool = False) -> Rea
     `loads`: labels of the call may be those of the run, which are not for reading.
     """
     from ingest.read.placement import layer_named
-    from ingest.read.sources import ReadOptions
+    from ingest.read.sources import RATE_TEXT, ReadOptions
 
     input_format, description = _format(str(reading.input_format)) if reading.input_format else ("", None)
     if reading.fio_version and not re.match(VERSION, reading.fio_version):
         raise UsageError(f"--fio-version takes what fio --version says, such as 3.33, not {reading.fio_version!r}")
-    if reading.rate and (not re.match(RATE, reading.rate) or not float(reading.rate)):
+    if reading.rate and not re.fullmatch(RATE_TEXT, reading.rate):
         raise UsageError(f"--rate takes requests a second, such as 1000, not {reading.rate!r}")
     offsets = {}
     for name, text in pairs(reading.host_offset, "--host-offset").items():

@@ -13,6 +13,7 @@ from ingest.cli.answers import (
     asked,
     clock_of,
     drawn_marks,
+    in_columns,
     in_range,
     one_axis,
     stamp_of,
@@ -101,6 +102,8 @@ def percentiles(options: Options) -> None:
     if options.accuracy and not 0 < accuracy < 1:
         raise UsageError(f"--accuracy takes a percentage such as 10%, not {options.accuracy!r}")
     question = asked(options, shared.parse_step(options.step), force=options.force)
+    if options.format in ("csv", "ndjson"):
+        question = in_columns(question)
     if options.format == "table" and not options.every and not accuracy:
         question = replace(question, windows=TABLE_WINDOWS)  # that fit on a screen
     if accuracy and options.bounds:

@@ -59,6 +59,7 @@ def serve(options: Options) -> int:
     temporary store). The page adds new data and keeps what you selected in it; without --run it shows the newest run. Runs,
     range and step are selected in the page and are part of its address. Neither store nor logs are changed. Ctrl-C ends it.
     """
+    from ingest.core.pool import freed_memory_given_back
     from ingest.live.serve.app import application
     from ingest.live.serve.page import Subject
     from ingest.view.page.template import runtime
@@ -75,7 +76,7 @@ def serve(options: Options) -> int:
     marks = tuple(marks_of(options.marks))
     runtime()  # says what is missing
     host, question = options.address, asked(options, parse_step(options.step))
-    with _store_of(stores, paths, options, question) as url:
+    with freed_memory_given_back(), _store_of(stores, paths, options, question) as url:
         subject = Subject(url, question, refresh, parse_duration(options.sla) if options.sla else 0, marks)
         server = listening(application(subject, names_of(host), anywhere=not is_local(host)), host, options.port)
         shown = f"[{host}]" if ":" in host else host

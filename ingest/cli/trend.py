@@ -91,11 +91,11 @@ def trend(options: Options) -> int:
         raise UsageError("--last forgets by itself, so there is nothing to accept: leave out --accept or --last")
     above = sorted({parse_duration(text) for text in options.above.split(",") if text.strip()})
     output, form = options.output, by_run.beside_page(options)
-    question, by = by_run.question_of(options, (*COLUMNS, "start"))
+    question = by_run.question_of(options, (*COLUMNS, "start"))
     with by_run.opened_origins(options) as origins:
         asks, of_runs = {name: origin.answer for name, origin in origins.items()}, by_run.labels_of(origins)
         names = by_run.chosen(asks, options.runs)
-        nights, notes, found_in = _nights(asks, names, of_runs, question, by)
+        nights, notes, found_in = _nights(asks, names, of_runs, question)
         asked_of = replace(nights[0].answer, runs=tuple(names))
         noted = (mark for origin in dict.fromkeys(origins.values()) for mark in origin.marks(asked_of))
         marked = {str(mark["run"]) for mark in noted if accepts(mark)}
@@ -124,7 +124,7 @@ def trend(options: Options) -> int:
 
 
 def _nights(
-    asks: Mapping[str, Ask], names: Sequence[str], labels: RunLabels, question: Question, by: tuple[str, ...]
+    asks: Mapping[str, Ask], names: Sequence[str], labels: RunLabels, question: Question
 ) -> tuple[list[Night], tuple[str, ...], Places | None]:
     """Return the runs in order, notes on them, and what each is in its archive where they are runs of archives."""
     from ingest.query.compare import labelled
@@ -137,13 +137,13 @@ def _nights(
     places = permutations(dated, labels)
     if not places:
         answers = [asks[name](question.about([name])) for name in names]
-        return (*in_order(alike(answers, by), {name: [asks[name](over_time.about([name]))] for name in names}), None)
+        return (*in_order(alike(answers), {name: [asks[name](over_time.about([name]))] for name in names}), None)
     windows: dict[str, list[Answer]] = {}
     answers = [labelled(asks[name](question.about([name])), PERMUTATION, places[name][1]) for name in dated]
     for name in dated:
         archive, what = places[name]
         windows.setdefault(archive, []).append(labelled(asks[name](over_time.about([name])), PERMUTATION, what))
-    nights, notes = in_order(alike(by_archive(answers, places), (PERMUTATION, *by)), windows)
+    nights, notes = in_order(alike(by_archive(answers, places)), windows)
     return nights, (_permutations_note(places), *by_run.undated_beside(names, dated), *notes), places
 
 

@@ -104,6 +104,11 @@ def fits(label: str, globs: str) -> bool:
     return any(fnmatchcase(label, glob) for glob in globs.split(ALTERNATIVE))
 
 
+def is_pattern(globs: str) -> bool:
+    """Return whether globs, as `fits` takes them, may match more than one label."""
+    return any(mark in globs for mark in (*"*?[", ALTERNATIVE))
+
+
 def run_matches(run: str, globs: Iterable[str]) -> bool:
     """Return whether a run is selected: by a glob on its id, or by the name of the load that it came from."""
     patterns = tuple(globs)

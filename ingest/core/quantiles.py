@@ -21,7 +21,7 @@ from ingest.core.errors import UsageError
 from ingest.core.grid import WEIGHT_BITS
 from ingest.core.intervals import Intervals, no_exact, row_sums, surely_addable
 from ingest.core.layout import Mixed
-from ingest.core.values import Value
+from ingest.core.values import Value, one_of
 
 Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]
@@ -77,7 +77,7 @@ def parse_percentiles(text: str) -> tuple[Percentile, ...]:
     percent sign says that it is none (`0.99%` is p0.99; up to 1 alone).
     """
     percentiles = []
-    for word in text.split(","):
+    for word in one_of(str, text, "parse_percentiles", "a text such as '50,99,99.9'").split(","):
         plain = word.strip().removeprefix("p")
         plain, low = plain.removesuffix("%"), plain.endswith("%")
         try:

@@ -43,7 +43,7 @@ class FarTimeError(UsageError):
 
 def parse_duration(text: str) -> int:
     """Return a duration in ns; UsageError unless it is a number with a unit and at least one ns."""
-    match = DURATION.match(text)
+    match = DURATION.match(text) if isinstance(text, str) else None
     if not match:
         raise UsageError(f"{text!r} is not a duration: give a number with ns, us, ms, s, m, h or d, as in 10s")
     duration = int(Decimal(match[1]) * UNITS_NS[match[2].replace("µ", "u")])
@@ -102,7 +102,7 @@ def parse_instant(text: str) -> Instant:
 
 
 def _instant(text: str) -> Instant:
-    word = text.strip()
+    word = text.strip() if isinstance(text, str) else ""
     if word.startswith("+"):
         return Instant(0 if re.fullmatch(START, word) else parse_duration(word[1:]), relative=True)
     if word == "now":

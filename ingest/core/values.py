@@ -56,6 +56,13 @@ def several(value: Any, kind: type | tuple[type, ...], what: str, example: str) 
     return values
 
 
+def one_of(kind: type | tuple[type, ...], value: Any, what: str, example: str) -> Any:
+    """Return a value of a kind; UsageError, with an `example`, for anything else."""
+    if not isinstance(value, kind):
+        raise UsageError(f"{what} takes {example}, not {value!r}")
+    return value
+
+
 def at_least(least: int, value: Any, what: str) -> int:
     """Return a whole number, also one of NumPy; UsageError for anything else, and for one below the least."""
     try:

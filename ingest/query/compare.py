@@ -187,38 +187,6 @@ def kinds_of(answer: Answer) -> set[str]:
     return {key[place] for part in answer.parts for key in part.table}
 
 
-def paired(baseline: Answer, run: Answer, by: Sequence[str], *, unlike: bool = False, windows: Sides = ((), ())) -> Pair:
-    """Return two answers as a pair grouped by `by`, and by kind where one holds several, with their windows.
-
-    UsageError for unlike kinds (corrected and measured data among them), unless `unlike`.
-    """
-    sides = [baseline, run]
-    for side in sides:
-        check_bins(side, "comparisons of percentiles")
-    kinds = [kinds_of(side) for side in sides]
-    if "kind" not in by and all(len(side_kinds) == 1 for side_kinds in kinds):
-        if kinds[0] != kinds[1] and not unlike:
-            raise UsageError(
-                f"{', '.join(baseline.runs)} holds {min(kinds[0]) or 'unnamed'} latency, {', '.join(run.runs)} "
-                f"{min(kinds[1]) or 'unnamed'}: unlike kinds are not compared; choose one with --where kind=KIND, or add "
-                "--unlike-kinds"
-            )
-        sides = [regrouped(side, by) for side in sides]
-    elif sides[0].by != sides[1].by:
-        raise UsageError(f"several kinds here ({', '.join(sorted(kinds[0] | kinds[1]))}): choose one with --where kind=KIND")
-    notes = (UNLIKE_BINS,) if len({part.layout for side in sides for part in side.parts}) > 1 else ()
-    first, second = (tuple(like(each, side.by) for each in own) for own, side in zip(windows, sides, strict=True))
-    return Pair(sides[0], sides[1], notes, (first, second))
-
-
-def like(windows: Answer, by: Sequence[str]) -> Answer:
-    """Return windows of one run grouped as the answer about its whole side is."""
-    for name in by:
-        if name == "kind" and name not in windows.by:  # one run of several may hold one kind
-            windows = labelled(windows, name, windows.kind)
-    return regrouped(windows, by)
-
-
 def compare(pair: Pair, percentiles: Sequence[Percentile]) -> Table:
     """Return one row per group and percentile: labels, then COLUMNS, the largest effect first.
 
@@ -407,15 +375,27 @@ def grouped(
     unlike: bool = False,
     same_within: float = SAME_WITHIN,
 ) -> Pair:
-    """Return two answers and their windows as a pair by some of their labels, and by kind where one holds several.
+    """Return two answers and their windows as a pair by some of their labels.
 
-    UsageError for unlike kinds, unless `unlike`.
+    UsageError for unlike kinds (corrected and measured data among them), unless `unlike`.
     """
-    kept = by if "kind" in by or "kind" not in baseline.by else ("kind", *by)
-    pair = paired(regrouped(baseline, kept), regrouped(run, kept), by, unlike=unlike, windows=windows)
-    unlike_events = is_lag(baseline, run) and "op" not in by
-    notes = (*pair.notes, UNLIKE_EVENTS) if unlike_events else pair.notes
-    return replace(pair, notes=notes, same_within=same_within)
+    sides = [baseline, run]
+    for side in sides:
+        check_bins(side, "comparisons of percentiles")
+    kinds = [kinds_of(side) for side in sides]
+    if not kinds[0] & kinds[1] and not unlike:
+        raise UsageError(
+            f"{', '.join(baseline.runs)} holds {listed(sorted(kinds[0])) or 'unnamed'} latency, {', '.join(run.runs)} "
+            f"{listed(sorted(kinds[1])) or 'unnamed'}: unlike kinds are not compared; choose one with --where kind=KIND, or add "
+            "--unlike-kinds"
+        )
+    if "kind" not in by and any("kind" in side.by for side in sides):
+        raise UsageError(f"several kinds here ({', '.join(sorted(kinds[0] | kinds[1]))}): choose one with --where kind=KIND")
+    notes = [UNLIKE_BINS] if len({part.layout for side in sides for part in side.parts}) > 1 else []
+    if is_lag(baseline, run) and "op" not in by:
+        notes.append(UNLIKE_EVENTS)
+    first, second = (tuple(regrouped(each, by) for each in own) for own in windows)
+    return Pair(regrouped(baseline, by), regrouped(run, by), tuple(notes), (first, second), same_within=same_within)
 
 
 def alone_in(pair: Pair, group: Group) -> Pair:

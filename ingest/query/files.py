@@ -14,7 +14,7 @@ from ingest.core.grid import UNTIMED, stored_step
 from ingest.core.intervals import Intervals, Sum
 from ingest.core.labels import LABELS, LAYER, Group, Series, label_of, runs_asked
 from ingest.core.pool import fork_map
-from ingest.core.values import Value, at_least, several
+from ingest.core.values import Value, at_least, one_of, several
 from ingest.query.aggregate import (
     adding_up,
     all_of,
@@ -169,6 +169,7 @@ class Files:
 
         Raises InputError where nothing is selected or no row could be taken, UsageError for labels and steps that cannot be.
         """
+        one_of(Question, question, "question", "Question(by=('op',))")
         check_labels(question, self.found.labels)
         return answer_of(self._merged(question, *self.choice(question)), question)
 

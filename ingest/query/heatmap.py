@@ -24,6 +24,7 @@ from ingest.core.intervals import Int, Intervals, in_time_order, surely_addable
 from ingest.core.labels import ALTERNATIVE, Group, fits
 from ingest.core.layout import Float, Layout, LogLinear, Mixed, common_layout, shared_edges
 from ingest.core.units import format_duration, latency
+from ingest.core.values import one_of
 from ingest.query.lags import whole_counts
 from ingest.query.means import check_bins
 from ingest.query.question import Answer, Question
@@ -51,6 +52,7 @@ def heatmap(answer: Answer) -> Table:
     Exact bins: a row's count samples lie in [lower, upper), in the last bin of an open layout at or above lower. Bins of several
     layouts overlap.
     """
+    one_of(Answer, answer, "answer", "what origin.answer(question) gives")
     check_bins(answer, "heat maps")
     tables = []
     for part in map(in_time_order, whole_counts(answer)):
@@ -68,6 +70,7 @@ def distribution(answer: Answer) -> Table:
     `cumulative` counts the samples of the group up to and with the bin, of overlapping bins those that end no higher. Windows
     must span the whole range (step all).
     """
+    one_of(Answer, answer, "answer", "what origin.answer(question) gives")
     check_bins(answer, "distributions")
     tables = [
         _distributed(part, answer, part.row, part.layout.lower[part.bins], part.layout.upper[part.bins], part.counts)

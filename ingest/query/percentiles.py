@@ -26,7 +26,7 @@ from ingest.core.quantiles import (
     share_below,
 )
 from ingest.core.units import figure, format_duration
-from ingest.core.values import Value, at_least, several
+from ingest.core.values import Value, at_least, one_of, several
 from ingest.query.coverage import LEAST, MOST, Cells, Rows
 from ingest.query.lags import answered, events_of, mixed_rows
 from ingest.query.means import check_bins, lacks_bins
@@ -81,6 +81,8 @@ def percentiles(answer: Answer, wanted: Wanted) -> Table:
     Error bound: the table's `precision`, that of the bins that carry its percentiles (1/128 for fio's own from 128 ns on); counts
     are exact.
     """
+    one_of(Answer, answer, "answer", "what origin.answer(question) gives")
+    one_of(Wanted, wanted, "wanted", "Wanted((50, 99))")
     return concatenated([rows_of(part, answer, wanted) for part in answer.parts])
 
 
@@ -90,6 +92,8 @@ def table_of(origin: Origin, question: Question, wanted: Wanted) -> tuple[Table,
     Where it can be done the table is made window by window, in memory that does not grow with the data: `parts` of the facts
     then hold the whole range. Raises what `origin.answer` raises.
     """
+    one_of(Wanted, wanted, "wanted", "Wanted((50, 99))")
+    one_of(Question, question, "question", "Question(by=('op',))")
     direct = origin.offers.get(PERCENTILES)
     if direct is not None:
         return direct(question, wanted)

@@ -18,7 +18,7 @@ from ingest.core.quantiles import Percentile
 from ingest.core.units import format_duration
 from ingest.query.batch_means import sides_of, student, values_between
 from ingest.query.change_points import LEAST_CHANGE, LEAST_RUNS, PHIS, change_points, tamed
-from ingest.query.compare import kinds_of, like, measured_of, together
+from ingest.query.compare import kinds_of, measured_of, together
 from ingest.query.means import check_bins
 from ingest.query.percentiles import Wanted
 from ingest.query.percentiles import percentiles as whole_runs
@@ -98,24 +98,17 @@ def by_archive(answers: Sequence[Answer], places: Mapping[str, tuple[str, str]])
     ]
 
 
-def alike(answers: Sequence[Answer], by: Sequence[str]) -> list[Answer]:
-    """Return the answers grouped by `by`, and by kind where they hold several; UsageError where runs hold unlike kinds.
-
-    InputError of means without a histogram.
-    """
+def alike(answers: Sequence[Answer]) -> Sequence[Answer]:
+    """Return the answers; UsageError where runs hold unlike kinds that are not apart, InputError of means without a histogram."""
     for answer in answers:
         check_bins(answer, "trends of percentiles")
     kinds = [kinds_of(answer) for answer in answers]
-    if "kind" not in by and all(len(run_kinds) == 1 for run_kinds in kinds):
+    if "kind" not in answers[0].by and all(len(run_kinds) == 1 for run_kinds in kinds):
         different = {min(run_kinds): answer.runs[0] for run_kinds, answer in zip(kinds, answers, strict=True)}
         if len(different) > 1:
             listing = ", ".join(f"{run} {kind}" for kind, run in sorted(different.items()))
             raise UsageError(f"the runs hold unlike kinds of latency ({listing}): choose one with --where kind=KIND")
-        return [regrouped(answer, by) for answer in answers]
-    if len({answer.by for answer in answers}) > 1:
-        listing = ", ".join(sorted({kind for run_kinds in kinds for kind in run_kinds}))
-        raise UsageError(f"several kinds here ({listing}): choose one with --where kind=KIND, or add --by kind")
-    return list(answers)
+    return answers
 
 
 def trend(
@@ -221,7 +214,7 @@ def _column(table: Table, values: Float, low: Float | None = None, high: Float |
 def _bounds(night: Night, percentile: Percentile) -> Measured:
     """Return a percentile of each group of a run with its bounds."""
     rows = {}
-    sides = sides_of([like(windows, night.answer.by) for windows in night.windows])
+    sides = sides_of([regrouped(windows, night.answer.by) for windows in night.windows])
     for part in night.answer.parts:
         measured = measured_of(part, percentile, night.answer)
         columns = (measured.value, measured.least, measured.most, measured.count, measured.open, measured.error)

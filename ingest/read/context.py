@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 EXPECTED, RATE, INTENDED = "tailboard.expected_interval_ns", "tailboard.rate", "tailboard.intended_column"
 TSC_HZ = "tailboard.tsc_hz"
 FORM = "tailboard.form"  # of a source whose tool wrote the same operations in another form, too: the ops in it
+SPANS = "tailboard.spans"  # of a source of polls: of each series of it whether its histograms are native, and from when to when
+SHADOWING = "tailboard.shadowing"  # of a source of polls: such spans of other sources, which are taken for its own
 KEEP_IDLE = "tailboard.keep_idle"
 OWN_STAMPS = "time stamps in the file"  # where a start was taken from: each record says its real time, and --t0 is not for it
 YEAR_NS = 365 * 86_400 * 10**9  # stamps from a year after 1970 on are real times, others count from a start
@@ -119,7 +121,7 @@ class Summary(Value):
     `bins` is None unless the tool wrote its histogram (fio json+). `percentiles` are (text, ns) as the tool printed them. `bytes`
     are those that all its I/Os of the op moved, None where the tool does not say. `span_ns` is from when to when of its job's
     time the op ran, None where that is all of it. `entry` tells it from all other summaries: what is read is held against it
-    (`core/stated.py`).
+    (`core/stated.py`). `unbinned` is how many samples the tool counts more than its bins hold, in a file that was damaged.
     """
 
     count: int
@@ -132,6 +134,7 @@ class Summary(Value):
     bytes: int | None = None
     span_ns: tuple[int, int] | None = None
     entry: str = ""
+    unbinned: int = 0
 
     def whole_run(self, series: Series) -> WholeRun:
         """Return this of a series, as the account of its source keeps it."""

@@ -8,21 +8,26 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ingest.core.coverage import Caveat
 from ingest.core.errors import InputError, as_text, listed
 from ingest.core.labels import LABELS
-from ingest.read.context import FORM
+from ingest.read.context import FORM, SHADOWING, SPANS
 from ingest.read.format_names import HDR, YCSB
 from ingest.read.formats import is_timed
 from ingest.read.sources import PREFER_RAW, SHADOWED, SKIPPED, Found, Place, Skipped, Source
 from ingest.read.text import COMPRESSED, blocks, open_plain, plain_name, size_of
+
+if TYPE_CHECKING:
+    from ingest.read.polls import Span
 
 # The same data twice: files of the same bytes, and files of the same labels.
 
 
 SAMPLE = 1 << 16
 TWO_FORMS = "another file holds the same operations in another form (--prefer chooses between single operations and histograms)"
+FINER = "another file holds the same series and times in finer bins: native histograms of Prometheus beside classic ones"
 SAID = ("--host", "--host-alias")
 
 
@@ -172,6 +177,42 @@ def in_one_form(sources: Sequence[Source], prefer: str, skipped: list[Skipped]) 
         else:
             kept.append(source)
     return kept
+
+
+def in_finer_bins(sources: Sequence[Source], skipped: list[Skipped], caveats: list[Caveat]) -> list[Source]:
+    """Return the sources of polls with each series once where files hold it in two forms: the native one is taken."""
+    if not any(SPANS in source.context.options for source in sources):
+        return list(sources)
+    from ingest.read.polls import parse_spans
+
+    spans = {source.path: parse_spans(source.context.options.get(SPANS, "")) for source in sources}
+    fine: dict[tuple[str, str], list[Span]] = defaultdict(list)
+    for source in sources:
+        for span in spans[source.path]:
+            if span.native:
+                fine[source.context.series.run, span.series].append(span)
+    kept = []
+    for source in sources:
+        run, own = source.context.series.run, [span for span in spans[source.path] if not span.native]
+        others = {other.text: other for span in own for other in fine[run, span.series] if _overlap(span, other)}
+        covered = [any(_within(span, other) for other in fine[run, span.series]) for span in own]
+        if own and len(own) == len(spans[source.path]) and all(covered):
+            skipped.append(Skipped(source.path, SHADOWED, FINER))
+        elif others:
+            caveats.append(Caveat("two-forms", str(source.path), FINER, "give one form alone to see it"))
+            options = {**source.context.options, SHADOWING: "\n".join(sorted(others))}
+            kept.append(replace(source, context=replace(source.context, options=options)))
+        else:
+            kept.append(source)
+    return kept
+
+
+def _overlap(one: Span, other: Span) -> bool:
+    return one.start_ns < other.end_ns and other.start_ns < one.end_ns
+
+
+def _within(one: Span, other: Span) -> bool:
+    return other.start_ns <= one.start_ns and one.end_ns <= other.end_ns
 
 
 def conflicts(discovered: Found) -> Iterator[Caveat]:

@@ -37,13 +37,13 @@ from ingest.read.archives import Archives
 from ingest.read.archives.pbench import CLIENTS
 from ingest.read.archives.plain import Plain, short_names
 from ingest.read.context import Part
-from ingest.read.copies import decodable, in_one_form, once_by_content
+from ingest.read.copies import decodable, in_finer_bins, in_one_form, once_by_content
 from ingest.read.discovery import files_under, leading_out, names_in, root_of, why_closed, why_odd
 from ingest.read.fio.join import Beside, Documents, log_name_of
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name, version_of_text
 from ingest.read.fio.reader import counted_once, kind_of_log
 from ingest.read.format_names import AVERAGED, DESCRIBED, DESCRIBED_HISTOGRAMS, HIST, JSON, OF_FIO, RAW, SERVERS
-from ingest.read.formats import TABLE, reader_of
+from ingest.read.formats import TABLE, names, reader_of
 from ingest.read.sources import CONTEXT, REFUSED, SKIPPED, Around, Evidence, Found, Place, ReadOptions, Skipped, Source
 from ingest.read.text import head, holds_nothing, plain_name
 from ingest.read.unlogged import doubts, kinds_by_log, missing_sources, stated_without_log
@@ -205,8 +205,11 @@ def discover(paths: Sequence[Path], options: ReadOptions, *, among: bool = True)
 
     `among` gives samples of servers to the runs of clients beside them (see `among_runs`).
 
-    Raises InputError for a path that does not exist or cannot be listed, or where nothing under them can be read.
+    Raises InputError for a path that does not exist or cannot be listed, or where nothing under them can be read, UsageError for
+    a format of another name than there is.
     """
+    if options.input_format and options.input_format not in names():
+        raise UsageError(f"no input format {options.input_format!r}: {choices(options.input_format, names())}")
     closed: list[Path] = []
     linked: list[Path] = []
     odd: list[Path] = []
@@ -239,6 +242,7 @@ def discover(paths: Sequence[Path], options: ReadOptions, *, among: bool = True)
     sources = [source for path in ordered if (source := call.located(path)) is not None]
     call.check_host()
     sources = in_one_form(counted_once(sources, options.prefer, call.skipped), options.prefer, call.skipped)
+    sources = in_finer_bins(sources, call.skipped, call.caveats)
     sources = _readable(sources, call)
     sources = once_by_content(sources, call.place, call.skipped, call.caveats)
     if call.documents.folders:

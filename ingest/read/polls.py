@@ -38,7 +38,7 @@ from ingest.core.labels import Series
 from ingest.core.layout import LAST_NS, MOST_EDGES, Edges, Layout
 from ingest.core.units import MOST_NS
 from ingest.read.account import Account
-from ingest.read.context import OWN_STAMPS, Context, TimeZero
+from ingest.read.context import OWN_STAMPS, SHADOWING, SPANS, Context, TimeZero
 from ingest.read.described.description import HistogramDescription
 from ingest.read.formats import AGAIN, ROW_LABELS, Reader
 from ingest.read.missing import REJECTED
@@ -53,6 +53,7 @@ from ingest.read.text import CUT_OFF, TABLE_ENDINGS, decimal_of, name_without, w
 # counted between the last poll and that moment is kept as missing. Documents may come in any order and more than once.
 
 
+OTHER_FORM = "the same histogram in another form, of other bins: a series, time and count that were read before"
 TWICE = "the same histogram again: a series and time that were read before"
 BASELINE = "counts since a start that is long before or not known: what the next histogram is held against"
 NO_START = "one histogram alone, and nothing says when it began: two are needed, or how far apart they are"
@@ -232,6 +233,8 @@ class Polls:
                 kept.append(poll)
             elif last.layout == poll.layout and np.array_equal(last.bins, poll.bins) and np.array_equal(last.counts, poll.counts):
                 self._context.account.skip(TWICE, 1)
+            elif last.layout != poll.layout and last.samples == poll.samples:
+                self._context.account.skip(OTHER_FORM, 1)
             else:
                 self.reject("another histogram of a series and time that were read before", poll.line, _lost_with(poll))
         return kept
@@ -662,10 +665,79 @@ def _short(value: Any) -> str:
     return repr(str(value) if isinstance(value, Decimal) else value)[:40]
 
 
+# One series in two forms, as classic and native histograms of Prometheus: files of their own, in bins of two kinds.
+
+
+class Span(NamedTuple):
+    """When a file holds a series, without offset, and whether as native histograms: classic ones alone have an open bin."""
+
+    native: bool
+    start_ns: int
+    end_ns: int
+    series: str
+
+    @property
+    def text(self) -> str:
+        """Return it as a line."""
+        return f"{self.native:d} {self.start_ns} {self.end_ns} {self.series}"
+
+
+def parse_spans(text: str) -> list[Span]:
+    """Return the spans of lines."""
+    words = (line.split(" ", 3) for line in text.splitlines())
+    return [Span(native == "1", int(start), int(end), series) for native, start, end, series in words]
+
+
+def spans_of(parts: Iterable[Intervals[Series]], context: Context) -> str:
+    """Return the spans of the series of a file, a line each."""
+    spans = []
+    for part in parts:
+        form = not part.layout.open_ended
+        for code, series in enumerate(part.table):
+            mine = np.flatnonzero(part.series == code)
+            if len(mine):
+                spans.append(Span(form, int(part.start_ns[mine].min()), int(part.end_ns[mine].max()), _name_of(series, context)))
+    return "\n".join(span.text for span in spans)
+
+
+def _name_of(series: Series, context: Context) -> str:
+    """Return what a series is called in any file: without the process that is only the name of its file, or the segment."""
+    known = series.process == context.series.process
+    return repr(series.replaced(segment=0, **({"process": ""} if known else {})))
+
+
+def _not_shadowed(part: Intervals[Series], context: Context) -> Intervals[Series]:
+    """Return the rows without those that another file holds in the other form."""
+    shadowing: dict[str, list[Span]] = {}
+    for span in parse_spans(context.options.get(SHADOWING, "")):
+        shadowing.setdefault(span.series, []).append(span)
+    names = [_name_of(series, context) for series in part.table] if shadowing else []
+    left = np.ones(len(part), np.bool_)
+    for row in range(len(part)) if shadowing else ():
+        start, end = int(part.start_ns[row]) - context.offset_ns, int(part.end_ns[row]) - context.offset_ns
+        left[row] = not any(span.start_ns < end and start < span.end_ns for span in shadowing.get(names[part.series[row]], ()))
+    if left.all():
+        return part
+    kept = part.take(np.flatnonzero(left))
+    out = int(part.samples.sum()) - int(kept.samples.sum())
+    context.account.samples -= out
+    context.account.shadowed += out
+    return kept
+
+
 def polled(
-    format_name: str, fill: Filling, none: str, *, grows: str = AGAIN, accepts: Callable[[Path, bytes], bool] | None = None
+    format_name: str,
+    fill: Filling,
+    none: str,
+    *,
+    grows: str = AGAIN,
+    accepts: Callable[[Path, bytes], bool] | None = None,
+    in_two_forms: bool = False,
 ) -> Reader:
-    """Return the reader of a format whose histograms `fill` takes of a file; `none` is why one without any is refused."""
+    """Return the reader of a format whose histograms `fill` takes of a file; `none` is why one without any is refused.
+
+    `in_two_forms`: a tool may give the same series in bins of two kinds, as files of their own.
+    """
 
     def filled(path: Path, context: Context) -> Polls:
         held = Polls(context)
@@ -682,11 +754,13 @@ def polled(
         start = min(int(part.start_ns.min()) for part in filled_parts)
         widths = np.concatenate([part.end_ns - part.start_ns for part in filled_parts])
         zero = around.zero(path, TimeZero(start, OWN_STAMPS), lambda: 0, absolute=True)
+        if in_two_forms:
+            context = replace(context, options={**context.options, SPANS: spans_of(filled_parts, context)})
         return Source(path, format_name, replace(context, zero=zero), int(np.median(widths)), str(filled_parts[0].layout))
 
     def rows(path: Path, context: Context) -> Iterator[Intervals[Series]]:
         held = filled(path, context)
-        parts = list(held.intervals())
+        parts = [_not_shadowed(part, context) for part in held.intervals()]
         held.keep_unread()
         names = sorted({KEYS.split(series.tag)[0] for part in parts for series in part.table} - {""})
         if len(names) > 1:

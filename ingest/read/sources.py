@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ingest.core.coverage import Caveat, KindsRecorded, Missing, labels_of, without_kind
-from ingest.core.errors import InputError, listed
+from ingest.core.errors import InputError, UsageError, listed
 from ingest.core.labels import CLIENT, Series, layer_of
-from ingest.core.values import Value
+from ingest.core.units import MOST_NS
+from ingest.core.values import Value, at_least, one_of
 from ingest.read.account import Account
 from ingest.read.context import EXPECTED, INTENDED, RATE, TSC_HZ, Context, TimeZero
 from ingest.read.fio.join import Documents
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 COMPLETION = "completion"
 PREFER_HIST, PREFER_RAW = "hist", "raw"
+RATE_TEXT = r"(?!0+(\.0*)?$)\d{1,12}(\.\d{1,9})?"
+ALIAS, OFFSET = "{'old name': 'new name'}", "{'h1': -2_000_000}"
 SKIPPED, REFUSED, SHADOWED, CONTEXT = "skipped", "refused", "shadowed", "context"
 
 
@@ -64,6 +68,38 @@ class ReadOptions(Value):
     tsc_hz: int = 0
     growing: bool = False
     layer: str = ""
+
+    def __post_init__(self) -> None:
+        """Take whole numbers of NumPy for whole numbers; UsageError for values of other types."""
+        for name in ("run", "input_format", "host", "rate", "intended_column", "prefer", "layer"):
+            one_of(str, getattr(self, name), name, "a text")
+        for name in ("keep_idle", "growing"):
+            one_of(bool, getattr(self, name), name, "True or False")
+        if self.rate and not re.fullmatch(RATE_TEXT, self.rate):
+            raise UsageError(f"rate takes requests a second as a text, such as '1000', not {self.rate!r}")
+        if self.prefer not in (PREFER_HIST, PREFER_RAW):
+            raise UsageError(f"prefer takes {PREFER_HIST!r} or {PREFER_RAW!r}, not {self.prefer!r}")
+        least = {"expected_interval_ns": 0, "digits": 0, "tsc_hz": 0}
+        taken: dict[str, Any] = {name: at_least(lowest, getattr(self, name), name) for name, lowest in least.items()}
+        if self.recorded_unit_ns is not None:
+            taken["recorded_unit_ns"] = at_least(1, self.recorded_unit_ns, "recorded_unit_ns")
+        if self.t0 is not None and not (isinstance(self.t0, str) and self.t0 == "mtime"):
+            taken["t0"] = at_least(1 - MOST_NS, self.t0, "t0 ('mtime', or ns since 1970)")
+        for host, alias in one_of(Mapping, self.host_alias, "host_alias", ALIAS).items():
+            one_of(str, host, "host_alias", ALIAS)
+            one_of(str, alias, "host_alias", ALIAS)
+        for host, offset in one_of(Mapping, self.host_offset_ns, "host_offset_ns", OFFSET).items():
+            one_of(str, host, "host_offset_ns", OFFSET)
+            at_least(1 - MOST_NS, offset, f"host_offset_ns[{host!r}]")
+        if self.fio_version is not None:
+            version = one_of(tuple, self.fio_version, "fio_version", "(3, 33)")
+            taken["fio_version"] = tuple(at_least(0, part, "each part of fio_version") for part in version)
+        if self.description is not None:
+            from ingest.read.described.description import Description, HistogramDescription
+
+            one_of((Description, HistogramDescription), self.description, "description", "description_of('events.yml')")
+        for name, value in taken.items():
+            object.__setattr__(self, name, value)  # as a frozen dataclass sets its own
 
     @property
     def told(self) -> Mapping[str, str]:

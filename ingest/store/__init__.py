@@ -212,7 +212,7 @@ def open_store(url: str, *, write: bool = False) -> Store:
     StoreError if it cannot be opened, UsageError for another URL.
     """
     for prefix, home in KINDS.items():
-        if url.startswith(prefix):
+        if isinstance(url, str) and url.startswith(prefix):
             module, _, name = home.rpartition(".")
             store: Store = getattr(import_module(module), name)(url, write=write)
             return store

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.query.compare import Pair, paired
+from ingest.query.compare import Pair, grouped
 from ingest.query.files import Files
 from ingest.query.question import Question
 from ingest.view import vega
@@ -454,7 +454,7 @@ def pair_of(nights: Path, run: str = "bad", by: tuple[str, ...] = ()) -> tuple[P
     whole, windows = (
         [one.answer(Question(by=by if step == "all" else (), step=step)) for one in files] for step in ("all", SECOND)
     )
-    return paired(*whole, by), Pair(*windows)
+    return grouped(*whole, by), Pair(*windows)
 
 
 def test_the_picture_of_a_comparison_holds_both_runs(nights: Path) -> None:

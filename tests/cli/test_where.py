@@ -147,3 +147,41 @@ def test_what_is_said_of_a_log_that_is_left_out_is_not_printed(kind: str, tmp_pa
             told = capsys.readouterr()
             for text in ("1 row rejected", "without fio's JSON"):
                 assert (text in told.out + told.err) is said, (host, text, told.out + told.err)
+
+
+# ---- the columns of csv are decided by the words of a call, not by what is there -------------------------------------
+
+BY_KIND = {
+    "percentiles": ["percentiles", "--step", "all"],
+    "percentiles with --accuracy": ["percentiles", "--step", "all", "--accuracy", "10%"],
+    "percentiles with --estimate": ["percentiles", "--step", "all", "--estimate", "cbt"],
+    "heatmap": ["heatmap", "--step", "1s"],
+    "heatmap of columns": ["heatmap", "--columns", "2"],
+    "distribution": ["distribution"],
+    "compare": ["compare", "--baseline", "one", "--run", "two"],
+    "trend": ["trend"],
+    "export": ["export"],
+}
+OPERATIONS = "start_us,end_us,op\n" + "".join(f"{at},{at + 1000},read\n" for at in range(10**15, 10**15 + 2 * 10**6, 10**4))
+
+
+@pytest.mark.parametrize("words", BY_KIND.values(), ids=BY_KIND)
+@pytest.mark.parametrize(("pattern", "named"), [("kind=*", True), ("kind=serv*", True), ("kind=service", False)])
+def test_a_column_of_kinds_is_there_whatever_kinds_are(
+    words: list[str], pattern: str, named: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    heads = []
+    for folder, more in (("plain", ""), ("corrected", "--rate 1000")):
+        sources = []
+        for run in ("one", "two"):
+            (tmp_path / folder / run).mkdir(parents=True)
+            (tmp_path / folder / run / "ops.csv").write_text(OPERATIONS)
+            sources.append(str(tmp_path / folder / run))
+        reading = more.split()
+        capsys.readouterr()
+        command([*words[:1], *sources, *words[1:], *reading, "--where", pattern, "--format", "csv"])
+        told = capsys.readouterr()
+        heads.append(told.out.partition("\n")[0].split(","))
+        assert len(told.out.splitlines()) > 1, told.err
+    assert heads[0] == heads[1]
+    assert ("kind" in heads[0]) == (named or words[0] == "export")

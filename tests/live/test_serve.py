@@ -10,6 +10,7 @@ import shutil
 import signal
 import socket
 import sqlite3
+import subprocess
 import sys
 import threading
 import time
@@ -715,3 +716,37 @@ def test_a_range_that_moves_on_is_kept_once(tmp_path, monkeypatch):
             time.sleep(0.6)
         assert len(made[0]._kept) == 1
         assert begins == sorted(begins) and begins[-1] - begins[0] >= 1000 and (begins[-1] - begins[0]) % 1000 == 0
+
+
+HOLDS = """
+import re
+from dataclasses import dataclass
+from ingest.core.pool import freed_memory_given_back, keep_freed_memory
+from ingest.live.serve.cache import Cache
+
+@dataclass
+class Sized:
+    kept: bytes
+    size: int = 1000
+
+def made(key, before):
+    parts = [bytes(100_000) for _ in range(2_000)]  # 200 MB of small blocks, none of which the system would map by itself
+    return Sized(parts[-1] + b"")
+
+def resident():
+    return int(re.search(r"VmRSS:\\s+(\\d+)", open("/proc/self/status").read())[1]) / 1024
+
+keep_freed_memory()
+cache = Cache(made, 60, 60)
+with freed_memory_given_back():
+    before = resident()
+    for key in range(4):
+        cache.ask(key)
+    print(resident() - before)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc, and glibc gives back")
+def test_what_an_answer_was_made_of_is_given_back():
+    done = subprocess.run([sys.executable, "-c", HOLDS], capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 40, done.stderr

@@ -17,7 +17,7 @@ from ingest.core.coverage import Caveat, Missing
 from ingest.core.errors import UsageError
 from ingest.core.layout import LogLinear, fio_layout, hdr_layout
 from ingest.core.quantiles import parse_percentiles, rank_bounds
-from ingest.query.compare import alone, compare, halvings, paired, together
+from ingest.query.compare import alone, compare, grouped, halvings, together
 from ingest.query.coverage import Lack
 from ingest.query.question import AUTO, Answer, Question
 from ingest.query.table import Table
@@ -51,7 +51,7 @@ def windows_of(*nights: Made, question: Question = WHOLE) -> tuple[Answer, ...]:
 
 def pair_of(baseline: Made, run: Made, question: Question = WHOLE, **words):
     windows = windows_of(baseline, question=question), windows_of(run, question=question)
-    return paired(baseline.answer(question), run.answer(question), question.by, windows=windows, **words)
+    return grouped(baseline.answer(question), run.answer(question), question.by, windows=windows, **words)
 
 
 def rows_of(table: Table) -> list[dict]:
@@ -235,8 +235,6 @@ def test_unlike_kinds_are_refused_unless_asked() -> None:
     with pytest.raises(UsageError, match=r"holds service latency, r service\.corrected: unlike kinds are not compared"):
         pair_of(*sides, whole)
     assert len(compare(pair_of(*sides, whole, unlike=True), PERCENTILES)) == 8
-    with pytest.raises(UsageError, match="several kinds here"):
-        paired(sides[0].answer(whole), sides[1].answer(Question(by=("kind", "op"), step="all")), ("kind", "op"))
     with pytest.raises(UsageError, match="unlike kinds are not added up"):
         together([one.answer(whole) for one in sides])
 
@@ -249,7 +247,7 @@ def test_several_kinds_are_compared_each_with_its_like() -> None:
             Made([*plain, *((series(one.op, one.host, kind="total"), at, bins) for one, at, bins in night(drawn(seed + 5)).rows)])
         )
     question = Question(by=("kind", "host", "op"), step="all", where={"kind": "*"})
-    pair = paired(sides[0].answer(question), sides[1].answer(question), ("host", "op"))
+    pair = grouped(sides[0].answer(question), sides[1].answer(question), question.by)
     table = compare(pair, parse_percentiles("95"))
     assert pair.by == ("kind", "host", "op")
     first = rows_of(table)[0]
@@ -276,7 +274,7 @@ def test_in_flight_weights_are_refused() -> None:
     question = Question(by=("op",), step="all", attribution="in-flight")
     sides = [night(drawn(1, 100)).answer(Question(by=("op",), step=10**9, attribution="in-flight")) for _ in range(2)]
     with pytest.raises(UsageError, match="in-flight weights are shares"):
-        compare(paired(*sides, question.by), PERCENTILES)
+        compare(grouped(*sides, question.by), PERCENTILES)
 
 
 def test_runs_of_one_side_are_added_up() -> None:
@@ -284,6 +282,6 @@ def test_runs_of_one_side_are_added_up() -> None:
     alone_answers: list[Answer] = [night(one).answer(WHOLE) for one in samples]
     joined = together(alone_answers[:2])
     sums = {key: samples[0][key] + samples[1][key] for key in samples[0]}
-    expected = compare(paired(night(sums).answer(WHOLE), alone_answers[2], WHOLE.by), PERCENTILES)
-    found = compare(paired(joined, alone_answers[2], WHOLE.by), PERCENTILES)
+    expected = compare(grouped(night(sums).answer(WHOLE), alone_answers[2], WHOLE.by), PERCENTILES)
+    found = compare(grouped(joined, alone_answers[2], WHOLE.by), PERCENTILES)
     assert rows_of(found) == rows_of(expected) or str(rows_of(found)) == str(rows_of(expected))

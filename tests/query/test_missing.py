@@ -27,7 +27,7 @@ from ingest.load.load import load
 from ingest.load.plan import LoadOptions
 from ingest.objectives.check import check
 from ingest.objectives.objectives import read_objectives
-from ingest.query.compare import compare, paired
+from ingest.query.compare import compare, grouped
 from ingest.query.coverage import bands, missing_from
 from ingest.query.episodes import CANNOT_TELL, MET, VIOLATED
 from ingest.query.files import Files
@@ -539,7 +539,7 @@ def test_a_comparison_with_missing_samples_has_bounds_that_hold_them(masked: Pat
     origins = [Files([path], jobs=1) for path in (fio / MASKED, masked)]
     sides = [origin.answer(Question(step="all", where={"op": "read"})) for origin in origins]
     windows = tuple((origin.answer(Question(step="auto", where={"op": "read"})),) for origin in origins)
-    table = compare(paired(*sides, by=(), windows=windows), parse_percentiles("50,99"))
+    table = compare(grouped(*sides, by=(), windows=windows), parse_percentiles("50,99"))
     by_name = {float(one): row for row, one in enumerate(table.columns["percentile"].tolist())}
     low, high = (float(table.columns[name][by_name[99.0]]) for name in ("lo", "hi"))
     assert not low > 1 and not high < 1

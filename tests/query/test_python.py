@@ -9,7 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ingest import Files, Question, Wanted, open_store, parse_instant, parse_percentiles, table_of
+from ingest import (
+    Files,
+    Question,
+    ReadOptions,
+    Wanted,
+    distribution,
+    heatmap,
+    open_store,
+    parse_duration,
+    parse_instant,
+    parse_percentiles,
+    percentiles,
+    table_of,
+)
 from ingest.core.errors import StoreError, UsageError
 
 
@@ -48,6 +61,63 @@ def test_r3_the_answer_to_such_a_question() -> None:
 def test_r3_a_question_of_other_types_is_refused_in_words(name: str, value: Any) -> None:
     with pytest.raises(UsageError, match=f"{name}.* takes .* not "):
         Question(**{name: value})
+
+
+TAKEN: dict[str, list[Any]] = {  # what of the odd values an option of reading takes
+    "host_alias": [],
+    "host_offset_ns": [{"a": 1}],
+    "t0": [-1, 0],
+    "expected_interval_ns": [0],
+    "digits": [0],
+    "tsc_hz": [0],
+    "keep_idle": [True],
+    "growing": [True],
+}
+
+
+@pytest.mark.parametrize("name", ReadOptions.__match_args__)
+@pytest.mark.parametrize("value", [*ODD, "x", {"h1": "x"}, {1: "x"}, (3, "x")], ids=str_of)
+def test_r3_options_of_reading_of_other_types_are_refused_in_words(name: str, value: Any) -> None:
+    """A wrong type was a KeyError, a TypeError or an AttributeError from deep inside, or taken in silence."""
+    text = isinstance(value, str) and name in ("run", "host", "layer", "intended_column")
+    alias = value == {"h1": "x"} if isinstance(value, dict) else False
+    if (
+        text
+        or (alias and name == "host_alias")
+        or any(value is one or value == one for one in TAKEN.get(name, ()) if type(one) is type(value))
+    ):
+        assert getattr(ReadOptions(**{name: value}), name) == value
+        return
+    with pytest.raises(UsageError, match=rf"{name}.* takes .* not |no input format"):
+        Files(LOG, ReadOptions(**{name: value}), jobs=1)
+
+
+def test_r3_options_of_reading_take_numbers_of_numpy() -> None:
+    taken = ReadOptions(t0=np.int64(5), digits=np.uint8(3), recorded_unit_ns=np.int32(1000), fio_version=(np.int64(3), 33))
+    assert taken == ReadOptions(t0=5, digits=3, recorded_unit_ns=1000, fio_version=(3, 33))
+    assert all(type(one) is int for one in (taken.t0, taken.digits, taken.recorded_unit_ns, *(taken.fio_version or ())))
+
+
+@pytest.mark.parametrize("value", ODD, ids=str_of)
+def test_r3_all_else_of_other_types_is_refused_in_words(value: Any) -> None:
+    files = Files(LOG, jobs=1)
+    answer, question = files.answer(Question()), Question()
+    uses = [
+        lambda: parse_duration(value),
+        lambda: parse_instant(value),
+        lambda: parse_percentiles(value),
+        lambda: open_store(value),
+        lambda: heatmap(value),
+        lambda: distribution(value),
+        lambda: percentiles(value, Wanted(99)),
+        lambda: percentiles(answer, value),
+        lambda: table_of(files, question, value),
+        lambda: table_of(files, value, Wanted(99)),
+        lambda: files.answer(value),
+    ]
+    for use in uses:
+        with pytest.raises(UsageError, match="takes|is not a"):
+            use()
 
 
 @pytest.mark.parametrize("value", [None, b"99", object(), [object()], 101, "x", -1, float("nan"), [None]], ids=str_of)

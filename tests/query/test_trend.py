@@ -128,7 +128,7 @@ def nights_of(steps: list[float], slow: tuple[str, str] | None = None, count: in
 
 
 def table_of(answers: list, text: str = "99", windows: dict | None = None, **words):
-    nights, notes = in_order(alike(answers, ("host", "op")), windows)
+    nights, notes = in_order(alike(answers), windows)
     return trend(nights, parse_percentiles(text), **words), nights, notes
 
 
@@ -205,7 +205,7 @@ def test_unlike_kinds_are_refused() -> None:
         for seed, kind in ((1, "total"), (2, "completion"))
     ]
     with pytest.raises(UsageError, match="unlike kinds of latency"):
-        alike(answers, ("op",))
+        alike(answers)
 
 
 # ---- the newest run --------------------------------------------------------------------------------------------------

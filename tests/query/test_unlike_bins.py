@@ -408,6 +408,21 @@ def test_compare_sees_what_bins_leave_certain(middle: float, status: int, tmp_pa
     assert command(asked) == status
 
 
+@pytest.mark.parametrize(("names", "said"), [(("hdr 3", "otel"), True), (("otel", "otel"), False), (("hdr 3", "hdr 2"), False)])
+@pytest.mark.parametrize("by", ["", "host", "op"])
+def test_a_page_says_that_percentiles_over_unlike_bins_are_the_highest(
+    names: Sequence[str], said: bool, by: str, tmp_path: Path
+) -> None:
+    folder = steady(tmp_path / "run", 12, names)
+    store = f"sqlite:{tmp_path / 'x.db'}"
+    loaded(store, [folder])
+    for source in (str(folder), store) if not by else (str(folder),):
+        command(["report", source, *(["--by", by] if by else []), "-o", str(tmp_path / "page.html")])
+        page = (tmp_path / "page.html").read_text()
+        assert ("is the highest that it can be, and a host with wide bins looks slow" in page) == said
+        assert "are ranges where these leave one" not in page
+
+
 def test_an_empty_open_bin_cuts_no_tail_of_another(tmp_path: Path) -> None:
     """Two hosts with unlike bounds: the last of one, which holds nothing, made 4 ms of 32 ms."""
     fast, slow = [1, 2, 4], [1, 2, 4, 8, 16, 32]

@@ -25,6 +25,7 @@ HEADS = {  # what a head says: op, kind, ns a unit
     "#[Logged with jHiccup version 2.0.10]": ("", "lag", 1),
     "#Units: microseconds": ("", "", 1000),
     "#Units: nanoseconds": ("", "", 1),
+    "#UNITS: StartTimestamp = seconds since StartTime; values in the histogram = nanoseconds": ("", "", 1),
     "#[Logged with Gatling DSE Plugin v1.3.0]": ("", "", 1),
 }
 Told = Counter[tuple[str, str, int]]  # op, kind, highest ns of a bin

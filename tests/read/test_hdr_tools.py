@@ -144,6 +144,9 @@ def test_a13_cql_stress_stamps_intervals_by_their_ends(taken: Any, log: Any) -> 
     assert any("at their ends" in note for note in notes(read_.account))
 
 
+NOSQLBENCH = "#UNITS: StartTimestamp = seconds since StartTime; Interval_Length = seconds, Interval_Max = milliseconds, values in the histogram"
+
+
 @pytest.mark.parametrize(
     ("comment", "unit"),
     [
@@ -152,6 +155,8 @@ def test_a13_cql_stress_stamps_intervals_by_their_ends(taken: Any, log: Any) -> 
         ("#[Logged with Gatling DSE Plugin v1.3.0]", 1),
         ("#[Latency histograms for atomiclong.get]", 1),
         ('"StartTimestamp","Interval_Length"\n#Units: microseconds', 1000),
+        (f"#logging histograms for session x\n{NOSQLBENCH} = nanoseconds", 1),
+        (f"#logging histograms for session x\n{NOSQLBENCH} = microseconds", 1000),
         ("#written by js\n\n#[Logged with Latte 0.28.2]", 1),
     ],
 )

@@ -373,6 +373,22 @@ def memtier(stats: dict[str, tuple[int, dict[int, int]]], section: str = "ALL ST
 BASE = {"configuration": {"server": "localhost"}, "run information": {"Threads": 4}}
 
 
+@pytest.mark.parametrize("none", ["nan", "-nan", "inf", "-inf"])
+@pytest.mark.parametrize("indent", [None, 1])
+def test_memtier_without_a_number_for_what_was_never_sent(none: str, indent: int | None, tmp_path: Path) -> None:
+    """C prints 0/0 as -nan, which is no JSON; a text that holds such a word stays as it is."""
+    commands = memtier({"Gets": (7, {100: 7}), "Sets": (0, {})})
+    commands["ALL STATS"]["Sets"] |= {
+        "Average Latency": "NONE",
+        "Min Latency": "NONE",
+        "Percentile Latencies": {"p50.00": "NONE"},
+    }
+    text = json.dumps({"configuration": {"key_prefix": f"a: {none}, "}, **commands}, indent=indent).replace('"NONE"', none)
+    found, account = rows(written(tmp_path / "m.json", text))
+    assert [(series.op, sum(bins.values())) for series, *_, bins, _ in found] == [("get", 7)]
+    assert not account.rejected and not account.notes
+
+
 def test_memtier_holds_a_histogram_of_each_command(tmp_path: Path) -> None:
     """Bins below 2048 us are 1 us wide; Totals are no further samples."""
     document = {

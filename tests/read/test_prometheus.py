@@ -10,12 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from ingest.cli import run as command
 from ingest.core.errors import TailboardError
 from ingest.core.layout import Exponential
 from ingest.query.files import Files
+from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.read.described.description import description_of
 from ingest.read.sources import ReadOptions
+from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.read.test_histograms import DATA, rows
 
 NATIVE, DUMP = DATA / "prom242_native_range_vector.json", DATA / "prom242_tsdb_dump_classic.txt"
@@ -177,7 +180,10 @@ def test_buckets_are_held_against_the_count_beside_them(form: str, lost: int, tm
         entries = [("op_seconds_bucket", {"le": "0.1"}, upto), ("op_seconds_bucket", {"le": "+Inf"}, upto)]
         entries += [("op_seconds_count", {}, counts), ("rpc_seconds_count", {}, [1, 2, 3])]
         result = [
-            {"metric": {"__name__": name, "op": "get", **le}, "values": [[at, str(n)] for at, n in zip(times, values, strict=True)]}
+            {
+                "metric": {"__name__": name, "op": "get", **le},
+                "values": [[at, str(n)] for at, n in zip(times, values, strict=True)],
+            }
             for name, le, values in entries
         ]
         path.write_text(json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}}))
@@ -196,3 +202,81 @@ def test_buckets_are_held_against_the_count_beside_them(form: str, lost: int, tm
     found, account = rows(path)
     assert sum(sum(bins.values()) for *_, bins, _ in found) == 8
     assert dict(account.rejected) == ({DAMAGED: 1} if lost else {})
+
+
+# ---- one series in two forms: classic and native histograms of one metric -------------------------------------------------
+
+
+BOUNDS = (0.001, 0.002, 0.004, 0.008)
+
+
+def classic(counts: list[list[int]], labels: dict[str, str], every: int = 60, first: int = 1_764_322_680) -> list[dict]:
+    """Counts since the start in each bucket, a sample each minute."""
+    result = []
+    for place, edge in enumerate([*map(str, BOUNDS), "+Inf"]):
+        values = [[first + every * number, str(sum(told[: place + 1]))] for number, told in enumerate(counts)]
+        result.append({"metric": {"__name__": "op_seconds_bucket", **labels, "le": edge}, "values": values})
+    return result
+
+
+def native(counts: list[list[int]], labels: dict[str, str], every: int = 60, first: int = 1_764_322_680) -> list[dict]:
+    """The same with edges of schema 0 that lie elsewhere: 2^-10, 2^-9, ... s."""
+    histograms = []
+    for number, told in enumerate(counts):
+        buckets = [[0, str(2.0 ** (place - 11)), str(2.0 ** (place - 10)), str(told[place])] for place in range(4) if told[place]]
+        histograms.append([first + every * number, {"count": str(sum(told)), "sum": "1", "buckets": buckets}])
+    return [{"metric": {"__name__": "op_seconds", **labels}, "histograms": histograms}]
+
+
+def answer_of(*results: list[dict]) -> str:
+    return json.dumps(
+        {"status": "success", "data": {"resultType": "matrix", "result": [one for some in results for one in some]}}
+    )
+
+
+COUNTS = [[20 * n, 10 * n, 5 * n, n, 0] for n in (1, 3, 6, 8)]
+SAMPLES = 36 * 7
+
+
+@pytest.mark.parametrize("labels", [{"instance": "h1"}, {}, {"instance": "h1", "op": "read"}], ids=["host", "bare", "op"])
+@pytest.mark.parametrize("names", [("a", "b"), ("b", "a")])
+def test_two_forms_of_one_metric_are_counted_once_in_files_and_stores(labels: dict, names: tuple, tmp_path: Path, capsys) -> None:
+    folder = tmp_path / "both"
+    folder.mkdir()
+    (folder / f"{names[0]}.json").write_text(answer_of(classic(COUNTS, labels)))
+    (folder / f"{names[1]}.json").write_text(answer_of(native(COUNTS, labels)))
+    with ElasticsearchDouble() as double:
+        sqlite = f"sqlite:{tmp_path / 'x.db'}"
+        assert command(["setup", "--elasticsearch", double.url]) == 0
+        for store in (sqlite, double.url):
+            assert command(["load", str(folder), "--run", "both", "--store", store]) == 0
+        tables = []
+        for source in (str(folder), sqlite, double.url):
+            capsys.readouterr()
+            command(["percentiles", source, "--step", "all", "--by", "host,op", "--format", "csv"])
+            tables.append(capsys.readouterr().out)
+    assert tables[0] == tables[1] == tables[2] and f",{SAMPLES}," in tables[0]
+    command(["inspect", str(folder)])
+    assert "holds the same series and times in finer bins" in "".join(capsys.readouterr()).replace("\n", " ")
+
+
+def test_two_forms_in_one_answer_are_counted_once(tmp_path: Path) -> None:
+    for results in ((classic, native), (native, classic)):
+        path = tmp_path / "x.json"
+        path.write_text(answer_of(*(form(COUNTS, {"instance": "h1"}) for form in results)))
+        found, account = rows(path)
+        assert sum(sum(bins.values()) for *_, bins, _ in found) == SAMPLES
+        assert not account.rejected and not account.missing and account.skipped
+
+
+def test_what_only_the_classic_form_holds_is_read(tmp_path: Path) -> None:
+    """Native histograms were turned on two minutes later, and one host has none."""
+    (tmp_path / "classic.json").write_text(answer_of(classic(COUNTS, {"instance": "h1"}), classic(COUNTS, {"instance": "h2"})))
+    (tmp_path / "native.json").write_text(answer_of(native(COUNTS[2:], {"instance": "h1"}, first=1_764_322_680 + 120)))
+    answer = Files([tmp_path], jobs=1).answer(Question(step="all", by=("host",)))
+    table = percentiles(answer, Wanted(50))
+    assert dict(zip(table.columns["host"].tolist(), table.columns["count"].tolist(), strict=True)) == {
+        "h1": SAMPLES,
+        "h2": SAMPLES,
+    }
+    assert any("finer bins" in text for text in answer.warnings)

@@ -206,7 +206,7 @@ def test_runs_without_a_clock_and_too_few_of_them(browser, tmp_path: Path):
 def made(runs: list[Made], by: tuple[str, ...], path: Path) -> Path:
     """Write the page of made runs."""
     answers = [one.answer(Question(by=by, step="all")) for one in runs]
-    nights, notes = in_order(alike(answers, by))
+    nights, notes = in_order(alike(answers))
     table = trended(nights, parse_percentiles("50,99"))
     path.write_text(
         trend_page(nights, table, judged(table, Reference([night.run for night in nights])), (), (*notes, HOSTILE[0])),

@@ -16,6 +16,7 @@ from threading import Lock
 from typing import Any, Generic, Protocol, TypeVar
 
 from ingest.core.errors import StoreError, TailboardError
+from ingest.core.pool import give_back_freed_memory
 from ingest.query.origin import SNAPSHOT
 from ingest.store import Store, open_store
 from ingest.store.elastic.documents import search
@@ -116,6 +117,7 @@ class Cache(Generic[Key, Made]):
                     self._kept.popitem(last=False)
             return kept
         finally:
+            give_back_freed_memory()  # an answer is made of many times its size, and may be the last one for hours
             with self._lock:
                 del self._pending[key]
 

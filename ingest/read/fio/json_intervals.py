@@ -44,6 +44,9 @@ from ingest.read.fio.runs import another_run, began_ms, counts_any, mark_of, mea
 
 WITHOUT_BINS, NO_BINS_HERE = "runs-without-bins", "a run without bins beside others that have them: its I/Os are missing"
 WITH_BINS = "run fio with --output-format=json+, or keep such runs in a file of their own to have their means"
+DAMAGED, FEWER = "bins-damaged", "its bins hold fewer I/Os than fio counts (N): a part of it is gone"
+MORE = "its bins hold more I/Os than fio counts (N): it was damaged"
+KEEP_WHOLE = "take the file anew from where fio wrote it"
 EXACT_BELOW = 1_000_000
 AGREE_NS = 5 * MS  # that the end of a run and the start of the next are rounded apart by
 AGAIN, ELSEWHERE = "stands in the file twice", "a run that other files are read for"
@@ -157,6 +160,12 @@ class Differences:
                 dense[summary.bins.bins] = summary.bins.counts
                 if old is not None and old.bins is not None:
                     dense[old.bins.bins] -= old.bins.counts
+                unbinned = summary.unbinned - (old.unbinned if old else 0)
+                if unbinned > 0:
+                    caveat = Caveat(DAMAGED, account.path, f"line {document.line}: {FEWER}", KEEP_WHOLE)
+                    account.lack(Missing(labels_of(series), *bounds, unbinned, summary.min_ns, summary.max_ns, caveat))
+                elif unbinned < 0:
+                    account.note(MORE)
                 bins = np.flatnonzero(dense)
                 exact = None
                 # fio prints the mean with six decimals: below a million samples mean * N gives back the integer sum.

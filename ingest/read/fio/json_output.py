@@ -597,6 +597,7 @@ def _summary(direction: dict[str, Any], name: str, place: str, span_ms: tuple[in
     percentiles = tuple((text, int(value) * unit) for text, value in raw.get("percentile", {}).items())
     value = raw.get("mean", 0)
     _whole(value)
+    bins = _histogram(raw.get("bins"), unit)
     moved = direction.get("io_bytes")  # before `io_kbytes` came (2.21) it was in KiB
     in_bytes = isinstance(moved, int) and "io_kbytes" in direction and 0 <= moved <= MOST_BYTES
     return Summary(
@@ -606,10 +607,11 @@ def _summary(direction: dict[str, Any], name: str, place: str, span_ms: tuple[in
         max_ns=_whole(raw.get("max", 0)) * unit,
         mean_ns=float(value) * unit,
         percentiles=percentiles,
-        bins=_histogram(raw.get("bins"), unit),
+        bins=bins,
         bytes=moved if in_bytes else None,
         span_ns=None if span_ms is None else (span_ms[0] * MS, span_ms[1] * MS),
         entry=f"{place}:{count}:{value}",  # versions that print no time, and folders of one name
+        unbinned=count - int(bins.counts.sum()) if bins is not None and "N" in raw else 0,
     )
 
 

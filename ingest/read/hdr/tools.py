@@ -13,6 +13,7 @@ The tool that wrote an HdrHistogram log, its unit, and the meaning of its tags: 
     #[Latency histograms for TEST.PROBE]                         Hazelcast Simulator: ns
     #[2026-11-24T18:30:00Z]                                      Aerospike's asbench: us, the op is in the file's name
     #Units: microseconds                                         as it says (the profiler of ChartFX)
+    #UNITS: StartTimestamp = ..., values in the histogram = nanoseconds            the same of NoSQLBench
     #[Written by tailboard; recorded unit us]                    what `tailboard export --format hlog` says of itself
 
 A log nowhere states its unit otherwise: its column of maxima is the recorded maximum divided by 10^6, whatever that means.
@@ -106,7 +107,7 @@ SCYLLA_KINDS = {"raw": "service", "co-fixed": "response"}
 SCYLLA_LOWEST = {15: NS, 5: US, 0: MS}  # 50 us in each unit, as a power of two
 OURS = re.compile(r"#\[Written by tailboard.*; recorded unit (?P<unit>ns|us|ms|s)\]")
 YCSB = re.compile(r"#\[Logging for: (?P<form>Hdr(?=Intended-|[A-Z]))?(?P<op>[^\]\s]+)\]")
-UNITS = re.compile(r"#\s*Units?:\s*(?P<unit>nano|micro|milli)seconds\s*$", re.IGNORECASE)
+UNITS = re.compile(r"#\s*Units?:\s*(?:.*\bvalues in the histogram\s*=\s*)?(?P<unit>nano|micro|milli)seconds\s*$", re.IGNORECASE)
 SPOKEN = {"nano": NS, "micro": US, "milli": MS}
 BEFORE_LINES = (b"#", b'"', b"", b"\r")  # what lines begin with before the first interval
 LEGEND_OF_ENDS = b'"EndTimestamp"'

@@ -38,6 +38,8 @@ LINE = re.compile(
     r"^(read|write|udf)_hist ([0-9]{4}-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:[0-9][0-9]:[0-9][0-9]Z), "
     r"([0-9]{1,9}(?:\.[0-9]{1,9})?(?:e[+-][0-9][0-9])?)s, ([0-9]{1,18})((?:, [0-9]{1,18}:[0-9]{1,18})*)$"
 )
+BUCKETS = re.compile(r"(?:, [0-9]{1,18}:[0-9]{1,18}){2}")  # of a line whose beginning was damaged
+NO_HISTOGRAM = "no histogram: not `read_hist TIME, SECONDSs, COUNT, BUCKET:COUNT, ...`"
 LIMIT = re.compile(r"^\s+(Range min|Range max|Bucket width): ([0-9]{1,12})us$")
 
 
@@ -83,13 +85,15 @@ def read(path: Path, context: Context, held: Polls) -> None:
             continue
         if limits and not text[:1].isspace():
             buckets, limits = _told(limits) or buckets, []
-        if not BEGUN.match(text):
-            continue  # what else it prints to the same place
+        if not BEGUN.match(text):  # what else it prints to the same place
+            if BUCKETS.search(text):
+                held.reject(NO_HISTOGRAM, number, Lost(context.series))
+            continue
         match = LINE.match(text)
         series = context.series.replaced(op=text.partition("_")[0], kind="service")
         second = iso_ns(match[2]) if match else None
         if match is None or second is None:
-            held.reject("no histogram: not `read_hist TIME, SECONDSs, COUNT, BUCKET:COUNT, ...`", number, Lost(series))
+            held.reject(NO_HISTOGRAM, number, Lost(series))
             continue
         start, end = _times(second, match[3], ends.get(match[1]))
         ends[match[1]] = end

@@ -15,8 +15,8 @@ Source: redis/memtier_benchmark, run_stats.cpp (`print_json`); memtier did not r
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +35,14 @@ NOTHING = "holds no histogram: memtier_benchmark writes them from version 1.3 on
 NO_TIME = "nothing says when the run began and ended"
 BEST_AND_WORST = "it holds the best and the worst of its runs, and none of the others by itself"
 ONE_EACH = "give memtier_benchmark --print-all-runs, or run each by itself"
+NO_NUMBER_IN = re.compile(rb":\s*-?(?:nan|inf)\b")
+NO_NUMBER = re.compile(rb'("(?:[^"\\]|\\.)*")|-?\b(?:nan|inf)\b')
 NOT_COMMANDS = ("Runtime", "Totals", "Per-Key Misses")
 
 
 def read(path: Path, context: Context, held: Polls) -> None:
     """Add the histograms of a file to `held`."""
-    for line, document in documents_of(lines_of(path, context), context.account, partial(json.loads, object_pairs_hook=_all_of)):
+    for line, document in documents_of(lines_of(path, context), context.account, _loaded):
         sections = {
             str(name): body for name, body in document.items() if isinstance(body, dict) and isinstance(body.get("Runtime"), dict)
         }
@@ -99,6 +101,12 @@ def _commands(body: Mapping[str, Any], context: Context) -> Iterator[tuple[str, 
 
 class _Several(list[Any]):
     """The values of a key that an object has more than once."""
+
+
+def _loaded(text: bytes) -> Any:
+    """Return a document; ValueError where it is none. The mean of a command that was never sent stands there as `-nan`."""
+    plain = NO_NUMBER.sub(lambda match: match[1] or b"null", text) if NO_NUMBER_IN.search(text) else text
+    return json.loads(plain, object_pairs_hook=_all_of)
 
 
 def _all_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

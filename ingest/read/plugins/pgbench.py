@@ -32,7 +32,7 @@ from ingest.read.formats import AGAIN, ROW_LABELS, Reader
 from ingest.read.integers import PlainIntegers
 from ingest.read.missing import RejectedLines
 from ingest.read.operation_log import binned
-from ingest.read.operations import DAY_NS, Repeats
+from ingest.read.operations import DAY_NS, REPEATED, Repeats
 from ingest.read.sources import Around, Source
 from ingest.read.text import CUT_OFF, head, name_without, whole_blocks
 
@@ -107,6 +107,8 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
         sentence = f"its numbers of transactions leave out at least {unlogged:,}: a sample (--sampling-rate), or a part of a log"
         caveat = Caveat("sampled-log", str(path), sentence, LOG_ALL)
         account.lack(Missing(labels_of(context.series, unknown=ROW_LABELS), None, None, None, 0, None, caveat))
+    if taking.repeated:
+        account.note(REPEATED)
     for word, many in taking.left_out.items():
         account.skip(f"transactions without a time: {word}", many)
     if waiting:
@@ -130,6 +132,7 @@ class _Taking:
         self.scripts: dict[int, int] = {}
         self.left_out = dict.fromkeys(WORDS, 0)
         self.lines = 0
+        self._newest, self._went_back = 0, False
         self._numbers: dict[int, tuple[int, int]] = {}  # by client: how many lines, and the largest number
         self._account = account
         self._lagged = lagged
@@ -159,6 +162,9 @@ class _Taking:
             columns = np.concatenate([columns, np.array([row for _, row in singles], np.int64)])
         columns = np.asarray(columns[np.argsort(numbers)], np.int64)
         if len(columns):
+            ends = columns[:, END]
+            self._went_back |= bool(ends[0] < self._newest or (np.diff(ends) < 0).any())
+            self._newest = max(self._newest, int(ends.max()))
             # Scripts are numbered by first appearance.
             known, first, where = np.unique(columns[:, 0], return_index=True, return_inverse=True)
             for place in np.argsort(first).tolist():
@@ -170,6 +176,11 @@ class _Taking:
     def unlogged(self) -> int:
         """Return how many transactions are not in the log by their numbers, which count on for each client from 0 or 1."""
         return sum(max(largest - lines, 0) for lines, largest in self._numbers.values())
+
+    @property
+    def repeated(self) -> bool:
+        """Return whether a client has more lines than its numbers allow, and time goes back: no second run behind the first."""
+        return self._went_back and any(lines > largest + 1 for lines, largest in self._numbers.values())
 
     def _count(self, clients: Int, numbers: Int) -> None:
         """Take the numbers of lines."""

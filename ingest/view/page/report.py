@@ -26,9 +26,10 @@ from ingest.query.offsets import OffsetOverview, offset_overviews, shown_names
 from ingest.query.origin import WHOLE_RUNS, Origin
 from ingest.query.overview import CLUSTER_WINDOWS, Overview, overviews, selected_runs
 from ingest.query.precision import precision_from
-from ingest.query.question import Answer, Question, samples_by_kind
+from ingest.query.question import UNLIKE_BINS, Answer, Question, samples_by_kind
 from ingest.query.story.story import story_of_overview
 from ingest.query.sweeps import Sweep, swept
+from ingest.query.windows import regrouped
 from ingest.view import vega
 from ingest.view.page.means import MeansRun, means_page
 from ingest.view.page.packing import packed
@@ -69,6 +70,11 @@ RUNS_NAMED = 4
 TROUBLE = re.compile(r"[\d,]+ rows? (repaired|rejected): ")
 MOST_LINES = 8
 PERCENTILE = "99"
+UNLIKE_BINS_SHOWN = (
+    "histograms of unlike bins are added up here: each sample stands at the highest latency of its bin, so a percentile of "
+    "several hosts, and what lies above it, is the highest that it can be, and a host with wide bins looks slow; tailboard "
+    "percentiles --bounds has both ends"
+)
 (MEDIAN,) = parse_percentiles("50")
 SPECS = ("percentiles", "tails", "heatmap", "rate", "surface", "distribution")
 LINES = ("percentiles", "rate", "distribution")  # whose legend is the page's own: see script/legends.js
@@ -122,6 +128,9 @@ def parts_of(
     data, coarsened = packed(content, runs)
     labels = by or ("op",)
     warnings = dict.fromkeys(warning for run in runs for warning in (*run.notes, *run.cluster.warnings))
+    if any(part.mixed.any() for run in runs for part in regrouped(run.cluster, ("kind",)).parts):
+        warnings = {UNLIKE_BINS_SHOWN: None, **warnings}
+        warnings.pop(UNLIKE_BINS, None)
     notes = [*warnings, *coarsened, *few(runs, labels), *(note for section in shown for note in section.notes)]
     filling = {
         "title": f"Latency of {text(_title(runs))}",

@@ -1,0 +1,59 @@
+"""What a damaged file does to an answer: never another number in silence where the file itself shows it; the page says the truth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.damage import DAMAGE, FORMATS, NOT_SEEN, TOLD, content_of, table, told, trials
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "damage.md"
+WHOLE = [name for name, recorded in FORMATS.items() if recorded.whole]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_sound_file_is_read_to_the_end(name: str) -> None:
+    found = told(FORMATS[name], content_of(FORMATS[name]))
+    assert found.samples
+    assert not any("reject" in text or "damaged" in text or "repeat" in text for text in found.sentences)
+
+
+@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("kind", [kind for kind in DAMAGE if kind != "line ends of Windows"])
+def test_where_a_file_says_how_much_there_was_nothing_changes_in_silence(name: str, kind: str) -> None:
+    assert not trials(name, kind, 12)[NOT_SEEN]
+
+
+def test_bins_of_a_json_that_are_gone_are_missing_samples() -> None:
+    recorded = FORMATS["fio json+"]
+    content = content_of(recorded)
+    assert content.count(b'"1432" : 2,') == 1
+    found = told(recorded, content.replace(b'"1432" : 2,', b""))
+    assert found.samples == 688 and any("hold fewer I/Os than fio counts (N)" in text for text in found.sentences)
+    found = told(recorded, content.replace(b'"1432" : 2,', b'"1432" : 3,'))
+    assert found.samples == 691 and any("hold more I/Os than fio counts (N)" in text for text in found.sentences)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("pgbench log", "a part twice"), ("asbench", "64 bytes of zeros"), ("asbench", "a bit flipped")]
+)
+def test_rules_of_a_format_show_damage(name: str, kind: str) -> None:
+    ends = trials(name, kind, 8)
+    assert ends[TOLD] and not ends[NOT_SEEN]
+
+
+def test_two_runs_of_pgbench_behind_one_another_are_not_taken_for_one_twice() -> None:
+    recorded = FORMATS["pgbench log"]
+    content = content_of(recorded)
+    later = (
+        b"\n".join(b" ".join([*c[:4], b"%d" % (int(c[4]) + 60), *c[5:]]) for c in map(bytes.split, content.splitlines())) + b"\n"
+    )
+    before = told(recorded, content)
+    after = told(recorded, content + later)
+    assert after.samples == 2 * (before.samples or 0) and after.sentences == before.sentences
+
+
+@pytest.mark.slow
+def test_the_page_says_what_comes_out() -> None:
+    assert table() in PAGE.read_text()
