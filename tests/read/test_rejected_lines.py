@@ -100,7 +100,6 @@ def test_n11_a_line_that_cannot_be_read_is_missing_where_it_stood(shape: str, se
     assert lost - found <= {number for number in lost if len([n for n in bad if n // 20 == number]) == 20}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["operations", "pgbench", "described", "smallfile", "chrome"])
 def test_n11_what_lies_far_from_a_rejected_line_is_complete(shape: str, tmp_path: Path) -> None:
     """Lines are placed by the blocks of 1 MiB around them; of an operation log by some hundred lines."""

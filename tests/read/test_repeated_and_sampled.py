@@ -68,7 +68,6 @@ def test_n13_a_busy_log_of_coarse_stamps_repeats_nothing(seed: int, values: int,
     assert notes_of("operations", lines, tmp_path) == []
 
 
-@pytest.mark.slow
 def test_n13_a_long_log_with_a_repeated_part_is_noted(tmp_path: Path) -> None:
     chance = random.Random(1)
     lines = [f"{START_MS + number},{chance.randrange(9000) / 1000},read\n" for number in range(60_000)]  # more than one block
