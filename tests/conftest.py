@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
@@ -39,6 +40,11 @@ settings.load_profile("tailboard")
 
 CONTRACT = (str(HERE / "store" / "test_contract.py"), str(HERE / "any"))  # what all origins must say alike: the double, whole tables
 QUICK_CASES = 2
+
+
+def pytest_collection_finish() -> None:
+    """Leave all tests, which stay to the end, out of what is looked through for garbage: at the end of each worker, too."""
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)

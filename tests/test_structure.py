@@ -9,34 +9,41 @@ import pytest
 
 from tools import structure
 
-MODULES = structure.modules_of()
-READERS = {name: module for name, module in MODULES.items() if name.startswith("ingest.read.")}
+
+@pytest.fixture(scope="module")
+def modules() -> dict[str, ast.Module]:
+    return structure.modules_of()
 
 
-def test_no_module_imports_itself_by_others() -> None:
-    assert structure.circle(MODULES) == []
+@pytest.fixture(scope="module")
+def readers(modules: dict[str, ast.Module]) -> dict[str, ast.Module]:
+    return {name: module for name, module in modules.items() if name.startswith("ingest.read.")}
 
 
-def test_readers_import_downwards_for_types_too() -> None:
-    assert structure.circle(MODULES, types=True, below="ingest.read") == []
+def test_no_module_imports_itself_by_others(modules: dict[str, ast.Module]) -> None:
+    assert structure.circle(modules) == []
+
+
+def test_readers_import_downwards_for_types_too(modules: dict[str, ast.Module]) -> None:
+    assert structure.circle(modules, types=True, below="ingest.read") == []
 
 
 @pytest.mark.parametrize("text", ["{line}", "def read():\n    {line}"])
-def test_a_circle_would_be_seen(text: str) -> None:
+def test_a_circle_would_be_seen(readers: dict[str, ast.Module], text: str) -> None:
     line = "from ingest.read.sources import Source"
-    circle = {**READERS, "ingest.read.format_names": ast.parse(text.format(line=line))}
+    circle = {**readers, "ingest.read.format_names": ast.parse(text.format(line=line))}
     assert set(structure.circle(circle)) == {"ingest.read.format_names", "ingest.read.sources"}
 
 
-def test_a_circle_for_types_alone_would_be_seen() -> None:
+def test_a_circle_for_types_alone_would_be_seen(readers: dict[str, ast.Module]) -> None:
     text = "if TYPE_CHECKING:\n    from ingest.read.sources import Source\n"
-    circle = {**READERS, "ingest.read.format_names": ast.parse(text)}
+    circle = {**readers, "ingest.read.format_names": ast.parse(text)}
     assert structure.circle(circle) == []
     assert set(structure.circle(circle, types=True, below="ingest.read")) == {"ingest.read.format_names", "ingest.read.sources"}
 
 
-def test_no_two_modules_are_only_ever_imported_together() -> None:
-    assert structure.only_together(MODULES) == []
+def test_no_two_modules_are_only_ever_imported_together(modules: dict[str, ast.Module]) -> None:
+    assert structure.only_together(modules) == []
 
 
 def test_two_modules_that_are_only_imported_together_would_be_seen() -> None:

@@ -48,7 +48,7 @@ def imported(node: ast.AST, modules: Mapping[str, ast.Module], *, types: bool, l
         if isinstance(child, ast.ImportFrom) and child.module:
             whole = [f"{child.module}.{alias.name}" for alias in child.names]
             yield from (one if one in modules else child.module for one in whole)
-        elif isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test) and not types:
+        elif isinstance(child, ast.expr) or (isinstance(child, ast.If) and not types and "TYPE_CHECKING" in ast.dump(child.test)):
             continue
         elif local or not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield from imported(child, modules, types=types, local=local)

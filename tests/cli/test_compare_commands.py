@@ -165,6 +165,7 @@ def test_fail_above_judges_by_the_lower_bound(nights: Path, limit: str, words: t
     assert bool(above) == bool(status)
 
 
+@pytest.mark.slow
 def test_fail_above_takes_no_estimate_for_a_certainty(nights: Path) -> None:
     found = rows(pair(nights, "--format", "csv", "--by", "host,op"))
     certain = max(float(row["lo"]) for row in found if row["lo"])
@@ -227,7 +228,8 @@ def test_logs_of_other_tools_and_unlike_kinds(tmp_path: Path) -> None:
     assert "unlike bins are compared as they are" in asked.stderr
 
 
-@pytest.mark.parametrize(("form", "start"), [("png", b"\x89PNG\r\n\x1a\n"), pytest.param("svg", b"<svg", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("form", "start"), [("png", b"\x89PNG\r\n\x1a\n"), ("svg", b"<svg")])
 def test_pictures(nights: Path, form: str, start: bytes) -> None:
     pytest.importorskip("vl_convert")
     for words in (
@@ -355,7 +357,8 @@ def test_a_fall_of_throughput_fails(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("kind", ["files", "sqlite", pytest.param("double", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["files", "sqlite", "double"])
 def test_c4_a_change_fails_until_it_is_accepted(kind: str, nights: Path, tmp_path: Path) -> None:
     """Five slow nights, of which --last 3 sees nothing any more."""
     words = ("--run", "nightly-*", "-p", "50", "--format", "csv", "--fail-above", "1.2")

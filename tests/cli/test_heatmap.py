@@ -66,7 +66,8 @@ def test_boxes_are_those_that_are_published_and_those_of_the_script(trace):
     assert f"{above} samples lie above the range of latency that was asked" in done.stderr
 
 
-@pytest.mark.parametrize("where", ["files", pytest.param("store", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["files", "store"])
 def test_columns_of_100_ms_from_a_raw_log(trace, where, tmp_path):
     source = trace
     if where == "store":

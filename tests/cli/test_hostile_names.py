@@ -134,6 +134,7 @@ def test_g2_it_is_loaded_into_elasticsearch(odd: Path, tmp_path: Path) -> None:
         assert {one["process"] for one in ground.documents()} == {"a", r"caf\xe9"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [

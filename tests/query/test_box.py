@@ -157,6 +157,7 @@ def test_edges_move_outwards_to_bins_and_windows_and_no_further(example, low: in
     assert plain(again) == plain(answer)
 
 
+@pytest.mark.slow
 def test_files_and_both_stores_say_the_same_byte_for_byte(tmp_path: Path) -> None:
     boxes = [parse_box(text) for text in ("..,1ms..", "+2s..+5s,..", "+1s..,100us..3ms", "..", "+50s..,1s..")]
     files = Files([HOSTS], ReadOptions(run="one", t0=ZERO), jobs=1)

@@ -272,6 +272,7 @@ def rows(text: str) -> list[dict[str, str]]:
     return [dict(zip(head.split(","), line.split(","), strict=True)) for line in lines]
 
 
+@pytest.mark.slow
 def test_logs_on_disk_give_the_capacity_of_what_was_achieved(sweep: list[Path]) -> None:
     truth = 10_000 * (1 - math.log(100) / 12)
     done = tailboard("capacity", *sweep, *WORDS)

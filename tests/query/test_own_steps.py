@@ -194,6 +194,7 @@ def questions(rng: random.Random, label: str) -> Iterator[Question]:
         yield Question(by=by, where=where, step=step, begin=begin, end=end, force=force)
 
 
+@pytest.mark.slow
 def test_files_and_stores_give_the_same_rows_however_they_were_loaded(tmp_path: Path) -> None:
     """A run is stored at the step that its first load suggests.
 

@@ -401,6 +401,7 @@ def test_a_percentile_in_an_open_bin_below_the_threshold_is_not_met(tmp_path: Pa
     assert command(["check", str(sla), str(folder)]) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("middle", "status"), [(60, 1), (12.001, 0)], ids=["five times", "the same"])
 def test_compare_sees_what_bins_leave_certain(middle: float, status: int, tmp_path: Path) -> None:
     folders = steady(tmp_path / "good", 12), steady(tmp_path / "bad", middle)

@@ -101,6 +101,7 @@ def test_names_that_differ_are_not_guessed(archive: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_question_for_a_client_that_left_nothing_is_told_so(
     archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

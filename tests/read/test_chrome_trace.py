@@ -133,6 +133,7 @@ def test_every_layout_gives_the_same(tmp_path: Path, layout: str) -> None:
     assert not account.notes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("indent", [None, 1])
 def test_objects_lie_across_blocks(tmp_path: Path, indent: int | None) -> None:
     generator = random.Random(6)

@@ -124,6 +124,7 @@ def test_a_watch_says_what_a_load_says(tmp_path: Path) -> None:
     assert [note for note in record.account["notes"] if "5 lines without a tag repeat" in note]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tags", [1, 4, 300])
 def test_r5_the_lines_that_a_watch_adds_for_days_are_held_in_a_megabyte(tags: int) -> None:
     """They took 196 bytes a line and tag, up to 196,608 lines of each tag: gigabytes in a night of many logs."""

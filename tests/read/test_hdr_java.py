@@ -122,6 +122,7 @@ def test_fio_bins_become_hdr_bins_that_hold_their_highest_values(tmp_path: Path)
             assert Counter({word.split(":")[0]: int(word.split(":")[1]) for word in words[5:]}) == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ticks", "unit"), [(5, "us"), (1, "ns"), (10, "ms")])
 @pytest.mark.parametrize("name", few(["tagged", "2.2.2-3-digits", "2.1.12-2-digits-lowest-20000"], 1))
 def test_hgrm_is_javas_text(name: str, ticks: int, unit: str) -> None:
@@ -134,6 +135,7 @@ def test_hgrm_is_javas_text(name: str, ticks: int, unit: str) -> None:
     assert sorted(texts) == sorted(wanted.values()) and len(texts) == len(wanted)
 
 
+@pytest.mark.slow
 def test_a_fresh_log_of_this_library_is_read_bin_for_bin(tmp_path: Path, taken: Any) -> None:
     for form in ("tagged", "resized"):
         path = tmp_path / f"{form}.hlog"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import shutil
 import tempfile
@@ -192,10 +193,15 @@ def test_drawn_logs(drawn: list[Any], t0: int | None, since_ms: int) -> None:
         compared([source for source in sources if source.format == HIST])
 
 
+@functools.cache
+def plain_logs() -> list[Source]:
+    return [source for source in recorded(ReadOptions()) if source.path.suffix == ".log"]
+
+
 @settings(max_examples=figure(8, 20, 2000))
 @given(st.integers(0, 2**32), st.lists(STEPS, min_size=4, max_size=4))
 def test_recorded_logs_with_damage(seed: int, damage: list[Any]) -> None:
-    picked = random.Random(seed).sample(RECORDED, 8)
+    picked = random.Random(seed).sample(plain_logs(), 8)
     with tempfile.TemporaryDirectory() as name:
         changed = []
         for number, source in enumerate(picked):
@@ -204,9 +210,6 @@ def test_recorded_logs_with_damage(seed: int, damage: list[Any]) -> None:
             path.write_bytes(mutated(content, damage[number // 2] if number % 2 else ()))
             changed.append(replace(source, path=path))
         compared(changed)
-
-
-RECORDED = [source for source in recorded(ReadOptions()) if source.path.suffix == ".log"]
 
 
 def answered(

@@ -283,18 +283,19 @@ def test_blocks_at_once_are_what_their_lines_are(tmp_path_factory: Any, data: An
     )
     names = head.split(",")
     chance = random.Random(data.draw(st.integers(0, 1000)))
+    points = data.draw(st.sampled_from([("",), ("", ".5", ".0625"), (".123456789", ".999999999999")]))
     lines = []
     for number in range(60):
         at = START + number * SECOND // 7 + chance.randrange(10**6)
         cells = {
             "op": chance.choice(["read", " Write ", "0y", ""]),
             "tag": chance.choice(["A", "b "]),
-            "latency_us": str(chance.randrange(5000)),
+            "latency_us": str(chance.randrange(5000)) + chance.choice(points),
         }
         for name, unit in (("_us", US), ("_ms", MS), ("_ns", 1)):
             cells |= {
-                f"start{name}": str(at // unit),
-                f"end{name}": str(at // unit + chance.randrange(9000)),
+                f"start{name}": str(at // unit) + chance.choice(points),
+                f"end{name}": str(at // unit + chance.randrange(9000)) + chance.choice(points),
                 f"due{name}": str(at // unit - 3),
             }
         lines.append(",".join(cells[name] for name in names) + "\n")
@@ -346,3 +347,27 @@ def test_series_of_many_labels_of_many_values_are_told_apart() -> None:
     table = SeriesTable(lambda labels: Series(tag="|".join(labels.values())))
     codes = table.codes(columns, len(rows))
     assert [table.table[code].tag for code in codes.tolist()] == ["|".join(row) for row in rows]
+
+
+UNITS = st.sampled_from([1, US, MS, SECOND])
+
+
+@given(st.from_regex(r"-?[0-9]{1,19}(\.[0-9]{1,12})?", fullmatch=True), UNITS)
+def test_a_decimal_time_is_rounded_down_exactly(text: str, unit_ns: int) -> None:
+    assert operation_log._ns(text, unit_ns) == Fraction(text) * unit_ns // 1
+
+
+@given(st.lists(st.from_regex(r"-?[0-9]{1,12}(\.[0-9]{1,12})?", fullmatch=True), min_size=1), UNITS)
+def test_a_column_of_decimals_is_rounded_down_exactly(texts: list[str], unit_ns: int) -> None:
+    """Or left to be read line by line, where it has more places than are taken at once, or times out of range."""
+    pa = pytest.importorskip("pyarrow")
+    found = operation_log._all_ns(pa.chunked_array([pa.array(texts)]), unit_ns)
+    wanted = [int(Fraction(text) * unit_ns // 1) for text in texts]
+    if found is None:
+        most = len(str(unit_ns)) - 1 + 9
+        assert any(
+            abs(time) >= operation_log.MOST_NS or len(text.partition(".")[2]) > most
+            for time, text in zip(wanted, texts, strict=True)
+        )
+    else:
+        assert found.tolist() == wanted

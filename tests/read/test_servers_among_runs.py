@@ -190,6 +190,7 @@ def test_a_poll_that_spans_two_runs_counts_once(archive: Path, tmp_path: Path, e
         assert abs(seen[number] - RATE * (end - begin)) <= 2 * RATE * every
 
 
+@pytest.mark.slow
 def test_both_stores_and_files_say_the_same(archive: Path, tmp_path: Path) -> None:
     osd = polled(tmp_path / "osd.ndjson")
     files = Files([archive, osd], jobs=1)

@@ -176,6 +176,7 @@ print(number)
 """
 
 
+@pytest.mark.slow
 def test_a_ring_that_is_written_all_the_while_is_read_whole_every_time(tmp_path: Path) -> None:
     """Each reading holds events one after another, each with its own arguments: nothing torn, nothing lost in between."""
     size = 20_000

@@ -133,6 +133,7 @@ def test_r4_a_file_that_goes_at_any_moment_costs_a_load_its_own_samples(tmp_path
     assert turns(tmp_path / "f", victim, asked) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("victim", VICTIMS)
 def test_r4_a_watch_goes_on_when_a_file_goes_at_any_moment(tmp_path: Path, victim: str) -> None:
     def asked(folder: Path) -> None:

@@ -33,6 +33,7 @@ def averaged(origin, question: Question) -> list[str]:
     return list(csv_lines(with_estimates(table, estimated(origin, question, answer, table, WANTED, NAMES))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", few(ASKED, 2))
 def test_a_store_says_what_the_files_say(example, name: str) -> None:
     with open_store(example.url) as store:

@@ -71,6 +71,7 @@ def early_and_late(path: Path, ground: ElasticGround, told: list[object], load: 
     return runs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path", [path for path in every_folder() if path in {EXAMPLE, *(FIO / name for name in FEW)}], ids=lambda path: path.name
 )

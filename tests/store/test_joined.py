@@ -60,6 +60,7 @@ def jobs_of(folder: Path) -> tuple[Path, Path]:
     return first, second
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", [False, True], ids=["other host", "same host"])
 @pytest.mark.parametrize("step", few(STEPS, 2), ids=lambda step: f"{step[0].__name__}.{step[1]}")
 def test_f4_whoever_joins_while_a_load_works_alone_is_seen(
@@ -124,6 +125,7 @@ def _cut_off(real: Callable[..., object], after: int) -> Callable[..., object]:
     return step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", few([1, 500], 1))
 def test_f4_windows_that_do_not_fit_into_memory_are_read_back(double, tmp_path: Path, monkeypatch, most: int) -> None:
     logs = many_logs(tmp_path / "logs", 2, turns=16)

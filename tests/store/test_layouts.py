@@ -307,6 +307,7 @@ def losing(monkeypatch, index: str, *, step: int = 0, every: int = 3) -> None:
     monkeypatch.setattr(Writer, "_put", put)
 
 
+@pytest.mark.slow
 def test_f1_on_a_server_a_coarsening_that_lost_a_document_stops_and_deletes_nothing(tmp_path: Path, monkeypatch, capsys) -> None:
     with grounds("double", tmp_path) as ground:
         loaded(ground.url, [DOUBLE])
@@ -383,6 +384,7 @@ def test_f1_rollups_that_do_not_add_up_are_not_kept(tmp_path: Path, monkeypatch)
     assert ground.rollups() == before
 
 
+@pytest.mark.slow
 def test_f1_rollups_that_a_server_lost_leave_the_source_to_be_read_again(tmp_path: Path, monkeypatch) -> None:
     with grounds("double", tmp_path) as ground:
         log, samples = mixed(tmp_path, CHANGED)

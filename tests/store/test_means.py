@@ -447,6 +447,7 @@ def complete_rollups(ground: ElasticGround) -> dict[tuple[str, ...], bool]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", few([("h2", "h3", "h1"), ("h1", "h2", "h3"), ("h2", "h1", "h3")], 1, 2))
 def test_dashboards_know_of_a_later_load_what_all_windows_lack(order: tuple[str, ...], tmp_path: Path) -> None:
     """h2 has no rows where h1 and h3 have theirs, and may be missing there all the same."""

@@ -174,6 +174,7 @@ def ways_of(change: str) -> list[dict[str, Any]]:
     return [{"reading": {"t0": T0}, "jobs": 1, **words} for words in CHANGES[change]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 def test_r1_answers_while_a_run_is_replaced_are_of_one_reading(ground, tmp_path: Path, change: str) -> None:
     logs = [some_logs(tmp_path / "logs", rows=20)]
@@ -237,17 +238,19 @@ def test_r1_two_loads_that_give_one_run_two_meanings_are_not_both_taken(ground, 
             store.delete_run("r", force=True)
 
 
-def at_server(kind: str) -> Any:
-    return pytest.param(kind, marks=pytest.mark.slow)
-
-
-@pytest.mark.parametrize("change", ["start of the run", at_server("wider step"), at_server("finer step")])
-def test_r1_a_load_after_one_that_was_killed_leaves_no_rollup_of_windows_without_documents(tmp_path: Path, change: str) -> None:
-    """Killed after each write of its own: what it had deleted, the next load does not find, and rollups of it were there."""
+@pytest.mark.slow
+@pytest.mark.parametrize(("change", "begin"), [("start of the run", 1), ("wider step", 2), ("finer step", 3)])
+def test_r1_a_load_after_one_that_was_killed_leaves_no_rollup_of_windows_without_documents(
+    tmp_path: Path, change: str, begin: int
+) -> None:
+    """Killed after each third write of its own, another third a change: what it had deleted, the next load does not find, and
+    rollups of it were there.
+    """
     logs = [some_logs(tmp_path / "logs", hosts=2, rows=10)]
     first, second = ways_of(change)
     third = {**first, "reading": {"t0": T0 + 7200 * SECOND}}
-    readings, at, ended = readings_of(logs, [third], tmp_path), 0, False
+    step = figure(3, 3, 1)
+    readings, at, ended = readings_of(logs, [third], tmp_path), begin - step, False
 
     def killed(turn: int) -> None:
         if turn == at:
@@ -255,7 +258,7 @@ def test_r1_a_load_after_one_that_was_killed_leaves_no_rollup_of_windows_without
 
     with grounds("double", tmp_path) as ground:
         while not ended:
-            at += 1
+            at += step
             loaded(ground.url, logs, replace=True, **first)
             with suppress(KilledError), between_writes(killed):
                 loaded(ground.url, logs, replace=True, **second)
@@ -267,7 +270,8 @@ def test_r1_a_load_after_one_that_was_killed_leaves_no_rollup_of_windows_without
         assert at > 8
 
 
-@pytest.mark.parametrize("change", ["start of the run", at_server("wider step"), at_server("nothing")])
+@pytest.mark.slow
+@pytest.mark.parametrize("change", ["start of the run", "wider step", "nothing"])
 @pytest.mark.parametrize("name", ["rollup_windows", "document_windows"])
 def test_r1_an_answer_that_a_replacement_has_overtaken_is_asked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, name: str
@@ -298,6 +302,7 @@ def test_r1_an_answer_that_a_replacement_has_overtaken_is_asked_again(
         assert (rows, lacks) == readings[1][place]
 
 
+@pytest.mark.slow
 def test_r1_a_watch_after_a_replacement_that_was_killed_answers_from_no_rollup_of_before(tmp_path: Path) -> None:
     """What the killed load had deleted is two hours earlier; the watch answers final windows from rollups."""
     folder, question, at, ended = (

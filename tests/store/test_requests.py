@@ -72,6 +72,7 @@ def test_f4_a_load_of_a_few_documents_takes_twelve_requests(double, ground, tmp_
     assert len(requests.words()) == 12
 
 
+@pytest.mark.slow
 def test_f4_a_load_of_many_logs_takes_as_many(double, ground) -> None:
     requests = Counted(double, ground)
     assert loaded(ground.url, [EXAMPLE]).documents > 1000

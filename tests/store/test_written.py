@@ -100,6 +100,7 @@ def _labels(series) -> dict:
     return {name: value for name, value in named.items() if (next(iter(value.values())) if isinstance(value, dict) else value)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_f4_findings_by_job_of_a_load_that_is_alone_read_no_documents(ground, tmp_path: Path, monkeypatch, jobs: int) -> None:
     """72 MB for 19,264 documents before."""

@@ -41,8 +41,9 @@ def printed(*words: object) -> list[str]:
     return lines[: next(at for at, line in enumerate(lines) if not line or line.startswith("trend of "))]
 
 
-@pytest.mark.parametrize("by", ["host,op", pytest.param("", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("command", ["compare", pytest.param("trend", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("by", ["host,op", ""])
+@pytest.mark.parametrize("command", ["compare", "trend"])
 def test_the_first_screen_has_the_verdict_of_the_terminal_and_one_picture(browser, nights: Path, command: str, by: str, tmp_path):
     pytest.importorskip("vl_convert")
     words = {

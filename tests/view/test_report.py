@@ -218,6 +218,7 @@ def test_full_lifts_every_limit():
     assert run.hosts.step_ns == 4 * SECOND
 
 
+@pytest.mark.slow
 def test_the_page_is_coarsened_to_its_budget(monkeypatch):
     origin = Made(random_rows(5, windows=300))
     runs = origin.overviews()
@@ -255,6 +256,7 @@ def test_a_literal_glob_matches_itself_alone():
     assert not fnmatchcase("axb", literal("a*b"))
 
 
+@pytest.mark.slow
 def test_d9_worst_windows_are_those_of_a_slow_count():
     """Ranked by what every single sample lies above the percentile of all samples, added up one by one."""
     rows = random_rows(11)

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from ingest.core.errors import InputError
-from ingest.core.schema import assets
+from ingest.core.schema import assets, yaml_of
 
 CONTROLS = {"run": "run.id", "host": "host.name", "op": "operation", "kind": "kind", "process": "process.name"}
 LEVELS: dict[str, dict[str, Any]] = {
@@ -80,10 +80,8 @@ class Dashboard:
 
 def dashboards(folder: Path | None = None) -> tuple[Dashboard, ...]:
     """Return the dashboards of a folder (kibana/dashboards), in the order of their links; InputError says what is wrong."""
-    import yaml
-
     folder = folder or assets("kibana") / "dashboards"
-    boards = [dashboard(yaml.safe_load(path.read_text(encoding="utf-8")), path) for path in sorted(folder.glob("*.yml"))]
+    boards = [dashboard(yaml_of(path.read_bytes()), path) for path in sorted(folder.glob("*.yml"))]
     return tuple(sorted(boards, key=lambda board: (board.order, board.id)))
 
 

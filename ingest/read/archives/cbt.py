@@ -23,6 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ingest.core.schema import yaml_of
 from ingest.read.sources import Evidence, Place
 
 PERMUTATION, ARCHIVE = "benchmark_config.yaml", "cbt_config.yaml"
@@ -75,7 +76,7 @@ class Settings:
             if file.stat().st_size > LARGEST_SETTINGS:
                 self.unreadable[file] = "larger than 1 MiB: not read"
                 return {}
-            content = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(file.read_bytes()).get_single_data()  # safe_load, in C
+            content = yaml_of(file.read_bytes())
         except (yaml.YAMLError, OSError, ValueError, RecursionError) as error:
             self.unreadable[file] = f"cannot be read ({str(error).splitlines()[0]})"
             return {}

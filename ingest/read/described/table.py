@@ -303,7 +303,7 @@ class IntegerLines:
                 self._closely = Lines(self._form(), self._whole.account, whole=self._whole)
             form = self._closely.form
             for table, lines in self._closely.rows(data, block):
-                yield {name: integers(table.column(name)) for name in form.types if name not in form.texts}, lines
+                yield {name: lying(combined(table.column(name))) for name in form.types if name not in form.texts}, lines
             return
         first = self._whole.line
         self._whole.line += len(columns[0])
@@ -356,11 +356,6 @@ def combined(column: Any) -> Any:
 def lying(values: Any, kind: Any = np.int64) -> NDArray[Any]:
     """Return the numbers of an array where they lie; Arrow's own conversion would import pandas where there is one."""
     return np.frombuffer(values.buffers()[1], kind)[values.offset : values.offset + len(values)]
-
-
-def integers(column: Any) -> Int:
-    """Return a column of 64-bit integers where it lies."""
-    return lying(combined(column))
 
 
 def flags(values: Any) -> NDArray[np.bool_]:

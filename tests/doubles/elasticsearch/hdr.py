@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
@@ -31,19 +32,22 @@ def java_double(value: float) -> str:
         return "Infinity" if value > 0 else "-Infinity"
     if value == 0:
         return "-0.0" if math.copysign(1, value) < 0 else "0.0"
+    return _java_digits(value)
+
+
+@lru_cache(maxsize=1 << 14)  # the edges of latency come again in every answer
+def _java_digits(value: float) -> str:
     if 1e-3 <= abs(value) < 1e7:
         text = repr(value)
         if "e" in text:
             text = f"{value:.20f}".rstrip("0")
         return text if "." in text else text + ".0"
-    mantissa, _, exponent = f"{value:.17e}".partition("e")
-    shortest = repr(value)
-    digits, _, power = shortest.lower().partition("e")
+    exponent = f"{value:.17e}".partition("e")[2]
+    digits = repr(value).lower().partition("e")[0]
     sign = "-" if digits.startswith("-") else ""
     digits = digits.lstrip("-")
     whole, _, fraction = digits.partition(".")
     stripped = (whole + fraction).lstrip("0").rstrip("0") or "0"
-    del mantissa, power
     return f"{sign}{stripped[0]}.{stripped[1:] or '0'}E{int(exponent)}"
 
 

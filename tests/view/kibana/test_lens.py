@@ -104,6 +104,7 @@ TILES = {"p50": "p50", "p99": "p99", "p99-9": "p99.9"}
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("tile", TILES)
 def test_tiles_show_the_worst_window_of_the_default_kind(site, panels, run: str, tile: str) -> None:
@@ -138,6 +139,7 @@ def of_whole_window(row) -> float:
     return row["count"] * SECOND / (row["end_ns"] - row["start_ns"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("host", [False, True])
 def test_rate_is_that_of_the_windows_for_any_number_of_hosts_and_kinds(site, panels, run: str, host: bool) -> None:
@@ -166,6 +168,7 @@ def test_a_rate_does_not_depend_on_how_far_one_zooms_in(site, panels) -> None:
     assert len(told) < len(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", RUNS)
 def test_table_of_hosts(site, panels, run: str) -> None:
     expected: dict = {}
@@ -194,6 +197,7 @@ def first(rows: list[dict], number: int) -> list[tuple]:
     return sorted(told[:number])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", RUNS)
 def test_worst_windows_are_the_worst(site, panels, run: str) -> None:
     rows = asked_rows(site, panels["cluster-latency-worst-windows"], shown_of(site, run))
@@ -202,6 +206,7 @@ def test_worst_windows_are_the_worst(site, panels, run: str) -> None:
         assert found == first([row for row in table_of(site, run) if row["op"] == op], 20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", RUNS)
 def test_worst_windows_of_hosts_name_the_worst_hosts(site, panels, run: str) -> None:
     rows = asked_rows(site, panels["hosts-and-threads-worst-hosts"], shown_of(site, run))
@@ -221,6 +226,7 @@ def test_worst_windows_of_hosts_name_the_worst_hosts(site, panels, run: str) -> 
     } == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", RUNS)
 def test_coverage_counts_the_logs_that_reported(site, panels, run: str) -> None:
     with database(site.sqlite.removeprefix("sqlite:")) as db:
@@ -237,6 +243,7 @@ def test_coverage_counts_the_logs_that_reported(site, panels, run: str) -> None:
     assert max(told.values()) == ((12, 3) if run == "nightly" else (2, 2))
 
 
+@pytest.mark.slow
 def test_whole_runs_side_by_side(site, panels) -> None:
     late, nightly = shown_of(site, "late"), shown_of(site, "nightly")
     both = Shown(min(late.begin_ms, nightly.begin_ms) - 60_000, max(late.end_ms, nightly.end_ms))
@@ -254,6 +261,7 @@ def test_whole_runs_side_by_side(site, panels) -> None:
         ]
 
 
+@pytest.mark.slow
 def test_runs_and_their_states(site, panels) -> None:
     """Whatever time range and host are chosen."""
     rows = asked_rows(site, panels["compare-runs-states"], Shown(0, 1000, (chosen("host.name", ["ceph-a"]),)))
@@ -265,6 +273,7 @@ def test_runs_and_their_states(site, panels) -> None:
     assert {(row["sources loading"], row["documents refused"]) for row in rows} == {(None, None)}
 
 
+@pytest.mark.slow
 def test_marks_of_the_time_range_whatever_is_chosen(site, panels) -> None:
     saved, shown = panels["cluster-latency-marks"], shown_of(site, "late", chosen("operation", ["read"]))
     rows = asked_rows(site, saved, shown)
@@ -273,6 +282,7 @@ def test_marks_of_the_time_range_whatever_is_chosen(site, panels) -> None:
     assert asked_rows(site, saved, replace(shown, end_ms=shown.begin_ms + 30_000)) == []
 
 
+@pytest.mark.slow
 def test_episodes_are_those_that_were_kept_whatever_is_chosen(site, panels) -> None:
     saved, shown = panels["cluster-latency-episodes"], shown_of(site, "nightly", chosen("host.name", ["ceph-a"]))
     with open_store(site.sqlite) as store:
@@ -288,6 +298,7 @@ def test_episodes_are_those_that_were_kept_whatever_is_chosen(site, panels) -> N
     assert sorted(tuple(row[name] for name in key) for row in rows) == sorted(expected) != []
 
 
+@pytest.mark.slow
 def test_findings_are_those_that_are_kept_whatever_is_chosen(site, panels) -> None:
     saved, shown = panels["cluster-latency-findings"], shown_of(site, "nightly", chosen("host.name", ["ceph-a"]))
     with open_store(site.sqlite) as store:
@@ -310,6 +321,7 @@ def test_intervals_are_what_kibana_makes_of_a_range() -> None:
     assert {span: lens_interval(span, "10s") for span in written} == written
 
 
+@pytest.mark.slow
 def test_every_panel_compiles_to_plain_json_and_is_answered(site, panels) -> None:
     assert len(panels) >= 14
     for saved in panels.values():

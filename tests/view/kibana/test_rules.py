@@ -187,6 +187,7 @@ def test_a_rule_finds_the_windows_that_the_query_layer_finds(
         assert bool(rows) == (values[-1] > promise.threshold_ns)
 
 
+@pytest.mark.slow
 def test_the_stall_and_the_slow_host_of_the_example_are_found(stores) -> None:
     elastic, _ = stores
     slow = asked(elastic, promised(20_000_000, **HOSTS), *ALL_TIME)
@@ -195,6 +196,7 @@ def test_the_stall_and_the_slow_host_of_the_example_are_found(stores) -> None:
     assert {host: row[0] for (run, host), row in stalled.items() if run.startswith("example")} == {"ceph-b": 1}
 
 
+@pytest.mark.slow
 def test_windows_with_too_few_samples_are_judged_by_their_largest(stores) -> None:
     elastic, sqlite = stores
     objective = promised(1_000_000, "99.99", **HOSTS)
@@ -204,6 +206,7 @@ def test_windows_with_too_few_samples_are_judged_by_their_largest(stores) -> Non
     assert all(worst is None for _, carried, worst, *_ in rows.values() if not carried)
 
 
+@pytest.mark.slow
 def test_texts_with_quotes_stay_texts(stores) -> None:
     elastic, _ = stores
     for text in ('a" OR true OR "', "back\\slash", "line\nbreak\tand\rmore", "ünïcode", "| DROP x"):
@@ -211,6 +214,7 @@ def test_texts_with_quotes_stay_texts(stores) -> None:
         assert asked(elastic, objective, *ALL_TIME) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", [(), ("host",), ("host", "op")])
 @pytest.mark.parametrize(("p", "threshold"), [("99", 5_000_000), ("50", 220_000), ("99.9", 60_000_000)])
 def test_a_rule_finds_the_windows_that_check_finds(stores, by: tuple[str, ...], p: str, threshold: int) -> None:
