@@ -199,7 +199,9 @@ def test_a_box_is_answered_where_it_was_drawn_and_who_made_it_leads(browser, tmp
         page.locator("#boxed button").click()
         assert page.evaluate("document.getElementById('box-panel').getBoundingClientRect().top") < 300
         page.evaluate("scrollTo(0, 0)")
-        page.locator("#box-from").evaluate("field => { field.value = 20; field.dispatchEvent(new Event('change', { bubbles: true })); }")
+        page.locator("#box-from").evaluate(
+            "field => { field.value = 20; field.dispatchEvent(new Event('change', { bubbles: true })); }"
+        )
         settle(page)
         page.keyboard.press("Escape")
         settle(page)
