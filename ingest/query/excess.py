@@ -117,7 +117,8 @@ OP = "op"
 class Excess:
     """What the events of a group took more than as many of the baseline would have, in ns, and what all of them took.
 
-    `events` were stored, each of which stands for `weight` events (0: they differ in that). `longest_ns` is the largest of the run, `before_ns` that of the baseline. Off by at most the error of the bins of each sample.
+    `events` were stored, each of which stands for `weight` events (0: they differ in that). `longest_ns` is the largest of the
+    run, `before_ns` that of the baseline. Off by at most the error of the bins of each sample.
     """
 
     group: Group
