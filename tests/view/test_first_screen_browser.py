@@ -13,6 +13,7 @@ from ingest.cli import run as command
 from ingest.query.files import Files
 from ingest.query.overview import overviews
 from ingest.query.question import Question
+from ingest.view.page.report import opening, parts_of
 from tests.browsing import shown
 from tests.doubles.origin import ZERO, Made, random_rows, series
 from tests.view.page import choose, drawn, items_of, place, rows_of, settle
@@ -425,3 +426,36 @@ def test_the_example_opens_with_its_own_story(browser, archive, tmp_path):
         assert page.evaluate("tailboard.state.highlight") == "host=ceph-b"
         low, high = page.evaluate("tailboard.views.hosts.signal('range')")
         assert low <= ZERO / 1e6 + 30_000 and high >= ZERO / 1e6 + 33_000
+
+
+def of_two(worst: str) -> list:
+    """Two runs in the order of their names, of which one has the worse finding; the other's makes more of its own excess."""
+    rows = [(series("read", "a", run=run), at, {900: 40}) for run in ("quiet", "zealous") for at in range(20)]
+    stories = [
+        {**STORY, "findings": [{**STORY["findings"][0], "text": f"in {run}", "excess_ns": 9e9 if run == worst else 1e9}]}
+        for run in ("quiet", "zealous")
+    ]
+    return [replace(run, story=told) for run, told in zip(Made(rows).overviews(), stories, strict=True)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("worst", ["quiet", "zealous"])
+def test_u4_a_report_of_several_runs_opens_on_the_run_of_the_worst_finding_and_stays_where_it_is(opened, worst: str) -> None:
+    other = {"quiet": "zealous", "zealous": "quiet"}[worst]
+    with opened(of_two(worst)) as page:
+        assert page.locator("[name=run]").first.input_value() == worst
+        assert page.locator("#story-sentences").inner_text() == f"in {worst}"
+        assert page.evaluate("location.hash") == ""
+        renewed = parts_of(of_two(other)).filling["data"]  # as a server sends it, where the other run is the worst by now
+        page.evaluate("async (data) => { await controls.renewed(data); }", renewed)
+        settle(page)
+        assert page.locator("[name=run]").first.input_value() == worst
+        choose(page, "run", other)
+        assert page.locator("#story-sentences").inner_text() == f"in {other}"
+
+
+def test_u4_a_report_of_quiet_runs_opens_on_the_first() -> None:
+    quiet = [replace(run, story={**STORY, "findings": []}) for run in of_two("zealous")]
+    assert opening(quiet).run == "quiet"
+    assert opening([replace(run, story=None) for run in quiet]).run == "quiet"
+    assert "in zealous" in parts_of(of_two("zealous")).swapped["story-sentences"]
