@@ -7,6 +7,7 @@ import io
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from ingest.cli import run as command
@@ -459,3 +460,23 @@ def test_u4_a_report_of_quiet_runs_opens_on_the_first() -> None:
     assert opening(quiet).run == "quiet"
     assert opening([replace(run, story=None) for run in quiet]).run == "quiet"
     assert "in zealous" in parts_of(of_two("zealous")).swapped["story-sentences"]
+
+
+@pytest.mark.slow
+def test_u4_why_says_what_speaks_for_and_against_a_finding_and_its_times_by_the_clock_of_the_axes(opened, told) -> None:
+    against = {**STORY, "findings": [{**STALL, "against": "its peers stalled, too"}, SLOW]}
+    start = told[0].cluster.start_of
+    with opened([replace(run, story=against) for run in told]) as page:
+        page.locator("#story-more summary").click()
+        lines = page.locator("#story-reasons div").first.locator("dd").all_inner_texts()
+        clock = [str(np.datetime64(start // 10**6 + at * 1000, "ms"))[11:].removesuffix(".000") for at in (30, 34)]
+        assert lines == [
+            f"times: {clock[0]} – {clock[1]} UTC",
+            "consistent with: A device that stopped.",
+            "against: its peers stalled, too",
+            "see: tailboard percentiles x --host ceph-b",
+        ]
+        choose(page, "clock", "elapsed")
+        assert page.locator("#story-reasons dd").first.inner_text() == "times: 30.0 – 34.0 s elapsed"
+    file = parts_of([replace(run, story=against) for run in told]).swapped["story-reasons"]  # for those without a script
+    assert "<dd>consistent with: A device that stopped.</dd><dd>against: its peers stalled, too</dd><dd>see: <code>" in file
