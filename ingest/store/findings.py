@@ -8,17 +8,16 @@ import threading
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
 from ingest.core.errors import InputError, TailboardError
 from ingest.core.pool import freed_memory_given_back, give_back_freed_memory
 from ingest.query.question import Question
+from ingest.query.story import stored
 from ingest.query.story.ground import Story
 from ingest.query.story.stored import documents_of, story_from
 from ingest.store import Foreseen, Store
 from ingest.store.records import COMPLETE, RunRecord, SourceRecord
-
-STORY = "ingest.query.story"
 
 
 class EarlyStory:
@@ -104,9 +103,8 @@ def stamp_of(record: RunRecord, sources: Iterable[SourceRecord]) -> str:
 @cache
 def method() -> str:
     """Return what stands for the method of findings: its own source, so that what an earlier one found is computed anew."""
-    modules = [file for file in resources.files(STORY).iterdir() if file.name.endswith(".py")]
-    sources = [file.read_bytes() for file in sorted(modules, key=lambda file: file.name)]
-    return hashlib.sha256(b"\0".join(sources)).hexdigest()
+    modules = sorted(Path(stored.__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"\0".join(module.read_bytes() for module in modules)).hexdigest()
 
 
 def _complete(store: Store, run: str) -> tuple[RunRecord | None, list[SourceRecord]]:

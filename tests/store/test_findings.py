@@ -112,7 +112,7 @@ def test_findings_of_an_earlier_method_are_computed_anew(ground, tmp_path: Path,
         file.write("# changed")
     now = findings.method()
     with monkeypatch.context() as patch:
-        patch.setattr(findings.resources, "files", lambda _: tmp_path / "story")
+        patch.setattr(findings.stored, "__file__", str(tmp_path / "story" / "stored.py"))
         findings.method.cache_clear()
         assert (earlier := findings.method()) != now
     findings.method.cache_clear()
