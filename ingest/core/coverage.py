@@ -444,7 +444,7 @@ def _lacks(own: Iterable[KindsRecorded], kind: str, in_any_form: set[str]) -> Mi
 
 
 WIDTHS = "widths"  # of the account of a stored source
-WIDTH_PLAIN_NAMES = ("width_ns", "subject", "any_step", "whole")
+WIDTH_PLAIN_NAMES = ("width_ns", "subject", "any_step", "whole", "by_second")
 WIDE_ROWS = "wide-rows"
 ENOUGH = 0.9  # of the width of a row: a window of that is not narrower, as rows jitter
 DEFAULT_WIDTH_NS = 1000 * MS
@@ -454,7 +454,7 @@ class RowWidth(NamedTuple):
     """How wide the rows of a source are in ns, 0 where it does not say; `subject` is its path, `labels` those that are known.
 
     `any_step` says that its rows are made of single operations, which lie in windows of any width, `whole` that it tells of whole
-    runs alone.
+    runs alone, `by_second` that its reader adds up single operations by the second.
     """
 
     labels: Mapping[str, str]
@@ -462,6 +462,7 @@ class RowWidth(NamedTuple):
     subject: str
     any_step: bool = False
     whole: bool = False
+    by_second: bool = False
 
     @property
     def least_ns(self) -> int:
@@ -487,7 +488,7 @@ class RowWidth(NamedTuple):
     @staticmethod
     def from_dict(run: str, stored: Mapping[str, Any]) -> RowWidth:
         """Return the entry of a run's source that `to_dict` gave."""
-        return RowWidth({**stored["labels"], "run": run}, **{name: stored[name] for name in WIDTH_PLAIN_NAMES})
+        return RowWidth({**stored["labels"], "run": run}, **{name: stored[name] for name in WIDTH_PLAIN_NAMES if name in stored})
 
 
 def median_width(rows: Iterable[RowWidth]) -> float:

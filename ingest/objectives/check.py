@@ -308,19 +308,19 @@ def belongings(verdicts: Sequence[Verdict], tell: StoryOf) -> list[str]:
 
     Of the first MOST_RUNS runs that have episodes. A run of which nothing can be told has none.
     """
-    episodes: dict[str, list[Episode]] = {}
+    violated: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
-        for each in verdict.episodes:
-            episodes.setdefault(verdict.run, []).append(each)
+        if verdict.episodes:
+            violated.setdefault(verdict.run, []).append(verdict)
     sentences = []
-    for run in sorted(episodes)[:MOST_RUNS]:
+    for run in sorted(violated)[:MOST_RUNS]:
         try:
             findings = tell(run).findings
         except InputError:  # means alone, or nothing that has windows
             continue
-        of = [finding_of(each, findings) for each in episodes[run]]
+        pairs = [(each, finding_of(each, own.objective.where, findings)) for own in violated[run] for each in own.episodes]
         for finding in findings:
-            mine = [each for each, its in zip(episodes[run], of, strict=True) if its is finding]
+            mine = [each for each, its in pairs if its is finding]
             if mine:
                 names = ", ".join(dict.fromkeys(each.objective for each in mine))
                 verb = "belongs" if len(mine) == 1 else "belong"
@@ -328,25 +328,25 @@ def belongings(verdicts: Sequence[Verdict], tell: StoryOf) -> list[str]:
     return sentences
 
 
-def finding_of(episode: Episode, findings: Sequence[Finding]) -> Finding | None:
-    """Return the finding that an episode belongs to: at its time and, where both name any, of its labels; None without one.
+def finding_of(episode: Episode, where: Mapping[str, str], findings: Sequence[Finding]) -> Finding | None:
+    """Return the finding that an episode belongs to: at its time and, where it names any, of its labels; None without one.
 
-    Of several that of the host that was worst comes first, then what does not last much longer than the episode, then the one
-    that accounts for most.
+    `where` selects what the objective speaks of: what happened to other operations or hosts than these, or on another host than
+    the one that was worst, is no cause. Of several that of the worst host comes first, then what does not last much longer than
+    the episode, then the one that accounts for most.
     """
-    labels = dict(episode.labels)
+    labels = dict(episode.labels) | ({HOST: episode.worst_host} if episode.worst_host else {})
     fitting = [
         finding
         for finding in findings
         if finding.start_ns < episode.end_ns
         and finding.end_ns > episode.start_ns
-        and all(labels.get(name, value) == value for name, value in finding.who)
+        and all(labels.get(name, value) == value and fits(value, where.get(name, "*")) for name, value in finding.who)
     ]
 
     def order(finding: Finding) -> tuple[bool, bool, float]:
-        host = dict(finding.who).get("host", "")
         lasts = finding.end_ns - finding.start_ns
         long = lasts > LONG * (episode.end_ns - episode.start_ns)
-        return bool(episode.worst_host) and host != episode.worst_host, long, -max(finding.share, finding.missing_share)
+        return bool(episode.worst_host) and HOST not in dict(finding.who), long, -max(finding.share, finding.missing_share)
 
     return min(fitting, key=order, default=None)

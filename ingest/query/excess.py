@@ -6,7 +6,7 @@ Which events of a run took longer than those of its baseline, and by how much in
 
 Percentiles hide a cause that is rare: one breath of half a million cycles among ten thousand moves no p99, while the bins of
 other events may move by chance. The excess weighs how often by how much. Events lie within one another: what delays an inner one
-delays the outer one, too. Counts are those of stored events.
+delays the outer one, too. Of sampled events each stored one counts as many as it stands for: what is rarely stored may be most.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ingest.core.grid import WEIGHT_BITS
 from ingest.core.intervals import Int, Intervals
 from ingest.core.labels import Group
 from ingest.core.layout import Float, common_layout
@@ -114,13 +115,15 @@ OP = "op"
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """What the `events` of a group took more than as many of the baseline would have, in ns, and what all of them took.
+    """What the events of a group took more than as many of the baseline would have, in ns, and what all of them took.
 
-    `longest_ns` is the largest of the run, `before_ns` that of the baseline. Off by at most the error of the bins of each sample.
+    `events` were stored, each of which stands for `weight` events (0: they differ in that). `longest_ns` is the largest of the
+    run, `before_ns` that of the baseline. Off by at most the error of the bins of each sample.
     """
 
     group: Group
     events: int
+    weight: int
     excess_ns: float
     total_ns: float
     longest_ns: float
@@ -131,7 +134,10 @@ def excesses(baseline: Answer, run: Answer) -> list[Excess]:
     """Return the excess of each group that both answers have, those over the whole range with the same labels; largest first."""
     before, after = _rows_of(baseline), _rows_of(run)
     return sorted(
-        (_excess(group, before[group], after[group]) for group in sorted(before.keys() & after.keys())),
+        (
+            _excess(group, before[group], after[group], 1 if run.weights is None else run.weights.get(group, 0))
+            for group in sorted(before.keys() & after.keys())
+        ),
         key=lambda found: -found.excess_ns,
     )
 
@@ -144,8 +150,10 @@ def excess_sentence(baseline: Answer, run: Answer) -> str:
     worst, names = found[0], [_name(excess.group, run.by) for excess in found]
     share = 100 * worst.excess_ns / worst.total_ns
     rest = [f"{name} {latency(excess.excess_ns)}" for name, excess in zip(names, found, strict=True)][1 : 1 + MOST_NEXT]
+    stored = f"its {worst.events:,} stored events" + (f", one in {worst.weight:,}," if worst.weight > 1 else "")
+    longer = f"{latency(worst.excess_ns)} longer" + ("" if worst.weight == 1 else " in all")
     return (
-        f"The largest excess is that of {names[0]}: its {worst.events:,} stored events took {latency(worst.excess_ns)} longer "
+        f"The largest excess is that of {names[0]}: {stored} took {longer} "
         f"than as many of the baseline ({figure(share, 2)} % of their time); the longest took {latency(worst.longest_ns)}, in "
         f"the baseline {latency(worst.before_ns)}." + (f" Next: {', '.join(rest)}." if rest else "")
     )
@@ -163,7 +171,9 @@ def _rows_of(answer: Answer) -> dict[Group, Intervals[Group]]:
     return {part.table[code]: part.take(np.array([row], np.int64)) for part, row, code in parts}
 
 
-def _excess(group: Group, baseline: Intervals[Group], run: Intervals[Group]) -> Excess:
+def _excess(group: Group, baseline: Intervals[Group], run: Intervals[Group], weight: int) -> Excess:
+    """Return the excess of a group whose counts are of stored events; where `weight` is 0 they are weighed, in units of 2^-16."""
+    times = weight or 1 / (1 << WEIGHT_BITS)
     layout = common_layout((baseline.layout, run.layout))
     sides = [side.in_layout(layout) for side in (baseline, run)]
     (excess_ns,) = excess_of(sides[1], np.zeros(1, np.int64), sides[0]).tolist()
@@ -171,9 +181,10 @@ def _excess(group: Group, baseline: Intervals[Group], run: Intervals[Group]) -> 
     before, longest = (float(percentile_values(side, maximum)[0]) for side in (baseline, run))
     return Excess(
         group=group,
-        events=int(run.counts.sum()),
-        excess_ns=excess_ns,
-        total_ns=float(layout.rising[sides[1].bins].astype(np.float64) @ sides[1].counts),
+        events=int((run.counts if run.completions is None else run.completions).sum()),
+        weight=weight,
+        excess_ns=excess_ns * times,
+        total_ns=float(layout.rising[sides[1].bins].astype(np.float64) @ sides[1].counts) * times,
         longest_ns=longest,
         before_ns=before,
     )

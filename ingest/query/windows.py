@@ -216,6 +216,9 @@ def base_of(stored_ns: int, rows: Iterable[RowWidth]) -> int:
     return stored_ns * max(1, math.ceil(ENOUGH * median_width(rows) / stored_ns))
 
 
+OF_A_SECOND = "tailboard adds such operations up by the second as it reads them, and what is finer is not kept"
+
+
 def check_step(step_ns: int, rows: Iterable[RowWidth], *, force: bool) -> str:
     """Return a warning if a step is finer than the rows of some source and `force` is given; UsageError without it.
 
@@ -231,7 +234,8 @@ def check_step(step_ns: int, rows: Iterable[RowWidth], *, force: bool) -> str:
     wide_as = " to ".join(widths[:: max(1, len(widths) - 1)])
     finer = f"step of {format_duration(step_ns)} is finer than the rows{whose} ({wide_as})"
     if not force:
-        raise UsageError(f"a {finer}: it would invent detail; --force allows it")
+        why = OF_A_SECOND if all(each.by_second for each in wide) else "it would invent detail"
+        raise UsageError(f"a {finer}: {why}; --force allows it")
     return f"{finer}: counts are spread evenly within a row"
 
 

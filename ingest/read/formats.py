@@ -71,7 +71,8 @@ class Reader(NamedTuple):
     A rejected line of single operations is a sample that the answer lacks, unless its reason is one of `harmless`: of lines that
     hold no operation which completed in the file. Readers of `rows` say themselves what they lack (`missing.RejectedLines`).
     `timed` formats measure service and response times, so that two of them under the same labels hold the same operations twice;
-    it is false where a file is told by more than its labels.
+    it is false where a file is told by more than its labels. `by_second` says that `rows` are single operations which the reader
+    adds up by the second.
     """
 
     locate: Callable[[Path, Around], Source]
@@ -85,6 +86,7 @@ class Reader(NamedTuple):
     harmless: frozenset[str] = frozenset()
     timed: bool = True
     many: Callable[[Sequence[tuple[Path, Context]]], tuple[list[Intervals[Series]], list[int]]] | None = None
+    by_second: bool = False
 
 
 class Format(NamedTuple):

@@ -137,8 +137,9 @@ def counting_rejected(source: Source, chunks: Iterator[Events]) -> Iterator[Even
 
 def row_width(source: Source) -> RowWidth:
     """Return how wide the rows of a source are."""
-    events, whole = single_events(source), source.format in (JSON, PLAIN_JSON)
-    return RowWidth(_source_labels(source), source.width_ns, as_text(source.path), any_step=events, whole=whole)
+    reader, whole = reader_of(source.format), source.format in (JSON, PLAIN_JSON)
+    kinds = {"any_step": reader.events is not None, "whole": whole, "by_second": reader.by_second}
+    return RowWidth(_source_labels(source), source.width_ns, as_text(source.path), **kinds)
 
 
 def own_step(source: Source) -> int:

@@ -40,7 +40,7 @@ from ingest.read.format_names import OPERATIONS
 from ingest.read.formats import AGAIN, ROW_LABELS, Reader
 from ingest.read.hdr.tools import ENDS, LATENCIES, OPS, STARTS, TAGS, column_names, looks_like_operations, plain_column
 from ingest.read.missing import RejectedLines
-from ingest.read.operations import Repeats
+from ingest.read.operations import Repeats, bounded
 from ingest.read.schedule import Seen
 from ingest.read.sources import Around, Source
 from ingest.read.text import CUT_OFF, NEWLINE, blocks, head, name_without
@@ -404,7 +404,8 @@ def first_start_ns(path: Path, context: Context) -> int:
 def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     """Yield service time, and with a schedule response and wait time, in rows of a second, exact minimum, maximum and sum.
 
-    Error bound 1/1024. Raises InputError where a column is missing or there are more operations than can be held.
+    The first rows begin with the first operation, the last end with the last one. Error bound 1/1024. Raises InputError where a
+    column is missing or there are more operations than can be held.
     """
     columns = columns_of(path, context)
     epoch = first_start_ns(path, context) >= YEAR_NS
@@ -434,6 +435,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     for kind, values in kinds.items():
         table = tuple(context.series.replaced(op=op, tag=tag, kind=kind) for op, tag in taken.table)
         rows = binned(table, labels, end + shift, values, hdr_layout(DIGITS, 0, 1))
+        rows = bounded(rows, int(start.min()) + shift, int(end.max()) + shift)
         context.account.samples += int(rows.counts.sum()) if kind == "service" else 0
         seen.add(rows)
         yield rows
@@ -483,4 +485,4 @@ def locate(path: Path, around: Around) -> Source:
     return Source(path, OPERATIONS, replace(context, zero=zero), SECOND, str(hdr_layout(DIGITS, 0, 1)))
 
 
-READER = Reader(locate, rows=read, accepts=lambda _, start: looks_like_operations(start), grows=AGAIN)
+READER = Reader(locate, rows=read, accepts=lambda _, start: looks_like_operations(start), grows=AGAIN, by_second=True)

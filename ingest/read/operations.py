@@ -383,7 +383,12 @@ class _Held:
             return rows
         if not self.windows.step_ns:
             return replace(rows, start_ns=np.full(len(rows), self.low), end_ns=np.full(len(rows), self.high))
-        return replace(rows, start_ns=np.maximum(rows.start_ns, self.low), end_ns=np.minimum(rows.end_ns, self.high))
+        return bounded(rows, self.low, self.high)
+
+
+def bounded(rows: Intervals[Series], low_ns: int, high_ns: int) -> Intervals[Series]:
+    """Return the rows of a source with their bounds narrowed to when its first operation began and its last one ended."""
+    return replace(rows, start_ns=np.maximum(rows.start_ns, low_ns), end_ns=np.minimum(rows.end_ns, high_ns))
 
 
 class _Totals:

@@ -7,11 +7,13 @@ import json
 import threading
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 
-from ingest import __version__
 from ingest.core.errors import InputError, TailboardError
 from ingest.core.pool import freed_memory_given_back, give_back_freed_memory
 from ingest.query.question import Question
+from ingest.query.story import stored
 from ingest.query.story.ground import Story
 from ingest.query.story.stored import documents_of, story_from
 from ingest.store import Foreseen, Store
@@ -89,13 +91,20 @@ def stored_story(store: Store, run: str, source: str) -> Story | None:
 
 
 def stamp_of(record: RunRecord, sources: Iterable[SourceRecord]) -> str:
-    """Return what stands for the state of a run's data, and for the version that judges it: another state, another stamp."""
+    """Return what stands for the state of a run's data, and for the method that judges it: another of either, another stamp."""
     parts = [
         [source.source, source.digest, source.generation, source.state, source.account]
         for source in sorted(sources, key=lambda source: source.source)
     ]
-    state = [__version__, record.step_ns, record.start_ns, record.zero, record.attribution, record.loaded, parts]
+    state = [method(), record.step_ns, record.start_ns, record.zero, record.attribution, record.loaded, parts]
     return hashlib.sha256(json.dumps(state, sort_keys=True).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+@cache
+def method() -> str:
+    """Return what stands for the method of findings: its own source, so that what an earlier one found is computed anew."""
+    modules = sorted(Path(stored.__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"\0".join(module.read_bytes() for module in modules)).hexdigest()
 
 
 def _complete(store: Store, run: str) -> tuple[RunRecord | None, list[SourceRecord]]:

@@ -30,11 +30,12 @@ def sentences(explained: Explained) -> list[str]:
         return ["Every label has one value here: there is nothing to tell apart."]
     columns = explained.table.columns
     over = [row for row in range(len(explained.table)) if columns["verdict"][row] == MORE and columns["score"][row] > 0]
+    unbounded = math.isnan(columns["lo"][0])
+    striking = unbounded and columns["lift"][0] >= LEAST_TIMES and columns["score"][0] >= LEAST_SCORE
+    if striking and (explained.stands_out[0] or not over):  # the most of the box leads, also where it may be a single event
+        return [_line(explained, 0), _too_few(explained), *(_line(explained, row) for row in over)][:SAID]
     if over:
         return [_line(explained, row) for row in over[:SAID]]
-    unbounded = math.isnan(columns["lo"][0])
-    if unbounded and columns["lift"][0] >= LEAST_TIMES and columns["score"][0] >= LEAST_SCORE:
-        return [_line(explained, 0), _too_few(explained)]
     if columns["score"][0] <= 0:
         return [f"{NOTHING}: all values have the share that they have elsewhere."]
     return [f"{NOTHING}. Closest: {_line(explained, 0)}", *([_too_few(explained)] if unbounded else [])]

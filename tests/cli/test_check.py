@@ -14,10 +14,11 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from ingest.cli import run as command
-from ingest.objectives.check import Checked, after
+from ingest.objectives.check import Checked, after, finding_of
 from ingest.objectives.junit import junit
 from ingest.objectives.objectives import WORDS, read_objectives
-from ingest.query.episodes import Verdict
+from ingest.query.episodes import ENDED, Episode, Verdict
+from ingest.query.story.ground import Finding
 from ingest.read.described.description import description_of
 from ingest.store import open_store
 from oracles import episodes as oracle
@@ -466,3 +467,60 @@ def log_of_example(tmp_path: Path) -> Path:
     source = next(EXAMPLE.rglob("output.1_clat_hist.1.log.ceph-c.gz"))
     shutil.copy(source, tmp_path)
     return tmp_path / source.name
+
+
+# ---- what an episode belongs to ----------------------------------------------------------------------------------------
+
+
+def finding(text: str, begin: int, end: int, **who: str) -> Finding:
+    times = {"start_ns": begin * SECOND, "end_ns": end * SECOND}
+    numbers = {
+        "times": None,
+        "samples": 1,
+        "excess_ns": 1.0,
+        "share": 0.1,
+        "missing": 0.0,
+        "missing_share": 0.0,
+        "latency_ns": None,
+    }
+    words = dict.fromkeys(("kind", "value", "consistent", "against", "command"), "")
+    return Finding(run="r", who=tuple(who.items()), text=text, **times, **numbers, **words)
+
+
+@pytest.mark.parametrize(
+    ("where", "labels", "worst", "expected"),
+    [
+        ({"op": "write"}, {}, "node3", "node3 was throttled"),
+        ({"op": "write"}, {}, "node2", "node2 stalled"),
+        ({"op": "read"}, {}, "node2", "node2 read was slower"),
+        ({"op": "r*"}, {}, "node2", "node2 read was slower"),
+        ({"op": "w*\nrandwrite"}, {}, "node1", "all writes were slower"),
+        ({}, {"op": "read"}, "node1", ""),
+        ({"host": "node[12]"}, {}, "", "node2 read was slower"),
+        ({"host": "node4"}, {"op": "read"}, "", ""),
+        ({"op": "read", "volume": "1"}, {"host": "node3"}, "node3", ""),
+        ({"op": "read", "volume": "0"}, {"host": "node3"}, "node3", "node3 was throttled"),
+    ],
+)
+def test_an_episode_belongs_to_what_fits_its_objective_and_its_worst_host(where, labels, worst: str, expected: str) -> None:
+    findings = [
+        finding("node2 read was slower", 0, 60, host="node2", op="read"),
+        finding("node2 stalled", 27, 32, host="node2"),
+        finding("node3 was throttled", 17, 42, host="node3", volume="0"),
+        finding("all writes were slower", 20, 40, op="write"),
+    ]
+    episode = Episode(
+        "o", "r", tuple(labels.items()), "", "99", 1, SECOND, 24 * SECOND, 45 * SECOND, None, False, 0, 1, 0, 0, worst, ENDED
+    )
+    found = finding_of(episode, where, findings)
+    assert (found.text if found else "") == expected
+
+
+def test_writes_of_a_throttled_host_belong_to_nothing_on_another_host_or_operation(tmp_path: Path) -> None:
+    shutil.unpack_archive(ROOT / "tests" / "data" / "three-hosts" / "results.tar.xz", tmp_path, filter="data")
+    done = tailboard("check", SLA, tmp_path / "results")
+    assert done.returncode == 1, done.stderr
+    belonging = [line for line in done.stdout.splitlines() if " to this: " in line]
+    assert any("no stall" in line.partition(" to this: ")[0] and "node2 stalled" in line for line in belonging)
+    of_writes = [line.partition(" to this: ")[2] for line in belonging if "write p90" in line.partition(" to this: ")[0]]
+    assert all(text.startswith("node3") for text in of_writes), of_writes

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 import random
+import shutil
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -34,6 +36,7 @@ from oracles import brute
 from tests.store.grounds import FIO, grounds, loaded
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "cbt-archive"
+THREE_HOSTS = Path(__file__).parents[1] / "data" / "three-hosts" / "results.tar.xz"
 HOSTS = FIO / "host-folders" / "clients"
 ZERO = 1_789_999_200 * 1_000_000_000
 SECOND, MS = 1_000_000_000, 1_000_000
@@ -205,6 +208,36 @@ def test_a_throttled_host_is_over_represented_for_certain(example) -> None:
     assert first.startswith("host ceph-c made 243 of the 257 samples in the box (94.6 %, of all others 20.4 %): 4.6 times")
     assert answer.table.columns["verdict"][0] == MORE
     assert answer.table.columns["lo"][0] > 3
+
+
+def test_what_made_most_of_a_box_leads_also_where_nothing_bounds_it(tmp_path: Path) -> None:
+    """A limit of 25 s on one host is a single event: no bound holds it, and it leads all the same, before what is sure and smaller."""
+    shutil.unpack_archive(THREE_HOSTS, tmp_path, filter="data")
+    answer = explained(Files([tmp_path / "results"], jobs=1), Question(), parse_box("+17s..+42s,40ms..200ms"))
+    columns = answer.table.columns
+    first, why, second = sentences(answer)
+    assert first.startswith("host node3 made 794 of the 798 samples in the box (99.5 %, of all others 27.5 %): 3.6 times")
+    assert "all this may be a single event" in why
+    assert second.startswith("op write made 535 of the 798 samples")
+    assert (columns["verdict"][0], columns["verdict"][1]) == (UNSURE, MORE)
+    by_chance = sentences(replace(answer, stands_out=(False, *answer.stands_out[1:])))
+    assert [each.split(" made")[0] for each in by_chance] == ["op write"]
+
+
+def test_a_slow_host_leads_before_the_operation_that_it_does_most(tmp_path: Path) -> None:
+    noise, rows = random.Random(6), []
+    for at in range(120):
+        slow = 40 <= at < 70
+        for host in "abc":
+            own = slow and host == "c"
+            for _ in range(20):
+                op = "write" if noise.random() < (0.7 if own else 0.3) else "read"
+                rows.append((ZERO + at * SECOND + noise.randrange(SECOND), (60 if own else 0.3) * MS, host, "p", op))
+    path = event_file(tmp_path, sorted((int(at), int(took), *rest) for at, took, *rest in rows))
+    answer = explained(Files([path], reading(tmp_path), jobs=1), Question(), parse_box("..,40ms.."))
+    first, *rest = sentences(answer)
+    assert first.startswith("host c made 600 of the 600 samples in the box (100 %, of all others 27.3 %)")
+    assert sum(" made " in each for each in rest) == 1
 
 
 def test_nothing_is_over_represented_in_a_box_of_usual_latencies(example) -> None:

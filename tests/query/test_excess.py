@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from ingest.core.units import latency
 from ingest.query.excess import excess_sentence, excesses
 from ingest.query.files import Files
 from ingest.query.question import Question
+from ingest.query.windows import regrouped
 from ingest.read.described.description import description_of
 from ingest.read.sources import ReadOptions
 from oracles.events import index_of, midpoint
@@ -61,6 +63,37 @@ def test_the_excess_is_the_area_between_quantile_functions(tmp_path: Path, seed:
 def test_without_any_excess_there_is_no_sentence(tmp_path: Path) -> None:
     sides = [{"read": [10_000, 20_000]}, {"read": [9_000, 20_000]}]
     assert excess_sentence(*(answer_of(tmp_path / str(place), own) for place, own in enumerate(sides))) == ""
+
+
+def weighed(answer, **weights: int):
+    """Return an answer by op whose stored events stand for so many each."""
+    return replace(answer, weights={(op,): weight for op, weight in weights.items()})
+
+
+def test_events_of_which_few_were_stored_weigh_what_they_stand_for(tmp_path: Path) -> None:
+    """All 3 of one took 1 ms longer each, 20 stored ones of another 10 us: as one in 3,125 was stored these are 625 ms in all."""
+    sides = [{"all": [1_000_000] * 3, "few": [100_000] * 20}, {"all": [2_000_000] * 3, "few": [110_000] * 20}]
+    answers = [weighed(answer_of(tmp_path / str(place), own), all=1, few=3125) for place, own in enumerate(sides)]
+    found = excesses(*answers)
+    assert [(one.group, one.events, one.weight) for one in found] == [(("few",), 20, 3125), (("all",), 3, 1)]
+    expected = {op: float(area(sides[0][op], sides[1][op])) for op in ("few", "all")}
+    assert [one.excess_ns for one in found] == [pytest.approx(3125 * expected["few"]), pytest.approx(expected["all"])]
+    told = excess_sentence(*answers)
+    assert told.startswith(
+        f"The largest excess is that of few: its 20 stored events, one in 3,125, took {latency(found[0].excess_ns)} longer in all"
+    )
+    assert told.endswith(f" Next: all {latency(found[1].excess_ns)}.")
+
+
+def test_an_event_of_several_rates_weighs_the_sum(tmp_path: Path) -> None:
+    sides = [{"a": [1_000_000] * 4, "b": [1_000_000] * 4}, {"a": [3_000_000] * 4, "b": [1_500_000] * 4}]
+    answers = [weighed(answer_of(tmp_path / str(place), own), a=1, b=25) for place, own in enumerate(sides)]
+    together = [regrouped(answer, ()) for answer in answers]
+    (found,) = excesses(*together)
+    before, after = ([value for op, weight in (("a", 1), ("b", 25)) for value in own[op] * weight] for own in sides)
+    assert found.excess_ns == pytest.approx(float(area(before, after)), rel=1e-6)
+    assert (found.events, found.weight) == (8, 0)
+    assert "its 8 stored events took " in excess_sentence(*together) and " longer in all than " in excess_sentence(*together)
 
 
 @pytest.fixture(scope="module")

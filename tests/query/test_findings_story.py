@@ -590,11 +590,12 @@ def test_an_episode_belongs_to_what_was_at_its_time_on_its_host() -> None:
     def belongs(start: int, end: int, worst: str = "", **labels: str) -> str:
         times = START + start * SECOND, START + end * SECOND
         episode = Episode("o", "r", tuple(labels.items()), "", "99", 1, SECOND, *times, None, False, 0, 1, 0, 0, worst, ENDED)
-        found = finding_of(episode, [slow, stall])
+        found = finding_of(episode, {}, [slow, stall])
         return found.kind if found else ""
 
     assert belongs(20, 24) == STALL
     assert belongs(20, 24, worst="a") == SLOW_MEMBER
+    assert belongs(20, 24, worst="d") == ""
     assert belongs(20, 24, host="b") == STALL
     assert belongs(40, 44, host="b") == ""
     assert belongs(40, 44, host="a") == SLOW_MEMBER

@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.core.errors import InputError, TailboardError
+from ingest.core.errors import InputError, TailboardError, UsageError
 from ingest.core.labels import Series
 from ingest.core.quantiles import parse_percentiles
 from ingest.query.compare import gap
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
+from ingest.query.story.story import story
 from ingest.read import operation_log, read
 from ingest.read import text as text_blocks
 from ingest.read.context import Context
@@ -30,9 +32,11 @@ from ingest.read.operation_log import due_at
 from ingest.read.operations import SeriesTable
 from ingest.read.placement import discover
 from ingest.read.sources import ReadOptions
+from ingest.store import open_store
 from oracles import hdr
 from tests.commands import tailboard
 from tests.effort import few, figure
+from tests.store.grounds import loaded
 
 SECOND, MS, US = 10**9, 10**6, 10**3
 EXAMPLES = figure(40, 100, 500)
@@ -89,7 +93,7 @@ def test_each_operation_is_timed_from_when_it_was_due(tmp_path: Path, rate: str)
 def test_a_column_with_the_schedule_is_taken(taken: Any, log: Any) -> None:
     text = "start_ms,latency_us,Due_ms,op\n1700000000500,1100,1700000000000,READ\n1700000001500,900,1700000001500,read\n"
     read_ = taken(log(text, "x.csv"), options=ReadOptions(intended_column="due_ms"))
-    exact = {(row.series.kind, row.end_ns // SECOND - 1_700_000_000): row.exact for row in read_.rows}
+    exact = {(row.series.kind, -(-row.end_ns // SECOND) - 1_700_000_000): row.exact for row in read_.rows}
     assert exact["service", 1] == (1_100_000, 1_100_000, 1_100_000) and exact["service", 2][1] == 900_000
     assert exact["response", 1][1] == 501_100_000 and exact["wait", 1][1] == 500 * MS and exact["wait", 2][1] == 0
     assert {row.series.op for row in read_.rows} == {"read"} and read_.account.accepted == read_.account.samples == 2
@@ -371,3 +375,45 @@ def test_a_column_of_decimals_is_rounded_down_exactly(texts: list[str], unit_ns:
         )
     else:
         assert found.tolist() == wanted
+
+
+# ---- The first and the last second are covered in part.
+
+
+def quiet(folder: Path, seed: int, first: Callable[[int, int], str], form: str, head: str = "") -> tuple[Path, int, int]:
+    """Write two clients' operations of about 150 s that begin and end within a second; return when in ns the first began and the last ended."""
+    noise = np.random.default_rng(seed)
+    begin, lasts = 1_790_000_000 + noise.uniform(0, 1), noise.uniform(100, 160)
+    starts = (np.sort(noise.uniform(begin, begin + lasts, int(lasts * 300))) * 1e6).astype(np.int64)
+    took = (5000 * np.exp(0.5 * noise.standard_normal(len(starts)))).astype(np.int64)
+    client = noise.integers(0, 2, len(starts))
+    for own in (0, 1):
+        path = folder / f"client{own}" / form
+        path.parent.mkdir(parents=True)
+        rows = zip(starts[client == own].tolist(), took[client == own].tolist(), strict=True)
+        path.write_text("\n".join(([head] if head else []) + [first(*row) for row in rows]) + "\n")
+    return folder, int(starts.min()) * 1000, int((starts + took).max()) * 1000
+
+
+LOGGED = {
+    "operations": (lambda start, took: f"{start},{start + took},read", "ops.csv", "start_us,end_us,op"),
+    "pgbench": (lambda start, took: f"0 1 {took} 0 {(start + took) // 10**6} {(start + took) % 10**6}", "pgbench_log.1", ""),
+}
+
+
+@pytest.mark.parametrize("form", LOGGED)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_run_of_operations_lasts_from_the_first_to_the_last(tmp_path: Path, form: str, seed: int) -> None:
+    folder, begin, end = quiet(tmp_path / "r", seed, *LOGGED[form])
+    files = Files([folder], jobs=1)
+    answer = files.answer(Question(step=SECOND))
+    assert list(answer.covered.values()) == [(begin, end)]
+    rates = percentiles(answer, Wanted(parse_percentiles("50"))).columns["rate"]
+    assert rates[0] > 0.5 * np.median(rates) and rates[-1] > 0.5 * np.median(rates)
+    assert [finding.text for finding in story(files, Question()).findings] == []
+    loaded(url := f"sqlite:{tmp_path / 'store.db'}", [folder], jobs=1)
+    with open_store(url) as store:
+        stored = store.answer(Question(step=SECOND))
+        assert list(stored.covered.values()) == [(begin, end)]
+    with pytest.raises(UsageError, match=r"finer than the rows \(1s\): tailboard adds such operations up by the second.*--force"):
+        files.answer(Question(step=SECOND // 10))

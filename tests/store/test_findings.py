@@ -103,6 +103,33 @@ def test_findings_are_replaced_whole_and_used_only_while_they_are_as_new_as_the_
     assert rows_of(ground) == []
 
 
+def test_findings_of_an_earlier_method_are_computed_anew(ground, tmp_path: Path, monkeypatch) -> None:
+    """Also of one of the same version: whoever asks gets what the method of now says, and a load writes it."""
+    from ingest.store import findings
+
+    shutil.copytree(Path(findings.__file__).parents[1] / "query" / "story", tmp_path / "story")
+    with (tmp_path / "story" / "words.py").open("a") as file:
+        file.write("# changed")
+    now = findings.method()
+    with monkeypatch.context() as patch:
+        patch.setattr(findings.stored, "__file__", str(tmp_path / "story" / "stored.py"))
+        findings.method.cache_clear()
+        assert (earlier := findings.method()) != now
+    findings.method.cache_clear()
+    assert findings.method() == now
+    with monkeypatch.context() as patch:
+        patch.setattr(findings, "method", lambda: earlier)
+        loaded(ground.url, [FIO / "randrw" / "a_clat_hist.1.log"], reading=ZERO)
+        with open_store(ground.url, write=True) as store:
+            kept = store.findings_of(["r"])
+            store.keep_findings("r", [replace(kept[0], content={**kept[0].content, "nothing": "of before"}), *kept[1:]])
+            assert story(store, Question()).nothing == "of before"
+    with open_store(ground.url, write=True) as store:
+        assert story(store, Question()).nothing == computed(store, Question()).nothing != "of before"
+        findings.write_findings(store, "r")
+        assert findings.stored_story(store, "r", "").nothing != "of before"
+
+
 def test_a_run_that_is_not_complete_has_no_findings_yet(ground, tmp_path: Path, monkeypatch) -> None:
     from ingest.store import findings
 

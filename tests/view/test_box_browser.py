@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -22,10 +23,10 @@ from ingest.view.page.report import parts_of
 from ingest.view.page.template import page_of
 from tests.browsing import shown
 from tests.doubles.origin import SECOND, ZERO, Made, random_rows, series
+from tests.query.test_box import THREE_HOSTS, ticking
 from tests.query.test_box import ZERO as TICKING
-from tests.query.test_box import ticking
 from tests.strategies import FIO_LAYOUTS, HDR_LAYOUTS
-from tests.view.page import HOSTILE, choose, settle
+from tests.view.page import HOSTILE, choose, place, settle
 
 MS = 1_000_000
 ROOT = Path(__file__).parents[2]
@@ -170,6 +171,54 @@ def test_the_offsets_of_a_box_are_those_of_the_query(browser, tmp_path: Path) ->
         page.keyboard.press("Tab")
         assert page.inner_text("#box") == "This box ends before it begins: change one of its ends."
         assert float(page.locator("#box-from").input_value()) > 1 == float(page.locator("#box-to").input_value())
+
+
+IN_VIEW = """() => { const { top, bottom } = document.getElementById('boxed').getBoundingClientRect();
+  return bottom > top && top >= document.querySelector('.controls').getBoundingClientRect().bottom && bottom <= innerHeight; }"""
+
+
+@pytest.mark.slow
+def test_a_box_is_answered_where_it_was_drawn_and_who_made_it_leads(browser, tmp_path: Path) -> None:
+    shutil.unpack_archive(THREE_HOSTS, tmp_path, filter="data")
+    assert command(["report", str(tmp_path / "results"), "-o", str(tmp_path / "report.html")]) == 0
+    with shown(browser, tmp_path / "report.html", size={"width": 1200, "height": 600}) as page:
+        start = page.evaluate("tailboard.content.runs[0].start")
+        corners = [page.evaluate(f"tailboard.views.heatmap.scale('y')({value})") for value in (190e6, 45e6)]
+        (left, top), (right, _) = (place(page, "heatmap", start + at * 1000, 0) for at in (17.5, 41.5))
+        assert page.inner_text("#boxed") == ""
+        page.mouse.move(left, top + corners[0])
+        page.mouse.down()
+        page.mouse.move((left + right) / 2, top + corners[1], steps=3)
+        page.mouse.move(right, top + corners[1])
+        page.mouse.up()
+        settle(page)
+        words = page.locator("#boxed .verdict").all_inner_texts()
+        assert words[0].startswith("host node3 made ") and words[2].startswith("operation write made ")
+        assert words == page.locator("#box .verdict").all_inner_texts()
+        assert page.evaluate(IN_VIEW)
+        page.locator("#boxed button").click()
+        assert page.evaluate("document.getElementById('box-panel').getBoundingClientRect().top") < 300
+        page.evaluate("scrollTo(0, 0)")
+        page.locator("#box-from").evaluate(
+            "field => { field.value = 20; field.dispatchEvent(new Event('change', { bubbles: true })); }"
+        )
+        settle(page)
+        page.keyboard.press("Escape")
+        settle(page)
+        assert page.inner_text("#boxed") == ""
+
+
+@pytest.mark.slow
+def test_a_box_drawn_by_keys_is_answered_in_view_and_one_of_the_address_moves_nothing(browser, reported: Path) -> None:
+    with shown(browser, reported, "#box=26,36,1000,", size={"width": 1200, "height": 420}) as page:
+        assert page.inner_text("#boxed").startswith("host ceph-b made 4 of the 4 samples in the box")
+        assert page.evaluate("scrollY") == 0
+        page.locator("#heatmap").focus()
+        for key in ("ArrowRight", "ArrowDown", "b", "ArrowRight", "ArrowRight", "ArrowDown", "b"):
+            page.keyboard.press(key)
+        settle(page)
+        assert not page.inner_text("#boxed").startswith("host ceph-b made 4 of the 4")
+        assert page.evaluate(IN_VIEW)
 
 
 @pytest.mark.slow

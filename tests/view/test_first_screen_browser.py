@@ -7,12 +7,14 @@ import io
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from ingest.cli import run as command
 from ingest.query.files import Files
 from ingest.query.overview import overviews
 from ingest.query.question import Question
+from ingest.view.page.report import opening, parts_of
 from tests.browsing import shown
 from tests.doubles.origin import SECOND, ZERO, Made, random_rows, series
 from tests.view.page import choose, drawn, items_of, place, rows_of, settle
@@ -451,3 +453,56 @@ def test_the_example_opens_with_its_own_story(browser, archive, tmp_path):
         assert page.evaluate("tailboard.state.highlight") == "host=ceph-b"
         low, high = page.evaluate("tailboard.views.hosts.signal('range')")
         assert low <= ZERO / 1e6 + 30_000 and high >= ZERO / 1e6 + 33_000
+
+
+def of_two(worst: str) -> list:
+    """Two runs in the order of their names, of which one has the worse finding; the other's makes more of its own excess."""
+    rows = [(series("read", "a", run=run), at, {900: 40}) for run in ("quiet", "zealous") for at in range(20)]
+    stories = [
+        {**STORY, "findings": [{**STORY["findings"][0], "text": f"in {run}", "excess_ns": 9e9 if run == worst else 1e9}]}
+        for run in ("quiet", "zealous")
+    ]
+    return [replace(run, story=told) for run, told in zip(Made(rows).overviews(), stories, strict=True)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("worst", ["quiet", "zealous"])
+def test_u4_a_report_of_several_runs_opens_on_the_run_of_the_worst_finding_and_stays_where_it_is(opened, worst: str) -> None:
+    other = {"quiet": "zealous", "zealous": "quiet"}[worst]
+    with opened(of_two(worst)) as page:
+        assert page.locator("[name=run]").first.input_value() == worst
+        assert page.locator("#story-sentences").inner_text() == f"in {worst}"
+        assert page.evaluate("location.hash") == ""
+        renewed = parts_of(of_two(other)).filling["data"]  # as a server sends it, where the other run is the worst by now
+        page.evaluate("async (data) => { await controls.renewed(data); }", renewed)
+        settle(page)
+        assert page.locator("[name=run]").first.input_value() == worst
+        choose(page, "run", other)
+        assert page.locator("#story-sentences").inner_text() == f"in {other}"
+
+
+def test_u4_a_report_of_quiet_runs_opens_on_the_first() -> None:
+    quiet = [replace(run, story={**STORY, "findings": []}) for run in of_two("zealous")]
+    assert opening(quiet).run == "quiet"
+    assert opening([replace(run, story=None) for run in quiet]).run == "quiet"
+    assert "in zealous" in parts_of(of_two("zealous")).swapped["story-sentences"]
+
+
+@pytest.mark.slow
+def test_u4_why_says_what_speaks_for_and_against_a_finding_and_its_times_by_the_clock_of_the_axes(opened, told) -> None:
+    against = {**STORY, "findings": [{**STALL, "against": "its peers stalled, too"}, SLOW]}
+    start = told[0].cluster.start_of
+    with opened([replace(run, story=against) for run in told]) as page:
+        page.locator("#story-more summary").click()
+        lines = page.locator("#story-reasons div").first.locator("dd").all_inner_texts()
+        clock = [str(np.datetime64(start // 10**6 + at * 1000, "ms"))[11:].removesuffix(".000") for at in (30, 34)]
+        assert lines == [
+            f"times: {clock[0]} – {clock[1]} UTC",
+            "consistent with: A device that stopped.",
+            "against: its peers stalled, too",
+            "see: tailboard percentiles x --host ceph-b",
+        ]
+        choose(page, "clock", "elapsed")
+        assert page.locator("#story-reasons dd").first.inner_text() == "times: 30.0 – 34.0 s elapsed"
+    file = parts_of([replace(run, story=against) for run in told]).swapped["story-reasons"]  # for those without a script
+    assert "<dd>consistent with: A device that stopped.</dd><dd>against: its peers stalled, too</dd><dd>see: <code>" in file

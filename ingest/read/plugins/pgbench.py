@@ -20,6 +20,7 @@ import numpy as np
 
 from ingest.core.coverage import Caveat, Missing, labels_of
 from ingest.core.errors import InputError
+from ingest.core.grid import INT64_MAX
 from ingest.core.intervals import Int, Intervals, Sum
 from ingest.core.labels import Series
 from ingest.core.layout import hdr_layout
@@ -32,7 +33,7 @@ from ingest.read.formats import AGAIN, ROW_LABELS, Reader
 from ingest.read.integers import PlainIntegers
 from ingest.read.missing import RejectedLines
 from ingest.read.operation_log import binned
-from ingest.read.operations import DAY_NS, REPEATED, Repeats
+from ingest.read.operations import DAY_NS, REPEATED, Repeats, bounded
 from ingest.read.sources import Around, Source
 from ingest.read.text import CUT_OFF, head, name_without, whole_blocks
 
@@ -76,6 +77,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     held: dict[str, Sum[Series]] = {kind: Sum() for kind in ("service", *(("response", "wait") if lagged else ()))}
     layout, waiting, rest = hdr_layout(DIGITS, 0, 1), 0, b""
     parts: list[Int] = []
+    begin_ns, end_ns = INT64_MAX, -INT64_MAX
     lost, repeats = RejectedLines(account, labels_of(context.series, unknown=ROW_LABELS)), Repeats(account)
 
     def fold() -> None:
@@ -94,6 +96,8 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
         if cut:
             parts.append(taking.transactions(text[:cut]))
             account.accept(len(parts[-1]))
+            begin_ns = min(begin_ns, int((parts[-1][:, END] - parts[-1][:, TIME]).min(initial=INT64_MAX)))
+            end_ns = max(end_ns, int(parts[-1][:, END].max(initial=-INT64_MAX)))
             lost.passed(parts[-1][:, END] + context.offset_ns)
             repeats.add(parts[-1][:, END], parts[-1][:, TIME], parts[-1][:, 0], range(len(taking.scripts)))
             waiting += len(parts[-1])
@@ -118,7 +122,9 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
         for rows in sums.parts():
             account.samples += int(rows.counts.sum()) if kind == "service" else 0
             codes = np.array([taking.scripts[int(series.op)] for series in rows.table], np.int64)[rows.series]
-            ordered = rows.take(np.lexsort((rows.start_ns, codes)))
+            ordered = bounded(
+                rows.take(np.lexsort((rows.start_ns, codes))), begin_ns + context.offset_ns, end_ns + context.offset_ns
+            )
             yield ordered.relabelled(lambda series: series.replaced(op=f"script {series.op}" if several else "transaction"))
 
 
@@ -241,4 +247,4 @@ def locate(path: Path, around: Around) -> Source:
     return Source(path, PGBENCH, replace(context, zero=zero), SECOND, str(hdr_layout(DIGITS, 0, 1)))
 
 
-READER = Reader(locate, rows=read, accepts=looks_like_pgbench, grows=AGAIN)
+READER = Reader(locate, rows=read, accepts=looks_like_pgbench, grows=AGAIN, by_second=True)

@@ -114,7 +114,7 @@ def parts_of(
     notes what was coarsened for its size.
     """
     schedules = [omission.content_of(kinds_of(run.cluster), run.cluster.warnings) for run in runs]
-    told = story.sections([run.story for run in runs])
+    told = story.sections([run.story for run in (opening(runs), *runs)])
     schedules_shown = [omission.section(schedules)] if any(schedule["kinds"] for schedule in schedules) else []
     shown = [*told, *schedules_shown, *box.sections(runs), *layers.sections(runs), *sections]
     content = {
@@ -151,14 +151,14 @@ def parts_of(
 
 def first_state(runs: Sequence[Overview], by: Sequence[str], sla_ns: int) -> dict[str, str]:
     """Return what the page's controls are set to at first, by their names; see script/state.js."""
-    extra = any(name not in (*GROUPINGS, "run", "kind") for name in by)
-    hosts = {key[0] for part in runs[0].hosts.parts for key in part.table}
+    extra, first = any(name not in (*GROUPINGS, "run", "kind") for name in by), opening(runs)
+    hosts = {key[0] for part in first.hosts.parts for key in part.table}
     usual = "host" if 1 < len(hosts) <= MOST_LINES else "op"
     grouping = "extra" if extra else next((name for name in ("host", "op") if name in by), usual)
     return {
         **dict.fromkeys(CONTROLS, ""),
-        "run": vega.printable(runs[0].run),
-        "kind": vega.printable(default_kind(kinds_of(runs[0].cluster))),
+        "run": vega.printable(first.run),
+        "kind": vega.printable(default_kind(kinds_of(first.cluster))),
         "by": grouping,
         "p": PERCENTILE,
         "tail": "99",
@@ -169,6 +169,15 @@ def first_state(runs: Sequence[Overview], by: Sequence[str], sla_ns: int) -> dic
         "drop": "auto",
         "sla": f"{sla_ns / vega.MS:g}" if sla_ns else "",
     }
+
+
+def opening(runs: Sequence[Overview]) -> Overview:
+    """Return the run that the page opens on: that of the finding with the largest excess, the first one where none has any."""
+
+    def worst_of(run: Overview) -> float:
+        return max((finding.get("excess_ns", 0.0) for finding in (run.story or {}).get("findings", ())), default=-1)
+
+    return max(runs, key=worst_of)
 
 
 def _sweep(sweep: Sweep | None) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@
   const WIDE = 640, HIGH = 120, TITLES = { op: "operation" };
   const unpacked = new WeakMap();
   let now, set, find, number, latency; // what panels.js offers
+  let answered = ""; // the box that the sentences below the map are of
   const title = (label) => TITLES[label] ?? label;
 
   // ---- Words.
@@ -30,9 +31,10 @@
     if (!outside) return ["All samples lie in this box: there is no rest to compare it with."];
     if (!rows.length) return [`Every label ${left.length ? "that this page holds" : ""} has one value here: there is nothing to tell apart.`.replace("  ", " ")];
     const over = rows.filter(({ verdict, score }) => verdict === "more" && score > 0), [first] = rows, unbounded = Number.isNaN(first.low);
-    if (over.length) return over.slice(0, SAID).map((row) => line(row, inside));
     const few = `They lie in ${counted(filled, "window")} of ${seconds(step / 1000)}${filled >= FEW ? ", which resemble their neighbours" : ""}: ${first.out ? "all this may be a single event, so whether it tends to happen there cannot be told." : "too few to tell whether chance alone does this."}`;
-    if (unbounded && first.lift >= LEAST_TIMES && first.score >= LEAST_SCORE) return [line(first, inside), few];
+    const lines = over.map((row) => line(row, inside)), striking = unbounded && first.lift >= LEAST_TIMES && first.score >= LEAST_SCORE;
+    if (striking && (first.out || !over.length)) return [line(first, inside), few, ...lines].slice(0, SAID); // the most of the box leads, also where it may be a single event
+    if (over.length) return lines.slice(0, SAID);
     const nothing = "Nothing is over-represented in this box";
     if (first.score <= 0) return [`${nothing}: all values have the share that they have elsewhere.`];
     return [`${nothing}. Closest: ${line(first, inside)}`, ...(unbounded ? [few] : [])];
@@ -125,7 +127,8 @@
     const { state } = now(), step = data.step, what = explained(data, box, (key) => key.kind === state.kind && (!state.op || key.op === state.op));
     const { used } = box, all = what.inside + what.outside, where = `${range(used.from, used.to, seconds, "the whole run")}, ${range(used.low, used.high, latency, "all latencies")}`;
     const share = all ? ` (${percent(what.inside / all)} of all)` : "";
-    const verdicts = sentences(what, data).map((text) => element("p", text, { className: "verdict" }));
+    const said = sentences(what, data), verdicts = said.map((text) => element("p", text, { className: "verdict" }));
+    answer(said);
     const facts = [`Counted: ${where}: ${number(what.inside)} of ${counted(all, "sample")}${share}, in ${counted(what.filled, "window")}. Edges are moved to the windows of ${seconds(step / 1000)} and bins that this page holds.`, ...leftOut(data)];
     const exact = element("p", "With all windows and bins: ", { className: "says" });
     exact.append(element("code", command(asked)));
@@ -137,11 +140,21 @@
     const body = what.inside && what.outside ? [...(what.rows.length ? [table] : []), ...more, figures] : [];
     return [...verdicts, ...facts.map((text) => element("p", text, { className: "says" })), ...body, exact];
   }
+  // The answer below the map, where the box was drawn: in view, when a hand or a key has just drawn it there.
+  function answer(said) {
+    const { box: text } = now().state, drawn = text !== answered && document.activeElement === find("heatmap"), place = find("boxed");
+    const more = element("button", "All that was counted", { type: "button" });
+    more.addEventListener("click", () => find("box-panel").scrollIntoView());
+    place.replaceChildren(...said.map((sentence) => element("p", sentence, { className: "verdict" })), more);
+    if (drawn) place.scrollIntoView({ block: "nearest" });
+    answered = text;
+  }
   async function box() {
     const { run, state, content } = now(), held = content.sections.box?.[run.name], asked = parsed(state.box);
     find("box-panel").hidden = !held;
     if (!held || !asked) {
-      find("box").replaceChildren();
+      for (const name of ["box", "boxed"]) find(name).replaceChildren();
+      answered = "";
       return {};
     }
     if (!unpacked.has(held)) unpacked.set(held, unpack(held));

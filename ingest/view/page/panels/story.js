@@ -16,7 +16,7 @@ const story = (() => {
   // The share that no finding accounts for, in words.
   const unexplained = (share) => (share > 0 ? `${Math.round(100 * share)} % of the excess latency is left unexplained.` : "");
 
-  tailboard.sections.push(({ now, find, addressOf, highlights }) => {
+  tailboard.sections.push(({ now, find, when, addressOf, highlights }) => {
     const part = (tag, ...content) => {
       const element = document.createElement(tag);
       element.append(...content);
@@ -29,9 +29,11 @@ const story = (() => {
       if (here) link.setAttribute("aria-current", "true");
       return part("li", link);
     }
-    function reasons({ text, below, consistent, against, command }) {
-      const lines = [...(below || []).map((each) => each.text), consistent, against].filter(Boolean).map((line) => part("dd", line));
-      return part("div", part("dt", text), ...lines, ...(command ? [part("dd", part("code", command))] : []));
+    // What stands behind a finding, in the words of the terminal; its times are those of the axes.
+    function reasons({ text, below, consistent, against, command, from_s: from, to_s: to }) {
+      const { run } = now(), lines = [["times", when({ t: run.start + 1000 * from, t2: run.start + 1000 * to })], ["consistent with", consistent], ["against", against]];
+      const said = [...(below || []).map((each) => each.text), ...lines.filter(([, line]) => line).map((line) => line.join(": "))].map((line) => part("dd", line));
+      return part("div", part("dt", text), ...said, ...(command ? [part("dd", "see: ", part("code", command))] : []));
     }
     // A list that says the same keeps its links: one may have the focus, or be under a pointer that goes down.
     function fill(element, nodes) {

@@ -32,8 +32,9 @@ def sections(stories: Sequence[Mapping[str, Any] | None]) -> list[Section]:
 
 def _reasons(finding: Mapping[str, Any]) -> str:
     """Return what stands behind a finding, as entries of a list."""
-    below = [each["text"] for each in finding.get("below", ())]
-    lines = [*below, finding.get("consistent", ""), finding.get("against", "")]
-    said = "".join(f"<dd>{text(line)}</dd>" for line in lines if line)
-    command = f"<dd><code>{text(finding['command'])}</code></dd>" if finding.get("command") else ""
+    lines = [each["text"] for each in finding.get("below", ())]
+    named = {"consistent with": finding.get("consistent"), "against": finding.get("against")}
+    lines += [f"{name}: {line}" for name, line in named.items() if line]
+    said = "".join(f"<dd>{text(line)}</dd>" for line in lines)
+    command = f"<dd>see: <code>{text(finding['command'])}</code></dd>" if finding.get("command") else ""
     return f"<div><dt>{text(finding['text'])}</dt>{said}{command}</div>"

@@ -94,9 +94,9 @@ const chosen = (() => {
     Object.assign(page, { content: now.content, state: now.state });
     fromAddress();
   }
-  // Other data of the same page: what was chosen stays.
+  // Other data of the same page: what was chosen stays, and the run that is shown, whichever has the worst finding by now.
   function replaced(next) {
-    const kept = changes();
+    const kept = [...changes(), ...["run"].filter((name) => now.state[name]).map((name) => [name, now.state[name]])];
     Object.assign(now, { content: (page.content = next), defaults: next.state });
     forgetData();
     Object.assign(now.state, now.defaults, Object.fromEntries(kept.filter(([key]) => key in now.defaults)));
