@@ -5,25 +5,25 @@
     python benchmarks/story.py --recorded                    the recordings of tests/data whose truth was found by hand
     python benchmarks/story.py --real 3                      real fio on this machine, some of it stopped (SIGSTOP) for a while
 
-story_runs.py makes the runs. Each is written as logs (fio's histogram logs filed as CBT does, HdrHistogram logs, operation logs), and
-`tailboard explain FOLDER --json` is asked. A seed is drawn and printed unless one is given: figures are of seeds used once.
+story_runs.py makes the runs. Each is written as logs (fio's histogram logs filed as CBT does, HdrHistogram logs, operation
+logs), and `tailboard explain FOLDER --json` is asked. A seed is drawn and printed unless one is given: figures are of seeds
+used once.
 
 The rules, written before any result was seen:
 
 - **Found**: a finding names the place of a cause and its time. Kinds are not judged: what happened is who, when and how bad.
-- **Place**: labels that have one value in the run tell nothing and are left out. A finding names the place where its host, volume and
-  job are those of the cause (none, where the cause is on all hosts), and its operation (a tag of HdrHistogram logs), where the cause is on
-  one operation alone. It may
-  say more of the operation ("host-3 read" of a host whose reads and writes are slow is true), not of the place ("host-3" of an outage of
-  all hosts blames one for all).
+- **Place**: labels that have one value in the run tell nothing and are left out. A finding names the place where its host,
+  volume and job are those of the cause (none, where the cause is on all hosts), and its operation (a tag of HdrHistogram
+  logs), where the cause is on one operation alone. It may say more of the operation ("host-3 read" of a host whose reads and
+  writes are slow is true), not of the place ("host-3" of an outage of all hosts blames one for all).
 - **Time**: what both share is at least two thirds of what both cover. Of a cause that comes or goes slowly (drift, warm-up)
-  either its whole time or the part that holds 90 % of its excess will do: where it ends is no one's to see. Of a cause shorter
-  than four windows each edge of the finding may first move towards it by one window: logs tell no more, and times rounded
-  outward by a window at each end share L / (L + 2) of both, two thirds from L = 4 on.
-- **In part**: a finding that is true but not all of it: two thirds of its time lie within the cause, but too little of that; or it
-  names the host of a volume or a job, or no operation where one alone is slow. It is no find, and not false. So is one that covers
-  several causes of one place with two thirds in common with all of them together. Causes that share a member are at least 10 % of
-  the run and five windows apart, so that one sentence for two of them is less than what happened. Causes are never nearer.
+  either its whole time or the part that holds 90 % of its excess will do: where it ends is no one's to see. Of a cause
+  shorter than four windows each edge of the finding may first move towards it by one window: logs tell no more, and times
+  rounded outward by a window at each end share L / (L + 2) of both, two thirds from L = 4 on.
+- **In part**: a finding that is true but not all of it: two thirds of its time lie within the cause, but it is too short; or
+  it names the host of a volume or a job, or no operation where one alone is slow. It is no find, and not false. So is one
+  that covers several causes of one place, and has two thirds in common with all of them together: causes that share a member
+  are at least 10 % of the run and five windows apart, so that one sentence for two of them is less than what happened.
 - **False**: every other finding, in runs with causes, too: another place, another time, all hosts for one, one for all.
 - A run that ends with an error finds nothing, and counts as false.
 """
@@ -43,28 +43,31 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 sys.path.insert(0, str(Path(__file__).parent))
 from measure import print_table
-from story_runs import HOSTS, NOISES, SHAPES, WINDOW, Cause, Scene, made, scene_of, write
+from story_recorded import RECORDED, Recording, record
+from story_runs import HOSTS, NOISES, PLACES, SHAPES, WINDOW, Cause, Scene, made, scene_of, write
 
 Finding = Mapping[str, Any]  # as `explain --json` has them: who, from_s, to_s, kind, text
 LABELS = ("host", "volume", "job", "op")
 COMMON = 2 / 3
 SHORT = 4 * WINDOW
 EXACT, PARTLY, WRONG = "exact", "in part", "wrong"
-RECORDED: Mapping[str, Sequence[tuple[dict[str, str], float, float]]] = {}
 
 
-def told(folder: Path) -> tuple[list[Finding], str]:
+def told(folder: Path, options: Sequence[str] = ()) -> tuple[list[Finding], str]:
     """Return what `explain` finds in a folder, and what it said where it failed."""
     from ingest.cli import run
 
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        status = run(["explain", str(folder), "--json", "--jobs", "1"])
+        status = run(["explain", str(folder), "--json", "--jobs", "1", *options])
     if status:
         return [], err.getvalue().strip() or f"exit status {status}"
     return [finding for story in json.loads(out.getvalue()) for finding in story["findings"]], ""
@@ -110,6 +113,7 @@ class Judged:
     """What was said of a run, held against what was put in: `found` of each cause; findings that are true in part, or false."""
 
     scene: Scene
+    said: list[Finding]
     found: list[bool]
     partly: list[Finding]
     false: list[Finding]
@@ -126,7 +130,10 @@ class Judged:
         return {**asdict(self), "name": self.scene.name}
 
 
-def judge(findings: Sequence[Finding], causes: Sequence[Cause], varied: set[str]) -> tuple[list[bool], list[Finding], list[Finding]]:
+Verdict = tuple[list[bool], list[Finding], list[Finding]]
+
+
+def judge(findings: Sequence[Finding], causes: Sequence[Cause], varied: set[str]) -> Verdict:
     """Return of each cause whether it was found, the findings that are true in part, and those that are false."""
     found = [False] * len(causes)
     partly, false = [], []
@@ -162,12 +169,12 @@ def judged(name: str, seed: int, keep: Path | None = None) -> Judged:
         began = time.process_time()
         findings, error = told(folder)
         seconds = time.process_time() - began
-        result = Judged(scene, *judge(findings, scene.causes, scene.varied()), error, seconds)
+        result = Judged(scene, findings, *judge(findings, scene.causes, scene.varied()), error, seconds)
         if keep and (result.wrong or not all(result.found)):
             kept = keep / f"{kind}-{number}"
             shutil.rmtree(kept, ignore_errors=True)
             shutil.copytree(folder, kept / "run")
-            (kept / "truth.json").write_text(json.dumps({**result.as_dict(), "said": findings}, indent=1))
+            (kept / "truth.json").write_text(json.dumps(result.as_dict(), indent=1))
     return result
 
 
@@ -233,14 +240,24 @@ def marginals(pairs: Sequence[Pair]) -> list[tuple[str, list[list[str]]]]:
             range(4),
             ("1.5 to 2", "2 to 3", "3 to 8", "8 to 50"),
         ),
-        ("place", lambda pair: pair[1].place, ("host", "all", "volume", "job", "op", "host op"), ()),
+        ("place", lambda pair: pair[1].place, PLACES, ()),
         ("hosts", lambda pair: pair[0].scene.hosts, (1, *HOSTS), ()),
-        ("operations a second", lambda pair: _between(pair[0].scene.rate, (20, 60, 150)), range(4), ("8 to 20", "20 to 60", "60 to 150", "150 to 400")),
-        ("noise", lambda pair: _noise(pair[0]), NOISE_NAMES, NOISE_NAMES),
+        (
+            "operations a second",
+            lambda pair: _between(pair[0].scene.rate, (20, 60, 150)),
+            range(4),
+            ("8 to 20", "20 to 60", "60 to 150", "150 to 400"),
+        ),
+        ("noise", lambda pair: pair[0].scene.noise, list(NOISES), ()),
         ("loop", lambda pair: "closed" if pair[0].scene.closed else "open", ("closed", "open"), ()),
         ("format", lambda pair: pair[0].scene.form, ("fio", "hdr", "csv"), ()),
         ("causes in the run", lambda pair: len(pair[0].scene.causes), (1, 2, 3), ()),
-        ("z, told place and time", lambda pair: _between(pair[1].z, (4.5, 6, 10)), range(4), ("below 4.5", "4.5 to 6", "6 to 10", "above 10")),
+        (
+            "z, told place and time",
+            lambda pair: _between(pair[1].z, (4.5, 6, 10)),
+            range(4),
+            ("below 4.5", "4.5 to 6", "6 to 10", "above 10"),
+        ),
     ]
     tables = [("all", [row_of("all", pairs)])]
     for title, value_of, values, names in splits:
@@ -252,25 +269,19 @@ def marginals(pairs: Sequence[Pair]) -> list[tuple[str, list[list[str]]]]:
     return tables
 
 
-NOISE_NAMES = ("white", "heavy", "ar .5", "ar .7", "ar .9")
-
-
-def _noise(result: Judged) -> str:
-    return f"ar .{10 * result.scene.phi:.0f}" if result.scene.noise == "ar" else result.scene.noise
-
-
 def targets(results: Sequence[Judged]) -> list[list[str]]:
     """Return what is aimed at beside what is so. A target is met where the share is, missed where its interval excludes it."""
     pairs = pairs_of(result for result in results if result.scene.causes)
 
     def clear(pair: Pair) -> bool:
         run, cause, _ = pair
-        strong = cause.shape == "plateau" and cause.factor >= 1.5 or cause.shape == "rate" and cause.rate <= 0.5
-        return strong and cause.to_s - cause.from_s >= 0.05 * run.scene.length and run.scene.rate >= 60 and run.scene.noise != "ar"
+        strong = (cause.shape == "plateau" and cause.factor >= 1.5) or (cause.shape == "rate" and cause.rate <= 0.5)
+        lasting = cause.to_s - cause.from_s >= 0.05 * run.scene.length
+        return strong and lasting and run.scene.rate >= 60 and run.scene.noise in ("white", "heavy")
 
     def tripled(pair: Pair) -> bool:
         run, cause, _ = pair
-        return cause.shape == "plateau" and cause.factor >= 3 and run.scene.phi == 0.7
+        return cause.shape == "plateau" and cause.factor >= 3 and run.scene.noise == "ar .7"
 
     rows = []
     for name, chosen, aim in (
@@ -278,18 +289,15 @@ def targets(results: Sequence[Judged]) -> list[list[str]]:
         ("z above 6", lambda pair: pair[1].z > 6, 0.95),
         ("plateau x3 or more on AR(1) .7", tripled, 0.9),
     ):
-        mine = [found for *pair, found in pairs if chosen((*pair, found))]
+        mine = [pair[2] for pair in pairs if chosen(pair)]
         rows.append([f"found: {name}", share(sum(mine), len(mine)), f"{100 * aim:.0f} %", _met(sum(mine), len(mine), aim, 1)])
-    for quiet in (False, True):
-        for hosts in (None, *HOSTS):
-            for noise, aim in (("white, heavy", 0.01), ("ar .7", 0.03)):
-                some = [
-                    result.wrong
-                    for result in results
-                    if (not result.scene.causes) == quiet and hosts in (None, result.scene.hosts) and _noise(result) in noise.split(", ")
-                ]
-                name = f"false: {'quiet runs' if quiet else 'runs with causes'}, {noise}, {hosts or 'all'} hosts"
-                rows.append([name, share(sum(some), len(some)), f"at most {100 * aim:.0f} %", _met(sum(some), len(some), aim, -1)])
+    kinds = {"runs with causes": [run for run in results if run.scene.causes]}
+    kinds["quiet runs"] = [run for run in results if not run.scene.causes]
+    for (kind, runs), hosts, (noise, aim) in product(kinds.items(), (None, *HOSTS), (("white, heavy", 0.01), ("ar .7", 0.03))):
+        some = [run.wrong for run in runs if hosts in (None, run.scene.hosts) and run.scene.noise in noise.split(", ")]
+        name = f"false: {kind}, {noise}, {hosts or 'all'} hosts"
+        verdict = _met(sum(some), len(some), aim, -1)
+        rows.append([name, share(sum(some), len(some)), f"at most {100 * aim:.0f} %", verdict])
     return rows
 
 
@@ -302,29 +310,64 @@ def _met(right: int, of: int, aim: float, sign: int) -> str:
     return "met" if sign * (right / of - aim) >= 0 else "not shown"
 
 
+def amounts(results: Sequence[Judged]) -> list[list[str]]:
+    """Return of causes that were found how much excess, and how many missing completions, were said for each that was there."""
+    rows = []
+    for shape in SHAPES:
+        said: dict[str, list[float]] = {"excess_ns": [], "missing": []}
+        for result, cause, found in pairs_of(results):
+            if found and cause.shape == shape:
+                mine = [finding for finding in result.said if judge([finding], [cause], result.scene.varied())[0][0]]
+                for key, there in (("excess_ns", cause.excess_s * 1e9), ("missing", cause.missing)):
+                    if there >= 30:  # less is chance
+                        said[key].append(sum(finding.get(key, 0) for finding in mine) / there)
+        if any(said.values()):
+            rows.append([shape, *map(_spread, said.values())])
+    return rows
+
+
+def _spread(ratios: Sequence[float]) -> str:
+    low, middle, high = np.quantile(ratios, (0.1, 0.5, 0.9)) if ratios else (0, 0, 0)
+    return f"{middle:.2f} ({low:.2f} to {high:.2f}; {len(ratios)})" if ratios else "-"
+
+
 def quiet_rows(results: Sequence[Judged]) -> list[list[str]]:
     """Return of quiet runs the share with any sentence, by noise and hosts."""
     rows = []
-    for noise in (None, *NOISE_NAMES):
-        mine = [result for result in results if noise in (None, _noise(result))]
+    for noise in (None, *NOISES):
+        mine = [result for result in results if noise in (None, result.scene.noise)]
         cells = [[result.wrong for result in mine if hosts in (None, result.scene.hosts)] for hosts in (None, *HOSTS)]
         if mine:
             rows.append([noise or "all", *(share(sum(cell), len(cell)) for cell in cells)])
     return rows
 
 
-def show(result: Judged) -> None:
-    """Print what was put into a run and what was said."""
-    scene = result.scene
-    print({key: value for key, value in asdict(scene).items() if key != "causes"})
-    for cause, found in zip(scene.causes, result.found, strict=True):
-        what = f"factor {cause.factor:.2f}, of {100 * cause.share:.1f} %, rate {cause.rate:.2f}, period {cause.period_s:.1f} s"
-        print(f"put in: {cause.shape} {cause.who or 'all'} {cause.from_s:.1f} to {cause.to_s:.1f} s, {what}", end="; ")
-        print(f"excess {cause.excess_s:.3g} s, missing {cause.missing}, z {cause.z:.1f}: {'found' if found else 'NOT FOUND'}")
-    for verdict, findings in (("in part", result.partly), ("FALSE", result.false)):
-        for finding in findings:
-            print(f"{verdict}: {finding['kind']} {finding['who']} {finding['from_s']:.1f} to {finding['to_s']:.1f} s: {finding['text']}")
-    print(result.error)
+def show(what: Mapping[str, Any], causes: Sequence[Cause], findings: Sequence[Finding], varied: set[str], other: str) -> None:
+    """Print what was put into a run, and what was said of it; `other` is the word for what was not put in."""
+    print(*(f"{key} {value}" for key, value in what.items()), sep=", ")
+    for cause, found in zip(causes, judge(findings, causes, varied)[0], strict=True):
+        drawn = f", factor {cause.factor:.2f}, of {100 * cause.share:.1f} %, rate {cause.rate:.2f}, period {cause.period_s:.1f} s"
+        drawn += f"; excess {cause.excess_s:.3g} s, missing {cause.missing}, z {cause.z:.1f}"
+        print(
+            "found:" if found else "NOT FOUND:",
+            cause.shape,
+            _where(cause.who, cause.from_s, cause.to_s) + drawn * bool(cause.place),
+        )
+    for finding in findings:
+        right, partly, _ = judge([finding], causes, varied)
+        verdict = "true" if any(right) else "in part" if partly else other
+        print(f"{verdict}:", finding["kind"], _where(finding["who"], finding["from_s"], finding["to_s"]), finding["text"])
+    print(f"{len(findings)} sentences")
+
+
+def _where(who: Mapping[str, str], low: float, high: float) -> str:
+    return f"{' '.join(map(str, who.values())) or 'all'} {low:.1f} to {high:.1f} s"
+
+
+def show_recording(recording: Recording) -> None:
+    """Print what happened in a recording, and what is said of it."""
+    findings, error = told(recording.folder, recording.options)
+    show({"folder": recording.folder, "error": error}, recording.causes, findings, set(recording.varied), "other")
 
 
 def names_of(seed: int, count: int, words: Sequence[str], *, quiet: bool) -> list[str]:
@@ -352,14 +395,27 @@ def main() -> None:
     parser.add_argument("--quiet", type=int, default=40, help="quiet ones")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1 << 32))
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--only", default="", help="words that a run must be of, separated by commas: outage, host, ar, phi0.7, fio, 10, open")
+    parser.add_argument(
+        "--only", default="", help="words that a run is of, by commas: outage, host, 'ar .7', fio, 10, open, weak"
+    )
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the logs of runs of which not all was right")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write a line of each run")
+    parser.add_argument("--recorded", action="store_true", help="the recordings of the repository")
+    parser.add_argument("--real", type=int, default=0, metavar="N", help="N recordings of real fio, 25 s each")
     parser.add_argument("--show", metavar="NAME", help="one run: cause/17, quiet/3")
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
     if options.show:
-        show(judged(options.show, options.seed, options.keep))
+        result = judged(options.show, options.seed, options.keep)
+        drawn = {key: value for key, value in asdict(result.scene).items() if key not in ("causes", "seed")}
+        show({**drawn, "error": result.error}, result.scene.causes, result.said, result.scene.varied(), "FALSE")
+        return
+    if options.recorded or options.real:
+        for recording in RECORDED if options.recorded else ():
+            show_recording(recording)
+        for number in range(options.real):
+            with tempfile.TemporaryDirectory() as scratch:
+                show_recording(record(Path(scratch) / "run", np.random.default_rng([options.seed, number])))
         return
     words = [word for word in options.only.split(",") if word]
     names = names_of(options.seed, options.runs, words, quiet=False) + names_of(options.seed, options.quiet, words, quiet=True)
@@ -379,7 +435,10 @@ def report(results: Sequence[Judged]) -> None:
         if rows:
             print_table(title, FOUND_HEADINGS, rows)
     if quiet:
-        print_table("quiet runs with any sentence", ("noise", "all", *(f"{hosts} hosts" for hosts in HOSTS)), quiet_rows(quiet))
+        headings = ("noise", "all", *(f"{hosts} hosts" for hosts in HOSTS))
+        print_table("quiet runs with any sentence", headings, quiet_rows(quiet))
+    title = "said of each second of excess and each missing completion of causes found: median (10 to 90 %; causes)"
+    print_table(title, ("", "excess", "missing"), amounts(results))
     print_table("targets", ("", "so", "aimed at", ""), [row for row in targets(results) if row[1] != "-"])
     seconds = sorted(result.seconds for result in results)
     print(f"\n{len(results)} runs, {sum(seconds) / len(seconds):.2f} CPU s each for explain, {seconds[-1]:.1f} at most")

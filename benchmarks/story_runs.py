@@ -3,18 +3,24 @@
     scene_of(seed, number, quiet=False) -> Scene     what is drawn of a run before its operations are: cheap
     made(scene) -> Run                               its operations; `write(run, folder)` writes them as a user would have them
 
-Written without a look at how `explain` works. A run lasts 60 to 600 s on 1 to 100 hosts, 8 to 400 operations a second each member
-(a host with an operation; its volumes or jobs where there are some). Operations are drawn one by one, and every one carries what it
-would have been without its cause: the excess of a cause is the difference under the same random numbers, and so are the
-completions that are missing. At most one cause acts on an operation.
+Written without a look at how `explain` works. A run lasts 60 to 600 s on 1 to 100 hosts, 8 to 400 operations a second each
+member (a host with an operation; its volumes or jobs where there are some). Operations are drawn one by one, and every one
+carries what it would have been without its cause: the excess of a cause is the difference under the same random numbers, and
+so are the completions that are missing. At most one cause acts on an operation. None takes longer than the run is old.
 
-Noise: `white` (lognormal latencies, Poisson or paced arrivals), `heavy` (1 % of operations take 20 times as long, or a Pareto tail
-of 1.5 to 2.5), `ar` (the logarithm of the level of each second is AR(1) of .5, .7 or .9 with a standard deviation of 5 to 15 %, a third
-of its variance shared by all hosts). In a closed loop rates fall as latencies rise.
+A quarter of the runs are `weak`: their causes last at most 5 % of the run and are small (plateaus of 1.5 to 2.5 times, few of
+at most 2 %, rates of 60 to 80 %), so that there are enough at the edge of what can be told. Quiet runs take hosts and noises
+in turn.
+
+Noise: `white` (lognormal latencies, Poisson or paced arrivals), `heavy` (1 % of operations take 20 times as long, or a Pareto
+tail of 1.5 to 2.5), `ar .7` (the logarithm of the level of each second is AR(1) of .5, .7 or .9, with a standard deviation of
+5 to 15 %, a third of its variance shared by all hosts). In a closed loop rates fall as latencies rise. In half of the runs
+members differ for good, by 5 % in level and in rate.
 
 The `z` of a cause is its strength for one who is told place and time: the signed root of the likelihood ratio of the count of
-operations above the member's own median (binomial), above its p99 (binomial), or of completions too few (Poisson), the largest of the
-three, each divided by what AR(1) adds to its standard deviation. A method that must look for place and time needs more than that.
+operations above the member's own median (binomial), above its p99 (binomial), or of completions too few (Poisson), the
+largest of the three, each divided by what AR(1) adds to its standard deviation. A method that must look for both needs more
+than that.
 """
 
 from __future__ import annotations
@@ -43,7 +49,15 @@ Int = NDArray[np.int64]
 Who = Mapping[str, str]  # label to value: host, volume, job, op; empty: all
 
 WINDOW = 1.0  # s: what the logs are written in, and what readers of single operations make
-HOSTS, NOISES, FORMATS, PHIS = (3, 10, 30, 100), ("white", "heavy", "ar"), ("fio", "hdr", "csv"), (0.5, 0.7, 0.9)
+HOSTS, FORMATS = (3, 10, 30, 100), ("fio", "hdr", "csv")
+NOISES: Mapping[str, tuple[str, float]] = {  # its name, and the coefficient of AR(1)
+    "white": ("white", 0.0),
+    "heavy": ("heavy", 0.0),
+    "ar .5": ("ar", 0.5),
+    "ar .7": ("ar", 0.7),
+    "ar .9": ("ar", 0.9),
+}
+NOISE_WEIGHTS = (0.3, 0.25, 0.1, 0.25, 0.1)
 SHAPES = ("plateau", "few", "rate", "outage", "throttle", "warm-up", "drift", "rhythm")
 SHAPE_WEIGHTS = (0.3, 0.14, 0.12, 0.16, 0.08, 0.07, 0.06, 0.07)
 PLACES, PLACE_WEIGHTS = ("host", "all", "volume", "job", "op", "host op"), (0.5, 0.2, 0.09, 0.07, 0.07, 0.07)
@@ -54,6 +68,7 @@ APART = 0.1  # of the run between causes that share a member; and five windows
 CORE = 0.9  # of the excess of a cause that comes or goes slowly
 QUEUE = 8  # operations under way in a closed loop
 DRAIN = 20  # times its rate at which an open loop catches up after an outage
+YOUNG = 0.1  # s: beyond that no operation takes longer than the run is old
 ZERO_S = 1_795_208_404
 
 
@@ -107,15 +122,16 @@ class Scene:
     closed: bool
     paced: bool
     uneven: bool
+    weak: bool
     form: str
     causes: list[Cause] = field(default_factory=list)
 
     @property
     def words(self) -> set[str]:
         """Return what `--only` can ask for."""
-        return {self.noise, self.form, str(self.hosts), "closed" if self.closed else "open", f"phi{self.phi:g}"} | {
-            word for cause in self.causes for word in (cause.shape, cause.place)
-        }
+        own = {self.noise, self.noise[:2], self.form, str(self.hosts)}
+        own |= {"closed" if self.closed else "open", "weak" if self.weak else "clear"}
+        return own | {word for cause in self.causes for word in (cause.shape, cause.place)}
 
     @property
     def members(self) -> list[dict[str, str]]:
@@ -160,7 +176,7 @@ def scene_of(seed: int, number: int, *, quiet: bool = False) -> Scene:
     """Return what is drawn of a run before its operations are."""
     random = np.random.default_rng([seed, number, quiet])
     place = "host" if quiet else str(random.choice(PLACES, p=PLACE_WEIGHTS))
-    hosts = int(random.choice(HOSTS) if quiet else random.choice(HOSTS, p=(0.4, 0.3, 0.2, 0.1)))
+    hosts = HOSTS[number % len(HOSTS)] if quiet else int(random.choice(HOSTS, p=(0.4, 0.3, 0.2, 0.1)))
     volumes = jobs = 1
     form = str(random.choice(FORMATS))
     if place in ("volume", "job"):
@@ -174,7 +190,7 @@ def scene_of(seed: int, number: int, *, quiet: bool = False) -> Scene:
     rate = min(rate, OPERATIONS / (members * length))
     if form == "csv" and members * rate * length > CSV_OPERATIONS:
         form = "hdr"
-    noise = str(random.choice(NOISES))
+    noise = list(NOISES)[number // len(HOSTS) % len(NOISES)] if quiet else str(random.choice(list(NOISES), p=NOISE_WEIGHTS))
     scene = Scene(
         name=f"{'quiet' if quiet else 'cause'}/{number}",
         seed=(seed, number, int(quiet)),
@@ -185,11 +201,12 @@ def scene_of(seed: int, number: int, *, quiet: bool = False) -> Scene:
         length=length,
         rate=rate,
         noise=noise,
-        phi=float(random.choice(PHIS)) if noise == "ar" else 0.0,
-        deviation=float(random.uniform(0.05, 0.15)) if noise == "ar" else 0.0,
+        phi=NOISES[noise][1],
+        deviation=float(random.uniform(0.05, 0.15)) if NOISES[noise][1] else 0.0,
         closed=bool(random.random() < 0.5),
         paced=bool(random.random() < 0.3),
         uneven=bool(random.random() < 0.5),
+        weak=bool(not quiet and random.random() < 0.25),
         form=form,
     )
     for nth in range(0 if quiet else int(random.choice((1, 2, 3), p=(0.6, 0.25, 0.15)))):
@@ -205,17 +222,17 @@ def _cause(scene: Scene, place: str, random: np.random.Generator) -> Cause:
     labels = {"host": ("host",), "all": (), "volume": ("host", "volume"), "job": ("host", "job"), "op": ("op",)}
     who = {label: member[label] for label in labels.get(place, ("host", "op")) if label in scene.varied()}
     shape = str(random.choice(SHAPES, p=SHAPE_WEIGHTS))
-    lasting = scene.length * _log_uniform(random, 0.01, 0.6)
+    lasting = scene.length * _log_uniform(random, 0.01, 0.05 if scene.weak else 0.6)
     start = random.uniform(0, 1)
     start = 0.0 if start < 0.05 else 1.0 if start > 0.95 else random.uniform(0, 1)  # some begin with the run, some end with it
-    cause = Cause(shape, place, who, 0.0, 0.0)
+    cause = Cause(shape, place if who else "all", who, 0.0, 0.0)
     match shape:
         case "plateau":
-            cause.factor = _log_uniform(random, 1.5, 50)
+            cause.factor = _log_uniform(random, 1.5, 2.5 if scene.weak else 50)
         case "few":
-            cause.factor, cause.share = _log_uniform(random, 5, 50), _log_uniform(random, 0.005, 0.1)
+            cause.factor, cause.share = _log_uniform(random, 5, 50), _log_uniform(random, 0.005, 0.02 if scene.weak else 0.1)
         case "rate":
-            cause.rate = float(random.uniform(0.1, 0.8))
+            cause.rate = float(random.uniform(0.6 if scene.weak else 0.1, 0.8))
         case "outage":
             lasting = min(_log_uniform(random, 0.3, 10), 0.3 * scene.length)
             start = float(np.clip(start, 0.02, 0.97))
@@ -267,73 +284,104 @@ def _levels(random: np.random.Generator, scene: Scene) -> Float:
     return drawn
 
 
+@dataclass
+class _Load:
+    """What is alike for all members of a run: s, of the logarithm, share of its time that a closed loop waits for answers."""
+
+    median: float
+    sigma: float
+    busy: float
+    pareto: float
+
+
+@dataclass
+class _Usual:
+    """Operations of a member without causes, and what decides what becomes of each: those that are kept are those that happen."""
+
+    time: Float
+    took: Float
+    drawn: Float  # it is kept where this is below its chance
+    chance: Float
+    lot: Float
+    normal: Float
+    rate: float
+
+    @property
+    def keep(self) -> NDArray[np.bool_]:
+        return self.drawn < self.chance
+
+
 def made(scene: Scene) -> Run:
     """Return the run of a scene, and fill in what its causes did."""
     random = np.random.default_rng([*scene.seed, 1])
     shared = _levels(random, scene)
-    median, sigma = _log_uniform(random, 1e-4, 5e-3), float(random.uniform(0.3, 1.0 if scene.noise == "white" else 0.6))
-    busy = float(random.uniform(0.3, 1))  # share of its time that a closed loop waits for answers
-    pareto = float(random.uniform(1.5, 2.5)) if scene.noise == "heavy" and random.random() < 0.5 else 0.0
+    load = _Load(
+        median=_log_uniform(random, 1e-4, 5e-3),
+        sigma=float(random.uniform(0.3, 1.0 if scene.noise == "white" else 0.6)),
+        busy=float(random.uniform(0.3, 1)),
+        pareto=float(random.uniform(1.5, 2.5)) if scene.noise == "heavy" and random.random() < 0.5 else 0.0,
+    )
     seen: list[list[_Seen]] = [[] for _ in scene.causes]
-    members, host, level = [], "", shared
+    members, levels = [], {}
     for labels in scene.members:
-        if labels["host"] != host:
-            host = labels["host"]
-            own = _levels(random, scene)
-            level = np.exp(scene.deviation * (math.sqrt(SHARED) * shared + math.sqrt(1 - SHARED) * own))
-        rate_times, median_times = OPS[labels["op"]] if scene.ops > 1 else (1.0, 1.0)
-        uneven = np.exp(0.05 * random.normal(size=2)) if scene.uneven else np.ones(2)
-        usual = scene.rate * rate_times * uneven[0]
-        usual_rates = 1 / (1 - busy + busy * level) if scene.closed else np.ones(len(level))  # of each second
-        bound = usual_rates.max()
-        if scene.paced:
-            time = np.arange(random.random(), usual * bound * scene.length) / (usual * bound)
-        else:
-            time = np.sort(random.uniform(0, scene.length, random.poisson(usual * bound * scene.length)))
-        kept, slow, normal = random.random((2, len(time))), random.random(len(time)), random.normal(size=len(time))
-        place, second = kept[1], time.astype(np.int64)
-        keep = kept[0] < usual_rates[second] / bound
-        base = median * median_times * uneven[1] * level[second]
-        tail = np.ones(len(time))
-        if pareto:
-            tail = (1 - place) ** (-1 / pareto)
-        elif scene.noise == "heavy":
-            tail = np.where(place < 0.01, 20.0, 1.0)
-        took = base * np.exp(sigma * normal) * tail
-        now_time, now_took, now_keep = time.copy(), took.copy(), keep.copy()
-        for cause, kept_of in zip(scene.causes, seen, strict=True):
-            if not belongs(labels, cause.who):
-                continue
-            hit = np.flatnonzero(cause.acts(time))
-            at = time[hit]
-            if cause.shape == "outage":
-                waits = keep[hit]
-                if scene.closed:
-                    held = QUEUE // scene.ops // (scene.volumes * scene.jobs) or 1
-                    waits &= np.cumsum(waits) <= held
-                    now_keep[hit] = waits
-                    now_time[hit] = cause.to_s + 0.01 * slow[hit]
-                    now_took[hit] += cause.to_s - cause.from_s
-                else:
-                    now_time[hit] = cause.to_s + np.arange(1, len(hit) + 1) / (DRAIN * usual * bound)
-                    now_took[hit] += now_time[hit] - at
-            else:
-                slower = cause.slower(at)
-                mean_slower = 1 + cause.share * (slower - 1)
-                rate = np.full(len(at), cause.rate)
-                if scene.closed and cause.shape != "throttle":
-                    rate /= 1 - busy + busy * mean_slower
-                now_keep[hit] = kept[0][hit] < rate * usual_rates[second[hit]] / bound
-                narrow = np.exp(-sigma / 2 * normal[hit]) if cause.shape == "throttle" else 1.0
-                now_took[hit] = np.where(slow[hit] < cause.share, took[hit] * slower * narrow, took[hit])
-            cause.excess_s += float((now_took[hit] - took[hit])[now_keep[hit]].sum())
-            cause.missing += int(keep[hit].sum() - now_keep[hit].sum())
-            kept_of.append(_Seen.of(cause, labels, np.stack([time, took])[:, keep], np.stack([now_time, now_took])[:, now_keep]))
-        order = np.argsort(now_time[now_keep], kind="stable")
-        members.append(Drawn(labels, now_time[now_keep][order], now_took[now_keep][order]))
-    for cause, kept_of in zip(scene.causes, seen, strict=True):
-        cause.z = strength(kept_of, scene.phi, scene.deviation, closed=scene.closed)
+        if labels["host"] not in levels:
+            mixed = math.sqrt(SHARED) * shared + math.sqrt(1 - SHARED) * _levels(random, scene)
+            levels[labels["host"]] = np.exp(scene.deviation * mixed)
+        usual = _usual(scene, load, OPS[labels["op"]] if scene.ops > 1 else (1.0, 1.0), levels[labels["host"]], random)
+        time, took, keep = usual.time.copy(), usual.took.copy(), usual.keep
+        for cause, seen_of in zip(scene.causes, seen, strict=True):
+            if belongs(labels, cause.who):
+                hit = np.flatnonzero(cause.acts(usual.time))
+                time[hit], took[hit], keep[hit] = _changed(cause, scene, load, usual, hit)
+                took[hit] = np.minimum(took[hit], np.maximum(time[hit], YOUNG))
+                cause.excess_s += float((took[hit] - usual.took[hit])[keep[hit]].sum())
+                cause.missing += int(usual.keep[hit].sum() - keep[hit].sum())
+                before = np.stack([usual.time, usual.took])[:, usual.keep]
+                seen_of.append(_Seen.of(cause, labels, before, np.stack([time, took])[:, keep]))
+        order = np.argsort(time[keep], kind="stable")
+        members.append(Drawn(labels, time[keep][order], took[keep][order]))
+    for cause, seen_of in zip(scene.causes, seen, strict=True):
+        cause.z = strength(seen_of, scene.phi, scene.deviation, closed=scene.closed)
     return Run(scene, members, ZERO_S + round(float(random.uniform(0, 1)), 3))
+
+
+def _usual(scene: Scene, load: _Load, times: tuple[float, float], level: Float, random: np.random.Generator) -> _Usual:
+    """Return the operations of a member without causes; `times` are those of its operation."""
+    uneven = np.exp(0.05 * random.normal(size=2)) if scene.uneven else np.ones(2)
+    rates = 1 / (1 - load.busy + load.busy * level) if scene.closed else np.ones(len(level))  # of each second
+    rate = scene.rate * times[0] * uneven[0] * rates.max()
+    if scene.paced:
+        time = np.arange(random.random(), rate * scene.length) / rate
+    else:
+        time = np.sort(random.uniform(0, scene.length, random.poisson(rate * scene.length)))
+    drawn, place, lot = random.random((3, len(time)))
+    normal, second = random.normal(size=len(time)), time.astype(np.int64)
+    tail = np.ones(len(time))
+    if load.pareto:
+        tail = (1 - place) ** (-1 / load.pareto)
+    elif scene.noise == "heavy":
+        tail = np.where(place < 0.01, 20.0, 1.0)
+    took = load.median * times[1] * uneven[1] * level[second] * np.exp(load.sigma * normal) * tail
+    chance = rates[second] / rates.max()
+    return _Usual(time, np.minimum(took, np.maximum(time, YOUNG)), drawn, chance, lot, normal, rate)
+
+
+def _changed(cause: Cause, scene: Scene, load: _Load, usual: _Usual, hit: Int) -> tuple[Float, Float, NDArray[np.bool_]]:
+    """Return of the operations of a member that a cause acts on when they complete, how long they take, and which happen."""
+    time, took, keep = usual.time[hit], usual.took[hit], usual.keep[hit]
+    if cause.shape != "outage":
+        slower = cause.slower(time)
+        rate = np.full(len(hit), cause.rate)
+        if scene.closed and cause.shape != "throttle":
+            rate /= 1 + load.busy * cause.share * (slower - 1)
+        narrow = np.exp(-load.sigma / 2 * usual.normal[hit]) if cause.shape == "throttle" else 1.0
+        slow = np.where(usual.lot[hit] < cause.share, took * slower * narrow, took)
+        return time, slow, usual.drawn[hit] < rate * usual.chance[hit]
+    if scene.closed:  # those under way answer at the end
+        held = QUEUE // (scene.ops * scene.volumes * scene.jobs) or 1
+        return cause.to_s + 0.01 * usual.lot[hit], took + cause.to_s - cause.from_s, keep & (np.cumsum(keep) <= held)
+    ends = cause.to_s + np.arange(1, len(hit) + 1) / (DRAIN * usual.rate)
+    return ends, took + ends - time, keep
 
 
 @dataclass
@@ -370,12 +418,12 @@ def strength(seen: Sequence[_Seen], phi: float, deviation: float, *, closed: boo
         above = sum(each.above[place] for each in seen)
         if count and above > chance * count:
             root = math.sqrt(2 * count * _divergence(above / count, chance))
-            drift = _wander([each.counts * each.density[place] for each in seen], [each.host for each in seen], phi)
+            drift = _wander([each.counts.astype(float) * each.density[place] for each in seen], [each.host for each in seen], phi)
             found.append(root / math.sqrt(1 + deviation**2 * drift / (count * chance * (1 - chance))))
     completed = sum(each.completed for each in seen)
     if completed < expected:
         root = math.sqrt(2 * ((completed * math.log(completed / expected) if completed else 0.0) - (completed - expected)))
-        drift = _wander([each.counts for each in seen], [each.host for each in seen], phi) if closed else 0.0
+        drift = _wander([each.counts.astype(float) for each in seen], [each.host for each in seen], phi) if closed else 0.0
         found.append(root / math.sqrt(1 + deviation**2 * drift / expected))
     return max(found)
 
@@ -385,7 +433,7 @@ def _divergence(share: float, chance: float) -> float:
     return share * math.log(share / chance) + rest
 
 
-def _wander(weights: Sequence[NDArray[np.number]], hosts: Sequence[str], phi: float) -> float:
+def _wander(weights: Sequence[Float], hosts: Sequence[str], phi: float) -> float:
     """Return the variance of a weighted sum of levels of variance 1 that follow AR(1), a third of it shared by all hosts."""
     width = max(len(each) for each in weights)
     by_host: dict[str, Float] = {host: np.zeros(width) for host in hosts}
@@ -397,7 +445,8 @@ def _wander(weights: Sequence[NDArray[np.number]], hosts: Sequence[str], phi: fl
         reach = np.correlate(sums, sums, "full")[width - 1 :]
         return float(reach[0] + 2 * (reach[1:] * lags[1:]).sum())
 
-    return (1 - SHARED) * sum(variance(each) for each in by_host.values()) + SHARED * variance(sum(by_host.values(), np.zeros(width)))
+    own = sum(variance(each) for each in by_host.values())
+    return (1 - SHARED) * own + SHARED * variance(sum(by_host.values(), np.zeros(width)))
 
 
 def write(run: Run, folder: Path) -> Path:
@@ -424,7 +473,8 @@ def _write_csv(run: Run, folder: Path) -> None:
         starts = ends - np.maximum(np.rint(took[order] * 1e6).astype(np.int64), 1)
         place = folder / host
         place.mkdir(parents=True)
-        lines = [f"{start},{end},{op}" for start, end, op in zip(starts.tolist(), ends.tolist(), ops[order].tolist(), strict=True)]
+        rows = zip(starts.tolist(), ends.tolist(), ops[order].tolist(), strict=True)
+        lines = [f"{start},{end},{op}" for start, end, op in rows]
         (place / "operations.csv").write_text("\n".join(["start_us,end_us,op", *lines, ""]))
 
 
