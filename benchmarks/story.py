@@ -20,10 +20,11 @@ The rules, written before any result was seen:
   either its whole time or the part that holds 90 % of its excess will do: where it ends is no one's to see. Of a cause
   shorter than four windows each edge of the finding may first move towards it by one window: logs tell no more, and times
   rounded outward by a window at each end share L / (L + 2) of both, two thirds from L = 4 on.
-- **In part**: a finding that is true but not all of it: two thirds of its time lie within the cause, but it is too short; or
-  it names the host of a volume or a job, or no operation where one alone is slow. It is no find, and not false. So is one
-  that covers several causes of one place, and has two thirds in common with all of them together: causes that share a member
-  are at least 10 % of the run and five windows apart, so that one sentence for two of them is less than what happened.
+- **In part**: a finding that is true but not all of it: two thirds of its time lie within the cause and a window at either
+  side (where what an outage held back completes), but it is too short; or it names the host of a volume or a job, or no
+  operation where one alone is slow. It is no find, and not false. So is one that covers several causes of one place, and has
+  two thirds in common with all of them together: causes that share a member are at least 10 % of the run and five windows
+  apart, so that one sentence for two of them is less than what happened.
 - **False**: every other finding, in runs with causes, too: another place, another time, all hosts for one, one for all.
 - A run that ends with an error finds nothing, and counts as false.
 """
@@ -97,7 +98,8 @@ def time_of(finding: Finding, cause: Cause) -> str:
             begin, end = _towards(low, from_s), _towards(high, to_s)
         if _common(begin, end, from_s, to_s) >= COMMON * (max(end, to_s) - min(begin, from_s)):
             return EXACT
-    return PARTLY if high > low and _common(low, high, cause.from_s, cause.to_s) >= COMMON * (high - low) else WRONG
+    within = _common(low, high, cause.from_s - WINDOW, cause.to_s + WINDOW)
+    return PARTLY if high > low and within >= COMMON * (high - low) else WRONG
 
 
 def _towards(edge: float, other: float) -> float:
@@ -270,7 +272,7 @@ def marginals(pairs: Sequence[Pair]) -> list[tuple[str, list[list[str]]]]:
 
 
 def targets(results: Sequence[Judged]) -> list[list[str]]:
-    """Return what is aimed at beside what is so. A target is met where the share is, missed where its interval excludes it."""
+    """Return what is aimed at beside what is so: met or missed where the whole interval is, open where more runs must tell."""
     pairs = pairs_of(result for result in results if result.scene.causes)
 
     def clear(pair: Pair) -> bool:
@@ -302,12 +304,9 @@ def targets(results: Sequence[Judged]) -> list[list[str]]:
 
 
 def _met(right: int, of: int, aim: float, sign: int) -> str:
-    low, high = wilson(right, of)
-    if not of:
-        return ""
-    if (aim > high) if sign > 0 else (aim < low):
-        return "MISSED"
-    return "met" if sign * (right / of - aim) >= 0 else "not shown"
+    """Return the verdict on a share that is to be at least (or at most, with a sign of -1) what is aimed at."""
+    worst, best = wilson(right, of)[::sign]
+    return "met" if sign * (worst - aim) >= 0 else "MISSED" if sign * (best - aim) < 0 else "open"
 
 
 def amounts(results: Sequence[Judged]) -> list[list[str]]:

@@ -61,13 +61,17 @@ def test_a_place_is_that_of_the_cause(named: dict[str, str], wanted: dict[str, s
     [
         (10, 20, 10, 20, EXACT),
         (10, 25, 10, 20, EXACT),  # two thirds
-        (10, 25.1, 10, 20, WRONG),
+        (10, 25.1, 10, 20, PARTLY),
+        (10, 26.6, 10, 20, WRONG),
         (10, 16.7, 10, 20, EXACT),
         (10, 16.6, 10, 20, PARTLY),
-        (8, 14, 10, 20, PARTLY),
-        (7, 13, 10, 20, WRONG),
+        (7, 13, 10, 20, PARTLY),
+        (6.9, 13, 10, 20, WRONG),
         (10, 11, 10.4, 10.7, EXACT),  # within a window
-        (9, 11, 10.4, 10.7, WRONG),
+        (9, 11, 10.4, 10.7, PARTLY),
+        (8, 11, 10.4, 10.7, WRONG),
+        (20, 22, 10, 20, WRONG),
+        (19.5, 21, 10, 20, PARTLY),  # what an outage held back
         (9.4, 11.7, 10.4, 10.7, EXACT),  # a window at each edge
         (10.7, 11.4, 10.4, 10.7, EXACT),
         (12, 13, 10.4, 10.7, WRONG),
