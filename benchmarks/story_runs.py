@@ -130,7 +130,7 @@ class Scene:
     def words(self) -> set[str]:
         """Return what `--only` can ask for."""
         own = {self.noise, self.noise[:2], self.form, str(self.hosts)}
-        own |= {"closed" if self.closed else "open", "weak" if self.weak else "clear"}
+        own |= {"closed" if self.closed else "open", *(["weak"] if self.weak else [])}
         return own | {word for cause in self.causes for word in (cause.shape, cause.place)}
 
     @property
