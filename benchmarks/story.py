@@ -9,7 +9,7 @@ story_runs.py makes the runs. Each is written as logs (fio's histogram logs file
 logs), and `tailboard explain FOLDER --json` is asked. A seed is drawn and printed unless one is given: figures are of seeds
 used once.
 
-The rules, written before any result was seen:
+The rules, written before any result was seen (but for the window at either side of what is true in part, which is younger):
 
 - **Found**: a finding names the place of a cause and its time. Kinds are not judged: what happened is who, when and how bad.
 - **Place**: labels that have one value in the run tell nothing and are left out. A finding names the place where its host,
@@ -300,18 +300,18 @@ def targets(results: Sequence[Judged]) -> list[list[str]]:
         ("z above 6", lambda pair: pair[1].z > 6, 0.95),
     ):
         mine = [pair[2] for pair in pairs if chosen(pair)]
-        rows.append([f"found: {name}", share(sum(mine), len(mine)), f"{100 * aim:.0f} %", _met(sum(mine), len(mine), aim, 1)])
+        rows.append([f"found: {name}", share(sum(mine), len(mine)), f"{100 * aim:.0f} %", met(sum(mine), len(mine), aim, 1)])
     kinds = {"runs with causes": [run for run in results if run.scene.causes]}
     kinds["quiet runs"] = [run for run in results if not run.scene.causes]
     for (kind, runs), hosts, (noise, aim) in product(kinds.items(), (None, *HOSTS), (("white, heavy", 0.01), ("ar .7", 0.03))):
         some = [run.wrong for run in runs if hosts in (None, run.scene.hosts) and run.scene.noise in noise.split(", ")]
         name = f"false: {kind}, {noise}, {hosts or 'all'} hosts"
-        verdict = _met(sum(some), len(some), aim, -1)
+        verdict = met(sum(some), len(some), aim, -1)
         rows.append([name, share(sum(some), len(some)), f"at most {100 * aim:.0f} %", verdict])
     return rows
 
 
-def _met(right: int, of: int, aim: float, sign: int) -> str:
+def met(right: int, of: int, aim: float, sign: int) -> str:
     """Return the verdict on a share that is to be at least (or at most, with a sign of -1) what is aimed at."""
     worst, best = wilson(right, of)[::sign]
     return "met" if sign * (worst - aim) >= 0 else "MISSED" if sign * (best - aim) < 0 else "open"

@@ -3,10 +3,10 @@
     scene_of(seed, number, quiet=False) -> Scene     what is drawn of a run before its operations are: cheap
     made(scene) -> Run                               its operations; `write(run, folder)` writes them as a user would have them
 
-Written without a look at how `explain` works. A run lasts 60 to 600 s on 1 to 100 hosts, 8 to 400 operations a second each
-member (a host with an operation; its volumes or jobs where there are some). Operations are drawn one by one, and every one
-carries what it would have been without its cause: the excess of a cause is the difference under the same random numbers, and
-so are the completions that are missing. At most one cause acts on an operation. None takes longer than the run is old.
+Written without the code of `explain`. A run lasts 60 to 600 s on 1 to 100 hosts, 8 to 400 operations a second each member (a
+host with an operation; its volumes or jobs where there are some). Operations are drawn one by one, and every one carries what
+it would have been without its cause: the excess of a cause is the difference under the same random numbers, and so are the
+completions that are missing. At most one cause acts on an operation. None takes longer than the run is old.
 
 A quarter of the runs are `weak`: their causes last at most 5 % of the run and are small (plateaus of 1.5 to 2.5 times, few of
 at most 2 %, rates of 60 to 80 %), so that there are enough at the edge of what can be told. Quiet runs take hosts and noises

@@ -15,7 +15,7 @@ from ingest.cli import run as tailboard
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))  # scripts, no package
 
-from story import EXACT, PARTLY, WRONG, judge, judged, place_of, time_of, wilson
+from story import EXACT, PARTLY, WRONG, clear, judge, judged, met, names_of, place_of, time_of, tripled, wilson
 from story_runs import Cause, Scene, made, scene_of, write
 
 ALL = {"host", "volume", "op"}
@@ -174,6 +174,26 @@ def test_logs_are_read_as_they_were_made(form: str, tmp_path: Path, capsys: pyte
         assert done[-1] == len(time) if form != "fio" else len(time) - 900 < done[-1] < len(time)
         idle = [int(row["count"]) < 100 for row in mine if 31.1 <= float(row["start"]) <= 31.9]
         assert all(idle) == (host == "host-002")
+
+
+@pytest.mark.parametrize("words", [["outage", "fio"], ["ar .7", "100"], ["clear"], ["tripled", "open"]])
+def test_runs_can_be_asked_for_by_what_is_in_them(words: list[str]) -> None:
+    names = names_of(5, 3, words, quiet=False)
+    assert len(set(names)) == 3
+    for name in names:
+        scene = scene_of(5, int(name.rpartition("/")[2]))
+        wanted = {"clear": clear, "tripled": tripled}
+        assert all(
+            any(wanted[word](scene, cause) for cause in scene.causes) if word in wanted else word in scene.words for word in words
+        )
+
+
+@pytest.mark.parametrize(
+    ("right", "of", "aim", "verdict"), [(100, 100, 0.95, "met"), (97, 100, 0.95, "open"), (80, 100, 0.95, "MISSED")]
+)
+def test_a_target_is_met_where_its_whole_interval_is(right: int, of: int, aim: float, verdict: str) -> None:
+    assert met(right, of, aim, 1) == verdict
+    assert met(of - right, of, 1 - aim, -1) == verdict
 
 
 def test_a_run_is_judged_through_its_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
