@@ -11,24 +11,29 @@ The cause `client` is a client whose operations take 4 ms more throughout.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from made_runs import RUN, Made
 from numpy.typing import NDArray
 
 from ingest.core.grid import SECOND
 from ingest.core.intervals import Intervals
-from ingest.core.labels import Series, in_layer
+from ingest.core.labels import Group, Series, in_layer
 from ingest.core.layout import Edges, Layout, fio_layout
 from ingest.query.aggregate import Aggregation
+from ingest.query.episodes import Episode
 from ingest.query.files import LogRun
-from ingest.query.plan import Sums
-from ingest.query.question import Answer, Question
+from ingest.query.origin import Capabilities
+from ingest.query.plan import Merged, Sums, answer_of
+from ingest.query.question import ALL, AUTO, Answer, Question, range_in
+from ingest.query.windows import auto_span, auto_step, of_runs, widened
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
+RUN = "synthetic"
 LENGTH, START = 300, 1_795_000_000  # s
 HOSTS, OSDS_A_HOST, CLIENTS = 4, 2, 3
 RATE = 400  # operations a second and client
@@ -41,28 +46,63 @@ SLOW = {"disk": (3.0, 8.0), "osd": (3.0, 8.0), "within": (1.9, 1.9), "all": (3.0
 
 
 @dataclass(frozen=True)
-class Cluster(Made):
-    """A run of three layers; `culprit` is the number of its slow OSD, `from_s` and `to_s` when it was slow."""
+class Cluster:
+    """A run of three layers that can be asked as files and stores are.
 
-    lower: tuple[Intervals[Series], ...] = ()
-    culprit: int = 0
-    from_s: int = 0
-    to_s: int = 0
-    names: tuple[tuple[str, str, str], ...] = field(default=())
+    `culprit` is the number of its slow OSD, `from_s` and `to_s` when it was slow, `names` host, OSD and disk of each OSD.
+    """
+
+    name: str
+    rows: Intervals[Series]  # of the clients
+    lower: tuple[Intervals[Series], ...]  # what is below them
+    culprit: int
+    from_s: int
+    to_s: int
+    names: tuple[tuple[str, str, str], ...]
+    start_ns: int = START * SECOND
+    indexed: bool = False
+
+    @property
+    def offers(self) -> Capabilities:
+        """Return that it can do no more than every origin."""
+        return Capabilities()
 
     def runs(self) -> list[LogRun]:
         """Return the run."""
         return [LogRun(RUN, {}, self.start_ns, relative=False)]
+
+    def marks(self, _answer: Answer) -> list[Mapping[str, Any]]:
+        """Return no marks."""
+        return []
+
+    def episodes(self, _runs: Iterable[str]) -> list[Episode]:
+        """Return no episodes."""
+        return []
+
+    def facts(self, _answer: Answer) -> list[tuple[str, str]]:
+        """Return no facts."""
+        return []
+
+    def windows(self, question: Question) -> Iterator[Intervals[Group]]:
+        """Yield the selected windows under (run, kind, then the question's labels)."""
+        yield from self._added(replace(question, step=SECOND), SECOND).parts
+
+    def answer(self, question: Question) -> Answer:
+        """Return the merged windows that a question asks for, as files do."""
+        step = SECOND if question.step == AUTO else 0 if question.step == ALL else int(question.step)
+        sums = self._added(question, step)
+        run = LogRun(RUN, {}, self.start_ns, relative=False, step_ns=1 if step % SECOND else SECOND)
+        if question.step == AUTO:
+            bounds = {RUN: range_in(question, self.start_ns, SECOND)}
+            step = auto_step(*auto_span(of_runs(sums.reach), bounds, SECOND), SECOND, question.windows)
+            sums.parts = widened(sums.parts, step)
+        return answer_of(Merged(sums=sums, step_ns=step, runs=[run], labels={}, named=[RUN], selected=(), notes=[]), question)
 
     def _added(self, question: Question, step: int) -> Sums:
         adding = Aggregation(question, question.key({}), step, 0 if step % SECOND else SECOND, self.start_ns, RUN)
         for part in (self.rows, *self.lower):
             adding.add(part, SECOND)
         return adding.summed()
-
-    def answer(self, question: Question) -> Answer:
-        """Return the merged windows that a question asks for, as files do."""
-        return Made.answer(self, question)
 
 
 def cluster(
@@ -120,7 +160,7 @@ def cluster(
         _rows(disks, (placed.ravel() * LENGTH + seconds)[timed], at_disk.ravel()[timed], BPF, poll),
     )
     rows = _rows(top, client, latency, CLIENT_LAYOUT)
-    return Cluster(f"{cause}/{seed}", (), rows, START * SECOND, (), False, lower, culprit, from_s, from_s + length, names)
+    return Cluster(f"{cause}/{seed}", rows, lower, culprit, from_s, from_s + length, names)
 
 
 def local_disks(cause: str, seed: int, *, poll: int = 1) -> Cluster:
@@ -140,9 +180,8 @@ def local_disks(cause: str, seed: int, *, poll: int = 1) -> Cluster:
     names = tuple((f"node{at}", "", "sdb") for at in range(HOSTS))
     top = [Series(RUN, host=name, op="write", kind="completion") for name, _, _ in names]
     disks = [Series(RUN, host=name, volume=own, op="write", kind=in_layer("completion", "device")) for name, _, own in names]
-    lower = (_rows(disks, cell, at_disk, BPF, poll),)
     rows = _rows(top, cell, latency, CLIENT_LAYOUT)
-    return Cluster(f"{cause}/{seed}", (), rows, START * SECOND, (), False, lower, culprit, 0, LENGTH, names)
+    return Cluster(f"{cause}/{seed}", rows, (_rows(disks, cell, at_disk, BPF, poll),), culprit, 0, LENGTH, names)
 
 
 def _wander(random: np.random.Generator, count: int) -> Float:
