@@ -230,7 +230,9 @@ def _merged(
         notes=[*sentences(chosen, question.by), *_warnings(_asked(catalogue, question, labels))],
         answered_from=" and ".join(way for way, taken in ways if taken),
         auto_ns=0 if step else auto_step_of(catalogue, question, key),
-        alike=frozenset({"volume"} if len({stored.series.volume for stored in catalogue.series}) == 1 else ()),
+        alike=frozenset(
+            name for name in ("volume", "job", "tag") if len({getattr(stored.series, name) for stored in catalogue.series}) == 1
+        ),
     )
     return read, rolled
 

@@ -146,7 +146,9 @@ def test_a_load_that_is_told_a_step_names_the_source_that_is_too_wide(pair: tupl
 
 
 @pytest.mark.parametrize("ground", ["sqlite", "double"])
-def test_a_load_says_where_its_rows_are_finer_than_the_windows_of_its_run(pair: tuple[Path, Path], tmp_path: Path, ground: str) -> None:
+def test_a_load_says_where_its_rows_are_finer_than_the_windows_of_its_run(
+    pair: tuple[Path, Path], tmp_path: Path, ground: str
+) -> None:
     """The windows of a run are those that its first load suggests; nobody learns by a refused question that detail has gone."""
     said = (
         "run r has windows of 5s since its first load, and rows of 1s are added up to them: to ask for a finer step, load all its "
@@ -156,7 +158,9 @@ def test_a_load_says_where_its_rows_are_finer_than_the_windows_of_its_run(pair: 
         told = []
         for path in (pair[1], pair[0], pair[1]):
             with open_store(there.url, write=True) as store:
-                told.append([text for text in load([path], store, LoadOptions(read=OPTIONS, jobs=1)).caveats if "windows of" in text])
+                told.append(
+                    [text for text in load([path], store, LoadOptions(read=OPTIONS, jobs=1)).caveats if "windows of" in text]
+                )
         assert told == [[], [said], []]
         with open_store(there.url, write=True) as store:
             again = LoadOptions(read=OPTIONS, replace=True, step_ns=SECOND, force=True, jobs=1)

@@ -184,12 +184,12 @@ COMMANDS = [  # of two runs; before: 6, 6, 10, 10, 19, 20, 18, 24, 109
     ("distribution --format csv", 5),
     ("runs list", 2),
     ("explain", 4),
-    ("explain --from +1s", 6),
+    ("explain --from +1s", 16),
     ("compare --baseline r/* --run other/*", 10),
     ("trend --run * -p 99", 11),
     ("check {slo}", 8),
     ("explain --box +20s..+30s,1ms..", 19),
-    pytest.param("report -o {page}", 60, marks=pytest.mark.slow),
+    pytest.param("report -o {page}", 70, marks=pytest.mark.slow),
 ]
 
 

@@ -28,7 +28,7 @@ from ingest.store.elastic.rollups import OwnRollups
 from ingest.store.elastic.store import ElasticStore
 from ingest.store.elastic.templates import Names
 from ingest.store.records import RunRecord, SourceRecord
-from strategies import FIO_LAYOUTS, intervals, made
+from strategies import intervals
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.store.grounds import SERVER, ElasticGround, loaded, many_logs
 from tests.store.test_contract import ZERO
@@ -144,21 +144,9 @@ def test_f4_findings_ask_for_jobs_at_once_where_there_is_one_volume(ground, tmp_
     monkeypatch.setattr(ElasticStore, "answer", noted)
     with open_store(ground.url) as store:
         told = computed(store, Question(), "x")
-        assert asked == [("host", "op"), ("host", "job" if volumes == 1 else "volume", "op")]
+        assert asked[:2] == [("host", "op"), ("host", "job" if volumes == 1 else "volume", "op")]
+        assert asked[2:] == ([] if volumes == 1 else [("host", "volume", "job", "op")]), "jobs are parts of volumes"
         assert told == computed(Files([folder], ReadOptions(run="r", **ZERO)), Question(), "x")
-
-
-def test_f4_windows_of_two_hosts_are_not_kept() -> None:
-    """Findings of such a run are answered from rollups."""
-    kept = rollups.CachedWindows()
-    for code, alone in ((0, True), (1, True), (2, False), (0, False)):
-        kept.add(made(FIO_LAYOUTS[6], [(code, 0, SECOND, {3: 1})]))
-        assert bool(kept.kept) is alone
-    first, second = rollups.CachedWindows(), rollups.CachedWindows()
-    first.add(made(FIO_LAYOUTS[6], [(0, 0, SECOND, {3: 1})]))
-    second.add(made(FIO_LAYOUTS[6], [(3, 0, SECOND, {3: 1})]))
-    first.take(second.kept)
-    assert first.kept is None
 
 
 @pytest.mark.parametrize("labels", [("job",), ("volume", "process", "tag")], ids=str)

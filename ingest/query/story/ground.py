@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -48,7 +48,8 @@ class Ground:
     its windows at or below their median p99, merged. `rows` are the windows themselves, `group_of` and `window_of` say where
     each row of it belongs. `warnings` are those of the answer that it was made of,
     `missing` are the samples that it lacks, `lacks` says so; `partly` that this is more than what came after the last row of a
-    log. `covered_ns` is from when to when it has data.
+    log. `covered_ns` is from when to when it has data. `finer` is the same run in the same windows by volume, job and tag,
+    too, where these vary.
     """
 
     run: str
@@ -74,6 +75,7 @@ class Ground:
     missing: tuple[Missing, ...] = ()
     partly: bool = False
     covered_ns: tuple[int, int] = (-(1 << 62), 1 << 62)
+    finer: Ground | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -275,6 +277,8 @@ MOST_WINDOWS = 720
 LEAST_STEP_NS = 100 * MS
 HOST, OP, JOB = "host", "op", "job"
 MEMBERS = (HOST, "volume", JOB)
+FINER = ("volume", JOB, "tag")  # labels that tell parts of members apart
+FEW_SERIES, MOST_SERIES = 64, 400  # of which it is asked whether they have such parts; where there are more series than members
 P50, P99, P100 = parse_percentiles("50,99,100")
 
 
@@ -296,7 +300,20 @@ def grounds(origin: Answering, question: Question) -> tuple[Ground, Answer]:
         if label in answer.alike and label != JOB and JOB not in extra:
             continue  # a volume: there is one, so its jobs are asked for at once
         answer = with_bins(origin.answer(replace(asked, by=(HOST, label, OP, *extra))))
-    return ground_of(answer), answer
+    return with_finer(origin, question, answer), answer
+
+
+def with_finer(origin: Answering, question: Question, answer: Answer) -> Ground:
+    """Return the ground of an answer, with that by the labels of FINER that vary and it has not, unless there are many series."""
+    ground = ground_of(answer)
+    names = [name for name in FINER if name not in answer.by and name not in answer.alike]
+    few = answer.series <= FEW_SERIES or len(ground.by_member()) < answer.series <= MOST_SERIES
+    if not names or not few:
+        return ground
+    labels = tuple(name for name in answer.by if name not in ("kind", OP))
+    finer = ground_of(with_bins(origin.answer(replace(question, windows=MOST_WINDOWS, by=(*labels, *names, OP)))))
+    more = len(finer.groups) > len(ground.groups) and np.array_equal(finer.start_ns, ground.start_ns)
+    return replace(ground, finer=finer) if more else ground
 
 
 def members_of(answer: Answer) -> set[Group]:
@@ -434,6 +451,19 @@ def is_lost(ground: Ground, codes: Collection[int], start_ns: int, end_ns: int, 
     return _union_ns(inside) >= share * (end_ns - start_ns)
 
 
+def lost_windows(ground: Ground) -> Bool:
+    """Return in which windows (G, T) samples of groups are missing; what is missing of most of the run says nothing of those."""
+    lost = np.zeros(ground.shape, np.bool_)
+    local = (int(ground.start_ns[-1]) + ground.step_ns - int(ground.start_ns[0])) // 2
+    for entry in ground.missing:
+        begin, end = entry.span
+        if end - begin <= local:
+            at = (ground.start_ns < end) & (ground.start_ns + ground.step_ns > begin)
+            of = [all(entry.labels.get(name, value) == value for name, value in labels) for labels in ground.groups]
+            lost |= np.array(of)[:, None] & at
+    return lost
+
+
 def _union_ns(spans: Iterable[tuple[int, int]]) -> int:
     total, last = 0, -(1 << 62)
     for begin, end in sorted(spans):
@@ -461,8 +491,10 @@ def apart(ground: Ground, first_ns: float, second_ns: float) -> bool:
 
 
 def covered_groups(ground: Ground, who: Labels) -> frozenset[int]:
-    """Return the groups that labels describe."""
-    return frozenset(code for code, labels in enumerate(ground.groups) if set(who) <= set(labels))
+    """Return the groups that labels describe, of a part of a member that member."""
+    known = {name for name, _ in ground.groups[0]}
+    wanted = {label for label in who if label[0] in known}
+    return frozenset(code for code, labels in enumerate(ground.groups) if wanted <= set(labels))
 
 
 def member(labels: Labels) -> Labels:
@@ -522,44 +554,8 @@ def _of(function: Callable[..., Any], values: Float, axis: int | None, *, keepdi
 # Windows of a ground taken together: where so few samples lie in each that chance would speak, and where a level lasts.
 
 
-THIN = 20  # samples: windows of fewer are judged together with their neighbours
 TOGETHER = 20  # blocks that a run is cut into where something must hold throughout
 THROUGHOUT = 0.8
-
-
-class Blocks(NamedTuple):
-    """The groups (rows) in blocks of `width` neighbouring windows: samples, p50 and p99 in ns, NaN where nothing completed."""
-
-    width: int
-    samples: Float
-    p50_ns: Float
-    p99_ns: Float
-
-
-def in_blocks(ground: Ground, width: int) -> Blocks:
-    """Return the groups in blocks of so many windows; the last one holds what is left. Exact for the bins."""
-    if width == 1:
-        return Blocks(1, ground.samples.astype(np.float64), ground.p50_ns, ground.p99_ns)
-    groups, windows = ground.shape
-    shape = groups, -(-windows // width)
-    block = ground.window_of // width
-    keyed: Intervals[Group] = ground.rows.keyed(tuple((f"{code:09}",) for code in range(groups)), ground.group_of)
-    rows = merged([keyed.at(block, block + 1)])
-    ranked, every = Ranked(rows), np.arange(len(rows))
-    group = np.array([int(key[0]) for key in rows.table], np.int64)[rows.series]
-    columns = [rows.samples.astype(np.float64)]
-    columns += [ranked.values(every, percentile.ranks(ranked.samples)).astype(np.float64) for percentile in (P50, P99)]
-    out = [np.zeros(shape), np.full(shape, np.nan), np.full(shape, np.nan)]
-    for target, column in zip(out, columns, strict=True):
-        target[group, rows.start_ns] = column
-    return Blocks(width, *out)
-
-
-def carrying(ground: Ground, group: int) -> int:
-    """Return how many windows must be taken together so that a median one of a group has THIN samples."""
-    filled = ground.samples[group][ground.samples[group] > 0]
-    middle = float(np.median(filled)) if len(filled) else 0.0
-    return max(1, int(np.ceil(THIN / middle))) if middle else len(ground.start_ns)
 
 
 @dataclass(frozen=True, slots=True)

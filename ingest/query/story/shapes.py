@@ -1,16 +1,6 @@
-"""The shapes of a problem: stall, slow or throttled member, modes, rhythm, episode, edge, step and drift, omission.
+"""The shapes of a problem that are looked for by themselves: stall, rhythm, modes, slow or throttled member, omission.
 
-Episode: a stretch of windows far beyond what is typical, with typical ones before and after it.
-
-    log p99     - - - - - - = = = = = - - - -      = beyond the median by FAR deviations of the windows and by LEAST times
-                           |stretch|
-
-A stretch counts where chance would not string so many such windows together, given how often the other windows are beyond and how
-often one follows another: so a tail that is heavy everywhere, or comes back all the time, is no episode. One window alone counts
-where it is ALONE times beyond all others.
-
-Where the level is raised for long (a warm-up, a step), stretches are looked for once more against the level around them: a pause
-within a warm-up is an episode, too. There a FEW stretches count that are ALONE times beyond all windows outside of them.
+What changes over a run without such a shape is found in segments.py.
 """
 
 from __future__ import annotations
@@ -32,7 +22,6 @@ from ingest.core.layout import Float
 from ingest.core.quantiles import Ranked, parse_percentiles
 from ingest.query.story.ground import (
     DRIFT,
-    EDGE,
     EPISODE,
     IMBALANCE,
     MODES,
@@ -42,10 +31,8 @@ from ingest.query.story.ground import (
     SLOW_MEMBER,
     STALL,
     STEP,
-    THIN,
     THROTTLED,
     THROUGHOUT,
-    Blocks,
     Claim,
     Ground,
     Labels,
@@ -53,38 +40,17 @@ from ingest.query.story.ground import (
     apart,
     as_one,
     beyond_peers,
-    carrying,
     covered_groups,
-    in_blocks,
     is_lost,
     known_mean,
     known_median,
     known_most,
-    member,
     most_times,
     peers_of,
     stretches_of,
     usual_peers,
 )
-from ingest.query.story.levels import (
-    Change,
-    Measure,
-    Together,
-    all_do,
-    block_edges,
-    changes_of,
-    classes_of,
-    gatherings,
-    judged,
-    levels_in_blocks,
-    logarithms,
-    measures,
-    passing,
-    pooled,
-    quantile,
-    usable,
-    window_of_change,
-)
+from ingest.query.story.segments import Together, gatherings
 from ingest.read.schedule import OMISSION as WARNING
 
 # Stall: completions of a member stop, then some arrive with latencies as long as the gap.
@@ -93,7 +59,7 @@ from ingest.read.schedule import OMISSION as WARNING
 # largest latency        1ms 1ms 1ms          ... 4.0s 1ms      samples of at least half the gap: what was under way
 
 
-DARK = 0.2  # of the usual rate
+DARK, EMPTY = 0.2, 0.08  # of the usual rate: of each window of a gap, and of all of them
 LEAST_NS = SECOND
 STALL_CHANCE = 8.0  # times the longest gap that chance would make
 LATE = 0.5  # of the gap
@@ -114,24 +80,17 @@ class Gap(NamedTuple):
 
 
 def stalls(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
-    """Return a claim for each stall of a member with all that it does, and of single operations where the rest went on.
+    """Return a claim for each stall, of all members first, then of each label, then of single operations of a member.
 
     None where samples of that time are known to be missing: rows that a log has lost look like a stall.
     """
-    members = ground.by_member()
     claims, dark = [], np.zeros(ground.shape, np.bool_)
-    for who, codes in members.items():
-        for gap in gaps(ground.samples[codes].sum(axis=0).astype(np.float64), ground):
-            if is_lost(ground, codes, gap.start_ns, gap.end_ns):
+    for who, members in gatherings(ground.groups):
+        for gap in gaps(ground.samples[members].sum(axis=0).astype(np.float64), ground):
+            if dark[members, gap.first : gap.last].any() or is_lost(ground, members.tolist(), gap.start_ns, gap.end_ns):
                 continue
-            claims.append(_stall(gap, codes, who, ground))
-            dark[codes, max(gap.first - 1, 0) : gap.last + 1] = True
-    for code, labels in enumerate(ground.groups):
-        if len(members[member(labels)]) == 1:
-            continue
-        own = gaps(ground.samples[code].astype(np.float64), ground)
-        own = [gap for gap in own if not is_lost(ground, [code], gap.start_ns, gap.end_ns)]
-        claims += [_stall(gap, [code], labels, ground) for gap in own if not dark[code, gap.first : gap.last].any()]
+            claims.append(_stall(gap, members.tolist(), who, ground))
+            dark[members, max(gap.first - 1, 0) : gap.last + 1] = True
     return claims
 
 
@@ -151,6 +110,8 @@ def gaps(completions: Float, ground: Ground) -> list[Gap]:
         for first, last in edges.reshape(-1, 2).tolist()
         if first > 0 and last < len(completions) and completions[:first].any() and completions[last:].any()
     ]
+    # Windows below DARK of a member that does a fifth of its work are no gap.
+    stretches = [gap for gap in stretches if completions[gap.first : gap.last].mean() <= EMPTY * usual]
     rate = usual / step
     longest = math.log(max(rate * step * len(completions), math.e)) / rate
     lengths = [gap.end_ns - gap.start_ns for gap in stretches]
@@ -495,14 +456,12 @@ def _whole(kind: str, codes: list[int], who: Labels, ground: Ground, times: floa
 LEAST_SHARE = 0.05
 VALLEY = 2 / 3
 LEAST_APART = math.log(1.5)
-LEAST_MOVED = 0.1
 LEAST_COUNT = 1000
 BEYOND_CHANCE = 6.0  # standard deviations of the count at a maximum, that the valley lies below it
 KERNEL = 0.1  # of the logarithm: a tenth of the latency
 REACH = 6.0  # widths of a kernel from its middle
 POINTS = 400
 TOGETHER = 0.6  # of the smaller mode, that comes in windows with the other one
-FEW_BLOCKS = 10
 
 
 class Places(NamedTuple):
@@ -513,16 +472,15 @@ class Places(NamedTuple):
     valleys_ns: tuple[float, ...]
 
 
-def modes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
+def modes(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
     """Return the modes of all members, of those of a host or operation, of each; each member's are said once.
 
-    Claims of shares that change have `details["changes"]`, the others are facts.
+    They are facts: that their shares change is said by segments.py.
     """
     claims: list[Claim] = []
     taken: set[int] = set()
     counts = _counts(ground)  # the bins, and counts of both halves of the run
     sets = gatherings(ground.groups)
-    edges, aside = block_edges(ground), passing(ground, so_far)
     for together in sets:
         members = together.members
         if taken & set(members.tolist()):
@@ -535,7 +493,7 @@ def modes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
         slow = _above(ground, valley)
         if not _at_once(ground, slow, members):
             continue
-        claims.append(_modes(ground, together, places, valley, slow, aside, edges, len(sets)))
+        claims.append(_modes(ground, together, places, valley, slow))
         taken |= set(members.tolist())
     return claims
 
@@ -655,56 +613,20 @@ def _at_once(ground: Ground, slow: Float, members: Int) -> bool:
     return True
 
 
-def _modes(
-    ground: Ground, together: Together, places: Places, valley: float, slow: Float, aside: Bool, edges: Int, sets: int
-) -> Claim:
-    """Return the claim of modes; where the shares change it is about the time with more slow ones."""
+def _modes(ground: Ground, together: Together, places: Places, valley: float, slow: Float) -> Claim:
+    """Return the claim of modes: a fact of the run."""
     members = together.members
-    held = np.maximum(ground.samples, 1)
-    shares = np.where(ground.samples > 0, slow / held, np.nan)
-    window, before, after = _change(ground, members, shares, slow, valley, aside, edges, sets)
-    changes = abs(after - before) >= LEAST_MOVED
-    reach = (np.arange(ground.shape[1]) >= window) == (after > before) if changes else np.ones(ground.shape[1], np.bool_)
     return Claim(
         MODES,
         together.who,
-        *ground.span(*np.flatnonzero(reach)[[0, -1]]),
-        cells=ground.cells(members if changes else (), reach),
+        *ground.span(0, -1),
+        cells=ground.cells((), slice(None)),
         value_ns=places.peaks_ns[-1],
         times=places.peaks_ns[-1] / places.peaks_ns[0],
         samples=int(slow[members].sum()),
-        certainty=abs(after - before) if changes else 0.0,
         latency_ns=(int(valley), int(known_most(ground.top_ns[members]))),
-        details={
-            "changes": changes,
-            "peaks_ns": places.peaks_ns,
-            "shares": places.shares,
-            "valley_ns": valley,
-            "before": before,
-            "after": after,
-            "at_ns": int(ground.start_ns[window]),
-        },
+        details={"changes": False, "peaks_ns": places.peaks_ns, "shares": places.shares, "valley_ns": valley},
     )
-
-
-def _change(
-    ground: Ground, members: Int, shares: Float, slow: Float, valley: float, aside: Bool, edges: Int, sets: int
-) -> tuple[int, float, float]:
-    """Return at which window the share above the valley changes, and the shares before and after; twice the same without."""
-    held = ground.samples[members].sum(axis=0)
-    above = slow[members].sum(axis=0)
-    overall = float(above.sum() / max(held.sum(), 1))
-    blocks = levels_in_blocks(np.where(aside, np.nan, 2 * np.arcsin(np.sqrt(shares))), edges)
-    if blocks.shape[1] < FEW_BLOCKS or len(set(usable(blocks).tolist()) & set(members.tolist())) < len(members):
-        return 0, overall, overall
-    step = next((change for change in changes_of(pooled(blocks, members), sets) if change.kind == STEP), None)
-    if step is None or not all_do(blocks, members, step):
-        return 0, overall, overall
-    slower = (ground.rows.layout.middles_of(np.arange(ground.rows.layout.bins)) > valley).astype(np.int64)
-    window = window_of_change(ground, members, np.tile(slower, (len(members), 1)), aside, edges, step.place)
-    parts = [(above[part].sum(), held[part].sum()) for part in (slice(0, window), slice(window, None))]
-    (slow_before, all_before), (slow_after, all_after) = parts
-    return window, float(slow_before / max(all_before, 1)), float(slow_after / max(all_after, 1))
 
 
 # Rhythms: slow windows, or windows without completions, that come back with a period.
@@ -716,9 +638,11 @@ def _change(
 
 
 LEAST_PERIODS = 8
-RHYTHM_LEAST_WINDOWS = 4  # of a period: below, windows are too coarse to tell phases
+RHYTHM_LEAST_WINDOWS = 3  # of a period: below, windows are too coarse to tell phases
 LEAST_KEPT = 0.6  # of the stretches, that have their event at the phase
 RHYTHM_CHANCE = 0.01
+LEAST_EXPLAINED = 0.2  # of the variance of windows, by events of such a period
+COARSE = 10  # windows of a period: below, the place of an event within it tells little
 HARMONICS = 5
 OVERSAMPLED = 8
 LEAST_BEYOND, MOST_BEYOND = 3.0, 8.0  # deviations, that windows are drawn in to: a wild one must not decide
@@ -731,6 +655,8 @@ WIDEST = 0.34  # of a period: what lasts longer is no event
 APART = 0.25  # of the contrast of all, that each member has at least
 LEAST_TIMES = 1.2
 MEASURES = ("p50", "p99", "missing")
+LEAST_SAMPLES = 20  # of a window that is judged by itself
+LEAST_FILLED = 0.8  # of the windows of a member: with fewer such ones all are judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -760,7 +686,7 @@ def rhythms(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
     whole = np.flatnonzero(ground.whole)
     span = slice(int(whole[0]), int(whole[-1]) + 1)
     count = span.stop - span.start
-    if count < LEAST_PERIODS * RHYTHM_LEAST_WINDOWS:
+    if count <= LEAST_PERIODS * RHYTHM_LEAST_WINDOWS + 1:
         return []
     sets = gatherings(ground.groups)
     claims: list[Claim] = []
@@ -793,10 +719,18 @@ def _measures(ground: Ground, span: slice) -> dict[str, Float]:
     measures = {}
     with np.errstate(all="ignore"):
         for name, values in (("p50", ground.p50_ns), ("p99", ground.p99_ns)):
-            measures[name] = _levelled(logarithms(judged(values, ground.samples))[:, span])
+            measures[name] = _levelled(_logarithms(values, ground.samples)[:, span])
         rate = ground.samples[:, span] / np.maximum(np.median(ground.samples[:, span], axis=1, keepdims=True), 1)
         measures["missing"] = np.maximum(_levelled(np.where(rate.sum(axis=1, keepdims=True) > 0, -rate, np.nan)), -LEAST_BEYOND)
     return measures
+
+
+def _logarithms(values: Float, samples: Int) -> Float:
+    """Return logarithms of values above 0 (G, T) where a window has enough samples; of all where most have too few."""
+    enough = samples >= LEAST_SAMPLES
+    few = enough.sum(axis=1) < LEAST_FILLED * np.maximum((samples > 0).sum(axis=1), 1)
+    logs: Float = np.log(np.where((values > 0) & (enough | few[:, None]), values, np.nan))
+    return logs
 
 
 def _levelled(rows: Float) -> Float:
@@ -915,9 +849,20 @@ def _fold(series: Float, period: float, tests: int) -> Beat | None:
         hits += abs(place - (start + period / 2)) <= reach
     if total < LEAST_PERIODS - 1 or hits < LEAST_KEPT * total:
         return None
-    each = min((2 * reach + 1) / period, 0.9)
-    tried = tests * count * period / 2
-    certainty = -_log_binomial_tail(hits, total, each) - math.log(tried / RHYTHM_CHANCE)
+    tried = math.log(tests * count * period / 2 / RHYTHM_CHANCE)
+    if period >= COARSE:
+        certainty = -_log_binomial_tail(hits, total, min((2 * reach + 1) / period, 0.9)) - tried
+    else:  # too few windows for a place within a period: what decides is how well events of that period fit all windows
+        comb = overlaps(count, period, (left * period / parts) % period, width * period / parts)
+        comb, values = (
+            comb - comb.mean(),
+            np.clip(series, -LEAST_BEYOND, MOST_BEYOND) - np.clip(series, -LEAST_BEYOND, MOST_BEYOND).mean(),
+        )
+        of_comb, of_all = float(comb @ comb), float(values @ values)
+        gained = float(values @ comb) ** 2 / max(of_comb, 1e-300)
+        if gained < LEAST_EXPLAINED * of_all:
+            return None
+        certainty = gained / max((of_all - gained) / count, 1e-300) / 2 - tried
     if certainty <= 0:
         return None
     return Beat(period, (left * period / parts) % period, width * period / parts, certainty, hits / total)
@@ -967,9 +912,9 @@ def _fundamental(series: Float, beat: Beat, tests: int) -> Beat:
         if beat.period / part < RHYTHM_LEAST_WINDOWS:
             break
         finer = _fold(series, _refined(series, beat.period / part), tests)
-        if finer is not None and finer.kept >= 0.9 * beat.kept and _even(series, finer):
+        if finer is not None and finer.kept >= 0.9 * beat.kept and _even(series, finer, max(part, 3)):
             best = finer
-    for multiple in (2, 3):
+    for multiple in range(2, MOST_MULTIPLE + 1):
         if _even(series, best, multiple):
             continue
         coarser = _fold(series, _refined(series, best.period * multiple), tests)
@@ -1051,383 +996,6 @@ def _rhythm(ground: Ground, together: Together, beat: Beat, measure: str, span: 
             "first_ns": first_ns,
             "width_ns": beat.width * step,
             "kept": beat.kept,
-        },
-    )
-
-
-EPISODE_LEAST = 1.5  # times typical
-FAR = 3.0  # deviations of the windows
-EPISODE_CHANCE = 0.01  # of any in the run
-FEW_FOLLOW = 0.25  # how surely one window beyond is followed by another where hardly any is
-EPISODE_LEAST_WINDOWS = 3
-ALONE, ALONE_SAMPLES = 4.0, 5  # one or two windows: times beyond all others, and so many samples in them that are
-EPISODE_FEW = 5  # stretches that are as far beyond all others as one alone has to be
-EPISODE_AROUND = 10  # windows on either side in which the ends of a stretch are looked for
-NEARBY = 30  # windows on either side that make the level around a window
-BRIDGED = 2  # windows within a stretch that need not be beyond
-EPISODE_MOST = 0.4  # of the run
-LEAST_RUN = 20
-DEVIATION = 0.1587  # the share of samples below one deviation under the median
-
-
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """Windows `first` up to `last` (exclusive) of a series of logarithms: what is typical, how far their median lies above."""
-
-    first: int
-    last: int
-    typical: float
-    above: float
-    certainty: float
-
-
-class _Level(NamedTuple):
-    """The median of windows, and how far above it a window is beyond; one of each, or one for all."""
-
-    middle: Float
-    limit: Float
-
-
-def episodes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
-    """Return a claim for each episode of each group; windows of a rhythm of it are left out."""
-    widths: dict[int, Blocks] = {}
-    beats = np.logical_or.reduce([np.zeros(ground.shape, np.bool_), *(claim.cells for claim in so_far if claim.kind == RHYTHM)])
-    claims = []
-    for code in range(len(ground.groups)):
-        width = carrying(ground, code)
-        if len(ground.start_ns) // width < LEAST_RUN:
-            continue
-        if width not in widths:
-            widths[width] = in_blocks(ground, width)
-        blocks = widths[width]
-        kept = np.flatnonzero(np.add.reduceat(beats[code], np.arange(0, len(ground.start_ns), width)) <= width / 2)
-        found: list[tuple[str, Stretch]] = []
-        for name, values in (("p50", blocks.p50_ns[code]), ("p99", blocks.p99_ns[code])):
-            # A percentile of so few samples says nothing.
-            series = logarithms(np.where(blocks.samples[code] >= THIN / 2, values, np.nan))[kept]
-            for within in stretches(series, len(ground.groups)):
-                stretch = replace(within, first=int(kept[within.first]), last=int(kept[within.last - 1]) + 1)
-                if all(stretch.first >= other.last or other.first >= stretch.last for _, other in found):
-                    found.append((name, stretch))
-        claims += [
-            _episode(ground, code, name, stretch, width)
-            for name, stretch in found
-            if _carried(ground, code, name, stretch, width)
-        ]
-    return claims
-
-
-def stretches(logs: Float, groups: int) -> list[Stretch]:
-    """Return the stretches of a series that are beyond what its own windows do by chance, `groups` of which are looked at.
-
-    Those beyond the level around them count where that level itself is beyond the median of the series.
-    """
-    if np.count_nonzero(~np.isnan(logs)) < LEAST_RUN:
-        return []
-    whole = _level(logs[None])
-    out = _sure(_beyond(logs, whole, groups), len(logs))
-    raised = float(whole.middle[0]) + math.log(EPISODE_LEAST)
-    parts = _level(logs[: len(logs) // NEARBY * NEARBY].reshape(-1, NEARBY))
-    if not (parts.middle > raised).any():
-        return out
-    around = _level(np.lib.stride_tricks.sliding_window_view(np.pad(logs, NEARBY, constant_values=np.nan), 2 * NEARBY + 1))
-    found = _sure(_few(logs - around.middle, _beyond(logs, around, groups)), len(logs))
-    apart = [stretch for stretch in found if all(stretch.first >= other.last or other.first >= stretch.last for other in out)]
-    return out + [stretch for stretch in apart if stretch.typical > raised]
-
-
-def _level(windows: Float) -> _Level:
-    """Return the level of each row of windows (N, M), NaN where none has samples."""
-    ordered = np.sort(windows, axis=1)  # NaN come last
-    known = np.count_nonzero(~np.isnan(windows), axis=1)
-    low, middle, high = (
-        np.take_along_axis(ordered, np.maximum(np.rint((known - 1) * share), 0).astype(np.int64)[:, None], 1)[:, 0]
-        for share in (DEVIATION, 0.5, 1 - DEVIATION)
-    )
-    return _Level(middle, np.maximum(math.log(EPISODE_LEAST), FAR * np.maximum(middle - low, high - middle)))
-
-
-def _beyond(logs: Float, level: _Level, groups: int) -> list[Stretch]:
-    """Return the stretches of a series far above a level; their certainty says which of them chance makes."""
-    above = logs - level.middle
-    with np.errstate(invalid="ignore"):
-        beyond: Bool = above > level.limit
-    if not beyond.any():
-        return []
-    raised = np.where(np.isnan(above), 0.0, above)
-    levels = np.broadcast_to(level.middle, logs.shape)
-    out: list[Stretch] = []
-    for begin, end in _joined(beyond):
-        first, last = _ends(raised, begin, end)
-        height = float(np.median(raised[first:last]))
-        if height >= math.log(EPISODE_LEAST) and all(first >= other.last for other in out):
-            certainty = _certainty(above, beyond, first, last, groups)
-            out.append(Stretch(first, last, float(np.nanmedian(levels[first:last])), height, certainty))
-    return out
-
-
-def _sure(found: Sequence[Stretch], windows: int) -> list[Stretch]:
-    """Return the stretches that chance does not make and that have typical windows before and after them."""
-    whole = [stretch for stretch in found if stretch.first > 0 and stretch.last < windows]
-    return [stretch for stretch in whole if stretch.certainty > 0 and stretch.last - stretch.first <= EPISODE_MOST * windows]
-
-
-def _few(above: Float, stretches: Sequence[Stretch]) -> list[Stretch]:
-    """Return stretches, the FEW highest of them as certain as they are ALONE times beyond all windows outside of these.
-
-    The first and last windows are not asked: what is around them is on one side only, and a warm-up falls steeply there.
-    """
-    highest = sorted(stretches, key=lambda stretch: -stretch.above)
-    outside = above.copy()
-    outside[:EPISODE_AROUND] = outside[-EPISODE_AROUND:] = np.nan
-    for number, stretch in enumerate(highest[:EPISODE_FEW]):
-        outside[max(0, stretch.first - 1) : stretch.last + 1] = np.nan  # with the windows in which it begins and ends
-        beyond = stretch.above - float(np.nanmax(outside, initial=-math.inf)) - math.log(ALONE)
-        if beyond > 0:
-            few = [replace(each, certainty=max(each.certainty, beyond)) for each in highest[: number + 1]]
-            highest[: number + 1] = few
-    return highest
-
-
-def _joined(beyond: Bool) -> list[tuple[int, int]]:
-    """Return the stretches of windows that are beyond, those at most BRIDGED apart joined."""
-    places = np.flatnonzero(beyond)
-    cuts = np.flatnonzero(np.diff(places) > BRIDGED + 1) + 1
-    return [(int(part[0]), int(part[-1]) + 1) for part in np.split(places, cuts)]
-
-
-def _ends(above: Float, begin: int, end: int) -> tuple[int, int]:
-    """Return where a stretch begins and ends: the part of its surroundings whose sum above half its height is largest."""
-    height = float(np.median(above[begin:end]))
-    low, high = max(0, begin - EPISODE_AROUND), min(len(above), end + EPISODE_AROUND)
-    sums = np.concatenate([[0.0], np.cumsum(np.clip(above[low:high] - height / 2, -height, height))])
-    inner = (begin + end) // 2 - low
-    first = int(np.argmin(sums[: inner + 1]))
-    last = inner + int(np.argmax(sums[inner:]))
-    return low + first, low + max(last, first + 1)
-
-
-def _certainty(logs: Float, beyond: Bool, first: int, last: int, groups: int) -> float:
-    """Return how far a stretch is from chance, in powers of e; at most 0 where it is not."""
-    outside = np.ones(len(logs), np.bool_)
-    outside[first:last] = False
-    others = beyond & outside
-    count, windows = int(others.sum()), int(outside.sum())
-    inside = logs[first:last]
-    if last - first < EPISODE_LEAST_WINDOWS:
-        rest = logs[outside & ~np.isnan(logs)]
-        return float(-known_most(-inside) - rest.max() - math.log(ALONE)) if len(rest) and not np.isnan(inside).all() else 0.0
-    often = (count + 1) / windows
-    followed = int((others[1:] & others[:-1]).sum())
-    follows = (followed + FEW_FOLLOW) / (count + 1)
-    length = int(beyond[first:last].sum())
-    expected = math.log(groups * windows * often) + (length - 1) * math.log(max(follows, often))
-    return math.log(EPISODE_CHANCE) - expected
-
-
-def _carried(ground: Ground, code: int, name: str, stretch: Stretch, width: int) -> bool:
-    """Return whether enough samples of a stretch are far out: a few windows are not judged by a single sample."""
-    if stretch.last - stretch.first >= EPISODE_LEAST_WINDOWS or name == "p50":
-        return True
-    windows = np.arange(stretch.first * width, min(stretch.last * width, len(ground.start_ns)))
-    counts = ground.counts(np.array([code]), windows)
-    limit = math.exp(stretch.typical + stretch.above) / 2
-    return int(counts[ground.rows.layout.values >= limit].sum()) >= ALONE_SAMPLES
-
-
-def _episode(ground: Ground, code: int, name: str, stretch: Stretch, width: int) -> Claim:
-    first, last = stretch.first * width, min(stretch.last * width, len(ground.start_ns))
-    values = ground.p50_ns if name == "p50" else ground.p99_ns
-    typical = math.exp(stretch.typical)
-    inside = np.sort(values[code, first:last][~np.isnan(values[code, first:last])])
-    reached = float(inside[(len(inside) - 1) // 2])  # that of a window, which the command of the finding shows
-    return Claim(
-        EPISODE,
-        ground.groups[code],
-        *ground.span(first, last - 1),
-        cells=ground.cells([code], slice(first, last)),
-        value_ns=reached,
-        times=reached / typical if typical else None,
-        samples=int(ground.samples[code, first:last].sum()),
-        certainty=stretch.certainty,
-        latency_ns=(int(typical), math.ceil(float(known_most(ground.top_ns[code, first:last]))) + 1),
-        details={"typical_ns": typical, "percentile": name, "top_ns": float(known_most(ground.top_ns[code, first:last]))},
-    )
-
-
-# Edge: the first or last windows of a run are not like the others, as while a load ramps up or its threads end one by one.
-
-
-SHARE, LONGEST_NS = 0.05, 10 * SECOND  # of the run, and at most this long
-SLOWER = 2.0  # times the excess of any such stretch within the run
-FEWER = 0.7  # of the usual rate
-LOST = 0.25  # of the stretch
-
-
-def edges(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
-    """Return a claim for each end of the run at which a member has more excess, or fewer completions, than anywhere within."""
-    windows = len(ground.start_ns)
-    most = min(math.floor(SHARE * windows), LONGEST_NS // ground.step_ns)
-    if windows < LEAST_RUN or most < 1:
-        return []
-    claims = []
-    for who, codes in ground.by_member().items():
-        excess = ground.excess_ns[codes].sum(axis=0)
-        completions = ground.samples[codes].sum(axis=0).astype(np.float64)
-        for first, last in ((0, most), (windows - most, windows)):
-            largest = _largest(excess[most : windows - most], most)  # of any stretch of that length outside of both ends
-            times = float(excess[first:last].sum()) / largest if largest else 0.0
-            fewer = _fewer(completions, ground, first, last)
-            if times < SLOWER and not fewer:
-                continue
-            span = ground.span(first, last - 1)
-            if is_lost(ground, codes, *span, LOST):  # what a log lacks may be counted there: its last row is of all of it
-                continue
-            claims.append(
-                Claim(
-                    EDGE,
-                    who,
-                    *span,
-                    cells=ground.cells(codes, slice(first, last)),
-                    samples=int(completions[first:last].sum()),
-                    missing=fewer,
-                    certainty=times if math.isfinite(times) else 0.0,
-                    details={"first": first == 0, "slower": times >= SLOWER, "fewer": fewer > 0},
-                )
-            )
-    return claims
-
-
-def _fewer(completions: Float, ground: Ground, first: int, last: int) -> float:
-    """Return the completions that lack in whole windows of a stretch, 0 unless all that lack are below FEWER of the usual rate.
-
-    And unless SLOWER times as many lack as in any stretch of that length within the run.
-    """
-    length = last - first
-    inside = np.zeros(len(completions), np.bool_)
-    inside[length : len(completions) - length] = True
-    inner, mine = ground.whole & inside, ground.whole.copy()
-    mine[:first] = mine[last:] = False
-    if not inner.any() or not mine.any():
-        return 0.0
-    usual = float(np.median(completions[inner]))
-    low = min(FEWER * usual, float(np.quantile(completions[inner], 0.05)))
-    lacking = np.where(ground.whole & (completions < low), usual - completions, 0.0)
-    missing = float(lacking[mine].sum())
-    # A ramp that is longer than the stretch goes on within the run: that is no second one.
-    full = np.flatnonzero(inside & (lacking == 0))
-    if len(full):
-        inside[: full[0]] = inside[full[-1] :] = False
-    return missing if missing > SLOWER * _largest(lacking[inside], length) else 0.0
-
-
-def _largest(values: Float, length: int) -> float:
-    """Return the largest sum of so many neighbours, 0 where there are fewer."""
-    sums = np.convolve(values, np.ones(length), "valid") if len(values) >= length else np.zeros(1)
-    return float(sums.max())
-
-
-# Steps and drifts: the level of latencies changes at one time and stays, or moves all the time in one direction.
-#
-# What most members do together comes first, then what those of one host or operation do, then each by itself; a change that was
-# said of many is taken out of each of them before.
-
-
-STEP_LEAST = 1.2
-MOST_CHANGES = 3  # of one set of members
-
-
-class Moved(NamedTuple):
-    """A change of some members together."""
-
-    together: Together
-    change: Change
-
-
-def steps(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
-    """Return the steps and drifts of a run, what most members do first."""
-    edges = block_edges(ground)
-    if len(edges) - 1 < 2:
-        return []
-    aside = passing(ground, so_far)
-    known: list[Moved] = []
-    claims = []
-    for measure in measures(ground, so_far, edges, aside):
-        for moved in _moves(measure.blocks, gatherings(ground.groups), known):
-            known.append(moved)
-            members, window = moved.together.members, 0  # a drift begins at the first
-            if moved.change.kind == STEP:
-                classes = classes_of(ground, members, measure)
-                window = window_of_change(ground, members, classes, aside, edges, moved.change.place)
-            claims.append(_step(ground, measure, moved, window, aside))
-    return [claim for claim in claims if claim is not None]
-
-
-def _moves(blocks: Float, sets: list[Together], known: Sequence[Moved]) -> list[Moved]:
-    """Return the changes of a measure but those of which another measure (`known`) told."""
-    good = set(usable(blocks).tolist())
-    rest = blocks.copy()
-    for moved in known:
-        _take_out(rest, moved)
-    found: list[Moved] = []
-    for together in sets:
-        if not good.issuperset(together.members.tolist()):
-            continue
-        for _ in range(MOST_CHANGES):
-            changes = changes_of(pooled(rest, together.members), 2 * len(sets), math.log(STEP_LEAST))
-            new = [Moved(together, change) for change in changes if all_do(rest, together.members, change)]
-            for moved in new:
-                _take_out(rest, moved)
-            found += new
-            if not new:
-                break
-    return found
-
-
-def _take_out(blocks: Float, moved: Moved) -> None:
-    """Take a change out of the levels of its members, in place."""
-    blocks[moved.together.members] -= moved.change.shape(blocks.shape[1])
-
-
-def _step(ground: Ground, measure: Measure, moved: Moved, window: int, aside: Bool) -> Claim | None:
-    """Return the claim of a change; None where its levels lie within one bin or next to it.
-
-    Levels before and after are those of all samples of the measure but of what passes, of a drift in its first and last tenth.
-    A step is about its slower part: the time before it where latencies fell.
-    """
-    together, change = moved.together, moved.change
-    whole = np.flatnonzero(ground.whole & ~aside[together.members].any(axis=0))
-    if change.kind == DRIFT:
-        tenth = max(len(whole) // 10, 1)
-        before, after = whole[:tenth], whole[-tenth:]
-    else:
-        before, after = whole[whole < window], whole[whole >= window]
-    code = int(together.members[0])
-    share = float(measure.share[code])
-    start, reached = (quantile(ground, together.members, part, measure, share) for part in (before, after))
-    if not apart(ground, start, reached):
-        return None
-    slow = after if reached > start else before
-    windows = np.arange(ground.shape[1])
-    reach = windows >= 0 if change.kind == DRIFT else (windows >= window) == (reached > start)
-    low, high = (quantile(ground, together.members, slow, measure, at) for at in (0.25, 0.99))
-    return Claim(
-        change.kind,
-        together.who,
-        *ground.span(*np.flatnonzero(reach)[[0, -1]]),
-        cells=ground.cells(together.members, reach),
-        value_ns=reached,
-        times=reached / start if start > 0 else None,
-        samples=int(ground.samples[np.ix_(together.members, slow)].sum()),
-        certainty=change.certainty,
-        latency_ns=(int(low), int(high)),
-        details={
-            "measure": f"p{100 * share:.0f}",
-            "from_ns": start,
-            "to_ns": reached,
-            "above_ns": float(measure.above_ns[code]),
-            "upto_ns": float(measure.upto_ns[code]),
-            "at_ns": int(ground.start_ns[window]),
         },
     )
 

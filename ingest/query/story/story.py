@@ -44,16 +44,16 @@ from ingest.query.story.ground import (
     Labels,
     NoGroundError,
     Story,
-    apart,
     covered_groups,
     excess_against,
-    ground_of,
     grounds,
     member,
     members_of,
     peers_of,
+    with_finer,
 )
-from ingest.query.story.shapes import beside_peers, edges, episodes, modes, of_the_tail, omissions, rhythms, stalls, steps
+from ingest.query.story.segments import changes
+from ingest.query.story.shapes import beside_peers, modes, of_the_tail, omissions, rhythms, stalls
 from ingest.query.story.stored import is_whole
 from ingest.query.story.words import NOTHING, OF_THE_REST, reference_sentence, words_of
 from ingest.query.windows import regrouped
@@ -63,7 +63,7 @@ from ingest.query.windows import regrouped
 # ceph-a read, ceph-a write, ceph-b read, ceph-b write --> all hosts        ceph-a read, ceph-a write --> ceph-a
 
 
-JOINED = (STALL, RHYTHM, EPISODE, THROTTLED, SLOW_MEMBER, IMBALANCE, EDGE)  # detectors of others look at all sets of members
+JOINED = (STALL, RHYTHM, THROTTLED, SLOW_MEMBER, IMBALANCE)  # detectors of others look at all sets of members
 ALIKE = 0.02  # of a period, that two rhythms which are one may be apart
 NEAR = 2  # windows that beginnings and ends of one event may be apart on several members
 
@@ -154,11 +154,29 @@ WITHOUT_EXCESS = (IMBALANCE, OMISSION, MODES, STEP, DRIFT)  # facts of the run, 
 EXPLAINED = {THROTTLED: (SLOW_MEMBER, MODES), SLOW_MEMBER: (MODES,)}
 KEPT = 0.5
 KIND = "kind"
-NEAR_MODES = 5  # windows: so near to a change of shares a step is that change
 
-# Each is shown what was claimed before it: what passes is left out of levels, and levels beside modes are those of each mode.
+# Each is shown what was claimed before it: windows of a stall or a rhythm are no levels, and peers are compared by what is left.
 Detector = Callable[[Ground, Sequence[Claim]], list[Claim]]
-DETECTORS: tuple[Detector, ...] = (stalls, rhythms, episodes, modes, steps, beside_peers, omissions, edges)
+
+
+def of_parts(detect: Detector) -> Detector:
+    """Return a detector that looks at the parts of members, where these are known: its claims name them."""
+
+    def detected(ground: Ground, so_far: Sequence[Claim]) -> list[Claim]:
+        parts = ground.finer
+        if parts is None:
+            return detect(ground, so_far)
+        whole = [next(code for code, own in enumerate(ground.groups) if set(own) <= set(labels)) for labels in parts.groups]
+        found = detect(parts, [replace(claim, cells=claim.cells[whole]) for claim in so_far])
+        cells = np.zeros((len(found), *ground.shape), np.bool_)
+        for mine, claim in zip(cells, found, strict=True):
+            np.logical_or.at(mine, whole, claim.cells)
+        return [replace(claim, cells=mine) for claim, mine in zip(found, cells, strict=True)]
+
+    return detected
+
+
+DETECTORS: tuple[Detector, ...] = (of_parts(stalls), rhythms, modes, of_parts(changes), beside_peers, omissions)
 
 
 class Allotted(NamedTuple):
@@ -222,7 +240,7 @@ def story_of_overview(origin: Origin, run: Overview, question: Question, source:
         answer = None if threads is None or run.extra else regrouped(threads, (HOST, label, OP, KIND))
     asked = replace(question.about(run.cluster.runs), merge_runs=len(run.cluster.runs) > 1)
     try:
-        ground = grounds(origin, asked)[0] if answer is None else ground_of(answer)
+        ground = grounds(origin, asked)[0] if answer is None else with_finer(origin, asked, answer)
         return with_lower_layers(origin, asked, ground, run.cluster.layers, story_of(ground, source))
     except (NoGroundError, InputError) as reason:
         return nothing_told(run.run, str(reason))
@@ -246,7 +264,7 @@ def story_of(ground: Ground, source: str = "", detectors: Sequence[Detector] | N
     claims: list[Claim] = []
     for detect in DETECTORS if detectors is None else detectors:
         claims += detect(ground, claims)
-    kept = unexplained_claims(ground, [claim for claim in joined(ground, claims) if _differs(ground, claim)])
+    kept = unexplained_claims(ground, joined(ground, claims))
     facts = [claim for claim in kept if claim.kind == MODES and not claim.details["changes"]]
     kept = [claim for claim in kept if not any(claim is fact for fact in facts)]
     excess = excess_with_peers(ground, kept)
@@ -271,14 +289,8 @@ def story_of(ground: Ground, source: str = "", detectors: Sequence[Detector] | N
     )
 
 
-def _differs(ground: Ground, claim: Claim) -> bool:
-    """Return whether an episode is more than a percentile that goes to the next bin, for the worst of its members at least."""
-    return claim.kind != EPISODE or apart(ground, claim.details["typical_ns"], claim.value_ns or 0.0)
-
-
 def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
-    """Return the claims without those that another about the same member explains (see EXPLAINED), and steps of shares."""
-    near = NEAR_MODES * ground.step_ns
+    """Return the claims without those that another about the same member explains (see EXPLAINED)."""
 
     def explains(other: Claim, claim: Claim) -> bool:
         mine, others = (covered_groups(ground, who) for who in (claim.who, other.who))
@@ -287,9 +299,13 @@ def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
             hosts = [{member(ground.groups[code]) for code in groups} for groups in (mine, others)]
             of_all = {label for label, _ in other.who} <= {OP} and len(ground.by_member()) > 1
             return hosts[0] <= hosts[1] and not of_all and of_the_tail(ground, mine)
-        moved = claim.kind == STEP and other.kind == MODES and bool(other.details["changes"])
-        near_it = moved and abs(claim.details["at_ns"] - other.details["at_ns"]) <= near
-        return mine <= others and (claim.kind in EXPLAINED.get(other.kind, ()) or near_it)
+        if claim.kind == STALL and claim.value_ns is None and other.missing and other.kind == EPISODE:
+            # Where a member does less for long, some windows are dark by chance.
+            both = min(other.end_ns, claim.end_ns) - max(other.start_ns, claim.start_ns)
+            return mine <= others and 2 * both >= claim.end_ns - claim.start_ns
+        if claim.kind == MODES and not claim.details["changes"] and other.kind == MODES:
+            return other is not claim and bool(mine & others)
+        return mine <= others and claim.kind in EXPLAINED.get(other.kind, ())
 
     return [claim for claim in claims if not any(explains(other, claim) for other in claims)]
 

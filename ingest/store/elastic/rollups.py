@@ -192,14 +192,14 @@ def _narrow(column: Any) -> Any:
 # The windows of a run that a load has just written, kept for its findings: they need not be read back from the server.
 #
 # Findings look at hosts, whose windows are added up for rollups anyway; of a run with one host at its volumes and jobs, which
-# documents alone know. So the windows of a single host are kept, as long as they fit.
+# documents alone know. So these windows are kept, as long as they fit.
 #
 # All of it is there once the logs are read, while the server still takes the last documents and all rollups: findings are
 # worked out meanwhile, from the run as it will be when all is in.
 
 
 MOST_KEPT = 30_000_000  # bytes of bins and counts: of a run, and of all reading processes together
-LABELS_KEPT = ("run", "host", "volume", "job", "op", "kind")
+LABELS_KEPT = ("run", "host", "volume", "job", "tag", "op", "kind")
 LABELS_OF_HOSTS = ("run", "host", "op", "kind")
 
 Windows = list[Intervals[Series]]
@@ -207,16 +207,14 @@ Windows = list[Intervals[Series]]
 
 @dataclass(slots=True)
 class CachedWindows:
-    """The windows of one host, under the labels that findings look at; `kept` is None once they have more than `most` bytes."""
+    """The windows of a run, under the labels that findings look at; `kept` is None once they have more than `most` bytes."""
 
     most: int = field(default_factory=lambda: MOST_KEPT)
     kept: Windows | None = field(default_factory=list)
-    _hosts: set[str] = field(default_factory=set)
     _bytes: int = 0
 
     def add(self, windows: Intervals[Series]) -> None:
         """Add windows of latencies as they are written."""
-        self._hosts |= {windows.table[code].host for code in distinct(windows.series).tolist()}
         if self.kept is not None:
             rows = narrowed(_as_documents(windows).relabelled(_labels_kept))
             self.kept.append(rows)
@@ -227,12 +225,11 @@ class CachedWindows:
         """Add what another process has kept."""
         self.most = MOST_KEPT  # of all of them together
         self.kept = None if kept is None or self.kept is None else self.kept + kept
-        self._hosts |= {series.host for part in kept or () for series in part.table}
         self._bytes += sum(map(_bytes_of, kept or ()))
         self._check()
 
     def _check(self) -> None:
-        if len(self._hosts) > 1 or self._bytes > self.most:
+        if self._bytes > self.most:
             self.kept = None
 
 
@@ -244,7 +241,7 @@ class NotCachedError(Exception):
 class CachedRun:
     """A run that a load alone has written, as it is once all that was sent is in: what is asked of it is answered from memory.
 
-    `hosts` are its windows added up by host, operation and kind, `kept` those of its series where it has one host.
+    `hosts` are its windows added up by host, operation and kind, `kept` those of its series where they fit.
     """
 
     record: RunRecord

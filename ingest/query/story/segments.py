@@ -1,0 +1,930 @@
+"""One method for what changes over a run: each set of members is cut into levels, any number at once; worse levels are named.
+
+    samples above the set's own p50, p90, p99, and completions, by window    . . : : . . . . # # # # . . . .
+    cut into levels (optimal partitioning)                                   |               |       |
+    the levels that are worse than its usual ones, beyond chance                             [8 times]
+
+What is looked at is shares of samples above each member's own quantiles, so that no change of the mix of members moves them, and
+completions. Chance is what levels of that length do by themselves: counting, and wandering. That is measured by differences of
+neighbouring spans of 1 to 32 blocks, which an episode cannot move, over all sets of a kind together and of the set itself where
+it is worse; an autoregressive series beside counting is fitted to these (`_inflation`).
+
+A level is held against chance for all sets and all places together; then the set is chosen whose members did the same at that
+time (`Search.who`), its blocks are taken out, and what is left is tested again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ingest.core.intervals import Bool, Int
+from ingest.core.layout import Float, Layout
+from ingest.query.change_points import kept_share, tamed, whitened
+from ingest.query.story.ground import (
+    DRIFT,
+    EDGE,
+    EPISODE,
+    HOST,
+    MODES,
+    RHYTHM,
+    STALL,
+    STEP,
+    Claim,
+    Ground,
+    Labels,
+    apart,
+    covered_groups,
+    known_mean,
+    known_median,
+    known_most,
+    lost_windows,
+    member,
+)
+from ingest.query.windows import pieces
+
+NORMAL = NormalDist()
+RANKS = (0.5, 0.9, 0.99)  # above which samples are counted, of each group by itself ...
+FAR = 4.0  # ... and above so many times its p99: what waits for an outage is further than any level wanders
+CLASSES = len(RANKS) + 1
+FARTHEST = CLASSES - 1
+DONE, LOGS = CLASSES + 1, CLASSES + 2  # places beside the classes
+TABLE = np.linspace(0, 1, 129)  # ranks at which the latencies of a group are kept
+MOST = 240  # blocks that a run is searched in
+LEAST_RUN = 20  # blocks
+CHANCE = 0.01  # of a false finding in a run, about: see docs/explanation/findings.md
+LEAST_TIMES = 1.2  # of the level
+LEVEL = 1.1  # that usual levels differ
+MORE = 1.4  # that shares of slow samples differ usually
+WANDERS = 30  # times rarer than by chance a drift must be: how much a series wanders is itself an estimate
+STEADY = 1 / 8  # of a drift, that the level moves at least from each third of the run to the next
+PART = 0.25  # of the height of the highest level, in logarithms, that those of one event have
+INNER = 1.5  # times, that a level stands out of raised ones around it
+LEAST_TAIL = 1.8  # of the share of samples above p99 ...
+LEAST_SLOW = 6  # ... and so many of them
+LEAST_RATE, HARDLY = 0.75, 0.2  # of the usual rate; what completes after hardly anything did was waiting
+LEAST_EXCESS = 0.02  # of all excess of the run, that a finding has
+LEAST_MISSING = 0.01  # of all completions
+SPANS = (1, 2, 4, 8, 16, 32)  # blocks in a row whose differences measure what chance does
+SEARCHED = 8  # blocks: the length whose noise weighs the search
+PHIS = np.array([0, 0.3, 0.5, 0.7, 0.8, 0.87, 0.92, 0.95, 0.97, 0.98, 0.99])
+SHARES = np.concatenate([[0.0], np.geomspace(0.02, 200, 40)])  # of the variance of a block that wanders, beside that of counting
+EFFECTS = np.concatenate([np.linspace(0.1, 3, 30), np.linspace(3.5, 12, 18)])  # logarithms of odds, or of rates, that are tried
+
+
+class Together(NamedTuple):
+    """Some groups of a ground that have labels in common and may do the same at the same time: all, those of a host, of an op."""
+
+    who: Labels
+    members: Int
+
+
+def gatherings(groups: Sequence[Labels]) -> list[Together]:
+    """Return all groups, those of each label and of each member, and each by itself, the most first.
+
+    Each set is named by what it has in common, but for what all groups have: of that the host alone.
+    """
+    labels_there = dict.fromkeys(label for labels in groups for label in labels)
+    named = [*((label,) for label in labels_there), *dict.fromkeys(member(labels) for labels in groups)]
+    described = (tuple(code for code, labels in enumerate(groups) if set(who) <= set(labels)) for who in named)
+    sets = dict.fromkeys((tuple(range(len(groups))), *described, *((code,) for code in range(len(groups)))))
+    everywhere = {label for label in common(groups) if label[0] != HOST}
+    gathered = []
+    for members in sorted(sets, key=lambda members: -len(members)):
+        who = (label for label in common([groups[code] for code in members]) if label not in everywhere)
+        gathered.append(Together(tuple(who), np.array(members, np.int64)))
+    return gathered
+
+
+def common(groups: Sequence[Labels]) -> Labels:
+    """Return the labels that all groups have; an empty one is none."""
+    return tuple(label for label in groups[0] if label[1] and all(label in labels for labels in groups))
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What is counted of each group (G) in blocks (n) of `width` windows, from window `first` on.
+
+    `over` (5, G, n) are the samples, and those above the group's own p50, p90, p99 and FAR times that, which are `cuts` (4, G) in
+    logarithms of ns; `done` its completions, `due` those that its mean rate makes (0 where it is not known what it did); `logs`
+    the sums of logarithms of latencies above their mean, `table` (G, ranks) these logarithms at the ranks of TABLE.
+    `fine` is `over` and `done` (6, G, T) by window.
+    """
+
+    first: int
+    width: int
+    over: Float
+    done: Float
+    due: Float
+    logs: Float
+    fine: Float
+    cuts: Float
+    table: Float
+
+    @property
+    def blocks(self) -> int:
+        """Return how many blocks there are."""
+        return int(self.over.shape[2])
+
+
+def counts_of(ground: Ground, aside: Bool) -> Counts:
+    """Return what is counted of a ground, without the cells (G, T) that are left `aside`."""
+    groups, windows = ground.shape
+    totals = ground.by_bin(ground.group_of, groups).astype(np.float64)
+    below = totals.cumsum(axis=1) / np.maximum(totals.sum(axis=1, keepdims=True), 1)
+    logs = np.log(np.maximum(ground.rows.layout.middles_of(ground.occupied).astype(np.float64), 1.0))
+    # Of the bins at and below the rank the one nearest to it: in wide bins the share above it is what it is.
+    cuts = np.stack([np.abs(below - rank).argmin(axis=1) for rank in RANKS])
+    cuts = np.vstack([cuts, np.minimum(np.searchsorted(logs, logs[cuts[-1]] + math.log(FAR)), len(logs) - 1)])
+    table = np.stack([logs[np.minimum(np.searchsorted(row, TABLE), len(logs) - 1)] for row in below])
+    place = np.zeros(ground.rows.layout.bins, np.int64)
+    place[ground.occupied] = np.arange(len(ground.occupied))
+    centre = (totals @ logs) / np.maximum(totals.sum(axis=1), 1)
+    flat = np.zeros((CLASSES + 3, groups * windows))
+    cell_of = ground.group_of * windows + ground.window_of
+    for piece, rows in pieces(ground.rows):
+        cell = np.repeat(cell_of[piece], np.diff(rows.indptr))
+        group, at = cell // windows, place[rows.bins]
+        low = int(cell.min()) if len(cell) else 0
+        weights = [rows.counts, *(rows.counts * (at > cut[group]) for cut in cuts), rows.counts * (logs[at] - centre[group])]
+        for number, weight in zip((*range(CLASSES + 1), LOGS), weights, strict=True):
+            sums = np.bincount(cell - low, weight)
+            flat[number, low : low + len(sums)] += sums
+    fine = flat.reshape(-1, groups, windows)
+    fine[DONE] = ground.samples
+    known = _known(ground) & ~aside
+    whole = np.flatnonzero(ground.whole)
+    first, count = int(whole[0]), int(whole[-1]) + 1 - int(whole[0])
+    width = -(-count // MOST)
+    used = slice(first, first + count // width * width)
+
+    def blocks(values: Float) -> Float:
+        added: Float = values[..., used].reshape(*values.shape[:-1], -1, width).sum(axis=-1)
+        return added
+
+    fine[: CLASSES + 1] *= ~aside
+    fine[LOGS] *= ~aside
+    fine[DONE] *= known
+    done, exposed = blocks(fine[DONE]), blocks(known.astype(np.float64))
+    due = exposed * (done.sum(axis=1) / np.maximum(exposed.sum(axis=1), 1))[:, None]
+    return Counts(first, width, blocks(fine[: CLASSES + 1]), done, due, blocks(fine[LOGS]), fine[:LOGS], logs[cuts], table)
+
+
+def _known(ground: Ground) -> Bool:
+    """Return in which windows (G, T) it is known how much groups did: between their first and last ones, without what is lost."""
+    filled = ground.samples > 0
+    first = filled.argmax(axis=1)[:, None]
+    last = ground.shape[1] - 1 - filled[:, ::-1].argmax(axis=1)[:, None]
+    at, inner = np.arange(ground.shape[1]), np.flatnonzero(ground.whole)
+    # The windows in which a group begins and ends are parts; rows may be wider than what they hold, so those of the run, too.
+    known: Bool = (at > np.maximum(first, inner[0])) & (at < np.minimum(last, inner[-1])) & ~lost_windows(ground)
+    return known
+
+
+# Chance: how much more levels differ than by counting alone.
+
+
+def _kept(blocks: int, span: int) -> float:
+    """Return the share of differences of neighbouring spans that is used: an episode makes some of them large."""
+    return 1 - max(0.05, min(8 * span / blocks, 0.5))
+
+
+@lru_cache(maxsize=64)
+def _of_lowest(kept: float) -> float:
+    """Return the mean of the lowest share of squares of normal numbers."""
+    z = NORMAL.inv_cdf((1 + kept) / 2)
+    return 1 - 2 * z * NORMAL.pdf(z) / kept
+
+
+def _ratio(counts: Float, of: Float, span: int, usable: Bool, *, binomial: bool) -> Float:
+    """Return by how many times neighbouring spans differ more than counting makes them, (sets); NaN where too few can be seen."""
+    blocks = counts.shape[1]
+    starts = np.arange(0, blocks - 2 * span + 1, max(span // 2, 1))
+    out = np.full(len(counts), np.nan)
+    if len(starts) < 5:
+        return out
+
+    def spans(values: Float) -> tuple[Float, Float]:
+        below = np.concatenate([np.zeros((len(values), 1)), np.cumsum(values, axis=1)], axis=1)
+        middle = below[:, starts + span]
+        return middle - below[:, starts], below[:, starts + 2 * span] - middle
+
+    (one, two), (of_one, of_two) = spans(counts), spans(of)
+    barred = sum(spans((~usable).astype(np.float64)))
+    share = (one + two) / np.maximum(of_one + of_two, 1e-9)
+    open_ = (of_one > 0) & (of_two > 0) & (share > 0) & (barred == 0)
+    if binomial:
+        open_ &= share < 1
+    variance = share * (1 - share if binomial else 1.0)
+    with np.errstate(all="ignore"):
+        squares = (one / of_one - two / of_two) ** 2 / (variance * (1 / of_one + 1 / of_two))
+    squares = np.sort(np.where(open_, squares, np.nan), axis=1)
+    held = open_.sum(axis=1)
+    kept = _kept(blocks, span)
+    used = np.maximum((held * kept).astype(np.int64), 1)
+    sums = np.cumsum(np.nan_to_num(squares), axis=1)[np.arange(len(out)), used - 1]
+    return np.where(held >= 5, sums / used / _of_lowest(round(kept, 3)), np.nan)
+
+
+def _inflation(ratios: Float, members: int, blocks: int) -> Float:
+    """Return by how many times the mean of 1 to `blocks` blocks varies more than by counting, from ratios by SPANS.
+
+    The mean over all series that wander by PHIS and SHARES, weighed by how well they fit the ratios.
+    """
+    spans = np.array(SPANS)
+    seen = ~np.isnan(ratios) & (spans <= blocks / 15)
+    if not seen.any():
+        return np.ones(blocks)
+    differences = _variance(spans, PHIS) - _covariance(spans, PHIS)  # (PHIS, SPANS)
+    fitted = np.log1p(SHARES[:, None, None] * spans * differences)
+    weights = min(members, 20) * blocks / np.maximum(spans // 2, 1) / 10
+    squares = (weights * (fitted - np.log(np.maximum(ratios, 0.7))) ** 2)[:, :, seen].sum(axis=2) + 0.02 * (SHARES[:, None] > 0)
+    likely = np.exp(-(squares - squares.min()) / 2)
+    lengths = np.arange(1, blocks + 1)
+    wanders = np.log1p(SHARES[:, None, None] * lengths * _variance(lengths, PHIS))
+    out: Float = np.exp((likely[:, :, None] * wanders).sum(axis=(0, 1)) / likely.sum())
+    return out
+
+
+def _variance(lengths: Int, phis: Float) -> Float:
+    """Return the variance of the mean of so many of an autoregressive series of variance 1, (phis, lengths)."""
+    phi = phis[:, None]
+    return (1 + phi) / (1 - phi) / lengths - 2 * phi * (1 - phi**lengths) / (lengths * (1 - phi)) ** 2
+
+
+def _covariance(lengths: Int, phis: Float) -> Float:
+    """Return the covariance of the means of two neighbouring stretches of it."""
+    phi = phis[:, None]
+    return phi * ((1 - phi**lengths) / (lengths * (1 - phi))) ** 2
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """What is counted of each set of members (M) that is looked at, as in Counts; sets alike have the same number in `kinds`."""
+
+    sets: list[Together]
+    kinds: Int
+    over: Float
+    done: Float
+    due: Float
+    logs: Float
+
+
+def _sums(ground: Ground, counts: Counts) -> Sums:
+    sets = gatherings(ground.groups)
+    member = np.zeros((len(sets), len(ground.groups)))
+    for number, together in enumerate(sets):
+        member[number, together.members] = 1
+    names = [tuple(name for name, _ in together.who) for together in sets]
+    kinds = np.array([sorted(set(names)).index(name) for name in names], np.int64)
+    return Sums(sets, kinds, member @ counts.over, member @ counts.done, member @ counts.due, member @ counts.logs)
+
+
+def _noise(sums: Sums, usual: tuple[Bool, Bool]) -> Float:
+    """Return by how many times levels of sets vary more than by counting, (M, blocks, 5): by length, of each share, of the rate.
+
+    As all sets of a kind do; where a set itself does so more in its `usual` blocks (of latency, of rate), as it does.
+    """
+    everywhere = np.ones(sums.done.shape, np.bool_)
+
+    def ratios(latency: Bool, rate: Bool) -> Float:
+        by_span = []
+        for span in SPANS:
+            shares = [_ratio(sums.over[at + 1], sums.over[at], span, latency, binomial=True) for at in range(CLASSES)]
+            by_span.append([*shares, _ratio(sums.done, sums.due, span, rate, binomial=False)])
+        return np.array(by_span).transpose(2, 0, 1)  # (M, SPANS, 4)
+
+    of_all = ratios(everywhere, everywhere)
+    own = of_all if all(part.all() for part in usual) else ratios(*usual)
+    sets, blocks = sums.done.shape
+    noise = np.ones((sets, blocks, CLASSES + 1))
+    for kind in np.unique(sums.kinds).tolist():
+        alike = np.flatnonzero(sums.kinds == kind)
+        pooled = known_median(of_all[alike], axis=0)  # (SPANS, 4)
+        usually = known_mean(pooled[:4], axis=0)
+        more = known_mean(own[alike][:, :4], axis=1) / np.where(usually > 0, usually, np.nan)
+        more = np.where(np.isnan(more), 1.0, more)
+        for at in range(CLASSES + 1):
+            pool = _inflation(pooled[:, at], len(alike), blocks)
+            times = more[:, at, None]
+            noise[alike, :, at] = 1 + (pool - 1) * np.maximum(times, 1) + np.clip(times - 1.3, 0, None)
+    noise[:, :, FARTHEST] = noise[:, :, FARTHEST - 1]  # so few are far that differences of neighbours tell nothing of them
+    return noise
+
+
+# Levels: optimal partitioning, all sets at once.
+
+
+def _xlogx(values: Float) -> Float:
+    return values * np.log(np.maximum(values, 1e-300))
+
+
+def _unlike(hits: Any, of: Any) -> Any:
+    """Return -2 log-likelihood of so many of so many, at their own share."""
+    return -2 * (_xlogx(hits) + _xlogx(of - hits) - _xlogx(of))
+
+
+def _below(values: Float) -> Float:
+    return np.concatenate([np.zeros((*values.shape[:-1], 1)), np.cumsum(values, axis=-1)], axis=-1)
+
+
+def _cut_latency(sums: Sums, noise: Float) -> list[list[tuple[int, int]]]:
+    """Return the levels (first block, end) of the latencies of each set."""
+    below = _below(sums.over)
+    weight = -2 / noise[:, min(SEARCHED, noise.shape[1]) - 1, :CLASSES].T[:, :, None]  # (3, M, 1)
+
+    def cost(end: int, starts: slice) -> Float:
+        inside = below[:, :, end : end + 1] - below[:, :, starts]
+        total: Float = ((_xlogx(inside[1:]) + _xlogx(inside[:-1] - inside[1:]) - _xlogx(inside[:-1])) * weight).sum(axis=0)
+        return total
+
+    return _partition(cost, *sums.done.shape)
+
+
+def _cut_rate(sums: Sums, noise: Float) -> list[list[tuple[int, int]]]:
+    """Return the levels of the rates of each set."""
+    done, due = _below(sums.done), _below(sums.due)
+    weight = -2 / noise[:, min(SEARCHED, noise.shape[1]) - 1, CLASSES][:, None]
+
+    def cost(end: int, starts: slice) -> Float:
+        count, usual = done[:, end : end + 1] - done[:, starts], due[:, end : end + 1] - due[:, starts]
+        return weight * (_xlogx(count) - count * np.log(np.maximum(usual, 1e-300)))
+
+    return _partition(cost, *sums.done.shape)
+
+
+def _partition(cost: Callable[[int, slice], Float], sets: int, blocks: int) -> list[list[tuple[int, int]]]:
+    """Return the cheapest levels (first block, end) of each set (Jackson et al. 2005); one more costs 2 log n + 3."""
+    penalty = 2 * math.log(blocks) + 3
+    best, back = np.full((sets, blocks + 1), np.inf), np.zeros((sets, blocks + 1), np.int64)
+    best[:, 0] = -penalty
+    for end in range(1, blocks + 1):
+        starts = slice(0, end)
+        total = best[:, starts] + cost(end, starts) + penalty
+        back[:, end] = total.argmin(axis=1)
+        best[:, end] = total[np.arange(sets), back[:, end]]
+    out = []
+    for row in back.tolist():
+        levels, end = [], blocks
+        while end > 0:
+            levels.append((row[end], end))
+            end = row[end]
+        out.append(levels[::-1])
+    return out
+
+
+def _usual_latency(sums: Sums, number: int, levels: Sequence[tuple[int, int]]) -> Bool:
+    """Return the blocks (n) of the levels that are usual for a set: near its lowest quarter, by level and by slow samples."""
+    edges = [first for first, _ in levels]
+    held = np.maximum(np.add.reduceat(sums.over[:, number], edges, axis=1), 1e-9)
+    lengths = np.array([end - first for first, end in levels], np.float64)
+    level = np.add.reduceat(sums.logs[number], edges) / held[0]
+    usual = level < _lowest(level, lengths, 0.25) + math.log(LEVEL)
+    for at, more in {2: 0.02, 3: 0.002, 4: 0.001}.items():
+        share = held[at] / held[0]
+        usual &= ~(share > MORE * _lowest(share[usual], lengths[usual], 0.35) + more)
+    return np.repeat(usual, lengths.astype(np.int64))
+
+
+def _usual_rate(sums: Sums, number: int, levels: Sequence[tuple[int, int]]) -> Bool:
+    """Return the blocks (n) of the levels whose rate is near the highest three tenths of a set's."""
+    edges = [first for first, _ in levels]
+    lengths = np.array([end - first for first, end in levels], np.float64)
+    due = np.add.reduceat(sums.due[number], edges)
+    rate = np.where(due > 0, np.add.reduceat(sums.done[number], edges) / np.maximum(due, 1e-9), np.inf)
+    known = due > 0
+    if not known.any():
+        return np.ones(sums.done.shape[1], np.bool_)
+    high = -_lowest(-rate[known], lengths[known], 0.3)
+    return np.repeat(rate >= LEAST_RATE * high, lengths.astype(np.int64))
+
+
+def _lowest(values: Float, lengths: Float, share: float) -> float:
+    """Return the value below which so much of the run lies."""
+    order = np.argsort(values)
+    return float(values[order[np.searchsorted(np.cumsum(lengths[order]), share * lengths.sum())]])
+
+
+# Events: levels that are worse than the usual ones.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Event:
+    """Blocks `first` to `end` in which a set is worse: `measure` is a share (0 to 3) or the rate (4).
+
+    `strength` is a chi-square of one degree of freedom against the `usual` blocks (n); `inner` where these are raised themselves.
+    """
+
+    number: int
+    first: int
+    end: int
+    measure: int
+    strength: float
+    usual: Bool
+    inner: bool = False
+
+
+RATE = CLASSES  # the measure after those of shares
+
+
+class Search:
+    """The levels of all sets of a ground, and what is free to be claimed of it."""
+
+    def __init__(self, ground: Ground, counts: Counts) -> None:
+        self.ground, self.counts = ground, counts
+        self.sums = _sums(ground, counts)
+        self.free = np.ones(counts.done.shape, np.bool_)
+        self.drifting = np.zeros(len(counts.done))  # by how much the level of each group drifts, a logarithm
+        low, middle, high = (np.array([np.interp(rank, TABLE, row) for row in counts.table]) for rank in (0.16, 0.5, 0.84))
+        self.spread = np.minimum(high - middle, middle - low)  # of one mode, where there are two
+        sets, blocks = self.sums.done.shape
+        everywhere = np.ones((sets, blocks), np.bool_)
+        noise = _noise(self.sums, (everywhere, everywhere))
+        first = self._levels(np.minimum(noise, known_median(noise, axis=0)[None]))
+        usual = tuple(np.where(each.sum(axis=1, keepdims=True) >= 0.25 * blocks, each, True) for each in first[2:])
+        self.noise = _noise(self.sums, (usual[0], usual[1]))
+        self.latency, self.rate, self.usual_latency, self.usual_rate = self._levels(self.noise)
+        self.limit = math.log(CHANCE) - math.log(blocks * blocks / 2) - math.log(sets)
+
+    def _levels(self, noise: Float) -> tuple[list[list[tuple[int, int]]], list[list[tuple[int, int]]], Bool, Bool]:
+        latency, rate = _cut_latency(self.sums, noise), _cut_rate(self.sums, noise)
+        usual = [
+            np.stack([of(self.sums, number, each) for number, each in enumerate(levels)])
+            for of, levels in ((_usual_latency, latency), (_usual_rate, rate))
+        ]
+        return latency, rate, usual[0], usual[1]
+
+    def drifts(self) -> list[tuple[int, float]]:
+        """Return the sets whose level moves all the time in one direction, all of their groups alike, and by how much in all.
+
+        A line through the levels of blocks, as steep as a series that wanders as what is left of them is once in 100 runs. It
+        fits better than two levels do, and moves from each third to the next.
+        """
+        slopes = np.array([_slope(self.level(number)) for number in range(len(self.sums.sets))])
+        single = {int(each.members[0]): number for number, each in enumerate(self.sums.sets) if len(each.members) == 1}
+        found = []
+        for number, together in enumerate(self.sums.sets):
+            size, strength = slopes[number]
+            own = np.array([slopes[single[code], 0] for code in together.members.tolist()])
+            alike = (own * np.sign(size) >= ALIKE * abs(size)).all() and not self.drifting[together.members].any()
+            if alike and log_tail(strength) < math.log(CHANCE / len(slopes) / WANDERS):
+                self.drifting[together.members] = abs(size)
+                found.append((number, float(size)))
+        return found
+
+    def events(self) -> list[Event]:
+        """Return what is worse than usual in any set, beyond chance."""
+        out = []
+        for number in range(len(self.sums.sets)):
+            for usual, test in ((self.usual_latency[number], self.slower), (self.usual_rate[number], self.fewer)):
+                for stretch in _stretches(~usual):
+                    for first, end in self._parts(number, stretch, usual) if test == self.slower else [stretch]:
+                        event = test(number, first, end, usual)
+                        if event is not None:
+                            out += [event, *self._within(event)]
+        return out
+
+    def _parts(self, number: int, stretch: tuple[int, int], usual: Bool) -> list[tuple[int, int]]:
+        """Return the parts of a stretch: levels about as high as its highest, and what is beside these where that is longer."""
+        levels = [level for level in self.latency[number] if stretch[0] <= level[0] and level[1] <= stretch[1]]
+        if len(levels) < 2 or not usual.any():
+            return [stretch]
+        held, logs = self.sums.over[0, number], self.sums.logs[number]
+        typical = logs[usual].sum() / max(held[usual].sum(), 1.0)
+        height = [logs[first:end].sum() / max(held[first:end].sum(), 1.0) - typical for first, end in levels]
+        if max(height) < math.log(LEAST_TIMES):
+            return [stretch]
+        top = int(np.argmax(height))
+        low = high = top
+        while low > 0 and height[low - 1] >= PART * height[top]:
+            low -= 1
+        while high + 1 < len(levels) and height[high + 1] >= PART * height[top]:
+            high += 1
+        main = levels[low][0], levels[high][1]
+        rest = [(stretch[0], main[0]), (main[1], stretch[1])]
+        return [main, *(part for part in rest if part[1] - part[0] > main[1] - main[0])]
+
+    def _within(self, event: Event) -> list[Event]:
+        """Return the levels within a long event that stand out of it as an event does of the run: a pause within a warm-up."""
+        number, members = event.number, self.sums.sets[event.number].members
+        levels = [level for level in self.latency[number] if event.first <= level[1] and level[0] <= event.end]  # one beside it
+        if event.measure == RATE or len(levels) < 3:
+            return []
+        found = []
+        height = [
+            self.counts.logs[members, first:end].sum() / self.counts.over[0][members, first:end].sum() for first, end in levels
+        ]
+        for before, at, after in zip(height, height[1:], height[2:], strict=False):
+            place = height.index(at)
+            first, end = levels[place]
+            if at > max(before, after) + math.log(INNER) and 2 * (end - first) < event.end - event.first:
+                usual = np.zeros_like(event.usual)
+                usual[levels[place - 1][0] : levels[place + 1][1]] = True
+                usual[first:end] = False
+                inner = self.slower(number, first, end, usual)
+                found += [replace(inner, inner=True)] if inner is not None else []
+        return found
+
+    def again(self, event: Event) -> Event | None:
+        """Return an event of what is free still, None where that is none."""
+        test = self.fewer if event.measure == RATE else self.slower
+        found = test(event.number, event.first, event.end, event.usual)
+        return found and replace(found, inner=event.inner)
+
+    def _free(self, number: int, first: int, end: int) -> tuple[Int, Bool]:
+        """Return the groups of a set that are free in at least half of some blocks, and which blocks of each are."""
+        members = self.sums.sets[number].members
+        members = members[2 * self.free[members, first:end].sum(axis=1) >= end - first]
+        return members, self.free[members]
+
+    def slower(self, number: int, first: int, end: int, usual: Bool) -> Event | None:
+        """Return the event of a set that is slower in these blocks than usual; None where chance, or too little."""
+        members, free = self._free(number, first, end)
+        over, logs = self.counts.over[:, members] * free, self.counts.logs[members] * free
+        if not over[0][:, usual].any():
+            return None
+        inside, beside = over[:, :, first:end].sum(axis=(1, 2)), over[:, :, usual].sum(axis=(1, 2))
+        if not inside[0]:
+            return None
+        level = logs[:, first:end].sum() / inside[0] - logs[:, usual].sum() / beside[0]
+        strengths = [self._strength(number, members, end - first, at, inside, beside, level) for at in range(CLASSES)]
+        measure = int(np.argmax(strengths))
+        strength = strengths[measure]
+        if log_tail(strength) + math.log(CLASSES) > self.limit:
+            return None
+        share, before = inside[3] / inside[0], beside[3] / beside[0]
+        least = LEAST_TIMES if first > 0 and end < self.counts.blocks else LEVEL  # of a drift this is the middle of its levels
+        drift = float(self.drifting[members].mean())  # what it makes is no event
+        if level < math.log(least) + drift and not (
+            not drift and share >= LEAST_TAIL * max(before, 0.004) and inside[3] >= LEAST_SLOW
+        ):
+            return None
+        return Event(number, first, end, measure, strength, usual)
+
+    def _strength(self, number: int, members: Int, length: int, at: int, inside: Float, beside: Float, level: float) -> float:
+        """Return how far a share is above the usual one, as a chi-square of one degree; 0 where it is not."""
+        noise = self.noise[number, length - 1]
+        conditional = self._chi(inside[at + 1], inside[at], beside[at + 1], beside[at]) / float(noise[at])
+        plain = self._chi(inside[at + 1], inside[0], beside[at + 1], beside[0])
+        if not conditional or not plain:
+            return 0.0
+        if not at:
+            return conditional
+        # Levels that wander move all latencies: by a deviation of `wander`, where the share asks for `moved` (in logarithms).
+        wander = float((noise[0] - 1) * math.pi / 2 / max(inside[0], 1) * self.spread[members].mean() ** 2)
+        usual_rank = 1 - inside[at + 1] / inside[0]
+        usually = np.array([np.interp(usual_rank, TABLE, row) for row in self.counts.table[members]])
+        moved = max(float((self.counts.cuts[at][members] - usually).mean()), level)
+        return min(conditional, 1 / (1 / plain + wander / moved**2)) if moved > 0 else 0.0
+
+    @staticmethod
+    def _chi(hits: float, of: float, usual_hits: float, usual_of: float) -> float:
+        if not of or not usual_of or hits * usual_of <= usual_hits * of:
+            return 0.0
+        both = _unlike(np.array([hits + usual_hits, hits, usual_hits]), np.array([of + usual_of, of, usual_of]))
+        return max(float(both[0] - both[1] - both[2]), 0.0)
+
+    def fewer(self, number: int, first: int, end: int, usual: Bool) -> Event | None:
+        """Return the event of a set that completes less in these blocks than usual; None where chance, or too little."""
+        members, free = self._free(number, first, end)
+        done, due = self.counts.done[members] * free, self.counts.due[members] * free
+        inside, of, beside, usually = (
+            float(part.sum()) for part in (done[:, first:end], due[:, first:end], done[:, usual], due[:, usual])
+        )
+        if not of or not usually or not beside:
+            return None
+        with np.errstate(all="ignore"):
+            middle = float(known_median((done.sum(axis=0) / due.sum(axis=0))[usual]))  # a burst is not what is usual
+        expected = of * min(beside / usually, middle)
+        if inside >= LEAST_RATE * expected:
+            return None
+        strength = _poisson(inside, of, beside, usually) / self.noise[number, end - first - 1, RATE]
+        share = (expected - inside) / float(self.counts.done[members].sum())
+        if log_tail(strength) > self.limit or (share < LEAST_MISSING and inside > 0.15 * expected):
+            return None
+        return Event(number, first, end, RATE, strength, usual)
+
+    def who(self, event: Event) -> int:
+        """Return the number of the set whose groups did the same in the blocks of an event: what makes their counts likeliest.
+
+        Each set is given one effect (on the odds of its share, or on its rate) that all of its groups have, and no other group.
+        """
+        blocks = slice(event.first, event.end)
+        if event.measure == RATE:
+            hits = (self.counts.done * self.free)[:, blocks].sum(axis=1)
+            done, due = ((part * self.free)[:, event.usual].sum(axis=1) for part in (self.counts.done, self.counts.due))
+            usual = done / np.maximum(due, 1e-9) * (self.counts.due * self.free)[:, blocks].sum(axis=1)
+            gains = -EFFECTS * hits[:, None] - usual[:, None] * np.expm1(-EFFECTS)
+        else:
+            over = self.counts.over * self.free
+            of, hits = over[0][:, blocks].sum(axis=1), over[event.measure + 1][:, blocks].sum(axis=1)
+            share = (over[event.measure + 1][:, event.usual].sum(axis=1) + 0.5) / (over[0][:, event.usual].sum(axis=1) + 1)
+            gains = EFFECTS * hits[:, None] - of[:, None] * np.log1p(share[:, None] * np.expm1(EFFECTS))
+        totals = np.array([gains[together.members].sum(axis=0).max() for together in self.sums.sets])
+        # The widest set that is about as likely as the best: its sets come first.
+        return int(np.flatnonzero(totals >= totals.max() - max(2.0, 0.02 * totals.max()))[0])
+
+    def of_set(self, event: Event, number: int) -> Event:
+        """Return an event with another set."""
+        usual = (self.usual_rate if event.measure == RATE else self.usual_latency)[number].copy()
+        usual[event.first : event.end] = False
+        return replace(event, number=number, usual=usual if usual.any() else event.usual)
+
+    def missing(self, number: int, first: int, end: int) -> float:
+        """Return how many completions of a set did not happen in some blocks, at its usual rate."""
+        members, usual = self.sums.sets[number].members, self.usual_rate[number]
+        done, due = self.counts.done[members], self.counts.due[members]
+        beside, usually = done[:, usual].sum(axis=1), np.maximum(due[:, usual].sum(axis=1), 1e-9)
+        return float((due[:, first:end].sum(axis=1) * beside / usually - done[:, first:end].sum(axis=1)).sum())
+
+    def share_of_rate(self, number: int, first: int, end: int) -> float:
+        """Return what share of its usual rate a set has in some blocks."""
+        done = float(self.counts.done[self.sums.sets[number].members][:, first:end].sum())
+        return done / max(done + self.missing(number, first, end), 1e-9)
+
+    def level(self, number: int) -> Float:
+        """Return the level of a set in each block, as a logarithm; NaN where it has no samples, or they are taken."""
+        members = self.sums.sets[number].members
+        free = self.free[members]
+        held, logs = ((part[members] * free).sum(axis=0) for part in (self.counts.over[0], self.counts.logs))
+        return np.where(held > 0, logs / np.maximum(held, 1), np.nan)
+
+    def windows_of(self, event: Event) -> tuple[int, int]:
+        """Return the first window of an event and the one after its last: where samples turn from usual to the event's."""
+        counts, members = self.counts, self.sums.sets[event.number].members
+        fine = counts.fine[:, members].sum(axis=1)
+        own = slice(*(counts.first + block * counts.width for block in (event.first, event.end)))
+        usual = np.repeat(event.usual, counts.width)
+        beside = np.zeros(fine.shape[1], np.bool_)
+        beside[counts.first : counts.first + len(usual)] = usual
+        if event.measure == RATE:
+            hits, rate = fine[DONE], fine[DONE][beside].mean()
+            times = max(hits[own].mean(), 0.05 * rate) / rate if rate else 1.0
+            odds = hits * math.log(times) - rate * (times - 1)
+        else:
+            hits, of = fine[event.measure + 1], fine[0]
+            now, then = ((hits[part].sum() + 0.5) / (of[part].sum() + 1) for part in (own, beside))
+            odds = hits * math.log(now / then) + (of - hits) * math.log((1 - now) / (1 - then)) if 0 < then < now < 1 else of
+        # From the window that is most like the event to where the sum is largest, near the edges of its blocks.
+        middle, reach = own.start + int(odds[own].argmax()), 2 * counts.width
+        first, end = 0, len(odds)
+        if event.first > 0:
+            low, high = max(own.start - reach, 0), min(own.start + reach, middle)
+            first = low + int(odds[low : middle + 1][::-1].cumsum()[::-1][: high - low + 1].argmax())
+        if event.end < counts.blocks:
+            low = max(own.stop - 1 - reach, middle)
+            end = low + int(odds[middle : own.stop + reach].cumsum()[low - middle :].argmax()) + 1
+        return first, end
+
+
+def _slope(levels: Float) -> tuple[float, float]:
+    """Return by how much a line through levels moves in all, and how far that is from none, a chi-square; 0 if it is no drift."""
+    known = np.flatnonzero(~np.isnan(levels))
+    count = len(known)
+    if count < LEAST_RUN:
+        return 0.0, 0.0
+    values, at = tamed(levels[known]), known / (len(levels) - 1) - 0.5
+    size = float(np.polyfit(at, values, 1)[0])
+    rest = values - np.polyval(np.polyfit(at, values, 1), at)
+    below = np.cumsum(values - values.mean())[:-1]
+    places = np.arange(1, count)
+    two = float((values - values.mean()) @ (values - values.mean()) - (below**2 * count / (places * (count - places))).max())
+    thirds = [float(np.median(part)) for part in np.array_split(values, 3)]
+    if rest @ rest >= two or min(np.diff(thirds) * np.sign(size)) < STEADY * abs(size) or abs(size) < math.log(LEAST_TIMES):
+        return 0.0, 0.0
+    phi = float(np.clip(kept_share(float(rest[1:] @ rest[:-1] / max(rest @ rest, 1e-300)), count), 0, 0.95))
+    white = whitened(np.stack([values, np.ones(count), at]), phi)
+    solution, squares, *_ = np.linalg.lstsq(white[1:].T, white[0], rcond=None)
+    inverse = np.linalg.inv(white[1:] @ white[1:].T)
+    variance = float(squares[0]) / max(count - 3, 1) * inverse[1, 1]
+    return size, float(solution[1] ** 2) / max(variance, 1e-300)
+
+
+def _stretches(chosen: Bool) -> list[tuple[int, int]]:
+    """Return where runs of chosen blocks begin and end."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], chosen, [False]]).astype(np.int8)))
+    return [(int(first), int(end)) for first, end in edges.reshape(-1, 2)]
+
+
+def _poisson(inside: float, of: float, beside: float, usually: float) -> float:
+    """Return how far a count is from the usual rate: -2 log of the ratio of likelihoods."""
+
+    def best(count: float, due: float) -> float:
+        return count * math.log(count / due) if count else 0.0
+
+    return 2 * (best(inside, of) + best(beside, usually) - best(inside + beside, of + usually))
+
+
+def log_tail(chi_square: float) -> float:
+    """Return the logarithm of the chance that a chi-square of one degree of freedom is larger."""
+    if chi_square > 1000:
+        return -chi_square / 2 - math.log(math.pi * chi_square / 2) / 2
+    return math.log(math.erfc(math.sqrt(max(chi_square, 0.0) / 2)))
+
+
+# Claims: what an event is called, by its shape.
+
+SHORT, MANY, STRONGER = 0.06, 4, 3.0  # of a run; so many short events are its own, but for one that is so many times as strong
+ALIKE = 0.5  # of the blocks of two events together, that are in both: one event
+EDGE_SHARE, AFTER = 0.1, 2  # of the run; blocks
+LEAST_MOVED = 0.1  # of all samples, that go from one mode to another
+Measured = tuple[str, float, float]  # a percentile, its usual value and the one reached in ns
+
+
+def changes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
+    """Return the claims about levels that change over a run: episodes, steps, drifts, edges, shares of modes; rates that fall."""
+    aside = np.zeros(ground.shape, np.bool_)
+    for claim in so_far:
+        if claim.kind == RHYTHM:
+            aside |= claim.cells
+        elif claim.kind == STALL:
+            at = (ground.start_ns + ground.step_ns > claim.start_ns) & (ground.start_ns < claim.end_ns)
+            aside |= claim.cells | ground.cells(sorted(covered_groups(ground, claim.who)), at)
+    counts = counts_of(ground, aside)
+    if counts.blocks < LEAST_RUN:
+        return []
+    search = Search(ground, counts)
+    drifts = search.drifts()
+    pending = search.events()
+    claims: list[tuple[Event, Claim]] = []
+    while pending:
+        top = max(pending, key=lambda event: (event.inner, event.strength))
+        number = search.who(top)
+        own = [event for event in pending if event.number == number and _overlap(event, top) >= ALIKE]
+        event = max(own, key=lambda event: (event.inner, event.strength), default=search.of_set(top, number))
+        claimed = _claim(search, event, so_far)
+        if claimed is not None:
+            claims.append((event, claimed))
+        members = search.sums.sets[number].members
+        after = AFTER if event.measure == RATE else 1  # what waited arrives then
+        search.free[members, max(event.first - 1, 0) : event.end + after] = False
+        pending = [again for each in pending if each is not top and (again := search.again(each)) is not None]
+    events = [event for event, _ in claims]
+    told = [mine for event, mine in claims if not _comes_back(event, events, counts.blocks)]
+    return [*(drift for each in drifts if (drift := _drift(search, *each)) is not None), *told]
+
+
+def _comes_back(event: Event, events: Sequence[Event], blocks: int) -> bool:
+    """Return whether an event is one of many short ones of a set, and no far stronger one: what the run does by itself."""
+    short = [
+        each for each in events if each.number == event.number and each.measure != RATE and each.end - each.first < SHORT * blocks
+    ]
+    if event not in short or len(short) < MANY:
+        return False
+    return event.strength <= STRONGER * float(np.median([each.strength for each in short]))
+
+
+def _overlap(one: Event, other: Event) -> float:
+    """Return the share of the blocks of either that are in both."""
+    both = min(one.end, other.end) - max(one.first, other.first)
+    return both / (max(one.end, other.end) - min(one.first, other.first))
+
+
+def _claim(search: Search, event: Event, so_far: Sequence[Claim]) -> Claim | None:
+    """Return the claim of an event; None where its latencies may lie in one bin, or where it is too little of the excess."""
+    ground, counts = search.ground, search.counts
+    together = search.sums.sets[event.number]
+    members, number = together.members, event.number
+    slower = event if event.measure != RATE else search.slower(number, event.first, event.end, search.usual_latency[number])
+    fewer = event if event.measure == RATE else search.fewer(number, event.first, event.end, search.usual_rate[number])
+    first, end = search.windows_of(event)
+    inside = np.zeros(ground.shape[1], np.bool_)
+    inside[first:end] = True
+    usual = np.repeat(event.usual, counts.width)
+    usual = np.pad(usual, (counts.first, ground.shape[1] - counts.first - len(usual))) & ~inside
+    excess = ground.excess_ns[members]
+    more = float(excess[:, inside].sum() - excess[:, usual].mean(axis=1).sum() * inside.sum()) if usual.any() else 0.0
+    reached = _reached(ground, members, inside, usual) if slower is not None else None
+    if more < LEAST_EXCESS * float(excess.sum()):
+        reached = None
+    missing = search.missing(event.number, event.first, event.end) if fewer is not None else 0.0
+    if reached is None and fewer is None:
+        return None
+    at_start, at_end = event.first == 0, event.end == counts.blocks
+    kind, details = EPISODE, {}
+    if (at_start or at_end) and event.end - event.first <= EDGE_SHARE * counts.blocks:
+        kind, details = EDGE, {"first": at_start, "slower": reached is not None, "fewer": fewer is not None}
+    elif (at_start or at_end) and reached is not None:
+        return _step(search, event, inside, usual, so_far)
+    top_ns = float(known_most(ground.top_ns[members][:, inside]))
+    name, typical, value = reached or ("", 0.0, 0.0)
+    rate = 1.0 if fewer is None else search.share_of_rate(event.number, event.first, event.end)
+    return Claim(
+        kind,
+        together.who,
+        *ground.span(first, end - 1),
+        cells=ground.cells(members if reached or rate < HARDLY else (), slice(first, end + AFTER * (rate < HARDLY))),
+        value_ns=value if reached else None,
+        times=(value / typical if typical else None) if reached else rate,
+        samples=int(ground.samples[members][:, inside].sum()),
+        missing=missing,
+        certainty=event.strength,
+        latency_ns=(int(typical), math.ceil(top_ns) + 1) if reached else None,
+        details={"typical_ns": typical, "percentile": name, "top_ns": top_ns, "rate": rate, **details},
+    )
+
+
+def _reached(ground: Ground, members: Int, inside: Bool, usual: Bool) -> Measured | None:
+    """Return the percentile that tells most of what groups do in some windows; None where all may be as usual (in one bin)."""
+    sides = [ground.counts(members, np.flatnonzero(windows)) for windows in (usual, inside)]
+    found = []
+    for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)):
+        typical, value = (quantile(ground.rows.layout, counts, share) for counts in sides)
+        if value >= LEAST_TIMES * typical and apart(ground, typical, value):
+            found.append((name, typical, value))
+    middle = [each for each in found if each[0] == "p50"]
+    return max(middle or found, key=lambda each: each[2] / max(each[1], 1), default=None)
+
+
+def quantile(layout: Layout, counts: Int, share: float) -> float:
+    """Return a quantile in ns of counts by all bins of a layout, NaN where there are none."""
+    below = np.cumsum(counts)
+    if not below[-1]:
+        return math.nan
+    return float(layout.rising[int(np.searchsorted(below, max(math.ceil(share * float(below[-1])), 1)))])
+
+
+def _step(search: Search, event: Event, inside: Bool, usual: Bool, so_far: Sequence[Claim]) -> Claim | None:
+    """Return the claim of an event from the start of the run on, or to its end: a step (its slower part), or shares of modes."""
+    ground, together = search.ground, search.sums.sets[event.number]
+    members, rises = together.members, event.end == search.counts.blocks
+    before, later = (usual, inside) if rises else (inside, usual)
+    at = int(np.flatnonzero(inside)[0] if rises else np.flatnonzero(inside)[-1] + 1)
+    if (claim := _shares(ground, together, so_far, (before, later), at)) is not None:
+        return claim
+    found = _reached(ground, members, later, before) if rises else _reached(ground, members, before, later)
+    if found is None:
+        return None
+    name, typical, value = found
+    start, end = (typical, value) if rises else (value, typical)
+    return _moved(search, STEP, event.number, inside, (name, start, end), event.strength, at)
+
+
+def _drift(search: Search, number: int, size: float) -> Claim | None:
+    """Return the claim of a drift, by the first and the last tenth of the run; None where these may lie in one bin."""
+    windows = search.ground.shape[1]
+    tenth = max(windows // 10, 1)
+    ends = np.arange(windows) < tenth, np.arange(windows) >= windows - tenth
+    usual, inside = ends if size > 0 else ends[::-1]
+    found = _reached(search.ground, search.sums.sets[number].members, inside, usual)
+    if found is None:
+        return None
+    name, low, high = found
+    reached = (name, low, high) if size > 0 else (name, high, low)
+    return _moved(search, DRIFT, number, np.ones(windows, np.bool_), reached, abs(size), 0)
+
+
+def _moved(search: Search, kind: str, number: int, reach: Bool, reached: Measured, certainty: float, at: int) -> Claim:
+    """Return the claim of a step or a drift of a set: from one value to another, its slower part the windows of `reach`."""
+    ground, together = search.ground, search.sums.sets[number]
+    name, start, end = reached
+    counts = ground.counts(together.members, np.flatnonzero(reach))
+    return Claim(
+        kind,
+        together.who,
+        *ground.span(*np.flatnonzero(reach)[[0, -1]]),
+        cells=ground.cells(together.members, reach),
+        value_ns=end,
+        times=end / start if start > 0 else None,
+        samples=int(ground.samples[together.members][:, reach].sum()),
+        certainty=certainty,
+        latency_ns=(int(quantile(ground.rows.layout, counts, 0.25)), int(quantile(ground.rows.layout, counts, 0.99))),
+        details={
+            "measure": name,
+            "from_ns": start,
+            "to_ns": end,
+            "above_ns": 0.0,
+            "upto_ns": math.inf,
+            "at_ns": int(ground.start_ns[min(at, ground.shape[1] - 1)]),
+        },
+    )
+
+
+def _shares(ground: Ground, together: Together, so_far: Sequence[Claim], sides: tuple[Bool, Bool], at: int) -> Claim | None:
+    """Return the claim that the shares of two modes change at a window; None where they do not, or where their places move."""
+    mine = covered_groups(ground, together.who)
+    modes = next((claim for claim in so_far if claim.kind == MODES and mine <= covered_groups(ground, claim.who)), None)
+    if modes is None:
+        return None
+    slow = ground.rows.layout.middles_of(np.arange(ground.rows.layout.bins)) > modes.details["valley_ns"]
+    both = [ground.counts(together.members, np.flatnonzero(windows)) for windows in sides]
+    before, after = (float(counts[slow].sum() / max(counts.sum(), 1)) for counts in both)
+    quick = sorted(quantile(ground.rows.layout, np.where(slow, 0, counts), 0.5) for counts in both)
+    if abs(after - before) < LEAST_MOVED or quick[1] >= LEAST_TIMES * quick[0]:
+        return None
+    reach = (np.arange(ground.shape[1]) >= at) == (after > before)
+    return replace(
+        modes,
+        who=together.who,
+        start_ns=int(ground.start_ns[reach][0]),
+        end_ns=int(ground.start_ns[reach][-1]) + ground.step_ns,
+        cells=ground.cells(together.members, reach),
+        certainty=abs(after - before),
+        details={**modes.details, "changes": True, "before": before, "after": after, "at_ns": int(ground.start_ns[at])},
+    )
