@@ -177,5 +177,5 @@ def test_n5b_a_start_that_fios_json_gives_too_late_is_that_of_epoch_stamps(fio: 
 
 def test_n5b_rows_that_follow_a_late_first_one_at_once_show_that_it_began_early() -> None:
     """fio's clock for rows goes on by a row's time with each: the second at the stamp of the first, so that was two rows' time."""
-    assert clock.first_row(np.array([311, 311, 459]), 55, 100, 0) == (0, False)
-    assert clock.first_row(np.array([311, 411, 511]), 55, 100, 0) == (211, True)
+    assert clock.first_row(np.array([311, 311, 459]), np.array([55]), 100, 0) == (0, False)
+    assert clock.first_row(np.array([311, 411, 511]), np.array([55]), 100, 0) == (211, True)

@@ -117,7 +117,7 @@ def test_windows_are_those_of_single_operations(case: Path) -> None:
     question = Question(step=SECOND // 2, force=True, where={"kind": "completion", "op": "read"})
     rows, singles = (
         dict(zip(columns["start_ns"].tolist(), columns["count"].tolist(), strict=True))
-        for prefer in ("histogram", "raw")
+        for prefer in ("hist", "raw")
         for columns in [table_of(Files([case], ReadOptions(prefer=prefer), jobs=1).answer(question)).columns]
     )
     assert sum(rows.values()) == sum(singles.values())
