@@ -174,7 +174,7 @@ def test_the_offsets_of_a_box_are_those_of_the_query(browser, tmp_path: Path) ->
 
 
 IN_VIEW = """() => { const { top, bottom } = document.getElementById('boxed').getBoundingClientRect();
-  return bottom > top && top >= document.querySelector('.controls').getBoundingClientRect().bottom && bottom <= innerHeight; }"""
+  return bottom > top && top >= document.querySelector('.controls').getBoundingClientRect().bottom && bottom < innerHeight + 1; }"""
 
 
 @pytest.mark.slow

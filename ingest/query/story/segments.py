@@ -800,9 +800,8 @@ def _claim(search: Search, event: Event, so_far: Sequence[Claim]) -> Claim | Non
     usual = np.pad(usual, (counts.first, ground.shape[1] - counts.first - len(usual))) & ~inside
     excess = ground.excess_ns[members]
     more = float(excess[:, inside].sum() - excess[:, usual].mean(axis=1).sum() * inside.sum()) if usual.any() else 0.0
-    reached = _reached(ground, members, inside, usual) if slower is not None else None
-    if more < LEAST_EXCESS * float(excess.sum()):
-        reached = None
+    takes = more >= LEAST_EXCESS * float(excess.sum())  # what takes longer while a member does less is of that, however it varies
+    reached = _reached(ground, members, inside, usual) if slower is not None and takes else None
     missing = search.missing(event.number, event.first, event.end) if fewer is not None else 0.0
     if reached is None and fewer is None:
         return None
@@ -819,7 +818,7 @@ def _claim(search: Search, event: Event, so_far: Sequence[Claim]) -> Claim | Non
         kind,
         together.who,
         *ground.span(first, end - 1),
-        cells=ground.cells(members if reached or rate < HARDLY else (), slice(first, end + AFTER * (rate < HARDLY))),
+        cells=ground.cells(members if takes or rate < HARDLY else (), slice(first, end + AFTER * (rate < HARDLY))),
         value_ns=value if reached else None,
         times=(value / typical if typical else None) if reached else rate,
         samples=int(ground.samples[members][:, inside].sum()),
