@@ -40,10 +40,15 @@ def asked(options: Asking, step: int | str, *, force: bool = False) -> Question:
     )
 
 
-def in_columns(question: Question) -> Question:
-    """Return the question for rows whose columns follow from its words: a pattern of kinds is a column of one kind, too."""
+def in_columns(question: Question, form: str = "csv") -> Question:
+    """Return the question for rows whose columns follow from its words: a pattern of kinds is a column of one kind, too.
+
+    As it is for other forms than csv and ndjson, which have no columns.
+    """
     from ingest.core.labels import is_pattern
 
+    if form not in ("csv", "ndjson"):
+        return question
     chosen = is_pattern(question.where.get("kind", "")) and "kind" not in question.by
     return replace(question, by=("kind", *question.by)) if chosen else question
 

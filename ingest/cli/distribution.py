@@ -52,8 +52,7 @@ def distribution(options: Options) -> None:
     from ingest.query.heatmap import distribution as rows_of
 
     others = _curve_files(options.hgrm, options.sla)
-    question = asked(options, "all")
-    answer = answered(options, in_columns(question) if options.format in ("csv", "ndjson") else question)
+    answer = answered(options, in_columns(asked(options, "all"), options.format))
     if options.format in PICTURES:
         from ingest.view.pictures import distribution_picture
 

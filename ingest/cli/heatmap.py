@@ -113,9 +113,7 @@ def _answers(options: Options) -> tuple[Answer, Answer | None]:
     """Return the answer, and the part of it that is highlighted."""
     from ingest.query.heatmap import split, with_labels
 
-    question = asked(options, shared.parse_step(options.step), force=options.force)
-    if options.format in ("csv", "ndjson"):
-        question = in_columns(question)
+    question = in_columns(asked(options, shared.parse_step(options.step), force=options.force), options.format)
     if options.columns:
         if question.step == "all":
             raise UsageError("--columns: with --step all there is one window, of the whole range")

@@ -101,9 +101,7 @@ def percentiles(options: Options) -> None:
     accuracy = shared.share(options.accuracy) if options.accuracy else 0.0
     if options.accuracy and not 0 < accuracy < 1:
         raise UsageError(f"--accuracy takes a percentage such as 10%, not {options.accuracy!r}")
-    question = asked(options, shared.parse_step(options.step), force=options.force)
-    if options.format in ("csv", "ndjson"):
-        question = in_columns(question)
+    question = in_columns(asked(options, shared.parse_step(options.step), force=options.force), options.format)
     if options.format == "table" and not options.every and not accuracy:
         question = replace(question, windows=TABLE_WINDOWS)  # that fit on a screen
     if accuracy and options.bounds:

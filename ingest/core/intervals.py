@@ -430,10 +430,12 @@ class Intervals(Value, Generic[Key_co]):
 
     def reach(self: Intervals[Series]) -> Iterator[tuple[Series, int, int]]:
         """Yield each series with the start of its first and the end of its last row."""
-        for code, key in enumerate(self.table):
-            rows = self.series == code
-            if rows.any():
-                yield key, int(self.start_ns[rows].min()), int(self.end_ns[rows].max())
+        order = np.argsort(self.series, kind="stable")
+        codes, first = np.unique(self.series[order], return_index=True)
+        if len(codes):
+            starts, ends = np.minimum.reduceat(self.start_ns[order], first), np.maximum.reduceat(self.end_ns[order], first)
+            for code, start, end in zip(codes.tolist(), starts.tolist(), ends.tolist(), strict=True):
+                yield self.table[code], start, end
 
     def at(self, start_ns: Int, end_ns: Int) -> Intervals[Key_co]:
         """Return the rows with other bounds; quicker than `replace` by far, which many small logs feel."""

@@ -690,13 +690,11 @@ def parse_spans(text: str) -> list[Span]:
 
 def spans_of(parts: Iterable[Intervals[Series]], context: Context) -> str:
     """Return the spans of the series of a file, a line each."""
-    spans = []
-    for part in parts:
-        form = not part.layout.open_ended
-        for code, series in enumerate(part.table):
-            mine = np.flatnonzero(part.series == code)
-            if len(mine):
-                spans.append(Span(form, int(part.start_ns[mine].min()), int(part.end_ns[mine].max()), _name_of(series, context)))
+    spans = (
+        Span(not part.layout.open_ended, start, end, _name_of(series, context))
+        for part in parts
+        for series, start, end in part.reach()
+    )
     return "\n".join(span.text for span in spans)
 
 
@@ -708,14 +706,15 @@ def _name_of(series: Series, context: Context) -> str:
 
 def _not_shadowed(part: Intervals[Series], context: Context) -> Intervals[Series]:
     """Return the rows without those that another file holds in the other form."""
-    shadowing: dict[str, list[Span]] = {}
-    for span in parse_spans(context.options.get(SHADOWING, "")):
-        shadowing.setdefault(span.series, []).append(span)
-    names = [_name_of(series, context) for series in part.table] if shadowing else []
+    shadowing = parse_spans(context.options.get(SHADOWING, ""))
+    codes: dict[str, list[int]] = {}  # segments of a series have the same name
+    for code, series in enumerate(part.table) if shadowing else ():
+        codes.setdefault(_name_of(series, context), []).append(code)
     left = np.ones(len(part), np.bool_)
-    for row in range(len(part)) if shadowing else ():
-        start, end = int(part.start_ns[row]) - context.offset_ns, int(part.end_ns[row]) - context.offset_ns
-        left[row] = not any(span.start_ns < end and start < span.end_ns for span in shadowing.get(names[part.series[row]], ()))
+    for span in shadowing:
+        start_ns, end_ns = (edge + context.offset_ns for edge in (span.start_ns, span.end_ns))
+        within = (part.end_ns > start_ns) & (part.start_ns < end_ns)
+        left &= ~(within & np.isin(part.series, codes.get(span.series, [])))
     if left.all():
         return part
     kept = part.take(np.flatnonzero(left))

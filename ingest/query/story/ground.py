@@ -459,8 +459,7 @@ def lost_windows(ground: Ground) -> Bool:
         begin, end = entry.span
         if end - begin <= local:
             at = (ground.start_ns < end) & (ground.start_ns + ground.step_ns > begin)
-            of = [all(entry.labels.get(name, value) == value for name, value in labels) for labels in ground.groups]
-            lost |= np.array(of)[:, None] & at
+            lost |= np.array([_may_be_of(entry, labels) for labels in ground.groups])[:, None] & at
     return lost
 
 
@@ -474,12 +473,12 @@ def _union_ns(spans: Iterable[tuple[int, int]]) -> int:
 
 def _missing_of(ground: Ground, codes: Collection[int]) -> list[Missing]:
     """Return the entries that may be of some groups."""
-    wanted = [ground.groups[code] for code in codes]
-    return [
-        entry
-        for entry in ground.missing
-        if any(all(entry.labels.get(name, value) == value for name, value in labels) for labels in wanted)
-    ]
+    return [entry for entry in ground.missing if any(_may_be_of(entry, ground.groups[code]) for code in codes)]
+
+
+def _may_be_of(entry: Missing, labels: Labels) -> bool:
+    """Return whether what is missing may be of a group: it has no other label of it."""
+    return all(entry.labels.get(name, value) == value for name, value in labels)
 
 
 def apart(ground: Ground, first_ns: float, second_ns: float) -> bool:
@@ -595,18 +594,10 @@ class Stretches:
 def stretches_of(ground: Ground) -> Stretches:
     """Return the groups in TOGETHER stretches (one more where windows are left over)."""
     windows = np.arange(ground.shape[1])
-    return added_up(ground, windows // max(1, len(windows) // TOGETHER))
-
-
-def added_up(ground: Ground, stretch: Int, aside: Bool | None = None) -> Stretches:
-    """Return the groups in stretches: `stretch` has that of each window, -1 for none; windows `aside` (G, T) are left out."""
+    stretch = windows // max(1, len(windows) // TOGETHER)
     layout, used = ground.rows.layout, ground.occupied
     shape = ground.shape[0], int(stretch.max()) + 1, len(used)
-    of_window = np.broadcast_to(stretch, ground.shape)
-    if aside is not None:
-        of_window = np.where(aside, -1, of_window)
-    of_row = of_window[ground.group_of, ground.window_of]
-    of_row = np.where(of_row < 0, -1, ground.group_of * shape[1] + of_row)
+    of_row = ground.group_of * shape[1] + stretch[ground.window_of]
     total = ground.by_bin(of_row, shape[0] * shape[1]).reshape(shape)
     return Stretches(stretch, layout.rising[used], layout.middles_of(used), total.cumsum(axis=2))
 

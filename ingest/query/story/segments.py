@@ -1,6 +1,6 @@
 """One method for what changes over a run: each set of members is cut into levels, any number at once; worse levels are named.
 
-    samples above the set's own p50, p90, p99, and completions, by window    . . : : . . . . # # # # . . . .
+    samples above each member's own p50, p90, p99; completions; by window    . . : : . . . . # # # # . . . .
     cut into levels (optimal partitioning)                                   |               |       |
     the levels that are worse than its usual ones, beyond chance                             [8 times]
 
@@ -211,7 +211,7 @@ def _ratio(counts: Float, of: Float, span: int, usable: Bool, *, binomial: bool)
         return out
 
     def spans(values: Float) -> tuple[Float, Float]:
-        below = np.concatenate([np.zeros((len(values), 1)), np.cumsum(values, axis=1)], axis=1)
+        below = _below(values)
         middle = below[:, starts + span]
         return middle - below[:, starts], below[:, starts + 2 * span] - middle
 
@@ -278,12 +278,13 @@ class Sums:
 
 def _sums(ground: Ground, counts: Counts) -> Sums:
     sets = gatherings(ground.groups)
-    member = np.zeros((len(sets), len(ground.groups)))
+    of_set = np.zeros((len(sets), len(ground.groups)))
     for number, together in enumerate(sets):
-        member[number, together.members] = 1
+        of_set[number, together.members] = 1
     names = [tuple(name for name, _ in together.who) for together in sets]
-    kinds = np.array([sorted(set(names)).index(name) for name in names], np.int64)
-    return Sums(sets, kinds, member @ counts.over, member @ counts.done, member @ counts.due, member @ counts.logs)
+    kinds = {name: kind for kind, name in enumerate(sorted(set(names)))}
+    added = (of_set @ values for values in (counts.over, counts.done, counts.due, counts.logs))
+    return Sums(sets, np.array([kinds[name] for name in names], np.int64), *added)
 
 
 def _noise(sums: Sums, usual: tuple[Bool, Bool]) -> Float:
@@ -298,7 +299,7 @@ def _noise(sums: Sums, usual: tuple[Bool, Bool]) -> Float:
         for span in SPANS:
             shares = [_ratio(sums.over[at + 1], sums.over[at], span, latency, binomial=True) for at in range(CLASSES)]
             by_span.append([*shares, _ratio(sums.done, sums.due, span, rate, binomial=False)])
-        return np.array(by_span).transpose(2, 0, 1)  # (M, SPANS, 4)
+        return np.array(by_span).transpose(2, 0, 1)  # (M, SPANS, 5)
 
     of_all = ratios(everywhere, everywhere)
     own = of_all if all(part.all() for part in usual) else ratios(*usual)
@@ -306,7 +307,7 @@ def _noise(sums: Sums, usual: tuple[Bool, Bool]) -> Float:
     noise = np.ones((sets, blocks, CLASSES + 1))
     for kind in np.unique(sums.kinds).tolist():
         alike = np.flatnonzero(sums.kinds == kind)
-        pooled = known_median(of_all[alike], axis=0)  # (SPANS, 4)
+        pooled = known_median(of_all[alike], axis=0)  # (SPANS, 5)
         usually = known_mean(pooled[:4], axis=0)
         more = known_mean(own[alike][:, :4], axis=1) / np.where(usually > 0, usually, np.nan)
         more = np.where(np.isnan(more), 1.0, more)
@@ -337,7 +338,7 @@ def _below(values: Float) -> Float:
 def _cut_latency(sums: Sums, noise: Float) -> list[list[tuple[int, int]]]:
     """Return the levels (first block, end) of the latencies of each set."""
     below = _below(sums.over)
-    weight = -2 / noise[:, min(SEARCHED, noise.shape[1]) - 1, :CLASSES].T[:, :, None]  # (3, M, 1)
+    weight = -2 / noise[:, min(SEARCHED, noise.shape[1]) - 1, :CLASSES].T[:, :, None]  # (4, M, 1)
 
     def cost(end: int, starts: slice) -> Float:
         inside = below[:, :, end : end + 1] - below[:, :, starts]
@@ -483,7 +484,7 @@ class Search:
         out = []
         for number in range(len(self.sums.sets)):
             for usual, test in ((self.usual_latency[number], self.slower), (self.usual_rate[number], self.fewer)):
-                for stretch in _stretches(~usual):
+                for stretch in stretches_where(~usual):
                     for first, end in self._parts(number, stretch, usual) if test == self.slower else [stretch]:
                         event = test(number, first, end, usual)
                         if event is not None:
@@ -495,9 +496,8 @@ class Search:
         levels = [level for level in self.latency[number] if stretch[0] <= level[0] and level[1] <= stretch[1]]
         if len(levels) < 2 or not usual.any():
             return [stretch]
-        held, logs = self.sums.over[0, number], self.sums.logs[number]
-        typical = logs[usual].sum() / max(held[usual].sum(), 1.0)
-        height = [logs[first:end].sum() / max(held[first:end].sum(), 1.0) - typical for first, end in levels]
+        typical = self._mean_log(number, usual)
+        height = [self._mean_log(number, slice(*level)) - typical for level in levels]
         if max(height) < math.log(LEAST_TIMES):
             return [stretch]
         top = int(np.argmax(height))
@@ -512,24 +512,25 @@ class Search:
 
     def _within(self, event: Event) -> list[Event]:
         """Return the levels within a long event that stand out of it as an event does of the run: a pause within a warm-up."""
-        number, members = event.number, self.sums.sets[event.number].members
-        levels = [level for level in self.latency[number] if event.first <= level[1] and level[0] <= event.end]  # one beside it
-        if event.measure == RATE or len(levels) < 3:
+        if event.measure == RATE:
             return []
-        found = []
-        height = [
-            self.counts.logs[members, first:end].sum() / self.counts.over[0][members, first:end].sum() for first, end in levels
-        ]
-        for before, at, after in zip(height, height[1:], height[2:], strict=False):
-            place = height.index(at)
+        number, found = event.number, []
+        levels = [level for level in self.latency[number] if event.first <= level[1] and level[0] <= event.end]  # one beside it
+        height = [self._mean_log(number, slice(*level)) for level in levels]
+        for place in range(1, len(levels) - 1):
             first, end = levels[place]
-            if at > max(before, after) + math.log(INNER) and 2 * (end - first) < event.end - event.first:
+            beside = max(height[place - 1], height[place + 1])
+            if height[place] > beside + math.log(INNER) and 2 * (end - first) < event.end - event.first:
                 usual = np.zeros_like(event.usual)
                 usual[levels[place - 1][0] : levels[place + 1][1]] = True
                 usual[first:end] = False
                 inner = self.slower(number, first, end, usual)
                 found += [replace(inner, inner=True)] if inner is not None else []
         return found
+
+    def _mean_log(self, number: int, blocks: slice | Bool) -> float:
+        """Return the mean logarithm of a set's latencies in some blocks, above that of each member; 0 where it has none."""
+        return float(self.sums.logs[number, blocks].sum() / max(self.sums.over[0, number, blocks].sum(), 1.0))
 
     def again(self, event: Event) -> Event | None:
         """Return an event of what is free still, None where that is none."""
@@ -690,11 +691,10 @@ def _slope(levels: Float) -> tuple[float, float]:
     if count < LEAST_RUN:
         return 0.0, 0.0
     values, at = tamed(levels[known]), known / (len(levels) - 1) - 0.5
-    size = float(np.polyfit(at, values, 1)[0])
-    rest = values - np.polyval(np.polyfit(at, values, 1), at)
-    below = np.cumsum(values - values.mean())[:-1]
-    places = np.arange(1, count)
-    two = float((values - values.mean()) @ (values - values.mean()) - (below**2 * count / (places * (count - places))).max())
+    line = np.polyfit(at, values, 1)
+    size, rest, centred = float(line[0]), values - np.polyval(line, at), values - values.mean()
+    below, places = np.cumsum(centred)[:-1], np.arange(1, count)
+    two = float(centred @ centred - (below**2 * count / (places * (count - places))).max())  # squares left by two levels
     thirds = [float(np.median(part)) for part in np.array_split(values, 3)]
     if rest @ rest >= two or min(np.diff(thirds) * np.sign(size)) < STEADY * abs(size) or abs(size) < math.log(LEAST_TIMES):
         return 0.0, 0.0
@@ -706,8 +706,8 @@ def _slope(levels: Float) -> tuple[float, float]:
     return size, float(solution[1] ** 2) / max(variance, 1e-300)
 
 
-def _stretches(chosen: Bool) -> list[tuple[int, int]]:
-    """Return where runs of chosen blocks begin and end."""
+def stretches_where(chosen: Bool) -> list[tuple[int, int]]:
+    """Return where runs of chosen windows begin and end."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], chosen, [False]]).astype(np.int8)))
     return [(int(first), int(end)) for first, end in edges.reshape(-1, 2)]
 
@@ -738,7 +738,7 @@ Measured = tuple[str, float, float]  # a percentile, its usual value and the one
 
 
 def changes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
-    """Return the claims about levels that change over a run: episodes, steps, drifts, edges, shares of modes; rates that fall."""
+    """Return the claims about levels that change over a run: episodes, steps, drifts, edges, shares of modes, rates that fall."""
     aside = np.zeros(ground.shape, np.bool_)
     for claim in so_far:
         if claim.kind == RHYTHM:
@@ -898,8 +898,6 @@ def _moved(search: Search, kind: str, number: int, reach: Bool, reached: Measure
             "measure": name,
             "from_ns": start,
             "to_ns": end,
-            "above_ns": 0.0,
-            "upto_ns": math.inf,
             "at_ns": int(ground.start_ns[min(at, ground.shape[1] - 1)]),
         },
     )

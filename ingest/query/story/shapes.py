@@ -50,7 +50,7 @@ from ingest.query.story.ground import (
     stretches_of,
     usual_peers,
 )
-from ingest.query.story.segments import Together, gatherings
+from ingest.query.story.segments import Together, gatherings, stretches_where
 from ingest.read.schedule import OMISSION as WARNING
 
 # Stall: completions of a member stop, then some arrive with latencies as long as the gap.
@@ -104,21 +104,20 @@ def gaps(completions: Float, ground: Ground) -> list[Gap]:
         return []
     usual, step = float(np.median(live)), ground.step_ns
     dark: Bool = completions < DARK * usual
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], dark, [False]]).astype(np.int8)))
-    stretches = [
+    found = [
         _gap(first, last, completions, usual, ground)
-        for first, last in edges.reshape(-1, 2).tolist()
+        for first, last in stretches_where(dark)
         if first > 0 and last < len(completions) and completions[:first].any() and completions[last:].any()
     ]
     # Windows below DARK of a member that does a fifth of its work are no gap.
-    stretches = [gap for gap in stretches if completions[gap.first : gap.last].mean() <= EMPTY * usual]
+    found = [gap for gap in found if completions[gap.first : gap.last].mean() <= EMPTY * usual]
     rate = usual / step
     longest = math.log(max(rate * step * len(completions), math.e)) / rate
-    lengths = [gap.end_ns - gap.start_ns for gap in stretches]
+    lengths = [gap.end_ns - gap.start_ns for gap in found]
     least = max(LEAST_NS, STALL_CHANCE * longest)
     if len(lengths) > STALL_FEW:
         least = max(least, LONGER * float(np.median(lengths)))
-    return [gap for gap, length in zip(stretches, lengths, strict=True) if length >= least]
+    return [gap for gap, length in zip(found, lengths, strict=True) if length >= least]
 
 
 def _gap(first: int, last: int, completions: Float, usual: float, ground: Ground) -> Gap:

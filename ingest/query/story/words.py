@@ -247,7 +247,7 @@ def _drift(claim: Claim, ground: Ground, details: Details) -> str:
 
 def _measure(details: Details) -> str:
     """Return what was measured: p50, or the p50 of one of two modes."""
-    low, high = details["above_ns"], details["upto_ns"]
+    low, high = details.get("above_ns", 0.0), details.get("upto_ns", math.inf)
     if low > 0:
         return f"{details['measure']} of what took longer than {shown(low)}"
     return details["measure"] if math.isinf(high) else f"{details['measure']} of what took no longer than {shown(high)}"
