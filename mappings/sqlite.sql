@@ -1,5 +1,5 @@
 -- Generated from fields.yml by `make build`; do not edit.
-PRAGMA user_version = 7;
+PRAGMA user_version = 8;
 CREATE TABLE intervals (
   id INTEGER PRIMARY KEY NOT NULL,
   count INTEGER NOT NULL,
@@ -168,6 +168,8 @@ CREATE TABLE episodes (
   thin INTEGER NOT NULL,
   worst_host TEXT NOT NULL,
   state TEXT NOT NULL,
+  least_rate REAL,
+  lowest_rate REAL,
   PRIMARY KEY (run, objective, labels, start_ns)
 );
 CREATE TABLE findings (

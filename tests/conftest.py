@@ -38,7 +38,10 @@ settings.register_profile(
 settings.load_profile("tailboard")
 
 
-CONTRACT = (str(HERE / "store" / "test_contract.py"), str(HERE / "any"))  # what all origins must say alike: the double, whole tables
+CONTRACT = (
+    str(HERE / "store" / "test_contract.py"),
+    str(HERE / "any"),
+)  # what all origins must say alike: the double, whole tables
 
 
 def pytest_collection_finish() -> None:
@@ -58,7 +61,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     tables: defaultdict[Any, list[pytest.Item]] = defaultdict(list)
     for item in items:
         is_quick = not any(item.iter_markers("slow")) and not any(item.iter_markers("soak"))
-        if isinstance(item, pytest.Function) and hasattr(item, "callspec") and is_quick and not str(item.path).startswith(CONTRACT):
+        if (
+            isinstance(item, pytest.Function)
+            and hasattr(item, "callspec")
+            and is_quick
+            and not str(item.path).startswith(CONTRACT)
+        ):
             tables[item.parent, item.originalname].append(item)
     for cases in tables.values():
         plain = [item for item in cases if not _asks_the_double(item)] or cases

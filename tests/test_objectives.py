@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.core.errors import InputError
-from ingest.core.objective import Objective
+from ingest.core.errors import InputError, UsageError
+from ingest.core.objective import Budget, Latency, Objective, Rate, parse_promise, promise_from
 from ingest.core.quantiles import parse_percentiles
 from ingest.objectives.objectives import PHASES, WORDS, read_objectives
 from tests.mutations import mutated, mutations
@@ -38,19 +38,18 @@ def read(tmp_path: Path):
 def test_the_example_of_the_design_is_read_whole(read) -> None:
     (example,) = re.findall(r"^      (objectives:\n +- \{.*\})$", DESIGN.read_text(), re.MULTILINE)
     (one,) = read(example)
-    assert set(re.findall(r"(\w+): ", example.split("{", 1)[1])) - {"op"} == set(WORDS) - set(PHASES)
+    assert set(re.findall(r"(\w+): ", example.split("{", 1)[1])) - {"op"} == set(WORDS) - set(PHASES) - {"good", "rate"}
     assert all(f"`{word}`" in DESIGN.read_text() for word in PHASES)
     assert one == Objective(
         name="read p99",
-        percentile=parse_percentiles("99")[0],
-        threshold_ns=5_000_000,
+        promise=Latency(parse_percentiles("99")[0], 5_000_000),
         window_ns=10 * SECOND,
         for_ns=30 * SECOND,
         hold_ns=10 * SECOND,
         no_data="violate",
         where={"op": "read"},
         by=("host",),
-        budget=Fraction(1, 100),
+        budget=Budget(Fraction(1, 100)),
         line=2,
     )
 
@@ -66,7 +65,7 @@ def test_what_is_left_out_has_its_default(read) -> None:
 )
 def test_durations_bear_their_unit(read, text: str, ns: int) -> None:
     (one,) = read(f"objectives:\n  - {{name: a, percentile: 99, threshold: {text}, window: 10s, for: {text}}}\n")
-    assert (one.threshold_ns, one.for_ns) == (ns, ns)
+    assert (one.promise.threshold_ns, one.for_ns) == (ns, ns)
 
 
 @pytest.mark.parametrize("text", ["0", "0s", "0.0ms"])
@@ -78,19 +77,69 @@ def test_for_and_hold_may_be_nothing(read, text: str) -> None:
 @pytest.mark.parametrize("text", ["50", "99.9", "99.90", "99.99", "0.1%", "100", "99.999999999999"])
 def test_percentiles_are_the_decimals_that_were_written(read, text: str) -> None:
     (one,) = read(f"objectives:\n  - {{name: a, percentile: {text}, threshold: 5ms, window: 10s}}\n")
-    assert Decimal(one.percentile.top) / one.percentile.bottom == Decimal(text.removesuffix("%"))
-    assert one.percentile.text == text.removesuffix("%")
+    percentile = one.promise.percentile
+    assert Decimal(percentile.top) / percentile.bottom == Decimal(text.removesuffix("%"))
+    assert percentile.text == text.removesuffix("%")
+    assert promise_from(**one.promise.to_dict()) == one.promise
 
 
 @pytest.mark.parametrize(
     ("text", "share"),
-    [("1%", "1/100"), ("0.1 %", "1/1000"), ("0%", "0"), ("'12.5%'", "1/8"), ("99.999999999%", "99999999999/100000000000")],
+    [
+        ("1%", "1/100"),
+        ("0.1 %", "1/1000"),
+        ("0%", "0"),
+        ("'12.5%'", "1/8"),
+        ("99.999999999%", "99999999999/100000000000"),
+        ("1% of windows", "1/100"),
+    ],
 )
 def test_a_budget_is_an_exact_share(read, text: str, share: str) -> None:
     (one,) = read(f"objectives:\n  - {LINE}, budget: {text}}}\n")
-    assert one.budget == Fraction(share)
+    assert one.budget == Budget(Fraction(share))
+    (of_requests,) = read(f"objectives:\n  - {LINE}, budget: {text.strip(chr(39)).removesuffix(' of windows')} of requests}}\n")
+    assert of_requests.budget == Budget(Fraction(share), of_requests=True)
     (without,) = read(f"objectives:\n  - {LINE}}}\n")
     assert without.budget is None
+
+
+@pytest.mark.parametrize("text", ["99.9% within 20ms", "99.9 % of requests under 20 ms", "99.9%<20ms"])
+def test_a_share_of_good_requests_is_that_percentile(read, text: str) -> None:
+    (one,) = read(f"objectives:\n  - {{name: a, good: {text}, window: 10s}}\n")
+    assert (one.promise, one.no_data) == (Latency(parse_percentiles("99.9")[0], 20_000_000), "hold")
+
+
+@pytest.mark.parametrize(
+    ("text", "least"),
+    [("'>= 5000/s'", "5000"), ("'>5000'", "5000"), ("'>= 0.5 / s'", "1/2"), ("'rate >= 33.333/s'", "33333/1000")],
+)
+def test_a_rate_is_what_is_completed_at_least(read, text: str, least: str) -> None:
+    (one,) = read(f"objectives:\n  - {{name: a, rate: {text}, window: 300ms}}\n")
+    assert (one.promise, one.no_data) == (Rate(Fraction(least)), "violate")
+    assert one.promise.needed(one.window_ns) == -(-Fraction(least) * 3 // 10)
+    assert promise_from(**one.promise.to_dict()) == one.promise
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("p99<5ms", "p99 at most 5.00ms"),
+        (" p99.9 <= 1.5 s", "p99.9 at most 1.50s"),
+        ("max<250µs", "p100 at most 250us"),
+        ("rate>=5000/s", "rate at least 5,000/s"),
+        (">12.5", "rate at least 12.5/s"),
+    ],
+)
+def test_a_promise_is_said_in_a_word(text: str, expected: str) -> None:
+    assert str(parse_promise(text)) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "p99", "p99>5ms", "99<5ms", "p101<5ms", "p0.99<5ms", "p99<5", "rate<5", "rate>=0", "p0<5ms"]
+)
+def test_what_is_no_promise_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_promise(text)
 
 
 def test_several_objectives_keep_their_order_and_lines(read) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,9 +15,12 @@ from ingest.cli.options import BEGIN_OF_EACH, TIME_BASE, UNIT, Asking, Showing, 
 from ingest.cli.output import say, verdict_stands
 from ingest.cli.sources import marks_of, opened, split_sources
 from ingest.core.errors import DeliveryError, UsageError, counted
+from ingest.core.units import parse_duration
+from ingest.query.origin import is_store
 
 if TYPE_CHECKING:
     from ingest.core.marks import Mark
+    from ingest.core.objective import Objective
     from ingest.objectives.check import Checked
     from ingest.objectives.webhook import Webhook
     from ingest.query.episodes import Episode
@@ -29,7 +33,13 @@ VIOLATED, CANNOT_TELL = 1, 5
 class Options(Asking, Showing):
     """What a call of check says."""
 
-    sla: Path = argument("SLA.yml")
+    sources: tuple[str, ...] = argument("[SLA.yml] [SOURCE]...", required=False, files=True)
+    promises: tuple[str, ...] = option(
+        "--sla",
+        metavar="OBJECTIVE",
+        help="Objective in place of a file, such as 'p99<5ms', 'max<1s' or 'rate>=5000/s'; may be repeated.",
+    )
+    window: str | None = option("--window", metavar="S", help="Width of the windows of --sla, such as 1s [default: 10s].")
     by: str = ""
     begin: str | None = BEGIN_OF_EACH
     merge_runs: bool = False
@@ -50,28 +60,33 @@ class Options(Asking, Showing):
 
 @command(Options)
 def check(options: Options) -> int:
-    """Check runs against objectives: when a promised latency was exceeded, for how long, and which host contributed most.
+    """Check runs against objectives: when a promise was broken, for how long, and which host contributed most.
 
     \b
     Examples:
+      tailboard check --sla 'p99<5ms' --sla 'rate>=5000/s' ./cbt-archive
       tailboard check SLA.yml ./cbt-archive
       tailboard check SLA.yml --run 'nightly-42*' --record
       tailboard check SLA.yml http://host:9200 --run 'nightly-*' --format junit > sla.xml
       tailboard check SLA.yml ./cbt-archive --marks operations.csv
 
-    SLA.yml holds objectives: name, percentile, threshold, window; for, hold, no_data, budget, where, by, and for parts of a run
-    during, outside, before, after with the text of a mark (docs/guides/check.md).
-    csv and ndjson have one line per episode: objective, the by labels, start,end, peak (in --unit, ns), samples, worst_host,
-    state (open, ended, or provisional while windows can still change). Exit status: 1 if an objective is violated, 5 if missing
-    samples could change the verdict ("cannot tell"; --allow-unknown makes it 0), 4 if the webhook could not be reached.
+    SLA.yml holds objectives: name, window, percentile with threshold, good or rate; for, hold, no_data, budget, where, by, and
+    for parts of a run during, outside, before, after with the text of a mark (docs/guides/check.md).
+    csv and ndjson have one line per episode: objective, the by labels, start,end, peak (in --unit, ns), lowest_rate if an
+    objective is about a rate, samples, worst_host, state (open, ended, or provisional while windows can still change). Exit
+    status: 1 if an objective is violated, 5 if missing samples could change the verdict ("cannot tell"; --allow-unknown makes it
+    0), 4 if the webhook could not be reached.
     """
     from ingest.objectives.check import keep
+    from ingest.objectives.objectives import objective_of
     from ingest.objectives.webhook import webhook
 
     hook = webhook(options.webhook) if options.webhook else None
+    path, options = _file_first(options)
+    window_ns = parse_duration(options.window or "10s")
     selection, marks = _selection(options), marks_of(options.marks)
     with _opened(options) as origin:
-        checked = _checked(origin, options.sla, selection, marks)
+        checked = _checked(origin, path, selection, marks, [objective_of(text, window_ns) for text in options.promises])
         if options.record:
             keep(origin, checked)  # type: ignore[arg-type]  # _opened gives a store where it is to be written
         belonging = []
@@ -81,12 +96,30 @@ def check(options: Options) -> int:
 
             belonging = belongings(checked.verdicts, lambda run: story(origin, selection.about([run])))
     with verdict_stands():
-        _write(checked, options, belonging)
+        _write(checked, options, path.name if path else "--sla", belonging)
     if not_sent := _sent(hook, checked):
         return not_sent
     if checked.violated:
         return VIOLATED
     return 0 if checked.met or options.allow_unknown else CANNOT_TELL
+
+
+def _file_first(options: Options) -> tuple[Path | None, Options]:
+    """Return the file of objectives that stands before the sources, if there is one, and the call without it."""
+    first = options.sources[0] if options.sources else ""
+    if options.promises:
+        path = Path(first) if first.endswith((".yml", ".yaml")) else None
+    elif options.window:
+        raise UsageError("--window is for --sla: objectives in a file say how wide their windows are")
+    elif not first or is_store(first) or Path(first).is_dir():
+        sources = shlex.join(options.sources)
+        example = f"tailboard check --sla 'p99<5ms' {sources}".rstrip()
+        raise UsageError(
+            f"check needs objectives: {example}, or a file of them first: {f'tailboard check SLA.yml {sources}'.rstrip()}"
+        )
+    else:
+        path = Path(first)
+    return path, options.but(sources=options.sources[1:]) if path else options
 
 
 def _selection(options: Options) -> Question:
@@ -128,13 +161,13 @@ def violations(origin: Origin, path: Path, question: Question, marks: Sequence[M
     from ingest.query.question import Question as Selection
 
     selection = Selection(question.runs, question.where, begin=question.begin, end=question.end)
-    checked = _checked(origin, path, selection, marks)
+    checked = _checked(origin, path, selection, marks, ())
     _say_notes(checked)
     return [each for verdict in checked.verdicts for each in verdict.episodes]
 
 
-def _checked(origin: Origin, path: Path, selection: Question, marks: Sequence[Mark]) -> Checked:
-    """Return the verdicts of the objectives of a file, by marks of files beside those that the origin keeps."""
+def _checked(origin: Origin, path: Path | None, selection: Question, marks: Sequence[Mark], said: Sequence[Objective]) -> Checked:
+    """Return the verdicts of the objectives of a file and of those `said`, by marks of files beside those of the origin."""
     from ingest.objectives.check import check as verdicts_of
     from ingest.objectives.check import finals_of, labels_of
     from ingest.objectives.objectives import read_objectives
@@ -143,7 +176,11 @@ def _checked(origin: Origin, path: Path, selection: Question, marks: Sequence[Ma
 
     records = origin.runs()
     runs = labels_of(records)
-    objectives = read_objectives(path, {name for labels in runs.values() for name in labels})
+    of_file = read_objectives(path, {name for labels in runs.values() for name in labels}) if path else ()
+    objectives = [*of_file, *said]
+    names = [objective.name for objective in objectives]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UsageError(f"two objectives are called {twice!r}: leave one out, or name it in a file")
     noted = noted_in(origin, marks)
     return verdicts_of(partial(answered, origin), runs, objectives, selection, path, finals_of(records), noted)
 
@@ -155,7 +192,7 @@ def _say_notes(checked: Checked) -> None:
         say(note)
 
 
-def _write(checked: Checked, options: Options, belonging: Sequence[str]) -> None:
+def _write(checked: Checked, options: Options, suite: str, belonging: Sequence[str]) -> None:
     """Print the verdicts in the format that was asked for; UsageError where a clock is asked that no run has."""
     from ingest.objectives.junit import junit
     from ingest.objectives.objectives import stamp_of
@@ -170,7 +207,7 @@ def _write(checked: Checked, options: Options, belonging: Sequence[str]) -> None
         return
     _say_notes(checked)
     if form == "junit":
-        sys.stdout.write(junit(checked, options.sla.name, base))
+        sys.stdout.write(junit(checked, suite, base))
         return
     print_rows(episode_rows(checked.verdicts, base, options.unit), form, stamp_of(base, checked.verdicts))
 

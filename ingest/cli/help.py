@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 REST = "Help"  # and what no group names
 GROUPS = {  # and the order in which each group shows its options; COMMAND.NAME is where one command has it elsewhere
     "What is asked": (
-        "asked slas sla baseline run objectives at mark.accept wanted shifts box runs trend.wanted throughput above load"
-        " level names limit breaths callbacks by where merge_runs unlike_kinds accuracy bounds below interpolate estimate"
+        "asked slas sla promises window baseline run objectives at mark.accept wanted shifts box runs trend.wanted throughput"
+        " above load level names limit breaths callbacks by where merge_runs unlike_kinds accuracy bounds below interpolate"
+        " estimate"
     ),
     "Time": (
         "period refresh step force begin end explain.step explain.force export.step age until interval until_idle time_base"

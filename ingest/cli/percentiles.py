@@ -57,7 +57,9 @@ class Options(shared.Asking, shared.Showing):
     )
     interpolate: bool = shared.option("--interpolate", help="Interpolate within a bin, as if its samples were spread evenly.")
     estimate: str | None = shared.option(
-        "--estimate", metavar="LIST", help="Also show what averaging reports: cbt, mean-of-means, mean-of-percentiles, histogram."
+        "--estimate",
+        metavar="LIST",
+        help="Also show what averaging reports: cbt, mean-of-means, mean-of-percentiles, weighted-mean, histogram.",
     )
     marks: tuple[Path, ...] = shared.MARKS
     time_base: str | None = shared.TIME_BASE

@@ -1,29 +1,104 @@
-"""An objective: a percentile that is to stay below a threshold in every window."""
+"""An objective: what is promised of every window, a percentile of latency or a rate, and how much of it may be missed."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
+from ingest.core.errors import UsageError
+from ingest.core.grid import SECOND
 from ingest.core.marks import Phase
-from ingest.core.quantiles import Percentile
+from ingest.core.quantiles import Percentile, parse_percentiles
+from ingest.core.units import figure, latency, parse_duration
 
 VIOLATE, HOLD, OK = "violate", "hold", "ok"
+A_LATENCY = re.compile(r"(?:p(?P<percentile>\d+(?:\.\d+)?%?)|(?P<max>max))\s*<=?\s*(?P<limit>[\d.]+\s*[a-zµ]+)")
+A_RATE = re.compile(r"(?:rate\s*)?>=?\s*(?P<least>\d{1,15}(?:\.\d{1,9})?)\s*(?:/\s*s)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """A percentile that is to be at most a latency."""
+
+    percentile: Percentile
+    threshold_ns: int
+
+    def __str__(self) -> str:
+        return f"{self.percentile.name} at most {latency(self.threshold_ns)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the promise as stores and webhooks have it."""
+        return {"percentile": self.percentile.text, "threshold_ns": self.threshold_ns}
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Completions a second that are to be reached at least."""
+
+    least: Fraction
+
+    def needed(self, window_ns: int) -> int:
+        """Return how many completions keep the promise in a window."""
+        return math.ceil(self.least * window_ns / SECOND)
+
+    def __str__(self) -> str:
+        return f"rate at least {per_second(float(self.least))}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the promise as stores and webhooks have it: no percentile, no threshold."""
+        return {"percentile": "", "threshold_ns": 0, "least_rate": float(self.least)}
+
+
+def parse_promise(text: str) -> Latency | Rate:
+    """Return the promise of a text such as p99<5ms, max<1s or rate>=5000/s; UsageError for anything else.
+
+    `<` says at most, as `<=` does: the latency itself keeps the promise.
+    """
+    if found := A_LATENCY.fullmatch(text.strip()):
+        [percentile] = parse_percentiles(found["percentile"] or "100")
+        if percentile.top:
+            return Latency(percentile, parse_duration(found["limit"].replace(" ", "")))
+    elif (found := A_RATE.fullmatch(text.strip())) and Fraction(found["least"]):
+        return Rate(Fraction(found["least"]))
+    raise UsageError(f"{text!r} is no objective: give a percentile and a latency, or a rate, as in 'p99<5ms', 'rate>=5000/s'")
+
+
+def promise_from(percentile: str, threshold_ns: int, least_rate: float | None = None) -> Latency | Rate:
+    """Return the promise that `to_dict` has written."""
+    if least_rate is not None:
+        return Rate(Fraction(str(least_rate)))
+    [asked] = parse_percentiles(percentile if float(percentile) > 1 else f"{percentile}%")
+    return Latency(asked, threshold_ns)
+
+
+def per_second(rate: float) -> str:
+    """Return a rate for people: 5,000/s."""
+    return f"{figure(rate)}/s"
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The share of the windows of a run, or of its requests, that may miss what is promised."""
+
+    share: Fraction
+    of_requests: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """One promise: a percentile of each window, at most `threshold_ns`, of the series whose labels match the globs in `where`.
+    """One promise about each window of the series whose labels match the globs in `where`.
 
-    An episode lasts at least `for_ns`; violated windows at most `hold_ns` apart are one episode. `budget` is the share of windows
-    that may be violated, None where there is no such promise. Windows that do not lie in all of `phases` are not judged. `line`
-    is where it is written.
+    An episode lasts at least `for_ns`; violated windows at most `hold_ns` apart are one episode. `budget` is what may be
+    violated, None where there is no such promise. Windows that do not lie in all of `phases` are not judged. `line` is where it
+    is written.
     """
 
     name: str
-    percentile: Percentile
-    threshold_ns: int
+    promise: Latency | Rate
     window_ns: int
     for_ns: int
     hold_ns: int
@@ -31,5 +106,5 @@ class Objective:
     where: Mapping[str, str] = field(default_factory=dict)
     by: tuple[str, ...] = ()
     line: int = 0
-    budget: Fraction | None = None
+    budget: Budget | None = None
     phases: tuple[Phase, ...] = ()

@@ -22,7 +22,8 @@ from pathlib import Path
 from ingest.core.errors import InputError, UsageError, counted
 from ingest.core.labels import ALTERNATIVE, ASKABLE, RunLabels, Series, fits, label_of, run_matches
 from ingest.core.marks import DURING, FOREVER, OUTSIDE, InstantError, Mark, stretches
-from ingest.core.objective import VIOLATE, Objective
+from ingest.core.objective import VIOLATE, Objective, Rate
+from ingest.core.units import format_duration
 from ingest.query.compare import NotedIn, noted_in
 from ingest.query.episodes import (
     ENDED,
@@ -214,7 +215,12 @@ def _of_run(ask: Ask, objective: Objective, whole: Life, selection: Question) ->
     """Return the verdicts of a run and the warnings about its data. InputError where it has nothing of what is asked."""
     begin, end = (edge.epoch_ns(whole.zero_ns) if edge else None for edge in (selection.begin, selection.end))
     phases = stretches(objective.phases, whole.marks, whole.run) if objective.phases else None
-    life = replace(whole, from_ns=-FOREVER if begin is None else begin, to_ns=FOREVER if end is None else end, judged=phases)
+    begin, end = -FOREVER if begin is None else begin, FOREVER if end is None else end
+    if isinstance(objective.promise, Rate):  # the run fills its first and its last window in part
+        begin, end = max(begin, whole.start_ns + objective.window_ns), min(end, whole.end_ns - objective.window_ns)
+        if begin >= end:
+            raise InputError(f"the run fills no window of {format_duration(objective.window_ns)}: take narrower ones for a rate")
+    life = replace(whole, from_ns=begin, to_ns=end, judged=phases)
     by = objective.by if HOST in objective.by else (*objective.by, HOST)
     question = replace(_whole_run(life.run, objective.window_ns), by=by)
     try:

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 from ingest.core.errors import CONTROLS, shown
-from ingest.core.units import format_duration, latency
+from ingest.core.units import format_duration
 from ingest.objectives.check import Checked, Unjudged
-from ingest.objectives.objectives import budgets, group_name, looked_at, peak, promise, stamp_of
+from ingest.objectives.objectives import budgets, group_name, looked_at, missed, peak, promise, stamp_of
 from ingest.query.episodes import CANNOT_TELL, VIOLATED, Verdict, undetermined
 
 SECOND = 1_000_000_000
@@ -62,7 +62,7 @@ def _message(verdict: Verdict) -> str:
     longest = max(verdict.episodes, key=lambda each: each.end_ns - each.start_ns)
     more = f", and {len(verdict.episodes) - 1} more" if len(verdict.episodes) > 1 else ""
     lasted = format_duration(longest.end_ns - longest.start_ns)
-    return f"p{longest.percentile} above {latency(longest.threshold_ns)} for {lasted}, {peak(longest)}{more}"
+    return f"{missed(longest)} for {lasted}, {peak(longest)}{more}"
 
 
 def _episode_lines(verdict: Verdict, base: str) -> Sequence[str]:

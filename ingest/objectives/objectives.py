@@ -1,17 +1,18 @@
-"""Objectives: what latencies a site has promised, read from SLA.yml, and verdicts on them in sentences.
-
-Objectives: what latencies a site has promised, read from SLA.yml; the same for `check` and for alert rules.
+"""Objectives: what latencies and rates a site has promised, read from SLA.yml, and verdicts on them in sentences.
 
     objectives:
       - {name: read p99, percentile: 99, threshold: 5ms, window: 10s, for: 30s, hold: 10s, no_data: violate,
          where: {op: read}, by: [host]}
+      - {name: quick, good: 99.9% within 20ms, window: 10s, budget: 0.1% of requests}
+      - {name: throughput, rate: '>= 5000/s', window: 10s}
 
-`name`, `percentile`, `threshold` and `window` are compulsory. A window violates an objective when its percentile lies above the
-threshold. Without `for` one violated window is an episode, without `hold` one window without a violation does not end it, without
-`no_data` a window without completions goes on as the one before it (`hold`). `budget: 1%` is the error budget: the share of a
-run's windows that may be violated before the objective is. `during`, `outside`, `before`, `after` with a glob of marks leave
-windows out that do not lie wholly in that part of the run. Whatever is not understood is an error that names file, line and
-remedy: an objective that is half read would promise something else.
+`name`, `window` and one promise are compulsory: `percentile` and `threshold`, `good` (the same in other words) or `rate`. A
+window violates an objective when its percentile lies above the threshold, or its rate below. Without `for` one violated window is
+an episode, without `hold` one window without a violation does not end it, without `no_data` a window without completions goes on
+as the one before it (`hold`); for a rate it is violated. `budget: 1%` is the error budget: the share of a run's windows that may
+be violated before the objective is, or `of requests` the share of them that may take longer than the threshold. `during`,
+`outside`, `before`, `after` with a glob of marks leave windows out that do not lie wholly in that part of the run. Whatever is
+not understood is an error that names file, line and remedy: an objective that is half read would promise something else.
 """
 
 from __future__ import annotations
@@ -30,21 +31,24 @@ from ingest.core.errors import InputError, UsageError, choices, counted, listed
 from ingest.core.labels import ALTERNATIVE, ASKABLE
 from ingest.core.marks import WORDS as PHASES
 from ingest.core.marks import Phase
-from ingest.core.objective import HOLD, OK, VIOLATE, Objective
+from ingest.core.objective import A_RATE, HOLD, OK, VIOLATE, Budget, Latency, Objective, Rate, parse_promise, per_second
 from ingest.core.quantiles import Percentile, ShareError, parse_percentiles
 from ingest.core.units import Stamp, elapsed, figure, format_duration, latency, local, parse_duration, utc
-from ingest.query.episodes import CANNOT_TELL, VIOLATED, Episode, Labels, Verdict
+from ingest.query.episodes import CANNOT_TELL, NOTHING, VIOLATED, Episode, Labels, Verdict
 from ingest.query.question import named, since
 from ingest.read.discovery import check_is_file
 
 NO_DATA = (VIOLATE, HOLD, OK)
-COMPULSORY = {"name": "read p99", "percentile": "99", "threshold": "5ms", "window": "10s"}
-WORDS = (*COMPULSORY, "for", "hold", "no_data", "budget", "where", "by", *PHASES)
-FIELDS = {"threshold": "threshold_ns", "window": "window_ns", "for": "for_ns", "hold": "hold_ns"}  # the others as their words
+COMPULSORY = {"name": "read p99", "window": "10s"}
+OF_LATENCY = {"percentile": "99", "threshold": "5ms"}
+PROMISES = (*OF_LATENCY, "good", "rate")
+WORDS = ("name", *PROMISES, "window", "for", "hold", "no_data", "budget", "where", "by", *PHASES)
+FIELDS = {"window": "window_ns", "for": "for_ns", "hold": "hold_ns"}  # the others as their words
 LONGEST_NAME = 200
 NULL = "tag:yaml.org,2002:null"
-SHARE = re.compile(r"(\d{1,2}(?:\.\d{1,9})?)\s*%")
-NOTHING = re.compile(r"0+(\.0+)?\s*(ns|us|µs|ms|s|min|m|h|d)?")
+BUDGET = re.compile(r"(\d{1,2}(?:\.\d{1,9})?)\s*%(?:\s+of\s+(windows|requests))?")
+GOOD = re.compile(r"(\d{1,2}(?:\.\d{1,9})?)\s*%\s*(?:of requests )?(?:within|under|below|<=?)\s*(\S.*)")
+ZERO = re.compile(r"0+(\.0+)?\s*(ns|us|µs|ms|s|min|m|h|d)?")
 
 
 def read_objectives(path: Path, run_labels: Collection[str] | None = ()) -> tuple[Objective, ...]:
@@ -102,12 +106,21 @@ class _Reader:
         for name, (key, _) in words.items():
             if name not in WORDS:
                 raise self.wrong(key, f"there is no key {name!r} in an objective: {choices(name, WORDS, most=len(WORDS))}")
-        for name, example in COMPULSORY.items():
+        of_latency = not words.keys() & {"good", "rate"}
+        for name, example in (COMPULSORY | (OF_LATENCY if of_latency else {})).items():
             if name not in words:
-                raise self.wrong(node, f"the objective has no {name}: add it, as in {name}: {example}")
+                others = "" if name not in OF_LATENCY else ", or promise a rate: '>= 5000/s'"
+                raise self.wrong(node, f"the objective has no {name}: add it, as in {name}: {example}{others}")
+        if not of_latency and (second := [name for name in PROMISES if name in words][1:]):
+            key = words[second[0]][0]
+            raise self.wrong(
+                key, "an objective promises one thing: percentile with threshold, good, or rate; write two objectives"
+            )
         readers: Mapping[str, Callable[[Node, str], Any]] = {
             "name": self.name,
             "percentile": self.percentile,
+            "good": self.good,
+            "rate": self.rate,
             "no_data": self.no_data,
             "budget": self.budget,
             "where": self.where,
@@ -116,8 +129,13 @@ class _Reader:
         }
         read = {FIELDS.get(name, name): readers.get(name, self.duration)(value, name) for name, (_, value) in words.items()}
         phases = tuple(read.pop(word) for word in PHASES if word in read)
-        given = {"for_ns": 0, "hold_ns": read["window_ns"], **read}
-        return Objective(**given, line=node.start_mark.line + 1, phases=phases)
+        said = {name: read.pop(name) for name in PROMISES if name in read}
+        promise = Latency(said["percentile"], said["threshold"]) if of_latency else next(iter(said.values()))
+        if isinstance(promise, Rate) and "budget" in read and read["budget"].of_requests:
+            raise self.wrong(words["budget"][0], "a rate is of windows, not of requests: give a budget of windows, as in 1%")
+        idle = VIOLATE if isinstance(promise, Rate) else HOLD
+        given = {"for_ns": 0, "hold_ns": read["window_ns"], "no_data": idle, **read}
+        return Objective(promise=promise, **given, line=node.start_mark.line + 1, phases=phases)
 
     def name(self, node: Node, word: str) -> str:
         text = self.text(node, word).strip()
@@ -137,9 +155,28 @@ class _Reader:
             raise self.wrong(node, f"{text!r} is not a percentile: give one number above 0 and at most 100, as in 99.9")
         return percentiles[0]
 
+    def good(self, node: Node, word: str) -> Latency:
+        """Return the promise that so many of the requests are within a latency: by nearest rank that percentile is."""
+        text = self.text(node, word)
+        found = GOOD.fullmatch(text.strip())
+        try:
+            promise = parse_promise(f"p{found[1]}<{found[2]}") if found else None
+        except UsageError:
+            promise = None
+        if not isinstance(promise, Latency):
+            raise self.wrong(node, f"{text!r} is no share of good requests: give it as in 99% within 50ms")
+        return promise
+
+    def rate(self, node: Node, word: str) -> Rate:
+        text = self.text(node, word)
+        found = A_RATE.fullmatch(text.strip())
+        if not found or not Fraction(found["least"]):
+            raise self.wrong(node, f"{text!r} is no rate: give the least completions a second, in quotes, as in '>= 5000/s'")
+        return Rate(Fraction(found["least"]))
+
     def duration(self, node: Node, word: str) -> int:
         text = self.text(node, word)
-        if word in ("for", "hold") and NOTHING.fullmatch(text.strip()):
+        if word in ("for", "hold") and ZERO.fullmatch(text.strip()):
             return 0
         try:
             return parse_duration(text)
@@ -152,12 +189,13 @@ class _Reader:
             raise self.wrong(node, f"no_data is {', '.join(NO_DATA[:-1])} or {NO_DATA[-1]}, not {text!r}")
         return text
 
-    def budget(self, node: Node, word: str) -> Fraction:
+    def budget(self, node: Node, word: str) -> Budget:
         text = self.text(node, word)
-        match = SHARE.fullmatch(text.strip())
+        match = BUDGET.fullmatch(text.strip())
         if not match:
-            raise self.wrong(node, f"{text!r} is not a budget: give a percentage of windows from 0% to below 100%, as in 1%")
-        return Fraction(match[1]) / 100
+            percentage = "give a percentage of windows from 0% to below 100%, as in 1%, or 0.1% of requests"
+            raise self.wrong(node, f"{text!r} is not a budget: {percentage}")
+        return Budget(Fraction(match[1]) / 100, match[2] == "requests")
 
     def phase(self, node: Node, word: str) -> Phase:
         return Phase(word, self.text(node, word).strip(), node.start_mark.line + 1)
@@ -210,6 +248,12 @@ class _Reader:
         return InputError(reason, self.path, node.start_mark.line + 1)
 
 
+def objective_of(text: str, window_ns: int) -> Objective:
+    """Return the objective of a text such as p99<5ms or rate>=5000/s in windows of `window_ns`; UsageError for anything else."""
+    promise = parse_promise(text)
+    return Objective(text.strip(), promise, window_ns, 0, window_ns, VIOLATE if isinstance(promise, Rate) else HOLD)
+
+
 # Verdicts in sentences: the promise, which windows were judged, the budget; for tables, junit and webhooks alike.
 
 
@@ -226,8 +270,7 @@ def stamp_of(base: str, verdicts: Sequence[Verdict] = ()) -> Stamp:
 
 def promise(objective: Objective) -> str:
     """Return an objective in words: p99 at most 5ms in windows of 10s, for 30s."""
-    words = f"{objective.percentile.name} at most {latency(objective.threshold_ns)} in windows of "
-    words += format_duration(objective.window_ns)
+    words = f"{objective.promise} in windows of {format_duration(objective.window_ns)}"
     if objective.for_ns > objective.window_ns:
         words += f", for {format_duration(objective.for_ns)}"
     if objective.where:
@@ -248,8 +291,8 @@ def looked_at(verdicts: Sequence[Verdict]) -> str:
     objective = verdicts[0].objective
     if silent:
         remarks.append(f"{silent:,} without completions (no_data: {objective.no_data})")
-    if thin:
-        remarks.append(f"{thin:,} with too few samples for {objective.percentile.name}: the nearest rank is used")
+    if thin and isinstance(objective.promise, Latency):
+        remarks.append(f"{thin:,} with too few samples for {objective.promise.percentile.name}: the nearest rank is used")
     if unknown := sum(verdict.unknown for verdict in verdicts):
         blurred = sum(verdict.blurred for verdict in verdicts)
         reasons = (("samples are missing", unknown > blurred), ("bins are too wide", blurred > 0))
@@ -273,21 +316,29 @@ def budgets(verdicts: Sequence[Verdict]) -> str:
     budget = verdicts[0].objective.budget
     if budget is None:
         return ""
-    used = sorted((verdict for verdict in verdicts if verdict.violated), key=lambda verdict: -verdict.share)
-    named = [f"{group_name(verdict.labels)} {percent(verdict.share)}".strip() for verdict in used]
+    used = sorted((verdict for verdict in verdicts if verdict.used[0]), key=lambda verdict: -verdict.used[0])
+    named = [f"{group_name(verdict.labels)} {percent(verdict.used[0])}".strip() for verdict in used]
     shares = listed(named) if named else "none"
     broken, open_yet = (sum(verdict.outcome == word for verdict in verdicts) for word in (VIOLATED, CANNOT_TELL))
     outcome = "exceeded" if len(verdicts) == 1 else f"exceeded by {broken} of {len(verdicts)}"
     if not broken:
         outcome = "kept" if not open_yet else "kept or exceeded: samples are missing"
-    return f"budget {percent(budget)} of the windows: used {shares}; {outcome}"
+    return f"budget {percent(budget.share)} of the {'requests' if budget.of_requests else 'windows'}: used {shares}; {outcome}"
 
 
 def peak(episode: Episode) -> str:
-    """Return the highest percentile of an episode in words."""
-    if episode.peak_ns is None:
-        return "nothing completed"
-    return f"peak {'>= ' if episode.peak_open else ''}{latency(episode.peak_ns)}"
+    """Return the highest percentile of an episode, or its lowest rate, in words."""
+    if episode.worst == NOTHING:
+        return NOTHING
+    return f"{'peak' if episode.lowest_rate is None else 'lowest'} {episode.worst}"
+
+
+def missed(episode: Episode) -> str:
+    """Return what is wrong in an episode: p99 above 5ms, rate below 5,000/s."""
+    promised = episode.promise
+    if isinstance(promised, Rate):
+        return f"rate below {per_second(float(promised.least))}"
+    return f"{promised.percentile.name} above {latency(promised.threshold_ns)}"
 
 
 def percent(share: Fraction) -> str:

@@ -99,6 +99,7 @@ def payload(episode: Episode, *, relative: bool = False) -> dict[str, Any]:
         "start": None if relative else utc(episode.start_ns),
         "end": None if relative else utc(episode.end_ns),
         **{name: getattr(episode, name) for name in ("start_ns", "end_ns", *MEASURED)},
+        **{name: getattr(episode, name) for name in ("least_rate", "lowest_rate") if episode.least_rate is not None},
         **({"phase": episode.phase} if episode.phase else {}),
     }
 
@@ -113,7 +114,8 @@ def sentence(episode: Episode, *, relative: bool = False) -> str:
         span = f"is violated, so far for {lasted}" if relative else f"is violated since {utc(episode.start_ns)}"
     worst = f", worst host {episode.worst_host}" if episode.worst_host else ""
     phase = f" ({episode.phase})" if episode.phase else ""
-    return shown(f"{episode.objective}{where} of {episode.run} {span}{phase}: p{episode.percentile}, {peak(episode)}{worst}")
+    measured = "rate" if episode.least_rate is not None else f"p{episode.percentile}"
+    return shown(f"{episode.objective}{where} of {episode.run} {span}{phase}: {measured}, {peak(episode)}{worst}")
 
 
 def _refusal(status: int) -> str:

@@ -15,8 +15,9 @@ from ingest.core.errors import UsageError
 from ingest.core.intervals import Intervals, merged
 from ingest.core.labels import Group, RunLabels
 from ingest.core.layout import Float
-from ingest.core.quantiles import Percentile, Ranked, parse_percentiles, percentile_values
-from ingest.core.units import figure, parse_duration
+from ingest.core.objective import Rate, parse_promise
+from ingest.core.quantiles import Percentile, Ranked, percentile_values
+from ingest.core.units import figure
 from ingest.query.batch_means import ShareAbove, of_runs, share_above_of
 from ingest.query.means import check_bins
 from ingest.query.percentiles import spans_of
@@ -113,7 +114,6 @@ def _cubic(x: Float, y: Float, level: float) -> Float:
 # The knee is the tested load with the most throughput for its latency (Kleinrock's power, ICC 1979).
 
 
-SLA = re.compile(r"^\s*p(?P<percentile>\d+(?:\.\d+)?%?)\s*<\s*(?P<limit>[\d.]+\s*[a-z]+)\s*$")
 ACHIEVED = "achieved"
 DRAWS, SEED = 1000, 20_261_122
 SURE = (0.025, 0.975)
@@ -192,14 +192,10 @@ class Capacity:
 
 def parse_sla(text: str) -> Sla:
     """Return the objective of a text such as p99<5ms; UsageError for anything else."""
-    match = SLA.match(text)
-    if not match:
-        raise UsageError(f"--sla takes a percentile and a latency, such as 'p99<5ms', not {text!r}")
-    [percentile] = parse_percentiles(match["percentile"])
-    if not 0 < percentile.top < 100 * percentile.bottom:
-        raise UsageError(f"--sla {text}: p{percentile.text} says nothing of a share of samples: take one above 0 and below 100")
-    limit = match["limit"].replace(" ", "")
-    return Sla(percentile, parse_duration(limit), f"p{percentile.text}<{limit}")
+    promise = parse_promise(text)
+    if isinstance(promise, Rate) or promise.percentile.top == 100 * promise.percentile.bottom:
+        raise UsageError(f"--sla {text}: this is about a share of samples: take a percentile below 100, such as 'p99<5ms'")
+    return Sla(promise.percentile, promise.threshold_ns, re.sub(r"[\s=]", "", text))
 
 
 def axis_of(labels: RunLabels, wanted: str = "") -> tuple[str, Mapping[str, tuple[float, str]]]:

@@ -24,12 +24,14 @@ from numpy.typing import NDArray
 from ingest.core.coverage import OPEN as OPEN_END
 from ingest.core.coverage import UNKNOWN
 from ingest.core.errors import InputError, counted
-from ingest.core.intervals import Bool, Int, Intervals
+from ingest.core.grid import SECOND
+from ingest.core.intervals import Bool, Int, Intervals, row_sums
 from ingest.core.labels import Group
 from ingest.core.marks import FOREVER, NotedMark, Stretches
-from ingest.core.objective import HOLD, VIOLATE, Objective
-from ingest.core.quantiles import Percentile, Ranked, censored, percentile_values, reported
-from ingest.query.coverage import Lack, Rows, cut_at
+from ingest.core.objective import HOLD, VIOLATE, Latency, Objective, Rate, per_second, promise_from
+from ingest.core.quantiles import Ranked, censored, percentile_values, reported
+from ingest.core.units import latency
+from ingest.query.coverage import Lack, Rows, cut, cut_at
 from ingest.query.means import check_bins
 from ingest.query.question import Answer
 from ingest.query.windows import regrouped
@@ -39,6 +41,7 @@ from ingest.query.windows import regrouped
 
 OPEN, ENDED, PROVISIONAL = "open", "ended", "provisional"
 MET, VIOLATED, CANNOT_TELL = "met", "violated", "cannot tell"
+NOTHING = "nothing completed"
 ID_BYTES = 15
 
 Labels = tuple[tuple[str, str], ...]
@@ -48,11 +51,12 @@ Labels = tuple[tuple[str, str], ...]
 class Episode:
     """A stretch in which an objective was violated, from the start of its first violated window to the end of its last.
 
-    `percentile` (as it was written), `threshold_ns` and `window_ns` are the promise, `kind` is what was timed. `peak_ns` is the
-    highest percentile, None where nothing completed in any violated window; a lower bound if `peak_open`. `samples` completed
-    between start and end. `windows` were violated: `silent` of them without completions, `thin` with too few to carry the
-    percentile. `worst_host` made most samples above the threshold. `state` is open, ended or provisional. `phase` is the part of
-    the run that was judged, in words; stores do not keep it.
+    `percentile` (as it was written), `threshold_ns` and `window_ns` are what was promised, or `least_rate`; `kind` is what was
+    timed. `peak_ns` is the highest percentile, None where nothing completed in any violated window, and of a rate, which has a
+    `lowest_rate` instead; both are lower bounds if `peak_open`. `samples`
+    completed between start and end. `windows` were violated: `silent` of them without completions, `thin` with too few to carry
+    the percentile. `worst_host` made most samples above the threshold, or of a rate fell most below what it does in all of the
+    run. `state` is open, ended or provisional. `phase` is the part of the run that was judged, in words; stores do not keep it.
     """
 
     objective: str
@@ -72,12 +76,27 @@ class Episode:
     thin: int
     worst_host: str
     state: str
+    least_rate: float | None = None
+    lowest_rate: float | None = None
     phase: str = field(default="", compare=False)
 
     @property
     def group(self) -> str:
         """Return the labels in words: host ceph-b, op read; `all` where there are none."""
         return ", ".join(f"{name} {value or '-'}" for name, value in self.labels) or "all"
+
+    @property
+    def promise(self) -> Latency | Rate:
+        """Return what was promised."""
+        return promise_from(self.percentile, self.threshold_ns, self.least_rate)
+
+    @property
+    def worst(self) -> str:
+        """Return the highest percentile, or the lowest rate, for people: 4.00s, >= 1.20s, 4,200/s, nothing completed."""
+        least = ">= " if self.peak_open else ""
+        if self.lowest_rate is not None:
+            return least + per_second(self.lowest_rate)
+        return NOTHING if self.peak_ns is None else least + latency(self.peak_ns)
 
     @property
     def id(self) -> str:
@@ -93,7 +112,8 @@ class Verdict:
     `silent` windows are without completions, `thin` ones too small to carry the percentile, `provisional` ones not final yet.
     `unknown` ones lack samples, or have bins that are too wide (`blurred`: that alone), so that it cannot be determined whether
     they are violated; `possible` says that there is an episode if they are. The episodes are those that are certain whatever is
-    missing. `not_judged` final windows do not lie wholly in the phases of the objective.
+    missing. `not_judged` final windows do not lie wholly in the phases of the objective. Of the `requests` of final windows
+    `over` to `over_most` took longer than the threshold; `missing` ones lack, None where their number is not known.
     """
 
     objective: Objective
@@ -112,23 +132,31 @@ class Verdict:
     blurred: int = 0
     possible: bool = False
     not_judged: int = 0
+    requests: int = 0
+    over: int = 0
+    over_most: int = 0
+    missing: int | None = 0
 
     @property
-    def share(self) -> Fraction:
-        """Return the share of windows that were violated, 0 where there is no window."""
-        return Fraction(self.violated, self.windows or 1)
+    def used(self) -> tuple[Fraction, Fraction]:
+        """Return between which shares of the windows, or of the requests, as the budget counts, the promise was missed."""
+        budget = self.objective.budget
+        if budget is None or not budget.of_requests:
+            return Fraction(self.violated, self.windows or 1), Fraction(self.violated + self.unknown, self.windows or 1)
+        if self.missing is None:
+            return Fraction(0), Fraction(1)
+        every = self.requests + self.missing or 1
+        return Fraction(self.over, every), Fraction(self.over_most + self.missing, every)
 
     @property
     def outcome(self) -> str:
         """Return met, violated, or "cannot tell" where missing samples decide, or where in wide bins samples lie.
 
-        The promise is kept if the share of violated windows is within the budget, or without a budget if no episode is certain.
+        The promise is kept if what was missed is within the budget, or without a budget if no episode is certain.
         """
-        budget = self.objective.budget
+        budget, (least, most) = self.objective.budget, self.used
         if budget is not None:
-            if self.share > budget:
-                return VIOLATED
-            return CANNOT_TELL if Fraction(self.violated + self.unknown, self.windows or 1) > budget else MET
+            return VIOLATED if least > budget.share else CANNOT_TELL if most > budget.share else MET
         if any(episode.state != PROVISIONAL for episode in self.episodes):
             return VIOLATED
         return CANNOT_TELL if self.possible else MET
@@ -152,27 +180,30 @@ NOT_BETWEEN = "no window of this run lies between --from and --to"
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Rows of windows: group code, (start, end] and percentile in ns, samples; a row without samples holds `count` windows.
+    """Rows of windows: group code, (start, end] in ns, samples, what was promised; a row without samples holds `count` windows.
 
-    `value_ns` is NaN where nothing completed. It can be `least_ns` to `most_ns`, because samples are missing (it is then the
-    least), because the rows hold bins of several layouts, or because it lies in a bin without an upper edge. `lacking` says that
-    some are missing, in rows without samples that a known number is. `thin` says that samples cannot
-    carry the percentile (the rank is used all the same), `open` that the value is a lower bound. `stretch` numbers the stretches
-    of windows that follow one another.
+    `value` is the percentile in ns, or for a rate the completions as a negative number: what is larger is worse. It is NaN where
+    nothing completed. It can be `least` to `most`, because samples are missing (it is then the least for a percentile), because
+    the rows hold bins of several layouts, or because it lies in a bin without an upper edge. `lacking` says that some are
+    missing, in rows without samples that a known number is. `thin` says that samples cannot carry the percentile (the rank is
+    used all the same), `open` that the value is a lower bound. `stretch` numbers stretches of windows that follow one another.
+    `over` to `over_most` samples lie above the threshold.
     """
 
     group: Int
     start_ns: Int
     end_ns: Int
     samples: Int
-    value_ns: NDArray[np.float64]
+    value: NDArray[np.float64]
     thin: Bool
     open: Bool
     count: Int
-    least_ns: NDArray[np.float64]
-    most_ns: NDArray[np.float64]
+    least: NDArray[np.float64]
+    most: NDArray[np.float64]
     lacking: Bool
     stretch: Int
+    over: Int
+    over_most: Int
 
     def __len__(self) -> int:
         return len(self.group)
@@ -236,12 +267,13 @@ def judged(objective: Objective, answer: Answer, life: Life) -> list[Verdict]:
     narrow = answer if HOST in objective.by else regrouped(answer, labels)
     parts = [part for part in narrow.parts if len(part)]
     groups = sorted({part.table[code] for part in parts for code in np.unique(part.series).tolist()})
-    rows = _concatenated([_rows(part, narrow, objective.percentile, groups) for part in parts])
+    rows = _concatenated([_rows(part, narrow, objective.promise, groups) for part in parts])
     low, high = int(min(rows.start_ns.min(), life.start_ns)), int(max(rows.end_ns.max(), life.end_ns))
     part = replace(life, start_ns=low, end_ns=high).within(objective.window_ns)
     rows = rows.take(np.flatnonzero((rows.start_ns >= part.start_ns) & (rows.end_ns <= part.end_ns)))
     named = [tuple(zip(labels, key, strict=True)) for key in groups]
-    return _with_worst_hosts(verdicts(objective, rows, named, part, answer.kind, narrow.missing), answer, labels, objective)
+    found = verdicts(objective, rows, named, part, answer.kind, narrow.missing)
+    return _with_worst_hosts(found, answer, labels, objective, high - low)
 
 
 def verdicts(
@@ -254,7 +286,7 @@ def verdicts(
     step = objective.window_ns
     every = with_silence(rows, len(groups), step, life)
     if missing:
-        every = lacking_silence(every, groups, step, missing)
+        every = lacking_silence(every, groups, objective, missing)
     final_end = min(life.final_ns // step * step, life.end_ns)
     whole = _by_group(every.until(final_end, step), None, len(groups))
     if life.judged is not None:
@@ -275,6 +307,10 @@ def verdicts(
     masks["blurred"] = masks["unknown"] & ~final.lacking & (final.samples > 0)
     counts = {name: _by_group(final, mask, len(groups)).tolist() for name, mask in masks.items()}
     all_windows = _by_group(every, None, len(groups)).tolist()
+    sums = np.zeros((3, len(groups)), np.int64)
+    for number, column in enumerate((final.samples, final.over, final.over_most)):
+        np.add.at(sums[number], final.group, column)
+    requests = [dict(zip(("requests", "over", "over_most"), column, strict=True)) for column in sums.T.tolist()]
     return [
         Verdict(
             objective=objective,
@@ -282,6 +318,8 @@ def verdicts(
             labels=labels,
             kind=kind,
             **{name: count[code] for name, count in counts.items()},
+            **requests[code],
+            missing=missing_of(labels, missing, life),
             provisional=all_windows[code] - counts["windows"][code],
             possible=labels in maybe,
             not_judged=int(whole[code]) - counts["windows"][code],
@@ -293,10 +331,22 @@ def verdicts(
     ]
 
 
+def missing_of(labels: Labels, missing: Sequence[Lack], life: Life) -> int | None:
+    """Return how many samples of a group a run lacks at most while it is judged, None where their number is not known."""
+    counts = [
+        lack.entry.count
+        for lack in missing
+        if all(lack.entry.labels.get(name, value) == value for name, value in labels)
+        and lack.entry.span[0] < life.end_ns
+        and lack.entry.span[1] > life.start_ns
+    ]
+    return None if None in counts else sum(count for count in counts if count)
+
+
 def no_windows() -> Windows:
     """Return no row."""
     none, never = np.empty(0, np.int64), np.empty(0, np.bool_)
-    return Windows(none, none, none, none, np.empty(0), never, never, none, np.empty(0), np.empty(0), never, none)
+    return Windows(none, none, none, none, np.empty(0), never, never, none, np.empty(0), np.empty(0), never, none, none, none)
 
 
 def with_silence(rows: Windows, groups: int, step_ns: int, life: Life) -> Windows:
@@ -314,13 +364,18 @@ def with_silence(rows: Windows, groups: int, step_ns: int, life: Life) -> Window
     zeros, never = np.zeros(len(gaps), np.int64), np.zeros(len(gaps), np.bool_)
     count = (ends[gaps] - begins[gaps]) // step_ns
     nothing = np.full(len(gaps), np.nan)
-    silence = Windows(group[gaps], begins[gaps], ends[gaps], zeros, nothing, never, never, count, nothing, nothing, never, zeros)
+    when = (group[gaps], begins[gaps], ends[gaps])
+    silence = Windows(*when, zeros, nothing, never, never, count, nothing, nothing, never, zeros, zeros, zeros)
     both = _concatenated([ordered, silence])
     return both.take(np.lexsort((both.start_ns, both.group)))
 
 
-def lacking_silence(rows: Windows, groups: Sequence[Labels], step_ns: int, missing: Sequence[Lack]) -> Windows:
-    """Return the rows, stretches without completions cut where something may have completed that is missing, and marked there."""
+def lacking_silence(rows: Windows, groups: Sequence[Labels], objective: Objective, missing: Sequence[Lack]) -> Windows:
+    """Return the rows, stretches without completions cut where something may have completed that is missing, and marked there.
+
+    What is missing in unknown number may keep a rate, but does not excuse a stall.
+    """
+    step_ns, of_rate = objective.window_ns, isinstance(objective.promise, Rate)
     by = tuple(name for name, _ in groups[0]) if groups else ()
     table = [tuple(value for _, value in labels) for labels in groups]
     for lack in missing:
@@ -334,12 +389,12 @@ def lacking_silence(rows: Windows, groups: Sequence[Labels], step_ns: int, missi
     lacking = cut_at(rows.group[silent], table, rows.start_ns[silent], rows.end_ns[silent], by, missing)
     if not len(lacking):
         return rows
-    most, marked = rows.most_ns.copy(), rows.lacking.copy()
-    marked[silent[lacking.row[lacking.most != UNKNOWN]]] = True
+    most, marked = rows.most.copy(), rows.lacking.copy()
+    marked[silent[lacking.row[of_rate | (lacking.most != UNKNOWN)]]] = True
     highest = np.where(lacking.high_ns == OPEN_END, np.inf, lacking.high_ns.astype(np.float64))
     most[silent[lacking.row]] = -np.inf
     np.maximum.at(most, silent[lacking.row], highest)
-    return replace(rows, most_ns=most, lacking=marked)
+    return replace(rows, most=most, lacking=marked)
 
 
 def _cut(rows: Windows, places: Int, edge: int, step_ns: int) -> Windows:
@@ -360,15 +415,21 @@ def violated(rows: Windows, objective: Objective, *, possibly: bool = False) -> 
     Whatever is missing; or `possibly`, those that missing samples may have violated, too.
     """
     empty = rows.samples == 0
-    values = rows.most_ns if possibly else rows.least_ns
+    values = rows.most if possibly else rows.least
     with np.errstate(invalid="ignore"):
-        above: Bool = values > objective.threshold_ns
+        above: Bool = values > limit(objective)
     if objective.no_data == VIOLATE:
         above |= empty if possibly else empty & ~rows.lacking
     elif objective.no_data == HOLD:
         before = above[:-1] & (rows.group[1:] == rows.group[:-1]) & (rows.stretch[1:] == rows.stretch[:-1])
         above[1:] |= empty[1:] & before
     return above
+
+
+def limit(objective: Objective) -> int:
+    """Return the largest value of a window that keeps the promise, as `Windows.value` has it."""
+    promise = objective.promise
+    return promise.threshold_ns if isinstance(promise, Latency) else -promise.needed(objective.window_ns)
 
 
 def joined(rows: Windows, bad: Bool, life: Life, objective: Objective, groups: Sequence[Labels], kind: str) -> list[Episode]:
@@ -382,7 +443,8 @@ def joined(rows: Windows, bad: Bool, life: Life, objective: Objective, groups: S
     fresh[1:] |= own.start_ns[1:] - own.end_ns[:-1] > objective.hold_ns
     first = np.flatnonzero(fresh)
     last = np.append(first[1:], len(own)) - 1
-    values = np.where(np.isnan(own.value_ns), -1.0, own.value_ns)
+    of_rate = isinstance(objective.promise, Rate)
+    values = np.where(np.isnan(own.value), 0.0 if of_rate else -1.0, own.value)
     peak = np.maximum.reduceat(values, first)
     at_peak = own.open & (values == np.repeat(peak, last - first + 1))
     total = np.append(0, np.cumsum(rows.samples))
@@ -403,15 +465,17 @@ def joined(rows: Windows, bad: Bool, life: Life, objective: Objective, groups: S
     )
     lasting = np.flatnonzero(ends - starts >= objective.for_ns)
     names = ("start_ns", "end_ns", "peak_open", "samples", "windows", "silent", "thin")
-    promise = (objective.percentile.text, objective.threshold_ns, objective.window_ns)
+    seconds = objective.window_ns / SECOND
     return [
         Episode(
             objective.name,
             life.run,
             groups[group],
             dict(groups[group]).get("kind", kind),
-            *promise,
-            peak_ns=None if highest < 0 else int(highest),
+            **objective.promise.to_dict(),
+            window_ns=objective.window_ns,
+            peak_ns=None if of_rate or highest < 0 else int(highest),
+            lowest_rate=abs(highest) / seconds if of_rate else None,
             worst_host="",
             state=OPEN if goes_on else ENDED,
             **dict(zip(names, figures, strict=True)),
@@ -428,18 +492,30 @@ def _by_group(rows: Windows, chosen: Bool | None, groups: int) -> Int:
     return counts
 
 
-def _rows(part: Intervals[Group], answer: Answer, percentile: Percentile, groups: Sequence[Group]) -> Windows:
-    """Return the windows of a part that hold samples, with the percentile by rank whether they carry it or not."""
+def _rows(part: Intervals[Group], answer: Answer, promise: Latency | Rate, groups: Sequence[Group]) -> Windows:
+    """Return the windows of a part that hold samples, with the percentile by rank whether they carry it or not, or their rate."""
     rows = part.take(np.flatnonzero(part.samples > 0))
-    ranked, places = Ranked(rows), {key: place for place, key in enumerate(groups)}
+    places = {key: place for place, key in enumerate(groups)}
     codes = np.array([places.get(key, -1) for key in rows.table], np.int64)
     count = rows.samples if rows.completions is None else rows.completions
+    window, ones, zeros = (
+        (codes[rows.series], rows.start_ns, rows.end_ns),
+        np.ones(len(rows), np.int64),
+        np.zeros(len(rows), np.int64),
+    )
+    if isinstance(promise, Rate):
+        lacks = cut(rows, answer)
+        fewest, many = np.zeros((2, len(rows)))
+        np.add.at(fewest, lacks.row, lacks.least)
+        np.add.at(many, lacks.row, np.where(lacks.most == UNKNOWN, np.inf, lacks.most))
+        some, least, most = ~lacks.complete(len(rows)), -count - many, -count - fewest
+        return Windows(*window, count, most, zeros > 0, some, ones, least, most, some, zeros, zeros, zeros)
+    ranked, percentile = Ranked(rows), promise.percentile
     carried = percentile_values(rows, percentile, ranked=ranked)
     by_rank = ranked.values(np.arange(len(rows)), percentile.ranks(ranked.samples)).astype(np.float64)
     (lower_bound,) = censored(rows, [percentile])
     thin = ~percentile.carried(count)
     values = np.where(np.isnan(carried), by_rank, carried)
-    ones = np.ones(len(rows), np.int64)
     with_lacks = Rows(rows, answer, ranked=ranked)
     least, most = with_lacks.limits(percentile, values)
     # What is missing in unknown number does not excuse what is there.
@@ -450,9 +526,14 @@ def _rows(part: Intervals[Group], answer: Answer, percentile: Percentile, groups
         most = np.where(lower_bound, np.where(rows.exact.known_max, np.maximum(most, rows.exact.max_ns), np.inf), most)
     lacking = ~with_lacks.complete
     shown = np.where(lacking & ~ranked.mixed, least, values)
-    window = (codes[rows.series], rows.start_ns, rows.end_ns)
     opened = lower_bound | (lacking & (most > least))
-    return Windows(*window, count, shown, thin, opened, ones, least, most, lacking, np.zeros(len(rows), np.int64))
+    layout, limit_ns = rows.layout, promise.threshold_ns
+    above = [reported(rows) > limit_ns] * 2
+    if ranked.mixed.any():
+        unlike, ends = ranked.mixed[rows.row], (layout.lowest_of(rows.bins), layout.highest_of(rows.bins))
+        above = [np.where(unlike, end > limit_ns, over) for end, over in zip(ends, above, strict=True)]
+    over, over_most = (row_sums(rows.indptr, np.where(each, rows.counts, 0)) for each in above)
+    return Windows(*window, count, shown, thin, opened, ones, least, most, lacking, zeros, over, over_most)
 
 
 def _concatenated(parts: Sequence[Windows]) -> Windows:
@@ -460,33 +541,45 @@ def _concatenated(parts: Sequence[Windows]) -> Windows:
 
 
 def _with_worst_hosts(
-    group_verdicts: list[Verdict], answer: Answer, labels: Sequence[str], objective: Objective
+    group_verdicts: list[Verdict], answer: Answer, labels: Sequence[str], objective: Objective, life_ns: int
 ) -> list[Verdict]:
-    """Return the verdicts with the host that made most samples above the threshold in each episode, the first of equals."""
-    above = {} if HOST in labels else _above(answer, labels, objective.threshold_ns)
+    """Return the verdicts with the worst host of each episode, the first of equals.
+
+    It is the host with most samples above the threshold; of a rate the one that does most less than in all of its life.
+    """
+    counted_by_host = {} if HOST in labels else _counted_by_host(answer, labels, objective.promise)
     with_hosts = []
     for group_verdict in group_verdicts:
         episodes = group_verdict.episodes
         most = [dict(group_verdict.labels).get(HOST, "")] * len(episodes)
-        hosts = sorted(above.get(tuple(value for _, value in group_verdict.labels), {}).items())
+        hosts = sorted(counted_by_host.get(tuple(value for _, value in group_verdict.labels), {}).items())
         if hosts and episodes:
             begins, ends = np.array([(each.start_ns, each.end_ns) for each in episodes], np.int64).T
             sums = np.zeros((len(hosts), len(begins)), np.int64)
             for number, (_, parts) in enumerate(hosts):
                 for starts, totals in parts:
                     sums[number] += totals[np.searchsorted(starts, ends)] - totals[np.searchsorted(starts, begins)]
-            most = [hosts[place][0] if sums[place, at] else "" for at, place in enumerate(sums.argmax(axis=0).tolist())]
+            if isinstance(objective.promise, Rate):
+                usual = np.array([sum(int(totals[-1]) for _, totals in parts) for _, parts in hosts]) / life_ns
+                sums = usual[:, None] * (ends - begins) - sums
+            most = [hosts[place][0] if sums[place, at] > 0 else "" for at, place in enumerate(sums.argmax(axis=0).tolist())]
         named = tuple(replace(each, worst_host=host) for each, host in zip(episodes, most, strict=True))
         with_hosts.append(replace(group_verdict, episodes=named))
     return with_hosts
 
 
-def _above(answer: Answer, labels: Sequence[str], threshold_ns: int) -> dict[Group, dict[str, list[tuple[Int, Int]]]]:
-    """Return, for each group and host, starts of windows with samples above a threshold, and how many there were before each."""
+def _counted_by_host(
+    answer: Answer, labels: Sequence[str], promise: Latency | Rate
+) -> dict[Group, dict[str, list[tuple[Int, Int]]]]:
+    """Return, for each group and host, starts of windows with samples that count, and how many there were before each.
+
+    Of a rate all samples count, else those above the threshold.
+    """
     places, host = [answer.by.index(name) for name in labels], answer.by.index(HOST)
-    above: dict[Group, dict[str, list[tuple[Int, Int]]]] = {}
+    found: dict[Group, dict[str, list[tuple[Int, Int]]]] = {}
     for part in answer.parts:
-        over = np.append(0, np.cumsum(np.where(reported(part) > threshold_ns, part.counts, 0)))
+        counting = isinstance(promise, Rate) or reported(part) > promise.threshold_ns
+        over = np.append(0, np.cumsum(np.where(counting, part.counts, 0)))
         each = over[part.indptr[1:]] - over[part.indptr[:-1]]
         rows = np.flatnonzero(each > 0)
         rows = rows[np.lexsort((part.start_ns[rows], part.series[rows]))]
@@ -494,6 +587,6 @@ def _above(answer: Answer, labels: Sequence[str], threshold_ns: int) -> dict[Gro
         for code, key in enumerate(part.table):
             own = rows[cuts[code] : cuts[code + 1]]
             if len(own):
-                hosts = above.setdefault(tuple(key[place] for place in places), {})
+                hosts = found.setdefault(tuple(key[place] for place in places), {})
                 hosts.setdefault(key[host], []).append((part.start_ns[own], np.append(0, np.cumsum(each[own]))))
-    return above
+    return found

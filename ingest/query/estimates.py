@@ -3,6 +3,7 @@
 What averaging would have said: the usual wrong ways, worked out from the same data and held against the exact columns.
 
     mean-of-percentiles   of each series the percentile of each window, then their plain mean
+    weighted-mean         the same, weighted by the completions of each series: the first method of the paper on distributed fio
     mean-of-means         of each series the mean of each stored window, then the percentile of these means
     cbt                   the time series of CBT's post-processing (cbt.py)
     histogram             histogram logs against the single I/Os of the same jobs (logs.py)
@@ -107,12 +108,12 @@ class Places:
         return np.where(there, self.order[place], -1)
 
 
-def means_of(at: Int, values: Int | Float, size: int) -> Float:
-    """Return the plain mean of the values at each row, NaN where there is none."""
-    count = np.bincount(at, minlength=size)
-    total = np.bincount(at, weights=values, minlength=size)
+def means_of(at: Int, values: Int | Float, size: int, counts: Int | None = None) -> Float:
+    """Return the mean of the values at each row, weighted by `counts` where these are given; NaN where there is none."""
+    weight = np.bincount(at, weights=counts, minlength=size)
+    total = np.bincount(at, weights=values if counts is None else values * counts, minlength=size)
     means: Float = np.full(size, np.nan)
-    np.divide(total, count, out=means, where=count > 0)
+    np.divide(total, weight, out=means, where=weight > 0)
     return means
 
 
@@ -145,9 +146,9 @@ class Sorted:
         return quantiles
 
 
-MEAN_OF_PERCENTILES, MEAN_OF_MEANS = "mean-of-percentiles", "mean-of-means"
+MEAN_OF_PERCENTILES, WEIGHTED_MEAN, MEAN_OF_MEANS = "mean-of-percentiles", "weighted-mean", "mean-of-means"
 CBT, HISTOGRAM = "cbt", "histogram"
-ESTIMATORS = (CBT, MEAN_OF_MEANS, MEAN_OF_PERCENTILES, HISTOGRAM)
+ESTIMATORS = (CBT, MEAN_OF_MEANS, MEAN_OF_PERCENTILES, WEIGHTED_MEAN, HISTOGRAM)
 OF_FILES = (CBT, HISTOGRAM)
 UNNAMED = ("run", "kind")
 NO_ROW = np.zeros(0, np.int64)
@@ -177,11 +178,13 @@ def estimated(
     places = Places(table, answer.step_ns)
     estimates = []
     for name in names:
-        if name == MEAN_OF_PERCENTILES:
-            fine = by_series(origin, question, answer)
+        if name in (MEAN_OF_PERCENTILES, WEIGHTED_MEAN):
+            fine, weighted = by_series(origin, question, answer), name == WEIGHTED_MEAN
             series = len({part.table[code] for part in fine.parts for code in np.unique(part.series).tolist()})
-            said = f"{name}: the plain mean of the percentiles of {series:,} series, whatever their counts"
-            estimates.append(Estimate(name, mean_of_percentiles(fine, answer.by, places, wanted), (said,)))
+            mean, counts = ("mean", "weighted by their counts") if weighted else ("plain mean", "whatever their counts")
+            said = f"{name}: the {mean} of the percentiles of {series:,} series, {counts}"
+            columns = mean_of_percentiles(fine, answer.by, places, wanted, weighted=weighted)
+            estimates.append(Estimate(name, columns, (said,)))
         elif name == MEAN_OF_MEANS:
             estimates.append(mean_of_means(origin, question, answer, places, wanted))
         elif name == CBT:
@@ -214,25 +217,30 @@ def by_series(origin: Origin, question: Question, answer: Answer) -> Answer:
     return origin.answer(replace(question, by=labels, step=answer.step_ns or "all", force=True))
 
 
-def mean_of_percentiles(fine: Answer, by: Sequence[str], places: Places, wanted: Sequence[Percentile]) -> dict[str, Float]:
-    """Return the plain mean of the percentiles of all series of `fine` that have samples in a window, for each row.
+def mean_of_percentiles(
+    fine: Answer, by: Sequence[str], places: Places, wanted: Sequence[Percentile], *, weighted: bool = False
+) -> dict[str, Float]:
+    """Return the mean of the percentiles of all series of `fine` that have samples in a window, for each row.
 
-    Of each series it is the nearest rank however few samples there are: what averages percentiles does not look at counts.
+    The plain mean, or `weighted` by completions. Of each series it is the nearest rank however few samples there are: what
+    averages percentiles does not look whether they carry it.
     """
-    at, values = [np.zeros(0, np.int64)], {percentile.name: [np.zeros(0)] for percentile in wanted}
+    at, counts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    values = {percentile.name: [np.zeros(0)] for percentile in wanted}
     for part in fine.parts:
         rows = part.take(np.flatnonzero(part.samples > 0))
         table_rows = places.rows(groups_of(rows, fine.by, by), rows.series, rows.start_ns)
         kept = np.flatnonzero(table_rows >= 0)
         ranked = Ranked(rows)
         at.append(table_rows[kept])
+        counts.append(rows.samples[kept])
         for percentile in wanted:
             nearest = ranked.values(np.arange(len(rows)), percentile.ranks(ranked.samples)).astype(np.float64)
             if percentile.top == 100 * percentile.bottom and rows.exact is not None:
                 nearest = np.where(rows.exact.known, rows.exact.max_ns, nearest)
             values[percentile.name].append(nearest[kept])
-    where = np.concatenate(at)
-    return {name: means_of(where, np.concatenate(chunks), places.size) for name, chunks in values.items()}
+    where, weights = np.concatenate(at), np.concatenate(counts) if weighted else None
+    return {name: means_of(where, np.concatenate(chunks), places.size, weights) for name, chunks in values.items()}
 
 
 def mean_of_means(origin: Origin, question: Question, answer: Answer, places: Places, wanted: Sequence[Percentile]) -> Estimate:

@@ -36,6 +36,8 @@ objectives:
   - {name: volumes, percentile: 99.9, threshold: 10ms, window: 5s, hold: 10s, for: 10s, by: [volume, op], where: {op: "w*"}}
   - {name: jobs, percentile: 50, threshold: 250us, window: 10s, budget: 50%, by: [job], where: {host: ceph-a}}
   - {name: everything, percentile: 100, threshold: 1s, window: 2s, no_data: violate}
+  - {name: good, good: 99% within 50ms, window: 2s, by: [host], budget: 2% of requests}
+  - {name: busy, rate: '>= 300/s', window: 1s, by: [host]}
 """
 
 
@@ -176,7 +178,7 @@ def test_every_word_of_an_objective_is_in_the_docs() -> None:
 def test_csv_has_the_columns_of_the_contract_and_ndjson_the_same_values(several: Path) -> None:
     found = rows(tailboard("check", several, EXAMPLE, "--format", "csv"))
     lines = [json.loads(line) for line in tailboard("check", several, EXAMPLE, "--format", "ndjson").stdout.splitlines()]
-    assert list(found[0]) == ["objective", "host", "volume", "op", "job", *COLUMNS.split(",")]
+    assert list(found[0]) == ["objective", "host", "volume", "op", "job", *COLUMNS.replace("peak", "peak,lowest_rate").split(",")]
     assert [{name: "" if value is None else str(value) for name, value in line.items()} for line in lines] == found
     assert [row["start"] for row in found] == sorted(row["start"] for row in found)
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", row["end"]) for row in found)
@@ -189,6 +191,19 @@ def test_units_and_elapsed_times() -> None:
     )
     assert [float(row["peak"]) / MS for row in plain] == [float(row["peak"]) for row in scaled]
     assert all(-10 < float(row["start"]) < float(row["end"]) < 80 for row in scaled)
+
+
+def test_objectives_need_no_file(tmp_path: Path) -> None:
+    path = tmp_path / "SLA.yml"
+    path.write_text("objectives:\n  - {name: p99<50ms, percentile: 99, threshold: 50ms, window: 2s}\n")
+    said = ("--sla", "p99<50ms", "--sla", "rate>=300/s", "--window", "2s")
+    by_file = tailboard("check", path, EXAMPLE)
+    done = tailboard("check", *said, EXAMPLE)
+    assert by_file.stdout.splitlines()[:2] == done.stdout.splitlines()[:2]
+    assert "rate>=300/s: rate at least 300/s in windows of 2s" in done.stdout
+    assert (by_file.returncode, done.returncode) == (1, 1)
+    beside = tailboard("check", path, EXAMPLE, *said[2:])
+    assert beside.stdout.splitlines()[:2] == done.stdout.splitlines()[:2] and "300/s" in beside.stdout
 
 
 def test_exit_status_is_0_where_every_objective_is_met(tmp_path: Path) -> None:
@@ -318,6 +333,35 @@ def test_episodes_are_kept_once_and_swept_where_they_no_longer_hold(own, tmp_pat
 
 
 @pytest.mark.slow
+def test_episodes_of_a_rate_are_kept(own, tmp_path: Path) -> None:
+    path = tmp_path / "SLA.yml"
+    path.write_text("objectives:\n  - {name: busy, rate: '>= 200/s', window: 1s, by: [host]}\n" + OTHER)
+    assert command(["check", str(path), own.url, "--record", "--format", "csv"]) == 1
+    with open_store(own.url) as store:
+        found = store.episodes([record.run for record in store.runs()])
+    shown = rows(tailboard("check", path, own.url, "--format", "csv"))
+    assert [(one.percentile, one.least_rate, one.peak_ns is None) for one in found if one.objective == "busy"][:1] == [
+        ("", 200, True)
+    ]
+    assert [("" if one.lowest_rate is None else f"{one.lowest_rate:g}", one.state) for one in found] == [
+        (row["lowest_rate"], row["state"]) for row in shown
+    ]
+
+
+@pytest.mark.slow
+def test_a_server_that_was_set_up_before_there_were_rates_is_told_of(tmp_path: Path, capsys) -> None:
+    with grounds("double", tmp_path) as ground:
+        loaded(ground.url, [EXAMPLE], run=EXAMPLE.name)
+        name = f"{ground.prefix}-episodes"
+        template = dict(ground.client.indices.get_index_template(name=name)["index_templates"][0]["index_template"])
+        kept = {word: template[word] for word in ("index_patterns", "composed_of", "priority", "template") if word in template}
+        ground.client.indices.put_index_template(name=name, **kept, version=7)
+        assert command(["check", str(SLA), ground.url, "--record"]) == 1
+        assert command(["check", "--sla", "rate>=800/s", ground.url, "--record"]) == 4
+    assert "has no place for episodes of a rate: tailboard setup" in capsys.readouterr().err
+
+
+@pytest.mark.slow
 def test_a_server_that_was_set_up_before_there_were_episodes_is_told_of(tmp_path: Path, capsys) -> None:
     with grounds("double", tmp_path) as ground:
         loaded(ground.url, [EXAMPLE], run=EXAMPLE.name)
@@ -405,7 +449,8 @@ LINE = "name: a, percentile: 99, threshold: 5ms"
 @pytest.mark.parametrize(
     ("text", "words", "status", "told"),
     [
-        ("objectives:\n  - {name: a}\n", (), 3, "SLA.yml:2: the objective has no percentile"),
+        ("objectives:\n  - {name: a}\n", (), 3, "SLA.yml:2: the objective has no window"),
+        ("objectives:\n  - {name: a, window: 1s}\n", (), 3, "SLA.yml:2: the objective has no percentile"),
         (f"objectives:\n  - {{{LINE}, window: 100ms}}\n", (), 3, "SLA.yml:2: a: a step of 100ms is finer than the rows (1s)"),
         (f"objectives:\n  - {{{LINE}, window: 1s, by: [volum]}}\n", (), 3, "SLA.yml:2: there is no label 'volum': do you mean volume?"),
         (f"objectives:\n  - {{{LINE}, window: 1s, budget: 1}}\n", (), 3, "SLA.yml:2: '1' is not a budget"),
@@ -418,6 +463,13 @@ LINE = "name: a, percentile: 99, threshold: 5ms"
         (f"objectives:\n  - {{{LINE}, window: 1s}}\n", ("--from", "+1h"), 3, "no window of this run lies between --from and --to"),
         (f"objectives:\n  - {{{LINE}, window: 1s}}\n", ("--webhook", "nowhere"), 2, "--webhook takes http(s)://HOST/PATH"),
         (None, (), 3, "SLA.yml: there is no such file"),
+        (f"objectives:\n  - {{{LINE}, window: 1s}}\n", ("--sla", "p99<5ms", "--sla", "p99<5ms"), 2, "two objectives are called 'p99<5ms'"),
+        (f"objectives:\n  - {{{LINE}, window: 1s}}\n", ("--sla", "p99<5"), 2, "'p99<5' is no objective: give a percentile"),
+        (f"objectives:\n  - {{{LINE}, window: 1s}}\n", ("--window", "5s"), 2, "--window is for --sla"),
+        ("objectives:\n  - {name: a, window: 1s, rate: '< 5/s'}\n", (), 3, "SLA.yml:2: '< 5/s' is no rate"),
+        ("objectives:\n  - {name: a, window: 1s, good: 99%}\n", (), 3, "SLA.yml:2: '99%' is no share of good requests"),
+        ("objectives:\n  - {name: a, window: 1s, good: 99% < 5ms, rate: '>5'}\n", (), 3, "SLA.yml:2: an objective promises one thing"),
+        ("objectives:\n  - {name: a, window: 1s, rate: '>5', budget: 1% of requests}\n", (), 3, "SLA.yml:2: a rate is of windows"),
     ],
 )  # fmt: skip
 def test_mistakes_are_sentences(tmp_path: Path, text: str | None, words: tuple[str, ...], status: int, told: str) -> None:
@@ -439,6 +491,17 @@ def test_a_window_that_a_store_does_not_hold_is_named_with_its_line(store, tmp_p
     assert f"{path}:2: a: a step of 1500ms is not a multiple of the stored step 1s" in done.stderr
 
 
+@pytest.mark.parametrize("sources", [(), ("folder",), ("sqlite:x.db",), ("folder", "other")])
+def test_a_check_without_objectives_shows_how_to_give_them(tmp_path: Path, sources: tuple[str, ...]) -> None:
+    (tmp_path / "folder").mkdir()
+    done = tailboard("check", *sources, cwd=tmp_path)
+    typed = " ".join(sources)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"check needs objectives: tailboard check --sla 'p99<5ms' {typed}".rstrip() in done.stderr
+    assert f"a file of them first: tailboard check SLA.yml {typed}".rstrip() in done.stderr
+
+
+@pytest.mark.slow
 def test_record_needs_whole_runs_and_a_store_that_is_there(store, tmp_path: Path) -> None:
     part = tailboard("check", SLA, store.url, "--record", "--from", "+10s")
     assert (part.returncode, part.stdout) == (2, "") and "leave out --where, --from and --to" in part.stderr

@@ -94,7 +94,7 @@ def test_a_store_averages_to_the_same_as_files(store, words) -> None:
         (["--estimate", "histogram"], "--estimate histogram reads the logs themselves"),
         (
             ["--estimate", "average"],
-            "no estimator 'average': --estimate takes cbt, mean-of-means, mean-of-percentiles, histogram",
+            "no estimator 'average': --estimate takes cbt, mean-of-means, mean-of-percentiles, weighted-mean, histogram",
         ),
         (["--estimate", "mean-of-means", "--format", "png"], "--estimate goes with --format table, csv, ndjson, not png"),
         (["--estimate", "mean-of-means", "--format", "fiologparser"], "not fiologparser"),

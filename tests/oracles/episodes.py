@@ -13,7 +13,7 @@ Found = tuple[tuple[str, ...], int, int, int | None, int, int, int, int, str, st
 
 @dataclass(frozen=True)
 class Promise:
-    """An objective in plain numbers; the percentile as it is written."""
+    """An objective in plain numbers; the percentile as it is written. With a `rate` a second that is what is promised."""
 
     percentile: str
     threshold: int
@@ -23,6 +23,7 @@ class Promise:
     no_data: str
     where: dict[str, str] = field(default_factory=dict)
     by: tuple[str, ...] = ()
+    rate: Fraction | None = None
 
 
 def rank_of(count: int, percentile: str) -> int:
@@ -71,7 +72,9 @@ def violations(windows: list[tuple[int, list[Event]]], promise: Promise) -> list
     """Return which windows are violated."""
     found: list[bool] = []
     for _, inside in windows:
-        if inside:
+        if inside and promise.rate is not None:
+            found.append(Fraction(len(inside) * 10**9, promise.window) < promise.rate)
+        elif inside:
             found.append(value_of([one[3] for one in inside], promise.percentile) > promise.threshold)
         elif promise.no_data == "hold":
             found.append(found[-1] if found else False)
@@ -117,13 +120,14 @@ def episodes_of(events: list[Event], promise: Promise, until: int | None = None,
     """
     found: list[Found] = []
     for group, every in windows_of(events, promise, until).items():
-        life_end = every[-1][0] + promise.window if every else 0
-        for windows in segments(every, promise, judged):
-            found += _episodes_in(group, windows, promise, life_end)
+        filled = every if promise.rate is None else every[1:-1]  # the first and the last window of a run are parts
+        life_end = filled[-1][0] + promise.window if filled else 0
+        for windows in segments(filled, promise, judged):
+            found += _episodes_in(group, windows, promise, life_end, every)
     return sorted(found, key=lambda one: (one[1], one[0]))
 
 
-def _episodes_in(group: tuple[str, ...], windows, promise: Promise, life_end: int) -> list[Found]:
+def _episodes_in(group: tuple[str, ...], windows, promise: Promise, life_end: int, every) -> list[Found]:
     found: list[Found] = []
     if windows:
         bad = violations(windows, promise)
@@ -146,7 +150,7 @@ def _episodes_in(group: tuple[str, ...], windows, promise: Promise, life_end: in
                         start,
                         end,
                         *_told(windows, chain, promise),
-                        _worst(windows, chain, group, promise),
+                        _worst(windows, chain, group, promise, every),
                         _state(end, life_end, promise) if stretch_end == life_end else "ended",
                     )
                 )
@@ -155,15 +159,25 @@ def _episodes_in(group: tuple[str, ...], windows, promise: Promise, life_end: in
 
 def _told(windows, chain: list[int], promise: Promise) -> tuple[int | None, int, int, int, int]:
     full = [[one[3] for one in windows[place][1]] for place in chain]
+    if promise.rate is not None:
+        samples = sum(len(windows[place][1]) for place in range(chain[0], chain[-1] + 1))
+        return min(map(len, full)), samples, len(chain), sum(1 for latencies in full if not latencies), 0
     peaks = [value_of(latencies, promise.percentile) for latencies in full if latencies]
     samples = sum(len(windows[place][1]) for place in range(chain[0], chain[-1] + 1))
     thin = sum(1 for latencies in full if latencies and not carried(len(latencies), promise.percentile))
     return max(peaks) if peaks else None, samples, len(chain), sum(1 for latencies in full if not latencies), thin
 
 
-def _worst(windows, chain: list[int], group: tuple[str, ...], promise: Promise) -> str:
+def _worst(windows, chain: list[int], group: tuple[str, ...], promise: Promise, every) -> str:
     if "host" in promise.by:
         return group[promise.by.index("host")]
+    if promise.rate is not None:  # who does most less than in all of its life
+        mine = [one[0] for place in range(chain[0], chain[-1] + 1) for one in windows[place][1]]
+        whole = [one[0] for _, inside in every for one in inside]
+        share = Fraction(chain[-1] - chain[0] + 1, len(every))
+        less = {host: whole.count(host) * share - mine.count(host) for host in sorted(set(whole))}
+        worst = max(less, key=lambda host: less[host], default="")
+        return worst if worst and less[worst] > 0 else ""
     sums: dict[str, int] = {}
     for place in range(chain[0], chain[-1] + 1):
         for host, _, _, latency in windows[place][1]:

@@ -74,8 +74,11 @@ def as_yaml(promise: Promise, name: str = "a") -> str:
     """Return the objective as SLA.yml writes it."""
     where = ", ".join(f"{label}: {text}" for label, text in promise.where.items())
     by = ", ".join(promise.by)
+    promised = f"percentile: {promise.percentile}, threshold: {promise.threshold}ns"
+    if promise.rate is not None:
+        promised = f"rate: '>= {float(promise.rate)}/s'"
     return (
-        f"objectives:\n  - {{name: {name}, percentile: {promise.percentile}, threshold: {promise.threshold}ns, "
+        f"objectives:\n  - {{name: {name}, {promised}, "
         f"window: {promise.window}ns, for: {promise.lasting}ns, hold: {promise.hold}ns, no_data: {promise.no_data}, "
         f"where: {{{where}}}, by: [{by}]}}\n"
     )

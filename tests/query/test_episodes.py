@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import re
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -42,7 +45,7 @@ def found(told: Checked) -> list[oracle.Found]:
             tuple(value for _, value in one.labels),
             one.start_ns,
             one.end_ns,
-            one.peak_ns,
+            one.peak_ns if one.lowest_rate is None else round(one.lowest_rate * one.window_ns / SECOND),
             one.samples,
             one.windows,
             one.silent,
@@ -57,11 +60,16 @@ def found(told: Checked) -> list[oracle.Found]:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("rates", [False, True])
 @pytest.mark.parametrize("first", few(range(0, SCENARIOS, CHUNK), 2))
-def test_every_episode_of_random_incidents_is_found_and_no_other(tmp_path: Path, first: int) -> None:
+def test_every_episode_of_random_incidents_is_found_and_no_other(tmp_path: Path, first: int, rates: bool) -> None:
     incidents = 0
     for seed in range(first, first + CHUNK):
         events, promise = drawn(seed)
+        if rates:
+            promise = replace(
+                promise, rate=random.Random(seed).choice((Fraction(1, 2), Fraction(1), Fraction(7, 2), Fraction(20)))
+            )
         if not oracle.windows_of(events, promise):
             with pytest.raises(InputError, match="nothing matches"):
                 checked(tmp_path / str(seed), events, as_yaml(promise))
@@ -70,7 +78,7 @@ def test_every_episode_of_random_incidents_is_found_and_no_other(tmp_path: Path,
         expected = oracle.episodes_of(events, promise)
         assert found(told) == expected, (seed, promise)
         incidents += len(expected)
-        every = oracle.windows_of(events, promise)
+        every = {group: windows[1:-1] if rates else windows for group, windows in oracle.windows_of(events, promise).items()}
         verdicts = {tuple(value for _, value in one.labels): one for one in told.verdicts}
         assert verdicts.keys() == every.keys()
         for group, windows in every.items():
@@ -188,6 +196,55 @@ def test_a_budget_is_the_share_of_windows_that_may_be_violated(tmp_path: Path, b
     told = checked(tmp_path, FLAPPING, text)
     (one,) = told.verdicts
     assert (one.violated, one.windows, one.episodes, told.met) == (4, 12, (), met)
+
+
+def test_a_budget_of_requests_is_the_share_of_them_that_take_longer(tmp_path: Path) -> None:
+    for seed in range(30):
+        events, promise = drawn(seed)
+        groups = oracle.windows_of(events, promise)
+        if not any(inside for windows in groups.values() for _, inside in windows):
+            continue
+        shares = {}
+        for group, windows in groups.items():
+            over = [
+                oracle.value_of([min(took), each, max(took)], "50") > promise.threshold
+                for _, inside in windows
+                for took in [[one[3] for one in inside]]
+                for each in took
+            ]
+            shares[group] = Fraction(sum(over), len(over) or 1)
+        allowed = random.Random(seed).choice(("0%", "5%", "30%"))
+        text = as_yaml(promise).replace("}\n", f", budget: {allowed} of requests}}\n")
+        for one in checked(tmp_path / str(seed), events, text).verdicts:
+            share = shares[tuple(value for _, value in one.labels)]
+            assert one.used == (share, share), seed
+            assert one.met == (share <= Fraction(allowed.removesuffix("%")) / 100), seed
+
+
+@pytest.mark.parametrize(
+    ("promise", "outcome"),
+    [
+        ("rate: '>= 99/s'", "met"),  # every window has at least 99, and one of them lacks one
+        ("rate: '>= 100/s'", "cannot tell"),
+        ("rate: '>= 101/s'", "violated"),  # nine windows of ten, wherever the missing one belongs
+        ("percentile: 50, threshold: 1ms, budget: 0.1% of requests", "violated"),  # 2 of 1,000
+        ("percentile: 50, threshold: 1ms, budget: 0.2% of requests", "cannot tell"),  # 2 or 3
+        ("percentile: 50, threshold: 1ms, budget: 0.3% of requests", "met"),
+    ],
+)
+def test_what_is_missing_makes_rates_and_shares_an_interval(tmp_path: Path, promise: str, outcome: str) -> None:
+    lines = [
+        f"{(ZERO + second * SECOND + part * 10 * MS + MS) // 1000},{3 * MS if (second, part) in ((2, 5), (3, 7)) else MS // 10},read,h1"
+        for second in range(10)
+        for part in range(100)
+    ]
+    lines[517] = lines[517].replace(",100000,", ",1oo,")
+    files = files_of(tmp_path, [("h1", "read", ZERO, MS)])
+    (tmp_path / "run.csv").write_text("\n".join(["done_us,took_ns,type,node", *lines, ""]))
+    (tmp_path / "SLA.yml").write_text(f"objectives:\n  - {{name: a, window: 1s, {promise}}}\n")
+    runs = {run: {} for run in files.run_names}
+    told = check(files.answer, runs, read_objectives(tmp_path / "SLA.yml"), Question())
+    assert [one.outcome for one in told.verdicts] == [outcome]
 
 
 def test_a_peak_in_the_open_last_bin_is_a_lower_bound(tmp_path: Path, capsys) -> None:

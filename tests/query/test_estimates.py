@@ -35,7 +35,7 @@ SECOND = 10**9
 T0 = 1_767_225_600 * SECOND  # a whole second, so that windows are the seconds that CBT counts
 PERCENTS = ("50", "95", "99")
 WANTED = parse_percentiles(",".join(PERCENTS))
-MEANS, OF_PERCENTILES = "mean-of-means", "mean-of-percentiles"
+MEANS, OF_PERCENTILES, WEIGHTED = "mean-of-means", "mean-of-percentiles", "weighted-mean"
 
 
 def asked(origin, names: Sequence[str], wanted=WANTED, **words):
@@ -235,7 +235,7 @@ def test_random_series_by_averages_are_what_a_slow_count_says(drawn, width, by) 
         held.setdefault((code, at), Counter()).update(counts)
     origin = MadeWithWindows([(names[code], at, dict(counts)) for (code, at), counts in sorted(held.items())])
     step = width if width == "all" else width * SECOND
-    table, found = asked(origin, [MEANS, OF_PERCENTILES], step=step, by=by)
+    table, found = asked(origin, [MEANS, OF_PERCENTILES, WEIGHTED], step=step, by=by)
     bins = 1856
     for row in range(len(table)):
         start, end = int(table.columns["start_ns"][row]), int(table.columns["end_ns"][row])
@@ -251,6 +251,9 @@ def test_random_series_by_averages_are_what_a_slow_count_says(drawn, width, by) 
         for percent in PERCENTS:
             told = [estimates.of_bins(counts, bins, percent) for counts in together if counts]
             assert close(found[OF_PERCENTILES].columns[f"p{percent}"][row], Fraction(sum(told), len(told)))
+            weights = [sum(counts.values()) for counts in together if counts]
+            weighted = Fraction(sum(value * weight for value, weight in zip(told, weights, strict=True)), sum(weights))
+            assert close(found[WEIGHTED].columns[f"p{percent}"][row], weighted)
             assert close(found[MEANS].columns[f"p{percent}"][row], estimates.nearest(means, percent))
 
 

@@ -220,7 +220,7 @@ COMMANDS = {
         "--step",
         "2s",
         "--estimate",
-        "mean-of-means,mean-of-percentiles",
+        "mean-of-means,mean-of-percentiles,weighted-mean",
         "--format",
         "csv",
     ],

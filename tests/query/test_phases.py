@@ -219,7 +219,7 @@ def test_what_is_violated_up_to_the_end_of_a_phase_has_ended_with_it_and_at_the_
 
 def test_a_budget_is_a_share_of_the_windows_that_are_judged(tmp_path: Path) -> None:
     told, _ = told_of(tmp_path / "a", "during: 'reb*', budget: 50%", MOVE)
-    assert (told.verdicts[0].share, told.met) == (1, False)
+    assert (told.verdicts[0].used, told.met) == ((1, 1), False)
     told, _ = told_of(tmp_path / "b", "outside: 'reb*', budget: 11%", MOVE)
     assert (told.verdicts[0].violated, told.verdicts[0].windows, told.met) == (3, 28, True)
 

@@ -271,7 +271,9 @@ def test_n3_jobs_of_hidden_sections_are_missed_where_their_log_is(deleted: int, 
     log.unlink()
     for path in folder.glob("*_clat.*.log"):
         path.unlink()
-    answer = Files([folder], ReadOptions(run="r"), jobs=1).answer(Question(step=SECOND // 2, force=True, where={"kind": "completion"}))
+    answer = Files([folder], ReadOptions(run="r"), jobs=1).answer(
+        Question(step=SECOND // 2, force=True, where={"kind": "completion"})
+    )
     assert not all(table_of(answer).columns["complete"])
     assert answer.caveats
 
@@ -296,7 +298,9 @@ def test_n3_a_job_that_is_faster_at_its_end_is_no_job_without_a_log(faster: int,
     document = {"fio version": "fio-3.33", "timestamp": 1_795_000_000, "timestamp_ms": 1_795_000_000_000, "jobs": jobs}
     (folder / "out.json").write_text(json.dumps(document))
     for paths in ([folder], [folder / "a_clat_hist.1.log", folder / "out.json"]):
-        answer = Files(paths, ReadOptions(run="r"), jobs=1).answer(Question(step=SECOND // 2, where={"kind": "completion", "job": "1"}))
+        answer = Files(paths, ReadOptions(run="r"), jobs=1).answer(
+            Question(step=SECOND // 2, where={"kind": "completion", "job": "1"})
+        )
         assert answer.samples == total
         assert [caveat.sentence for caveat in answer.caveats if "far more" in caveat.sentence] == []
 

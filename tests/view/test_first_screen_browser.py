@@ -92,9 +92,15 @@ def test_a_percentile_of_two_decimals_is_seen_whole(opened, told):
     with opened(told, by=("host",), size=SCREEN) as page:
         for text in ("99.05", "99.99"):
             page.fill("#exact", text)
-            assert page.evaluate("(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('#exact'))") <= 0
+            assert (
+                page.evaluate("(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('#exact'))")
+                <= 0
+            )
             page.hover("#exact")  # the arrows of a number are drawn over its end
-            assert page.evaluate("(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('#exact'))") <= 0
+            assert (
+                page.evaluate("(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('#exact'))")
+                <= 0
+            )
 
 
 @pytest.mark.slow
@@ -198,9 +204,7 @@ def test_the_lowest_rate_is_none_where_a_host_did_nothing(opened, archive, examp
     answer = Files([archive]).answer(Question(by=("host",), step=SECOND))
     (part,) = answer.parts
     starts = {key[0]: set(part.start_ns[part.series == code].tolist()) for code, key in enumerate(part.table)}
-    silent = {
-        host: [t for t in range(min(mine), max(mine), SECOND) if t not in mine] for host, mine in starts.items()
-    }
+    silent = {host: [t for t in range(min(mine), max(mine), SECOND) if t not in mine] for host, mine in starts.items()}
     assert [host for host, times in silent.items() if times] == ["ceph-b"]
     with opened(example, by=("host",)) as page:
         assert "lowest 0 a second, ceph-b, " in page.locator("#rate-says").inner_text()

@@ -34,14 +34,14 @@ from ingest.store.elastic.documents import (
     series_in,
     writing_line,
 )
-from ingest.store.elastic.templates import INDEX, Names, digest, stored_template
+from ingest.store.elastic.templates import INDEX, KEEPS_RATES, Names, digest, stored_template
 from ingest.store.records import SourceRecord
 
 # Episodes in Elasticsearch: one document each under an id of its own, in an index without a period; there are few.
 
 
-PROMISE = ("percentile", "threshold_ns", "window_ns")
-FOUND = ("peak_open", "samples", "windows", "silent", "thin", "worst_host", "state")
+PROMISE = ("percentile", "threshold_ns", "window_ns", "least_rate")
+FOUND = ("peak_ns", "peak_open", "samples", "windows", "silent", "thin", "worst_host", "state", "lowest_rate")
 
 
 def keep_episodes(connection: Connection, names: Names, run: str, objective: str, episodes: Sequence[Episode]) -> None:
@@ -50,9 +50,11 @@ def keep_episodes(connection: Connection, names: Names, run: str, objective: str
     A repeat after a failure converges: documents are written by id. StoreError where the server refuses one, or was set up before
     there were episodes.
     """
-    if stored_template(connection, INDEX, names.one("episodes")) is None:
-        url = connection.address.url
+    template, url = stored_template(connection, INDEX, names.one("episodes")), connection.address.url
+    if template is None:
         raise StoreError(f"{url} has no index template {names.one('episodes')}: tailboard setup --elasticsearch {url}")
+    if int(template.get("version") or 0) < KEEPS_RATES and any(episode.least_rate is not None for episode in episodes):
+        raise StoreError(f"{url} has no place for episodes of a rate: tailboard setup --elasticsearch {url} --overwrite")
     index, kept = names.one("episodes"), {episode.id for episode in episodes}
     lines = [episode_line(episode, names) for episode in episodes]
     whose = {"bool": {"filter": [{"term": {"run.id": run}}, {"term": {"objective.name": objective}}]}}
@@ -78,14 +80,15 @@ def episodes_of(connection: Connection, names: Names, runs: Iterable[str]) -> li
 def _episode_document(episode: Episode) -> dict[str, Any]:
     start, end = episode.start_ns, episode.end_ns
     times = {"start_ns": start, "end_ns": end, "end": end // MS, "duration_ns": end - start}
-    peak = {} if episode.peak_ns is None else {"peak_ns": episode.peak_ns}
-    promise, found = ({name: getattr(episode, name) for name in names} for names in (PROMISE, FOUND))
+    promise, found = (
+        {name: value for name in names if (value := getattr(episode, name)) is not None} for names in (PROMISE, FOUND)
+    )
     return {
         "@timestamp": start // MS,
         "run": {"id": episode.run},
         "kind": episode.kind,
         "objective": {"name": episode.objective, **promise},
-        "episode": {"labels": dict(episode.labels), "group": episode.group, **times, **peak, **found},
+        "episode": {"labels": dict(episode.labels), "group": episode.group, **times, **found},
     }
 
 
@@ -96,9 +99,8 @@ def _episode(document: Mapping[str, Any]) -> Episode:
         run=document["run"]["id"],
         labels=tuple(episode["labels"].items()),
         kind=document["kind"],
-        peak_ns=episode.get("peak_ns"),
-        **{name: promise[name] for name in PROMISE},
-        **{name: episode[name] for name in ("start_ns", "end_ns", *FOUND)},
+        **{name: promise.get(name) for name in PROMISE},
+        **{name: episode.get(name) for name in ("start_ns", "end_ns", *FOUND)},
     )
 
 

@@ -97,6 +97,7 @@ SHARDED = ("intervals", "rollups")  # those that grow with hosts and time
 COMPACT_FROM = (9, 0)
 SAYS_COMPLETE, KEEPS_BYTES = 4, 5  # the versions of the templates that brought rollup.complete, and latency.bytes
 WIDE_ROLLUPS = 7  # and latency.p99_low, run.start, rollup.default_kind
+KEEPS_RATES = 8  # and objective.least_rate, episode.lowest_rate
 COMPONENT, INDEX = "component", "index"
 SETTINGS = {"auto_expand_replicas": "0-1", "refresh_interval": "5s", "codec": "best_compression"}
 

@@ -106,8 +106,8 @@ def is_current(db: sqlite3.Connection, run: RunRecord, source: SourceRecord) -> 
 # Episodes in a SQLite store: one row each, those of an objective and run always of one check.
 
 
-PROMISE = ("kind", "percentile", "threshold_ns", "window_ns")
-FOUND = ("peak_ns", "peak_open", "samples", "windows", "silent", "thin", "worst_host", "state")
+PROMISE = ("kind", "percentile", "threshold_ns", "window_ns", "least_rate")
+FOUND = ("peak_ns", "peak_open", "samples", "windows", "silent", "thin", "worst_host", "state", "lowest_rate")
 EPISODES = ("run", "objective", "labels", "start_ns", "end_ns", *PROMISE, *FOUND)
 
 

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ingest.core.errors import StoreError
-from ingest.core.objective import VIOLATE, Objective
-from ingest.core.quantiles import Percentile, parse_percentiles
+from ingest.core.objective import VIOLATE, Latency, Objective, Rate
+from ingest.core.quantiles import parse_percentiles
 from ingest.core.schema import fields
 from ingest.core.units import MS, format_duration, number
 from ingest.view.kibana.importing import Connection, Refusal
@@ -82,18 +82,20 @@ def rule_id(prefix: str, space: str, name: str) -> str:
 
 def reasons_against(objective: Objective) -> tuple[str, ...]:
     """Return why rollups do not answer an objective exactly; nothing where they do."""
-    reasons = []
-    if _number(objective.percentile) is None:
+    reasons, promise = [], objective.promise
+    if isinstance(promise, Rate):
+        reasons.append("a rule compares percentiles of rollups, and this is a rate")
+    elif _number(promise) is None:
         stored = ", ".join(text for text, _ in _stored())
-        reasons.append(f"rollups hold the percentiles {stored}, not {objective.percentile.text}")
+        reasons.append(f"rollups hold the percentiles {stored}, not {promise.percentile.text}")
     if objective.window_ns not in STEPS_NS:
         steps = " and ".join(format_duration(step) for step in STEPS_NS)
         reasons.append(f"rollups have windows of {steps}, not of {format_duration(objective.window_ns)}")
     if objective.for_ns > objective.window_ns:
         reasons.append(f"a rule sees single windows, not whether they last for {format_duration(objective.for_ns)}")
     if objective.budget is not None:
-        share = f"{number(float(100 * objective.budget))}%"
-        reasons.append(f"a rule sees single windows, not the share of windows that a budget of {share} allows")
+        share, what = f"{number(float(100 * objective.budget.share))}%", "requests" if objective.budget.of_requests else "windows"
+        reasons.append(f"a rule sees single windows, not the share of {what} that a budget of {share} allows")
     if objective.phases:
         named = " and ".join(map(str, objective.phases))
         reasons.append(f"a rule sees windows, not marks, and cannot know what lies {named}")
@@ -114,7 +116,7 @@ def reasons_against(objective: Objective) -> tuple[str, ...]:
 
 def question(objective: Objective, prefix: str) -> str:
     """Return the ES|QL text of an objective that rollups answer: a row for each run (host, op) with violated windows."""
-    number, threshold = _number(objective.percentile), objective.threshold_ns
+    number, threshold = _number(objective.promise), objective.promise.to_dict()["threshold_ns"]
     hosts = "host" in objective.by or "host" in objective.where
     conditions = [
         f'rollup.scope == "{"host" if hosts else "cluster"}"',
@@ -200,10 +202,11 @@ def _stored() -> Sequence[tuple[str, str]]:
     return [(match[1].replace("_", "."), match[0]) for match in matches if match]
 
 
-def _number(percentile: Percentile) -> str | None:
-    """Return the field that holds a percentile; None where no field does."""
-    for text, name in _stored():
-        (stored,) = parse_percentiles(text)
-        if stored.top * percentile.bottom == percentile.top * stored.bottom:
-            return name
+def _number(promise: Latency | Rate) -> str | None:
+    """Return the field that holds the percentile of a promise; None where no field does."""
+    if isinstance(promise, Latency):
+        for text, name in _stored():
+            (stored,) = parse_percentiles(text)
+            if stored.top * promise.percentile.bottom == promise.percentile.top * stored.bottom:
+                return name
     return None

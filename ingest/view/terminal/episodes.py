@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 from rich.console import Console
 
 from ingest.core.errors import counted, listed
+from ingest.core.objective import Rate, per_second
 from ingest.core.units import UNITS_NS, Stamp, format_duration, latency
 from ingest.objectives.check import Checked
 from ingest.objectives.objectives import ELAPSED, budgets, left_out, looked_at, promise, stamp_of
-from ingest.query.episodes import CANNOT_TELL, MET, VIOLATED, Episode, Verdict, undetermined
+from ingest.query.episodes import CANNOT_TELL, MET, NOTHING, VIOLATED, Episode, Verdict, undetermined
 from ingest.query.table import Table
 from ingest.view.terminal.tables import clock, count, empty_table, escape, people, say, say_notes
 from ingest.view.text import shown_columns
@@ -25,10 +27,11 @@ def episode_rows(verdicts: Sequence[Verdict], base: str, unit: str = "ns") -> Ta
     """Return one row an episode: objective, labels, start_ns, end_ns, peak, samples, worst_host, state; ordered by start.
 
     `base` is utc, local or elapsed: with elapsed, and of runs without a clock, times are ns since the start of each run.
-    Peaks are in `unit`, NaN where nothing completed. The run is a label of its own where there are several. A label that an
-    objective does not have is empty.
+    Peaks are in `unit`, NaN where nothing completed and of a rate, whose `lowest_rate` (completions a second) is a column where
+    an objective is about one. The run is a label of its own where there are several. A label that an objective does not have is
+    empty.
     """
-    labels = label_names(verdicts)
+    labels, rates = label_names(verdicts), any(isinstance(verdict.objective.promise, Rate) for verdict in verdicts)
     rows = [(each, verdict) for verdict in verdicts for each in verdict.episodes]
     places = {objective: place for place, objective in enumerate(dict.fromkeys(verdict.objective.name for verdict in verdicts))}
     rows.sort(key=lambda row: (row[0].start_ns, places[row[0].objective], row[0].run, row[0].labels))
@@ -42,6 +45,11 @@ def episode_rows(verdicts: Sequence[Verdict], base: str, unit: str = "ns") -> Ta
         "start_ns": np.array([episode.start_ns for episode in episodes], np.int64) - zeros,
         "end_ns": np.array([episode.end_ns for episode in episodes], np.int64) - zeros,
         "peak": peaks / UNITS_NS[unit] if UNITS_NS[unit] > 1 else peaks,
+        **(
+            {"lowest_rate": np.array([np.nan if each.lowest_rate is None else each.lowest_rate for each in episodes])}
+            if rates
+            else {}
+        ),
         "peak_censored": np.array([episode.peak_open for episode in episodes], np.bool_),
         "samples": np.array([episode.samples for episode in episodes], np.int64),
         "worst_host": [episode.worst_host for episode in episodes],
@@ -116,15 +124,16 @@ def _print_episodes(table: Table, stamp: Stamp, out: Console) -> None:
     """Print the rows of a table; a peak that is a lower bound is marked."""
     short, day = clock([*table.columns["start_ns"].tolist(), *table.columns["end_ns"].tolist()], stamp)
     out.print(day, style="dim", highlight=False)
-    names = [name for name in shown_columns(table) if name not in ("start_ns", "end_ns")]
+    names = [name for name in shown_columns(table) if name not in ("start_ns", "end_ns", "lowest_rate")]
     labels = [name for name in table.labels if name not in ("objective", "worst_host", "state")]
     rows = []
     for row in range(len(table)):
         start, end = (int(table.columns[name][row]) for name in ("start_ns", "end_ns"))
-        peak = float(table.columns["peak"][row])
         texts = {name: escape(str(table.columns[name][row])) or "-" for name in names}
         texts |= {"start": short(start), "end": short(end), "lasted": format_duration(end - start)}
-        texts["peak"] = (">= " if table.columns["peak_censored"][row] else "") + (latency(peak) or "nothing completed")
+        peak, rate = (float(table.columns[name][row]) if name in table.columns else math.nan for name in ("peak", "lowest_rate"))
+        worst = per_second(rate) if rate == rate else latency(peak)  # noqa: PLR0124  # NaN
+        texts["peak"] = f"{'>= ' if table.columns['peak_censored'][row] else ''}{worst}" if worst else NOTHING
         texts["samples"] = count(float(table.columns["samples"][row]))
         rows.append(texts)
     titles = ("objective", *labels, "start", "end", "lasted", "peak", *LAST)

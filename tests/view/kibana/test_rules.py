@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ingest.core.errors import StoreError
-from ingest.core.objective import Objective
+from ingest.core.objective import Budget, Latency, Objective, Rate
 from ingest.core.quantiles import STORED, parse_percentiles
 from ingest.objectives.check import check, labels_of
 from ingest.objectives.objectives import read_objectives
@@ -41,7 +41,7 @@ PATHS = {"run": "run.id", "host": "host.name", "op": "operation"}
 
 def promised(threshold_ns: int = 5_000_000, p: str = "99", window: int = TEN, **words) -> Objective:
     given = {"name": "a", "where": {"kind": "completion", "op": "read"}, "by": (), "for_ns": 0, "hold_ns": window, **words}
-    return Objective(percentile=parse_percentiles(p)[0], threshold_ns=threshold_ns, window_ns=window, **given)
+    return Objective(promise=Latency(parse_percentiles(p)[0], threshold_ns), window_ns=window, **given)
 
 
 # ---- the question, against SQLite ------------------------------------------------------------------------------------
@@ -120,9 +120,9 @@ def windows_of(ground: SqliteGround, objective: Objective) -> list[tuple[tuple[s
     labels = ["run", *(name for name in ("host", "op") if name in objective.by)]
     asking = Question(by=tuple(labels), where=dict(objective.where), step=objective.window_ns)
     with open_store(ground.url) as store:
-        columns = percentiles(store.answer(asking), Wanted((objective.percentile,))).columns
+        columns = percentiles(store.answer(asking), Wanted((objective.promise.percentile,))).columns
     keys = zip(*(map(str, columns[name]) for name in labels))
-    numbers = (columns[name].tolist() for name in ("start_ns", objective.percentile.name, "max", "count"))
+    numbers = (columns[name].tolist() for name in ("start_ns", objective.promise.percentile.name, "max", "count"))
     return list(zip(keys, *numbers))
 
 
@@ -134,7 +134,7 @@ def expected(ground: SqliteGround, objective: Objective, begin_ns: int, end_ns: 
     """Return what a rule must get, from the query layer."""
     found: dict[tuple[str, ...], list] = {}
     for key, start, number, largest, count in windows_of(ground, objective):
-        if begin_ns < start <= end_ns and judged(number, largest) > objective.threshold_ns:
+        if begin_ns < start <= end_ns and judged(number, largest) > objective.promise.threshold_ns:
             found.setdefault(key, []).append((start, number, largest, count))
     return {key: _told(rows) for key, rows in found.items()}
 
@@ -170,7 +170,7 @@ HOSTS = {"by": ("host",)}
         promised(where={"kind": "completion", "op": "write", "host": "ceph-b"}, by=("host",)),
         promised(where={"kind": "completion", "op": "read", "run": "other"}),
     ],
-    ids=lambda one: f"p{one.percentile.text} in {one.window_ns // SECOND} s, {dict(one.where)}, by {one.by}",
+    ids=lambda one: f"p{one.promise.percentile.text} in {one.window_ns // SECOND} s, {dict(one.where)}, by {one.by}",
 )
 def test_a_rule_finds_the_windows_that_the_query_layer_finds(
     stores, objective: Objective, share: float, stretch: tuple[int, int]
@@ -179,12 +179,13 @@ def test_a_rule_finds_the_windows_that_the_query_layer_finds(
     elastic, sqlite = stores
     values = sorted(judged(number, largest) for _, _, number, largest, _ in windows_of(sqlite, objective))
     # The threshold is the value of some window, which does not lie above it.
-    promise = replace(objective, threshold_ns=int(values[int(share * (len(values) - 1))]))
+    latency = replace(objective.promise, threshold_ns=int(values[int(share * (len(values) - 1))]))
+    promise = replace(objective, promise=latency)
     rows = expected(sqlite, promise, *stretch)
     assert asked(elastic, promise, *stretch) == rows
     if stretch is ALL_TIME:
-        assert sum(told[0] for told in rows.values()) == sum(value > promise.threshold_ns for value in values)
-        assert bool(rows) == (values[-1] > promise.threshold_ns)
+        assert sum(told[0] for told in rows.values()) == sum(value > latency.threshold_ns for value in values)
+        assert bool(rows) == (values[-1] > latency.threshold_ns)
 
 
 @pytest.mark.slow
@@ -247,7 +248,11 @@ def test_steps_and_percentiles_are_those_of_rollups() -> None:
         (promised(window=30 * SECOND), "rollups have windows of 10s and 1m, not of 30s"),
         (promised(window=SECOND), "rollups have windows of 10s and 1m, not of 1s"),
         (promised(for_ns=TEN + 1), "a rule sees single windows, not whether they last for 10000000001ns"),
-        (promised(budget=Fraction(1, 80)), "a rule sees single windows, not the share of windows that a budget of 1.25% allows"),
+        (
+            promised(budget=Budget(Fraction(1, 80))),
+            "a rule sees single windows, not the share of windows that a budget of 1.25% allows",
+        ),
+        (replace(promised(), promise=Rate(Fraction(5))), "a rule compares percentiles of rollups, and this is a rate"),
         (promised(no_data="violate"), "no_data is violate, and a window without completions has no rollup"),
         (promised(where={"kind": "completion", "op": "read", "volume": "1"}), "rollups do not distinguish one volume from another (where)"),
         (promised(where={"kind": "completion", "op": "r*"}), "where has the pattern op: r*, and a rule takes only exact texts"),

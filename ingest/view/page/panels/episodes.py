@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from ingest.core.units import elapsed, format_duration, latency, utc
+from ingest.core.units import elapsed, format_duration, utc
 from ingest.query.episodes import Episode
 from ingest.view.page.template import AFTER_PERCENTILES, Section
 from ingest.view.specs import derived
@@ -34,19 +34,17 @@ def sections(episodes: Sequence[Episode], starts_ns: Mapping[str, int], relative
 def _content(episode: Episode) -> dict[str, Any]:
     """Return what the page shows of an episode; times in epoch ms, latencies in words."""
     labels = dict(episode.labels)
-    peak = "nothing completed" if episode.peak_ns is None else ("≥ " if episode.peak_open else "") + latency(episode.peak_ns)
     thin = f" ({episode.thin} of {episode.windows} windows too small for it)" if episode.thin else ""
-    promise = f"p{episode.percentile} at most {latency(episode.threshold_ns)}"
     phase = f", {printable(episode.phase)}" if episode.phase else ""
     return {
         **{name: printable(getattr(episode, name)) for name in ("run", "objective", "group")},
-        "promise": f"{promise} in {format_duration(episode.window_ns)}{phase}",
+        "promise": f"{episode.promise} in {format_duration(episode.window_ns)}{phase}",
         **{name: printable(labels.get(name, "")) for name in ("host", "op")},
         "kind": printable(episode.kind),
         "t": episode.start_ns / MS,
         "t2": episode.end_ns / MS,
         "lasted": format_duration(episode.end_ns - episode.start_ns),
-        "peak": peak + thin,
+        "peak": episode.worst.replace(">=", "≥") + thin,
         "samples": f"{episode.samples:,}",
         "worst": printable(episode.worst_host) or "-",
         "state": episode.state,
