@@ -141,7 +141,7 @@ SQLITE = {
     "mark without run": ("no run", by_sql("INSERT INTO marks VALUES ('ghost', 5, 'x', NULL)")),
     "episode without run": (
         "no run",
-        by_sql("INSERT INTO episodes VALUES ('ghost','o','{}',1,2,'k','99',1,1,1,0,1,1,0,0,'','ended')"),
+        by_sql("INSERT INTO episodes VALUES ('ghost','o','{}',1,2,'k','99',1,1,1,0,1,1,0,0,'','ended',NULL,NULL)"),
     ),
     "watch without run": ("no run", by_sql("INSERT INTO watches VALUES ('ghost','w',1,1,1)")),
     "breath without run": (
